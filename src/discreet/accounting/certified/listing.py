@@ -1,0 +1,149 @@
+"""Direct summation in ball arithmetic, for compositions of few distinct terms without a usable lattice.
+
+Values of the loss are compared as exact integers, so only weights carry a radius. Under the tilt
+e^(theta L) every weight in the sum lies between 0 and 1, so what the windows leave out changes the
+result by at most its tilted probability.
+"""
+
+from __future__ import annotations
+
+import bisect
+import math
+from fractions import Fraction
+
+from flint import arb, arb_poly, ctx
+
+from discreet.accounting.balls import ball, laplace_weights
+from discreet.accounting.certified.contour import log_mgf_ball
+from discreet.accounting.direct import partition
+from discreet.accounting.loss import GaussianTerm, Loss, Term
+from discreet.accounting.saddle import Kind, saddle
+from discreet.errors import PrecisionError
+
+MOST_LISTED = 400_000
+
+
+def listed_ball(loss: Loss, kind: Kind, threshold: Fraction) -> arb:
+    """Enclose delta(t), P[L > t] or P_null[L > t] by listing values; the working precision is the caller's."""
+    if loss.largest is not None and threshold >= loss.largest:
+        return arb(0)
+    theta = Fraction(saddle(loss, kind, float(threshold), 0.0))
+    left_terms, right_terms, left_size, right_size = partition(loss, float(theta))
+    bits = ctx.prec * math.log(2)
+    if max(left_size, right_size) * math.sqrt(bits / 46) ** len(loss.terms) > MOST_LISTED:
+        raise PrecisionError("a certified value would need too many values of the loss to be listed")
+    h = loss.step
+    left, missed_left = _listed(left_terms, theta, h)
+    right, missed_right = _listed(right_terms, theta, h)
+    rate = theta + 1 if kind is Kind.NULL else theta
+
+    # suffix sums over the right half: weights e^(-rate v), and e^(-(rate + 1) v) for delta
+    keys = sorted(right)
+    tilt, more = ball(rate * h), ball((rate + 1) * h)
+    plain, steep = [arb(0)] * (len(keys) + 1), [arb(0)] * (len(keys) + 1)
+    for i in range(len(keys) - 1, -1, -1):
+        plain[i] = plain[i + 1] + right[keys[i]] * (-tilt * keys[i]).exp()
+        if kind is Kind.DELTA:
+            steep[i] = steep[i + 1] + right[keys[i]] * (-more * keys[i]).exp()
+    bound = (threshold - loss.offset) / h
+    total = arb(0)
+    for u, p in left.items():
+        i = bisect.bisect_right(keys, math.floor(bound) - u)
+        c = ball(bound - u)
+        inner = plain[i] * (tilt * c).exp()
+        if kind is Kind.DELTA:
+            inner -= steep[i] * (more * c).exp()
+        total += p * inner
+    total += arb(0, (missed_left + missed_right).upper())
+    scale = log_mgf_ball(loss, theta) - ball(rate * threshold)
+    return scale.exp() * total
+
+
+def _listed(terms: list[Term], theta: Fraction, h: Fraction) -> tuple[dict[int, arb], arb]:
+    """Tilted law of a half, by integer value in units of h, and a bound of the probability left out."""
+    law: dict[int, arb] = {0: arb(1)}
+    missed = arb(0)
+    for term in terms:
+        first, p, out = _window(term, theta)
+        missed += out
+        stride = int(term.step / h)
+        fresh: dict[int, arb] = {}
+        for base, weight in law.items():
+            for k, q in enumerate(p):
+                key = base + (first + k) * stride
+                fresh[key] = fresh[key] + weight * q if key in fresh else weight * q
+        law = fresh
+    return law, missed
+
+
+def _window(term: Term, theta: Fraction) -> tuple[int, list[arb], arb]:
+    """Tilted law of the sum of the term's events on a window, and the probability outside."""
+    if isinstance(term, GaussianTerm):
+        first, p, out = _one_gaussian(term, theta)
+    else:
+        tilt = ball(theta * term.step).exp()
+        weights = [w * tilt**j for j, w in enumerate(laplace_weights(term))]
+        total = sum(weights, arb(0))
+        first, p, out = 0, [w / total for w in weights], arb(0)
+    if term.times == 1:
+        return first, p, out
+    return _power(first, p, out, term.times)
+
+
+def _one_gaussian(term: GaussianTerm, theta: Fraction) -> tuple[int, list[arb], arb]:
+    centre = theta * term.mu
+    shift = round(centre)
+    near = centre - shift
+    sigma2 = term.sigma2
+    reach = 2 + math.ceil(math.sqrt((ctx.prec + 10) * 2 * math.log(2) * float(sigma2)))
+    rate = -1 / (2 * ball(sigma2))
+    weights = [(rate * ball((u - near) ** 2)).exp() for u in range(-reach, reach + 1)]
+    inside = sum(weights, arb(0))
+    # beyond: a geometric series from the first weight left out, whose ratio is e^(-(reach + 1/2) / sigma2)
+    ratio = (2 * rate * (reach + Fraction(1, 2)).__float__()).exp()
+    outside = 2 * (rate * ball((reach + Fraction(1, 2)) ** 2)).exp() / (1 - ratio)
+    total = inside + arb(0, outside.upper())
+    return shift - reach, [w / total for w in weights], (outside / inside).upper()
+
+
+def _power(first: int, p: list[arb], out: arb, times: int) -> tuple[int, list[arb], arb]:
+    """The law of the sum of `times` copies, cyclically on a window of which a tail bound is known."""
+    mean = sum(float(q.mid()) * k for k, q in enumerate(p))
+    spread = math.sqrt(sum(float(q.mid()) * (k - mean) ** 2 for k, q in enumerate(p)))
+    bits = (ctx.prec + 10) * math.log(2)
+    half = math.ceil(math.sqrt(2 * bits * times) * spread + 2 * bits) + 2
+    size = 2 * half + 1
+    if size > MOST_LISTED:
+        raise PrecisionError("a certified value would need too many values of the loss to be listed")
+    start = round(times * mean) - half
+    wheel = _cyclic_power(arb_poly(p), times, size)
+    law = [wheel[(start + k) % size] for k in range(size)]
+    # Chernoff for the centred sum, both sides, at the tilt that suits a Gaussian of this spread
+    s = Fraction(round(2**20 * min(half / (times * spread**2), 1.0)) + 1, 2**20)
+    tails = arb(0)
+    for sign in (1, -1):
+        edge = start + size if sign == 1 else start - 1
+        mgf = sum((q * ball(sign * s * k).exp() for k, q in enumerate(p)), arb(0))
+        tails += (times * mgf.log() - ball(sign * s * edge)).exp()
+    # p is short of a law by `out`: each event may be outside its own window
+    return times * first + start, law, (2 * tails + times * out).upper()
+
+
+def _cyclic_power(base: arb_poly, times: int, size: int) -> arb_poly:
+    result: arb_poly | None = None
+    while times:
+        if times & 1:
+            result = base if result is None else _wrapped(result * base, size)
+        times >>= 1
+        if times:
+            base = _wrapped(base * base, size)
+    return result
+
+
+def _wrapped(poly: arb_poly, size: int) -> arb_poly:
+    """The polynomial modulo x^size - 1."""
+    coefficients = poly.coeffs()
+    folded = coefficients[:size] + [arb(0)] * max(0, size - len(coefficients))
+    for k in range(size, len(coefficients)):
+        folded[k % size] += coefficients[k]
+    return arb_poly(folded)

@@ -1,0 +1,99 @@
+"""Which of the three evaluations a loss is given to, in order of preference.
+
+1. *Lattice*: the contour runs over one period 2 pi / h; the sieve makes that short. Exact but for rounding.
+2. *Direct*: few distinct terms and no usable lattice; list the values of the loss. Exact but for rounding.
+3. *Line*: many distinct terms and no usable lattice (h = 9e-15 in PL 94-171). The transform then decays
+   to nothing, and the contour is cut at a finite reach; the cut is part of the error estimate.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Protocol
+
+import numpy as np
+
+from discreet.accounting.direct import MOST_VALUES, Direct, partition
+from discreet.accounting.loss import Loss
+from discreet.accounting.quadrature import DEPTH, Quadrature, Strategy, Tail, falloff, short_above
+from discreet.accounting.saddle import Kind
+from discreet.accounting.sieve import Sieve, SieveOverflowError, joined, octave
+from discreet.accounting.tilted import TiltedTransform
+
+_DEEPEST = 37.0  # standard deviations at which a tail is about 1e-300
+_MOST_NODES = 1_000_000
+_REMAINDER = 2e-14
+
+
+class Engine(Protocol):
+    """Evaluates tails of one loss."""
+
+    def tail(self, kind: Kind, thresholds: list[Fraction]) -> Tail:
+        """log of delta(t), P[L > t] or P_null[L > t] at each threshold t, with relative errors."""
+
+
+def choose(loss: Loss) -> Engine:
+    """The engine for this loss.
+
+    >>> from discreet.budget import DiscreteGaussian
+    >>> choose(Loss([DiscreteGaussian(variance=5, times=10)])).__class__.__name__
+    'Quadrature'
+    >>> choose(Loss([DiscreteGaussian(variance="5.123456789"), DiscreteGaussian(variance=7)])).__class__.__name__
+    'Direct'
+    """
+    spread = math.sqrt(loss.tilted_moments(0.0)[1])
+    h = float(loss.step)
+    if 20 * max(spread, h) / h <= 4096:
+        return Quadrature(loss, Strategy(loss.step, math.pi / h))
+    contour = _explore(loss, spread, Kind.ALT)
+    if contour is not None:
+        return Quadrature(loss, contour)
+    if max(partition(loss, 0.0)[2:]) <= MOST_VALUES:
+        return Direct(loss)
+    contour = _explore(loss, spread, Kind.DELTA)
+    if contour is not None:
+        return Quadrature(loss, contour)
+    # nothing reaches full accuracy: the error estimate of a short line will say so
+    return Quadrature(loss, Strategy(None, 1e3 / spread, remainder=1e-3))
+
+
+def _explore(loss: Loss, spread: float, kind: Kind) -> Strategy | None:
+    """Go out along the contour, octave by octave, until its end or until what lies beyond is negligible.
+
+    As deep as the kernel of this kind demands: a contour explored for delta alone may not serve tails.
+    Negligible by the mean modulus of the last octave: the relative remainder of delta is
+    size * mean / reach. That mean must be over many peaks, or the contour so long that even a peak of full
+    height beyond would not count, since delta's kernel falls with the square of the distance.
+    """
+    tilt = _DEEPEST / spread
+    size = tilt * (tilt + 1) * 2.5 * spread / math.pi
+    period = short_above(20 * spread)
+    per_node = 2 * math.pi / float(period)
+    whole = math.pi / float(loss.step)
+    farthest = min(whole, 2**36 * per_node, 1e8 * tilt)
+    transform = TiltedTransform(loss, 0.0)
+    start, end, nodes = 0.0, 64 * tilt, 0.0
+    parts: list[Sieve] = []
+    while start < farthest:
+        end = min(end, farthest)
+        try:
+            part = octave(loss, start, end, depth=DEPTH, theta=0.0, falloff=falloff(kind), scale=tilt)
+            nodes += float(np.sum((part.high - part.low) / per_node + 1))
+            if nodes > _MOST_NODES:
+                return None
+            moduli = np.exp(transform.log(part.nodes(float(period), _MOST_NODES), period).real)
+        except SieveOverflowError:
+            return None
+        parts.append(part)
+        mean = float(moduli.sum()) * per_node / (end - start)
+        remainder = size * mean / end
+        many_peaks = part.low.size >= 50 and remainder < _REMAINDER
+        nothing_left = end >= 3e6 * tilt and remainder < 1e-18
+        serves = (Kind.DELTA, Kind.ALT) if kind is Kind.ALT else (Kind.DELTA,)
+        if end == whole:
+            return Strategy(loss.step, whole, joined(parts), serves)
+        if start and (many_peaks or nothing_left or (end == farthest and remainder < 5 * _REMAINDER)):
+            return Strategy(None, end, joined(parts), serves, remainder=4 * mean / end)
+        start, end = end, 8 * end
+    return None

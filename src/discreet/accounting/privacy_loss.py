@@ -1,0 +1,297 @@
+"""`compose(events)`: the exact privacy of a list of events, whatever mixture of noise it holds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, Literal, overload
+
+import numpy as np
+
+from discreet.accounting.arguments import Arguments, Number, Numbers, read, read_probabilities
+from discreet.accounting.engine import Engine, choose
+from discreet.accounting.loss import Floats, Loss
+from discreet.accounting.quadrature import Tail
+from discreet.accounting.saddle import Kind
+from discreet.accounting.solve import roots, saddlepoint_guess
+from discreet.accounting.tradeoff import Knots, TradeOff
+from discreet.budget.events import Event
+from discreet.errors import InputError, PrecisionError
+from discreet.exact import Interval
+
+ACCURACY = 1e-12
+"""Relative accuracy that a value must have before it is returned as a float."""
+
+
+class PrivacyLoss:
+    """The privacy loss of a composition: its (epsilon, delta) curve and its trade-off curve.
+
+    Guarantee. `events` bound what one person (or K people) can change; for such neighbours the composition
+    is (epsilon, delta(epsilon))-differentially private and no smaller delta is true. Values are floats with
+    a relative error of at most 1e-12 (delta) and 1e-11 (epsilon); `certified=True` returns an `Interval`
+    from ball arithmetic that provably contains the value. Proofs: docs, "The mathematics of exact accounting".
+
+    >>> from discreet.budget import DiscreteGaussian
+    >>> loss = compose([DiscreteGaussian(variance=5, times=10)])
+    >>> round(loss.epsilon(delta="1e-11"), 5)
+    10.12483
+    >>> loss.delta(epsilon=[0, 1, 10])
+    array([5.20499878e-01, 2.85267583e-01, 1.30796459e-11])
+    """
+
+    def __init__(self, events: Iterable[Event]) -> None:
+        self.loss = Loss(events)
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """The events, equal ones grouped."""
+        return self.loss.events
+
+    @cached_property
+    def engine(self) -> Engine:
+        """The evaluation chosen for this loss."""
+        return choose(self.loss)
+
+    # -- the privacy profile ---------------------------------------------------------------------
+
+    @overload
+    def delta(self, *, epsilon: Number, certified: Literal[False] = ..., digits: None = ...) -> float: ...
+    @overload
+    def delta(self, *, epsilon: Number, certified: Literal[True], digits: int | None = ...) -> Interval: ...
+    @overload
+    def delta(self, *, epsilon: Numbers, certified: bool = ..., digits: int | None = ...) -> Any: ...
+
+    def delta(self, *, epsilon: Numbers, certified: bool = False, digits: int | None = None) -> Any:
+        """The smallest delta for which (epsilon, delta)-differential privacy holds.
+
+        Negative epsilon is meant as it stands: delta(-e) = 1 - e^-e (1 - delta(e)).
+
+        >>> from discreet.budget import DiscreteLaplace
+        >>> compose([DiscreteLaplace(scale=2)]).delta(epsilon="1/2")   # pure (1/2, 0)-DP
+        0.0
+        """
+        arguments = read(epsilon, name="epsilon")
+        if certified or digits is not None:
+            from discreet.accounting.certified import certified_delta
+
+            return _intervals(arguments, lambda e: certified_delta(self, e, digits=digits))
+        with np.errstate(under="ignore"):
+            return arguments.answer(np.exp(self.log_deltas(arguments.values)))
+
+    def log_delta(self, *, epsilon: Numbers) -> Any:
+        """Natural logarithm of delta, for tails that a float cannot hold.
+
+        >>> from discreet.budget import DiscreteGaussian
+        >>> round(compose([DiscreteGaussian(variance=5)]).log_delta(epsilon=100), 6)
+        -2535.690684
+        """
+        arguments = read(epsilon, name="epsilon")
+        return arguments.answer(self.log_deltas(arguments.values))
+
+    def log_deltas(self, epsilons: list[Fraction]) -> Floats:
+        """log delta at exact epsilons, the sign of each handled by the symmetry of the loss."""
+        result = self.log_tails(Kind.DELTA, [abs(e) for e in epsilons])
+        for i, e in enumerate(epsilons):
+            if e < 0:
+                back = math.exp(e)
+                result[i] = math.log(-math.expm1(e) + back * math.exp(result[i]))
+        return result
+
+    def log_tails(self, kind: Kind, thresholds: list[Fraction]) -> Floats:
+        """Logarithms of one kind of tail, each good to `ACCURACY` or refused."""
+        if not self.loss.terms:
+            return np.array([-math.inf if t >= 0 else 0.0 for t in thresholds])
+        tail = self.engine.tail(kind, thresholds)
+        return self._checked(kind, thresholds, tail)
+
+    def _checked(self, kind: Kind, thresholds: list[Fraction], tail: Tail) -> Floats:
+        doubtful = np.flatnonzero(~(tail.error <= ACCURACY))
+        log = tail.log
+        for i in doubtful:
+            # an answer below the smallest float has lost digits in its logarithm alone
+            if log[i] < -745 and tail.error[i] < 1e-9:
+                continue
+            from discreet.accounting.certified import refined_log
+
+            log[i] = refined_log(self, kind, thresholds[i], accuracy=ACCURACY, found=float(tail.error[i]))
+        return log
+
+    @overload
+    def epsilon(self, *, delta: Number, certified: Literal[False] = ..., digits: None = ...) -> float: ...
+    @overload
+    def epsilon(self, *, delta: Number, certified: Literal[True], digits: int | None = ...) -> Interval: ...
+    @overload
+    def epsilon(self, *, delta: Numbers, certified: bool = ..., digits: int | None = ...) -> Any: ...
+
+    def epsilon(self, *, delta: Numbers, certified: bool = False, digits: int | None = None) -> Any:
+        """The epsilon at which the curve passes through delta.
+
+        Negative where delta is above the total variation: the promise then holds with epsilon 0 and room
+        to spare.
+
+        >>> from discreet.budget import DiscreteGaussian
+        >>> loss = compose([DiscreteGaussian(variance=5, times=10)])
+        >>> print(loss.epsilon(delta="1e-11", certified=True))   # doctest: +ELLIPSIS
+        [10.12483..., 10.12483...]
+        """
+        arguments = read_probabilities(delta, name="delta")
+        if certified or digits is not None:
+            from discreet.accounting.certified import certified_epsilon
+
+            return _intervals(arguments, lambda d: certified_epsilon(self, d, digits=digits))
+        return arguments.answer(self.epsilons(arguments.values))
+
+    def epsilons(self, deltas: list[Fraction]) -> Floats:
+        """The epsilons at exact deltas."""
+        if not self.loss.terms:
+            return np.array([math.log1p(-float(d)) for d in deltas])
+        target = np.array([log_fraction(d) for d in deltas])
+        guess, slope = saddlepoint_guess(self.loss, Kind.DELTA, target)
+        at_zero = self.log_deltas([Fraction(0)])[0] if (guess <= 5 / np.abs(slope)).any() else 0.0
+        below = target > at_zero
+        result = np.zeros(len(deltas))
+        inside = [i for i in range(len(deltas)) if not below[i]]
+        if inside:
+
+            def falling(which: list[int], x: Floats) -> Floats:
+                return self.log_deltas([Fraction(v) for v in x])
+
+            start = np.maximum(guess[inside], 0.1 / np.abs(slope[inside]))
+            if self.loss.largest is not None:
+                start = np.minimum(start, 0.999 * float(self.loss.largest))
+            result[inside] = roots(
+                falling, start, slope[inside], target[inside], low=np.zeros(len(inside))
+            )
+        for i in np.flatnonzero(below):
+            result[i] = self._negative_epsilon(deltas[i])
+        return result
+
+    def _negative_epsilon(self, delta: Fraction) -> float:
+        """Solve 1 - e^-e (1 - delta(e)) = delta for e > 0: log(1 - delta(e)) - e falls through log(1 - delta)."""
+        aim = log_fraction(1 - delta)
+
+        def falling(which: list[int], x: Floats) -> Floats:
+            inner = self.log_deltas([Fraction(v) for v in x])
+            return np.log(-np.expm1(inner)) - x
+
+        # 1 - delta(e) rises with e but slower than e^e, so the function does fall
+        first = np.array([max(-aim - 1e-3, 1e-3)])
+        return -float(roots(falling, first, np.array([-1.0]), np.array([aim]), low=np.zeros(1))[0])
+
+    # -- the trade-off curve -----------------------------------------------------------------------
+
+    @cached_property
+    def _tradeoff(self) -> TradeOff:
+        return TradeOff(self.loss, self.log_tails, lambda kind, points: self.engine.tail(kind, points).log)
+
+    @overload
+    def tradeoff(self, *, alpha: Number, certified: Literal[False] = ..., digits: None = ...) -> float: ...
+    @overload
+    def tradeoff(self, *, alpha: Number, certified: Literal[True], digits: int | None = ...) -> Interval: ...
+    @overload
+    def tradeoff(self, *, alpha: Numbers, certified: bool = ..., digits: int | None = ...) -> Any: ...
+
+    def tradeoff(self, *, alpha: Numbers, certified: bool = False, digits: int | None = None) -> Any:
+        """The exact trade-off curve f: the least type II error of any test of type I error alpha.
+
+        Piecewise linear between its knots, where the best test is deterministic.
+
+        >>> from discreet.budget import DiscreteGaussian
+        >>> loss = compose([DiscreteGaussian(variance=5, times=10)])
+        >>> round(loss.tradeoff(alpha=0.05), 6)
+        0.590877
+        """
+        arguments = read_probabilities(alpha, name="alpha", closed=True)
+        if certified or digits is not None:
+            from discreet.accounting.certified import certified_tradeoff
+
+            return _intervals(arguments, lambda a: certified_tradeoff(self, a, digits=digits))
+        return arguments.answer(self._tradeoff.values(arguments.values))
+
+    def tradeoff_thresholds(self, alphas: list[Fraction]) -> list[Fraction]:
+        """Losses at which the best tests of these type I errors have their thresholds."""
+        return self._tradeoff.thresholds(alphas)
+
+    def knots(self, *, alpha: tuple[Number, Number] = (0, 1), most: int = 100_000) -> Knots:
+        """The knots of f with alpha in the given range: losses, type I and type II errors.
+
+        Knots below 1e-300 are left out. Refused where there are more than `most` of them.
+
+        >>> from discreet.budget import DiscreteLaplace
+        >>> compose([DiscreteLaplace(scale=1)]).knots().alpha
+        array([0.        , 0.26894142, 1.        ])
+        """
+        low, high = read_probabilities(list(alpha), name="alpha", closed=True).values
+        return self._tradeoff.knots(low, high, most)
+
+    def errors(self, *, threshold: Numbers) -> tuple[Any, Any]:
+        """Type I and type II errors (alpha, beta) of the test that rejects where the loss exceeds the threshold."""
+        arguments = read(threshold, name="threshold")
+        alpha, beta = self._tradeoff.errors(arguments.values)
+        return arguments.answer(alpha), arguments.answer(beta)
+
+    # -- the loss itself ----------------------------------------------------------------------------
+
+    def tail(self, *, above: Numbers, under: Literal["alternative", "null"] = "alternative") -> Any:
+        """P[L > above], the person being there (alternative) or not (null).
+
+        >>> from discreet.budget import DiscreteLaplace
+        >>> compose([DiscreteLaplace(scale=1)]).tail(above=[0, 1])
+        array([0.73105858, 0.        ])
+        """
+        if under not in ("alternative", "null"):
+            raise InputError(f"under is {under!r}; it must be 'alternative' or 'null'")
+        arguments = read(above, name="above")
+        kind = Kind.ALT if under == "alternative" else Kind.NULL
+        with np.errstate(under="ignore"):
+            return arguments.answer(np.exp(self.log_tails(kind, arguments.values)))
+
+    @property
+    def mean(self) -> float:
+        """Mean of the loss under the alternative: the Kullback-Leibler divergence."""
+        return self.loss.tilted_moments(0.0)[0] if self.loss.terms else 0.0
+
+    @property
+    def variance(self) -> float:
+        """Variance of the loss."""
+        return self.loss.tilted_moments(0.0)[1] if self.loss.terms else 0.0
+
+    @property
+    def total_variation(self) -> float:
+        """delta(0): the largest advantage of any test."""
+        return self.delta(epsilon=0)
+
+    def __repr__(self) -> str:
+        count = sum(event.times for event in self.events)
+        return f"PrivacyLoss({count} events of {len(self.events)} kinds, R = {float(self.loss.R):.6g})"
+
+
+def compose(events: Iterable[Event]) -> PrivacyLoss:
+    """The privacy loss of all the events together, for one person.
+
+    >>> from discreet.budget import DiscreteGaussian, DiscreteLaplace
+    >>> compose([DiscreteGaussian(variance=5, times=9), DiscreteGaussian(variance=5)])
+    PrivacyLoss(10 events of 1 kinds, R = 2)
+    """
+    return PrivacyLoss(events)
+
+
+def log_fraction(value: Fraction) -> float:
+    """log of a positive fraction, however small, and accurate near 1."""
+    if value > Fraction(1, 2):
+        return math.log1p(float(value - 1))
+    return math.log(value.numerator) - math.log(value.denominator) if float(value) == 0 else math.log(float(value))
+
+
+def _intervals(arguments: Arguments, one: Any) -> Any:
+    found = [one(value) for value in arguments.values]
+    if arguments.shape is None:
+        return found[0]
+    boxes = np.empty(len(found), dtype=object)
+    boxes[:] = found
+    return boxes.reshape(arguments.shape)
+
+
+__all__ = ["ACCURACY", "PrecisionError", "PrivacyLoss", "compose", "log_fraction"]

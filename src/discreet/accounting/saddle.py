@@ -1,0 +1,149 @@
+"""Where to put the contour: the tilt for a threshold, and the period of the trapezoidal rule.
+
+Four sought quantities share the transform M(z) = E e^(zL) and differ in their kernel:
+
+    delta   E (1 - e^(eps - L))_+        1 / (z (z + 1))    contour right of 0
+    alt     P[L > l], alternative        1 / z              contour right of 0
+    null    P[L > l], null hypothesis    1 / (z + 1)        contour right of -1
+    rest    1 - delta                   -1 / (z (z + 1))    contour between -1 and 0
+
+(on a lattice 1/z becomes h / (1 - e^(-zh))). Lower tails follow by the symmetry of L and -L.
+"""
+
+from __future__ import annotations
+
+import math
+from enum import Enum
+from typing import NamedTuple
+
+import numpy as np
+
+from discreet.accounting.loss import Loss
+
+_OFFSETS = np.array([0.5, 1, 2, 3, 4.5, 6, 7.5, 8.5, 9.5, 11, 14, 20, 30, 45, 70, 120, 300, 1000])
+
+
+class Kind(Enum):
+    """What is asked of the loss."""
+
+    DELTA = "delta"
+    ALT = "alt"
+    NULL = "null"
+    REST = "rest"
+
+    @property
+    def pole(self) -> float:
+        """The pole nearest to the contour, to its left."""
+        return 0.0 if self in (Kind.DELTA, Kind.ALT) else -1.0
+
+    @property
+    def room(self) -> float:
+        """How far right of the pole the contour may lie."""
+        return 1.0 if self is Kind.REST else math.inf
+
+    @property
+    def has_both_poles(self) -> bool:
+        """Whether the kernel is that of delta."""
+        return self in (Kind.DELTA, Kind.REST)
+
+
+def rounded(theta: float) -> float:
+    """The tilt to 20 significant bits: products with small integers are then exact.
+
+    >>> rounded(1 / 3) * 3 == 1 - 2**-21
+    False
+    >>> (rounded(1 / 3) * 2**22).is_integer()
+    True
+    """
+    mantissa, exponent = math.frexp(theta)
+    return math.ldexp(round(mantissa * 2**20), exponent - 20)
+
+
+def _pull(distance: float, h: float) -> float:
+    """-d/dtheta of log kernel at this distance from its pole."""
+    if h * abs(distance) > 30:
+        return h * math.exp(-h * distance) if distance > 0 else -h
+    return h / math.expm1(h * distance) if h > 0 else 1 / distance
+
+
+def _kernel_pull(kind: Kind, theta: float, h: float) -> float:
+    if kind.has_both_poles:
+        return _pull(theta, h) + _pull(theta + 1, h)
+    return _pull(theta - kind.pole, h)
+
+
+def saddle(loss: Loss, kind: Kind, threshold: float, h: float) -> float:
+    """The tilt at which the integrand is flattest: K'(theta) = threshold + pull of the kernel.
+
+    `h` is the lattice step, or 0 for the continuous kernel.
+    """
+    pole = kind.pole
+    R = float(loss.R)
+
+    def excess(theta: float) -> tuple[float, float]:
+        mean, variance = loss.tilted_moments(theta)
+        return mean - threshold - _kernel_pull(kind, theta, h), variance
+
+    if kind is Kind.REST:
+        distance = 0.5
+    elif R > 0:
+        # with d = theta - pole the Gaussian part gives R d^2 - x d - c = 0
+        x = threshold - float(loss.offset) - R * pole
+        c = 2.0 if kind is Kind.DELTA else 1.0
+        root = math.sqrt(x * x + 4 * c * R)
+        distance = (x + root) / (2 * R) if x > 0 else 2 * c / (root - x)
+    else:
+        distance = 1.0
+    # beyond this the tilt between neighbouring lattice points is e^60: nothing is left to move
+    most = min(60 / h if h > 0 else 1e12, kind.room)
+    distance = min(distance, most)
+    low, high = 0.0, most
+    for _ in range(100):
+        value, variance = excess(pole + distance)
+        if value > 0:
+            high = distance
+        else:
+            low = distance
+        slope = variance + 1 / distance**2 + (1 / (1 - distance) ** 2 if kind is Kind.REST else 0.0)
+        step = value / slope if slope > 0 else 0.0
+        better = distance - step
+        if not low < better < high:
+            wide = low > 0 and high > 4 * low
+            better = math.sqrt(low * high) if wide else (0.5 * (low + high) if low > 0 else high / 8)
+            if better in (low, high):
+                break
+        if abs(better - distance) < 1e-3 * min(distance, 1 / math.sqrt(slope) if slope else distance):
+            distance = better
+            break
+        distance = better
+    return rounded(pole + distance) if pole + distance != 0 else pole + distance
+
+
+class Period(NamedTuple):
+    """A period of the trapezoidal rule, and the two tilts whose Chernoff bounds justify it."""
+
+    length: float
+    above: float
+    below: float
+
+
+def period(
+    loss: Loss, kind: Kind, theta: float, spread: float, low: float, high: float, need: float
+) -> Period:
+    """The least period P for which the aliases of the thresholds in [low, high] stay below e^-need.
+
+    The rule returns sum_n e^(theta n P) G(l + nP). By Chernoff's bound at another tilt t,
+    G(l + nP) <= M(t) e^(-t (l + nP)): t above theta serves n > 0, t below it n < 0.
+    """
+    unit = math.sqrt(need / 40) / spread
+    base = float(loss.log_mgf(np.array([theta]))[0])
+    up = _OFFSETS * unit
+    if kind is Kind.REST:
+        up = np.append(up[up < -theta], -theta)
+    above = (loss.log_mgf(theta + up) - base - up * low + need) / up
+    room = theta - kind.pole
+    down = np.append(up[up < room], room)
+    below = (loss.log_mgf(theta - down) - base + down * high + need) / down
+    i, j = int(np.argmin(above)), int(np.argmin(below))
+    length = max(float(above[i]), float(below[j]), unit * 1e-6)
+    return Period(length, theta + float(up[i]), theta - float(down[j]))

@@ -1,0 +1,191 @@
+"""The exact trade-off curve f of a loss, by Neyman and Pearson.
+
+The best test rejects where the loss exceeds a threshold l, and where it equals l with some probability:
+
+    alpha(l) = P_null[L > l],   beta(l) = P_alt[L <= l],   f(alpha) = beta(l) - e^l (alpha - alpha(l))
+
+for alpha(l) <= alpha <= P_null[L >= l]. By symmetry f(f(alpha)) = alpha, and small lower tails are
+upper tails of the other hypothesis: P_alt[L <= l] = P_null[L >= -l], so that each error is had to
+relative accuracy, however small. Since f(alpha) is the supremum over l of 1 - delta(l) - e^l alpha, an
+error in l counts only to second order.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from discreet.accounting.loss import Floats, Loss
+from discreet.accounting.saddle import Kind
+from discreet.accounting.solve import roots, saddlepoint_guess
+from discreet.errors import InputError
+
+LogTails = Callable[[Kind, list[Fraction]], Floats]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Knots:
+    """Corners of f, alpha ascending: between them f is linear, with slope -e^loss."""
+
+    loss: Floats
+    alpha: Floats
+    beta: Floats
+
+
+class TradeOff:
+    """Evaluates f for one loss, from its upper tails."""
+
+    def __init__(self, loss: Loss, log_tails: LogTails, rough: LogTails) -> None:
+        self.loss = loss
+        self.log_tails = log_tails
+        self.rough = rough  # the same without a check of their accuracy, for finding thresholds
+
+    def below(self, thresholds: list[Fraction]) -> list[Fraction]:
+        """A point between each threshold and the loss next below it, so that L >= t means L > point."""
+        h, offset = self.loss.step, self.loss.offset
+        return [offset + h * (math.ceil((t - offset) / h)) - h / 2 if h else t for t in thresholds]
+
+    def errors(self, thresholds: list[Fraction]) -> tuple[Floats, Floats]:
+        """alpha = P_null[L > l] and beta = P_alt[L <= l] at each threshold l."""
+        with np.errstate(under="ignore"):
+            alpha = np.exp(self.log_tails(Kind.NULL, thresholds))
+            mirrored = self.below([-t for t in thresholds])
+            return alpha, np.exp(self.log_tails(Kind.NULL, mirrored))
+
+    def values(self, alphas: list[Fraction]) -> Floats:
+        """f at each alpha."""
+        result = np.zeros(len(alphas))
+        if not self.loss.terms:
+            return np.array([float(1 - a) for a in alphas])
+        middle = math.exp(self.rough(Kind.NULL, [Fraction(0)])[0])
+        right = [i for i, a in enumerate(alphas) if 0 < a <= middle]
+        left = [i for i, a in enumerate(alphas) if middle < a < 1]
+        if right:
+            result[right] = self._upper([alphas[i] for i in right])
+        if left:
+            result[left] = self._lower([alphas[i] for i in left])
+        for i, a in enumerate(alphas):
+            if a == 0:
+                result[i] = 1.0
+        return np.clip(result, 0.0, 1.0)
+
+    def thresholds(self, alphas: list[Fraction]) -> list[Fraction]:
+        """Where the best test of each type I error has its threshold: at that loss, or next to it."""
+        middle = math.exp(self.rough(Kind.NULL, [Fraction(0)])[0])
+        return [
+            self._thresholds(Kind.NULL, [a])[0] if a <= middle else -self._thresholds(Kind.ALT, [1 - a])[0]
+            for a in alphas
+        ]
+
+    def _upper(self, alphas: list[Fraction]) -> Floats:
+        """Small alpha: the threshold lies at or above 0."""
+        points = self._thresholds(Kind.NULL, alphas)
+        level = np.array([float(p) for p in points])
+        asked = np.array([float(a) for a in alphas])
+        return self._line(points, np.exp(level) * asked, lambda p: self._by_errors_above(p, asked))
+
+    def _lower(self, alphas: list[Fraction]) -> Floats:
+        """Large alpha: the threshold lies below 0."""
+        rest = [1 - a for a in alphas]
+        points = [-p for p in self._thresholds(Kind.ALT, rest)]
+        level = np.array([float(p) for p in points])
+        asked = np.array([float(a) for a in alphas])
+        kept = np.array([float(r) for r in rest])
+        return self._line(points, np.exp(level) * asked, lambda p: self._by_errors_below(p, kept))
+
+    def _line(self, points: list[Fraction], minus: Floats, exactly: Callable[[list[Fraction]], Floats]) -> Floats:
+        """1 - delta(l) - e^l alpha, unless nearly all of it cancels."""
+        whole = np.exp(self.log_tails(Kind.REST, points))
+        value = whole - minus
+        weak = np.flatnonzero(value < 0.02 * whole)
+        if weak.size:
+            value[weak] = exactly(points)[weak]
+        return value
+
+    def _by_errors_above(self, points: list[Fraction], asked: Floats) -> Floats:
+        alpha, beta = self.errors(points)
+        return beta - np.exp(np.array([float(p) for p in points])) * (asked - alpha)
+
+    def _by_errors_below(self, points: list[Fraction], kept: Floats) -> Floats:
+        """With m = -l > 0: 1 - alpha(l) = P_alt[L >= m], and beta = P_null[L >= m]."""
+        inner = self.below([-p for p in points])
+        rest = np.exp(self.log_tails(Kind.ALT, inner))
+        beta = np.exp(self.log_tails(Kind.NULL, inner))
+        return beta - np.exp(np.array([float(p) for p in points])) * (rest - kept)
+
+    def _thresholds(self, kind: Kind, targets: list[Fraction]) -> list[Fraction]:
+        """Values l of the loss with P[L > l] <= target <= P[L >= l] (or so close that f cannot tell)."""
+        aim = np.array([math.log(float(t)) if float(t) > 0 else -745.0 for t in targets])
+        guess, slope = saddlepoint_guess(self.loss, kind, aim)
+        h = self.loss.step
+        spread = math.sqrt(self.loss.tilted_moments(0.0)[1])
+        if float(h) < 1e-7 * spread:
+            # the tangent at a point off by 1e-9 of the spread is off by 1e-18
+            def falling(which: list[int], x: Floats) -> Floats:
+                return self.rough(kind, [Fraction(v) for v in x])
+
+            low = np.full(len(targets), -4 * float(h))
+            found = roots(falling, np.maximum(guess, 0.0), slope, aim, low=low, tolerance=1e-10)
+            return [Fraction(x) for x in found]
+        return self._lattice_thresholds(kind, aim, guess)
+
+    def _lattice_thresholds(self, kind: Kind, aim: Floats, guess: Floats) -> list[Fraction]:
+        """The first lattice point l with P[L > l] <= target, by bisection from a close guess."""
+        h, offset = self.loss.step, self.loss.offset
+        first = math.floor(-offset / h) - 1  # index of a point below 0: P[L > it] is above the target
+        count = aim.size
+        low = [first] * count
+        high: list[int | None] = [None] * count
+        index = [max(first + 1, round((Fraction(g) - offset) / h)) for g in guess]
+        stride = [1] * count
+        active = list(range(count))
+        while active:
+            logs = self.rough(kind, [offset + h * index[i] for i in active])
+            still = []
+            for i, log in zip(active, logs, strict=True):
+                if log <= aim[i]:
+                    high[i] = index[i]
+                else:
+                    low[i] = index[i]
+                top = high[i]
+                if top is not None and top - low[i] <= 1:
+                    index[i] = top
+                    continue
+                if top is None:
+                    index[i] = low[i] + stride[i]
+                elif low[i] == first and top - stride[i] > first:
+                    index[i] = top - stride[i]
+                else:
+                    index[i] = (low[i] + top) // 2
+                stride[i] *= 2
+                still.append(i)
+            active = still
+        return [offset + h * i for i in index]
+
+    def knots(self, low: Fraction, high: Fraction, most: int) -> Knots:
+        """All knots with alpha in [low, high]."""
+        h, offset = self.loss.step, self.loss.offset
+        if not self.loss.terms:
+            return Knots(np.zeros(2), np.array([0.0, 1.0]), np.array([1.0, 0.0]))
+        floor = Fraction(1, 10**300)
+        top = self._thresholds(Kind.NULL, [max(low, floor)])[0]
+        rest = max(1 - high, floor)
+        bottom = -self._thresholds(Kind.ALT, [rest])[0]
+        first, last = math.floor((bottom - offset) / h) - 1, math.ceil((top - offset) / h) + 1
+        if last - first > most:
+            raise InputError(
+                f"f has about {last - first} knots there (losses {float(h):.3g} apart); at most {most} are "
+                "listed: ask for a smaller range of alpha, or raise `most`"
+            )
+        points = [offset + h * i for i in range(first, last + 1)]
+        alpha, beta = self.errors(points)
+        keep = (alpha >= float(low)) & (alpha <= float(high))
+        # a value that does not occur leaves no corner: of equal alphas the smallest loss is the real one
+        order = np.flatnonzero(keep)[::-1]
+        fresh = np.append(np.diff(alpha[order]) > 0, True)
+        order = order[fresh]
+        return Knots(np.array([float(points[i]) for i in order]), alpha[order], beta[order])

@@ -1,0 +1,32 @@
+"""What is released, never what it costs.
+
+Events, levels of queries, spines and the paths they give, neighbours, and presets as TOML.
+"""
+
+from discreet.budget.catalogue import ALIASES, load, load_file, load_preset, preset_names, presets
+from discreet.budget.events import DiscreteGaussian, DiscreteLaplace, Event, grouped
+from discreet.budget.levels import Level, Query
+from discreet.budget.neighbours import Neighbours, cases
+from discreet.budget.release import Release
+from discreet.budget.spine import Spine
+from discreet.budget.table import Row
+
+__all__ = [
+    "ALIASES",
+    "DiscreteGaussian",
+    "DiscreteLaplace",
+    "Event",
+    "Level",
+    "Neighbours",
+    "Query",
+    "Release",
+    "Row",
+    "Spine",
+    "cases",
+    "grouped",
+    "load",
+    "load_file",
+    "load_preset",
+    "preset_names",
+    "presets",
+]

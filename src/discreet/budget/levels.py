@@ -1,0 +1,217 @@
+"""A level of geography and its queries, as a release states them.
+
+A query states its noise in one of four ways: a `share` of its level's rho, its own `rho`, the
+`variance` of discrete Gaussian noise, or the `scale` of discrete Laplace noise. A rho becomes a
+variance by the neighbours it was calibrated for: with sensitivity s and a record counted g times,
+g s^2 / rho if bounded and g s^2 / (2 rho) if unbounded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from math import isqrt
+
+from discreet.budget.events import DiscreteGaussian, DiscreteLaplace, Event
+from discreet.budget.fields import FieldError, exact, line, no_repeats, shown, whole
+from discreet.budget.neighbours import Neighbours
+from discreet.exact import Exact
+
+WAYS = ("share", "rho", "variance", "scale")
+"""The ways in which a query may state its noise."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, init=False)
+class Query:
+    """One query of a level: exactly one of `share`, `rho`, `variance` and `scale`.
+
+    `sensitivity` is how much one record changes a count; `groups` is how many counts of the query
+    one record is part of.
+
+    >>> Query(name="age by sex", rho="73/10000").event("bounded")
+    DiscreteGaussian(variance=Fraction(10000, 73), sensitivity=1, times=1)
+    >>> Query(name="groups", rho="1/1250", groups=9).event("unbounded")
+    DiscreteGaussian(variance=Fraction(5625, 1), sensitivity=1, times=9)
+    """
+
+    name: str
+    share: Fraction | None
+    rho: Fraction | None
+    variance: Fraction | None
+    scale: Fraction | None
+    sensitivity: int
+    groups: int
+
+    def __init__(
+        self,
+        *,
+        name: str,
+        share: Exact | None = None,
+        rho: Exact | None = None,
+        variance: Exact | None = None,
+        scale: Exact | None = None,
+        sensitivity: int = 1,
+        groups: int = 1,
+    ) -> None:
+        object.__setattr__(self, "name", line(name, name="name of a query", field=("name",)))
+        stated = dict(zip(WAYS, (share, rho, variance, scale), strict=True))
+        given = [way for way, value in stated.items() if value is not None]
+        if len(given) != 1:
+            found = " and ".join(given) if given else "no noise"
+            raise FieldError(f"query {shown(name)} states {found}; it must state one of {', '.join(WAYS)}")
+        for way, value in stated.items():
+            label = f"{way} of query {shown(name)}"
+            object.__setattr__(self, way, None if value is None else exact(value, name=label, field=(way,)))
+        for key, count in (("sensitivity", sensitivity), ("groups", groups)):
+            label = f"{key} of query {shown(name)}"
+            object.__setattr__(self, key, whole(count, name=label, field=(key,)))
+
+    @property
+    def way(self) -> str:
+        """The way in which the noise is stated.
+
+        >>> Query(name="total", variance=5).way
+        'variance'
+        """
+        return next(way for way in WAYS if getattr(self, way) is not None)
+
+    def event(self, neighbours: Neighbours, level_rho: Fraction | None = None) -> Event:
+        """Return what the query releases; a rho becomes a variance by the neighbours it was calibrated for.
+
+        >>> Query(name="total", share="1/4").event("bounded", Fraction(1, 5))
+        DiscreteGaussian(variance=Fraction(20, 1), sensitivity=1, times=1)
+        """
+        if self.scale is not None:
+            return DiscreteLaplace(scale=self.scale, sensitivity=self.sensitivity, times=self.groups)
+        variance = self.variance
+        if variance is None:
+            rho = self.rho
+            if self.share is not None:
+                if level_rho is None:
+                    raise FieldError(f"query {shown(self.name)} states a share, but its level states no rho")
+                rho = self.share * level_rho
+            assert rho is not None
+            variance = self.groups * self.sensitivity**2 / (rho if neighbours == "bounded" else 2 * rho)
+        return DiscreteGaussian(variance=variance, sensitivity=self.sensitivity, times=self.groups)
+
+    def scaled(self, factor: Fraction) -> Query:
+        """Return the query with its variance multiplied by `factor`; a share stays, its level's rho changes.
+
+        A Laplace scale is multiplied by the root of `factor`, rounded up by less than 2^-64 if irrational.
+
+        >>> Query(name="total", rho="1/2").scaled(Fraction(4)).rho
+        Fraction(1, 8)
+        >>> Query(name="total", scale=3).scaled(Fraction(4)).scale
+        Fraction(6, 1)
+        """
+        if self.rho is not None:
+            return replace(self, rho=self.rho / factor)
+        if self.variance is not None:
+            return replace(self, variance=self.variance * factor)
+        if self.scale is not None:
+            return replace(self, scale=self.scale * _root_up(factor))
+        return self
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, init=False)
+class Level:
+    """A level and its queries. If they state shares, the level states the `rho` that they share.
+
+    >>> queries = [Query(name="a", share="1/4"), Query(name="b", share="3/4")]
+    >>> state = Level(name="State", rho="1/2", queries=queries)
+    >>> [str(event.variance) for event in state.events("bounded")]
+    ['8', '8/3']
+    """
+
+    name: str
+    rho: Fraction | None
+    queries: tuple[Query, ...]
+
+    def __init__(self, *, name: str, rho: Exact | None = None, queries: Iterable[Query]) -> None:
+        label = f"level {shown(line(name, name='name of a level', field=('name',)))}"
+        if "+" in name:
+            raise FieldError(
+                f"{label} has a + in its name, which is the sign for merged levels", field=("name",)
+            )
+        if name != name.strip():
+            raise FieldError(f"{label} has a space before or after its name", field=("name",))
+        object.__setattr__(self, "name", name)
+        object.__setattr__(
+            self, "rho", None if rho is None else exact(rho, name=f"rho of {label}", field=("rho",))
+        )
+        object.__setattr__(self, "queries", tuple(queries))
+        if not self.queries:
+            raise FieldError(f"{label} has no queries; it must have at least one", field=("queries",))
+        no_repeats((query.name for query in self.queries), name=label, field=("queries",))
+        self._check_shares(label)
+
+    def _check_shares(self, label: str) -> None:
+        shares = [query.share for query in self.queries if query.share is not None]
+        if not shares:
+            return
+        for query in self.queries:
+            if query.share is None:
+                raise FieldError(
+                    f"query {shown(query.name)} of {label} states a {query.way} where others state a share; "
+                    "either all queries of a level state a share or none does",
+                    field=("queries", query.name),
+                )
+        if self.rho is None:
+            raise FieldError(
+                f"the queries of {label} state shares, so the level must state the rho they share"
+            )
+        if sum(shares) != 1:
+            raise FieldError(
+                f"shares of the queries of {label} add up to {sum(shares)}; they must add up to 1",
+                field=("queries",),
+            )
+
+    @property
+    def has_laplace(self) -> bool:
+        """Whether a query has discrete Laplace noise.
+
+        >>> Level(name="State", queries=[Query(name="total", scale=2)]).has_laplace
+        True
+        """
+        return any(query.scale is not None for query in self.queries)
+
+    def events(self, neighbours: Neighbours) -> tuple[Event, ...]:
+        """Return one event a query, in the order of the queries."""
+        return tuple(query.event(neighbours, self.rho) for query in self.queries)
+
+    def precision(self, neighbours: Neighbours) -> Fraction:
+        """Return the sum of g s^2 / variance over the queries, Laplace noise left out.
+
+        >>> Level(name="State", queries=[Query(name="total", variance=5, groups=2)]).precision("bounded")
+        Fraction(2, 5)
+        """
+        return sum(
+            (event.precision for event in self.events(neighbours) if isinstance(event, DiscreteGaussian)),
+            Fraction(0),
+        )
+
+    def spent(self, neighbours: Neighbours) -> Fraction:
+        """Return the rho of the level's Gaussian noise under the given neighbours.
+
+        >>> Level(name="State", queries=[Query(name="total", variance=5)]).spent("unbounded")
+        Fraction(1, 10)
+        """
+        return self.precision(neighbours) / (1 if neighbours == "bounded" else 2)
+
+    def scaled(self, factor: Fraction) -> Level:
+        """Return the level with every variance multiplied by `factor`.
+
+        >>> Level(name="State", rho=1, queries=[Query(name="total", share=1)]).scaled(Fraction(4)).rho
+        Fraction(1, 4)
+        """
+        rho = None if self.rho is None else self.rho / factor
+        return Level(name=self.name, rho=rho, queries=(query.scaled(factor) for query in self.queries))
+
+
+def _root_up(factor: Fraction) -> Fraction:
+    """The square root, exact if it is rational, otherwise rounded up to a multiple of 2^-64 / denominator."""
+    square = factor.numerator * factor.denominator
+    if isqrt(square) ** 2 == square:
+        return Fraction(isqrt(square), factor.denominator)
+    return Fraction(isqrt(square << 128) + 1, factor.denominator << 64)

@@ -1,0 +1,161 @@
+"""Exact numbers in, certified intervals out.
+
+Budgets, variances and sensitivities are rational: `0.1` as a float is not one tenth, so a float is
+refused where exactness matters. Results may come as an `Interval`, a pair of ends that provably
+contain the true value.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+
+from discreet.errors import InputError
+
+Exact = int | Fraction | Decimal | str
+"""What is accepted where a number must be exact."""
+
+_NUMBER = re.compile(r"[+-]?(\d+/\d+|(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,6})?)")
+
+
+def fraction(value: Exact, *, name: str = "value") -> Fraction:
+    """Return `value` as the exact fraction it denotes.
+
+    >>> fraction("73/10000"), fraction("0.159"), fraction(5), fraction("1e-10") == Fraction(1, 10**10)
+    (Fraction(73, 10000), Fraction(159, 1000), Fraction(5, 1), True)
+    >>> fraction(0.1, name="variance")
+    Traceback (most recent call last):
+    discreet.errors.InputError: variance is the float 0.1, which is not exactly what it looks like; \
+write it as a string such as "0.1", or as a Fraction or an int
+    """
+    if isinstance(value, bool):
+        raise InputError(f"{name} is {value}; an exact number such as 5 or \"73/10000\" is needed")
+    if isinstance(value, int | Fraction):
+        return Fraction(value)
+    if isinstance(value, float):
+        raise InputError(
+            f"{name} is the float {value!r}, which is not exactly what it looks like; "
+            f'write it as a string such as "{value!r}", or as a Fraction or an int'
+        )
+    if isinstance(value, Decimal):
+        if not value.is_finite():
+            raise InputError(f"{name} is {value}; a finite number is needed")
+        return Fraction(value)
+    if isinstance(value, str):
+        text = value.strip()
+        if _NUMBER.fullmatch(text):
+            try:
+                return Fraction(text)
+            except ZeroDivisionError:
+                raise InputError(f"{name} is {value!r}, a division by zero") from None
+        raise InputError(
+            f'{name} is {value!r}; an exact number such as 5, "73/10000", "0.159" or "1e-10" is needed'
+        )
+    raise InputError(
+        f"{name} is of type {type(value).__name__}; an int, a Fraction or a string such as \"73/10000\" is needed"
+    )
+
+
+def positive(value: Exact, *, name: str = "value") -> Fraction:
+    """Return `value` as an exact fraction above zero.
+
+    >>> positive("0.5")
+    Fraction(1, 2)
+    >>> positive("-1/10", name="variance")
+    Traceback (most recent call last):
+    discreet.errors.InputError: variance is -1/10; it must be above zero
+    """
+    number = fraction(value, name=name)
+    if number <= 0:
+        raise InputError(f"{name} is {number}; it must be above zero")
+    return number
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A closed interval that provably contains a number.
+
+    Comparing two intervals that overlap raises, since the answer is not known.
+
+    >>> box = Interval(Fraction(1, 3), Fraction(2, 5))
+    >>> Fraction(3, 8) in box, box < Interval(Fraction(1, 2), Fraction(1, 1))
+    (True, True)
+    """
+
+    lower: Fraction
+    upper: Fraction
+
+    def __post_init__(self) -> None:
+        if self.lower > self.upper:
+            raise ValueError(f"an interval from {self.lower} up to {self.upper} is empty")
+
+    @property
+    def midpoint(self) -> Fraction:
+        """The centre, exactly."""
+        return (self.lower + self.upper) / 2
+
+    @property
+    def width(self) -> Fraction:
+        """Upper end minus lower end."""
+        return self.upper - self.lower
+
+    @property
+    def relative_width(self) -> float:
+        """The width over the smaller absolute end; infinite if the interval contains zero.
+
+        >>> Interval(Fraction(100), Fraction(101)).relative_width
+        0.01
+        """
+        if self.lower == self.upper:
+            return 0.0
+        if self.lower <= 0 <= self.upper:
+            return float("inf")
+        return float(self.width / min(abs(self.lower), abs(self.upper)))
+
+    def __contains__(self, value: object) -> bool:
+        if isinstance(value, Interval):
+            return self.lower <= value.lower and value.upper <= self.upper
+        if isinstance(value, int | float | Fraction):
+            return self.lower <= Fraction(value) <= self.upper
+        return NotImplemented
+
+    def overlaps(self, other: Interval) -> bool:
+        """Whether the two have a point in common."""
+        return self.lower <= other.upper and other.lower <= self.upper
+
+    def __lt__(self, other: Interval | int | float | Fraction) -> bool:
+        low, high = (other.lower, other.upper) if isinstance(other, Interval) else (other, other)
+        if self.upper < low:
+            return True
+        if self.lower >= high:
+            return False
+        raise InputError(f"{self} and {other} overlap: which is smaller is not known")
+
+    def __gt__(self, other: Interval | int | float | Fraction) -> bool:
+        low, high = (other.lower, other.upper) if isinstance(other, Interval) else (other, other)
+        if self.lower > high:
+            return True
+        if self.upper <= low:
+            return False
+        raise InputError(f"{self} and {other} overlap: which is larger is not known")
+
+    def __float__(self) -> float:
+        return float(self.midpoint)
+
+    def __str__(self) -> str:
+        return f"[{decimal(self.lower, down=True)}, {decimal(self.upper, down=False)}]"
+
+
+def decimal(value: Fraction, *, digits: int = 17, down: bool) -> str:
+    """Write a fraction as a decimal of `digits` digits, rounded outward so that a bound stays one.
+
+    >>> decimal(Fraction(2, 3), digits=5, down=True), decimal(Fraction(2, 3), digits=5, down=False)
+    ('0.66666', '0.66667')
+    """
+    import decimal as dec
+
+    rounding = dec.ROUND_FLOOR if down else dec.ROUND_CEILING
+    with dec.localcontext(prec=digits, rounding=rounding, Emin=-999_999, Emax=999_999):
+        return str((dec.Decimal(value.numerator) / dec.Decimal(value.denominator)).normalize())

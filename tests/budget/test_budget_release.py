@@ -1,0 +1,220 @@
+"""Releases as objects: changes of noise, cases of neighbours, a face."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+import time
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from discreet.budget import (
+    DiscreteGaussian,
+    DiscreteLaplace,
+    Level,
+    Query,
+    Release,
+    Spine,
+    cases,
+    grouped,
+    load,
+)
+from discreet.errors import InputError
+
+
+def mixed() -> Release:
+    state = Level(
+        name="State", rho="1/2", queries=[Query(name="a", share="1/4"), Query(name="b", share="3/4")]
+    )
+    county = Level(name="County", queries=[Query(name="a", rho="1/8"), Query(name="b", variance=7, groups=2)])
+    block = Level(name="Block", queries=[Query(name="a", scale="3/2")])
+    spine = Spine(may_merge_up=["County"])
+    return Release(name="mixed", neighbours="bounded", levels=[state, county, block], spine=spine)
+
+
+@given(st.fractions(min_value=Fraction(1, 1000), max_value=1000, max_denominator=1000))
+def test_scaling_multiplies_every_variance_on_every_path(factor: Fraction) -> None:
+    before = mixed()
+    after = before.scaled(factor)
+    for path in before.paths:
+        for old, new in zip(before.variance_table(path), after.variance_table(path), strict=True):
+            assert (old.level, old.query, old.share) == (new.level, new.query, new.share)
+            if old.variance is not None:
+                assert new.variance == factor * old.variance
+            else:
+                assert old.scale is not None
+                assert new.scale is not None
+                excess = (new.scale / old.scale) ** 2 / factor - 1
+                assert 0 <= excess < Fraction(1, 2**50)
+
+
+def test_scaling_a_square_is_exact_for_laplace_too() -> None:
+    assert mixed().scaled("9/4").variance_table()[-1].scale == Fraction(9, 4)
+
+
+def test_scaling_restates_budgets_and_keeps_the_rest() -> None:
+    dhc = load("dhc-2020")
+    half = dhc.scaled(2)
+    assert half.rho == Fraction(24811, 10000)
+    assert half.scaled("1/2") == dhc
+    assert (half.notes, half.sources, half.paths) == (dhc.notes, dhc.sources, dhc.paths)
+
+
+def test_scaling_one_level() -> None:
+    dhc = load("dhc-2020")
+    one = dhc.scaled("4", level="State")
+    assert dhc.rho is not None
+    assert one.rho == dhc.rho - Fraction(12987, 10000) * Fraction(3, 4)
+    changed = {
+        new.level
+        for old, new in zip(dhc.variance_table(), one.variance_table(), strict=True)
+        if old.variance != new.variance
+    }
+    assert changed == {"State"}
+
+
+@pytest.mark.parametrize("factor", [0, -1, 2.0, "inf", float("nan"), True])
+def test_factors_are_exact_and_above_zero(factor: object) -> None:
+    with pytest.raises(InputError, match=r"^factor is"):
+        mixed().scaled(factor)  # type: ignore[arg-type]
+
+
+def test_new_variances_for_levels_and_queries() -> None:
+    changed = mixed().with_variances({("State", "b"): "5", "County": 9})
+    assert [row.query for row in changed.variance_table()[:4]] == ["a", "b", "a", "b"]
+    assert [row.variance for row in changed.variance_table()[:4]] == [8, 5, 9, 9]
+    assert changed.variance_table()[3].event == DiscreteGaussian(variance=9, times=2)
+    assert changed.variance_table()[4].event == DiscreteLaplace(scale="3/2")
+    both = mixed().with_variances({("State", "b"): 5, "State": 4})
+    assert [row.variance for row in both.variance_table()[:2]] == [4, 5]
+
+
+def test_a_declared_total_follows_new_variances() -> None:
+    dhc = load("dhc-2020").with_variances({"Block": "1000"})
+    assert dhc.rho == Fraction(24811, 5000) - Fraction(11, 1000) + Fraction(10, 1000)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (
+            {"Stat": 1},
+            "release 'mixed' has no level 'Stat'; it has State, County, Block; did you mean \"State\"",
+        ),
+        ({("State", "c"): 1}, "level 'State' has no query 'c'"),
+        ({"State": 0}, "variance of query 'a' is 0; it must be above zero"),
+        ({"State": 0.5}, "variance of query 'a' is the float 0.5"),
+    ],
+)
+def test_new_variances_that_do_not_fit(changes: dict[str, int], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        mixed().with_variances(changes)  # type: ignore[arg-type]
+
+
+def test_unbounded_cases_are_single_paths() -> None:
+    release = mixed()
+    assert cases(release, "unbounded") == [((1,), release.path_events(1)), ((2,), release.path_events(2))]
+
+
+def test_bounded_cases_are_pairs_of_paths() -> None:
+    release = mixed()
+    found = cases(release, "bounded")
+    assert [label for label, _ in found] == [(1, 1), (1, 2), (2, 2)]
+    for (i, j), events in found:
+        assert events == grouped([*release.path_events(i), *release.path_events(j)])
+
+
+def test_groups_of_people_multiply_every_sensitivity() -> None:
+    for _, events in cases(mixed(), "bounded", people=3):
+        assert {event.sensitivity for event in events} == {3}
+
+
+def test_all_pairs_of_the_dhc_quickly_and_as_grouped() -> None:
+    release = Release.from_toml(load("dhc-2020").to_toml())
+    start = time.perf_counter()
+    found = cases(release, "bounded")
+    assert time.perf_counter() - start < 0.5
+    labels = [label for label, _ in found]
+    assert len(found) == 946
+    assert labels == sorted(labels) == [(i, j) for i in range(1, 44) for j in range(i, 44)]
+    for label in [(6, 6), (7, 31), (13, 13), (1, 43)]:
+        both = [*release.path_events(label[0]), *release.path_events(label[1])]
+        assert found[labels.index(label)][1] == grouped(both)
+
+
+def test_unknown_neighbours_people_and_paths() -> None:
+    with pytest.raises(InputError, match=r'^neighbours is \'bound\'; it must be "bounded" or "unbounded"'):
+        cases(mixed(), "bound")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=r"^people is 0"):
+        cases(mixed(), "bounded", people=0)
+    with pytest.raises(InputError, match=r"^release 'mixed' has no path 3; it has 1, 2"):
+        mixed().path_events(3)
+    with pytest.raises(InputError, match="has no path 44; it has 43 of them, up to 43"):
+        load("dhc-2020").runs(44)
+
+
+def test_releases_travel_between_processes() -> None:
+    release = load("dhc-2020")
+    release.path_events(1)
+    again = pickle.loads(pickle.dumps(release))
+    assert again == release
+    assert hash(again) == hash(release)
+    assert again.path_events(6) == release.path_events(6)
+
+
+def test_a_release_has_a_face() -> None:
+    text = str(mixed())
+    assert text.splitlines() == [
+        "mixed",
+        "  one person, calibrated for bounded neighbours",
+        "  3 levels, 5 queries, 2 paths (main 1: State, County, Block)",
+        "  State   rho 0.5         2 queries of variance 2.6667 to 8",
+        "  County  rho 0.41071     2 queries of variance 7 to 8",
+        "  Block   1 query of scale 1.5",
+    ]
+
+
+def test_a_face_beyond_the_range_of_floats() -> None:
+    queries = [Query(name="a", variance="1e500"), Query(name="b", variance="1e-500")]
+    text = str(Release(name="r", neighbours="bounded", levels=[Level(name="L", queries=queries)]))
+    assert text.endswith("L  rho 1E+500      2 queries of variance 1E-500 to 1E+500")
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (
+            lambda: Query(name="a"),
+            "query 'a' states no noise; it must state one of share, rho, variance, scale",
+        ),
+        (lambda: Query(name="a", rho=1, scale=1), "query 'a' states rho and scale"),
+        (lambda: Query(name="a\nb", rho=1), "name of a query is 'a.nb'; it must be one line"),
+        (lambda: Level(name="a+b", queries=[]), "has a . in its name"),
+        (lambda: Level(name=" a", queries=[]), "has a space before or after"),
+        (lambda: Level(name="a", queries=[]), "level 'a' has no queries"),
+        (lambda: Level(name="a", queries=[Query(name="x", rho=1)] * 2), "level 'a' has 'x' twice"),
+        (
+            lambda: Level(name="a", queries=[Query(name="x", share=1)]),
+            "the level must state the rho they share",
+        ),
+        (lambda: Release(name="r", neighbours="bounded", levels=[]), "release 'r' has no levels"),
+        (
+            lambda: Query(name="a", variance=10**1001),
+            "variance of query 'a' is too long; at most 1000 digits",
+        ),
+        (lambda: Query(name="a", variance="1e5000"), "variance of query 'a' is too long"),
+        (lambda: Query(name="a", variance="9" * 5000), "variance of query 'a' is too long"),
+    ],
+)
+def test_objects_that_do_not_fit(make: object, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        make()  # type: ignore[operator]
+
+
+def test_importing_budget_loads_no_numpy() -> None:
+    code = "import sys, discreet.budget; sys.exit(int('numpy' in sys.modules))"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
