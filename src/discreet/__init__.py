@@ -1,0 +1,101 @@
+"""Exact privacy accounting for official statistics with discrete noise.
+
+A release is a list of events; the account says what it costs one person, exactly:
+
+>>> import discreet
+>>> ten = discreet.compose([discreet.DiscreteGaussian(variance=5, times=10)])
+>>> round(ten.epsilon(delta="1e-11"), 5)
+10.12483
+
+Names are loaded when they are first used, so that the import itself costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from discreet.accounting.comparisons import ZCDP, GaussianDP, RenyiDP, TightZCDP
+    from discreet.accounting.overall import Account, Point, account
+    from discreet.accounting.portfolio import portfolio
+    from discreet.accounting.privacy_loss import PrivacyLoss, compose
+    from discreet.budget import (
+        DiscreteGaussian,
+        DiscreteLaplace,
+        Level,
+        Query,
+        Release,
+        Spine,
+        load,
+        preset_names,
+    )
+    from discreet.errors import DiscreetError, InputError, PrecisionError
+    from discreet.exact import Interval
+    from discreet.noise import GaussianNoise, LaplaceNoise, sample
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "ZCDP",
+    "Account",
+    "DiscreetError",
+    "DiscreteGaussian",
+    "DiscreteLaplace",
+    "GaussianDP",
+    "GaussianNoise",
+    "InputError",
+    "Interval",
+    "LaplaceNoise",
+    "Level",
+    "Point",
+    "PrecisionError",
+    "PrivacyLoss",
+    "Query",
+    "Release",
+    "RenyiDP",
+    "Spine",
+    "TightZCDP",
+    "account",
+    "compose",
+    "load",
+    "portfolio",
+    "preset_names",
+    "sample",
+]
+
+_HOMES = {
+    "discreet.accounting.comparisons": ("ZCDP", "GaussianDP", "RenyiDP", "TightZCDP"),
+    "discreet.accounting.overall": ("Account", "Point", "account"),
+    "discreet.accounting.portfolio": ("portfolio",),
+    "discreet.accounting.privacy_loss": ("PrivacyLoss", "compose"),
+    "discreet.budget": (
+        "DiscreteGaussian",
+        "DiscreteLaplace",
+        "Level",
+        "Query",
+        "Release",
+        "Spine",
+        "load",
+        "preset_names",
+    ),
+    "discreet.errors": ("DiscreetError", "InputError", "PrecisionError"),
+    "discreet.exact": ("Interval",),
+    "discreet.noise": ("GaussianNoise", "LaplaceNoise", "sample"),
+}
+_HOME = {name: module for module, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> object:
+    """Load a public name from its module, once."""
+    if name not in _HOME:
+        raise AttributeError(f"module 'discreet' has no attribute {name!r}")
+    from importlib import import_module
+
+    value = getattr(import_module(_HOME[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """List the public names, loaded or not."""
+    return sorted({*globals(), *__all__})

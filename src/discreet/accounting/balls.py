@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from flint import arb, fmpq
 
-from discreet.accounting.loss import GaussianTerm, LaplaceTerm, Term
+from discreet.accounting.loss import LaplaceTerm, Term
 
 
 def ball(value: Fraction | int) -> arb:

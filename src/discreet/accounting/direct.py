@@ -15,8 +15,9 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.accounting.contour import exact_exponent, log_scale
 from discreet.accounting.loss import Floats, GaussianTerm, Loss, Term
-from discreet.accounting.quadrature import Tail, exact_exponent, log_scale
+from discreet.accounting.quadrature import Tail
 from discreet.accounting.saddle import Kind, saddle
 
 Ints = NDArray[np.int64]
@@ -109,7 +110,6 @@ class Direct:
             position = until
         return Tail(log, error)
 
-
     def _rest(self, thresholds: list[Fraction]) -> Tail:
         """1 - delta(t) = P_alt[L <= t] + e^t P_null[L > t], and P_alt[L <= t] = P_null[L >= -t]."""
         h = self.loss.step
@@ -154,7 +154,7 @@ class _Lists:
             p = np.multiply.outer(p, law).ravel()
             keep = p > _NEGLIGIBLE
             index, inverse = np.unique(index[keep], return_inverse=True)
-            p = np.bincount(inverse, weights=p[keep], minlength=index.size)
+            p = np.bincount(inverse, weights=p[keep], minlength=index.size).astype(np.float64)
         return _Half(index, p)
 
     def _suffix(self) -> None:

@@ -14,9 +14,10 @@ from typing import Protocol
 
 import numpy as np
 
+from discreet.accounting.contour import DEPTH
 from discreet.accounting.direct import MOST_VALUES, Direct, partition
 from discreet.accounting.loss import Loss
-from discreet.accounting.quadrature import DEPTH, Quadrature, Strategy, Tail, falloff, short_above
+from discreet.accounting.quadrature import Quadrature, Strategy, Tail, falloff, short_above
 from discreet.accounting.saddle import Kind
 from discreet.accounting.sieve import Sieve, SieveOverflowError, joined, octave
 from discreet.accounting.tilted import TiltedTransform
@@ -39,7 +40,8 @@ def choose(loss: Loss) -> Engine:
     >>> from discreet.budget import DiscreteGaussian
     >>> choose(Loss([DiscreteGaussian(variance=5, times=10)])).__class__.__name__
     'Quadrature'
-    >>> choose(Loss([DiscreteGaussian(variance="5.123456789"), DiscreteGaussian(variance=7)])).__class__.__name__
+    >>> two = [DiscreteGaussian(variance="5.123456789"), DiscreteGaussian(variance=7)]
+    >>> choose(Loss(two)).__class__.__name__
     'Direct'
     """
     spread = math.sqrt(loss.tilted_moments(0.0)[1])
@@ -58,6 +60,17 @@ def choose(loss: Loss) -> Engine:
     return Quadrature(loss, Strategy(None, 1e3 / spread, remainder=1e-3))
 
 
+def threshold_engine(engine: Engine) -> Engine:
+    """An engine for finding thresholds of tests, whose errors count to second order only.
+
+    Where tails on the whole contour are costly, its first octave gives them to 1e-4 and so f to 1e-9.
+    """
+    if isinstance(engine, Quadrature) and engine.is_long:
+        tilt = _DEEPEST / math.sqrt(engine.loss.tilted_moments(0.0)[1])
+        return Quadrature(engine.loss, Strategy(None, 64 * tilt))
+    return engine
+
+
 def _explore(loss: Loss, spread: float, kind: Kind) -> Strategy | None:
     """Go out along the contour, octave by octave, until its end or until what lies beyond is negligible.
 
@@ -74,26 +87,30 @@ def _explore(loss: Loss, spread: float, kind: Kind) -> Strategy | None:
     farthest = min(whole, 2**36 * per_node, 1e8 * tilt)
     transform = TiltedTransform(loss, 0.0)
     start, end, nodes = 0.0, 64 * tilt, 0.0
+    mean, remainder, settled = 1.0, 1.0, False
     parts: list[Sieve] = []
+    serves = (Kind.DELTA, Kind.ALT) if kind is Kind.ALT else (Kind.DELTA,)
     while start < farthest:
         end = min(end, farthest)
         try:
             part = octave(loss, start, end, depth=DEPTH, theta=0.0, falloff=falloff(kind), scale=tilt)
             nodes += float(np.sum((part.high - part.low) / per_node + 1))
             if nodes > _MOST_NODES:
-                return None
+                break
             moduli = np.exp(transform.log(part.nodes(float(period), _MOST_NODES), period).real)
         except SieveOverflowError:
-            return None
+            break
         parts.append(part)
         mean = float(moduli.sum()) * per_node / (end - start)
         remainder = size * mean / end
         many_peaks = part.low.size >= 50 and remainder < _REMAINDER
         nothing_left = end >= 3e6 * tilt and remainder < 1e-18
-        serves = (Kind.DELTA, Kind.ALT) if kind is Kind.ALT else (Kind.DELTA,)
         if end == whole:
             return Strategy(loss.step, whole, joined(parts), serves)
-        if start and (many_peaks or nothing_left or (end == farthest and remainder < 5 * _REMAINDER)):
-            return Strategy(None, end, joined(parts), serves, remainder=4 * mean / end)
         start, end = end, 8 * end
+        settled = len(parts) > 1 and (many_peaks or nothing_left)
+        if settled:
+            break
+    if settled or (start >= 1e5 * tilt and remainder < 5 * _REMAINDER):
+        return Strategy(None, start, joined(parts), serves, remainder=4 * mean / start)
     return None

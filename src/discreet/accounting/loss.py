@@ -22,7 +22,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.budget.events import DiscreteGaussian, DiscreteLaplace, Event, grouped
+from discreet.budget.events import DiscreteLaplace, Event, grouped
 
 Floats = NDArray[np.float64]
 
@@ -106,6 +106,7 @@ Term = GaussianTerm | LaplaceTerm
 class Loss:
     """The composed loss of a list of events, with its transform on the real axis.
 
+    >>> from discreet.budget import DiscreteGaussian
     >>> loss = Loss([DiscreteGaussian(variance=5, times=10)])
     >>> loss.R, loss.step
     (Fraction(2, 1), Fraction(1, 5))
@@ -133,7 +134,7 @@ class Loss:
         return tuple(t for t in self.terms if not (isinstance(t, GaussianTerm) and t.is_dual))
 
     @cached_property
-    def R(self) -> Fraction:
+    def R(self) -> Fraction:  # noqa: N802
         """sum of times * mu^2 / sigma2 over the Gaussian terms: twice their zCDP rho."""
         return sum((t.times * t.mu * t.step for t in self.gaussian), Fraction(0))
 

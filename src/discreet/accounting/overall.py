@@ -9,7 +9,6 @@ and the two are dual: f(alpha) = sup over l of min over cases of beta(l) + e^l (
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -23,11 +22,12 @@ from discreet.accounting.loss import Floats
 from discreet.accounting.parallel import Progress, map_cases
 from discreet.accounting.privacy_loss import PrivacyLoss, compose, log_fraction
 from discreet.budget.events import Event
-from discreet.budget.neighbours import RELATIONS, Case, Neighbours, cases
+from discreet.budget.neighbours import RELATIONS, Neighbours, cases
 from discreet.budget.release import Release
 from discreet.errors import InputError
 
-Label = tuple[int, ...]
+Case = tuple[Any, tuple[Event, ...]]
+"""A label and the events that tell two neighbours apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class Account:
     >>> from discreet.budget import load
     >>> account = load("dhc-2022-08-25").account(neighbours="unbounded")
     >>> round(account.epsilon(delta="1e-10"), 4)
-    19.0286
+    20.3247
     """
 
     name: str
@@ -158,7 +158,10 @@ class Account:
                 above = [i for i in above if self.cases[i][0] != worst]
                 if above:
                     values = self._log_deltas([self.cases[i] for i in above], [Fraction(epsilon)])[:, 0]
-                    above, values = [i for i, v in zip(above, values, strict=True) if v > aim], values[values > aim]
+                    above, values = (
+                        [i for i, v in zip(above, values, strict=True) if v > aim],
+                        values[values > aim],
+                    )
             points.append(Point(epsilon, float(target), worst))
         return points
 
@@ -227,7 +230,14 @@ def account(
         raise InputError(f"neighbours is {relation!r}; it must be 'bounded' or 'unbounded'")
     main = (release.main, release.main) if relation == "bounded" else (release.main,)
     return ReleaseAccount(
-        release.name, release.unit, relation, cases(release, relation, people), main, people, jobs, release=release
+        release.name,
+        release.unit,
+        relation,
+        cases(release, relation, people),
+        main,
+        people,
+        jobs,
+        release=release,
     )
 
 
@@ -242,5 +252,3 @@ def _boxes(shape: tuple[int, ...] | None, found: Sequence[Any]) -> Any:
     boxes = np.empty(len(found), dtype=object)
     boxes[:] = found
     return boxes.reshape(shape)
-
-

@@ -11,7 +11,7 @@ from typing import Any, Literal, overload
 import numpy as np
 
 from discreet.accounting.arguments import Arguments, Number, Numbers, read, read_probabilities
-from discreet.accounting.engine import Engine, choose
+from discreet.accounting.engine import Engine, choose, threshold_engine
 from discreet.accounting.loss import Floats, Loss
 from discreet.accounting.quadrature import Tail
 from discreet.accounting.saddle import Kind
@@ -31,14 +31,14 @@ class PrivacyLoss:
     Guarantee. `events` bound what one person (or K people) can change; for such neighbours the composition
     is (epsilon, delta(epsilon))-differentially private and no smaller delta is true. Values are floats with
     a relative error of at most 1e-12 (delta) and 1e-11 (epsilon); `certified=True` returns an `Interval`
-    from ball arithmetic that provably contains the value. Proofs: docs, "The mathematics of exact accounting".
+    from ball arithmetic that provably contains the value. Proofs: docs/explanation/certified.md.
 
     >>> from discreet.budget import DiscreteGaussian
     >>> loss = compose([DiscreteGaussian(variance=5, times=10)])
     >>> round(loss.epsilon(delta="1e-11"), 5)
     10.12483
     >>> loss.delta(epsilon=[0, 1, 10])
-    array([5.20499878e-01, 2.85267583e-01, 1.30796459e-11])
+    array([5.19766948e-01, 2.85267583e-01, 1.58365011e-11])
     """
 
     def __init__(self, events: Iterable[Event]) -> None:
@@ -85,7 +85,7 @@ class PrivacyLoss:
 
         >>> from discreet.budget import DiscreteGaussian
         >>> round(compose([DiscreteGaussian(variance=5)]).log_delta(epsilon=100), 6)
-        -2535.690684
+        -25004.075826
         """
         arguments = read(epsilon, name="epsilon")
         return arguments.answer(self.log_deltas(arguments.values))
@@ -161,15 +161,13 @@ class PrivacyLoss:
             start = np.maximum(guess[inside], 0.1 / np.abs(slope[inside]))
             if self.loss.largest is not None:
                 start = np.minimum(start, 0.999 * float(self.loss.largest))
-            result[inside] = roots(
-                falling, start, slope[inside], target[inside], low=np.zeros(len(inside))
-            )
+            result[inside] = roots(falling, start, slope[inside], target[inside], low=np.zeros(len(inside)))
         for i in np.flatnonzero(below):
             result[i] = self._negative_epsilon(deltas[i])
         return result
 
     def _negative_epsilon(self, delta: Fraction) -> float:
-        """Solve 1 - e^-e (1 - delta(e)) = delta for e > 0: log(1 - delta(e)) - e falls through log(1 - delta)."""
+        """Solve 1 - e^-e (1 - delta(e)) = delta for e > 0, in logarithms of both sides' distance to 1."""
         aim = log_fraction(1 - delta)
 
         def falling(which: list[int], x: Floats) -> Floats:
@@ -184,7 +182,8 @@ class PrivacyLoss:
 
     @cached_property
     def _tradeoff(self) -> TradeOff:
-        return TradeOff(self.loss, self.log_tails, lambda kind, points: self.engine.tail(kind, points).log)
+        search = threshold_engine(self.engine)
+        return TradeOff(self.loss, self.log_tails, lambda kind, points: search.tail(kind, points).log)
 
     @overload
     def tradeoff(self, *, alpha: Number, certified: Literal[False] = ..., digits: None = ...) -> float: ...
@@ -201,7 +200,7 @@ class PrivacyLoss:
         >>> from discreet.budget import DiscreteGaussian
         >>> loss = compose([DiscreteGaussian(variance=5, times=10)])
         >>> round(loss.tradeoff(alpha=0.05), 6)
-        0.590877
+        0.591342
         """
         arguments = read_probabilities(alpha, name="alpha", closed=True)
         if certified or digits is not None:
@@ -227,7 +226,7 @@ class PrivacyLoss:
         return self._tradeoff.knots(low, high, most)
 
     def errors(self, *, threshold: Numbers) -> tuple[Any, Any]:
-        """Type I and type II errors (alpha, beta) of the test that rejects where the loss exceeds the threshold."""
+        """Type I and type II errors (alpha, beta) of the test that rejects above the threshold."""
         arguments = read(threshold, name="threshold")
         alpha, beta = self._tradeoff.errors(arguments.values)
         return arguments.answer(alpha), arguments.answer(beta)
@@ -282,7 +281,11 @@ def log_fraction(value: Fraction) -> float:
     """log of a positive fraction, however small, and accurate near 1."""
     if value > Fraction(1, 2):
         return math.log1p(float(value - 1))
-    return math.log(value.numerator) - math.log(value.denominator) if float(value) == 0 else math.log(float(value))
+    return (
+        math.log(value.numerator) - math.log(value.denominator)
+        if float(value) == 0
+        else math.log(float(value))
+    )
 
 
 def _intervals(arguments: Arguments, one: Any) -> Any:

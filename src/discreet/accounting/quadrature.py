@@ -12,20 +12,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from flint import arb, ctx, fmpq
 
-from discreet.accounting.balls import ball_log_factor
+from discreet.accounting.contour import DEPTH, Contour, Points
 from discreet.accounting.loss import Floats, Loss
 from discreet.accounting.saddle import Kind, period, saddle
 from discreet.accounting.sieve import Sieve, SieveOverflowError, sieve
-from discreet.accounting.tilted import MOST_NODES, Complexes, Nodes, TiltedTransform, turn_table
-
-DEPTH = 48.0
-"""Nodes whose factor is below e^-DEPTH are left out: 1e-17 of the result, with room to spare."""
+from discreet.accounting.tilted import MOST_NODES, Complexes
 
 _ALIAS = 37.0  # aliases below e^-37 of the value
-_BLOCK = 1 << 20
-_TWO_PI = 2 * math.pi
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,76 +28,6 @@ class Tail:
 
     log: Floats
     error: Floats
-
-
-class Contour:
-    """The transform on one vertical line: nodes, and the exact scale that belongs to them."""
-
-    def __init__(self, loss: Loss, theta: float, spacing: Fraction, kept: Sieve | None, count: int) -> None:
-        self.loss = loss
-        self.theta = theta
-        self.period = spacing
-        self.transform = TiltedTransform(loss, theta)
-        nodes: Nodes
-        if kept is None:
-            nodes = np.arange(count // 2 + 1, dtype=np.int64)
-        else:
-            nodes = kept.nodes(float(spacing), most=20_000_000)
-        logs = self.transform.log(nodes, spacing)
-        keep = logs.real > -DEPTH
-        self.nodes, logs = nodes[keep], logs[keep]
-        self.factor = np.exp(logs)
-        self.factor *= np.where(self.nodes == 0, 1.0, 2.0)
-        if kept is None and count % 2 == 0 and self.nodes[-1] == count // 2:
-            self.factor[-1] *= 0.5  # the middle of the period belongs to both halves
-        self.z = theta + 1j * ((_TWO_PI / float(spacing)) * self.nodes)
-        self._scale = log_scale(loss, theta)
-
-    def exponent(self, threshold: Fraction) -> float:
-        """log M(theta) - theta * threshold."""
-        return exact_exponent(self._scale, self.theta, threshold)
-
-    def sums(self, thresholds: list[Fraction], weights: list[Complexes]) -> tuple[list[Floats], Floats]:
-        """For each weight, the real parts of sum_j factor_j weight_j e^(iy_j (centre - threshold)).
-
-        Also the sum of all moduli, against which rounding errors are to be measured.
-        """
-        terms = [self.factor * w for w in weights]
-        moduli = np.abs(terms)
-        sizes = moduli.sum(axis=1)
-        # far nodes that the kernel has made negligible: all together below 1e-17
-        keep = (moduli > (1e-17 / self.nodes.size) * sizes[:, None]).any(axis=0)
-        nodes, terms = self.nodes[keep], [t[keep] for t in terms]
-        values = [np.zeros(len(thresholds)) for _ in weights]
-        rates = [(self.transform.centre - t) / self.period for t in thresholds]
-        rows = max(1, _BLOCK // nodes.size)
-        for first in range(0, len(rates), rows):
-            part = slice(first, first + rows)
-            angle = _TWO_PI * turn_table(nodes, rates[part])
-            cosine, sine = np.cos(angle), np.sin(angle)
-            for value, term in zip(values, terms, strict=True):
-                value[part] = cosine @ term.real - sine @ term.imag
-        return values, sizes
-
-
-def log_scale(loss: Loss, theta: float) -> arb:
-    """log M(theta) with large parts kept exactly: only its *difference* to theta * threshold is small."""
-    tilt = Fraction(theta)
-    with ctx.workprec(320):
-        rational = tilt * loss.offset + loss.R * tilt * tilt / 2
-        total = arb(fmpq(rational.numerator, rational.denominator))
-        for term in loss.primal:
-            total += term.times * ball_log_factor(term, tilt)
-        if loss.dual:
-            total += float(loss.dual_theta_part(np.array([theta]))[0])
-        return total
-
-
-def exact_exponent(scale: arb, theta: float, threshold: Fraction) -> float:
-    """scale - theta * threshold: the large parts cancel before anything is rounded to a float."""
-    with ctx.workprec(320):
-        product = fmpq(*theta.as_integer_ratio()) * fmpq(threshold.numerator, threshold.denominator)
-        return float(scale - arb(product))
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +42,7 @@ class Strategy:
 
 
 class Quadrature:
-    """Evaluates the three kinds of tails of one loss, on its lattice or up to a finite reach."""
+    """Evaluates tails of one loss, on its lattice or up to a finite reach."""
 
     def __init__(self, loss: Loss, strategy: Strategy) -> None:
         self.loss = loss
@@ -126,6 +50,7 @@ class Quadrature:
         self.h = strategy.h
         self.reach = strategy.reach
         self._h = float(strategy.h) if strategy.h else 0.0
+        self.is_long = strategy.kept is not None and strategy.kept.low.size > 5000
         self._sieves: dict[bool, Sieve] = {}
         if strategy.kept is not None:
             self._sieves = {kind.has_both_poles: strategy.kept for kind in strategy.serves}
@@ -136,52 +61,46 @@ class Quadrature:
         """log of delta(t), P[L > t] or P_null[L > t] at each threshold t."""
         log = np.full(len(thresholds), -math.inf)
         error = np.zeros(len(thresholds))
-        first, gap = self._first_points(thresholds)
-        order = sorted(range(len(thresholds)), key=lambda i: first[i])
+        if self.h is None:
+            points = Points.on_line(thresholds)
+        else:
+            points = Points.on_lattice(thresholds, self.loss.offset, self.h)
+        order = sorted(range(len(thresholds)), key=points.tops.__getitem__)
         if self.loss.largest is not None:
-            order = [i for i in order if first[i] <= self.loss.largest]
+            last = (self.loss.largest - points.origin) / points.unit
+            # on a line the threshold itself must lie below the largest loss
+            order = [i for i in order if (points.tops[i] <= last if self.h else points.tops[i] < last)]
         position = 0
         while position < len(order):
+            remaining = order[position:]
             try:
-                contour, until = self._contour(kind, [first[i] for i in order[position:]])
+                contour, until = self._contour(kind, points.value[remaining])
             except SieveOverflowError:
                 # not to be had on this contour: an infinite error says so
-                log[order[position:]], error[order[position:]] = math.nan, math.inf
+                log[remaining], error[remaining] = math.nan, math.inf
                 break
-            chosen = order[position : position + until]
+            chosen = remaining[:until]
+            log[chosen], error[chosen] = self._evaluate(contour, kind, points.take(chosen))
             position += until
-            result = self._evaluate(contour, kind, [first[i] for i in chosen], gap[chosen])
-            log[chosen], error[chosen] = result
         return Tail(log, error)
 
-    def _first_points(self, thresholds: list[Fraction]) -> tuple[list[Fraction], Floats]:
-        """The smallest loss above each threshold, and how far above it is."""
-        h = self.h
-        if h is None:
-            return thresholds, np.zeros(len(thresholds))
-        offset = self.loss.offset
-        first = [offset + h * ((t - offset) // h + 1) for t in thresholds]
-        return first, np.array([float(f - t) for f, t in zip(first, thresholds, strict=True)])
-
-    def _contour(self, kind: Kind, points: list[Fraction]) -> tuple[Contour, int]:
+    def _contour(self, kind: Kind, values: Floats) -> tuple[Contour, int]:
         """A contour for the first of the ascending points, and how many of them it may serve."""
-        lowest, highest = float(points[0]), float(points[-1])
+        lowest, highest = float(values[0]), float(values[-1])
         theta, spread, window = self._tilt(kind, lowest)
         reach = lowest + window
-        if len(points) > 1 and float(points[1]) <= lowest + 2 * window:
+        if values.size > 1 and values[1] <= lowest + 2 * window:
             # a tilt for the middle of a window serves more points, if the law is as wide there
             centre = min(lowest + window, highest)
             theta_, spread_, window_ = self._tilt(kind, centre)
             if centre - window_ <= lowest:
                 theta, spread, reach = theta_, spread_, centre + window_
-        until = 1
-        while until < len(points) and float(points[until]) <= reach:
-            until += 1
+        until = max(1, int(np.searchsorted(values, reach, side="right")))
         unit = max(spread, self._h)
         # the value in units of e^exponent, roughly: kernel over the width of the tilted law
         size = kernel_size(kind, theta, self._h) * min(1.0, (self._h or 1.0) / (2.5 * spread))
         need = _ALIAS + 4 - math.log(size)
-        span = period(self.loss, kind, theta, unit, lowest, float(points[until - 1]), need)
+        span = period(self.loss, kind, theta, unit, lowest, float(values[until - 1]), need)
         return self._build(kind, theta, span.length), until
 
     def _tilt(self, kind: Kind, threshold: float) -> tuple[float, float, float]:
@@ -197,7 +116,7 @@ class Quadrature:
                 return Contour(self.loss, theta, count * self.h, None, count)
             return Contour(self.loss, theta, count * self.h, self._kept(kind, theta), count)
         spacing = short_above(span)
-        if self.reach * float(spacing) / _TWO_PI > MOST_NODES:
+        if self.reach * float(spacing) / (2 * math.pi) > MOST_NODES:
             raise SieveOverflowError("the contour has too many nodes to number")
         return Contour(self.loss, theta, spacing, self._kept(kind, theta), 0)
 
@@ -212,18 +131,14 @@ class Quadrature:
         self._sieves[quick] = found
         return found
 
-    def _evaluate(
-        self, contour: Contour, kind: Kind, points: list[Fraction], gap: Floats
-    ) -> tuple[Floats, Floats]:
-        z, h = contour.z, self._h
-        exponent = np.array([contour.exponent(p) for p in points])
+    def _evaluate(self, contour: Contour, kind: Kind, points: Points) -> tuple[Floats, Floats]:
+        z, h, gap = contour.z, self._h, points.gap
+        exponent = contour.exponents(points)
         if kind is Kind.NULL:
-            exponent -= np.array([float(p) for p in points])
+            exponent -= points.value
         if self.h is None:
-            if kind.has_both_poles:
-                kernel = 1 / (z * (z + 1))
-            else:
-                kernel = 1 / z if kind is Kind.ALT else 1 / (z + 1)
+            poles = {Kind.ALT: z, Kind.NULL: z + 1}
+            kernel: Complexes = np.asarray(1 / poles.get(kind, z * (z + 1)), dtype=np.complex128)
             (value,), sizes = contour.sums(points, [kernel])
             norm = float(contour.period)
         else:

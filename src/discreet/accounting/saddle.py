@@ -94,8 +94,8 @@ def saddle(loss: Loss, kind: Kind, threshold: float, h: float) -> float:
         distance = (x + root) / (2 * R) if x > 0 else 2 * c / (root - x)
     else:
         distance = 1.0
-    # beyond this the tilt between neighbouring lattice points is e^60: nothing is left to move
-    most = min(60 / h if h > 0 else 1e12, kind.room)
+    # a bounded loss has no saddle at its top; a tilt of e^60 between neighbouring points is as good
+    most = min(60 / h if h > 0 and loss.largest is not None else 1e12, kind.room)
     distance = min(distance, most)
     low, high = 0.0, most
     for _ in range(100):

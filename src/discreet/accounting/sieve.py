@@ -137,7 +137,8 @@ def _dual_radius(sigma2: float, times: int, depth: float) -> float:
         if radius >= math.pi:
             return math.pi
         neighbours = sum(
-            math.exp(-2 * math.pi**2 * sigma2 * v * v + 2 * math.pi * sigma2 * v * radius) for v in (-2, -1, 1, 2)
+            math.exp(-2 * math.pi**2 * sigma2 * v * v + 2 * math.pi * sigma2 * v * radius)
+            for v in (-2, -1, 1, 2)
         )
         better = math.sqrt(2 * (need + math.log1p(neighbours) - log_denominator) / sigma2)
         if better - radius < 1e-10 * radius:

@@ -29,20 +29,20 @@ _TWO_PI = 2 * math.pi
 def turns(nodes: Nodes, per_node: Fraction) -> Floats:
     """Return nodes * per_node modulo 1, in [-1/2, 1/2), to relative rather than absolute accuracy.
 
-    >>> turns(np.array([1, 2, 3]), Fraction(1, 3))
-    array([ 0.33333333, -0.33333333,  0.        ])
+    >>> turns(np.array([1, 2, 4]), Fraction(1, 3))
+    array([ 0.33333333, -0.33333333,  0.33333333])
     """
-    return turn_table(nodes, [per_node])[0]
+    return np.asarray(turn_table(nodes, [per_node.numerator], per_node.denominator)[0])
 
 
-def turn_table(nodes: Nodes, per_node: Sequence[Fraction]) -> Floats:
-    """The same for several rates, a row each."""
-    rates = np.array([float(f) for f in per_node])[:, None]
-    product = rates * nodes
+def turn_table(nodes: Nodes, tops: Sequence[int], bottom: int) -> Floats:
+    """The same for several rates top / bottom, a row each."""
+    rates = np.array([top / bottom for top in tops])[:, None]
+    product: Floats = rates * nodes.astype(np.float64)
     if nodes.size == 0 or np.abs(rates).max() * nodes.max() < 0.25:
         return product
     # 88 bits of the turn per node: the error of node j is below j 2^-88, far nodes counting for little
-    fixed = [((f.numerator << 88) // f.denominator) & ((1 << 88) - 1) for f in per_node]
+    fixed = [((top << 88) // bottom) & ((1 << 88) - 1) for top in tops]
     high = np.array([f >> 24 for f in fixed], dtype=np.uint64)[:, None]
     low = np.array([f & 0xFFFFFF for f in fixed], dtype=np.uint64)[:, None]
     index = nodes.astype(np.uint64)
@@ -72,11 +72,11 @@ class TiltedTransform:
         for term in loss.dual:
             centre += term.times * term.step * round(theta * term.mu)
         self._laws = []
-        for term in loss.primal:
-            shift, u, p = term.tilted(theta)
-            centre += term.times * term.step * shift
+        for law in loss.primal:
+            shift, u, p = law.tilted(theta)
+            centre += law.times * law.step * shift
             keep = p > 1e-22
-            self._laws.append((term, u[keep], p[keep]))
+            self._laws.append((law, u[keep], p[keep]))
         self.centre: Fraction = centre
 
     def log(self, nodes: Nodes, period: Fraction) -> Complexes:
@@ -98,7 +98,7 @@ class TiltedTransform:
                 total[inner:] += _plain_dual(term, self.theta, turns(nodes[inner:], term.step / period))
         for law, u, p in self._laws:
             angle = _TWO_PI * turns(nodes, law.step / period)
-            excess = p @ np.expm1(1j * np.multiply.outer(u, angle))
+            excess: Complexes = p.astype(np.complex128) @ np.expm1(1j * np.multiply.outer(u, angle))
             total += law.times * log1p_complex(excess)
         # a factor that vanishes exactly gives -inf, whose phase is not a number
         return np.where(np.isfinite(total), total, -800.0)

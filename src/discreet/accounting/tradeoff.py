@@ -36,6 +36,10 @@ class Knots:
     beta: Floats
 
 
+def _floats(numbers: list[Fraction]) -> Floats:
+    return np.array([float(x) for x in numbers])
+
+
 class TradeOff:
     """Evaluates f for one loss, from its upper tails."""
 
@@ -82,40 +86,63 @@ class TradeOff:
         ]
 
     def _upper(self, alphas: list[Fraction]) -> Floats:
-        """Small alpha: the threshold lies at or above 0."""
+        """Small alpha, threshold l >= 0: f = 1 - delta(l) - e^l alpha."""
         points = self._thresholds(Kind.NULL, alphas)
-        level = np.array([float(p) for p in points])
         asked = np.array([float(a) for a in alphas])
-        return self._line(points, np.exp(level) * asked, lambda p: self._by_errors_above(p, asked))
+        whole = np.exp(self.log_tails(Kind.REST, points))
+        value = whole - np.exp(_floats(points)) * asked
+        return self._settled(value, whole, points, asked, self._by_errors_above)
 
     def _lower(self, alphas: list[Fraction]) -> Floats:
-        """Large alpha: the threshold lies below 0."""
+        """Large alpha, threshold l = -m < 0: the same, or f = e^-m (1 - alpha - delta(m)) beyond one half."""
         rest = [1 - a for a in alphas]
-        points = [-p for p in self._thresholds(Kind.ALT, rest)]
-        level = np.array([float(p) for p in points])
-        asked = np.array([float(a) for a in alphas])
-        kept = np.array([float(r) for r in rest])
-        return self._line(points, np.exp(level) * asked, lambda p: self._by_errors_below(p, kept))
+        points = self._thresholds(Kind.ALT, rest)
+        kept, m = _floats(rest), _floats(points)
+        result = np.zeros(len(alphas))
+        near = kept > 0.5
+        if near.any():
+            whole = np.exp(self.log_tails(Kind.REST, [-p for p, n in zip(points, near, strict=True) if n]))
+            value = whole - np.exp(-m[near]) * (1 - kept[near])
+            chosen = [p for p, n in zip(points, near, strict=True) if n]
+            result[near] = self._settled(value, whole, chosen, kept[near], self._by_errors_below)
+        if not near.all():
+            chosen = [p for p, n in zip(points, near, strict=True) if not n]
+            value = kept[~near] - np.exp(self.log_tails(Kind.DELTA, chosen))
+            found = self._settled(
+                value * np.exp(-m[~near]),
+                kept[~near] * np.exp(-m[~near]),
+                chosen,
+                kept[~near],
+                self._by_errors_below,
+            )
+            result[~near] = found
+        return result
 
-    def _line(self, points: list[Fraction], minus: Floats, exactly: Callable[[list[Fraction]], Floats]) -> Floats:
-        """1 - delta(l) - e^l alpha, unless nearly all of it cancels."""
-        whole = np.exp(self.log_tails(Kind.REST, points))
-        value = whole - minus
-        weak = np.flatnonzero(value < 0.02 * whole)
+    def _settled(
+        self,
+        value: Floats,
+        whole: Floats,
+        points: list[Fraction],
+        asked: Floats,
+        by_errors: Callable[[list[Fraction], Floats], Floats],
+    ) -> Floats:
+        """The values, those of which nearly all has cancelled computed from both errors instead."""
+        weak = np.flatnonzero(value < 0.003 * whole)
         if weak.size:
-            value[weak] = exactly(points)[weak]
+            value[weak] = by_errors([points[i] for i in weak], asked[weak])
         return value
 
     def _by_errors_above(self, points: list[Fraction], asked: Floats) -> Floats:
+        """f = beta(l) - e^l (alpha - alpha(l))."""
         alpha, beta = self.errors(points)
-        return beta - np.exp(np.array([float(p) for p in points])) * (asked - alpha)
+        return beta - np.exp(_floats(points)) * (asked - alpha)
 
     def _by_errors_below(self, points: list[Fraction], kept: Floats) -> Floats:
-        """With m = -l > 0: 1 - alpha(l) = P_alt[L >= m], and beta = P_null[L >= m]."""
-        inner = self.below([-p for p in points])
+        """The same with m = -l > 0: 1 - alpha(l) = P_alt[L >= m], and beta = P_null[L >= m]."""
+        inner = self.below(points)
         rest = np.exp(self.log_tails(Kind.ALT, inner))
         beta = np.exp(self.log_tails(Kind.NULL, inner))
-        return beta - np.exp(np.array([float(p) for p in points])) * (rest - kept)
+        return beta - np.exp(-_floats(points)) * (rest - kept)
 
     def _thresholds(self, kind: Kind, targets: list[Fraction]) -> list[Fraction]:
         """Values l of the loss with P[L > l] <= target <= P[L >= l] (or so close that f cannot tell)."""

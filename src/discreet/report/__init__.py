@@ -1,0 +1,47 @@
+"""What a reader sees: rows of tables, curves as data, plots and words. Nothing here computes privacy.
+
+>>> import discreet.report
+>>> discreet.report.plot_profile.__name__
+'plot_profile'
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from discreet.report.curves import Profile, TradeOffCurve, sample_profile, sample_tradeoff
+    from discreet.report.plots import plot_profile, plot_tradeoff
+    from discreet.report.tables import PrivacyRow, delta_rows, epsilon_rows
+
+__all__ = [
+    "PrivacyRow",
+    "Profile",
+    "TradeOffCurve",
+    "delta_rows",
+    "epsilon_rows",
+    "plot_profile",
+    "plot_tradeoff",
+    "sample_profile",
+    "sample_tradeoff",
+]
+
+_HOMES = {
+    "PrivacyRow": "tables",
+    "delta_rows": "tables",
+    "epsilon_rows": "tables",
+    "plot_profile": "plots",
+    "plot_tradeoff": "plots",
+    "Profile": "curves",
+    "TradeOffCurve": "curves",
+    "sample_profile": "curves",
+    "sample_tradeoff": "curves",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first asked for: a list of presets needs no NumPy."""
+    if name in _HOMES:
+        return getattr(import_module(f"discreet.report.{_HOMES[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -9,6 +9,7 @@ as the explanation page proves, and the bounds are themselves balls.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from fractions import Fraction
 
 from flint import acb, arb
@@ -77,16 +78,20 @@ def _kernel_mean(kind: Kind, theta: float, step: float) -> float:
 
 
 def _aliases(
-    loss: Loss, kind: Kind, log_scale: arb, theta: Fraction, spacing: Fraction, point: Fraction, up: float, down: float
+    loss: Loss,
+    kind: Kind,
+    log_scale: arb,
+    theta: Fraction,
+    spacing: Fraction,
+    point: Fraction,
+    up: float,
+    down: float,
 ) -> arb:
     """An upper bound of sum_{n != 0} e^(theta n P) G(t + nP), by Chernoff's bound at two tilts."""
     total = arb(0)
     for other in (up, down):
         t = Fraction(rounded(other)) if other not in (0.0, -1.0) else Fraction(int(other))
-        if kind is Kind.NULL:
-            t = max(t, Fraction(-1))
-        else:
-            t = max(t, Fraction(0))
+        t = max(t, Fraction(-1 if kind is Kind.NULL else 0))
         ratio = (-ball(abs(t - theta) * spacing)).exp()
         bound = log_mgf_ball(loss, t) - ball(t * point)
         if kind is Kind.NULL:
@@ -108,8 +113,8 @@ def _node_sum(
     depth: float,
 ) -> arb:
     """(1/N) sum_j of factor * kernel, in units of e^log_scale, all that is left out enclosed."""
-    every = h is not None and count <= 512
-    if every:
+    nodes: Sequence[int]
+    if h is not None and count <= 512:
         nodes = range(count // 2 + 1)
         missed = arb(0)
     else:
@@ -122,7 +127,9 @@ def _node_sum(
                 f"a certified value would need {problem} on this contour; ask for fewer digits"
             ) from None
         nodes = [int(j) for j in found if h is None or 2 * j <= count]
-        missed = ball(Fraction(math.exp(-depth) * (1 + 1e-9))) * _kernel_sum(kind, theta, spacing, count, h, gap)
+        missed = ball(Fraction(math.exp(-depth) * (1 + 1e-9))) * _kernel_sum(
+            kind, theta, spacing, count, h, gap
+        )
         if h is None:
             # Y is the last node numbered, or less: only nodes up to the reach were looked at
             missed += 1 / (arb.pi() * ball(Fraction(reach * (1 - 1e-12)) - 8 / spacing))
@@ -158,7 +165,9 @@ def _kernel(kind: Kind, z: acb, h: Fraction | None, gap: Fraction) -> acb:
     return (first + (-z * step).exp() * second) / (e0 * e1)
 
 
-def _kernel_sum(kind: Kind, theta: Fraction, spacing: Fraction, count: int, h: Fraction | None, gap: Fraction) -> arb:
+def _kernel_sum(
+    kind: Kind, theta: Fraction, spacing: Fraction, count: int, h: Fraction | None, gap: Fraction
+) -> arb:
     """An upper bound of the mean of |kernel| over all nodes (on a line: the sum over P)."""
     if h is None:
         # (1/P) sum 1/|z|^2 = coth(theta P / 2) / (2 theta), and |z + 1| >= |z|; delta only

@@ -11,7 +11,6 @@ from discreet.accounting.balls import ball, laplace_weights, lattice_sum, theta3
 from discreet.accounting.loss import GaussianTerm, LaplaceTerm, Loss, Term
 from discreet.accounting.sieve import modulus_radius
 
-
 _QUARTER = fmpq(1, 4)
 
 

@@ -24,7 +24,7 @@ MOST_LISTED = 400_000
 
 
 def listed_ball(loss: Loss, kind: Kind, threshold: Fraction) -> arb:
-    """Enclose delta(t), P[L > t] or P_null[L > t] by listing values; the working precision is the caller's."""
+    """Enclose delta(t), P[L > t] or P_null[L > t] by listing values, at the caller's working precision."""
     if loss.largest is not None and threshold >= loss.largest:
         return arb(0)
     theta = Fraction(saddle(loss, kind, float(threshold), 0.0))
@@ -130,10 +130,10 @@ def _power(first: int, p: list[arb], out: arb, times: int) -> tuple[int, list[ar
 
 
 def _cyclic_power(base: arb_poly, times: int, size: int) -> arb_poly:
-    result: arb_poly | None = None
+    result = arb_poly([1])
     while times:
         if times & 1:
-            result = base if result is None else _wrapped(result * base, size)
+            result = _wrapped(result * base, size)
         times >>= 1
         if times:
             base = _wrapped(base * base, size)

@@ -1,0 +1,72 @@
+# Each target makes .venv and installs what it needs by itself; python3 (3.11 or newer, with venv) is enough.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
+JOBS ?= 2
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-all bench lint format clean
+
+help:
+	@echo "make demo      account for the 2020 Census DHC: table, proof, plots and curves in out/"
+	@echo "make test      lint, types and tests"
+	@echo "make test-all  the same with the slow tests"
+	@echo "make bench     time and accuracy against other accountants"
+	@echo "make lint      ruff and mypy alone"
+	@echo "make format    rewrite the sources in the project's format"
+	@echo "make clean     remove everything that can be made again"
+
+# -- environments: one stamp for each set of dependencies, renewed when pyproject.toml changes ------------
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "discreet needs Python 3.11 or newer; say which with: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
+	@$(PYTHON) -m venv $(VENV) \
+	  || { echo "python3 has no venv module; on Debian: apt-get install python3-venv"; rm -rf $(VENV); exit 1; }
+
+$(VENV)/.stamp-run: pyproject.toml | $(BIN)/python
+	@echo "installing discreet"
+	@$(PIP) --editable .
+	@touch $@
+
+$(VENV)/.stamp-test: pyproject.toml | $(BIN)/python
+	@echo "installing discreet and what its tests need"
+	@$(PIP) --editable '.[test]'
+	@touch $@ $(VENV)/.stamp-run
+
+$(VENV)/.stamp-bench: pyproject.toml | $(BIN)/python
+	@echo "installing discreet and the accountants it is compared with"
+	@$(PIP) --editable '.[bench]'
+	@touch $@ $(VENV)/.stamp-run
+
+# -- what people run -------------------------------------------------------------------------------------
+
+demo: $(VENV)/.stamp-run
+	@mkdir -p out
+	$(BIN)/discreet account dhc-2020 --delta 1e-10 --delta 1e-6 --jobs $(JOBS) --certify \
+	  --curve out/dhc-2020-curve.csv --tradeoff out/dhc-2020-tradeoff.csv --plot out/dhc-2020.svg
+	@echo && echo "The curves are in out/:" && ls -1 out
+
+test: lint
+	$(BIN)/python -m pytest -n $(JOBS)
+
+test-all: lint
+	$(BIN)/python -m pytest -n $(JOBS) --run-slow
+
+lint: $(VENV)/.stamp-test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(VENV)/.stamp-test
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/.stamp-bench
+	$(BIN)/python -m benchmarks
+
+clean:
+	rm -rf $(VENV) out dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,106 @@
+"""Certified values of a whole release: one case gives the lower bound, all of them the upper.
+
+For each case it only has to be *proved* that its delta does not exceed the bound; the balls are as wide as
+the distance to the bound allows, so most cases cost little.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from flint import ctx
+
+from discreet.accounting.certified.tradeoff import certified_tradeoff, dual_height
+from discreet.accounting.certified.values import (
+    certified_epsilon,
+    default_accuracy,
+    delta_ball,
+    lower,
+    upper,
+)
+from discreet.accounting.parallel import map_cases
+from discreet.accounting.privacy_loss import compose, log_fraction
+from discreet.budget.events import Event
+from discreet.errors import PrecisionError
+from discreet.exact import Interval
+
+if TYPE_CHECKING:
+    from discreet.accounting.overall import Account
+
+_Proof = tuple[tuple[Event, ...], Fraction, Fraction, float]
+
+
+def certified_deltas(account: Account, epsilons: list[Fraction], digits: int | None) -> list[Interval]:
+    """Intervals that contain the overall delta at each epsilon."""
+    boxes = []
+    for epsilon, point in zip(epsilons, account.at_epsilon(list(epsilons)), strict=True):
+        box = account.case(point.worst).delta(epsilon=epsilon, certified=True, digits=digits)
+        uppers = _upper_ends(account, epsilon, box.upper, default_accuracy(account.case(point.worst), digits))
+        boxes.append(Interval(box.lower, max(box.upper, *uppers)))
+    return boxes
+
+
+def certified_epsilons(account: Account, deltas: list[Fraction], digits: int | None) -> list[Interval]:
+    """Intervals that contain the overall epsilon at each delta."""
+    boxes = []
+    for delta, point in zip(deltas, account.at_delta(list(deltas)), strict=True):
+        worst = account.case(point.worst)
+        box = certified_epsilon(worst, delta, digits=digits)
+        # at the upper end every case must be proved to lie at or below delta
+        accuracy = default_accuracy(worst, digits)
+        high, width = box.upper, box.width
+        for _ in range(8):
+            if all(end <= delta for end in _upper_ends(account, high, delta, accuracy)):
+                break
+            high, width = high + width, 2 * width
+        else:
+            raise PrecisionError(f"epsilon at delta {float(delta):.6g} could not be enclosed for all cases")
+        boxes.append(Interval(box.lower, high))
+    return boxes
+
+
+def _upper_ends(account: Account, epsilon: Fraction, bound: Fraction, accuracy: float) -> list[Fraction]:
+    """For each case the bound, if its delta is proved to lie below; else a certified upper end."""
+    tasks = [(events, epsilon, bound, accuracy) for _, events in account.cases]
+    return map_cases(_upper_end, tasks, jobs=account.jobs, progress=account.progress, least=16)
+
+
+def _upper_end(task: _Proof) -> Fraction:
+    events, epsilon, bound, accuracy = task
+    loss = compose(events)
+    found = float(loss.log_deltas([epsilon])[0])
+    gap = log_fraction(bound) - found
+    if gap > 0:
+        end = upper(delta_ball(loss, epsilon, min(max(gap / 4, accuracy / 8), 0.01)))
+        if end <= bound:
+            return bound
+    return upper(delta_ball(loss, epsilon, accuracy))
+
+
+def certified_tradeoffs(account: Account, alphas: list[Fraction], digits: int | None) -> list[Interval]:
+    """Intervals that contain the overall f at each alpha.
+
+    Upper end: f of any case. Lower end: the line of one threshold, the lowest over all cases.
+    """
+    from discreet.accounting.envelope import overall_tradeoff
+
+    boxes = []
+    for alpha, point in zip(alphas, overall_tradeoff(account, alphas), strict=True):
+        if alpha in (0, 1):
+            boxes.append(Interval(1 - alpha, 1 - alpha))
+            continue
+        worst = account.case(point.worst)
+        top = certified_tradeoff(worst, alpha, digits=digits).upper
+        accuracy = default_accuracy(worst, digits)
+        tasks = [(events, point.threshold, alpha, accuracy) for _, events in account.cases]
+        lows = map_cases(_line_below, tasks, jobs=account.jobs, progress=account.progress, least=16)
+        boxes.append(Interval(max(min(lows), Fraction(0)), max(top, min(lows))))
+    return boxes
+
+
+def _line_below(task: _Proof) -> Fraction:
+    """A certified lower bound of 1 - delta(l) - e^l alpha, for one case."""
+    events, threshold, alpha, accuracy = task
+    with ctx.workprec(256):
+        return lower(dual_height(compose(events), threshold, alpha, accuracy / 64))

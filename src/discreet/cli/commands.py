@@ -1,0 +1,102 @@
+"""The list of commands, and how they end: with an answer, one line that says what is wrong, or a signal.
+
+Exit status: 0 done; 2 the input cannot be used, and nothing was written; 130 stopped by Ctrl-C. A mistake
+of the program itself shows its traceback and ends with 1.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from types import FrameType
+from typing import NoReturn
+
+from cyclopts import App, CycloptsError, Parameter
+
+from discreet.errors import DiscreetError
+
+COMMANDS = {
+    "account": "What a release costs one person, exactly, beside what zCDP says.",
+    "compare": "Two releases side by side.",
+    "presets": "The releases that come with the package.",
+    "show": "What a release publishes with which noise.",
+}
+"""Each command is the `app` of the module of its name; a module is imported when its command runs."""
+
+
+def build() -> App:
+    """Return the program with all its commands, none of them imported yet.
+
+    >>> "account" in build()
+    True
+    """
+    program = App(
+        name="discreet",
+        help="Exact privacy accounting for differentially private official statistics.",
+        help_format="plaintext",
+        version=_version,
+        default_parameter=Parameter(negative=(), show_default=False),
+    )
+    for name, help_line in COMMANDS.items():
+        program.command(f"discreet.cli.{name}:app", name=name, help=help_line)
+    return program
+
+
+def program() -> int:
+    """Run with the arguments of the shell."""
+    signal.signal(signal.SIGTERM, _terminated)
+    status = run(sys.argv[1:])
+    try:
+        sys.stdout.flush()
+    except OSError:
+        _discard_output()
+    return status
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command line and return its exit status.
+
+    >>> run(["show", "pl94-2020-units", "--toml", "--json"])
+    2
+    """
+    try:
+        build()(
+            list(arguments),
+            exit_on_error=False,
+            print_error=False,
+            result_action="return_value",
+        )
+    except (DiscreetError, CycloptsError) as error:
+        return _complain(str(error))
+    except BrokenPipeError:  # the reader, such as head, has seen enough
+        _discard_output()
+        return 0
+    except KeyboardInterrupt:
+        return 130
+    except SystemExit as stop:  # cyclopts ends so after Ctrl-C within a command
+        return stop.code if isinstance(stop.code, int) else 1
+    return 0
+
+
+def _complain(message: str) -> int:
+    line = " ".join(message.split())
+    encoding = sys.stderr.encoding or "utf-8"
+    print("discreet:", line.encode(encoding, "backslashreplace").decode(encoding), file=sys.stderr)
+    return 2
+
+
+def _discard_output() -> None:
+    """Point standard output nowhere, so that the interpreter's last flush cannot fail."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _terminated(number: int, frame: FrameType | None) -> NoReturn:
+    raise SystemExit(128 + number)
+
+
+def _version() -> str:
+    from importlib.metadata import version
+
+    return version("discreet")

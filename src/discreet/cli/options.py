@@ -1,0 +1,108 @@
+"""Options that several commands share, and what is checked before any work starts."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from discreet.budget.fields import whole
+from discreet.budget.neighbours import Neighbours
+from discreet.errors import InputError
+from discreet.exact import fraction
+
+MOST_JOBS = 256
+FLOAT_DIGITS = 11
+"""Digits that hold in a result that is not certified."""
+CERTIFIED_DIGITS = 1000
+SMALLEST_DELTA = Fraction(1, 10**300)
+LARGEST_EPSILON = 10**6
+
+Targets = Annotated[str, Parameter(help="A preset's name or a TOML file; several make a portfolio.")]
+Target = Annotated[str, Parameter(help="A preset's name or a TOML file.")]
+Relation = Annotated[
+    Neighbours | None,
+    Parameter(
+        help="bounded: one record is replaced; unbounded: one is added or removed. "
+        "Default: what the release was calibrated for.",
+        show_choices=False,
+        metavar="bounded|unbounded",
+    ),
+]
+Deltas = Annotated[
+    list[str] | None,
+    Parameter(help="Epsilon at this delta, an exact number such as 1e-10; may be repeated.", metavar="D"),
+]
+People = Annotated[int, Parameter(help="Size of the group that is protected together.", metavar="K")]
+Jobs = Annotated[int | None, Parameter(help="Processes; default: one for each CPU.", metavar="N")]
+Json = Annotated[bool, Parameter(help="Print one JSON object.")]
+Quiet = Annotated[bool, Parameter(help="No progress bar and no time.")]
+
+
+def jobs_or_cpus(jobs: int | None) -> int:
+    """Return the number of processes: as asked, or one for each CPU that may be used.
+
+    >>> jobs_or_cpus(3)
+    3
+    """
+    if jobs is None:
+        usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        return min(usable, MOST_JOBS)
+    if whole(jobs, name="jobs") > MOST_JOBS:
+        raise InputError(f"jobs is {jobs}; at most {MOST_JOBS} are allowed")
+    return jobs
+
+
+def checked_digits(digits: int | None, *, certify: bool) -> int | None:
+    """Return the number of digits if that many can be had.
+
+    >>> checked_digits(30, certify=False)
+    Traceback (most recent call last):
+    discreet.errors.InputError: digits is 30; without --certify a result has 1 to 11 digits that hold
+    """
+    most = CERTIFIED_DIGITS if certify else FLOAT_DIGITS
+    if digits is not None and not 1 <= digits <= most:
+        which = "with --certify 1 to 1000 digits can be had"
+        if not certify:
+            which = f"without --certify a result has 1 to {most} digits that hold"
+        raise InputError(f"digits is {digits}; {which}")
+    return digits
+
+
+def read_deltas(texts: Sequence[str]) -> list[Fraction]:
+    """Return the deltas as the exact numbers they denote, each once.
+
+    >>> read_deltas(["1e-10", "0.0000000001"])
+    [Fraction(1, 10000000000)]
+    >>> read_deltas(["1"])
+    Traceback (most recent call last):
+    discreet.errors.InputError: delta is 1; it must lie strictly between 0 and 1
+    """
+    found = []
+    for text in texts:
+        delta = fraction(text, name="delta")
+        if not 0 < delta < 1:
+            raise InputError(f"delta is {text}; it must lie strictly between 0 and 1")
+        if delta < SMALLEST_DELTA:
+            raise InputError(f"delta is {text}; the smallest that is answered here is 1e-300")
+        found.append(delta)
+    return list(dict.fromkeys(found))
+
+
+def read_epsilons(texts: Sequence[str]) -> list[Fraction]:
+    """Return the epsilons as the exact numbers they denote, each once.
+
+    >>> read_epsilons(["-1"])
+    Traceback (most recent call last):
+    discreet.errors.InputError: epsilon is -1; it must be zero or more, and at most 1000000
+    """
+    found = []
+    for text in texts:
+        epsilon = fraction(text, name="epsilon")
+        if not 0 <= epsilon <= LARGEST_EPSILON:
+            raise InputError(f"epsilon is {text}; it must be zero or more, and at most {LARGEST_EPSILON}")
+        found.append(epsilon)
+    return list(dict.fromkeys(found))

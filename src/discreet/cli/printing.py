@@ -1,0 +1,124 @@
+"""What goes to the screen: prose of readable width, plain tables, JSON, and a progress bar."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+import textwrap
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from discreet.errors import DiscreetError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+WIDTH = 100
+"""Columns of prose where there is no terminal to ask."""
+
+
+def write(text: str) -> None:
+    """Write to standard output, flushed, so that an error shows here and not at the end."""
+    encoding = sys.stdout.encoding or "utf-8"
+    try:
+        sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise DiscreetError(f"the output cannot be written: {error.strerror}") from None
+
+
+def say(*paragraphs: str, indent: str = "") -> None:
+    """Write paragraphs, wrapped; `indent` is for the lines after a paragraph's first."""
+    width = min(WIDTH, _console().width) if sys.stdout.isatty() else WIDTH
+    for text in paragraphs:
+        write(
+            textwrap.fill(
+                text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+            )
+            + "\n"
+        )
+
+
+def table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, left: Sequence[int] = (0,)) -> None:
+    """Write a table; columns in `left` are texts, the others are numbers and end flush."""
+    console = _console()
+    with console.capture() as captured:
+        console.print(_table(columns, rows, left))
+    write("\n".join(line.rstrip() for line in captured.get().rstrip("\n").split("\n")) + "\n")
+
+
+def _table(columns: Sequence[str], rows: Sequence[Sequence[str]], left: Sequence[int]) -> Table:
+    from rich import box
+    from rich.table import Table
+
+    made = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
+    for place, name in enumerate(columns):
+        made.add_column(name, justify="left" if place in left else "right", overflow="fold")
+    for row in rows:
+        made.add_row(*row)
+    return made
+
+
+def _console() -> Console:
+    from rich.console import Console
+
+    # a table that goes into a file is as wide as it needs to be
+    return Console(width=None if sys.stdout.isatty() else 500, highlight=False, markup=False, emoji=False)
+
+
+def write_json(value: dict[str, Any]) -> None:
+    """Write one JSON object."""
+    write(json_text(value) + "\n")
+
+
+def json_text(value: Any, *, margin: str = "") -> str:
+    """Return JSON, readable, short lists on one line; a Decimal keeps all its digits.
+
+    >>> print(json_text({"worst": [6, 6], "lower": Decimal("24.456514457123456789"), "rows": []}))
+    {
+      "worst": [6, 6],
+      "lower": 24.456514457123456789,
+      "rows": []
+    }
+    """
+    inner = margin + "  "
+    if isinstance(value, Decimal):
+        return str(value)
+    if isinstance(value, dict) and value:
+        items = (f"{json.dumps(key)}: {json_text(item, margin=inner)}" for key, item in value.items())
+        return "{\n" + ",\n".join(inner + item for item in items) + f"\n{margin}}}"
+    if isinstance(value, list | tuple):
+        texts = [json_text(item, margin=inner) for item in value]
+        if any("\n" in text for text in texts) or sum(map(len, texts)) > WIDTH:
+            return "[\n" + ",\n".join(inner + text for text in texts) + f"\n{margin}]"
+        return f"[{', '.join(texts)}]"
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f"{value} has no place in JSON")
+    return json.dumps(value)
+
+
+@contextmanager
+def progress_bar(text: str, *, show: bool) -> Iterator[Callable[[int, int], None] | None]:
+    """Give a callable (done, total) that moves a bar on standard error; none if that is no terminal."""
+    if not show or not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn(text), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(text, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+def say_time(seconds: float, *, show: bool) -> None:
+    """Write to standard error how long it took."""
+    if show:
+        print(f"Time: {seconds:.1f} s", file=sys.stderr)

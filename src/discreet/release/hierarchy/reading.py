@@ -1,0 +1,278 @@
+"""Tables in, as integer codes: CSV or Parquet, hashed as they are read, and never a value in an error."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import InputError
+from discreet.release.hierarchy.arrow import arrow
+from discreet.release.hierarchy.problems import Problems
+
+Codes = NDArray[np.int32]
+Numbers = NDArray[Any]
+
+FORMATS = ("csv", "parquet")
+
+BLOCK = 1 << 22
+"""Bytes of CSV that are parsed at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """A column of texts: a code for each row (-1: nothing there), and the Arrow array of distinct texts."""
+
+    codes: Codes
+    values: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table that was read: columns of texts as codes, columns of numbers, and the hash of the file."""
+
+    path: Path
+    format: str
+    sha256: str
+    size: int
+    rows: int
+    words: dict[str, Words]
+    numbers: dict[str, Numbers]
+
+    def problems(self) -> Problems:
+        """Return an empty report about this file. The header of a CSV file is its line 1."""
+        if self.format == "csv":
+            return Problems(self.path.name, first_line=2, word="line")
+        return Problems(self.path.name, first_line=1, word="row")
+
+    def origin(self, role: str) -> dict[str, Any]:
+        """Return what a ledger says about an input: by hash, never by content."""
+        return {"role": role, "sha256": self.sha256, "bytes": self.size, "rows": self.rows}
+
+
+def table_format(path: str | os.PathLike[str]) -> str:
+    """Tell the format by the file's ending.
+
+    >>> table_format("counts.parquet")
+    'parquet'
+    """
+    name = Path(path).name.lower()
+    for ending in FORMATS:
+        if name.endswith(f".{ending}"):
+            return ending
+    raise InputError(f"{Path(path).name} must end in .csv or .parquet: other formats are not read")
+
+
+def read_table(
+    path: str | os.PathLike[str],
+    *,
+    words: Sequence[str],
+    optional: Sequence[str] = (),
+    whole: Sequence[str] = (),
+    floats: Sequence[str] = (),
+) -> Table:
+    """Read the named columns of a table: `words` and those of `optional` that exist as codes, numbers as such.
+
+    Other columns are not looked at.
+    """
+    file, kind = Path(path), table_format(path)
+    try:
+        if not file.is_file():
+            raise InputError(f"there is no file {file}")
+        read = _read_csv if kind == "csv" else _read_parquet
+        found, digest, size = read(file, list(words), list(optional), list(whole), list(floats))
+    except OSError as error:
+        raise InputError(f"{file} cannot be read: {error.strerror or 'it is damaged'}") from None
+    texts, numbers = {}, {}
+    for name in found.column_names:
+        column = found.column(name)
+        if name in whole or name in floats:
+            numbers[name] = column.to_numpy()
+        else:
+            texts[name] = _coded(column)
+    table = Table(file, kind, digest, size, found.num_rows, texts, numbers)
+    _check_words(table)
+    return table
+
+
+class _Hashing(io.RawIOBase):
+    """A file that hashes what is read from it, in order, so that the hash is of the bytes that were used."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("rb", buffering=0)
+        self.hash, self.size = hashlib.sha256(), 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        count = self._file.readinto(buffer) or 0
+        self.hash.update(memoryview(buffer)[:count])
+        self.size += count
+        return count
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+
+def _read_csv(
+    file: Path, words: list[str], optional: list[str], whole: list[str], floats: list[str]
+) -> tuple[Any, str, int]:
+    pa, pc = arrow(), arrow("csv")
+    chosen = _choose(_header(file), words + whole + floats, optional, file)
+    text = pa.dictionary(pa.int32(), pa.string())
+    types = {name: pa.int64() if name in whole else pa.float64() if name in floats else text for name in chosen}
+    stream = _Hashing(file)
+    try:
+        table = pc.read_csv(
+            pa.PythonFile(stream, "r"),
+            read_options=pc.ReadOptions(block_size=BLOCK),
+            parse_options=pc.ParseOptions(ignore_empty_lines=False),
+            convert_options=pc.ConvertOptions(
+                column_types=types, include_columns=chosen, null_values=[], strings_can_be_null=False
+            ),
+        )
+    except pa.ArrowInvalid:
+        # Its message repeats what it found; the file is read again to say where the problem is instead.
+        _find_fault(file, whole, floats)
+        raise InputError(f"{file.name} cannot be read as CSV in UTF-8, with commas and a header") from None
+    finally:
+        stream.close()
+    return table, stream.hash.hexdigest(), stream.size
+
+
+def _read_parquet(
+    file: Path, words: list[str], optional: list[str], whole: list[str], floats: list[str]
+) -> tuple[Any, str, int]:
+    pa, pq = arrow(), arrow("parquet")
+    content = file.read_bytes()
+    try:
+        source = pq.ParquetFile(pa.BufferReader(content))
+        chosen = _choose(source.schema_arrow.names, words + whole + floats, optional, file)
+        types = source.schema_arrow
+        texts = [name for name in chosen if name not in whole and name not in floats]
+        coded = [name for name in texts if pa.types.is_string(types.field(name).type)]
+        table = pq.ParquetFile(pa.BufferReader(content), read_dictionary=coded).read(columns=chosen)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError):
+        raise InputError(f"{file.name} cannot be read as Parquet") from None
+    for name in whole:
+        if not pa.types.is_integer(types.field(name).type):
+            raise InputError(
+                f"column {name} of {file.name} is of type {types.field(name).type}; whole numbers are needed, "
+                "as a column of integers: fractions are refused"
+            )
+    for name in [*whole, *floats]:
+        column = table.column(name)
+        if column.null_count:
+            row = int(np.flatnonzero(column.is_null().to_numpy())[0])
+            raise InputError(f"a value is missing (row {row + 1} of {file.name}, column {name})")
+        try:
+            column = column.cast(pa.int64() if name in whole else pa.float64())
+        except pa.ArrowInvalid:
+            raise InputError(f"column {name} of {file.name} has a number too large to be used") from None
+        table = table.set_column(table.column_names.index(name), name, column)
+    for name in texts:
+        kind = types.field(name).type
+        kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+        if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_integer(kind)):
+            raise InputError(f"column {name} of {file.name} is of type {kind}; texts are needed")
+    return table, hashlib.sha256(content).hexdigest(), len(content)
+
+
+def _header(file: Path) -> list[str]:
+    with file.open("rb") as stream:
+        first = stream.readline(1 << 20).removeprefix(b"\xef\xbb\xbf")
+    try:
+        return next(csv.reader([first.decode("utf-8")]), [])
+    except (UnicodeDecodeError, csv.Error):
+        raise InputError(f"the header of {file.name} is not a line of CSV in UTF-8 (line 1)") from None
+
+
+def _choose(found: Sequence[str], needed: list[str], optional: list[str], file: Path) -> list[str]:
+    for name in [*needed, *optional]:
+        if list(found).count(name) > 1:
+            raise InputError(f"{file.name} has two columns named {name}; each may come once")
+    for name in needed:
+        if name not in found:
+            raise InputError(f"{file.name} has no column {name}; it must have {', '.join(needed)}")
+    return needed + [name for name in optional if name in found]
+
+
+def _coded(column: Any) -> Words:
+    pa = arrow()
+    if not pa.types.is_dictionary(column.type):
+        column = column.cast(pa.string()).dictionary_encode()
+    if not column.num_chunks:
+        return Words(np.empty(0, dtype=np.int32), pa.array([], type=pa.string()))
+    column = column.unify_dictionaries()
+    values = column.chunk(0).dictionary.cast(pa.string())
+    if values.null_count or len(values.unique()) < len(values):  # a file's own dictionary may be odd
+        column = column.cast(pa.string()).dictionary_encode().unify_dictionaries()
+        values = column.chunk(0).dictionary
+    codes = np.empty(len(column), dtype=np.int32)
+    at = 0
+    for chunk in column.chunks:
+        part = chunk.indices.fill_null(-1) if chunk.null_count else chunk.indices
+        codes[at : at + len(part)] = part.to_numpy()
+        at += len(part)
+    return Words(codes, values)
+
+
+def _check_words(table: Table) -> None:
+    """Refuse empty texts (but for the parent of a top unit) and those that would break a line."""
+    pc, problems = arrow("compute"), table.problems()
+    for name, words in table.words.items():
+        bad = pc.match_substring_regex(words.values, pattern=r"[\x00-\x1f\x7f]").to_numpy(zero_copy_only=False)
+        if bad.any():
+            problems.rows(np.append(bad, False)[words.codes], "a text has a control character in it", name)
+        empty = np.append(pc.equal(words.values, "").to_numpy(zero_copy_only=False), True)
+        if name != "parent" and (empty[:-1].any() or (words.codes < 0).any()):
+            problems.rows(empty[words.codes], "a text is missing", name)
+    problems.stop()
+
+
+_WHOLE = re.compile(r"\s*-?\d{1,18}\s*")
+_FLOAT = re.compile(r"\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*")
+
+
+def _find_fault(file: Path, whole: list[str], floats: list[str]) -> None:
+    """Read a CSV file line by line to find what the fast reader stumbled over."""
+    problems = Problems(file.name, first_line=2, word="line")
+    kinds = [(name, _WHOLE, "a whole number") for name in whole]
+    kinds += [(name, _FLOAT, "a number") for name in floats]
+    header = _header(file)
+    places = [(header.index(name), name, pattern, what) for name, pattern, what in kinds]
+    with file.open(encoding="utf-8", errors="surrogateescape", newline="") as stream:
+        rows = csv.reader(stream)
+        found = 0
+        try:
+            next(rows)
+            for fields in rows:
+                row = rows.line_num - 2
+                if len(fields) != len(header):
+                    text = f"{len(fields)} fields where {len(header)} are due" if fields else "an empty line"
+                    problems.at(row, text, "all")
+                    found += 1
+                elif any("\udc80" <= letter <= "\udcff" for letter in "".join(fields)):
+                    problems.at(row, "not UTF-8", "all")
+                    found += 1
+                else:
+                    for place, name, pattern, what in places:
+                        if not pattern.fullmatch(fields[place]):
+                            problems.at(row, f"{name} is not {what}", name)
+                            found += 1
+                if found >= 10:
+                    break
+        except (csv.Error, StopIteration):
+            problems.at(rows.line_num - 2, "not a line of CSV", "all")
+    problems.stop()

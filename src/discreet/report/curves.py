@@ -1,0 +1,123 @@
+"""Curves as data: points for plots and CSV files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.accounting.comparisons import ZCDP
+
+Floats = NDArray[np.float64]
+
+
+class Curve(Protocol):
+    """What the exact account, a single loss and every comparison have in common."""
+
+    def delta(self, *, epsilon: Any) -> Any:
+        """delta at one epsilon or many."""
+
+    def tradeoff(self, *, alpha: Any) -> Any:
+        """The type II error at one alpha or many."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Profile:
+    """Points of delta(epsilon)."""
+
+    epsilon: Floats
+    delta: Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TradeOffCurve:
+    """Points of a trade-off curve: the least type II error beta at each type I error alpha."""
+
+    alpha: Floats
+    beta: Floats
+
+
+def curve_deltas() -> Floats:
+    """Return the 42 values 0.5, 0.1, 0.05, ..., 1e-21.
+
+    >>> curve_deltas()[:3], float(curve_deltas()[-1]), len(curve_deltas())
+    (array([0.5 , 0.1 , 0.05]), 1e-21, 42)
+    """
+    return np.array([float(f"{digit}e-{place}") for place in range(1, 22) for digit in (5, 1)])
+
+
+def curve_alphas() -> Floats:
+    """Return type I errors from 0 to 1, dense where the curve is steep: 1e-12, ..., 0.001, 0.002, ...
+
+    >>> alphas = curve_alphas()
+    >>> len(alphas), alphas[:2], alphas[-2:]
+    (88, array([0.e+00, 1.e-12]), array([0.98, 1.  ]))
+    """
+    decades = [float(f"1e-{place}") for place in range(12, 3, -1)]
+    spans = ((1, 10, 1), (10, 100, 5), (100, 200, 10), (200, 1001, 20))
+    return np.array([0.0, *decades, *(step / 1000 for span in spans for step in range(*span))])
+
+
+def epsilon_grid(zcdp: ZCDP) -> Floats:
+    """Return zCDP's answers for `curve_deltas`: where its reader would look the exact curve up.
+
+    >>> epsilon_grid(ZCDP.from_rho("3.65"))[[0, -1]].round(4)
+    array([ 6.8312, 30.2255])
+    """
+    return zcdp.epsilon(delta=curve_deltas())
+
+
+def with_start(epsilon: Floats) -> Floats:
+    """Return the epsilons from zero on, for a drawing: the first stretch in small steps.
+
+    >>> with_start(np.array([6.0, 8.0, 9.0, 9.5]))
+    array([0. , 1. , 2. , 3. , 4. , 5. , 6. , 7. , 8. , 8.5, 9. , 9.5])
+    """
+    halves = (epsilon[:2] + epsilon[1:3]) / 2
+    return np.union1d(np.union1d(np.linspace(0.0, epsilon[0], 7), halves), epsilon)
+
+
+def sample_profile(curve: Curve, epsilon: Floats) -> Profile:
+    """Return the points of a curve at these epsilons.
+
+    >>> sample_profile(ZCDP.from_rho(1), np.array([3.0])).delta
+    array([0.36787944])
+    """
+    return Profile(epsilon, np.asarray(curve.delta(epsilon=epsilon), dtype=np.float64))
+
+
+def sample_tradeoff(curve: Curve, alpha: Floats) -> TradeOffCurve:
+    """Return the points of a trade-off curve at these type I errors.
+
+    >>> sample_tradeoff(ZCDP.from_rho(1), np.array([0.0, 1.0])).beta
+    array([1., 0.])
+    """
+    return TradeOffCurve(alpha, np.asarray(curve.tradeoff(alpha=alpha), dtype=np.float64))
+
+
+def profile_csv(profile: Profile, zcdp: ZCDP) -> str:
+    """Return the points as CSV, epsilon, delta and what zCDP says.
+
+    >>> print(profile_csv(Profile(np.array([3.0]), np.array([0.25])), ZCDP.from_rho(1)), end="")
+    epsilon,delta,zcdp_delta
+    3.0,0.25,0.36787944117144233
+    """
+    bound = zcdp.delta(epsilon=profile.epsilon)
+    return _csv("epsilon,delta,zcdp_delta", profile.epsilon, profile.delta, bound)
+
+
+def tradeoff_csv(curve: TradeOffCurve, zcdp: ZCDP) -> str:
+    """Return the points as CSV, alpha, f and what zCDP says.
+
+    >>> print(tradeoff_csv(TradeOffCurve(np.array([0.0]), np.array([1.0])), ZCDP.from_rho(1)), end="")
+    alpha,f,zcdp_f
+    0.0,1.0,1.0
+    """
+    return _csv("alpha,f,zcdp_f", curve.alpha, curve.beta, zcdp.tradeoff(alpha=curve.alpha))
+
+
+def _csv(header: str, *columns: Floats) -> str:
+    lines = [",".join(repr(float(value)) for value in row) for row in zip(*columns, strict=True)]
+    return "\n".join([header, *lines]) + "\n"

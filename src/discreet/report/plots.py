@@ -1,0 +1,87 @@
+"""Plots: Axes in, Axes out. No backend is chosen and no global setting is touched.
+
+Colours are those of Okabe and Ito, told apart by colour-blind readers too, and each line has its own
+dashes for print without colour.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from discreet.report.curves import (
+    Curve,
+    Floats,
+    Profile,
+    TradeOffCurve,
+    curve_alphas,
+    curve_deltas,
+    sample_profile,
+    sample_tradeoff,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+BLUE, VERMILION, GREY, GREEN = "#0072B2", "#D55E00", "#8C8C8C", "#009E73"
+
+
+def plot_profile(
+    curve: Curve | Profile, *, epsilon: Floats | None = None, ax: Axes | None = None, **line: Any
+) -> Axes:
+    """Draw delta against epsilon, delta on a logarithmic scale.
+
+    `curve` is an account, a single loss, a comparison, or points already computed. Without `epsilon` the
+    range is the one over which the curve falls from 0.5 to 1e-21. `line` goes to Matplotlib, as in
+    `label="exact"`.
+
+    >>> from matplotlib.figure import Figure
+    >>> from discreet.accounting.comparisons import ZCDP
+    >>> ax = plot_profile(ZCDP.from_rho(1), ax=Figure().subplots(), label="zCDP")
+    >>> ax.get_yscale(), ax.lines[0].get_label()
+    ('log', 'zCDP')
+    """
+    if not isinstance(curve, Profile):
+        curve = sample_profile(curve, _span(curve) if epsilon is None else epsilon)
+    axes = _axes(ax)
+    positive = np.where(curve.delta > 0, curve.delta, np.nan)  # zero has no place on this scale
+    axes.plot(curve.epsilon, positive, **line)
+    axes.set_yscale("log")
+    axes.set_xlabel(r"$\varepsilon$")
+    axes.set_ylabel(r"$\delta(\varepsilon)$")
+    return axes
+
+
+def plot_tradeoff(
+    curve: Curve | TradeOffCurve, *, alpha: Floats | None = None, ax: Axes | None = None, **line: Any
+) -> Axes:
+    """Draw the trade-off curve: the least type II error against the type I error.
+
+    >>> from matplotlib.figure import Figure
+    >>> from discreet.accounting.comparisons import ZCDP
+    >>> plot_tradeoff(ZCDP.from_rho(1), ax=Figure().subplots()).get_xlim()
+    (-0.015, 1.0)
+    """
+    if not isinstance(curve, TradeOffCurve):
+        curve = sample_tradeoff(curve, curve_alphas() if alpha is None else alpha)
+    axes = _axes(ax)
+    axes.plot(curve.alpha, curve.beta, **line)
+    axes.set_xlim(-0.015, 1.0)  # curves that hug the axes stay visible
+    axes.set_ylim(-0.015, 1.0)
+    axes.set_xlabel(r"type I error $\alpha$")
+    axes.set_ylabel(r"type II error $f(\alpha)$")
+    return axes
+
+
+def _span(curve: Any) -> Floats:
+    found = np.asarray(curve.epsilon(delta=curve_deltas()), dtype=np.float64)
+    return np.linspace(max(float(found[0]), 0.0), float(found[-1]), 60)
+
+
+def _axes(ax: Axes | None) -> Axes:
+    if ax is not None:
+        return ax
+    import matplotlib.pyplot as plt
+
+    return plt.figure().add_subplot()

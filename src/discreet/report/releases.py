@@ -1,0 +1,149 @@
+"""Rows about releases themselves: the list of presets, the noise of each query, two releases side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from discreet.budget import Release, Row, load_preset, preset_names
+from discreet.budget.spine import written
+
+
+def rho_total(release: Release) -> Fraction | None:
+    """Return the rho of a release under the neighbours it was calibrated for; none with Laplace noise.
+
+    >>> from discreet.budget import load
+    >>> rho_total(load("dhc-2020"))
+    Fraction(24811, 5000)
+    """
+    if any(level.has_laplace for level in release.levels):
+        return None
+    return sum((level.spent(release.neighbours) for level in release.levels), Fraction(0))
+
+
+def all_presets() -> list[Release]:
+    """Return every preset, by name.
+
+    >>> [release.name for release in all_presets()][:1]
+    ['ddhca-2020']
+    """
+    return [load_preset(name) for name in preset_names()]
+
+
+def preset_object(release: Release) -> dict[str, Any]:
+    """Return the few facts of a release that a list shows, for JSON."""
+    rho = rho_total(release)
+    return {
+        "name": release.name,
+        "title": release.title,
+        "unit": release.unit,
+        "neighbours": release.neighbours,
+        "rho": None if rho is None else str(rho),
+        "paths": len(release.paths),
+    }
+
+
+def release_object(release: Release) -> dict[str, Any]:
+    """Return all of a release for JSON: exact numbers as texts, with the floats beside them.
+
+    >>> from discreet.budget import load
+    >>> level = release_object(load("dhc-2022-08-25"))["levels"][1]
+    >>> level["name"], level["queries"][0]["variance_exact"]
+    ('State', '50000/10001')
+    """
+    noise = _by_level(release)
+    return {
+        **preset_object(release),
+        "main_path": release.main,
+        "levels": [
+            {
+                "name": level.name,
+                "rho": None if level.has_laplace else str(level.spent(release.neighbours)),
+                "queries": [_query_object(row) for row in noise[level.name]],
+            }
+            for level in release.levels
+        ],
+        "path_levels": {
+            str(path): ["+".join(run) for run in release.runs(path)] for path in release.paths
+        },
+        "sources": list(release.sources),
+        "notes": list(release.notes),
+    }
+
+
+def _query_object(row: Row) -> dict[str, Any]:
+    noise: dict[str, Any] = {"name": row.query, "noise": "discrete Gaussian"}
+    if row.variance is not None:
+        noise |= {"variance": float(row.variance), "variance_exact": str(row.variance)}
+    elif row.scale is not None:
+        noise |= {"noise": "discrete Laplace", "scale": float(row.scale), "scale_exact": str(row.scale)}
+    return noise | {
+        "rho": None if row.rho is None else str(row.rho),
+        "share": None if row.share is None else str(row.share),
+        "sensitivity": row.event.sensitivity,
+        "groups": row.event.times,
+    }
+
+
+def _by_level(release: Release) -> dict[str, list[Row]]:
+    """The noise of each level where nothing is merged, whether or not such a path occurs."""
+    from discreet.budget.table import rows
+
+    found: dict[str, list[Row]] = {level.name: [] for level in release.levels}
+    for row in rows(release, tuple((level.name,) for level in release.levels)):
+        found[row.level].append(row)
+    return found
+
+
+def levels_of(release: Release) -> Iterator[tuple[str, list[Row]]]:
+    """Yield each level with the noise of its queries, where nothing is merged.
+
+    >>> from discreet.budget import load
+    >>> [name for name, _ in levels_of(load("pl94-2020-units"))][:2]
+    ['US', 'State']
+    """
+    yield from _by_level(release).items()
+
+
+def path_text(release: Release, path: int) -> str:
+    """Write the levels of a path, merged ones joined by a plus.
+
+    >>> from discreet.budget import load
+    >>> path_text(load("dhc-2020"), 4)
+    'US, State+County, Prim+Tract_Subset_Group+Tract_Subset+Block_Group, Block'
+    """
+    return written(release.runs(path))
+
+
+@dataclass(frozen=True, slots=True)
+class VariancePair:
+    """The variances of one query that two releases both have."""
+
+    level: str
+    query: str
+    first: Fraction
+    second: Fraction
+
+    @property
+    def ratio(self) -> float:
+        """The second over the first."""
+        return float(self.second / self.first)
+
+
+def matching_variances(first: Release, second: Release) -> list[VariancePair]:
+    """Return the Gaussian variances of all queries that stand under the same names in both releases.
+
+    >>> from discreet.budget import load
+    >>> pair = matching_variances(load("dhc-2020-persons"), load("dhc-2020-persons-pr"))[0]
+    >>> pair.level, pair.query, str(pair.first), str(pair.second)
+    ('State', 'age_18_64_116 * relgq_4_groups', '10000/999', '5000/657')
+    """
+    other = {(row.level, row.query): row.variance for _, rows in levels_of(second) for row in rows}
+    return [
+        VariancePair(row.level, row.query, row.variance, match)
+        for _, rows in levels_of(first)
+        for row in rows
+        if row.variance is not None and (match := other.get((row.level, row.query))) is not None
+    ]

@@ -1,0 +1,190 @@
+"""An independent reference: plain convolution from the definition, with thousands of bits.
+
+Nothing here comes from the package but the events themselves. An event adds noise with pmf proportional
+to e^exponent(x) on the integers; one person moves its centre from 0 (null, Q) to the sensitivity
+(alternative, P). The privacy loss of an outcome x is log P(x) / Q(x) = exponent(x - mu) - exponent(x), a
+fraction. A composition is the product measure: losses add, probabilities multiply, under P and under Q,
+each by itself. Probabilities are integers over 2^bits, losses are integers over a common denominator, and
+nothing is truncated but outcomes whose probability is below 2^-bits.
+"""
+
+from __future__ import annotations
+
+import bisect
+import math
+from collections.abc import Iterable
+from fractions import Fraction
+
+import mpmath as mp
+from flint import fmpz_poly
+
+from discreet.budget.events import DiscreteGaussian, Event
+
+BITS = 1500
+"""Default precision: tails of 1e-300 keep 150 digits."""
+
+_MOST_DENSE = 400_000
+
+
+def mpf(value: Fraction | int) -> mp.mpf:
+    """The fraction at mpmath's working precision."""
+    exact = Fraction(value)
+    return mp.mpf(exact.numerator) / exact.denominator
+
+
+def _exponent(event: Event, x: int) -> Fraction:
+    if isinstance(event, DiscreteGaussian):
+        return -Fraction(x * x) / (2 * event.variance)
+    return -abs(x) / event.scale
+
+
+def _reach(event: Event, bits: int) -> int:
+    """Outcomes farther than this from the centre have probability below 2^-bits."""
+    depth = bits * math.log(2) + 10
+    if isinstance(event, DiscreteGaussian):
+        return math.ceil(math.sqrt(2 * float(event.variance) * depth)) + 1
+    return math.ceil(float(event.scale) * depth) + 1
+
+
+def one_event(event: Event, bits: int) -> tuple[dict[Fraction, int], dict[Fraction, int]]:
+    """The law of the loss of one event under P and under Q, probabilities over 2^bits."""
+    mu, reach = event.sensitivity, _reach(event, bits)
+    with mp.workprec(bits + 64):
+        weight = [mp.exp(mpf(_exponent(event, x))) for x in range(reach + 1)]
+        total = weight[0] + 2 * mp.fsum(weight[1:])
+        pmf = [int(mp.floor(mp.ldexp(w / total, bits))) for w in weight]
+    under_p: dict[Fraction, int] = {}
+    under_q: dict[Fraction, int] = {}
+    for x in range(-reach, reach + mu + 1):
+        loss = _exponent(event, x - mu) - _exponent(event, x)
+        if abs(x - mu) <= reach:
+            under_p[loss] = under_p.get(loss, 0) + pmf[abs(x - mu)]
+        if abs(x) <= reach:
+            under_q[loss] = under_q.get(loss, 0) + pmf[abs(x)]
+    return under_p, under_q
+
+
+class Reference:
+    """The exact law of the composed loss of a few events, and what follows from it."""
+
+    def __init__(self, events: Iterable[Event], bits: int = BITS) -> None:
+        self.bits = bits
+        laws = []
+        for event in events:
+            laws += [one_event(event, bits)] * event.times
+        # every loss as an integer in units of one common denominator
+        self.unit = Fraction(1, math.lcm(*(x.denominator for p, q in laws for x in {*p, *q})))
+        P = self._product([p for p, _ in laws])
+        Q = self._product([q for _, q in laws])
+        keys = sorted(k for k in {*P, *Q} if P.get(k, 0) or Q.get(k, 0))
+        self.losses = [k * self.unit for k in keys]
+        self._keys = keys
+        self.P = [P.get(k, 0) for k in keys]
+        self.Q = [Q.get(k, 0) for k in keys]
+        self.above_p, self.above_q = [0], [0]  # sums over the last i atoms
+        for p, q in zip(reversed(self.P), reversed(self.Q), strict=True):
+            self.above_p.append(self.above_p[-1] + p)
+            self.above_q.append(self.above_q[-1] + q)
+
+    def _product(self, laws: list[dict[Fraction, int]]) -> dict[int, int]:
+        half = 1 << (self.bits - 1)
+        result = {0: 1 << self.bits}
+        for law in laws:
+            one = {int(x / self.unit): p for x, p in law.items() if p}
+            step = math.gcd(*(k - min(one) for k in one), *(k - min(result) for k in result)) or 1
+            span = (max(one) - min(one) + max(result) - min(result)) // step
+            if span <= _MOST_DENSE:
+                result = _dense(result, one, step)
+            else:
+                fresh: dict[int, int] = {}
+                for a, p in result.items():
+                    for b, q in one.items():
+                        fresh[a + b] = fresh.get(a + b, 0) + p * q
+                result = fresh
+            result = {k: v for k, p in result.items() if (v := (p + half) >> self.bits)}
+        return result
+
+    # -- sums over atoms --------------------------------------------------------------------------------
+
+    def _count_above(self, threshold: Fraction) -> int:
+        return len(self._keys) - bisect.bisect_right(self._keys, math.floor(threshold / self.unit))
+
+    def _mp(self, value: int) -> mp.mpf:
+        return mp.ldexp(mp.mpf(value), -self.bits)
+
+    def delta(self, epsilon: Fraction) -> mp.mpf:
+        """The sum over outcomes of (P - e^epsilon Q)_+."""
+        count = self._count_above(epsilon)
+        with mp.workprec(self.bits):
+            above_p, above_q = self._mp(self.above_p[count]), self._mp(self.above_q[count])
+            delta = above_p - mp.exp(mpf(epsilon)) * above_q
+            # both sums carry an absolute error of about 2^-bits for each atom
+            rounding = mp.ldexp(len(self.losses) * (1 + mp.exp(mpf(epsilon))), -self.bits)
+            assert delta == 0 or rounding < 1e-30 * delta, "the reference needs more bits"
+            return delta
+
+    def tail(self, threshold: Fraction, under: str = "alternative") -> mp.mpf:
+        """P[L > threshold] or Q[L > threshold]."""
+        count = self._count_above(threshold)
+        with mp.workprec(self.bits):
+            return self._mp((self.above_p if under == "alternative" else self.above_q)[count])
+
+    def errors(self, threshold: Fraction) -> tuple[mp.mpf, mp.mpf]:
+        """(Q[L > threshold], P[L <= threshold])."""
+        count = self._count_above(threshold)
+        with mp.workprec(self.bits):
+            return self._mp(self.above_q[count]), self._mp(sum(self.P[: len(self.P) - count]))
+
+    def epsilon(self, delta: Fraction) -> mp.mpf:
+        """The root of delta(epsilon): between two atoms delta = A - e^epsilon B, A and B sums over the atoms above."""
+        with mp.workprec(self.bits):
+            low, high = 0, len(self.losses)  # delta at the low-th atom is above the target
+            if self.delta(self.losses[0]) < mpf(delta):
+                count = len(self.losses)
+            else:
+                while high - low > 1:
+                    middle = (low + high) // 2
+                    if self.delta(self.losses[middle]) > mpf(delta):
+                        low = middle
+                    else:
+                        high = middle
+                count = len(self.losses) - low - 1
+            A, B = self._mp(self.above_p[count]), self._mp(self.above_q[count])
+            return mp.log((A - mpf(delta)) / B)
+
+    def tradeoff(self, alpha: Fraction) -> mp.mpf:
+        """Neyman and Pearson: reject the atoms of largest loss first, the last one with some probability."""
+        with mp.workprec(self.bits):
+            wanted = mp.ldexp(mpf(alpha), self.bits)
+            count = bisect.bisect_right(self.above_q, wanted) - 1
+            beta = mp.mpf(self._total_p - self.above_p[count])
+            if count < len(self.Q):
+                share = (wanted - self.above_q[count]) / self.Q[len(self.Q) - 1 - count]
+                beta -= share * self.P[len(self.P) - 1 - count]
+            return max(mp.ldexp(beta, -self.bits), mp.mpf(0))
+
+    @property
+    def _total_p(self) -> int:
+        return self.above_p[-1]
+
+    def knots(self) -> list[tuple[Fraction, mp.mpf, mp.mpf]]:
+        """(loss l, Q[L > l], P[L <= l]) at every atom, alpha ascending."""
+        size = len(self.losses)
+        with mp.workprec(self.bits):
+            return [
+                (self.losses[size - 1 - i], self._mp(self.above_q[i]), self._mp(self._total_p - self.above_p[i]))
+                for i in range(size)
+            ]
+
+
+def _dense(a: dict[int, int], b: dict[int, int], step: int) -> dict[int, int]:
+    low_a, low_b = min(a), min(b)
+    poly = _poly(a, low_a, step) * _poly(b, low_b, step)
+    return {low_a + low_b + step * k: int(c) for k, c in enumerate(poly.coeffs()) if c}
+
+
+def _poly(law: dict[int, int], low: int, step: int) -> fmpz_poly:
+    coefficients = [0] * ((max(law) - low) // step + 1)
+    for k, p in law.items():
+        coefficients[(k - low) // step] = p
+    return fmpz_poly(coefficients)

@@ -1,0 +1,161 @@
+"""The house keeps its shape: imports go one way, the import of the package is light, modules stay short."""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[1] / "src" / "discreet"
+MODULES = sorted(SOURCE.rglob("*.py"))
+LONGEST = 400
+
+# exact, errors <- noise <- budget <- accounting <- release, risk <- report <- studies <- workbench, cli
+BELOW: dict[str, set[str]] = {"errors": set(), "exact": {"errors"}}
+BELOW["noise"] = {*BELOW["exact"], "exact"}
+BELOW["testing"] = {*BELOW["noise"], "noise"}
+BELOW["budget"] = {*BELOW["noise"], "noise"}
+BELOW["accounting"] = {*BELOW["budget"], "budget"}
+BELOW["release"] = BELOW["risk"] = {*BELOW["accounting"], "accounting"}
+BELOW["report"] = {*BELOW["release"], "release", "risk"}
+BELOW["studies"] = {*BELOW["report"], "report"}
+BELOW["workbench"] = BELOW["cli"] = {*BELOW["studies"], "studies"}
+
+EXCEPTIONS = {("budget/release.py", "Release.account", "accounting")}
+"""(module, where in it, part imported): `release.account()` reads well, so one method looks up."""
+
+HEAVY = {"ibis", "duckdb", "pyspark", "pandas", "matplotlib", "nicegui", "numpy", "flint", "rich", "cyclopts"}
+
+Found = tuple[str, str]
+
+
+def part(module: str) -> str | None:
+    """The part of the package that a module belongs to; None if it is not of the package."""
+    names = module.split(".")
+    if names[0] != "discreet":
+        return None
+    return names[1] if len(names) > 1 else "discreet"
+
+
+def imports(tree: ast.AST, package: str, where: str = "") -> Iterator[Found]:
+    """Yield (where, module) for every import, those inside functions included."""
+    for node in ast.iter_child_nodes(tree):
+        inside = where
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            inside = f"{where}.{node.name}" if where else node.name
+        elif isinstance(node, ast.Import):
+            yield from ((where, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                parents = package.split(".")
+                base = ".".join([*parents[: len(parents) - node.level + 1], *([base] if base else [])])
+            # `from discreet import noise` names a part in the alias
+            yield from ((where, f"{base}.{a.name}" if base == "discreet" else base) for a in node.names)
+        yield from imports(node, package, inside)
+
+
+def package_of(path: Path) -> str:
+    return ".".join(("discreet", *path.relative_to(SOURCE).parent.parts))
+
+
+def found_in(path: Path) -> set[Found]:
+    return set(imports(ast.parse(path.read_text(encoding="utf-8")), package_of(path)))
+
+
+def name_of(path: Path) -> str:
+    return path.relative_to(SOURCE).as_posix()
+
+
+def test_imports_are_found_wherever_they_hide() -> None:
+    text = """
+import discreet.noise
+from discreet import risk
+from ..accounting import loss
+class A:
+    def b(self):
+        if True:
+            from .c import d
+"""
+    assert set(imports(ast.parse(text), "discreet.budget")) == {
+        ("", "discreet.noise"),
+        ("", "discreet.risk"),
+        ("", "discreet.accounting"),
+        ("A.b", "discreet.budget.c"),
+    }
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_imports_go_one_way(path: Path) -> None:
+    name = name_of(path)
+    if name in ("__init__.py", "__main__.py"):
+        return
+    own = path.relative_to(SOURCE).parts[0].removesuffix(".py")
+    assert own in BELOW, f"src/discreet/{own} is not part of the plan: say in BELOW what it may import"
+    for where, module in found_in(path):
+        target = part(module)
+        if target is None or target == own or (name, where, target) in EXCEPTIONS:
+            continue
+        assert target in BELOW[own], f"{name} imports {module} ({where or 'at the top'}): {own} lies below it"
+
+
+def test_every_exception_is_used() -> None:
+    used = {
+        (name_of(path), where, part(module))
+        for path in MODULES
+        for where, module in found_in(path)
+        if name_of(path) in {name for name, _, _ in EXCEPTIONS}
+    }
+    assert used >= EXCEPTIONS
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_nothing_imports_the_ends_or_the_seeded_randomness(path: Path) -> None:
+    own = path.relative_to(SOURCE).parts[0].removesuffix(".py")
+    for _, module in found_in(path):
+        assert part(module) not in {"cli", "workbench", "testing"} - {own}, f"{name_of(path)} imports {module}"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_no_import_is_hidden_in_a_string(path: Path) -> None:
+    if name_of(path) == "__init__.py":  # the lazy public names, checked in test_public_names.py
+        return
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Call):
+            called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            assert called not in ("import_module", "__import__", "exec", "eval"), f"{path}:{node.lineno}"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_modules_are_short_and_say_what_they_are(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= LONGEST
+    assert not text.strip() or ast.get_docstring(ast.parse(text)), f"{path} has no docstring"
+
+
+def test_the_import_is_light() -> None:
+    code = (
+        "import sys, time, json; start = time.perf_counter(); import discreet; "
+        "print(json.dumps([time.perf_counter() - start, sorted({m.split('.')[0] for m in sys.modules})]))"
+    )
+    seconds = []
+    for _ in range(3):
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        spent, loaded = json.loads(done.stdout)
+        seconds.append(spent)
+        assert not HEAVY.intersection(loaded)
+    assert min(seconds) < 0.3
+
+
+def test_accounting_loads_neither_plots_nor_engines() -> None:
+    code = (
+        "import sys, json, discreet; discreet.compose([discreet.DiscreteGaussian(variance=5)]).epsilon(delta='1e-9'); "
+        "print(json.dumps(sorted({m.split('.')[0] for m in sys.modules})))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not (HEAVY - {"numpy", "flint"}).intersection(json.loads(done.stdout))

@@ -1,0 +1,176 @@
+"""Everything that the README and the docs show is run, and what they print is compared.
+
+- A `python` block is run; the blocks of one file share their names. A block of `>>>` lines is a doctest. A
+  `text` block that directly follows is what the block prints.
+- A `toml` block is read as a release. With `title="name.toml"` it is also a file for the commands below it.
+- A `console` block holds `$ command` lines with their output.
+- Each file starts in an empty directory. `...` stands for any text, or on a line of its own for any lines.
+
+Blocks of other kinds (`sh`, plain fences) are for reading only.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import doctest
+import io
+import os
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from discreet import Release
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+COMMANDS = ("discreet", "cat", "head", "ls")
+
+_FENCE = re.compile(r"^```([a-z]*)[ ]*(.*?)\n(.*?)^```[ ]*$", re.MULTILINE | re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Block:
+    """One fenced block, and the output that is stated for it."""
+
+    kind: str
+    info: str
+    text: str
+    line: int
+    output: str | None = None
+
+
+def blocks(text: str) -> list[Block]:
+    """Read the fenced blocks of a page; a text block right after a python block becomes its output.
+
+    >>> blocks("```python\\nprint(1)\\n```\\n\\n```text\\n1\\n```\\n")
+    [Block(kind='python', info='', text='print(1)\\n', line=2, output='1\\n')]
+    """
+    found: list[Block] = []
+    end = 0
+    for match in _FENCE.finditer(text):
+        kind, info, body = match.groups()
+        line = text.count("\n", 0, match.start()) + 2
+        adjacent = found and not text[end : match.start()].strip()
+        end = match.end()
+        if kind == "text" and adjacent and found[-1].kind == "python" and found[-1].output is None:
+            last = found.pop()
+            found.append(Block(last.kind, last.info, last.text, last.line, body))
+        else:
+            found.append(Block(kind, info, body, line))
+    return found
+
+
+def matches(expected: str, got: str) -> bool:
+    """Whether the output is as stated, `...` being a wildcard.
+
+    >>> matches("a\\n...\\nd 1.5...", "a\\nb\\nc\\nd 1.53"), matches("a\\n...\\nd", "a\\nd"), matches("a", "a b")
+    (True, True, False)
+    """
+    pattern = ""
+    for line in expected.rstrip().splitlines():
+        if line.strip() == "...":
+            pattern += r"(?:[^\n]*\n)*?"
+        else:
+            pattern += r"[^\n]*?".join(re.escape(piece) for piece in line.rstrip().split("...")) + r"\n"
+    stripped = "".join(f"{line.rstrip()}\n" for line in got.rstrip().splitlines())
+    return re.fullmatch(pattern, stripped) is not None
+
+
+def run_python(block: Block, names: dict[str, Any], page: Path) -> None:
+    """Run a block in the names of its page."""
+    if block.text.lstrip().startswith(">>>"):
+        test = doctest.DocTestParser().get_doctest(block.text, names, page.name, str(page), block.line - 1)
+        report = io.StringIO()
+        runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
+        runner.run(test, out=report.write, clear_globs=False)
+        names.update(test.globs)
+        assert not runner.failures, report.getvalue()
+        return
+    code = compile("\n" * (block.line - 1) + block.text, str(page), "exec")
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(code, names)
+    if block.output is not None:
+        got = printed.getvalue()
+        assert matches(block.output, got), f"{page}:{block.line} printed\n{got}"
+
+
+def run_console(block: Block, page: Path) -> None:
+    """Run the commands of a block, one after another."""
+    environment = {
+        **os.environ,
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}",
+        "COLUMNS": "100",
+        "NO_COLOR": "1",
+        "TERM": "dumb",
+        "PYTHONIOENCODING": "utf-8",
+    }
+    for part in re.split(r"^\$ ", block.text, flags=re.MULTILINE)[1:]:
+        command, _, expected = part.partition("\n")
+        assert command.split()[0] in COMMANDS, f"{page}:{block.line}: {command} is not run here; use a sh block"
+        done = subprocess.run(
+            command,
+            shell=True,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            encoding="utf-8",
+            timeout=120,
+        )
+        assert matches(expected, done.stdout), f"{page}:{block.line}: {command} printed\n{done.stdout}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_page(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {"__name__": "__page__"}
+    for block in blocks(page.read_text(encoding="utf-8")):
+        if block.kind == "python":
+            run_python(block, names, page)
+        elif block.kind == "console":
+            run_console(block, page)
+        elif block.kind == "toml":
+            Release.from_toml(block.text, where=f"{page}:{block.line}")
+            title = re.fullmatch(r'title="([\w.-]+)"', block.info)
+            if title:
+                Path(title[1]).write_text(block.text, encoding="utf-8")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_links_lead_somewhere(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    for target in re.findall(r"\]\(([^)\s]+)\)", _FENCE.sub("", text)):
+        if re.match(r"[a-z]+:", target):
+            continue
+        path, _, anchor = target.partition("#")
+        file = (page.parent / path).resolve() if path else page
+        assert file.exists(), f"{page} links to {target}"
+        if anchor and file.suffix == ".md":
+            assert anchor in anchors(file.read_text(encoding="utf-8")), f"{page} links to {target}"
+
+
+def anchors(text: str) -> set[str]:
+    """The anchors that a page's headings make.
+
+    >>> sorted(anchors("# A release, as `TOML`\\n## The *sieve*\\n"))
+    ['a-release-as-toml', 'the-sieve']
+    """
+    found = set()
+    for heading in re.findall(r"^#+ (.+)$", _FENCE.sub("", text), flags=re.MULTILINE):
+        plain = re.sub(r"[^\w\- ]", "", heading.lower())
+        found.add(plain.strip().replace(" ", "-"))
+    return found
+
+
+def test_pages_are_plain_and_portable() -> None:
+    # no machine's paths in what people read
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        assert not re.search(r"(?<![\w.])/(work|tmp|home|root|Users)/", text), page
+        assert text.startswith("# "), f"{page} must start with its title"

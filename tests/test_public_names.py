@@ -1,0 +1,51 @@
+"""The public names: few, importable, documented, and the same for people and for type checkers."""
+
+from __future__ import annotations
+
+import ast
+import importlib.metadata
+import inspect
+from pathlib import Path
+
+import pytest
+
+import discreet
+
+MOST = 40
+PUBLIC = sorted(discreet.__all__)
+
+
+def test_there_are_few() -> None:
+    assert len(PUBLIC) <= MOST
+    assert len(set(PUBLIC)) == len(PUBLIC)
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_each_can_be_had_and_says_what_it_is(name: str) -> None:
+    value = getattr(discreet, name)
+    assert inspect.getdoc(value), f"{name} has no docstring"
+    assert value.__name__ == name
+    assert value.__module__.startswith("discreet.")
+    assert name in dir(discreet)
+
+
+def test_type_checkers_see_the_same_names() -> None:
+    tree = ast.parse(Path(discreet.__file__).read_text(encoding="utf-8"))
+    block = next(node for node in tree.body if isinstance(node, ast.If))
+    declared = {
+        (alias.name, node.module)
+        for node in block.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    assert {name for name, _ in declared} == set(PUBLIC)
+    assert declared == set(discreet._HOME.items())
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'zcdp'"):
+        discreet.zcdp  # noqa: B018
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    assert discreet.__version__ == importlib.metadata.version("discreet")
