@@ -85,32 +85,35 @@ def _explore(loss: Loss, spread: float, kind: Kind) -> Strategy | None:
     per_node = 2 * math.pi / float(period)
     whole = math.pi / float(loss.step)
     farthest = min(whole, 2**36 * per_node, 1e8 * tilt)
-    transform = TiltedTransform(loss, 0.0)
     start, end, nodes = 0.0, 64 * tilt, 0.0
-    mean, remainder, settled = 1.0, 1.0, False
+    remainder, settled = 1.0, False
     parts: list[Sieve] = []
     serves = (Kind.DELTA, Kind.ALT) if kind is Kind.ALT else (Kind.DELTA,)
-    while start < farthest:
+    while start < farthest and not settled:
         end = min(end, farthest)
         try:
             part = octave(loss, start, end, depth=DEPTH, theta=0.0, falloff=falloff(kind), scale=tilt)
             nodes += float(np.sum((part.high - part.low) / per_node + 1))
             if nodes > _MOST_NODES:
                 break
-            moduli = np.exp(transform.log(part.nodes(float(period), _MOST_NODES), period).real)
+            parts.append(part)
+            if end == whole:
+                return Strategy(loss.step, whole, joined(parts), serves)
+            # worth a look only where the rest of the contour may be long
+            if nodes > 3000 or end >= 3e6 * tilt:
+                remainder = size * _mean_modulus(loss, part, period, end - start) / end
+                many_peaks = part.low.size >= 50 and remainder < _REMAINDER
+                settled = many_peaks or (end >= 3e6 * tilt and remainder < 1e-18)
         except SieveOverflowError:
             break
-        parts.append(part)
-        mean = float(moduli.sum()) * per_node / (end - start)
-        remainder = size * mean / end
-        many_peaks = part.low.size >= 50 and remainder < _REMAINDER
-        nothing_left = end >= 3e6 * tilt and remainder < 1e-18
-        if end == whole:
-            return Strategy(loss.step, whole, joined(parts), serves)
         start, end = end, 8 * end
-        settled = len(parts) > 1 and (many_peaks or nothing_left)
-        if settled:
-            break
     if settled or (start >= 1e5 * tilt and remainder < 5 * _REMAINDER):
-        return Strategy(None, start, joined(parts), serves, remainder=4 * mean / start)
+        return Strategy(None, start, joined(parts), serves, remainder=4 * remainder / size)
     return None
+
+
+def _mean_modulus(loss: Loss, part: Sieve, period: Fraction, length: float) -> float:
+    """The mean of |transform| over a stretch of the contour."""
+    nodes = part.nodes(float(period), _MOST_NODES)
+    moduli = np.exp(TiltedTransform(loss, 0.0).log(nodes, period).real)
+    return float(moduli.sum()) * (2 * math.pi / float(period)) / length

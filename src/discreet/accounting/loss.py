@@ -53,6 +53,16 @@ class GaussianTerm:
         """Whether the Poisson dual sum is the short one."""
         return self.sigma2 >= DUAL_FROM
 
+    @cached_property
+    def is_plain(self) -> bool:
+        """Whether only the nearest frequency of the dual sum matters.
+
+        Its neighbours count only near half a turn, and only while the factor itself is not negligible
+        there: at angle pi/2 it is e^(-times sigma2 pi^2 / 8).
+        """
+        sigma2 = float(self.sigma2)
+        return self.times * sigma2 > 60 and self.times * math.exp(-(math.pi**2) * sigma2) < 1e-17
+
     def tilted(self, theta: float) -> tuple[int, NDArray[np.int64], Floats]:
         """Return (shift, u, p): under the tilt e^(theta L), X = shift + u with probability p."""
         centre = theta * self.mu
@@ -151,6 +161,11 @@ class Loss:
         return Fraction(math.gcd(*(int(s * denominator) for s in steps)), denominator)
 
     @cached_property
+    def multiples(self) -> dict[int, int]:
+        """Each term's step in units of the lattice step, by id: hashing a term costs more than its use."""
+        return {id(t): int(t.step / self.step) for t in self.terms}
+
+    @cached_property
     def largest(self) -> Fraction | None:
         """The largest loss that can occur; None where there is no bound."""
         if self.gaussian:
@@ -199,14 +214,12 @@ class Loss:
         mean = float(self.offset)
         variance = 0.0
         if self.dual:
-            step, sigma2, mu, times = self.dual_arrays
-            weight = (times * step)[:, 0]
             mean += theta * self._dual_precision
             variance += self._dual_precision
-            if self._dual_smallest < 4:
+            for weight, step, mu, sigma2 in self._small_duals:
                 slope, curve = _theta_derivatives(theta * mu, sigma2)
-                mean += float(weight @ slope[:, 0])
-                variance += float((weight * step[:, 0]) @ curve[:, 0])
+                mean += weight * slope
+                variance += weight * step * curve
         for term in self.primal:
             shift, u, p = term.tilted(theta)
             centre = float(p @ u)
@@ -227,8 +240,11 @@ class Loss:
         return float(sum((t.times * t.mu * t.step for t in self.dual), Fraction(0)))
 
     @cached_property
-    def _dual_smallest(self) -> float:
-        return float(min(t.sigma2 for t in self.dual))
+    def _small_duals(self) -> list[tuple[float, float, int, float]]:
+        """Dual terms whose lattice shows in mean and variance: e^(-8 pi^2) and less does not."""
+        return [
+            (t.times * float(t.step), float(t.step), t.mu, float(t.sigma2)) for t in self.dual if t.sigma2 < 4
+        ]
 
 
 def _term(event: Event) -> Term:
@@ -259,11 +275,11 @@ def _log_lattice_sum_ratio(centre: Floats, sigma2: float) -> Floats:
     return np.asarray(lead + np.log(sums / at_zero))
 
 
-def _theta_derivatives(centre: Floats, sigma2: Floats) -> tuple[Floats, Floats]:
+def _theta_derivatives(centre: float, sigma2: float) -> tuple[float, float]:
     """sigma2 d/dc and sigma2^2 d2/dc2 of log theta_3(pi c): what the lattice adds to mean and variance."""
-    q = np.exp(-2 * math.pi**2 * sigma2)
-    turn = 2 * math.pi * (centre - np.round(centre))
-    base = 1 + 2 * (q * np.cos(turn) + q**4 * np.cos(2 * turn))
-    first = -4 * math.pi * (q * np.sin(turn) + 2 * q**4 * np.sin(2 * turn)) / base
-    second = -8 * math.pi**2 * (q * np.cos(turn) + 4 * q**4 * np.cos(2 * turn)) / base - first**2
+    q = math.exp(-2 * math.pi**2 * sigma2)
+    turn = 2 * math.pi * (centre - round(centre))
+    base = 1 + 2 * (q * math.cos(turn) + q**4 * math.cos(2 * turn))
+    first = -4 * math.pi * (q * math.sin(turn) + 2 * q**4 * math.sin(2 * turn)) / base
+    second = -8 * math.pi**2 * (q * math.cos(turn) + 4 * q**4 * math.cos(2 * turn)) / base - first**2
     return sigma2 * first, sigma2 * sigma2 * second

@@ -95,6 +95,8 @@ def sieved(loss: Loss, start: float, end: float, radii: Sequence[float]) -> tupl
     low, high = np.array([start]), np.array([end])
     for step, radius in families:
         low, high = _intersect(low, high, step, radius)
+        if low.size == 0:
+            break
     return low, high
 
 

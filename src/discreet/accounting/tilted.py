@@ -68,21 +68,19 @@ class TiltedTransform:
     def __init__(self, loss: Loss, theta: float) -> None:
         self.loss = loss
         self.theta = theta
-        centre = loss.offset
-        for term in loss.dual:
-            centre += term.times * term.step * round(theta * term.mu)
+        steps = sum(t.times * loss.multiples[id(t)] * round(theta * t.mu) for t in loss.dual)
         self._laws = []
         for law in loss.primal:
             shift, u, p = law.tilted(theta)
-            centre += law.times * law.step * shift
+            steps += law.times * loss.multiples[id(law)] * shift
             keep = p > 1e-22
             self._laws.append((law, u[keep], p[keep]))
-        self.centre: Fraction = centre
+        self.centre = loss.offset + steps * loss.step
 
     def log(self, nodes: Nodes, period: Fraction) -> Complexes:
         """The log-transform at y = 2 pi nodes / period (nodes ascending); zero at node 0."""
         total = np.zeros(nodes.shape, dtype=np.complex128)
-        plain = [t for t in self.loss.dual if _is_plain(t)]
+        plain = [t for t in self.loss.dual if t.is_plain]
         # near the origin no turn wraps, and all plain factors together are one Gaussian
         fastest = max((float(t.step) for t in plain), default=0.0)
         inner = int(np.searchsorted(nodes, 0.25 * float(period) / fastest)) if fastest else 0
@@ -92,7 +90,7 @@ class TiltedTransform:
             lean = sum(t.times * float(t.step) * _off_integer(self.theta * t.mu) for t in plain)
             total[:inner] = -0.5 * spread * y * y + 1j * lean * y
         for term in self.loss.dual:
-            if not _is_plain(term):
+            if not term.is_plain:
                 total += _dual(term, self.theta, turns(nodes, term.step / period))
             elif inner < nodes.size:
                 total[inner:] += _plain_dual(term, self.theta, turns(nodes[inner:], term.step / period))
@@ -108,16 +106,6 @@ def _off_integer(x: float) -> float:
     return x - round(x)
 
 
-def _is_plain(term: GaussianTerm) -> bool:
-    """Whether only the nearest lattice frequency matters.
-
-    Its neighbours count only near half a turn, and only while the factor itself is not negligible
-    there: at angle pi/2 it is e^(-times sigma2 pi^2 / 8).
-    """
-    sigma2 = float(term.sigma2)
-    return term.times * sigma2 > 60 and term.times * math.exp(-(math.pi**2) * sigma2) < 1e-17
-
-
 def _plain_dual(term: GaussianTerm, theta: float, turn: Floats) -> Complexes:
     angle = _TWO_PI * turn
     lean = term.times * _off_integer(theta * term.mu)
@@ -131,7 +119,8 @@ def _dual(term: GaussianTerm, theta: float, turn: Floats) -> Complexes:
     angle = _TWO_PI * turn
     correction = np.zeros(turn.shape, dtype=np.complex128)
     at_zero = 0.0
-    for v in (-2, -1, 1, 2):
+    # from variance 1 on the second neighbours are below e^(-4 pi^2) even at half a turn
+    for v in (-1, 1) if sigma2 >= 1 else (-2, -1, 1, 2):
         weight = -2 * math.pi**2 * sigma2 * v * v
         correction += np.exp(weight + 2 * math.pi * sigma2 * v * angle - 1j * _TWO_PI * v * near)
         at_zero += math.exp(weight) * math.cos(_TWO_PI * v * near)

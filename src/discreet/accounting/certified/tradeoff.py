@@ -107,7 +107,7 @@ def _by_duality(loss: PrivacyLoss, alpha: Fraction, accuracy: float) -> Interval
 
 
 def dual_height(loss: PrivacyLoss, level: Fraction, alpha: Fraction, accuracy: float) -> arb:
-    """1 - delta(l) - e^l alpha; for negative l the same as e^l (1 - alpha - delta(-l)), which does not cancel."""
+    """1 - delta(l) - e^l alpha; for l < 0 as e^l (1 - alpha - delta(-l)), which does not cancel."""
     if level >= 0:
         return 1 - delta_ball(loss, level, accuracy) - ball(level).exp() * ball(alpha)
     return ball(level).exp() * (ball(1 - alpha) - delta_ball(loss, -level, accuracy))

@@ -22,18 +22,20 @@ from discreet.release.hierarchy.tree import Integers, Tree
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The tree, the cells of each query by name, and the queries that each level of the tree asks, in order."""
+    """The tree, the cells of each query by name, and the queries that each kind of unit asks, in order.
+
+    `kind` is the kind of each unit: its level, unless said otherwise.
+    """
 
     tree: Tree
     cells: Mapping[str, Any]
     asked: tuple[tuple[str, ...], ...]
+    kind: Codes
     base: Integers = field(init=False, repr=False)
-    widths: Integers = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         widths = [sum(len(self.cells[query]) for query in queries) for queries in self.asked]
-        object.__setattr__(self, "widths", np.array(widths, dtype=np.int64))
-        sizes = self.widths[self.tree.level]
+        sizes = np.array(widths, dtype=np.int64)[self.kind]
         object.__setattr__(self, "base", np.concatenate([[0], np.cumsum(sizes)]))
 
     @property
@@ -43,13 +45,13 @@ class Layout:
 
     @property
     def queries(self) -> tuple[str, ...]:
-        """All queries that some level asks, in order of first appearance."""
+        """All queries that some unit asks, in order of first appearance."""
         return tuple(dict.fromkeys(query for queries in self.asked for query in queries))
 
-    def offset(self, level: int, query: str) -> int:
-        """Return where a query begins within a unit of a level; -1 if the level does not ask it."""
+    def offset(self, kind: int, query: str) -> int:
+        """Return where a query begins within a unit of a kind; -1 if the query is not asked there."""
         at = 0
-        for name in self.asked[level]:
+        for name in self.asked[kind]:
             if name == query:
                 return at
             at += len(self.cells[name])
@@ -57,8 +59,8 @@ class Layout:
 
     def first(self, query: str) -> Integers:
         """Return for each unit the position of the first cell of a query; -1 where it is not asked."""
-        offsets = np.array([self.offset(level, query) for level in range(len(self.asked))], dtype=np.int64)
-        offset = offsets[self.tree.level]
+        offsets = [self.offset(kind, query) for kind in range(len(self.asked))]
+        offset = np.array(offsets, dtype=np.int64)[self.kind]
         return np.where(offset >= 0, self.base[:-1] + offset, -1)
 
     def chunks(self, rows: int) -> Iterator[tuple[slice, slice]]:
@@ -69,6 +71,13 @@ class Layout:
             stop = min(max(stop, unit + 1), self.tree.size)
             yield slice(unit, stop), slice(int(self.base[unit]), int(self.base[stop]))
             unit = stop
+
+    def columns(self, units: slice) -> Integers:
+        """Say for each row of some units which column it is, when one unit of each kind is laid out in turn."""
+        widths = [sum(len(self.cells[query]) for query in queries) for queries in self.asked]
+        starts = np.cumsum([0, *widths[:-1]])
+        base = self.base[units.start : units.stop + 1]
+        return np.arange(base[0], base[-1]) + np.repeat(starts[self.kind[units]] - base[:-1], np.diff(base))
 
 
 def declared_cells(table: Table, queries: Sequence[str]) -> dict[str, Any]:
@@ -117,12 +126,11 @@ def positions(layout: Layout, table: Table, place: Integers, problems: Problems)
     names = layout.queries
     query = _lookup(queries, names)
     problems.rows(query < 0, f"the release has no such query; it has {_some(names)}", "query")
-    # One table of offsets by level and query, one of cells by query and cell.
-    offsets = np.full((len(layout.asked), len(names) + 1), -1, dtype=np.int64)
-    for level in range(len(layout.asked)):
-        offsets[level, :-1] = [layout.offset(level, name) for name in names]
-    level = layout.tree.level[np.maximum(unit, 0)]
-    offset = offsets[level, query]
+    # One table of offsets by kind of unit and query, one of cells by query and cell.
+    offsets = np.full((len(layout.asked), len(names) + 1), -1, dtype=np.int32)
+    for kind in range(len(layout.asked)):
+        offsets[kind, :-1] = [layout.offset(kind, name) for name in names]
+    offset = offsets[layout.kind[np.maximum(unit, 0)], query]
     problems.rows((query >= 0) & known & (offset < 0), "the unit's level does not ask this query", "query")
     ranks = np.full((len(names) + 1, len(cells.values) + 1), -1, dtype=np.int32)
     for number, name in enumerate(names):
@@ -155,7 +163,7 @@ def describe(layout: Layout, position: int) -> tuple[int, str, int]:
     """Return the unit, the query and the cell's number at a position."""
     unit = int(np.searchsorted(layout.base, position, side="right")) - 1
     rest = position - int(layout.base[unit])
-    for query in layout.asked[layout.tree.level[unit]]:
+    for query in layout.asked[layout.kind[unit]]:
         if rest < len(layout.cells[query]):
             return unit, query, rest
         rest -= len(layout.cells[query])
