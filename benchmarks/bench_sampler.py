@@ -75,20 +75,26 @@ def rows(draws: int = 10_000_000, opendp_draws: int = 10_000) -> list[dict[str, 
     return result
 
 
-def main() -> None:
-    print(f"Million draws per second, {os.cpu_count()} processors.\n")
-    print("| noise | table made in | one thread | as used | OpenDP |")
-    print("| --- | ---: | ---: | ---: | ---: |")
+def markdown(found: list[dict[str, str | float | None]]) -> str:
+    """The rows as a table in million draws per second."""
 
     def millions(value: object) -> str:
         return f"{value / 1e6:.3g}" if isinstance(value, float) else "not installed"
 
-    for row in rows():
-        cells = [
-            f"{row['set up']:.3f} s",
-            *(millions(row[name]) for name in ("one thread", "as used", "OpenDP")),
-        ]
-        print(f"| {row['noise']} | {' | '.join(cells)} |")
+    lines = [
+        f"Million draws per second, {os.cpu_count()} processors.",
+        "",
+        "| noise | table made in | one thread | as used | OpenDP |",
+        "| --- | ---: | ---: | ---: | ---: |",
+    ]
+    for row in found:
+        rates = " | ".join(millions(row[name]) for name in ("one thread", "as used", "OpenDP"))
+        lines.append(f"| {row['noise']} | {row['set up']:.3f} s | {rates} |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    print(markdown(rows()))
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ contain the true value.
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from decimal import Decimal
@@ -17,7 +18,8 @@ from discreet.errors import InputError
 Exact = int | Fraction | Decimal | str
 """What is accepted where a number must be exact."""
 
-_NUMBER = re.compile(r"[+-]?(\d+/\d+|(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,6})?)")
+_NUMBER = re.compile(r"[+-]?(\d+/\d+|(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,4})?)", re.ASCII)
+_LONGEST = 2000  # characters: no honest budget is longer, and Python refuses to print much longer numbers
 
 
 def fraction(value: Exact, *, name: str = "value") -> Fraction:
@@ -31,7 +33,7 @@ def fraction(value: Exact, *, name: str = "value") -> Fraction:
 write it as a string such as "0.1", or as a Fraction or an int
     """
     if isinstance(value, bool):
-        raise InputError(f"{name} is {value}; an exact number such as 5 or \"73/10000\" is needed")
+        raise InputError(f'{name} is {value}; an exact number such as 5 or "73/10000" is needed')
     if isinstance(value, int | Fraction):
         return Fraction(value)
     if isinstance(value, float):
@@ -42,9 +44,13 @@ write it as a string such as "0.1", or as a Fraction or an int
     if isinstance(value, Decimal):
         if not value.is_finite():
             raise InputError(f"{name} is {value}; a finite number is needed")
+        if abs(value.adjusted()) > 9999:
+            raise InputError(f"{name} has the exponent {value.adjusted()}; at most 9999 is allowed")
         return Fraction(value)
     if isinstance(value, str):
         text = value.strip()
+        if len(text) > _LONGEST:
+            raise InputError(f"{name} has {len(text)} characters; an exact number has at most {_LONGEST}")
         if _NUMBER.fullmatch(text):
             try:
                 return Fraction(text)
@@ -54,7 +60,8 @@ write it as a string such as "0.1", or as a Fraction or an int
             f'{name} is {value!r}; an exact number such as 5, "73/10000", "0.159" or "1e-10" is needed'
         )
     raise InputError(
-        f"{name} is of type {type(value).__name__}; an int, a Fraction or a string such as \"73/10000\" is needed"
+        f"{name} is of type {type(value).__name__}; an int, a Fraction or a string such as "
+        '"73/10000" is needed'
     )
 
 
@@ -119,7 +126,7 @@ class Interval:
             return self.lower <= value.lower and value.upper <= self.upper
         if isinstance(value, int | float | Fraction):
             return self.lower <= Fraction(value) <= self.upper
-        return NotImplemented
+        return False
 
     def overlaps(self, other: Interval) -> bool:
         """Whether the two have a point in common."""
@@ -145,7 +152,14 @@ class Interval:
         return float(self.midpoint)
 
     def __str__(self) -> str:
-        return f"[{decimal(self.lower, down=True)}, {decimal(self.upper, down=False)}]"
+        digits = 17
+        if 0 < (width := self.relative_width) < 1e-16:
+            digits = min(2 + int(-math.log10(width)), 1100)
+        low, high = (
+            decimal(self.lower, digits=digits, down=True),
+            decimal(self.upper, digits=digits, down=False),
+        )
+        return f"[{low}, {high}]"
 
 
 def decimal(value: Fraction, *, digits: int = 17, down: bool) -> str:

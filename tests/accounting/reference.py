@@ -20,9 +20,6 @@ from flint import fmpz_poly
 
 from discreet.budget.events import DiscreteGaussian, Event
 
-BITS = 1500
-"""Default precision: tails of 1e-300 keep 150 digits."""
-
 _MOST_DENSE = 400_000
 
 
@@ -64,11 +61,23 @@ def one_event(event: Event, bits: int) -> tuple[dict[Fraction, int], dict[Fracti
     return under_p, under_q
 
 
+def bits_for(events: Iterable[Event]) -> int:
+    """Bits that serve delta and tails down to 1e-300, with 60 digits to spare."""
+    events = list(events)
+    gaussian = [e for e in events if isinstance(e, DiscreteGaussian)]
+    R = float(sum(e.times * e.sensitivity**2 / e.variance for e in gaussian))
+    laplace = float(sum(e.times * e.sensitivity / e.scale for e in events if not isinstance(e, DiscreteGaussian)))
+    step = max((float(e.sensitivity / e.variance) for e in gaussian), default=0.0)
+    # the largest epsilon of interest is below the Gaussian tail bound at 1e-300, plus a lattice step
+    return 1250 + int(1.45 * (R / 2 + 40 * math.sqrt(R) + laplace + 2 * step))
+
+
 class Reference:
     """The exact law of the composed loss of a few events, and what follows from it."""
 
-    def __init__(self, events: Iterable[Event], bits: int = BITS) -> None:
-        self.bits = bits
+    def __init__(self, events: Iterable[Event], bits: int | None = None) -> None:
+        events = list(events)
+        bits = self.bits = bits or bits_for(events)
         laws = []
         for event in events:
             laws += [one_event(event, bits)] * event.times

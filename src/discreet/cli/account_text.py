@@ -9,6 +9,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from discreet.cli.options import FLOAT_DIGITS
 from discreet.cli.printing import say, table, write
 from discreet.report import words
 from discreet.report.releases import path_text
@@ -69,7 +70,7 @@ def as_object(answer: Answer, seconds: float) -> dict[str, Any]:
 def show(answer: Answer) -> None:
     """Write the answer as text."""
     account, releases = answer.account, answer.releases
-    digits = min(answer.digits or words.DIGITS, 15)
+    digits = min(answer.digits or words.DIGITS, FLOAT_DIGITS)
     for release in releases:
         say(f"{release.name}: {release.title}" if release.title else release.name, indent="  ")
     who = words.relation(account.neighbours, account.unit, account.people)
@@ -90,8 +91,8 @@ def show(answer: Answer) -> None:
             break
     for line in _worst_paths(answer):
         say(line, indent="  ")
-    for release, text in _cautions(answer):
-        about = f"Note on {release.name}" if release and len(releases) > 1 else "Note"
+    for source, text in _cautions(answer):
+        about = f"Note on {source.name}" if source and len(releases) > 1 else "Note"
         say(f"{about}: {text}", indent="  ")
 
 

@@ -67,9 +67,10 @@ def show(a: Side, b: Side) -> None:
         who = words.relation(side.account.neighbours, side.account.unit, side.account.people)
         title = side.release.title or side.release.name
         say(f"{letter}: {side.release.name}. {title}", indent="   ")
+        rho = words.with_fraction(zcdp_of(side.account).rho)
         say(
-            f"   {who} ({side.account.neighbours} neighbours); "
-            f"zCDP rho {words.with_fraction(zcdp_of(side.account).rho)}; {words.compared(side.account).lower()}",
+            f"   {who} ({side.account.neighbours} neighbours); zCDP rho {rho}; "
+            f"{words.compared(side.account).lower()}",
             indent="   ",
         )
     write("\n")

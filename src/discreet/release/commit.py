@@ -9,10 +9,10 @@ ledger is read accordingly. The order, under a lock on the ledger's directory:
 3. The directory is renamed to its final name: the output appears, and the staged directory is gone.
 4. The ledger is replaced by one whose entry no longer says `staged`.
 
-An entry that says `staged` counts if and only if that directory is gone. A kill before 3 leaves neither output
-nor a counting entry, a kill after 3 leaves both. Why this order: if the output came first, a kill would
-leave noisy numbers that nobody has paid for. Whoever reads the file by other means before 4 sees the entry
-either way and counts too much, never too little.
+An entry that says `staged` counts if and only if that directory is gone. A kill before 3 leaves neither
+output nor a counting entry, a kill after 3 leaves both. Why this order: if the output came first, a kill
+would leave noisy numbers that nobody has paid for. Whoever reads the file by other means before 4 sees
+the entry either way and counts too much, never too little.
 
 The next run removes what a killed one left. A staging directory is locked while its run lives, and the
 lock dies with the process, so that debris can be told from work. The locks are POSIX ones (`flock`, on
@@ -58,7 +58,8 @@ class Staging:
             return
         with locked(self.ledger.parent):
             before = recover(self.ledger)
-            before.allow(entry.release, where=str(self.ledger))
+            if entry.counted:
+                before.allow(entry.release, where=str(self.ledger))
             staged = replace(entry, staged=os.path.relpath(self.path, self.ledger.parent))
             self._announced = True
             try:
@@ -108,7 +109,8 @@ def staging(out: str | os.PathLike[str], ledger: Path | None = None) -> Iterator
             stage.close()
     except OSError as error:
         reason = error.strerror or type(error).__name__
-        raise InputError(f"{target} cannot be written: {reason}; nothing was written and nothing spent") from None
+        text = f"{target} cannot be written: {reason}; nothing was written and nothing spent"
+        raise InputError(text) from None
 
 
 def free(out: str | os.PathLike[str]) -> Path:

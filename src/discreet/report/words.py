@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 DIGITS = 6
 """Significant digits of a result, if nobody asks for more."""
 
-_CAUTIONS = ("upper bound", "not modelled", "not been published", "simplification", "earlier allocation")
+_CAUTIONS = ("upper bound", "not modelled", "not been published", "simplification", "earlier allocation than")
 
 
 def number(value: float, digits: int = DIGITS) -> str:

@@ -1,7 +1,7 @@
 """PyArrow, loaded when a table is read or written and not before.
 
-It was chosen by measurement (10 million rows of CSV to integer codes: 1.5 s, DuckDB 5.7 s) and because it works
-in memory alone: an engine that spills to disk would leave confidential counts in its temporary files.
+It was chosen by measurement (10 million rows of CSV to integer codes: 1.5 s, DuckDB 5.7 s) and because it
+works in memory alone: an engine that spills to disk would leave confidential counts in its temporary files.
 """
 
 from __future__ import annotations

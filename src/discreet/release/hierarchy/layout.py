@@ -73,7 +73,7 @@ class Layout:
             unit = stop
 
     def columns(self, units: slice) -> Integers:
-        """Say for each row of some units which column it is, when one unit of each kind is laid out in turn."""
+        """Say for each row of some units which column it is, if one unit of each kind is laid out in turn."""
         widths = [sum(len(self.cells[query]) for query in queries) for queries in self.asked]
         starts = np.cumsum([0, *widths[:-1]])
         base = self.base[units.start : units.stop + 1]
@@ -140,7 +140,7 @@ def positions(layout: Layout, table: Table, place: Integers, problems: Problems)
     rank = ranks[query, cells.codes]
     problems.rows((query >= 0) & (rank < 0), "unknown cell: it is not declared for the query", "cell")
     good = known & (offset >= 0) & (rank >= 0)
-    position = layout.base[np.maximum(unit, 0)]
+    position: Integers = layout.base[np.maximum(unit, 0)]
     position += offset
     position += rank
     position[~good] = -1

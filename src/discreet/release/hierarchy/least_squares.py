@@ -1,7 +1,7 @@
 """The weighted least-squares estimate on a forest, in two passes.
 
-Each node has a measurement y of variance s (infinite: not measured; zero: held exact), and every inner node is
-the sum of its children. Upwards, z is the best estimate of a node from what lies at and below it:
+Each node has a measurement y of variance s (infinite: not measured; zero: held exact), and every inner node
+is the sum of its children. Upwards, z is the best estimate of a node from what lies at and below it:
 
     S = sum of the children's z,  W = sum of their v,   1/v = 1/s + 1/W,   z = v (y/s + S/W).
 
@@ -9,8 +9,8 @@ Downwards, what is known from above is shared among the children in proportion t
 
     x = z + (v/W) (x_parent - S),   V = v - (v/W)^2 (W - V_parent),      x = z and V = v at a root.
 
-This is the Kalman smoother of a tree, hence the exact solution of the normal equations (Hay et al. 2010 for equal
-variances; Honaker 2015). Each node is touched twice. V does not depend on the data.
+This is the Kalman smoother of a tree, hence the exact solution of the normal equations (Hay et al. 2010 for
+equal variances; Honaker 2015). Each node is touched twice. V does not depend on the data.
 """
 
 from __future__ import annotations

@@ -80,7 +80,7 @@ def read_table(
     whole: Sequence[str] = (),
     floats: Sequence[str] = (),
 ) -> Table:
-    """Read the named columns of a table: `words` and those of `optional` that exist as codes, numbers as such.
+    """Read the named columns of a table: `words`, and what exists of `optional`, as codes, numbers as such.
 
     Other columns are not looked at.
     """
@@ -131,7 +131,9 @@ def _read_csv(
     pa, pc = arrow(), arrow("csv")
     chosen = _choose(_header(file), words + whole + floats, optional, file)
     text = pa.dictionary(pa.int32(), pa.string())
-    types = {name: pa.int64() if name in whole else pa.float64() if name in floats else text for name in chosen}
+    types = (
+        dict.fromkeys(chosen, text) | dict.fromkeys(whole, pa.int64()) | dict.fromkeys(floats, pa.float64())
+    )
     stream = _Hashing(file)
     try:
         table = pc.read_csv(
@@ -166,10 +168,10 @@ def _read_parquet(
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError):
         raise InputError(f"{file.name} cannot be read as Parquet") from None
     for name in whole:
-        if not pa.types.is_integer(types.field(name).type):
+        kind = types.field(name).type
+        if not pa.types.is_integer(kind):
             raise InputError(
-                f"column {name} of {file.name} is of type {types.field(name).type}; whole numbers are needed, "
-                "as a column of integers: fractions are refused"
+                f"column {name} of {file.name} is of type {kind}; a column of integers is needed"
             )
     for name in [*whole, *floats]:
         column = table.column(name)
@@ -232,7 +234,7 @@ def _check_words(table: Table) -> None:
     """Refuse empty texts (but for the parent of a top unit) and those that would break a line."""
     pc, problems = arrow("compute"), table.problems()
     for name, words in table.words.items():
-        bad = pc.match_substring_regex(words.values, pattern=r"[\x00-\x1f\x7f]").to_numpy(zero_copy_only=False)
+        bad = pc.match_substring_regex(words.values, r"[\x00-\x1f\x7f]").to_numpy(zero_copy_only=False)
         if bad.any():
             problems.rows(np.append(bad, False)[words.codes], "a text has a control character in it", name)
         empty = np.append(pc.equal(words.values, "").to_numpy(zero_copy_only=False), True)

@@ -1,7 +1,7 @@
 """Whole numbers, none below its bound, and children that add up to their parents.
 
-From the top down. A root is its estimate rounded to the nearest whole number (halves to the even one). Given a
-parent's number n, its children are first the non-negative least-squares estimate given n,
+From the top down. A root is its estimate rounded to the nearest whole number (halves to the even one). Given
+a parent's number n, its children are first the non-negative least-squares estimate given n,
 
     minimise  sum of (u - z)^2 / v   subject to   sum of u = n,  u >= bound,
 
@@ -55,7 +55,7 @@ def apportion(
 
 
 def _lift(forest: Forest, held: NDArray[np.bool_], bound: Integers) -> None:
-    """Carry exact totals upwards: a parent is at least the sum of its children's bounds, and held if all are."""
+    """Carry exact totals upwards: a parent is at least the sum of its children's bounds, held if all are."""
     for group in reversed(forest.groups):
         need = group.sums(bound[group.nodes])
         full = group.sums(held[group.nodes].astype(np.int64)) == group.sizes
@@ -63,7 +63,7 @@ def _lift(forest: Forest, held: NDArray[np.bool_], bound: Integers) -> None:
         short = fixed[:, None] & (need > bound[group.parents])
         uneven = (fixed & full)[:, None] & (need != bound[group.parents])
         if short.any() or uneven.any():
-            raise InputError("the totals held exact contradict each other: children do not fit into their parent")
+            raise InputError("totals held exact contradict each other: children do not fit into their parent")
         bound[group.parents] = np.where(fixed[:, None], bound[group.parents], need)
         held[group.parents] |= full
 

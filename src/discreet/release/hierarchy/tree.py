@@ -67,7 +67,7 @@ class Listing:
 
 
 def listing(table: Table, problems: Problems) -> Listing:
-    """Collect the units of a table that has the columns `unit`, `level` and `parent`, in one or many rows each."""
+    """Collect the units of a table with the columns unit, level and parent, in one or many rows each."""
     units, levels = table.words["unit"], table.words["level"]
     none = Words(np.full(table.rows, -1, dtype=np.int32), arrow().array([], type=arrow().string()))
     above = table.words.get("parent", none)
@@ -81,8 +81,8 @@ def listing(table: Table, problems: Problems) -> Listing:
     parents = to_unit[above.codes]
     problems.rows(parents == -2, "a child without a parent: the parent is not among the units", "parent")
     level, parent = levels.codes[row], parents[row]
-    problems.rows(levels.codes != level[units.codes], "a unit has another level than in its first row", "level")
-    problems.rows(parents != parent[units.codes], "a unit has another parent than in its first row", "parent")
+    problems.rows(levels.codes != level[units.codes], "a unit has another level than before", "level")
+    problems.rows(parents != parent[units.codes], "a unit has another parent than before", "parent")
     return Listing(units.values, tuple(levels.values.to_pylist()), level, parent, row)
 
 
@@ -101,8 +101,8 @@ def check_levels(found: Listing, release: Release, problems: Problems) -> None:
         _first(bad, found, f"the release has no such level; it has {names}{merged}", "level", problems)
         return
     parts = [name.split("+") for name in found.levels]
-    top = np.array([order[part[0]] if ok else 0 for part, ok in zip(parts, allowed, strict=False)])[found.level]
-    low = np.array([order[part[-1]] if ok else 0 for part, ok in zip(parts, allowed, strict=False)])[found.level]
+    top = np.array([order.get(part[0], 0) for part in parts])[found.level]
+    low = np.array([order.get(part[-1], 0) for part in parts])[found.level]
     has_parent = found.parent >= 0
     text = "a child without a parent: only units of the top level have none"
     _first((found.parent == -1) & (top > 0), found, text, "parent", problems)
@@ -175,7 +175,8 @@ def arrange(found: Listing) -> tuple[Tree, Integers]:
 def _ranges(first: Integers, many: Integers) -> Integers:
     """Concatenate the ranges first[i] .. first[i] + many[i]."""
     ends = np.cumsum(many)
-    return np.arange(int(ends[-1]) if ends.size else 0) + np.repeat(first - (ends - many), many)
+    shift: Integers = np.repeat(first - (ends - many), many)
+    return np.arange(shift.size) + shift
 
 
 def _first(wrong: NDArray[np.bool_], found: Listing, text: str, column: str, problems: Problems) -> None:

@@ -1,0 +1,209 @@
+"""`measure`: from a table of counts to noisy measurements, estimates and a ledger entry, all or nothing."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from fractions import Fraction
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from discreet.budget import Release
+from discreet.errors import InputError
+from discreet.noise import Entropy
+from discreet.release.audit import sha256
+from discreet.release.commit import free, open_ledger, staging
+from discreet.release.hierarchy.counts import Counts, level_pairs, read_counts
+from discreet.release.hierarchy.layout import Layout
+from discreet.release.hierarchy.noise import Noises, add_noise, noise_table, noises, variances
+from discreet.release.hierarchy.processing import MEANING, Held, Post, check_post, process
+from discreet.release.hierarchy.reading import FORMATS, table_format
+from discreet.release.hierarchy.writing import Folder
+from discreet.release.ledger import NOT_PRIVATE, Entry, Ledger
+from discreet.release.spending import spent
+
+LEDGER = "ledger.json"
+"""The ledger of the one run, inside its output."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What a run wrote, and what it spent."""
+
+    out: Path
+    ledger: Path
+    name: str
+    units: int
+    cells: int
+    post: Post
+    rho: Fraction
+    rehearsal: int | None
+    files: tuple[str, ...]
+
+    def __str__(self) -> str:
+        cost = f"rho {self.rho}" if self.rehearsal is None else f"{NOT_PRIVATE}, seed {self.rehearsal}"
+        return (
+            f"{self.name}: {self.cells} noisy cells of {self.units} units in {self.out}, {cost}\n"
+            f"  {', '.join(self.files)}\n  ledger {self.ledger}"
+        )
+
+
+def measure(
+    release: Release,
+    counts: str | os.PathLike[str],
+    out_dir: str | os.PathLike[str],
+    *,
+    post: str = "none",
+    units: str | os.PathLike[str] | None = None,
+    cells: str | os.PathLike[str] | None = None,
+    invariants: Sequence[tuple[str, str]] = (),
+    ledger: str | os.PathLike[str] | None = None,
+    rehearsal: int | None = None,
+    additive: bool = True,
+    format: str | None = None,
+) -> Measured:
+    """Add the noise of `release` to a table of counts and write the result to a new directory `out_dir`.
+
+    `counts` has the columns unit, parent, level, query, cell and count (CSV or Parquet). `units` (unit,
+    level, parent) may state the tree instead, `cells` (query, cell) the cells, so that rows with zeros may be
+    left out. `invariants` are pairs of a level and a query that are held exact, outside the guarantee.
+    `ledger` is a ledger shared by several runs. `rehearsal` is a seed: reproducible noise that protects
+    nobody, in files marked so. Tables are written in the `format` of the counts, or another.
+
+    Guarantee. Assumed: one record is counted in one unit of each level, along the tree, and as often as
+    the release says; the units and cells do not depend on the records; the system's random bits are good.
+    Claimed: what is written, but for invariants and the ledger (which holds a hash of the input and stays in
+    the house), is the release's mechanism on the counts, with the noise of `discreet.noise`, and functions of
+    its outcome. So it costs what `release.account()` says. Output and ledger entry both appear, or neither.
+    """
+    how = check_post(post)
+    kind = _format(format, counts)
+    pairs = level_pairs(release, invariants)
+    source = _entropy(rehearsal)
+    if how == "consistent" and not additive:
+        raise InputError("post is consistent, which needs counts that add up; leave additive=False out")
+    table = noises(release)
+    free(out_dir)
+    shared = None
+    if ledger is not None:
+        shared, before = open_ledger(ledger)
+        if rehearsal is None:
+            before.allow(release, where=str(ledger))
+    found = read_counts(release, counts, units=units, cells=cells, additive=additive)
+    layout, values = found.layout, found.counts
+    held = _held(layout, values, pairs)
+    add_noise(layout, values, table, source)
+    with staging(out_dir, shared) as stage:
+        mark = None if rehearsal is None else f"{NOT_PRIVATE}: rehearsal with seed {rehearsal}"
+        folder = Folder(stage.path, kind, mark=mark)
+        _write(folder, release, found, how, table, held, pairs)
+        entry = Entry(
+            id=stage.id,
+            time=datetime.now(UTC).isoformat(timespec="seconds"),
+            version=version("discreet"),
+            command="measure",
+            release=release,
+            rehearsal=rehearsal,
+            inputs=found.inputs,
+            tree=layout.tree.digest,
+            exact=pairs,
+            output=".",
+            files={name: sha256(stage.path / name) for name in folder.names},
+        )
+        names = tuple(folder.names)
+        own = folder.file(*LEDGER.split("."))
+        own.write_text(Ledger((), (entry,)).to_text(), encoding="utf-8")
+        if shared is not None:
+            entry = replace(entry, output=os.path.relpath(stage.out, shared.parent))
+        stage.commit(entry)
+    where = Path(ledger) if ledger is not None else Path(out_dir) / own.name
+    return Measured(
+        Path(out_dir), where, release.name, layout.tree.size, layout.size, how, entry.rho, rehearsal, names
+    )
+
+
+def _write(
+    folder: Folder,
+    release: Release,
+    found: Counts,
+    how: Post,
+    table: Noises,
+    held: Held | None,
+    pairs: tuple[tuple[str, str], ...],
+) -> None:
+    layout, values = found.layout, found.counts
+    sizes = variances(layout, table)
+    plain = process("none", layout, values, sizes)
+    folder.cells("measurements", layout, plain.columns)
+    del plain
+    columns = {"measurements": {"variance": MEANING["none"]}}
+    if how != "none":
+        estimates = process(how, layout, values, sizes, held)
+        folder.cells("estimates", estimates.layout, estimates.columns)
+        columns["estimates"] = {"variance": MEANING[how]}
+    folder.units(layout.tree)
+    if held is not None:
+        write_held(folder, layout, held)
+    folder.text("release", "toml", release.to_toml())
+    folder.json(
+        "manifest",
+        {
+            "format": "discreet measurements 1",
+            "version": version("discreet"),
+            "release": release.name,
+            "post": how,
+            "rho": str(spent(release)),
+            "units": layout.tree.size,
+            "cells": layout.size,
+            "columns": columns,
+            "exact": [list(pair) for pair in pairs],
+            "noise": noise_table(layout, table),
+        },
+    )
+
+
+def write_held(folder: Folder, layout: Layout, held: Held) -> None:
+    """Write the totals that are held exact as a table of their own."""
+    masks = np.stack(list(held.units.values()))
+    kinds, kind = np.unique(masks, axis=1, return_inverse=True)
+    asked = tuple(tuple(query for query, on in zip(held.units, one, strict=True) if on) for one in kinds.T)
+    part = Layout(layout.tree, layout.cells, asked, kind.ravel().astype(np.int32))
+    vector = np.empty(part.size, dtype=np.int64)
+    for query, mask in held.units.items():
+        cells = np.arange(len(layout.cells[query]))
+        there, here = (one.first(query)[mask][:, None] + cells for one in (part, layout))
+        vector[there] = held.counts[here]
+    folder.cells("invariants", part, {"count": vector})
+
+
+def _held(layout: Layout, values: Any, pairs: tuple[tuple[str, str], ...]) -> Held | None:
+    if not pairs:
+        return None
+    masks: dict[str, Any] = {}
+    for level, query in pairs:
+        inside = np.array([level in run.split("+") for run in layout.tree.levels])[layout.tree.level]
+        mask = inside & (layout.first(query) >= 0)
+        masks[query] = masks.get(query, False) | mask
+    return Held(masks, values.copy())
+
+
+def _format(asked: str | None, counts: str | os.PathLike[str]) -> str:
+    kind = table_format(counts) if asked is None else asked
+    if kind not in FORMATS:
+        raise InputError(f"format is {kind!r}; it must be csv or parquet")
+    return kind
+
+
+def _entropy(rehearsal: int | None) -> Entropy | None:
+    if rehearsal is None:
+        return None
+    if isinstance(rehearsal, bool) or not isinstance(rehearsal, int):
+        raise InputError(f"rehearsal is {rehearsal!r}; a seed is a whole number")
+    from discreet.testing import NotPrivateSeededEntropy
+
+    return NotPrivateSeededEntropy(rehearsal)

@@ -1,0 +1,97 @@
+"""Which noise each query of each level gets, and the drawing of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from discreet.budget import DiscreteGaussian, Event, Release
+from discreet.noise import Entropy, GaussianNoise, LaplaceNoise, Noise, sample
+from discreet.release.hierarchy.layout import Layout
+from discreet.release.hierarchy.tree import Integers
+
+Noises = Mapping[tuple[str, str], Noise]
+"""Noise by level (or run of merged levels) and query."""
+
+
+def noises(release: Release) -> dict[tuple[str, str], Noise]:
+    """Return the noise of each query, for each level and for each run of merged levels on some path.
+
+    A merged run such as "State+County" asks the queries of its top level with the budget of all its levels.
+
+    >>> from discreet.budget import Level, Query, Spine
+    >>> levels = [Level(name=name, queries=[Query(name="total", variance=6)]) for name in ("State", "County")]
+    >>> spine = Spine(may_merge_up=["County"])
+    >>> merged = Release(name="small", neighbours="bounded", levels=levels, spine=spine)
+    >>> for (level, query), noise in noises(merged).items():
+    ...     print(level, query, noise)
+    State total discrete Gaussian noise of variance 6
+    County total discrete Gaussian noise of variance 6
+    State+County total discrete Gaussian noise of variance 3
+    """
+    events: dict[tuple[str, str], Event] = {}
+    for path in release.paths:
+        for row in release.variance_table(path):
+            events[row.level, row.query] = row.event
+    return {key: _noise(event) for key, event in events.items()}
+
+
+def _noise(event: Event) -> Noise:
+    if isinstance(event, DiscreteGaussian):
+        return GaussianNoise(event.variance)
+    return LaplaceNoise(event.scale)
+
+
+def asked(release: Release, levels: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
+    """Return the queries of each level or run, in the order of the release."""
+    queries = {level.name: tuple(query.name for query in level.queries) for level in release.levels}
+    return tuple(queries[run.split("+")[0]] for run in levels)
+
+
+def variances(layout: Layout, table: Noises) -> dict[tuple[int, str], float]:
+    """Return the variance of the noise by kind of unit and query, as `processing` takes it."""
+    return {
+        (kind, query): table[layout.tree.levels[kind], query].true_variance()
+        for kind, queries in enumerate(layout.asked)
+        for query in queries
+    }
+
+
+def add_noise(layout: Layout, counts: Integers, table: Noises, source: Entropy | None) -> None:
+    """Add noise to each cell, in place. A seeded source gives the same noise to the same layout."""
+    for kind, queries in enumerate(layout.asked):
+        base = layout.base[:-1][layout.kind == kind]
+        for query in queries:
+            width = len(layout.cells[query])
+            first = base + layout.offset(kind, query)
+            rows = max(1, (1 << 22) // max(width, 1))
+            for start in range(0, first.size, rows):
+                part = first[start : start + rows]
+                draws = sample(table[layout.tree.levels[kind], query], (part.size, width), source=source)
+                counts[part[:, None] + np.arange(width)] += draws
+
+
+def noise_table(layout: Layout, table: Noises) -> list[dict[str, Any]]:
+    """Return the noise of each level and query as a manifest lists it: exact, as a variance, as a margin."""
+    rows = []
+    for kind, queries in enumerate(layout.asked):
+        level = layout.tree.levels[kind]
+        for query in queries:
+            noise = table[level, query]
+            exact = {"variance_parameter": str(noise.variance)} if isinstance(noise, GaussianNoise) else {}
+            if isinstance(noise, LaplaceNoise):
+                exact = {"scale": str(noise.scale)}
+            rows.append(
+                {
+                    "level": level,
+                    "query": query,
+                    "noise": "discrete Gaussian" if isinstance(noise, GaussianNoise) else "discrete Laplace",
+                    **exact,
+                    "variance": noise.true_variance(),
+                    "margin_95": noise.quantile("0.975"),
+                    "cells": len(layout.cells[query]),
+                }
+            )
+    return rows

@@ -1,0 +1,139 @@
+"""Tables out: CSV or Parquet, part by part, in canonical order, and marked if they are not private."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.release.hierarchy.arrow import arrow, strings
+from discreet.release.hierarchy.layout import Layout
+from discreet.release.hierarchy.reading import Codes
+from discreet.release.hierarchy.tree import Tree
+from discreet.release.ledger import NOT_PRIVATE
+
+ROWS = 1 << 20
+"""Rows that are written at a time."""
+
+MARK = "not_private"
+"""The column that marks each row of a rehearsal."""
+
+
+class Folder:
+    """A directory of output files of one format, marked or not."""
+
+    def __init__(self, path: Path, kind: str, *, mark: str | None = None) -> None:
+        """Write to `path`, tables as `kind`; `mark` says why the output is not private, if it is not."""
+        self.path, self.kind, self.mark = path, kind, mark
+        self.names: list[str] = []
+
+    def file(self, stem: str, ending: str) -> Path:
+        """Return the path of a new file, marked in its name."""
+        name = f"{stem}.{NOT_PRIVATE.replace(' ', '-')}.{ending}" if self.mark else f"{stem}.{ending}"
+        self.names.append(name)
+        return self.path / name
+
+    def text(self, stem: str, ending: str, text: str, *, comment: str = "# ") -> None:
+        """Write a text file; the mark is its first line."""
+        head = f"{comment}{self.mark}\n" if self.mark else ""
+        self.file(stem, ending).write_text(head + text, encoding="utf-8")
+
+    def json(self, stem: str, data: Mapping[str, Any]) -> None:
+        """Write a JSON file; the mark is its first key."""
+        head = {"warning": self.mark} if self.mark else {}
+        text = json.dumps({**head, **data}, indent=1, ensure_ascii=False)
+        self.file(stem, "json").write_text(text + "\n", encoding="utf-8")
+
+    def cells(self, stem: str, layout: Layout, columns: Mapping[str, NDArray[Any]]) -> None:
+        """Write a table of cells: unit, level, query, cell, and the columns of numbers, one item a cell."""
+        schema, queries, cells, patterns = self._schema(layout, columns)
+        with _Writer(self.file(stem, self.kind), self.kind, schema) as writer:
+            for units, rows in layout.chunks(ROWS):
+                writer.write(
+                    self._part(layout, units, queries, cells, patterns)
+                    + [arrow().array(column[rows]) for column in columns.values()]
+                )
+
+    def units(self, tree: Tree) -> None:
+        """Write the tree: unit, level, parent."""
+        pa = arrow()
+        above = pa.array(tree.parent, mask=tree.parent < 0)
+        parent = tree.names.take(above).fill_null("")
+        columns = {"unit": tree.names, "level": _coded(tree.level, strings(tree.levels)), "parent": parent}
+        fields = [(name, column.type) for name, column in columns.items()]
+        with _Writer(self.file("units", self.kind), self.kind, self._marked(fields)) as writer:
+            writer.write(list(columns.values()))
+
+    def _marked(self, fields: Sequence[tuple[str, Any]]) -> Any:
+        pa = arrow()
+        if not self.mark:
+            return pa.schema(fields)
+        # Also in the file's own metadata, where it stands in plain letters.
+        mark = pa.field(MARK, pa.dictionary(pa.int32(), pa.string()))
+        return pa.schema([*map(pa.field, *zip(*fields, strict=True)), mark], metadata={"warning": self.mark})
+
+    def _schema(self, layout: Layout, columns: Mapping[str, NDArray[Any]]) -> tuple[Any, ...]:
+        pa, pc = arrow(), arrow("compute")
+        text = pa.dictionary(pa.int32(), pa.string())
+        fields = [(name, text) for name in ("unit", "level", "query", "cell")]
+        fields += [(name, pa.from_numpy_dtype(column.dtype)) for name, column in columns.items()]
+        queries = layout.queries
+        words = pa.chunked_array([layout.cells[query] for query in queries], type=pa.string()).unique()
+        codes = {query: pc.index_in(layout.cells[query], value_set=words).to_numpy() for query in queries}
+        # The queries and cells of one unit of each kind, one kind after the other.
+        query = [[np.full(len(codes[name]), queries.index(name)) for name in names] for names in layout.asked]
+        cell = [[codes[name] for name in names] for names in layout.asked]
+        patterns = tuple(
+            np.concatenate([*(part for parts in group for part in parts), []]).astype(np.int32)
+            for group in (query, cell)
+        )
+        return self._marked(fields), strings(queries), words, patterns
+
+    def _part(
+        self, layout: Layout, units: slice, queries: Any, cells: Any, patterns: tuple[Codes, Codes]
+    ) -> list[Any]:
+        width = np.diff(layout.base[units.start : units.stop + 1])
+        column = layout.columns(units)
+        unit = np.repeat(np.arange(width.size, dtype=np.int32), width)
+        return [
+            _coded(unit, layout.tree.names.slice(units.start, width.size)),
+            _coded(np.repeat(layout.tree.level[units], width), strings(layout.tree.levels)),
+            _coded(patterns[0][column], queries),
+            _coded(patterns[1][column], cells),
+        ]
+
+
+class _Writer:
+    """One file of one table."""
+
+    def __init__(self, path: Path, kind: str, schema: Any) -> None:
+        self._file = path.open("xb")
+        self._schema = schema
+        if kind == "csv":
+            self._writer = arrow("csv").CSVWriter(self._file, schema)
+        else:
+            self._writer = arrow("parquet").ParquetWriter(self._file, schema, compression="zstd")
+
+    def write(self, columns: list[Any]) -> None:
+        pa = arrow()
+        if len(columns) < len(self._schema):
+            mark = strings([self._schema.metadata[b"warning"].decode()])
+            columns = [*columns, _coded(np.zeros(len(columns[0]), dtype=np.int32), mark)]
+        self._writer.write_table(pa.Table.from_arrays(columns, schema=self._schema))
+
+    def __enter__(self) -> _Writer:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        try:
+            self._writer.close()
+        finally:
+            self._file.close()
+
+
+def _coded(codes: NDArray[Any], values: Any) -> Any:
+    return arrow().DictionaryArray.from_arrays(arrow().array(codes, type=arrow().int32()), values)

@@ -1,0 +1,327 @@
+"""Bad input: an error with line and column, no confidential value in it, nothing written, nothing spent."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from release_country import TOML, Country
+
+from discreet.budget import Release
+from discreet.errors import InputError
+from discreet.release import create_ledger, measure, post, read_ledger
+
+SECRET = "31415926"
+"""A count that must never be seen in a message."""
+
+
+def refused(release: Release, country: Country, counts: Path, text: str, **more: Any) -> str:
+    """Run `measure`, which must fail with a message that contains `text`, and leave nothing behind."""
+    ledger = country.folder / "ledger.json"
+    if not ledger.exists():
+        create_ledger(ledger)
+    before = {path: path.read_bytes() for path in country.folder.iterdir() if path.is_file()}
+    with pytest.raises(InputError) as caught:
+        measure(release, counts, country.folder / "out", ledger=ledger, **more)
+    message = str(caught.value)
+    assert text in message
+    assert SECRET not in message
+    assert caught.value.__cause__ is None
+    assert caught.value.__suppress_context__ or caught.value.__context__ is None
+    assert {path: path.read_bytes() for path in country.folder.iterdir() if path.is_file()} == before
+    assert not [path for path in country.folder.iterdir() if path.is_dir()]
+    assert not read_ledger(ledger).entries
+    return message
+
+
+Spoil = Callable[[Country], None]
+
+
+def change(unit: str, query: str, cell: str, /, **fields: Any) -> Spoil:
+    def spoil(country: Country) -> None:
+        country.find(unit, query, cell).update(fields)
+
+    return spoil
+
+
+def for_unit(unit: str, /, **fields: Any) -> Spoil:
+    def spoil(country: Country) -> None:
+        for row in country.rows:
+            if row["unit"] == unit:
+                row.update(fields)
+
+    return spoil
+
+
+def without(**fields: Any) -> Spoil:
+    def spoil(country: Country) -> None:
+        country.rows = [
+            r for r in country.rows if not all(r[name] == value for name, value in fields.items())
+        ]
+
+    return spoil
+
+
+def twice(country: Country) -> None:
+    country.rows.append(dict(country.rows[4]))
+
+
+CASES: dict[str, tuple[Spoil, str]] = {
+    "unknown level": (
+        for_unit("A1", level=SECRET),
+        "the release has no such level; it has Nation, State, County",
+    ),
+    "run not of the release": (for_unit("N", level="Nation+State"), "the release has no such level"),
+    "unknown query": (
+        change("A1", "sex", "f", query=SECRET),
+        "the release has no such query; it has 'sex', 'total'",
+    ),
+    "query of another level": (
+        change("N", "sex", "f", query="total", cell="all"),
+        "level does not ask this query",
+    ),
+    "unknown cell": (
+        change("A1", "sex", "f", cell=SECRET),
+        "unknown cell: only 1 of 6 units have it (line 11 of",
+    ),
+    "missing cell": (
+        without(unit="A2", cell="f"),
+        "1 cells are missing: the unit of line 13 lacks a cell of query 'sex'",
+    ),
+    "missing query": (without(query="total"), "there are no rows of query 'total'"),
+    "negative count": (change("A1", "sex", "f", count=-31415926), "a count is below zero (line 11 of"),
+    "huge count": (
+        change("A1", "sex", "f", count=314159260000000),
+        "a count is above 1000000000000 (line 11",
+    ),
+    "child without a parent": (
+        for_unit("A1", parent=""),
+        "a child without a parent: only units of the top level",
+    ),
+    "parent that is not there": (
+        for_unit("A1", parent=SECRET),
+        "a child without a parent: the parent is not among",
+    ),
+    "top with a parent": (for_unit("N", parent="A"), "a unit of the top level has a parent"),
+    "missing level above": (
+        for_unit("A1", parent="N"),
+        "a missing level: the parent is not of the level just above",
+    ),
+    "missing level below": (without(parent="A"), "a missing level: a unit above the lowest level, County"),
+    "two levels": (change("A1", "sex", "f", level="State"), "a unit has another level than before (line 11"),
+    "two parents": (change("A1", "sex", "f", parent="B"), "a unit has another parent than before (line 11"),
+    "twice": (twice, "a cell comes twice for one unit and query (line 19 of"),
+    "sums": (change("A1", "sex", "f", count=31415926), "a count is not the sum of its children's"),
+    "no name": (change("A1", "sex", "f", unit=""), "a text is missing (line 11 of"),
+    "control character": (change("A1", "sex", "f", cell="f\x07"), "a control character in it (line 11 of"),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_bad_tables_are_refused(release: Release, country: Country, name: str, kind: str) -> None:
+    spoil, text = CASES[name]
+    spoil(country)
+    if kind == "parquet":  # rows are counted without a header there
+        for line in (10, 11, 13, 19):
+            text = text.replace(f"line {line}", f"row {line - 1}")
+    refused(release, country, getattr(country, kind)(), text)
+
+
+LINES = {
+    "fraction": (
+        "A1,A,County,sex,f,31415926.5",
+        "count is not a whole number (line 11 of counts.csv, column count)",
+    ),
+    "no number": ("A1,A,County,sex,f,", "count is not a whole number (line 11"),
+    "word": ("A1,A,County,sex,f,x31415926", "count is not a whole number (line 11"),
+    "too long": ("A1,A,County,sex,f," + SECRET * 3, "count is not a whole number (line 11"),
+    "too few fields": ("A1,A,County,sex,31415926", "5 fields where 6 are due (line 11"),
+    "too many fields": ("A1,A,County,sex,f,31415926,1", "7 fields where 6 are due (line 11"),
+    "empty line": ("", "an empty line (line 11"),
+    "open quote": ('"A1,A,County,sex,f,31415926', "fields where 6 are due (line"),
+    "not UTF-8": ("A1,A,County,sex,\udcff,31415926", "not UTF-8 (line 11"),
+}
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_bad_lines_are_refused(release: Release, country: Country, name: str) -> None:
+    path = country.csv()
+    lines = path.read_text().splitlines()
+    assert lines[10].startswith("A1,A,County,sex,f,")
+    lines[10], text = LINES[name]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8", errors="surrogateescape")
+    refused(release, country, path, text)
+
+
+def test_several_problems_come_in_one_report(release: Release, country: Country) -> None:
+    country.find("A1", "sex", "f")["count"] = -5
+    country.find("A3", "sex", "f")["cell"] = "x"
+    country.find("A3", "total", "all")["query"] = "totl"
+    message = refused(release, country, country.csv(), "problems:")
+    assert message.count("\n") >= 2
+    assert "below zero" in message
+    assert "no such query" in message
+
+
+def test_a_path_the_release_does_not_account_for_is_refused(country: Country) -> None:
+    """The tree has a merged state, and the release knows only the path that merges nothing."""
+    release = Release.from_toml(
+        TOML.replace('may_merge_up = ["County"]', 'paths = { 1 = ["Nation", "State", "County"] }')
+    )
+    refused(release, country, country.csv(), "the release has no such level")
+    release = Release.from_toml(
+        TOML.replace('may_merge_up = ["County"]', 'paths = { 1 = ["Nation", "State+County"] }')
+    )
+    for row in country.rows:
+        row["level"] = "State" if row["level"] == "State+County" else row["level"]
+    refused(release, country, country.csv(), "the release has no such level")
+
+
+def test_a_forbidden_combination_of_runs_is_refused(country: Country) -> None:
+    toml = TOML.partition("[spine]")[0].replace('name = "Nation"', 'name = "Top"')
+    toml += '[[levels]]\nname = "Block"\nqueries = { "sex" = { variance = 2 } }\n'
+    toml += '[spine.paths]\n1 = ["Top", "State+County", "Block"]\n2 = ["Top", "State", "County", "Block"]\n'
+    rows = [
+        ("T", "", "Top"), ("S", "T", "State"), ("C", "S", "County"), ("B", "C", "Block"),
+        ("R", "T", "State+County"), ("Q", "R", "Block"),
+    ]  # fmt: skip
+    queries = {"Top": [("sex", "f")], "Block": [("sex", "f")]}
+    country.rows = [
+        {"unit": u, "parent": p, "level": level, "query": q, "cell": c, "count": 0}
+        for u, p, level in rows
+        for q, c in queries.get(level, [("total", "all"), ("sex", "f")])
+    ]
+    measure(Release.from_toml(toml), country.csv(), country.folder / "fine")
+    other = toml.replace('2 = ["Top", "State", "County", "Block"]', '2 = ["Top", "State", "County+Block"]')
+    country.rows = [row for row in country.rows if row["unit"] in "TSC"]
+    for row in country.rows:
+        row["level"] = "County+Block" if row["unit"] == "C" else row["level"]
+    measure(Release.from_toml(other), country.csv(), country.folder / "fine too")
+    third = other.replace("[spine.paths]", '[spine.paths]\n3 = ["Top+State", "County", "Block"]')
+    country.rows += [
+        {"unit": "D", "parent": "S", "level": "County", "query": q, "cell": c, "count": 0}
+        for q, c in [("total", "all"), ("sex", "f")]
+    ] + [{"unit": "E", "parent": "D", "level": "Block", "query": "sex", "cell": "f", "count": 0}]
+    with pytest.raises(InputError, match=r"path Top, State, County, Block, which the release does not have"):
+        measure(Release.from_toml(third), country.csv(), country.folder / "out")
+
+
+def test_files_that_cannot_be_used(release: Release, country: Country) -> None:
+    counts = country.csv()
+    refused(release, country, country.folder / "none.csv", "there is no file")
+    refused(release, country, country.folder, "must end in .csv or .parquet")
+    (country.folder / "bad.parquet").write_bytes(b"PAR1" + SECRET.encode())
+    refused(release, country, country.folder / "bad.parquet", "cannot be read as Parquet")
+    (country.folder / "empty.csv").write_text("")
+    refused(release, country, country.folder / "empty.csv", "has no column unit")
+    (country.folder / "head.csv").write_text("unit,level,query,cell,count,parent\n")
+    refused(release, country, country.folder / "head.csv", "the table has no rows")
+    (country.folder / "twice.csv").write_text("unit,unit,level,query,cell,count,parent\n")
+    refused(release, country, country.folder / "twice.csv", "two columns named unit")
+    (country.folder / "flat.csv").write_text(counts.read_text().replace("parent", "above"))
+    refused(release, country, country.folder / "flat.csv", "no column parent; the tree of units is needed")
+    floats = pa.Table.from_pylist([{**row, "count": float(row["count"])} for row in country.rows])
+    pq.write_table(floats, country.folder / "floats.parquet")
+    refused(
+        release,
+        country,
+        country.folder / "floats.parquet",
+        "is of type double; a column of integers is needed",
+    )
+    nulls = pa.Table.from_pylist([{**row, "count": row["count"] or None} for row in country.rows])
+    pq.write_table(nulls, country.folder / "nulls.parquet")
+    refused(release, country, country.folder / "nulls.parquet", "a value is missing (row")
+
+
+def test_declared_units_and_cells_are_checked(release: Release, country: Country) -> None:
+    counts, cells, units = country.csv(), country.folder / "cells.csv", country.folder / "units.csv"
+    cells.write_text("query,cell\ntotal,all\nsex,f\n")
+    refused(release, country, counts, "unknown cell: it is not declared for the query (line 3", cells=cells)
+    cells.write_text("query,cell\nsex,f\nsex,f\nsexx,m\n")
+    message = refused(release, country, counts, "a cell is declared twice", cells=cells)
+    assert "no cells are declared for query 'total'" in message
+    assert "the release has no such query" in message
+    listing = (
+        "unit,level,parent\nN,Nation,\nA,State,N\nB,State+County,N\nA1,County,A\nA2,County,A\nA3,County,A\n"
+    )
+    units.write_text(listing + "A3,County,A\n")
+    refused(release, country, counts, "a unit is listed twice (line 8 of units.csv", units=units)
+    units.write_text(listing.replace("A3,County,A\n", ""))
+    refused(release, country, counts, "a unit that is not among the units (line 17", units=units)
+    units.write_text(listing + "A4,County,A\n")
+    refused(release, country, counts, "cells are missing: a unit without rows", units=units)
+    units.write_text(listing.replace("B,State+County,N", "B,State,N\nB1,County,B"))
+    refused(release, country, counts, "the level is not that of the table of units (line 7", units=units)
+
+
+def test_arguments_are_checked(release: Release, country: Country) -> None:
+    counts = country.csv()
+    refused(release, country, counts, "must be none, nonnegative or consistent", post="rounded")
+    refused(release, country, counts, "a seed is a whole number", rehearsal="7")
+    refused(release, country, counts, "invariants name level 'Block'", invariants=[("Block", "total")])
+    refused(release, country, counts, "which has sex", invariants=[("Nation", "total")])
+    refused(release, country, counts, "needs counts that add up", post="consistent", additive=False)
+    country.find("N", "sex", "f")["count"] += 1
+    assert measure(release, country.csv("more.csv"), country.folder / "fine", additive=False).cells == 17
+
+
+def test_outputs_are_never_overwritten(release: Release, country: Country) -> None:
+    counts, out = country.csv(), country.folder / "out"
+    out.mkdir()
+    measure(release, counts, out)  # an empty directory is replaced
+    before = sorted(path.name for path in out.iterdir())
+    with pytest.raises(InputError, match="exists and is not empty"):
+        measure(release, counts, out)
+    with pytest.raises(InputError, match="exists and is not a directory"):
+        measure(release, counts, counts)
+    with pytest.raises(InputError, match="cannot hold the output"):
+        measure(release, counts, country.folder / "no" / "where")
+    assert sorted(path.name for path in out.iterdir()) == before
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="the superuser may write everywhere")
+def test_a_directory_without_permission_is_refused(release: Release, country: Country) -> None:
+    locked = country.folder / "locked"
+    locked.mkdir(mode=0o500)
+    with pytest.raises(InputError, match="not writable"):
+        measure(release, country.csv(), locked / "out")
+
+
+def test_post_checks_its_input(release: Release, country: Country) -> None:
+    done = measure(release, country.csv(), country.folder / "run")
+    noisy = (done.out / "measurements.csv").read_text()
+    table = country.folder / "noisy.csv"
+
+    def fails(text: str, content: str = noisy, **more: Any) -> None:
+        table.write_text(content)
+        with pytest.raises(InputError) as caught:
+            post(table, country.folder / "out", **more)
+        assert text in str(caught.value)
+        assert not (country.folder / "out").exists()
+
+    lines = noisy.splitlines(keepends=True)
+    fails("no column parent")
+    units = done.out / "units.csv"
+    fails("leaves the table as it is", post="none")
+    fails("1 cells are missing", "".join([*lines[:4], *lines[5:]]), units=units)
+    fails("a cell comes twice", noisy + lines[4], units=units)
+    fails("a variance is not above zero (line 2", noisy.replace(",9\n", ",0\n", 1), units=units)
+    fails(
+        "the variance differs within one level and query (line 3",
+        noisy.replace(",9\n", ",8\n", 1),
+        units=units,
+    )
+    loop = country.folder / "loop.csv"
+    loop.write_text(units.read_text().replace('"A","State","N"', '"A","State","A1"'))
+    fails("some units have no way up", units=loop)
+    totals = country.folder / "totals.csv"
+    totals.write_text("unit,query,cell,count\nA,sex,f,3\n")
+    fails("a unit has some cells of query 'sex' and lacks others", units=units, invariants=totals)
+    with pytest.raises(InputError, match="there are no measurements"):
+        post(country.folder, country.folder / "out")
