@@ -9,15 +9,18 @@ from __future__ import annotations
 import os
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
-_QUIET = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
-
-settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True, suppress_health_check=_QUIET)
-settings.register_profile("dev", deadline=None, print_blob=True, suppress_health_check=_QUIET)
-settings.register_profile(
-    "thorough", deadline=None, max_examples=1000, print_blob=True, suppress_health_check=_QUIET
-)
+# an example of the accountant's tests costs up to a second: shrinking one would take many minutes
+_COMMON = {
+    "deadline": None,
+    "print_blob": True,
+    "phases": (Phase.explicit, Phase.reuse, Phase.generate),
+    "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
+}
+settings.register_profile("ci", derandomize=True, **_COMMON)
+settings.register_profile("dev", **_COMMON)
+settings.register_profile("thorough", max_examples=1000, **_COMMON)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "dev"))
 
 

@@ -79,7 +79,7 @@ CASES: dict[str, tuple[Spoil, str]] = {
     "run not of the release": (for_unit("N", level="Nation+State"), "the release has no such level"),
     "unknown query": (
         change("A1", "sex", "f", query=SECRET),
-        "the release has no such query; it has 'sex', 'total'",
+        "the release has no such query; it has 'total', 'sex'",
     ),
     "query of another level": (
         change("N", "sex", "f", query="total", cell="all"),
@@ -144,7 +144,7 @@ LINES = {
     "too few fields": ("A1,A,County,sex,31415926", "5 fields where 6 are due (line 11"),
     "too many fields": ("A1,A,County,sex,f,31415926,1", "7 fields where 6 are due (line 11"),
     "empty line": ("", "an empty line (line 11"),
-    "open quote": ('"A1,A,County,sex,f,31415926', "fields where 6 are due (line"),
+    "open quote": ('"A1,A,County,sex,f,31415926', "fields where 6 are due (line 11"),
     "not UTF-8": ("A1,A,County,sex,\udcff,31415926", "not UTF-8 (line 11"),
 }
 
@@ -253,7 +253,7 @@ def test_declared_units_and_cells_are_checked(release: Release, country: Country
     units.write_text(listing + "A3,County,A\n")
     refused(release, country, counts, "a unit is listed twice (line 8 of units.csv", units=units)
     units.write_text(listing.replace("A3,County,A\n", ""))
-    refused(release, country, counts, "a unit that is not among the units (line 17", units=units)
+    refused(release, country, counts, "a unit that is not among the units (line 16", units=units)
     units.write_text(listing + "A4,County,A\n")
     refused(release, country, counts, "cells are missing: a unit without rows", units=units)
     units.write_text(listing.replace("B,State+County,N", "B,State,N\nB1,County,B"))

@@ -26,8 +26,8 @@ from discreet.exact import Exact, Interval, positive
 _DIGITS = 6  # of a factor: variances change by a millionth at most through rounding
 _NORMAL95 = Fraction(196, 100)
 
-Scaling = Callable[[Fraction], Release]
-"""A family of releases that gets less noisy as its parameter falls."""
+Scaling = Callable[[Fraction, bool], Release]
+"""Releases that get less noisy as a parameter falls; the flag says whether variances are to be short."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +117,7 @@ def calibrate(
     before = account(release, neighbours=relation, jobs=jobs)
     if target is None:
         target = below(ZCDP(dict(before.cases)[before.main]).epsilon(delta=float(small)))
-    family = _weighted(release, weights) if weights else release.scaled
+    family = _weighted(release, weights) if weights else _uniform(release)
     factor, after = _overall(release, relation, family, target, small, jobs, progress)
     proof = _proof(after, relation, target, small, jobs, progress)
     notes = ("one factor on all variances",) if not weights else ("gains shared by the stated weights",)
@@ -204,10 +204,11 @@ def _overall(
     for _ in range(6):
 
         def epsilon(size: Fraction, label: tuple[int, ...] = label) -> float:
-            return float(account(family(size), neighbours=relation).case(label).epsilon(delta=delta))
+            made = account(family(size, False), neighbours=relation)
+            return float(made.case(label).epsilon(delta=delta))
 
         factor = max(factor, solve_factor(epsilon, float(target)))
-        after = family(factor)
+        after = family(factor, True)
         worst = account(after, neighbours=relation).with_workers(jobs, progress).at_delta(delta)[0]
         if Fraction(worst.epsilon) <= target:
             return factor, after
@@ -244,19 +245,26 @@ def solve_factor(epsilon: Callable[[Fraction], float], target: float) -> Fractio
     return _rounded_up(x * (1 + 1e-9))
 
 
+def _uniform(release: Release) -> Scaling:
+    def family(size: Fraction, short: bool) -> Release:
+        return release.scaled(size)
+
+    return family
+
+
 def _weighted(release: Release, weights: Mapping[str, Exact]) -> Scaling:
-    """Releases in which level l has the factor 1 - t w_l, in terms of 1 - t; levels not named keep theirs."""
+    """Releases in which level l has the factor x^(w_l / max w): a power, so that none becomes negative."""
     shares = {
         name: positive(weight, name=f"the weight of level {name!r}") for name, weight in weights.items()
     }
     top = max(shares.values())
 
-    def family(size: Fraction) -> Release:
+    def family(size: Fraction, short: bool) -> Release:
         result = release
         for name, share in shares.items():
-            # a power keeps the factor positive however large the gain: 1 - t to the power of the weight
             factor = float(size) ** float(share / top)
-            result = result.scaled(_rounded_up(factor), level=name)
+            exact = _rounded_up(factor) if short else Fraction(round(factor * 2**40), 2**40)
+            result = result.scaled(exact, level=name)
         return result
 
     return family

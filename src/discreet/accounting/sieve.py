@@ -48,7 +48,9 @@ class Sieve:
         sizes = count.astype(np.int64)
         starts = np.repeat(first.astype(np.int64), sizes)
         within = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        return np.unique(starts + within) if sizes.size > 1 else starts + within
+        found = starts + within
+        # neighbouring intervals may share a node through the slack
+        return found[np.diff(found, prepend=-1) > 0]
 
 
 def sieve(loss: Loss, *, reach: float, depth: float, theta: float, falloff: float, scale: float) -> Sieve:

@@ -67,7 +67,10 @@ class Staging:
                 self._appear()
             except BaseException:
                 if self.path.is_dir():
-                    write_text(self.ledger, before.to_text())
+                    # The output has not appeared: take the entry back, unless it was never written.
+                    now = Ledger.from_text(read_text(self.ledger), where=str(self.ledger))
+                    if any(one.id == entry.id for one in now.entries):
+                        write_text(self.ledger, before.to_text())
                     self._announced = False
                 raise
             # Not needed for correctness: an entry whose staging directory is gone counts.

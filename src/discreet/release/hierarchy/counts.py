@@ -88,12 +88,15 @@ def _tree(release: Release, table: Table, listed: Table | None, problems: Proble
         again = np.ones(listed.rows, dtype=bool)
         again[np.unique(codes, return_index=True)[1]] = False
         report.rows(again, "a unit is listed twice", "unit")
+    before = report.count if listed is None else 0
     found = trees.listing(source, report)
     trees.check_levels(found, release, report)
-    report.stop()
+    if report.count > before:
+        report.stop()  # without a tree there is nothing more to check
     tree, place = trees.arrange(found)
     trees.check_paths(tree, found, place, release, report)
-    report.stop()
+    if report.count > before:
+        report.stop()
     if listed is None:
         return tree, place
     words = table.words["unit"].values

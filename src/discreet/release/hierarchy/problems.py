@@ -29,6 +29,11 @@ class Problems:
         self.where, self._first, self._word = where, first_line, word
         self._texts: list[str] = []
 
+    @property
+    def count(self) -> int:
+        """How many kinds of problems were found so far."""
+        return len(self._texts)
+
     def line(self, row: int) -> str:
         """Name a row as a person finds it in the file."""
         return f"{self._word} {row + self._first}"

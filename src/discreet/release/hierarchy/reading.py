@@ -8,6 +8,7 @@ import io
 import os
 import re
 from collections.abc import Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -135,7 +136,9 @@ def _read_csv(
         dict.fromkeys(chosen, text) | dict.fromkeys(whole, pa.int64()) | dict.fromkeys(floats, pa.float64())
     )
     stream = _Hashing(file)
-    try:
+    table = None
+    # Arrow's own error repeats what it found, so it must not even be the context of the one that is raised.
+    with suppress(pa.ArrowInvalid), closing(stream):
         table = pc.read_csv(
             pa.PythonFile(stream, "r"),
             read_options=pc.ReadOptions(block_size=BLOCK),
@@ -144,12 +147,9 @@ def _read_csv(
                 column_types=types, include_columns=chosen, null_values=[], strings_can_be_null=False
             ),
         )
-    except pa.ArrowInvalid:
-        # Its message repeats what it found; the file is read again to say where the problem is instead.
+    if table is None:
         _find_fault(file, whole, floats)
-        raise InputError(f"{file.name} cannot be read as CSV in UTF-8, with commas and a header") from None
-    finally:
-        stream.close()
+        raise InputError(f"{file.name} cannot be read as CSV in UTF-8, with commas and a header")
     return table, stream.hash.hexdigest(), stream.size
 
 
@@ -256,11 +256,10 @@ def _find_fault(file: Path, whole: list[str], floats: list[str]) -> None:
     places = [(header.index(name), name, pattern, what) for name, pattern, what in kinds]
     with file.open(encoding="utf-8", errors="surrogateescape", newline="") as stream:
         rows = csv.reader(stream)
-        found = 0
+        found, row = 0, 0
         try:
             next(rows)
             for fields in rows:
-                row = rows.line_num - 2
                 if len(fields) != len(header):
                     text = f"{len(fields)} fields where {len(header)} are due" if fields else "an empty line"
                     problems.at(row, text, "all")
@@ -273,8 +272,9 @@ def _find_fault(file: Path, whole: list[str], floats: list[str]) -> None:
                         if not pattern.fullmatch(fields[place]):
                             problems.at(row, f"{name} is not {what}", name)
                             found += 1
+                row = rows.line_num - 1  # where the next one begins
                 if found >= 10:
                     break
         except (csv.Error, StopIteration):
-            problems.at(rows.line_num - 2, "not a line of CSV", "all")
+            problems.at(row, "not a line of CSV", "all")
     problems.stop()

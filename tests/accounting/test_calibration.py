@@ -1,0 +1,135 @@
+"""Calibration: the published tables, safe rounding, proofs, and that less noise would break the promise."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+
+from discreet.accounting.calibration import below, calibrate, margins, solve_factor
+from discreet.accounting.overall import account
+from discreet.budget import Level, Query, Release, Spine, load
+from discreet.errors import InputError
+
+# Su, Su, Wang, PNAS 2025: the table of reduced noise, delta = 1e-11, allocation of 2022-08-25
+PUBLISHED = {
+    "US": (54.19, 20.88),
+    "State": (4.25, 15.08),
+    "County": (13.28, 17.58),
+    "PEPG": (8.72, 16.62),
+    "Tract Subset Group": (8.72, 16.62),
+    "Tract Subset": (4.87, 15.33),
+    "Optimized Block Group": (9.65, 16.89),
+    "Block": (343.27, 24.82),
+}
+
+
+def small(neighbours: str = "bounded") -> Release:
+    levels = [
+        Level(name="State", queries=[Query(name="total", variance=4), Query(name="age", variance=6)]),
+        Level(name="County", queries=[Query(name="total", variance=9)]),
+    ]
+    spine = Spine(may_merge_up=["County"])
+    return Release(name="small", neighbours=neighbours, levels=levels, spine=spine)  # type: ignore[arg-type]
+
+
+def test_by_level_gives_the_published_table() -> None:
+    found = calibrate(load("dhc-2022-08-25"), zcdp=True, delta="1e-11", by="level")
+    table = {
+        level.name: (round(float(level.after), 2), round(100 * float(1 - level.factor), 2))
+        for level in found.levels
+    }
+    assert table == PUBLISHED
+    assert found.factor is None
+    assert found.proof is not None
+    assert found.proof.upper <= Fraction(1, 10**11)
+
+
+@pytest.mark.parametrize(
+    ("name", "reduction"),
+    # the paper, limited to an upper bound, found 8.59 % for the first; 12.28 and 11.456 by this engine,
+    # 2026-11, certified at 1e-11 relative
+    [("dhc-2022-08-25", 12.280), ("ddhca-2020", 11.456)],
+)
+def test_overall_reductions(name: str, reduction: float) -> None:
+    found = calibrate(load(name), zcdp=True, delta="1e-10")
+    assert found.reduction is not None
+    assert round(100 * found.reduction, 3) == reduction
+    assert found.proof is not None
+    assert found.proof.upper <= found.delta
+
+
+@pytest.mark.slow
+def test_the_2020_dhc_saves_a_ninth() -> None:
+    found = calibrate(load("dhc-2020"), zcdp=True, delta="1e-10", jobs=2)
+    assert found.reduction is not None
+    assert round(100 * found.reduction, 3) == 11.446
+
+
+@pytest.mark.parametrize("neighbours", ["bounded", "unbounded"])
+def test_a_thousandth_less_noise_breaks_the_promise(neighbours: str) -> None:
+    found = calibrate(small(), epsilon="3", delta="1e-8", neighbours=neighbours)  # type: ignore[arg-type]
+    assert found.factor is not None
+    kept = account(found.release, neighbours=neighbours).delta(epsilon=3, certified=True)  # type: ignore[arg-type]
+    assert kept.upper <= Fraction(1, 10**8)
+    less = small().scaled(found.factor * Fraction(999, 1000))
+    broken = account(less, neighbours=neighbours).delta(epsilon=3, certified=True)  # type: ignore[arg-type]
+    assert broken.lower > Fraction(1, 10**8)
+
+
+def test_the_new_release_goes_through_toml() -> None:
+    found = calibrate(small(), epsilon="3", delta="1e-8")
+    again = Release.from_toml(found.release.to_toml())
+    assert again == found.release
+    assert again.variance_table()[0].variance == 4 * found.factor
+
+
+def test_weights_give_more_to_the_heavier_level() -> None:
+    one_path = small().to_toml().split("[spine]")[0]
+    release = Release.from_toml(one_path)
+    found = calibrate(release, epsilon="4", delta="1e-6", weights={"State": 1, "County": 3})
+    state, county = found.levels
+    gained = account(found.release).epsilon(delta="1e-6")
+    assert gained <= 4
+    assert gained > 3.999
+    assert county.factor < state.factor or (county.factor > state.factor > 1)
+
+
+def test_the_price_is_where_the_curves_cross() -> None:
+    found = calibrate(load("dhc-2022-08-25"), zcdp=True, delta="1e-10")
+    assert found.price == pytest.approx(1e-10, rel=1e-2)
+
+
+def test_margins_of_error_are_reached_and_no_more() -> None:
+    release = load("dhc-2022-08-25")
+    new = margins(release, {"State": 5, "Block": "40"})
+    for row in new.variance_table():
+        if row.level == "State":
+            assert row.variance is not None
+            assert Fraction(196, 100) ** 2 * row.variance <= 25
+            assert Fraction(196, 100) ** 2 * row.variance * Fraction(1000001, 1000000) > 25
+        if row.level == "US":
+            assert row.variance == release.variance_table()[0].variance
+
+
+def test_factors_are_short_and_round_up() -> None:
+    factor = solve_factor(lambda size: 1 / float(size), 3.0)
+    assert factor == Fraction(333334, 1000000)
+    assert below(1 / 3) <= Fraction(1, 3)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"delta": "1e-6"}, "exactly one target"),
+        ({"delta": "1e-6", "epsilon": 1, "zcdp": True}, "exactly one target"),
+        ({"delta": "2", "epsilon": 1}, "delta is 2"),
+        ({"delta": "1e-6", "epsilon": -1}, "above zero"),
+        ({"delta": "1e-6", "epsilon": 1, "by": "query"}, "'overall' or 'level'"),
+        ({"delta": "1e-6", "epsilon": 1, "by": "level", "weights": {"State": 1}}, "by='overall'"),
+        ({"delta": "1e-6", "epsilon": 1, "weights": {"Nowhere": 1}}, "Nowhere"),
+    ],
+)
+def test_bad_input_is_named(options: dict[str, object], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        calibrate(small(), **options)  # type: ignore[arg-type]

@@ -1,0 +1,123 @@
+"""Known values, each with its source."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from compositions import G, L
+
+from discreet.accounting.privacy_loss import PrivacyLoss, compose
+from discreet.budget import load
+
+
+@pytest.fixture(scope="module")
+def main_pair() -> PrivacyLoss:
+    account = load("dhc-2020").account()
+    assert account.main == (13, 13)
+    return account.case((13, 13))
+
+
+def test_census_main_pair_at_the_epsilon_of_zcdp(main_pair: PrivacyLoss) -> None:
+    # docs of the accounting mathematics, section 6: 2020 DHC persons, zCDP's answer for delta = 1e-10
+    assert main_pair.delta(epsilon="26.340588852722323") == pytest.approx(1.78319933504e-12, rel=1e-11)
+    assert main_pair.epsilon(delta="1e-10") == pytest.approx(24.4565, abs=5e-5)
+
+
+def test_census_main_pair_where_the_published_value_is_wrong(main_pair: PrivacyLoss) -> None:
+    # section 6: the published table has 3.017e-23 at zCDP's epsilon for 1e-21 (an absolute error c e^eps)
+    rho = Fraction(24811, 5000)
+    epsilon = float(rho) + 2 * math.sqrt(float(rho) * 21 * math.log(10))
+    assert epsilon == pytest.approx(35.94, abs=0.01)
+    assert main_pair.delta(epsilon=epsilon) == pytest.approx(9.614584784830053e-24, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("share", "at_1e_11", "at_1e_5"),
+    # section 6, allocation of 2022-08-25: rho = 3.65, ten i.i.d. queries a level, sigma^2 = 10 / (2 a rho). The shares
+    # a of the levels are those of the preset dhc-2022-08-25 (its levels' rho over 3.65)
+    [("US", 2.4682, 1.4781), ("State", 10.125, 6.5716), ("County", 5.3276, 3.3285), ("Block", 0.91783, 0.52219)],
+)
+def test_levels_of_the_allocation_of_2022_08_25(share: str, at_1e_11: float, at_1e_5: float) -> None:
+    level = next(one for one in load("dhc-2022-08-25").levels if one.name == share)
+    rho = level.spent("unbounded") if level.rho is None else level.rho
+    variance = Fraction(10) / (2 * rho)
+    loss = compose([G(variance, 1, 10)])
+    assert loss.epsilon(delta="1e-11") == pytest.approx(at_1e_11, rel=6e-5)
+    assert loss.epsilon(delta="1e-5") == pytest.approx(at_1e_5, rel=6e-5)
+
+
+def test_ten_events_of_variance_5() -> None:
+    # section 6 (State level, ten events of variance 5): epsilon 10.12483 at delta 1e-11
+    assert compose([G(5, 1, 10)]).epsilon(delta="1e-11") == pytest.approx(10.12483, abs=5e-6)
+
+
+def test_randomised_response() -> None:
+    # Kairouz, Oh, Viswanath (2015), Theorem 3.3: k-fold composition of (1, 0)-DP randomised response;
+    # discrete Laplace noise of scale 1 and sensitivity 1 has exactly its loss
+    k = 5
+    loss = compose([L(1, 1, k)])
+    p = math.e / (1 + math.e)
+    for i in range(k // 2 + 1):
+        epsilon = k - 2 * i
+        terms = (
+            math.comb(k, j) * (p ** (k - j) * (1 - p) ** j) * -math.expm1(epsilon - (k - 2 * j)) for j in range(i)
+        )
+        assert loss.delta(epsilon=epsilon) == pytest.approx(sum(terms), rel=1e-12)
+
+
+def gdp_delta(epsilon: float, mu: float) -> float:
+    """Dong, Roth, Su (2022), Corollary 2.13."""
+
+    def normal(x: float) -> float:
+        return 0.5 * math.erfc(-x / math.sqrt(2))
+
+    return normal(-epsilon / mu + mu / 2) - math.exp(epsilon) * normal(-epsilon / mu - mu / 2)
+
+
+@pytest.mark.parametrize(("variance", "times"), [(10**6, 10**6), (10**4, 400), (10**6, 1)])
+def test_large_variances_are_close_to_a_continuous_gaussian(variance: int, times: int) -> None:
+    # lattice step 1/variance: the kinks of delta are below (step / spread)^2 of it, relatively
+    loss = compose([G(variance, 1, times)])
+    mu = math.sqrt(times / variance)
+    for epsilon in (0.0, 0.3 * mu, mu, 3 * mu):
+        expected = gdp_delta(epsilon, mu)
+        assert loss.delta(epsilon=epsilon) == pytest.approx(expected, rel=2 * (1 / variance / mu) ** 2 + 3e-11)
+
+
+def test_small_variances_are_not() -> None:
+    # the same comparison must be able to fail: at variance 1 delta(0) differs from mu-GDP by per cents
+    assert compose([G(1)]).delta(epsilon=0) != pytest.approx(gdp_delta(0.0, 1.0), rel=1e-2)
+
+
+@pytest.mark.parametrize(("variance", "times"), [(5, 10), (2, 3), (25, 40)])
+def test_dp_accounting_agrees_where_it_is_sound(variance: int, times: int) -> None:
+    # Google's dp-accounting, PLD accounting with connect-the-dots (Doroshenko et al. 2022): pessimistic, with a
+    # discretisation interval of 1e-4; its discrete Gaussian is truncated, so only for delta well above 1e-12
+    pld = pytest.importorskip(
+        "dp_accounting.pld.privacy_loss_distribution", reason="dp-accounting is not installed (extra `bench`)"
+    )
+    interval = 1e-4
+    one = pld.from_discrete_gaussian_mechanism(
+        math.sqrt(variance), value_discretization_interval=interval, use_connect_dots=True
+    )
+    theirs = one.self_compose(times)
+    loss = compose([G(variance, 1, times)])
+    for epsilon in (0.0, 0.5, 1.0, 2.0, 3.0):
+        ours = loss.delta(epsilon=epsilon)
+        if ours > 1e-9:
+            delta = theirs.get_delta_for_epsilon(epsilon)
+            assert delta >= ours * (1 - 1e-6)
+            assert delta == pytest.approx(ours, rel=2e-3)
+
+
+def test_closed_form_of_one_discrete_gaussian() -> None:
+    # Canonne, Kamath, Steinke (2020), Theorem 7: delta = P[Y > eps sigma^2 - 1/2] - e^eps P[Y > eps sigma^2 + 1/2]
+    sigma2, epsilon = 3.0, 0.7
+    x = np.arange(-200, 201)
+    weight = np.exp(-(x**2) / (2 * sigma2))
+    weight /= weight.sum()
+    delta = weight[x > epsilon * sigma2 - 0.5].sum() - math.exp(epsilon) * weight[x > epsilon * sigma2 + 0.5].sum()
+    assert compose([G(3)]).delta(epsilon="0.7") == pytest.approx(delta, rel=1e-13)

@@ -1,0 +1,154 @@
+"""The account of a release: the worst case at each point, the convex envelope, groups, neighbours, processes."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import mpmath as mp
+import numpy as np
+import pytest
+from reference import Reference
+
+from discreet.budget import Level, Query, Release, Spine, load
+
+DELTAS = ("0.9", "0.1", "1e-5", "1e-10", "1e-40")
+
+
+@pytest.fixture(scope="module")
+def release() -> Release:
+    """Two levels of three queries, the lower of which may be merged: paths 1 and 2, three pairs."""
+    state = Level(name="State", queries=[Query(name="total", variance=4), Query(name="sex", variance=2)])
+    county = Level(name="County", queries=[Query(name="total", variance=9)])
+    spine = Spine(may_merge_up=["County"])
+    return Release(name="small", neighbours="bounded", levels=[state, county], spine=spine)
+
+
+@pytest.fixture(scope="module")
+def crossing() -> Release:
+    """Merging turns many small budgets into few coarse ones: different cases are worst at different deltas."""
+    top = Level(name="A", queries=[Query(name="a", variance="1/3")])
+    low = Level(name="B", queries=[Query(name="b", variance=30, groups=9)])
+    return Release(name="crossing", neighbours="bounded", levels=[top, low], spine=Spine(may_merge_up=["B"]))
+
+
+def test_delta_is_the_largest_of_all_pairs(release: Release) -> None:
+    account = release.account()
+    assert account.pairs == 3
+    references = {label: Reference(events) for label, events in account.cases}
+    for epsilon in ("-1", "0", "1/2", "1", "3", "10"):
+        truth = {label: reference.delta(Fraction(epsilon)) for label, reference in references.items()}
+        assert account.delta(epsilon=epsilon) == pytest.approx(float(max(truth.values())), rel=1e-12)
+        (point,) = account.at_epsilon([epsilon])
+        assert truth[point.worst] >= max(truth.values()) * (1 - mp.mpf(10) ** -12)
+
+
+@pytest.mark.parametrize("which", ["release", "crossing"])
+def test_at_delta_finds_the_worst_pair(which: str, request: pytest.FixtureRequest) -> None:
+    account = request.getfixturevalue(which).account()
+    references = {label: Reference(events) for label, events in account.cases}
+    for delta in DELTAS:
+        truth = {label: reference.epsilon(Fraction(delta)) for label, reference in references.items()}
+        (point,) = account.at_delta([delta])
+        assert point.epsilon == pytest.approx(float(max(truth.values())), rel=1e-11)
+        assert float(truth[point.worst]) == pytest.approx(float(max(truth.values())), rel=1e-11)
+
+
+def test_different_cases_are_worst_at_different_deltas(crossing: Release) -> None:
+    account = crossing.account()
+    assert len({point.worst for point in account.at_delta(list(DELTAS))}) > 1, "the fixture should cross"
+
+
+def hull(points: list[tuple[mp.mpf, mp.mpf]]) -> list[tuple[mp.mpf, mp.mpf]]:
+    """The lower convex hull, from left to right."""
+    kept: list[tuple[mp.mpf, mp.mpf]] = []
+    for x, y in sorted(points):
+        while len(kept) > 1:
+            (x0, y0), (x1, y1) = kept[-2:]
+            if (x1 - x0) * (y - y0) - (y1 - y0) * (x - x0) > 0:
+                break
+            kept.pop()
+        kept.append((x, y))
+    return kept
+
+
+@pytest.mark.parametrize("which", ["release", "crossing"])
+def test_f_is_the_lower_convex_envelope(which: str, request: pytest.FixtureRequest) -> None:
+    account = request.getfixturevalue(which).account()
+    with mp.workprec(400):
+        corners = [(mp.mpf(0), mp.mpf(1)), (mp.mpf(1), mp.mpf(0))]
+        for _, events in account.cases:
+            corners += [(a, b) for _, a, b in Reference(events).knots() if a > mp.mpf(10) ** -40]
+        brute = hull(corners)
+        alphas = [Fraction(a) for a in ("1e-9", "1e-4", "0.01", "0.1", "0.3", "0.5", "0.8", "0.99")]
+        found = account.tradeoff(alpha=alphas)
+        for alpha, value in zip(alphas, found, strict=True):
+            a = mp.mpf(alpha.numerator) / alpha.denominator
+            (x0, y0), (x1, y1) = next(
+                (p, q) for p, q in zip(brute, brute[1:], strict=False) if p[0] <= a <= q[0]
+            )
+            truth = y0 + (y1 - y0) * (a - x0) / (x1 - x0)
+            assert value == pytest.approx(float(truth), rel=1e-10)
+            assert all(value <= account.case(label).tradeoff(alpha=alpha) * (1 + 1e-12) for label, _ in account.cases)
+
+
+def test_people_multiply_sensitivities(release: Release) -> None:
+    account = release.account(people=3)
+    one = release.account()
+    assert account.delta(epsilon=3) > one.delta(epsilon=3)
+    references = [
+        Reference([event.for_people(3) for event in events]) for _, events in one.cases
+    ]
+    truth = max(reference.delta(Fraction(3)) for reference in references)
+    assert account.delta(epsilon=3) == pytest.approx(float(truth), rel=1e-12)
+    assert account.pair(1, 2).delta(epsilon=3) == pytest.approx(account.case((1, 2)).delta(epsilon=3), rel=1e-14)
+
+
+def test_unbounded_is_one_path(release: Release) -> None:
+    account = release.account(neighbours="unbounded")
+    assert [label for label, _ in account.cases] == [(1,), (2,)]
+    truth = max(Reference(events).delta(Fraction(1)) for _, events in account.cases)
+    assert account.delta(epsilon=1) == pytest.approx(float(truth), rel=1e-12)
+    assert account.delta(epsilon=1) < release.account().delta(epsilon=1)
+    assert account.path(2).delta(epsilon=1) == pytest.approx(account.case((2,)).delta(epsilon=1), rel=1e-14)
+
+
+def test_certified_holds_the_float(release: Release) -> None:
+    account = release.account()
+    for epsilon in ("0", "1", "5"):
+        box = account.delta(epsilon=epsilon, certified=True)
+        assert box.relative_width <= 1e-10
+        assert account.delta(epsilon=epsilon) in box
+    for delta in ("0.1", "1e-10"):
+        box = account.epsilon(delta=delta, certified=True)
+        assert box.relative_width <= 1e-10
+        assert account.epsilon(delta=delta) in box
+
+
+@pytest.mark.slow
+def test_two_processes_give_the_same_numbers() -> None:
+    account = load("dhc-2020").account()
+    points = ["1", "10", "24.4565"]
+    assert np.array_equal(account.delta(epsilon=points), account.with_workers(2).delta(epsilon=points))
+    one, two = account.at_delta(["1e-10"]), account.with_workers(2).at_delta(["1e-10"])
+    assert one == two
+    # accounting.md, section 6
+    assert one[0].epsilon == pytest.approx(24.4565, abs=5e-5)
+
+
+def test_census_paths_all_spend_the_same() -> None:
+    # 2020 DHC persons: every path spends rho = 24811/5000, whatever it merges; variance 1/rho_k, so rho = sum 1/sigma^2
+    release = load("dhc-2020")
+    assert len(release.paths) == 43
+    for path in release.paths:
+        spent = sum((event.precision for event in release.path_events(path)), Fraction(0))
+        assert spent == Fraction(24811, 5000)
+    assert release.account().pairs == 946
+
+
+def test_a_case_that_is_not_there(release: Release) -> None:
+    from discreet.errors import InputError
+
+    with pytest.raises(InputError, match="no case"):
+        release.account().case((7, 7))
+    with pytest.raises(InputError, match="no path 9"):
+        release.account().pair(9, 1)

@@ -1,0 +1,110 @@
+"""Runs that end badly, in processes of their own: killed, or out of disk space, at a chosen operation.
+
+`python release_crash.py FOLDER` reads tasks as JSON lines and forks one process for each, so that the
+libraries are loaded once. An audit hook counts the operations on files of FOLDER: each is a point at which
+the process kills itself, or at which the disk is full.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import resource
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from discreet.budget import load_file
+from discreet.errors import InputError
+from discreet.noise import sample
+from discreet.release import measure
+from discreet.release.hierarchy.arrow import arrow
+from discreet.release.hierarchy.noise import noises
+
+WRITES = ("os.mkdir", "os.rename")
+OTHERS = ("os.remove", "os.rmdir", "os.chmod", "shutil.rmtree")
+
+
+class Hook:
+    """Count operations within a folder and misbehave at one of them."""
+
+    def __init__(self, folder: str, how: str, at: int) -> None:
+        self.folder, self.how, self.at, self.count = folder, how, at, 0
+
+    def __call__(self, event: str, args: tuple[Any, ...]) -> None:
+        if event == "open":
+            path, _, flags = args
+            writes = isinstance(flags, int) and bool(flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT))
+        elif event in WRITES or event in OTHERS:
+            path, writes = args[0], event == "os.mkdir"
+        else:
+            return
+        if not isinstance(path, str | os.PathLike) or not os.fspath(path).startswith(self.folder):
+            return
+        self.count += 1
+        if self.how == "kill" and self.count == self.at:
+            os.kill(os.getpid(), signal.SIGKILL)
+        if self.how == "full" and self.count >= self.at and writes:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def run(folder: Path, task: dict[str, Any], pipe: int) -> None:
+    """Measure, in a forked process; write what happened into the pipe."""
+    hook = Hook(str(folder), task["how"], task.get("at", 0))
+    if task["how"] == "limit":
+        resource.setrlimit(resource.RLIMIT_FSIZE, (task["at"], task["at"]))
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    elif task["how"] != "plain":
+        sys.addaudithook(hook)
+    try:
+        measure(
+            load_file(folder / "release.toml"),
+            folder / task.get("counts", "counts.csv"),
+            folder / task["out"],
+            post="consistent",
+            ledger=folder / "ledger.json",
+        )
+        said = "done"
+    except InputError as error:
+        said = str(error)
+    os.write(pipe, json.dumps({"said": said, "operations": hook.count}).encode())
+
+
+def warm_up(folder: Path) -> None:
+    """Load the libraries and make the tables of the sampler, which the forked processes inherit."""
+    for part in ("csv", "parquet", "compute"):
+        arrow(part)
+    for noise in noises(load_file(folder / "release.toml")).values():
+        sample(noise, 1)
+
+
+def main() -> None:
+    folder = Path(sys.argv[1])
+    warm_up(folder)
+    for line in sys.stdin:
+        task = json.loads(line)
+        receive, send = os.pipe()
+        child = os.fork()
+        if not child:
+            code = 1
+            try:
+                run(folder, task, send)
+                code = 0
+            finally:
+                os._exit(code)
+        os.close(send)
+        if "after" in task:
+            time.sleep(task["after"])
+            os.kill(child, signal.SIGKILL)
+        _, status = os.waitpid(child, 0)
+        with os.fdopen(receive, "rb") as stream:
+            text = stream.read()
+        answer = json.loads(text) if text else {"said": None, "operations": 0}
+        print(json.dumps({**answer, "status": status}), flush=True)
+
+
+if __name__ == "__main__":
+    main()

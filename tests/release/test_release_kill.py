@@ -1,0 +1,201 @@
+"""Output and ledger together or not at all: killed at every operation, at random moments, on a full disk."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from release_country import TOML, Country
+
+from discreet.budget import Release
+from discreet.release import Total, check_ledger, create_ledger, read_ledger
+from discreet.release.ledger import Ledger
+from discreet.release.spending import spent
+
+DRIVER = Path(__file__).parent / "release_crash.py"
+
+
+class Crashes:
+    """A folder with counts and a ledger, and a process that runs tasks in it."""
+
+    def __init__(self, folder: Path, total: int = 1000) -> None:
+        self.folder, self.ledger = folder, folder / "ledger.json"
+        self.release = Release.from_toml(TOML)
+        (folder / "release.toml").write_text(TOML)
+        Country(folder).csv()
+        self.total = Total(unit="person", neighbours="bounded", rho=total * spent(self.release))
+        create_ledger(self.ledger, [self.total])
+        self.process = subprocess.Popen(
+            [sys.executable, str(DRIVER), str(folder)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self.number = 0
+
+    def __call__(self, **task: Any) -> dict[str, Any]:
+        """Run a task; check that its output is there if and only if its entry is."""
+        before = len(read_ledger(self.ledger).entries)
+        self.number += 1
+        out = self.folder / f"out{self.number}"
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.write(json.dumps({"out": out.name, **task}) + "\n")
+        self.process.stdin.flush()
+        answer: dict[str, Any] = json.loads(self.process.stdout.readline())
+        entries = read_ledger(self.ledger).entries
+        answer["there"] = out.exists()
+        assert len(entries) == before + answer["there"]
+        if answer["there"]:
+            assert entries[-1].output == out.name
+            assert {path.name for path in out.iterdir()} == {*entries[-1].files, "ledger.json"}
+        assert check_ledger(self.ledger).sound
+        return answer
+
+    def anew(self) -> None:
+        """Start with an empty ledger, so that it does not grow over hundreds of runs."""
+        assert not self.debris
+        self.ledger.unlink()
+        create_ledger(self.ledger, [self.total])
+
+    @property
+    def debris(self) -> list[Path]:
+        return list(self.folder.glob(".discreet*"))
+
+    def close(self) -> None:
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.close()
+        self.process.stdout.close()
+        self.process.wait()
+
+
+@pytest.fixture
+def crashes(tmp_path: Path) -> Iterator[Crashes]:
+    made = Crashes(tmp_path)
+    yield made
+    made.close()
+
+
+def staged(ledger: Path) -> list[str]:
+    raw = Ledger.from_text(ledger.read_text(), where="ledger")
+    return [entry.staged for entry in raw.entries if entry.staged is not None]
+
+
+def test_killed_at_every_operation(crashes: Crashes) -> None:
+    operations = crashes(how="count", at=0)["operations"]
+    assert operations > 20
+    seen = set()
+    for at in range(1, operations + 1):
+        answer = crashes(how="kill", at=at)
+        assert answer["said"] is None
+        seen.add((answer["there"], bool(staged(crashes.ledger))))
+        assert crashes(how="plain")["said"] == "done"
+        assert not staged(crashes.ledger)
+        crashes.anew()
+    # Killed before, between announcement and output, between output and settlement, and after.
+    assert seen == {(False, False), (False, True), (True, True), (True, False)}
+
+
+def test_killed_while_recovering_from_a_kill(crashes: Crashes) -> None:
+    operations = crashes(how="count", at=0)["operations"]
+
+    def announced(at: int) -> bool:
+        """Kill a run, with nothing left from before; say whether it was announced and its output is not there."""
+        crashes(how="plain")
+        crashes.anew()
+        return not crashes(how="kill", at=at)["there"] and bool(staged(crashes.ledger))
+
+    at = next(at for at in range(operations, 0, -1) if announced(at))
+    for again in range(1, 12):
+        assert not crashes(how="kill", at=again)["there"]
+        assert staged(crashes.ledger) or announced(at)
+    crashes(how="plain")
+    assert not staged(crashes.ledger)
+    assert not crashes.debris
+
+
+def test_a_full_disk_at_every_operation(crashes: Crashes) -> None:
+    operations = crashes(how="count", at=0)["operations"]
+    refused = 0
+    for at in range(1, operations + 1):
+        answer = crashes(how="full", at=at)
+        if answer["said"] != "done":
+            refused += 1
+            assert "No space left on device; nothing was written and nothing spent" in answer["said"] or (
+                "cannot be used: No space left" in answer["said"]
+            )
+            assert not answer["there"]
+        assert not crashes.debris
+        if staged(crashes.ledger):
+            crashes(how="plain")
+        crashes.anew()
+    assert refused > 10
+    assert crashes(how="plain")["said"] == "done"
+    assert not staged(crashes.ledger)
+
+
+def test_a_file_that_cannot_grow(crashes: Crashes) -> None:
+    before = crashes.ledger.read_bytes()
+    answer = crashes(how="limit", at=400)
+    assert "File too large; nothing was written and nothing spent" in answer["said"]
+    assert not crashes.debris
+    assert crashes.ledger.read_bytes() == before
+
+
+def large(folder: Path) -> None:
+    """Enough units that a run takes a while to write."""
+    country = Country(folder)
+    rows = [row for row in country.rows if row["unit"] in "NB"]
+    for row in rows:
+        row["count"] = 0
+    for number in range(8000):
+        rows += [{**row, "unit": f"c{number}"} for row in rows[2:5]]
+    country.rows = rows
+    country.csv("large.csv")
+
+
+def random_kills(crashes: Crashes, kills: int, seed: int) -> int:
+    large(crashes.folder)
+    chance = random.Random(seed)
+    there = 0
+    for _ in range(kills):
+        there += crashes(how="plain", counts="large.csv", after=chance.uniform(0.0, 0.5))["there"]
+    assert crashes(how="plain")["said"] == "done"
+    assert not crashes.debris
+    return there
+
+
+def test_killed_at_random_moments(crashes: Crashes) -> None:
+    random_kills(crashes, 10, seed=1)
+
+
+@pytest.mark.slow
+def test_killed_at_many_random_moments(crashes: Crashes) -> None:
+    assert 0 < random_kills(crashes, 600, seed=2) < 600
+
+
+def test_runs_at_the_same_time_share_a_total(tmp_path: Path) -> None:
+    first = Crashes(tmp_path, total=2)
+    others = [subprocess.Popen([sys.executable, str(DRIVER), str(tmp_path)], stdin=subprocess.PIPE,
+              stdout=subprocess.PIPE, text=True) for _ in range(3)]  # fmt: skip
+    processes = [first.process, *others]
+
+    def ask(number: int) -> dict[str, Any]:
+        answer, _ = processes[number].communicate(json.dumps({"how": "plain", "out": f"p{number}"}) + "\n")
+        found: dict[str, Any] = json.loads(answer)
+        return found
+
+    with ThreadPoolExecutor(4) as pool:
+        answers = list(pool.map(ask, range(4)))
+    assert sum(answer["said"] == "done" for answer in answers) == 2
+    assert sum("is left; nothing was measured" in answer["said"] for answer in answers) == 2
+    assert len(list(tmp_path.glob("p?"))) == len(read_ledger(first.ledger).entries) == 2
+    assert not first.debris
