@@ -78,13 +78,11 @@ class Reference:
     def __init__(self, events: Iterable[Event], bits: int | None = None) -> None:
         events = list(events)
         bits = self.bits = bits or bits_for(events)
-        laws = []
-        for event in events:
-            laws += [one_event(event, bits)] * event.times
+        laws = [(*one_event(event, bits), event.times) for event in events]
         # every loss as an integer in units of one common denominator
-        self.unit = Fraction(1, math.lcm(*(x.denominator for p, q in laws for x in {*p, *q})))
-        P = self._product([p for p, _ in laws])
-        Q = self._product([q for _, q in laws])
+        self.unit = Fraction(1, math.lcm(*(x.denominator for p, q, _ in laws for x in {*p, *q})))
+        P = self._product([(p, times) for p, _, times in laws])
+        Q = self._product([(q, times) for _, q, times in laws])
         keys = sorted(k for k in {*P, *Q} if P.get(k, 0) or Q.get(k, 0))
         self.losses = [k * self.unit for k in keys]
         self._keys = keys
@@ -95,23 +93,38 @@ class Reference:
             self.above_p.append(self.above_p[-1] + p)
             self.above_q.append(self.above_q[-1] + q)
 
-    def _product(self, laws: list[dict[Fraction, int]]) -> dict[int, int]:
-        half = 1 << (self.bits - 1)
+    def _product(self, laws: list[tuple[dict[Fraction, int], int]]) -> dict[int, int]:
+        """The law of the sum of all losses: each law convolved with itself `times` over, and with the others."""
+        whole = [({int(x / self.unit): p for x, p in law.items() if p}, times) for law, times in laws]
+        step = math.gcd(*(k - min(one) for one, _ in whole for k in one)) or 1
+        span = sum(times * (max(one) - min(one)) for one, times in whole) // step
+        if span <= _MOST_DENSE:
+            low = sum(times * min(one) for one, times in whole)
+            total = fmpz_poly([1 << self.bits])
+            for one, times in whole:
+                total = self._rounded(total * self._power(_poly(one, step), times))
+            return {low + step * k: int(c) for k, c in enumerate(total.coeffs()) if c}
         result = {0: 1 << self.bits}
-        for law in laws:
-            one = {int(x / self.unit): p for x, p in law.items() if p}
-            step = math.gcd(*(k - min(one) for k in one), *(k - min(result) for k in result)) or 1
-            span = (max(one) - min(one) + max(result) - min(result)) // step
-            if span <= _MOST_DENSE:
-                result = _dense(result, one, step)
-            else:
+        half = 1 << (self.bits - 1)
+        for one, times in whole:
+            for _ in range(times):
                 fresh: dict[int, int] = {}
                 for a, p in result.items():
                     for b, q in one.items():
                         fresh[a + b] = fresh.get(a + b, 0) + p * q
-                result = fresh
-            result = {k: v for k, p in result.items() if (v := (p + half) >> self.bits)}
+                result = {k: v for k, p in fresh.items() if (v := (p + half) >> self.bits)}
         return result
+
+    def _rounded(self, poly: fmpz_poly) -> fmpz_poly:
+        half = 1 << (self.bits - 1)
+        return fmpz_poly([(int(c) + half) >> self.bits for c in poly.coeffs()])
+
+    def _power(self, poly: fmpz_poly, times: int) -> fmpz_poly:
+        if times == 1:
+            return poly
+        root = self._power(poly, times // 2)
+        square = self._rounded(root * root)
+        return self._rounded(square * poly) if times % 2 else square
 
     # -- sums over atoms --------------------------------------------------------------------------------
 
@@ -129,7 +142,7 @@ class Reference:
             delta = above_p - mp.exp(mpf(epsilon)) * above_q
             # both sums carry an absolute error of about 2^-bits for each atom
             rounding = mp.ldexp(len(self.losses) * (1 + mp.exp(mpf(epsilon))), -self.bits)
-            assert delta == 0 or rounding < 1e-30 * delta, "the reference needs more bits"
+            assert rounding < mp.mpf(10) ** -30 * max(delta, mp.mpf(10) ** -300), "the reference needs more bits"
             return delta
 
     def tail(self, threshold: Fraction, under: str = "alternative") -> mp.mpf:
@@ -186,13 +199,8 @@ class Reference:
             ]
 
 
-def _dense(a: dict[int, int], b: dict[int, int], step: int) -> dict[int, int]:
-    low_a, low_b = min(a), min(b)
-    poly = _poly(a, low_a, step) * _poly(b, low_b, step)
-    return {low_a + low_b + step * k: int(c) for k, c in enumerate(poly.coeffs()) if c}
-
-
-def _poly(law: dict[int, int], low: int, step: int) -> fmpz_poly:
+def _poly(law: dict[int, int], step: int) -> fmpz_poly:
+    low = min(law)
     coefficients = [0] * ((max(law) - low) // step + 1)
     for k, p in law.items():
         coefficients[(k - low) // step] = p

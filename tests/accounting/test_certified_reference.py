@@ -112,7 +112,7 @@ def test_everything_at_length(events: tuple[Event, ...]) -> None:
 
 @pytest.mark.parametrize("digits", [5, 30, 60, 120])
 def test_as_many_digits_as_asked(digits: int) -> None:
-    loss, reference = both((G(5, 1, 10),))
+    loss, reference = compose([G(5, 1, 10)]), Reference([G(5, 1, 10)], bits=2500)
     for epsilon in (Fraction(-1), Fraction(0), Fraction(10), Fraction("50.1")):
         box = loss.delta(epsilon=epsilon, digits=digits)
         assert box.relative_width <= 10.0**-digits

@@ -108,7 +108,7 @@ def test_killed_while_recovering_from_a_kill(crashes: Crashes) -> None:
     operations = crashes(how="count", at=0)["operations"]
 
     def announced(at: int) -> bool:
-        """Kill a run, with nothing left from before; say whether it was announced and its output is not there."""
+        """Kill a run, with nothing left from before; say whether it was announced and has no output."""
         crashes(how="plain")
         crashes.anew()
         return not crashes(how="kill", at=at)["there"] and bool(staged(crashes.ledger))

@@ -151,12 +151,21 @@ def quadratic(z: np.ndarray, v: np.ndarray, total: int) -> np.ndarray:
     return np.zeros(len(z))
 
 
-def test_equal_remainders_go_to_the_first_in_order() -> None:
+def test_equal_remainders_favour_nobody() -> None:
     parent = np.array([-1, 0, 0, 0, 0], dtype=np.int32)
     tree = Tree(strings(list("abcde")), ("x", "y"), np.array([0, 1, 1, 1, 1], dtype=np.int32), parent, (0, 1))
     forest = grow(tree, np.ones(5, dtype=bool))
-    z = np.array([[2.0], [0.5], [0.5], [0.5], [0.5]])
-    assert apportion(forest, z, np.ones(5)).ravel().tolist() == [2, 1, 1, 0, 0]
+    cells = 20_000
+    z = np.repeat([[2.0], [0.5], [0.5], [0.5], [0.5]], cells, axis=1)
+    number = apportion(forest, z, np.ones(5))
+    assert (number[1:].sum(axis=0) == 2).all()
+    assert set(np.unique(number[1:])) == {0, 1}
+    # Half of the cells each; five standard errors, so that a fair hash fails with a chance of 2e-6.
+    assert (np.abs(number[1:].mean(axis=1) - 0.5) < 5 * 0.5 / np.sqrt(cells)).all()
+    # Pairs of siblings too: both get one in a sixth of the cells.
+    both = (number[1:, None] * number[None, 1:]).mean(axis=2)[np.triu_indices(4, 1)]
+    assert (np.abs(both - 1 / 6) < 5 * np.sqrt(5) / 6 / np.sqrt(cells)).all()
+    np.testing.assert_array_equal(number[:, 7:], apportion(forest, z[:, 7:], np.ones(5), first_cell=7))
 
 
 def test_rounding_respects_exact_totals() -> None:

@@ -162,6 +162,27 @@ def margins(release: Release, wanted: Mapping[str, Exact]) -> Release:
     return result
 
 
+def reached(
+    release: Release,
+    wanted: Mapping[str, Exact],
+    *,
+    delta: Number,
+    neighbours: Neighbours | None = None,
+    jobs: int = 1,
+    progress: Progress | None = None,
+) -> Calibration:
+    """The release of least cost with the wanted margins of error, and what it costs at delta."""
+    relation = neighbours or release.neighbours
+    (small,) = read_probabilities(delta, name="delta").values
+    after = margins(release, wanted)
+    point = account(after, neighbours=relation).with_workers(jobs, progress).at_delta(small)[0]
+    # rounded up, so that what is said of it holds
+    epsilon = Fraction(math.ceil(point.epsilon * 10**6), 10**6)
+    proof = _proof(after, relation, epsilon, small, jobs, progress)
+    notes = ("the least noise cost that reaches the wanted margins of error",)
+    return Calibration(after, relation, None, epsilon, small, proof, changes(release, after), None, notes)
+
+
 def changes(before: Release, after: Release) -> tuple[LevelChange, ...]:
     """Variances of each level and query, before and after."""
     old = {(row.level, row.query): row for row in before.variance_table()}

@@ -30,7 +30,8 @@ def portfolio(
     """The joint account of several releases about the same people.
 
     Labels of cases are tuples, one label for each release. Without `all_pairs` only the main case is taken:
-    in each release the path with no level merged.
+    in each release the path with no level merged. The relation is that of the releases, or replacement where
+    they were calibrated for different ones.
 
     >>> from discreet.budget import load
     >>> both = portfolio([load("pl94-2020-persons"), load("dhc-2020")])
@@ -46,14 +47,11 @@ def portfolio(
             f"these releases cannot be accounted together: {found}. A promise about one unit says nothing "
             "about another, since one household holds several people"
         )
-    relation = neighbours or releases[0].neighbours
+    # releases calibrated for different relations are accounted under replacement, the dearer of the two
+    relations = {release.neighbours for release in releases}
+    relation: Neighbours = neighbours or ("bounded" if "bounded" in relations else "unbounded")
     if relation not in RELATIONS:
         raise InputError(f"neighbours is {relation!r}; it must be 'bounded' or 'unbounded'")
-    if neighbours is None and len({release.neighbours for release in releases}) > 1:
-        found = ", ".join(f"{release.name}: {release.neighbours}" for release in releases)
-        raise InputError(
-            f"these releases were calibrated for different neighbours ({found}); say which to account for"
-        )
     labels, found_cases = [], []
     for release in releases:
         main = (release.main, release.main) if relation == "bounded" else (release.main,)

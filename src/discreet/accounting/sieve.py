@@ -50,7 +50,7 @@ class Sieve:
         within = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
         found = starts + within
         # neighbouring intervals may share a node through the slack
-        return found[np.diff(found, prepend=-1) > 0]
+        return np.asarray(found[np.diff(found, prepend=-1) > 0])
 
 
 def sieve(loss: Loss, *, reach: float, depth: float, theta: float, falloff: float, scale: float) -> Sieve:

@@ -19,6 +19,7 @@ from discreet.errors import DiscreetError
 
 COMMANDS = {
     "account": "What a release costs one person, exactly, beside what zCDP says.",
+    "calibrate": "How little noise keeps a promise, and what that saves.",
     "compare": "Two releases side by side.",
     "presets": "The releases that come with the package.",
     "show": "What a release publishes with which noise.",

@@ -236,6 +236,19 @@ def read_ledger(path: str | os.PathLike[str]) -> Ledger:
         text = again
 
 
+def is_ledger(path: str | os.PathLike[str]) -> bool:
+    """Tell a ledger from a release by the first bytes of the file.
+
+    >>> is_ledger("no-such-file")
+    False
+    """
+    try:
+        with open(path, "rb") as stream:
+            return FORMAT.encode() in stream.read(200)
+    except OSError:
+        return False
+
+
 def settled(ledger: Ledger, folder: Path) -> Ledger:
     """Drop the entries of runs whose output still waits in its staging directory.
 

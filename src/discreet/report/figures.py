@@ -11,12 +11,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from discreet.accounting.comparisons import ZCDP, TightZCDP
-from discreet.report.curves import Profile, TradeOffCurve
+from discreet.report.curves import (
+    Profile,
+    TradeOffCurve,
+    curve_alphas,
+    drawing_epsilons,
+    sample_profile,
+    tradeoff_from_profile,
+)
 from discreet.report.plots import BLUE, GREEN, GREY, VERMILION, plot_profile, plot_tradeoff
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+    from discreet.accounting.overall import Account
 
 _STYLE: Any = {
     "font.family": "DejaVu Sans",
@@ -58,20 +67,26 @@ class Sampled:
     zcdp: ZCDP
 
 
-def account_figure(sampled: Sampled, *, title: str = "") -> Figure:
+def sampled(account: Account, zcdp: ZCDP) -> Sampled:
+    """Return the points that a figure needs: one pass over the cases, the trade-off curve by duality."""
+    profile = sample_profile(account, drawing_epsilons(zcdp))
+    return Sampled(account.name, profile, tradeoff_from_profile(profile, curve_alphas()), zcdp)
+
+
+def account_figure(drawn: Sampled, *, title: str = "") -> Figure:
     """Return the figure of one release: profile and trade-off curve, exact and as zCDP bounds them."""
-    tight = TightZCDP.from_rho(sampled.zcdp.rho)
+    tight = TightZCDP.from_rho(drawn.zcdp.rho)
     with _two_panels(title) as (figure, left, right):
         for curve, line in (
             (tight, _line("zCDP, tighter conversion", GREY, ":", 1.2)),
-            (sampled.zcdp, _line("zCDP (Bun and Steinke)", VERMILION, "--")),
+            (drawn.zcdp, _line("zCDP (Bun and Steinke)", VERMILION, "--")),
         ):
-            plot_profile(curve, epsilon=_fine(sampled.profile.epsilon), ax=left, **line)
+            plot_profile(curve, epsilon=_fine(drawn.profile.epsilon), ax=left, **line)
             plot_tradeoff(curve, ax=right, **line)
         exact = _line("exact", BLUE, "-")
-        plot_profile(sampled.profile, ax=left, **exact)
-        plot_tradeoff(sampled.tradeoff, ax=right, **exact)
-        _finish(left, right, [sampled])
+        plot_profile(drawn.profile, ax=left, **exact)
+        plot_tradeoff(drawn.tradeoff, ax=right, **exact)
+        _finish(left, right, [drawn])
     return figure
 
 

@@ -45,9 +45,8 @@ def plot_profile(
     if not isinstance(curve, Profile):
         curve = sample_profile(curve, _span(curve) if epsilon is None else epsilon)
     axes = _axes(ax)
-    positive = np.where(curve.delta > 0, curve.delta, np.nan)  # zero has no place on this scale
-    axes.plot(curve.epsilon, positive, **line)
-    axes.set_yscale("log")
+    axes.plot(curve.epsilon, curve.delta, **line)
+    axes.set_yscale("log", nonpositive="clip")  # where delta is zero the line leaves downwards
     axes.set_xlabel(r"$\varepsilon$")
     axes.set_ylabel(r"$\delta(\varepsilon)$")
     return axes

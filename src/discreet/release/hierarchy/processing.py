@@ -139,7 +139,9 @@ def _estimate(
         there = target[:, None] + cells
         columns["least_squares"][there] = solver.downwards(z)
         columns["variance"][there] = solver.variance[:, None]
-        columns["estimate"][there] = apportion(forest, z, solver.upward_variance, exact, totals)
+        columns["estimate"][there] = apportion(
+            forest, z, solver.upward_variance, exact, totals, first_cell=start
+        )
 
 
 def _widened(layout: Layout, forests: Mapping[str, Forest]) -> Layout:

@@ -7,11 +7,18 @@ a parent's number n, its children are first the non-negative least-squares estim
 
 with z and v from the upward pass of `least_squares`; for n equal to the parent's estimate and no bound in
 reach this is the least-squares estimate itself. Then they are rounded by largest remainders: all are rounded
-down, and what is missing goes to the largest fractional parts, one each, the first in order of names if
-parts are equal to within 2^-24. The bound is 0, or what the exact totals below it make necessary.
+down, and what is missing goes to the largest fractional parts, one each. The bound is 0, or what the exact
+totals below make necessary.
+
+Equal fractional parts (to within 2^-20) are the rule, not the exception: measurements are whole numbers, and
+siblings of equal variance are all shifted by the same amount. If names broke the ties, the first in the
+alphabet would be favoured always. So a fixed hash of the unit's and the cell's place and of the parent's
+number breaks them: nobody is favoured, and the same table still gives the same numbers.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +28,10 @@ from discreet.release.hierarchy.forest import Forest, Group
 from discreet.release.hierarchy.least_squares import Floats
 from discreet.release.hierarchy.tree import Integers
 
-FINE = 1 << 24
+FINE = 1 << 20
 """Fractional parts are compared in steps of one over this."""
+
+HASH_BITS = 16
 
 
 def apportion(
@@ -31,8 +40,10 @@ def apportion(
     v: Floats,
     exact: NDArray[np.bool_] | None = None,
     totals: Integers | None = None,
+    *,
+    first_cell: int = 0,
 ) -> Integers:
-    """Return a whole number for each node (row) and cell (column).
+    """Return a whole number for each node (row) and cell (column, numbered from `first_cell` on).
 
     `exact` says which nodes are held at their row of `totals`.
 
@@ -49,8 +60,10 @@ def apportion(
     number = bound.copy()
     free = forest.roots[~held[forest.roots]]
     number[free] = np.maximum(np.rint(z[free]).astype(np.int64), bound[free])
+    columns = np.arange(first_cell, first_cell + z.shape[1])
     for group in forest.groups:
-        _share_out(group, z, v, held, bound, number)
+        ties = _hash(forest.units[group.nodes][:, None], columns, number[group.parents][group.of])
+        _share_out(group, z, v, held, bound, number, ties)
     return number
 
 
@@ -69,7 +82,13 @@ def _lift(forest: Forest, held: NDArray[np.bool_], bound: Integers) -> None:
 
 
 def _share_out(
-    group: Group, z: Floats, v: Floats, held: NDArray[np.bool_], bound: Integers, number: Integers
+    group: Group,
+    z: Floats,
+    v: Floats,
+    held: NDArray[np.bool_],
+    bound: Integers,
+    number: Integers,
+    ties: Integers,
 ) -> None:
     """Write the numbers of one depth, given those of the depth above."""
     nodes, of = group.nodes, group.of
@@ -82,10 +101,14 @@ def _share_out(
     missing = spare - group.sums(down)
     part = np.rint((share - down) * FINE).astype(np.int64)
     part[held[nodes]] = -1
-    # Sorted by cell, family and falling part; the first ones of each family get one more.
+    # Sorted by cell, family, falling part and hash; the first ones of each family get one more.
     cells = z.shape[1]
     family = np.arange(cells)[None, :] * len(group.begin) + of[:, None]
-    key = (family * (2 * FINE) + (FINE - part)).T.ravel()
+    if cells * len(group.begin) >= 1 << (62 - HASH_BITS - FINE.bit_length()):
+        raise InputError(
+            f"{cells * len(group.begin)} families of units are more than can be rounded at a time"
+        )
+    key = (((family * (2 * FINE) + (FINE - part)) << HASH_BITS) + ties).T.ravel()
     order = np.argsort(key, kind="stable")
     rank = np.empty(order.size, dtype=np.int64)
     rank[order] = np.arange(order.size)
@@ -112,3 +135,14 @@ def _project(group: Group, wish: Floats, weight: Floats, total: Integers) -> Flo
         if not below.any():
             return share
         active &= ~below
+
+
+def _hash(unit: Integers, cell: Integers, number: Integers) -> Integers:
+    """Return some bits that look random but are a function of the three (the finaliser of SplitMix64)."""
+    x: Any = unit.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    x = (x ^ (cell.astype(np.uint64) << np.uint64(20))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = x ^ (x >> np.uint64(29)) ^ number.astype(np.uint64)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    bits: Integers = (x >> np.uint64(64 - HASH_BITS)).astype(np.int64)
+    return bits

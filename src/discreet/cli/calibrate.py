@@ -1,0 +1,128 @@
+"""`discreet calibrate`: how little noise keeps a promise, what that saves, and its proof."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated, Literal
+
+from cyclopts import App, Parameter
+
+from discreet.cli import options
+from discreet.cli.outputs import PLOT_KINDS, Outputs
+from discreet.errors import InputError
+from discreet.exact import fraction
+
+app = App(
+    name="calibrate",
+    usage="Usage: discreet calibrate TARGET (--epsilon E | --zcdp) --delta D [OPTIONS]",
+    help_epilogue="Examples:\n"
+    "  discreet calibrate dhc-2020 --zcdp --delta 1e-10 --out less-noise.toml\n"
+    "  discreet calibrate release.toml --epsilon 4 --delta 1e-8 --by level\n"
+    "  discreet calibrate dhc-2022-08-25 --moe State=5,Block=40 --delta 1e-10",
+)
+
+
+@app.default
+def calibrate(
+    target: options.Target,
+    /,
+    *,
+    delta: Annotated[str, Parameter(help="The delta of the promise, such as 1e-10.", metavar="D")],
+    epsilon: Annotated[str | None, Parameter(help="The epsilon of the promise.", metavar="E")] = None,
+    zcdp: Annotated[bool, Parameter(help="Keep what zCDP promises at this delta.")] = False,
+    by: Annotated[
+        Literal["overall", "level"],
+        Parameter(
+            help="One factor on all variances, or each level by itself.",
+            show_choices=False,
+            metavar="overall|level",
+        ),
+    ] = "overall",
+    weights: Annotated[str | None, Parameter(help="Share the gain unevenly.", metavar="LEVEL=W,...")] = None,
+    moe: Annotated[
+        str | None,
+        Parameter(help="Instead of a promise: wanted 95 % margins of error.", metavar="LEVEL=M,..."),
+    ] = None,
+    neighbours: options.Relation = None,
+    out: Annotated[Path | None, Parameter(help="Write the new release.", metavar="NEW.toml")] = None,
+    certify: Annotated[
+        bool, Parameter(help="Also prove the exact epsilon of the new release at delta.")
+    ] = False,
+    plot: Annotated[
+        Path | None, Parameter(help="Draw the release before and after.", metavar="FILE.svg|png|pdf")
+    ] = None,
+    jobs: options.Jobs = None,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Find the least noise that keeps a promise."""
+    started = time.perf_counter()
+    workers = options.jobs_or_cpus(jobs)
+    (small,) = options.read_deltas([delta])
+    if epsilon is not None:
+        options.read_epsilons([epsilon])
+    if moe is not None and (epsilon is not None or zcdp or weights is not None or by == "level"):
+        raise InputError("--moe states margins of error instead of a promise: it goes with --delta alone")
+    shares = _by_level_name(weights, "--weights")
+    wanted = _by_level_name(moe, "--moe")
+    outputs = Outputs()
+    outputs.plan("--out", out, (".toml",))
+    outputs.plan("--plot", plot, PLOT_KINDS)
+
+    from discreet.budget import load
+
+    release = load(target)
+
+    from discreet.accounting.calibration import calibrate as find
+    from discreet.accounting.calibration import reached
+    from discreet.accounting.overall import account
+    from discreet.cli import calibrate_text
+    from discreet.cli.account_files import compare_contents
+    from discreet.cli.printing import progress_bar, say_time, write_json
+
+    relation = neighbours or release.neighbours
+    with progress_bar("Calibrating", show=not (quiet or json)) as progress:
+        if wanted:
+            found = reached(
+                release, wanted, delta=small, neighbours=relation, jobs=workers, progress=progress
+            )
+        else:
+            found = find(
+                release,
+                delta=small,
+                epsilon=epsilon,
+                zcdp=zcdp,
+                by=by,
+                neighbours=relation,
+                weights=shares or None,
+                jobs=workers,
+                progress=progress,
+            )
+        before = account(release, neighbours=relation, jobs=workers)
+        after = account(found.release, neighbours=relation, jobs=workers).with_workers(workers, progress)
+        box = after.epsilon(delta=small, certified=True) if certify else None
+        contents = dict(compare_contents(before, after, outputs)) if outputs.wanted("--plot") else {}
+    if outputs.wanted("--out"):
+        contents["--out"] = found.release.to_toml().encode()
+    outputs.write(contents)
+    seconds = time.perf_counter() - started
+    if json:
+        write_json(calibrate_text.as_object(release, found, box, seconds))
+        return
+    calibrate_text.show(release, found, box)
+    say_time(seconds, show=not quiet)
+
+
+def _by_level_name(text: str | None, option: str) -> dict[str, str]:
+    """Read LEVEL=NUMBER,... into a dictionary."""
+    found: dict[str, str] = {}
+    for part in (text or "").split(",") if text else ():
+        name, sign, number = part.rpartition("=")
+        if not sign or not name.strip():
+            raise InputError(f"{option} has {part!r}; it must be LEVEL=NUMBER, several separated by commas")
+        if name.strip() in found:
+            raise InputError(f"{option} names level {name.strip()!r} twice")
+        fraction(number, name=f"{option} of level {name.strip()!r}")
+        found[name.strip()] = number.strip()
+    return found

@@ -1,0 +1,110 @@
+"""What `discreet calibrate` prints."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from discreet.cli.printing import say, table, write
+from discreet.exact import Interval
+
+if TYPE_CHECKING:
+    from discreet.accounting.calibration import Calibration
+    from discreet.budget import Release
+
+
+def as_object(release: Release, found: Calibration, box: Interval | None, seconds: float) -> dict[str, Any]:
+    """The answer as one JSON object."""
+    made: dict[str, Any] = {
+        "release": release.name,
+        "neighbours": found.neighbours,
+        "factor": None if found.factor is None else float(found.factor),
+        "reduction": found.reduction,
+        "epsilon": None if found.epsilon is None else float(found.epsilon),
+        "delta": float(found.delta),
+        "lower": None if found.proof is None else float(found.proof.lower),
+        "upper": None if found.proof is None else float(found.proof.upper),
+        "price": found.price,
+        "levels": [
+            {
+                "name": level.name,
+                "factor": float(level.factor),
+                "before": float(level.before),
+                "after": float(level.after),
+                "queries": [
+                    {"name": name, "before": str(before), "after": str(after)}
+                    for name, before, after in level.queries
+                ],
+            }
+            for level in found.levels
+        ],
+        "notes": list(found.notes),
+        "seconds": seconds,
+    }
+    if box is not None:
+        made["certified_epsilon"] = {"lower": float(box.lower), "upper": float(box.upper)}
+    return made
+
+
+def show(release: Release, found: Calibration, box: Interval | None) -> None:
+    """The answer for a reader."""
+    say(f"{release.name}: {release.title}" if release.title else release.name)
+    say(f"{found.neighbours} neighbours, delta {float(found.delta):.3g}. {'; '.join(found.notes)}.")
+    write("\n")
+    rows = []
+    for level in found.levels:
+        for name, before, after in _distinct(level.queries):
+            rows.append(
+                [
+                    level.name,
+                    name,
+                    *(f"{float(v):.6g}" for v in (before, after)),
+                    *(f"{math.sqrt(v):.4g}" for v in (before, after)),
+                    *(f"{1.96 * math.sqrt(v):.4g}" for v in (before, after)),
+                    f"{100 * float(after / before - 1):+.2f} %",
+                ]
+            )
+    columns = [
+        "level",
+        "query",
+        "variance",
+        "new",
+        "std. dev.",
+        "new",
+        "95 % margin",
+        "new",
+        "variance change",
+    ]
+    table(columns, rows, left=(0, 1))
+    write("\n")
+    if found.factor is not None:
+        saved = 100 * (found.reduction or 0)
+        say(
+            f"All variances times {found.factor} = {float(found.factor):.6f}: {saved:.3f} % less variance "
+            f"for epsilon {float(found.epsilon or 0):.6f} at delta {float(found.delta):.3g}."
+        )
+    elif found.epsilon is not None:
+        say(f"The new release keeps epsilon {float(found.epsilon):.6f} at delta {float(found.delta):.3g}.")
+    if found.proof is not None:
+        say(f"Proved: the true delta there lies in {found.proof}, not above {float(found.delta):.3g}.")
+    if box is not None:
+        say(f"Proved: the exact epsilon of the new release at delta {float(found.delta):.3g} lies in {box}.")
+    if found.price is not None:
+        say(
+            f"The price: below delta {found.price:.3g} the zCDP promise of the old noise was the better "
+            "one, since less noise costs more in the far tail."
+        )
+
+
+def _distinct(
+    queries: tuple[tuple[str, Fraction, Fraction], ...],
+) -> list[tuple[str, Fraction, Fraction]]:
+    """One row for queries of equal noise."""
+    groups: dict[tuple[Fraction, Fraction], list[str]] = {}
+    for name, before, after in queries:
+        groups.setdefault((before, after), []).append(name)
+    return [
+        (names[0] if len(names) == 1 else f"{len(names)} queries alike", before, after)
+        for (before, after), names in groups.items()
+    ]

@@ -1,0 +1,182 @@
+"""Everything that cannot be used ends with one clear line, status 2, and nothing written."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+PRESET = "dhc-2022-08-25"
+
+
+def test_unknown_preset_suggests_the_nearest(refused):
+    assert 'did you mean "dhc-2020"?' in refused("account", "dhc-2021")
+    assert 'did you mean "sdhc-2020"?' in refused("show", "sdch-2020")
+    assert "neither a preset nor a file" in refused("compare", PRESET, "xyzzy")
+
+
+def test_missing_file(refused):
+    assert "there is no file no-such.toml" in refused("account", "no-such.toml")
+
+
+def test_directory_for_a_file(refused, tmp_path):
+    assert "is a directory" in refused("account", tmp_path)
+
+
+def test_no_target(refused):
+    assert "needs a preset's name or a TOML file" in refused("account")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('rho = "3/4"', "rho = 3/4", "(line 4, column"),
+        ('title = "Two levels"', 'titel = "Two levels"', 'unknown key \'titel\'; did you mean "title"?'),
+        ('name = "small"', "", "the release has no name"),
+        ('variance = "8"', 'variance = "-8"', "variance of query 'total' is -8; it must be above zero"),
+        ('variance = "8"', 'variance = "0"', "is 0; it must be above zero"),
+        ('variance = "8"', "variance = inf", "it must be a finite number above zero"),
+        ('variance = "8"', "variance = nan", "it must be a finite number above zero"),
+        ('variance = "8"', 'variance = "eight"', "an exact number such as"),
+        ('variance = "8"', "variance = 8.5", "which is not exactly what it looks like"),
+        ('rho = "3/4"', 'rho = "4/5"', "its levels add up to 3/4; both must agree (line 4 of"),
+        ('"age by sex" = "4/5"', '"age by sex" = "3/5"', "add up to 4/5; they must add up to 1"),
+    ],
+)
+def test_release_file(refused, small, old, new, message):
+    assert old in small.read_text()
+    small.write_text(small.read_text().replace(old, new))
+    line = refused("account", small, "--curve", small.with_name("curve.csv"))
+    assert message in line
+    assert "line " in line or "no name" in line
+    assert not small.with_name("curve.csv").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--delta", "0"], "delta is 0; it must lie strictly between 0 and 1"),
+        (["--delta", "1"], "delta is 1; it must lie strictly between 0 and 1"),
+        (["--delta", "-1e-5"], "must lie strictly between 0 and 1"),
+        (["--delta", "1e-301"], "the smallest that is answered here is 1e-300"),
+        (["--delta", "nan"], "delta is 'nan'; an exact number such as"),
+        (["--delta", "1/0"], "a division by zero"),
+        (["--epsilon", "four"], "epsilon is 'four'; an exact number such as"),
+        (["--epsilon", "inf"], "epsilon is 'inf'"),
+        (["--epsilon", "-1"], "epsilon is -1; it must be zero or more"),
+        (["--epsilon", "1e7"], "at most 1000000"),
+        (["--digits", "0"], "digits is 0; without --certify a result has 1 to 11 digits that hold"),
+        (["--digits", "12"], "digits is 12"),
+        (["--certify", "--digits", "1001"], "digits is 1001; with --certify 1 to 1000 digits can be had"),
+        (["--jobs", "0"], "jobs is 0; it must be a whole number above zero"),
+        (["--jobs", "1000000"], "at most 256"),
+        (["--jobs", "two"], 'unable to convert "two" into int'),
+        (["--people", "0"], "people is 0"),
+        (["--pair", "1", "2"], "there is no path 2"),
+        (["--path", "7"], "there is no path 7"),
+        (["--path", "1", "--pair", "1", "1"], "cannot be asked for together"),
+        (["--path", "1", "--neighbours", "bounded"], "--path is about unbounded neighbours"),
+        (["--pair", "1", "1", PRESET], "for one release"),
+        (["--neighbours", "bonded"], 'Did you mean "bounded"?'),
+        (["--delt", "1e-5"], "Did you mean --delta?"),
+        (["--delta"], "--delta requires an argument"),
+        (["pl94-2020-units"], "cannot be accounted together"),
+        (["dhc-2020"], "calibrated for different neighbours"),
+    ],
+)
+def test_options(refused, arguments, message):
+    assert message in refused("account", PRESET, *arguments)
+
+
+def test_unknown_command_suggests_the_nearest(refused):
+    assert 'Did you mean "account"?' in refused("acount")
+
+
+def test_show_cannot_print_two_forms(refused):
+    assert "cannot be asked for together" in refused("show", PRESET, "--json", "--toml")
+
+
+def test_compare_needs_two(refused):
+    assert "requires an argument" in refused("compare", PRESET)
+
+
+# -- output paths, all checked before the long work ------------------------------------------------------
+
+
+@pytest.fixture
+def no_work(monkeypatch):
+    """Fail where any accounting starts."""
+
+    def started(*_, **__):
+        raise AssertionError("the work has started")
+
+    monkeypatch.setattr("discreet.accounting.overall.account", started)
+
+
+@pytest.mark.usefixtures("no_work")
+class TestPaths:
+    def test_unknown_extension(self, refused, tmp_path):
+        line = refused("account", PRESET, "--plot", tmp_path / "figure.gif")
+        assert "its name must end in .svg, .png or .pdf" in line
+        assert "must end in .csv" in refused("account", PRESET, "--curve", tmp_path / "curve")
+        assert "must end in .csv" in refused("account", PRESET, "--tradeoff", tmp_path / "curve.txt")
+        assert list(tmp_path.iterdir()) == []
+
+    def test_no_such_directory(self, refused, tmp_path):
+        line = refused("account", PRESET, "--curve", tmp_path / "none" / "curve.csv")
+        assert "there is no directory" in line
+
+    def test_a_directory(self, refused, tmp_path):
+        (tmp_path / "curve.csv").mkdir()
+        assert "is a directory" in refused("account", PRESET, "--curve", tmp_path / "curve.csv")
+
+    def test_same_file_twice(self, refused, tmp_path):
+        both = ("--curve", tmp_path / "a.csv", "--tradeoff", tmp_path / "." / "a.csv")
+        assert "which another option names too" in refused("account", PRESET, *both)
+
+    def test_name_too_long(self, refused, tmp_path):
+        assert "cannot be written" in refused("account", PRESET, "--curve", tmp_path / f"{'a' * 300}.csv")
+
+    def test_not_a_regular_file(self, refused, tmp_path):
+        os.mkfifo(tmp_path / "pipe.csv")
+        assert "is not a regular file" in refused("account", PRESET, "--curve", tmp_path / "pipe.csv")
+
+    def test_unwritable_directory(self, refused, tmp_path, monkeypatch):
+        # tests may run as root, whom no permission stops
+        def refuse(path: Path) -> int:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+
+        monkeypatch.setattr("discreet.cli.outputs._create", refuse)
+        line = refused("compare", PRESET, PRESET, "--plot", tmp_path / "plot.svg")
+        assert "plot.svg cannot be written: Permission denied" in line
+
+
+def test_no_file_appears_if_one_cannot_be_written(refused, tmp_path, monkeypatch):
+    from discreet.cli import outputs
+
+    real, made = outputs._create, []
+
+    def full_disk(path: Path) -> int:
+        made.append(path)
+        if len(made) == 4:  # two probes, then the first file, then the second
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return real(path)
+
+    monkeypatch.setattr(outputs, "_create", full_disk)
+    line = refused(
+        "account", PRESET, "--curve", tmp_path / "a.csv", "--plot", tmp_path / "b.svg", "--delta", "1e-5"
+    )
+    assert "cannot be written: No space left on device" in line
+    assert len(made) == 4
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_mistake_of_the_program_shows_itself(discreet, monkeypatch):
+    def broken(*_, **__):
+        raise ZeroDivisionError("a real bug")
+
+    monkeypatch.setattr("discreet.accounting.overall.account", broken)
+    with pytest.raises(ZeroDivisionError):
+        discreet("account", PRESET)

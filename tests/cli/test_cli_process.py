@@ -1,0 +1,158 @@
+"""The program as the shell sees it: status, signals, pipes, and what is imported when."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+PROGRAM = [sys.executable, "-m", "discreet.cli"]
+PRESET = "dhc-2022-08-25"
+
+
+def test_status_and_streams():
+    good = subprocess.run([*PROGRAM, "account", PRESET, "--json"], capture_output=True, text=True, check=False)
+    assert good.returncode == 0
+    assert good.stdout.startswith("{")
+    assert good.stderr == ""
+    bad = subprocess.run([*PROGRAM, "account", "nonsense"], capture_output=True, text=True, check=False)
+    assert (bad.returncode, bad.stdout) == (2, "")
+    assert bad.stderr.startswith("discreet: 'nonsense' is neither")
+    assert bad.stderr.count("\n") == 1
+
+
+def test_a_real_bug_shows_a_traceback(tmp_path):
+    code = (
+        "import discreet.budget as b, sys\n"
+        "def broken(*_): raise ZeroDivisionError('a real bug')\n"
+        "b.load = broken\n"
+        "from discreet.cli import main\n"
+        "sys.argv = ['discreet', 'account', 'x']\n"
+        "sys.exit(main())\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "Traceback" in done.stderr
+    assert "ZeroDivisionError: a real bug" in done.stderr
+
+
+def test_help_imports_nothing_heavy():
+    code = (
+        "import sys\n"
+        "from discreet.cli.commands import run\n"
+        "heavy = {'numpy', 'flint', 'matplotlib', 'cryptography'}\n"
+        "for line in (['--help'], ['presets'], ['show', 'dhc-2020'], ['account', '--help'], ['account', 'nix']):\n"
+        "    run(line)\n"
+        "    assert not heavy & set(sys.modules), (line, heavy & set(sys.modules))\n"
+        "run(['account', 'pl94-2020-units', '--delta', '1e-5'])\n"
+        "assert 'numpy' in sys.modules and 'matplotlib' not in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-c", code], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
+
+
+def test_help_is_quick():
+    times = []
+    for _ in range(3):
+        start = time.perf_counter()
+        subprocess.run([*PROGRAM, "--help"], stdout=subprocess.DEVNULL, check=True)
+        times.append(time.perf_counter() - start)
+    assert min(times) < 0.6
+
+
+def test_broken_pipe_is_quiet():
+    reader, writer = os.pipe()
+    os.close(reader)
+    for arguments in (["show", "dhc-2020"], ["presets", "--json"], ["--help"]):
+        done = subprocess.run([*PROGRAM, *arguments], stdout=writer, stderr=subprocess.PIPE, check=False)
+        assert (done.returncode, done.stderr) == (0, b"")
+    os.close(writer)
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+def test_full_disk_behind_standard_output():
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([*PROGRAM, "presets"], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr == "discreet: the output cannot be written: No space left on device\n"
+
+
+def test_output_that_cannot_be_encoded(tmp_path):
+    path = tmp_path / "accents.toml"
+    path.write_text(
+        'name = "é"\ntitle = "Größe"\nneighbours = "bounded"\n[[levels]]\nname = "Nação"\n'
+        '[levels.queries]\n"ä" = { variance = 5 }\n'
+    )
+    done = subprocess.run(
+        [*PROGRAM, "show", str(path)],
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+        capture_output=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def _session(leader: int) -> list[str]:
+    """The command lines of all living processes of a session."""
+    found = []
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            try:
+                fields = (folder / "stat").read_text().rpartition(")")[2].split()
+                if int(fields[3]) == leader and fields[0] not in "ZX":
+                    found.append((folder / "cmdline").read_text())
+            except OSError:
+                continue
+    return found
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_leaves_nothing_behind(tmp_path, number):
+    command = [*PROGRAM, "account", "dhc-2020", "--jobs", "2", "--people", "2"]
+    command += ["--curve", str(tmp_path / "curve.csv"), "--plot", str(tmp_path / "plot.svg")]
+    running = subprocess.Popen(
+        command, start_new_session=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        _wait(lambda: sum("spawn_main" in line for line in _session(running.pid)) == 2, 30)
+        time.sleep(0.5)
+        if number == signal.SIGINT:  # as a terminal does it: to the whole group
+            os.killpg(running.pid, number)
+        else:
+            running.send_signal(number)
+        out, err = running.communicate(timeout=30)
+        assert running.returncode == 128 + number
+        assert out == ""
+        assert err == ""
+        _wait(lambda: not _session(running.pid), 10)
+        assert list(tmp_path.iterdir()) == []
+    finally:
+        if running.poll() is None:
+            os.killpg(running.pid, signal.SIGKILL)
+            running.wait()
+
+
+def _wait(done, seconds):
+    end = time.monotonic() + seconds
+    while not done():
+        assert time.monotonic() < end, "waited too long"
+        time.sleep(0.05)
+
+
+def test_progress_shows_on_a_terminal_only(tmp_path):
+    pty = pytest.importorskip("pty")
+    main, side = pty.openpty()
+    command = [*PROGRAM, "account", "dhc-2020", "--delta", "1e-5", "--neighbours", "unbounded"]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=side, check=False)
+    os.close(side)
+    seen = os.read(main, 1_000_000).decode()
+    os.close(main)
+    assert done.returncode == 0
+    assert b"Comparing" not in done.stdout
+    assert "Comparing paths" in seen
+    assert "Time: " in seen
