@@ -81,7 +81,7 @@ def test_show_toml_is_the_release(discreet, name):
 
 def test_compare_text(discreet):
     out = discreet("compare", "dhc-2022-08-25", "sdhc-2020", "--delta", "1e-10").out
-    assert "At delta 1e-10 B has epsilon 10.9438, 9.38 (46.2 %) less than A's 20.3247: B promises more." in out
+    assert "At delta 1e-10 B has epsilon 10.9438, 9.38 (46.2 %) less than A's 20.3247: B promises" in out
     assert "No level and query have the same names in both." in out
     assert "Note on B: An upper bound" in out
 
@@ -129,9 +129,9 @@ def test_help_names_every_command(discreet):
 
 def test_help_of_account_names_every_option(discreet):
     out = discreet("account", "--help").out
-    for option in (
-        "neighbours delta epsilon pair path people all-pairs curve tradeoff plot certify digits jobs json quiet"
-    ).split():
+    for option in ("neighbours", "delta", "epsilon", "pair", "path", "people", "all-pairs", "curve"):
+        assert f"--{option}" in out
+    for option in ("tradeoff", "plot", "certify", "digits", "jobs", "json", "quiet"):
         assert f"--{option}" in out
 
 

@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+from itertools import pairwise
+
 import matplotlib
 import numpy as np
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from discreet.accounting.comparisons import ZCDP
@@ -67,9 +70,9 @@ def test_bytes_are_the_same_every_time(drawn, kind):
 
 def test_nothing_overlaps(drawn):
     figure = account_figure(drawn, title="dhc-2022-08-25: one person added or removed")
-    with matplotlib.rc_context():
-        figure.canvas.draw()
-    renderer = figure.canvas.get_renderer()
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    renderer = canvas.get_renderer()
     left, right = (axes.get_tightbbox(renderer) for axes in figure.axes)
     legend = figure.legends[0].get_window_extent(renderer)
     title = figure._suptitle.get_window_extent(renderer)
@@ -78,7 +81,7 @@ def test_nothing_overlaps(drawn):
     for axes in figure.axes:
         for labels in (axes.get_xticklabels(), axes.get_yticklabels()):
             boxes = [label.get_window_extent(renderer) for label in labels if label.get_text()]
-            assert not any(a.overlaps(b) for a, b in zip(boxes, boxes[1:], strict=False))
+            assert not any(a.overlaps(b) for a, b in pairwise(boxes))
 
 
 def test_long_names_are_cut(drawn):

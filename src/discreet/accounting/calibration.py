@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Literal
 
@@ -122,7 +122,7 @@ def calibrate(
     proof = _proof(after, relation, target, small, jobs, progress)
     notes = ("one factor on all variances",) if not weights else ("gains shared by the stated weights",)
     return Calibration(
-        after,
+        _named(release, after, f"Calibrated to epsilon {float(target):.6f} at delta {float(small):.3g}."),
         relation,
         None if weights else factor,
         target,
@@ -179,7 +179,8 @@ def reached(
     # rounded up, so that what is said of it holds
     epsilon = Fraction(math.ceil(point.epsilon * 10**6), 10**6)
     proof = _proof(after, relation, epsilon, small, jobs, progress)
-    notes = ("the least noise cost that reaches the wanted margins of error",)
+    notes = ("the least cost that reaches the wanted margins of error",)
+    after = _named(release, after, "Noise set by wanted margins of error.")
     return Calibration(after, relation, None, epsilon, small, proof, changes(release, after), None, notes)
 
 
@@ -330,9 +331,15 @@ def _by_level(
     notes = ["each level by itself keeps its own promise; nothing is said about all levels together"]
     if len(release.paths) > 1:
         notes.append("spines with merged levels were not looked at by this mode")
+    made = _named(release, result, f"Each level calibrated by itself at delta {float(delta):.3g}.")
     return Calibration(
-        result, relation, None, target, delta, worst, changes(release, result), None, tuple(notes)
+        made, relation, None, target, delta, worst, changes(release, result), None, tuple(notes)
     )
+
+
+def _named(before: Release, after: Release, note: str) -> Release:
+    """The new release under a name of its own, saying what was done to it."""
+    return replace(after, name=f"{before.name}-calibrated", notes=(note, *before.notes))
 
 
 def _scaled(events: tuple[Event, ...], factor: Fraction) -> list[Event]:

@@ -76,7 +76,9 @@ def run(arguments: Sequence[str]) -> int:
         return 0
     except KeyboardInterrupt:
         return 130
-    except SystemExit as stop:  # cyclopts ends so after Ctrl-C within a command
+    except SystemExit as stop:  # cyclopts ends so after Ctrl-C, and rich when help is piped to head
+        if isinstance(stop.__context__, BrokenPipeError):
+            return 0
         return stop.code if isinstance(stop.code, int) else 1
     return 0
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
+import shutil
 import sys
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
@@ -14,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 from discreet.errors import DiscreetError
 
 if TYPE_CHECKING:
-    from rich.console import Console
     from rich.table import Table
 
 WIDTH = 100
@@ -35,7 +36,7 @@ def write(text: str) -> None:
 
 def say(*paragraphs: str, indent: str = "") -> None:
     """Write paragraphs, wrapped; `indent` is for the lines after a paragraph's first."""
-    width = min(WIDTH, _console().width) if sys.stdout.isatty() else WIDTH
+    width = min(WIDTH, _width() or WIDTH)
     for text in paragraphs:
         write(
             textwrap.fill(
@@ -47,29 +48,34 @@ def say(*paragraphs: str, indent: str = "") -> None:
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, left: Sequence[int] = (0,)) -> None:
     """Write a table; columns in `left` are texts, the others are numbers and end flush."""
-    console = _console()
-    with console.capture() as captured:
-        console.print(_table(columns, rows, left))
-    write("\n".join(line.rstrip() for line in captured.get().rstrip("\n").split("\n")) + "\n")
+    from rich.console import Console
+
+    # rendered to a string first: only `write` meets a closed pipe or a full disk
+    page = io.StringIO()
+    width = _width() or 500  # a table that goes into a file is as wide as it needs to be
+    console = Console(file=page, width=width, force_terminal=sys.stdout.isatty(), highlight=False)
+    console.print(_table(columns, rows, left))
+    text = "\n".join(line.rstrip() for line in page.getvalue().rstrip("\n").split("\n"))
+    unicode = (sys.stdout.encoding or "utf-8").lower().startswith("utf")
+    write((text if unicode else text.replace("─", "-")) + "\n")
+
+
+def _width() -> int | None:
+    """Columns of the terminal, if the output goes to one."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
 def _table(columns: Sequence[str], rows: Sequence[Sequence[str]], left: Sequence[int]) -> Table:
     from rich import box
     from rich.table import Table
+    from rich.text import Text
 
     made = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
     for place, name in enumerate(columns):
         made.add_column(name, justify="left" if place in left else "right", overflow="fold")
     for row in rows:
-        made.add_row(*row)
+        made.add_row(*map(Text, row))  # as they are: a name may hold what rich takes for markup
     return made
-
-
-def _console() -> Console:
-    from rich.console import Console
-
-    # a table that goes into a file is as wide as it needs to be
-    return Console(width=None if sys.stdout.isatty() else 500, highlight=False, markup=False, emoji=False)
 
 
 def write_json(value: dict[str, Any]) -> None:

@@ -64,7 +64,7 @@ def epsilon_grid(zcdp: ZCDP) -> Floats:
     """Return zCDP's answers for `curve_deltas`: where its reader would look the exact curve up.
 
     >>> epsilon_grid(ZCDP.from_rho("3.65"))[[0, -1]].round(4)
-    array([ 6.8312, 30.2255])
+    array([ 6.8312, 30.2201])
     """
     return zcdp.epsilon(delta=curve_deltas())
 
@@ -74,7 +74,7 @@ def drawing_epsilons(zcdp: ZCDP) -> Floats:
 
     >>> epsilons = drawing_epsilons(ZCDP.from_rho("3.65"))
     >>> len(epsilons), epsilons[[0, -1]].round(4)
-    (202, array([ 0.    , 30.2255]))
+    (201, array([ 0.    , 30.2201]))
     """
     return np.union1d(np.linspace(0.0, zcdp.epsilon(delta=1e-3), 160), epsilon_grid(zcdp))
 

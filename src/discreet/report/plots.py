@@ -59,8 +59,8 @@ def plot_tradeoff(
 
     >>> from matplotlib.figure import Figure
     >>> from discreet.accounting.comparisons import ZCDP
-    >>> plot_tradeoff(ZCDP.from_rho(1), ax=Figure().subplots()).get_xlim()
-    (-0.015, 1.0)
+    >>> plot_tradeoff(ZCDP.from_rho(1), ax=Figure().subplots()).get_ylabel()
+    'type II error $f(\\\\alpha)$'
     """
     if not isinstance(curve, TradeOffCurve):
         curve = sample_tradeoff(curve, curve_alphas() if alpha is None else alpha)

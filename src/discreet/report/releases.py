@@ -138,7 +138,7 @@ def matching_variances(first: Release, second: Release) -> list[VariancePair]:
     >>> from discreet.budget import load
     >>> pair = matching_variances(load("dhc-2020-persons"), load("dhc-2020-persons-pr"))[0]
     >>> pair.level, pair.query, str(pair.first), str(pair.second)
-    ('State', 'age_18_64_116 * relgq_4_groups', '10000/999', '5000/657')
+    ('State', 'age_18_64_116 * relgq_4_groups', '10000/999', '10000/1009')
     """
     other = {(row.level, row.query): row.variance for _, rows in levels_of(second) for row in rows}
     return [

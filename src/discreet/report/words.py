@@ -72,7 +72,7 @@ def with_fraction(value: Fraction) -> str:
 def percent(value: float | Fraction) -> str:
     """Write a part of one in percent.
 
-    >>> percent(0.0715), percent(0.1), percent(Fraction(1, 10)), percent(Fraction(1, 205))
+    >>> percent(0.0718), percent(0.1), percent(Fraction(1, 10)), percent(Fraction(1, 205))
     ('7.2 %', '10.0 %', '10 %', '0.49 %')
     """
     hundred = 100 * value
