@@ -1,7 +1,7 @@
 """Hypothesis profiles and the `slow` marker.
 
-`pytest` runs in CI with fixed examples (`CI` is set) and elsewhere with fresh ones; HYPOTHESIS_PROFILE picks a
-profile by name. Tests marked `slow` are skipped unless `--run-slow` is given.
+`pytest` runs in CI with fixed examples (`CI` is set) and elsewhere with fresh ones; HYPOTHESIS_PROFILE
+picks a profile by name. Tests marked `slow` are skipped unless `--run-slow` is given.
 """
 
 from __future__ import annotations

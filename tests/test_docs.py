@@ -68,8 +68,10 @@ def blocks(text: str) -> list[Block]:
 def matches(expected: str, got: str) -> bool:
     """Whether the output is as stated, `...` being a wildcard.
 
-    >>> matches("a\\n...\\nd 1.5...", "a\\nb\\nc\\nd 1.53"), matches("a\\n...\\nd", "a\\nd"), matches("a", "a b")
-    (True, True, False)
+    >>> matches("a\\n...\\nd 1.5...", "a\\nb\\nc\\nd 1.53"), matches("a\\n...\\nd", "a\\nd")
+    (True, True)
+    >>> matches("a", "a b")
+    False
     """
     pattern = ""
     for line in expected.rstrip().splitlines():
@@ -112,7 +114,9 @@ def run_console(block: Block, page: Path) -> None:
     }
     for part in re.split(r"^\$ ", block.text, flags=re.MULTILINE)[1:]:
         command, _, expected = part.partition("\n")
-        assert command.split()[0] in COMMANDS, f"{page}:{block.line}: {command} is not run here; use a sh block"
+        assert command.split()[0] in COMMANDS, (
+            f"{page}:{block.line}: {command} is not run here; use a sh block"
+        )
         done = subprocess.run(
             command,
             shell=True,

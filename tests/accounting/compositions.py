@@ -6,6 +6,7 @@ import functools
 import math
 from fractions import Fraction
 
+import pytest
 from hypothesis import strategies as st
 from reference import Reference
 
@@ -19,7 +20,9 @@ VARIANCES = (
 SCALES = ("0.1", "0.3", "0.5", "1", "2", "7/3", "5", "20", "50")
 
 gaussians = st.builds(
-    lambda variance, sensitivity, times: DiscreteGaussian(variance=variance, sensitivity=sensitivity, times=times),
+    lambda variance, sensitivity, times: DiscreteGaussian(
+        variance=variance, sensitivity=sensitivity, times=times
+    ),
     st.sampled_from(VARIANCES),
     st.sampled_from((1, 1, 1, 2, 3, 5, 30)),
     st.sampled_from((1, 1, 1, 2, 3, 8)),
@@ -62,12 +65,12 @@ def both(events: tuple[Event, ...]) -> tuple[PrivacyLoss, Reference]:
     return compose(events), Reference(events)
 
 
-def G(variance: str | int | Fraction, sensitivity: int = 1, times: int = 1) -> DiscreteGaussian:
+def G(variance: str | int | Fraction, sensitivity: int = 1, times: int = 1) -> DiscreteGaussian:  # noqa: N802
     """Short for a discrete Gaussian event."""
     return DiscreteGaussian(variance=variance, sensitivity=sensitivity, times=times)
 
 
-def L(scale: str | int | Fraction, sensitivity: int = 1, times: int = 1) -> DiscreteLaplace:
+def L(scale: str | int | Fraction, sensitivity: int = 1, times: int = 1) -> DiscreteLaplace:  # noqa: N802
     """Short for a discrete Laplace event."""
     return DiscreteLaplace(scale=scale, sensitivity=sensitivity, times=times)
 
@@ -90,6 +93,9 @@ TRICKY: dict[str, tuple[Event, ...]] = {
     "one of each kind": (G("0.05"), G(5), L(2, 3)),
 }
 
+SLOW = ("tiny losses", "no lattice, steep atoms", "no lattice, Laplace twice", "the same, more events")
+"""Tricky ones whose reference or whose evaluation takes seconds."""
+
 LARGE: dict[str, tuple[Event, ...]] = {
     "1e6 events of variance 1e6": (G(10**6, 1, 10**6),),
     "1e6 events of variance 0.05": (G("0.05", 1, 10**6),),
@@ -104,17 +110,39 @@ LARGE: dict[str, tuple[Event, ...]] = {
     "two without lattice": (G("5.123456789"), G("7.0000001")),
     "three without lattice": (G("5.123456789"), G("7.0000001"), G("9.87654321")),
     "six without lattice": tuple(
-        G(v) for v in ("5.123456789", "7.0000001", "9.87654321", "3.1415926535", "2.7182818284", "1.4142135623")
+        G(v)
+        for v in ("5.123456789", "7.0000001", "9.87654321", "3.1415926535", "2.7182818284", "1.4142135623")
     ),
     "six small ones without lattice": tuple(
-        G(v) for v in ("0.123456789", "0.0700000001", "0.0987654321", "0.31415926535", "0.27182818284", "0.14142135623")
+        G(v)
+        for v in (
+            "0.123456789",
+            "0.0700000001",
+            "0.0987654321",
+            "0.31415926535",
+            "0.27182818284",
+            "0.14142135623",
+        )
     ),
     "six large ones without lattice": tuple(
-        G(v) for v in ("512.3456789", "700.00001", "987.654321", "314.15926535", "271.82818284", "141.42135623")
+        G(v)
+        for v in ("512.3456789", "700.00001", "987.654321", "314.15926535", "271.82818284", "141.42135623")
     ),
     "a thousand Laplace": (L(1000, 1, 1000),),
     "Laplace of sensitivity 30": (L(10, 30, 100),),
-    "Laplace and Gaussians without lattice": (L("3.33333331"), L("7.777777771"), L("1.23456789"), G("5.55555551")),
+    "Laplace and Gaussians without lattice": (
+        L("3.33333331"),
+        L("7.777777771"),
+        L("1.23456789"),
+        G("5.55555551"),
+    ),
     "300 distinct variances": tuple(G(Fraction(1000003 + 7919 * k, 10**4)) for k in range(300)),
     "300 distinct small variances": tuple(G(Fraction(1000003 + 7919 * k, 10**7)) for k in range(300)),
 }
+
+
+def tricky() -> pytest.MarkDecorator:
+    """Parametrise a test over the names of `TRICKY`."""
+    return pytest.mark.parametrize(
+        "name", [pytest.param(name, marks=pytest.mark.slow if name in SLOW else ()) for name in TRICKY]
+    )

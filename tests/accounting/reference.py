@@ -47,7 +47,12 @@ def one_event(event: Event, bits: int) -> tuple[dict[Fraction, int], dict[Fracti
     """The law of the loss of one event under P and under Q, probabilities over 2^bits."""
     mu, reach = event.sensitivity, _reach(event, bits)
     with mp.workprec(bits + 64):
-        weight = [mp.exp(mpf(_exponent(event, x))) for x in range(reach + 1)]
+        if isinstance(event, DiscreteGaussian):
+            weight = [mp.exp(mpf(_exponent(event, x))) for x in range(reach + 1)]
+        else:  # a power each, which is ten times faster than an exponential each
+            ratio, weight = mp.exp(mpf(_exponent(event, 1))), [mp.mpf(1)]
+            for _ in range(reach):
+                weight.append(weight[-1] * ratio)
         total = weight[0] + 2 * mp.fsum(weight[1:])
         pmf = [int(mp.floor(mp.ldexp(w / total, bits))) for w in weight]
     under_p: dict[Fraction, int] = {}
@@ -66,7 +71,9 @@ def bits_for(events: Iterable[Event]) -> int:
     events = list(events)
     gaussian = [e for e in events if isinstance(e, DiscreteGaussian)]
     R = float(sum(e.times * e.sensitivity**2 / e.variance for e in gaussian))
-    laplace = float(sum(e.times * e.sensitivity / e.scale for e in events if not isinstance(e, DiscreteGaussian)))
+    laplace = float(
+        sum(e.times * e.sensitivity / e.scale for e in events if not isinstance(e, DiscreteGaussian))
+    )
     step = max((float(e.sensitivity / e.variance) for e in gaussian), default=0.0)
     # the largest epsilon of interest is below the Gaussian tail bound at 1e-300, plus a lattice step
     return 1250 + int(1.45 * (R / 2 + 40 * math.sqrt(R) + laplace + 2 * step))
@@ -94,7 +101,7 @@ class Reference:
             self.above_q.append(self.above_q[-1] + q)
 
     def _product(self, laws: list[tuple[dict[Fraction, int], int]]) -> dict[int, int]:
-        """The law of the sum of all losses: each law convolved with itself `times` over, and with the others."""
+        """The law of the sum of all losses: each law with itself `times` over, and with the others."""
         whole = [({int(x / self.unit): p for x, p in law.items() if p}, times) for law, times in laws]
         step = math.gcd(*(k - min(one) for one, _ in whole for k in one)) or 1
         span = sum(times * (max(one) - min(one)) for one, times in whole) // step
@@ -142,7 +149,9 @@ class Reference:
             delta = above_p - mp.exp(mpf(epsilon)) * above_q
             # both sums carry an absolute error of about 2^-bits for each atom
             rounding = mp.ldexp(len(self.losses) * (1 + mp.exp(mpf(epsilon))), -self.bits)
-            assert rounding < mp.mpf(10) ** -30 * max(delta, mp.mpf(10) ** -300), "the reference needs more bits"
+            assert rounding < mp.mpf(10) ** -30 * max(delta, mp.mpf(10) ** -300), (
+                "the reference needs more bits"
+            )
             return delta
 
     def tail(self, threshold: Fraction, under: str = "alternative") -> mp.mpf:
@@ -158,19 +167,21 @@ class Reference:
             return self._mp(self.above_q[count]), self._mp(sum(self.P[: len(self.P) - count]))
 
     def epsilon(self, delta: Fraction) -> mp.mpf:
-        """The root of delta(epsilon): between two atoms delta = A - e^epsilon B, A and B sums over the atoms above."""
+        """The root of delta(epsilon): between two atoms delta = A - e^epsilon B, both sums over the atoms above."""
         with mp.workprec(self.bits):
-            low, high = 0, len(self.losses)  # delta at the low-th atom is above the target
-            if self.delta(self.losses[0]) < mpf(delta):
-                count = len(self.losses)
-            else:
-                while high - low > 1:
-                    middle = (low + high) // 2
-                    if self.delta(self.losses[middle]) > mpf(delta):
-                        low = middle
-                    else:
-                        high = middle
-                count = len(self.losses) - low - 1
+            low, high = (
+                -1,
+                len(self.losses),
+            )  # delta is above the target at `low` and not at `high`
+            while high - low > 1:
+                middle = (low + high) // 2
+                # far out P[L > l], which is above delta, settles it, and e^l is never needed there
+                tail = self._mp(self.above_p[len(self.losses) - 1 - middle])
+                if tail > mpf(delta) and self.delta(self.losses[middle]) > mpf(delta):
+                    low = middle
+                else:
+                    high = middle
+            count = len(self.losses) - 1 - low
             A, B = self._mp(self.above_p[count]), self._mp(self.above_q[count])
             return mp.log((A - mpf(delta)) / B)
 
@@ -194,7 +205,11 @@ class Reference:
         size = len(self.losses)
         with mp.workprec(self.bits):
             return [
-                (self.losses[size - 1 - i], self._mp(self.above_q[i]), self._mp(self._total_p - self.above_p[i]))
+                (
+                    self.losses[size - 1 - i],
+                    self._mp(self.above_q[i]),
+                    self._mp(self._total_p - self.above_p[i]),
+                )
                 for i in range(size)
             ]
 

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import mpmath as mp
 import pytest
-from compositions import LARGE, TRICKY, G, L, both, small
+from compositions import LARGE, TRICKY, G, L, both, small, tricky
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import Reference, mpf
@@ -65,36 +65,36 @@ def check_tradeoff(events: tuple[Event, ...], alpha: Fraction) -> None:
 
 
 @given(events=small, delta=st.sampled_from(DELTAS))
-@settings(max_examples=15)
+@settings(max_examples=6)
 def test_delta(events: tuple[Event, ...], delta: Fraction) -> None:
     check_delta(events, delta)
 
 
 @given(events=small, delta=st.sampled_from(DELTAS))
-@settings(max_examples=12)
+@settings(max_examples=6)
 def test_epsilon(events: tuple[Event, ...], delta: Fraction) -> None:
     check_epsilon(events, delta)
 
 
 @given(events=small, alpha=st.sampled_from(DELTAS), mirrored=st.booleans())
-@settings(max_examples=15)
+@settings(max_examples=6)
 def test_tradeoff(events: tuple[Event, ...], alpha: Fraction, mirrored: bool) -> None:
     check_tradeoff(events, 1 - alpha if mirrored and alpha > Fraction(1, 10**25) else alpha)
 
 
-@pytest.mark.parametrize("name", TRICKY)
+@tricky()
 def test_tricky_deltas(name: str) -> None:
     for target in DELTAS[::2]:
         check_delta(TRICKY[name], target, digits=None)
 
 
-@pytest.mark.parametrize("name", TRICKY)
+@tricky()
 def test_tricky_epsilons(name: str) -> None:
     for delta in DELTAS[::2]:
         check_epsilon(TRICKY[name], delta)
 
 
-@pytest.mark.parametrize("name", TRICKY)
+@tricky()
 def test_tricky_tradeoffs(name: str) -> None:
     for alpha in (*DELTAS, 1 - DELTAS[2]):
         check_tradeoff(TRICKY[name], alpha)
@@ -134,11 +134,21 @@ def test_below_the_atom_of_the_largest_loss() -> None:
 # -- large compositions: the float lies inside, and more digits lie inside fewer ---------------------------------
 
 NARROW = [
-    "1e6 events of variance 1e6", "1e6 events of variance 0.05", "1e6 events of variance 1", "one of variance 1e6",
-    "sensitivity 30, 1e6 events", "sensitivity 30, variance 0.05", "0.06 and 0.07, a thousand each",
-    "0.05 and 1e6 times 1e6", "two without lattice", "three without lattice", "six small ones without lattice",
-    "a thousand Laplace", "Laplace of sensitivity 30", "Laplace and Gaussians without lattice",
-]  # fmt: skip
+    "1e6 events of variance 1e6",
+    "1e6 events of variance 0.05",
+    "1e6 events of variance 1",
+    "one of variance 1e6",
+    "sensitivity 30, 1e6 events",
+    "sensitivity 30, variance 0.05",
+    "0.06 and 0.07, a thousand each",
+    "0.05 and 1e6 times 1e6",
+    "two without lattice",
+    "three without lattice",
+    "six small ones without lattice",
+    "a thousand Laplace",
+    "Laplace of sensitivity 30",
+    "Laplace and Gaussians without lattice",
+]
 
 
 @pytest.mark.parametrize("name", NARROW)
@@ -161,7 +171,9 @@ def test_float_inside_certified_between_extremes(name: str) -> None:
         assert loss.delta(epsilon=epsilon) in loss.delta(epsilon=epsilon, certified=True)
 
 
-@pytest.mark.parametrize("name", ["six large ones without lattice", "300 distinct variances", "300 distinct small variances"])
+@pytest.mark.parametrize(
+    "name", ["six large ones without lattice", "300 distinct variances", "300 distinct small variances"]
+)
 def test_line_to_a_millionth(name: str) -> None:
     loss = compose(LARGE[name])
     for delta in ("0.9", "1e-10", "1e-100", "1e-300"):

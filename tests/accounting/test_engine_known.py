@@ -36,9 +36,14 @@ def test_census_main_pair_where_the_published_value_is_wrong(main_pair: PrivacyL
 
 @pytest.mark.parametrize(
     ("share", "at_1e_11", "at_1e_5"),
-    # section 6, allocation of 2022-08-25: rho = 3.65, ten i.i.d. queries a level, sigma^2 = 10 / (2 a rho). The shares
-    # a of the levels are those of the preset dhc-2022-08-25 (its levels' rho over 3.65)
-    [("US", 2.4682, 1.4781), ("State", 10.125, 6.5716), ("County", 5.3276, 3.3285), ("Block", 0.91783, 0.52219)],
+    # section 6, allocation of 2022-08-25: rho = 3.65, ten i.i.d. queries a level, sigma^2 = 10 / (2 a rho);
+    # the shares a of the levels are those of the preset dhc-2022-08-25 (its levels' rho over 3.65)
+    [
+        ("US", 2.4682, 1.4781),
+        ("State", 10.125, 6.5716),
+        ("County", 5.3276, 3.3285),
+        ("Block", 0.91783, 0.52219),
+    ],
 )
 def test_levels_of_the_allocation_of_2022_08_25(share: str, at_1e_11: float, at_1e_5: float) -> None:
     level = next(one for one in load("dhc-2022-08-25").levels if one.name == share)
@@ -63,7 +68,8 @@ def test_randomised_response() -> None:
     for i in range(k // 2 + 1):
         epsilon = k - 2 * i
         terms = (
-            math.comb(k, j) * (p ** (k - j) * (1 - p) ** j) * -math.expm1(epsilon - (k - 2 * j)) for j in range(i)
+            math.comb(k, j) * (p ** (k - j) * (1 - p) ** j) * -math.expm1(epsilon - (k - 2 * j))
+            for j in range(i)
         )
         assert loss.delta(epsilon=epsilon) == pytest.approx(sum(terms), rel=1e-12)
 
@@ -84,7 +90,9 @@ def test_large_variances_are_close_to_a_continuous_gaussian(variance: int, times
     mu = math.sqrt(times / variance)
     for epsilon in (0.0, 0.3 * mu, mu, 3 * mu):
         expected = gdp_delta(epsilon, mu)
-        assert loss.delta(epsilon=epsilon) == pytest.approx(expected, rel=2 * (1 / variance / mu) ** 2 + 3e-11)
+        assert loss.delta(epsilon=epsilon) == pytest.approx(
+            expected, rel=2 * (1 / variance / mu) ** 2 + 3e-11
+        )
 
 
 def test_small_variances_are_not() -> None:
@@ -119,5 +127,8 @@ def test_closed_form_of_one_discrete_gaussian() -> None:
     x = np.arange(-200, 201)
     weight = np.exp(-(x**2) / (2 * sigma2))
     weight /= weight.sum()
-    delta = weight[x > epsilon * sigma2 - 0.5].sum() - math.exp(epsilon) * weight[x > epsilon * sigma2 + 0.5].sum()
+    delta = (
+        weight[x > epsilon * sigma2 - 0.5].sum()
+        - math.exp(epsilon) * weight[x > epsilon * sigma2 + 0.5].sum()
+    )
     assert compose([G(3)]).delta(epsilon="0.7") == pytest.approx(delta, rel=1e-13)

@@ -20,7 +20,8 @@ from discreet.budget import load
 from discreet.budget.events import DiscreteGaussian, Event
 
 DELTAS = ("0.9", "0.5", "1e-3", "1e-10", "1e-100", "1e-300")
-QUICK = [name for name in LARGE if not name.startswith(("0.05", "300 distinct"))]
+QUICK = [name for name in LARGE if not name.startswith(("0.05", "300 distinct", "six"))]
+ALL = [*QUICK, *(pytest.param(name, marks=pytest.mark.slow) for name in LARGE if name.startswith("six"))]
 
 
 def epsilons(loss: PrivacyLoss) -> list[Fraction]:
@@ -29,7 +30,7 @@ def epsilons(loss: PrivacyLoss) -> list[Fraction]:
     return [Fraction(loss.mean + k * spread).limit_denominator(10**6) for k in (-1, 0, 1, 4, 8)]
 
 
-@pytest.mark.parametrize("name", QUICK)
+@pytest.mark.parametrize("name", ALL)
 def test_round_trip(name: str) -> None:
     loss = compose(LARGE[name])
     found = loss.epsilon(delta=list(DELTAS))
@@ -59,7 +60,7 @@ def test_epsilon_never_passes_the_largest_loss(name: str) -> None:
     assert np.all(np.diff(found) >= 0)
 
 
-@pytest.mark.parametrize("name", QUICK)
+@pytest.mark.parametrize("name", ALL)
 def test_delta_falls_and_is_convex_in_exp_epsilon(name: str) -> None:
     loss = compose(LARGE[name])
     spread = math.sqrt(loss.variance)
@@ -73,7 +74,9 @@ def test_delta_falls_and_is_convex_in_exp_epsilon(name: str) -> None:
         assert np.all(np.diff(slope) >= -1e-11 * np.abs(slope[:-1]).max())
 
 
-@pytest.mark.parametrize("name", ["1e6 events of variance 1e6", "three without lattice", "Laplace of sensitivity 30"])
+@pytest.mark.parametrize(
+    "name", ["1e6 events of variance 1e6", "three without lattice", "Laplace of sensitivity 30"]
+)
 def test_negative_epsilon(name: str) -> None:
     # delta(-e) = 1 - e^-e (1 - delta(e)), by exchange of the neighbours
     loss = compose(LARGE[name])
@@ -124,7 +127,13 @@ def test_one_more_event_costs_more(events: tuple[Event, ...]) -> None:
 
 @pytest.mark.parametrize(
     "events",
-    [(G(5, 1, 10),), (G(5), G(7), G(9)), (G("0.3", 2, 2), G(3)), (L(2, 3, 2), G(3)), (G("0.49", 3), G("0.6", 3))],
+    [
+        (G(5, 1, 10),),
+        (G(5), G(7), G(9)),
+        (G("0.3", 2, 2), G(3)),
+        (L(2, 3, 2), G(3)),
+        (G("0.49", 3), G("0.6", 3)),
+    ],
 )
 @pytest.mark.parametrize("kind", [Kind.DELTA, Kind.ALT, Kind.NULL, Kind.REST])
 def test_lattice_and_listing_agree(events: tuple[Event, ...], kind: Kind) -> None:
@@ -147,7 +156,8 @@ def redistricting() -> Loss:
 def test_a_longer_line_changes_nothing(redistricting: Loss) -> None:
     points = [Fraction(e) for e in (0, 5, 16, 30)]
     found = [
-        Quadrature(redistricting, Strategy(None, reach)).tail(Kind.DELTA, points).log for reach in (1e6, 1e7, 1e8)
+        Quadrature(redistricting, Strategy(None, reach)).tail(Kind.DELTA, points).log
+        for reach in (1e6, 1e7, 1e8)
     ]
     np.testing.assert_allclose(found[1], found[0], atol=1e-12)
     np.testing.assert_allclose(found[2], found[1], atol=1e-12)

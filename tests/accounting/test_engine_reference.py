@@ -8,7 +8,7 @@ from fractions import Fraction
 import mpmath as mp
 import numpy as np
 import pytest
-from compositions import TRICKY, G, L, both, small
+from compositions import TRICKY, G, L, both, small, tricky
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from reference import Reference, mpf
@@ -17,7 +17,8 @@ from discreet.accounting.privacy_loss import compose
 from discreet.budget.events import Event
 
 DELTAS = tuple(
-    Fraction(d) for d in ("0.9", "0.5", "0.1", "1e-3", "1e-5", "1e-10", "1e-20", "1e-50", "1e-100", "1e-200", "1e-300")
+    Fraction(d)
+    for d in ("0.9", "0.5", "0.1", "1e-3", "1e-5", "1e-10", "1e-20", "1e-50", "1e-100", "1e-200", "1e-300")
 )
 DELTA_ERROR, EPSILON_ERROR = 1e-12, 1e-11
 SMALLEST = mp.mpf(10) ** -300
@@ -61,7 +62,12 @@ def check_epsilon(events: tuple[Event, ...], deltas: tuple[Fraction, ...]) -> No
         # where epsilon passes through zero the accuracy is that of a delta of relative error 1e-12
         near_zero = 2e-12 * float(delta)
         close = abs(mp.mpf(float(found)) - truth) <= near_zero
-        assert close or error(found, truth) <= EPSILON_ERROR, (events, float(delta), found, mp.nstr(truth, 17))
+        assert close or error(found, truth) <= EPSILON_ERROR, (
+            events,
+            float(delta),
+            found,
+            mp.nstr(truth, 17),
+        )
 
 
 def check_tails(events: tuple[Event, ...], deltas: tuple[Fraction, ...]) -> None:
@@ -83,35 +89,35 @@ def check_tails(events: tuple[Event, ...], deltas: tuple[Fraction, ...]) -> None
 
 
 @given(events=small, deltas=st.sets(st.sampled_from(DELTAS), min_size=3, max_size=4))
-@settings(max_examples=30)
+@settings(max_examples=15)
 @example(events=TRICKY["middle node of a sieved period"], deltas={Fraction(99, 100), Fraction(1, 10)})
 def test_delta(events: tuple[Event, ...], deltas: set[Fraction]) -> None:
     check_profile(events, tuple(sorted(deltas)))
 
 
 @given(events=small)
-@settings(max_examples=15)
+@settings(max_examples=8)
 def test_epsilon(events: tuple[Event, ...]) -> None:
     check_epsilon(events, DELTAS)
 
 
 @given(events=small, deltas=st.sets(st.sampled_from(DELTAS), min_size=2, max_size=3))
-@settings(max_examples=20)
+@settings(max_examples=8)
 def test_tails_and_errors(events: tuple[Event, ...], deltas: set[Fraction]) -> None:
     check_tails(events, tuple(sorted(deltas)))
 
 
-@pytest.mark.parametrize("name", TRICKY)
+@tricky()
 def test_tricky_deltas(name: str) -> None:
     check_profile(TRICKY[name], DELTAS)
 
 
-@pytest.mark.parametrize("name", TRICKY)
+@tricky()
 def test_tricky_epsilons(name: str) -> None:
     check_epsilon(TRICKY[name], DELTAS)
 
 
-@pytest.mark.parametrize("name", TRICKY)
+@tricky()
 def test_tricky_tails(name: str) -> None:
     check_tails(TRICKY[name], DELTAS[::2])
 
@@ -125,8 +131,12 @@ def test_everything_at_length(events: tuple[Event, ...]) -> None:
     check_tails(events, DELTAS)
 
 
-@given(events=st.lists(st.builds(L, st.sampled_from(("0.3", "2", "7/3")), st.integers(1, 7)), min_size=1, max_size=3))
-@settings(max_examples=10)
+@given(
+    events=st.lists(
+        st.builds(L, st.sampled_from(("0.3", "2", "7/3")), st.integers(1, 7)), min_size=1, max_size=3
+    )
+)
+@settings(max_examples=5)
 def test_beyond_the_largest_loss_delta_is_zero(events: list[Event]) -> None:
     largest = sum((e.sensitivity / e.scale for e in events), Fraction(0))
     loss = compose(events)

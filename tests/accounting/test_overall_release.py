@@ -1,8 +1,9 @@
-"""The account of a release: the worst case at each point, the convex envelope, groups, neighbours, processes."""
+"""The account of a release: the worst case at each point, the envelope, groups, neighbours, processes."""
 
 from __future__ import annotations
 
 import functools
+import itertools
 from fractions import Fraction
 
 import mpmath as mp
@@ -90,12 +91,12 @@ def test_f_is_the_lower_convex_envelope(which: str, request: pytest.FixtureReque
         found = account.tradeoff(alpha=alphas)
         for alpha, value in zip(alphas, found, strict=True):
             a = mp.mpf(alpha.numerator) / alpha.denominator
-            (x0, y0), (x1, y1) = next(
-                (p, q) for p, q in zip(brute, brute[1:], strict=False) if p[0] <= a <= q[0]
-            )
+            (x0, y0), (x1, y1) = next((p, q) for p, q in itertools.pairwise(brute) if p[0] <= a <= q[0])
             truth = y0 + (y1 - y0) * (a - x0) / (x1 - x0)
             assert value == pytest.approx(float(truth), rel=1e-10)
-            assert all(value <= account.case(label).tradeoff(alpha=alpha) * (1 + 1e-12) for label, _ in account.cases)
+            assert all(
+                value <= account.case(label).tradeoff(alpha=alpha) * (1 + 1e-12) for label, _ in account.cases
+            )
 
 
 def test_people_multiply_sensitivities(release: Release) -> None:
@@ -105,7 +106,9 @@ def test_people_multiply_sensitivities(release: Release) -> None:
     references = [reference(tuple(event.for_people(3) for event in events)) for _, events in one.cases]
     truth = max(group.delta(Fraction(3)) for group in references)
     assert account.delta(epsilon=3) == pytest.approx(float(truth), rel=1e-12)
-    assert account.pair(1, 2).delta(epsilon=3) == pytest.approx(account.case((1, 2)).delta(epsilon=3), rel=1e-14)
+    assert account.pair(1, 2).delta(epsilon=3) == pytest.approx(
+        account.case((1, 2)).delta(epsilon=3), rel=1e-14
+    )
 
 
 def test_unbounded_is_one_path(release: Release) -> None:
@@ -141,7 +144,8 @@ def test_two_processes_give_the_same_numbers() -> None:
 
 
 def test_census_paths_all_spend_the_same() -> None:
-    # 2020 DHC persons: every path spends rho = 24811/5000, whatever it merges; variance 1/rho_k, so rho = sum 1/sigma^2
+    # 2020 DHC persons: every path spends rho = 24811/5000, whatever it merges; the variances are 1/rho_k,
+    # so that rho = sum 1/sigma^2
     release = load("dhc-2020")
     assert len(release.paths) == 43
     for path in release.paths:

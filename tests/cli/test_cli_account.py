@@ -154,6 +154,13 @@ def test_portfolio_adds_up(discreet, small):
     assert everything["results"][0]["epsilon"] >= answer["results"][0]["epsilon"] * (1 - 1e-12)
 
 
+def test_portfolio_of_different_relations_is_about_replacement(discreet, small):
+    answer = discreet("account", small, PRESET, "--delta", "1e-6", "--json").json
+    assert answer["neighbours"] == "bounded"
+    assert answer["rho"] == "161/20"  # 3/4, and twice 3.65
+    assert any("calibrated for unbounded neighbours" in line for line in answer["cautions"])
+
+
 def test_laplace_noise_is_pure(discreet, tmp_path):
     path = tmp_path / "laplace.toml"
     path.write_text(
@@ -197,14 +204,20 @@ def test_tradeoff_file(discreet, small, tmp_path):
     assert float(middle["f"]) == pytest.approx(exact.tradeoff(alpha=float(middle["alpha"])), rel=1e-10)
 
 
-@pytest.mark.parametrize(("kind", "start"), [("svg", b"<?xml"), ("png", b"\x89PNG"), ("pdf", b"%PDF")])
-def test_plot_is_the_same_every_time(discreet, tmp_path, kind, start):
-    first, second = tmp_path / f"a.{kind}", tmp_path / f"b.{kind}"
+@pytest.mark.parametrize(("kind", "start"), [("png", b"\x89PNG"), ("PDF", b"%PDF")])
+def test_plot_is_of_the_kind_that_its_name_says(discreet, tmp_path, kind, start):
+    target = tmp_path / f"a.{kind}"
+    assert discreet("account", PRESET, "--delta", "1e-5", "--plot", target).status == 0
+    assert target.read_bytes().startswith(start)
+    assert list(tmp_path.iterdir()) == [target]
+
+
+def test_plot_is_the_same_every_time(discreet, tmp_path):
+    first, second = tmp_path / "a.svg", tmp_path / "b.svg"
     for target in (first, second):
         assert discreet("account", PRESET, "--delta", "1e-5", "--plot", target).status == 0
-    assert first.read_bytes().startswith(start)
+    assert first.read_bytes().startswith(b"<?xml")
     assert first.read_bytes() == second.read_bytes()
-    assert sorted(path.name for path in tmp_path.iterdir()) == [f"a.{kind}", f"b.{kind}"]
 
 
 def test_curve_is_the_same_with_and_without_a_plot(discreet, tmp_path):

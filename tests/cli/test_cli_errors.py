@@ -83,7 +83,6 @@ def test_release_file(refused, small, old, new, message):
         (["--delt", "1e-5"], "Did you mean --delta?"),
         (["--delta"], "--delta requires an argument"),
         (["pl94-2020-units"], "cannot be accounted together"),
-        (["dhc-2020"], "calibrated for different neighbours"),
     ],
 )
 def test_options(refused, arguments, message):

@@ -60,15 +60,15 @@ def choose(loss: Loss) -> Engine:
     return Quadrature(loss, Strategy(None, 1e3 / spread, remainder=1e-3))
 
 
-def threshold_engine(engine: Engine) -> Engine:
-    """An engine for finding thresholds of tests, whose errors count to second order only.
+def smooth_engine(engine: Engine) -> Engine | None:
+    """The first octave of a long contour: tails without the fine structure of the loss, good to 1e-4.
 
-    Where tails on the whole contour are costly, its first octave gives them to 1e-4 and so f to 1e-9.
+    For finding the thresholds of tests. None where the engine itself is quick.
     """
-    if isinstance(engine, Quadrature) and engine.is_long:
+    if isinstance(engine, Quadrature) and engine.is_explored:
         tilt = _DEEPEST / math.sqrt(engine.loss.tilted_moments(0.0)[1])
         return Quadrature(engine.loss, Strategy(None, 64 * tilt))
-    return engine
+    return None
 
 
 def _explore(loss: Loss, spread: float, kind: Kind) -> Strategy | None:

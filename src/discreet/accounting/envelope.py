@@ -7,7 +7,6 @@ minimum over all cases at one l is a lower bound; where the two meet, the value 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -24,9 +23,11 @@ from discreet.budget.events import Event
 if TYPE_CHECKING:
     from discreet.accounting.overall import Account
 
-_SETTLED = 1e-12
-_MOST_ROUNDS = 8
-_NEWCOMERS = 3
+_SETTLED = 1e-11
+_MOST_ROUNDS = 6
+_NEWCOMERS = 6
+
+LogTails = Callable[[Kind, list[Fraction]], Floats]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,104 +43,100 @@ class EnvelopePoint:
 def overall_tradeoff(account: Account, alphas: list[Fraction]) -> list[EnvelopePoint]:
     """The envelope at each alpha."""
     points = [EnvelopePoint(a, float(1 - a), Fraction(0), account.main) for a in alphas]
-    inner = [i for i, a in enumerate(alphas) if 0 < a < 1]
-    if not inner:
-        return points
-    asked = [alphas[i] for i in inner]
-    subsets: list[list[Any]] = [[account.main] for _ in inner]
-    open_ = list(range(len(inner)))
-    found: list[EnvelopePoint | None] = [None] * len(inner)
+    open_ = [i for i, a in enumerate(alphas) if 0 < a < 1]
+    chosen = [account.main]
     for _ in range(_MOST_ROUNDS):
-        for k in open_:
-            found[k] = _on_subset(account, asked[k], subsets[k])
-        thresholds = [found[k].threshold for k in open_]  # type: ignore[union-attr]
-        heights_ = _heights(account, thresholds, [asked[k] for k in open_])
-        still = []
-        for column, k in enumerate(open_):
-            point = found[k]
-            assert point is not None
-            column_heights = heights_[:, column]
-            lower = [
-                account.cases[i][0]
-                for i in np.argsort(column_heights)[:_NEWCOMERS]
-                if column_heights[i] < point.beta * (1 - _SETTLED)
-            ]
-            fresh = [label for label in lower if label not in subsets[k]]
-            if fresh:
-                subsets[k] += fresh
-                still.append(k)
-        open_ = still
         if not open_:
             break
-    for k, i in enumerate(inner):
-        point = found[k]
-        assert point is not None
-        points[i] = point
+        asked = [alphas[i] for i in open_]
+        found = _on_subset(account, asked, chosen)
+        for i, point in zip(open_, found, strict=True):
+            points[i] = point
+        if len(account.cases) == 1:
+            break
+        lower = _all_heights(account, [p.threshold for p in found], asked)
+        bounds = np.array([p.beta for p in found])
+        short = lower.min(axis=0) < bounds * (1 - _SETTLED)
+        labels = [label for label, _ in account.cases]
+        wanted: dict[Any, int] = {}
+        for column in np.flatnonzero(short):
+            label = labels[int(np.argmin(lower[:, column]))]
+            if label not in chosen:
+                wanted[label] = wanted.get(label, 0) + 1
+        open_ = [i for i, is_short in zip(open_, short, strict=True) if is_short]
+        if not wanted:
+            break
+        chosen += sorted(wanted, key=lambda label: -wanted[label])[:_NEWCOMERS]
     return points
 
 
-def _on_subset(account: Account, alpha: Fraction, labels: list[Any]) -> EnvelopePoint:
+def _on_subset(account: Account, alphas: list[Fraction], labels: list[Any]) -> list[EnvelopePoint]:
     """The envelope over a few cases: the best line of one of them, or the one where two of them meet."""
-    losses = {label: account.case(label) for label in labels}
-    starts = {label: losses[label].tradeoff_thresholds([alpha])[0] for label in labels}
+    losses = [account.case(label) for label in labels]
+    count = len(alphas)
+    starts = [loss.tradeoff_thresholds(alphas) for loss in losses]
+    every = [threshold for row in starts for threshold in row]
+    # table[case, start of case, alpha]
+    table = np.array([heights(loss.log_tails, every, alphas * len(labels)) for loss in losses])
+    table = table.reshape(len(labels), len(labels), count)
+    lowest, at = table.min(axis=0), table.argmin(axis=0)
+    best = lowest.argmax(axis=0)
+    points = []
+    for k, alpha in enumerate(alphas):
+        start, owner = int(best[k]), int(at[best[k], k])
+        threshold, value = starts[start][k], float(lowest[start, k])
+        own = table[start, start, k]
+        # at its own threshold a case attains its own f: if no other is lower there, that is the supremum
+        if value < own * (1 - _SETTLED):
+            threshold, value, owner = _crossing(
+                [loss.log_tails for loss in losses], alpha, (threshold, value, owner), starts[owner][k]
+            )
+        points.append(EnvelopePoint(alpha, value, threshold, labels[owner]))
+    return points
 
-    def lowest(threshold: Fraction) -> tuple[float, Any]:
-        return min((height(losses[label].log_tails, threshold, alpha), label) for label in labels)
 
-    # at its own threshold a case attains its own f; if no other is lower there, that is the supremum
-    best, other = (-1.0, Fraction(0), labels[0]), labels[0]
-    for label, threshold in starts.items():
-        value, at = lowest(threshold)
-        best = max(best, (value, threshold, at))
-        if at == label:
-            return EnvelopePoint(alpha, value, threshold, label)
-    # otherwise two cases cross between their thresholds: bisect towards where they meet
-    _, threshold, other = best
-    low, high = sorted((threshold, starts[other]))
+def _crossing(
+    tails: list[LogTails], alpha: Fraction, best: tuple[Fraction, float, int], other: Fraction
+) -> tuple[Fraction, float, int]:
+    """Where two cases meet between their thresholds: bisection towards the larger minimum."""
+
+    def lowest(threshold: Fraction) -> tuple[float, int]:
+        return min((float(heights(t, [threshold], [alpha])[0]), i) for i, t in enumerate(tails))
+
+    low, high = sorted((best[0], other))
     rising = lowest(low)[1]
     for _ in range(30):
         if float(high - low) <= 1e-9 * (1 + abs(float(high))):
             break
         middle = Fraction(float((low + high) / 2))
         value, at = lowest(middle)
-        best = max(best, (value, middle, at))
+        if value > best[1]:
+            best = (middle, value, at)
         low, high = (middle, high) if at == rising else (low, middle)
-    return EnvelopePoint(alpha, best[0], best[1], best[2])
+    return best
 
 
-def height(
-    log_tails: Callable[[Kind, list[Fraction]], Floats], threshold: Fraction, alpha: Fraction
-) -> float:
-    """1 - delta(l) - e^l alpha of one case, without cancellation on either side of alpha = 1/2."""
-    return float(heights(log_tails, [threshold], [alpha])[0])
-
-
-def heights(
-    log_tails: Callable[[Kind, list[Fraction]], Floats], thresholds: list[Fraction], alphas: list[Fraction]
-) -> Floats:
-    """The same for many: from 1 - delta(l) for small alpha, from delta(-l) for large."""
+def heights(log_tails: LogTails, thresholds: list[Fraction], alphas: list[Fraction]) -> Floats:
+    """1 - delta(l) - e^l alpha: from 1 - delta(l) for small alpha, from delta(-l) for large: no cancellation."""
+    level = np.array([float(t) for t in thresholds])
+    asked = np.array([float(a) for a in alphas])
+    kept = np.array([float(1 - a) for a in alphas])
+    above = (level >= 0) | (asked < 0.5)
     result = np.zeros(len(thresholds))
-    above = [
-        i for i, (t, a) in enumerate(zip(thresholds, alphas, strict=True)) if t >= 0 or a < Fraction(1, 2)
-    ]
-    below = [i for i in range(len(thresholds)) if i not in set(above)]
-    if above:
-        logs = log_tails(Kind.REST, [thresholds[i] for i in above])
-        for i, log in zip(above, logs, strict=True):
-            result[i] = math.exp(log) - math.exp(float(thresholds[i])) * float(alphas[i])
-    if below:
-        logs = log_tails(Kind.DELTA, [-thresholds[i] for i in below])
-        for i, log in zip(below, logs, strict=True):
-            result[i] = math.exp(float(thresholds[i])) * (float(1 - alphas[i]) - math.exp(log))
+    if above.any():
+        logs = log_tails(Kind.REST, [t for t, up in zip(thresholds, above, strict=True) if up])
+        result[above] = np.exp(logs) - np.exp(level[above]) * asked[above]
+    if not above.all():
+        logs = log_tails(Kind.DELTA, [-t for t, up in zip(thresholds, above, strict=True) if not up])
+        result[~above] = np.exp(level[~above]) * (kept[~above] - np.exp(logs))
     return result
 
 
-def _heights(account: Account, thresholds: list[Fraction], alphas: list[Fraction]) -> Floats:
+def _all_heights(account: Account, thresholds: list[Fraction], alphas: list[Fraction]) -> Floats:
     """Heights of all cases (rows) at each threshold."""
     if len(account.cases) < 64:
-        return np.array(
-            [heights(account.case(label).log_tails, thresholds, alphas) for label, _ in account.cases]
-        )
+        rows = [heights(account.case(label).log_tails, thresholds, alphas) for label, _ in account.cases]
+        return np.array(rows)
     tasks = [(events, thresholds, alphas) for _, events in account.cases]
     return np.array(map_cases(_heights_of_case, tasks, jobs=account.jobs, progress=account.progress))
 

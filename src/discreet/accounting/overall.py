@@ -26,6 +26,8 @@ from discreet.budget.neighbours import RELATIONS, Neighbours, cases
 from discreet.budget.release import Release
 from discreet.errors import InputError
 
+_TIE = 2e-12  # two cases whose deltas differ by less are equal as far as floats can tell
+
 Case = tuple[Any, tuple[Event, ...]]
 """A label and the events that tell two neighbours apart."""
 
@@ -128,6 +130,9 @@ class Account:
         wanted = read(epsilon, name="epsilon").values
         logs = self._log_deltas(self.cases, wanted)
         worst = np.argmax(logs, axis=0)
+        main = [label for label, _ in self.cases].index(self.main)
+        # equal but for rounding: name the main case
+        worst = np.where(logs[main] >= logs.max(axis=0) - _TIE, main, worst)
         with np.errstate(under="ignore"):
             deltas = np.exp(logs[worst, np.arange(len(wanted))])
         return [
@@ -147,7 +152,7 @@ class Account:
         for k, target in enumerate(wanted):
             aim = log_fraction(target)
             epsilon, worst, column = float(start[k]), self.main, logs[:, k]
-            above = [i for i in range(len(self.cases)) if column[i] > aim and self.cases[i][0] != self.main]
+            above = [i for i in range(len(self.cases)) if column[i] > aim + _TIE]
             values = column[above]
             while above:
                 worst = self.cases[above[int(np.argmax(values))]][0]
@@ -159,8 +164,8 @@ class Account:
                 if above:
                     values = self._log_deltas([self.cases[i] for i in above], [Fraction(epsilon)])[:, 0]
                     above, values = (
-                        [i for i, v in zip(above, values, strict=True) if v > aim],
-                        values[values > aim],
+                        [i for i, v in zip(above, values, strict=True) if v > aim + _TIE],
+                        values[values > aim + _TIE],
                     )
             points.append(Point(epsilon, float(target), worst))
         return points

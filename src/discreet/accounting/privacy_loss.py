@@ -11,9 +11,9 @@ from typing import Any, Literal, overload
 import numpy as np
 
 from discreet.accounting.arguments import Arguments, Number, Numbers, read, read_probabilities
-from discreet.accounting.engine import Engine, choose, threshold_engine
+from discreet.accounting.engine import Engine, choose, smooth_engine
 from discreet.accounting.loss import Floats, Loss
-from discreet.accounting.quadrature import Tail
+from discreet.accounting.quadrature import Quadrature, Tail
 from discreet.accounting.saddle import Kind
 from discreet.accounting.solve import roots, saddlepoint_guess
 from discreet.accounting.tradeoff import Knots, TradeOff
@@ -182,8 +182,15 @@ class PrivacyLoss:
 
     @cached_property
     def _tradeoff(self) -> TradeOff:
-        search = threshold_engine(self.engine)
-        return TradeOff(self.loss, self.log_tails, lambda kind, points: search.tail(kind, points).log)
+        engine, smooth = self.engine, smooth_engine(self.engine)
+        is_long = isinstance(engine, Quadrature) and engine.is_long
+        return TradeOff(
+            self.loss,
+            self.log_tails,
+            rough=lambda kind, points: engine.tail(kind, points).log,
+            smooth=None if smooth is None else lambda kind, points: smooth.tail(kind, points).log,
+            smooth_only=is_long,
+        )
 
     @overload
     def tradeoff(self, *, alpha: Number, certified: Literal[False] = ..., digits: None = ...) -> float: ...

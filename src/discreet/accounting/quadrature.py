@@ -50,6 +50,7 @@ class Quadrature:
         self.h = strategy.h
         self.reach = strategy.reach
         self._h = float(strategy.h) if strategy.h else 0.0
+        self.is_explored = strategy.kept is not None
         self.is_long = strategy.kept is not None and strategy.kept.low.size > 5000
         self._sieves: dict[bool, Sieve] = {}
         if strategy.kept is not None:

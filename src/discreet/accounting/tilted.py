@@ -97,7 +97,8 @@ class TiltedTransform:
         for law, u, p in self._laws:
             angle = _TWO_PI * turns(nodes, law.step / period)
             excess: Complexes = p.astype(np.complex128) @ np.expm1(1j * np.multiply.outer(u, angle))
-            total += law.times * log1p_complex(excess)
+            logs = log1p_complex(excess)
+            total += law.times * logs.real + 1j * (law.times * logs.imag)
         # a factor that vanishes exactly gives -inf, whose phase is not a number
         return np.where(np.isfinite(total), total, -800.0)
 
@@ -124,5 +125,8 @@ def _dual(term: GaussianTerm, theta: float, turn: Floats) -> Complexes:
         weight = -2 * math.pi**2 * sigma2 * v * v
         correction += np.exp(weight + 2 * math.pi * sigma2 * v * angle - 1j * _TWO_PI * v * near)
         at_zero += math.exp(weight) * math.cos(_TWO_PI * v * near)
-    ratio = log1p_complex(correction) - math.log1p(at_zero)
-    return np.asarray(_plain_dual(term, theta, turn) + term.times * ratio)
+    ratio = log1p_complex(correction)
+    plain = _plain_dual(term, theta, turn)
+    # by parts: a factor that vanishes has the logarithm -inf, which complex products turn into nan
+    real = plain.real + term.times * (ratio.real - math.log1p(at_zero))
+    return np.asarray(real + 1j * (plain.imag + term.times * ratio.imag))

@@ -43,10 +43,20 @@ def _floats(numbers: list[Fraction]) -> Floats:
 class TradeOff:
     """Evaluates f for one loss, from its upper tails."""
 
-    def __init__(self, loss: Loss, log_tails: LogTails, rough: LogTails) -> None:
+    def __init__(
+        self,
+        loss: Loss,
+        log_tails: LogTails,
+        *,
+        rough: LogTails,
+        smooth: LogTails | None = None,
+        smooth_only: bool = False,
+    ) -> None:
         self.loss = loss
         self.log_tails = log_tails
         self.rough = rough  # the same without a check of their accuracy, for finding thresholds
+        self.smooth = smooth  # without the fine structure of the loss: quick, and close
+        self.smooth_only = smooth_only  # where the fine structure costs too much: f is then good to 1e-9
 
     def below(self, thresholds: list[Fraction]) -> list[Fraction]:
         """A point between each threshold and the loss next below it, so that L >= t means L > point."""
@@ -80,10 +90,18 @@ class TradeOff:
     def thresholds(self, alphas: list[Fraction]) -> list[Fraction]:
         """Where the best test of each type I error has its threshold: at that loss, or next to it."""
         middle = math.exp(self.rough(Kind.NULL, [Fraction(0)])[0])
-        return [
-            self._thresholds(Kind.NULL, [a])[0] if a <= middle else -self._thresholds(Kind.ALT, [1 - a])[0]
-            for a in alphas
-        ]
+        small = [i for i, a in enumerate(alphas) if a <= middle]
+        large = [i for i, a in enumerate(alphas) if a > middle]
+        found = [Fraction(0)] * len(alphas)
+        if small:
+            for i, point in zip(small, self._thresholds(Kind.NULL, [alphas[i] for i in small]), strict=True):
+                found[i] = point
+        if large:
+            for i, point in zip(
+                large, self._thresholds(Kind.ALT, [1 - alphas[i] for i in large]), strict=True
+            ):
+                found[i] = -point
+        return found
 
     def _upper(self, alphas: list[Fraction]) -> Floats:
         """Small alpha, threshold l >= 0: f = 1 - delta(l) - e^l alpha."""
@@ -148,16 +166,19 @@ class TradeOff:
         """Values l of the loss with P[L > l] <= target <= P[L >= l] (or so close that f cannot tell)."""
         aim = np.array([math.log(float(t)) if float(t) > 0 else -745.0 for t in targets])
         guess, slope = saddlepoint_guess(self.loss, kind, aim)
-        h = self.loss.step
+        h = float(self.loss.step)
         spread = math.sqrt(self.loss.tilted_moments(0.0)[1])
-        if float(h) < 1e-7 * spread:
+        fine = h < 1e-7 * spread
+        search = self.smooth or (self.rough if fine else None)
+        if search is not None:
             # the tangent at a point off by 1e-9 of the spread is off by 1e-18
             def falling(which: list[int], x: Floats) -> Floats:
-                return self.rough(kind, [Fraction(v) for v in x])
+                return search(kind, [Fraction(v) for v in x])
 
-            low = np.full(len(targets), -4 * float(h))
-            found = roots(falling, np.maximum(guess, 0.0), slope, aim, low=low, tolerance=1e-10)
-            return [Fraction(x) for x in found]
+            low = np.full(len(targets), -1e-3 * spread - 4 * h)
+            guess = roots(falling, np.maximum(guess, 0.0), slope, aim, low=low, tolerance=1e-10)
+        if fine or self.smooth_only:
+            return [Fraction(x) for x in guess]
         return self._lattice_thresholds(kind, aim, guess)
 
     def _lattice_thresholds(self, kind: Kind, aim: Floats, guess: Floats) -> list[Fraction]:

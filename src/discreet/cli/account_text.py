@@ -166,5 +166,6 @@ def _cautions(answer: Answer) -> list[tuple[Release | None, str]]:
         if release.neighbours != answer.account.neighbours:
             who = words.relation(release.neighbours, release.unit)
             found.append((release, f"The noise was calibrated for {release.neighbours} neighbours ({who})."))
-        found += [(release, text) for text in words.cautions(release)]
+        notes = words.cautions(release, all_paths=answer.account.pairs > 1)
+        found += [(release, text) for text in notes]
     return found

@@ -17,7 +17,7 @@ from discreet.exact import fraction
 MOST_JOBS = 256
 FLOAT_DIGITS = 11
 """Digits that hold in a result that is not certified."""
-CERTIFIED_DIGITS = 1000
+CERTIFIED_DIGITS = 300
 SMALLEST_DELTA = Fraction(1, 10**300)
 LARGEST_EPSILON = 10**6
 
@@ -65,7 +65,7 @@ def checked_digits(digits: int | None, *, certify: bool) -> int | None:
     """
     most = CERTIFIED_DIGITS if certify else FLOAT_DIGITS
     if digits is not None and not 1 <= digits <= most:
-        which = "with --certify 1 to 1000 digits can be had"
+        which = f"with --certify 1 to {CERTIFIED_DIGITS} digits can be had"
         if not certify:
             which = f"without --certify a result has 1 to {most} digits that hold"
         raise InputError(f"digits is {digits}; {which}")

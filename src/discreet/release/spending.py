@@ -15,7 +15,7 @@ def spent(release: Release, neighbours: Neighbours | None = None) -> Fraction:
     """Return the rho that the release spends, under the neighbours it was calibrated for or others.
 
     Guarantee. The release is rho-zCDP for the relation asked for: discrete Gaussian noise of variance v and
-    sensitivity s is s^2 / (2 v)-zCDP (Canonne, Kamath, Steinke 2020, Theorem 14), epsilon-DP is
+    sensitivity s is s^2 / (2 v)-zCDP (Canonne, Kamath, Steinke 2020), epsilon-DP is
     epsilon^2 / 2-zCDP (Bun, Steinke 2016, Proposition 1.4), rhos add up, and the worst path counts (with
     bounded neighbours, the worst pair of paths).
 

@@ -85,7 +85,7 @@ def delta_rows(
     >>> from discreet.accounting.overall import account
     >>> row, = delta_rows(account(load("dhc-2022-08-25")), [20])
     >>> f"{row.delta:.4g} {row.zcdp:.4g}"
-    '1.218e-11 1.153e-08'
+    '2.151e-10 1.117e-08'
     """
     wanted = [fraction(epsilon, name="epsilon") for epsilon in epsilons]
     if not wanted:

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 DIGITS = 6
 """Significant digits of a result, if nobody asks for more."""
 
-_CAUTIONS = ("upper bound", "not modelled", "not been published", "simplification", "earlier allocation than")
+_CAUTIONS = ("upper bound", "not modelled", "simplification", "earlier allocation than")
+_ABOUT_PATHS = "not been published"
 
 
 def number(value: float, digits: int = DIGITS) -> str:
@@ -139,11 +140,14 @@ def compared(account: Account) -> str:
     return one if account.pairs == 1 else f"{account.pairs} {many} compared"
 
 
-def cautions(release: Release) -> list[str]:
+def cautions(release: Release, *, all_paths: bool = True) -> list[str]:
     """Return the notes that limit how a result may be read; `discreet show` prints all notes.
+
+    A note on which paths are taken matters only if all of them are.
 
     >>> from discreet.budget import load
     >>> cautions(load("sdhc-2020"))[0][:15]
     'An upper bound:'
     """
-    return [note for note in release.notes if any(word in note.lower() for word in _CAUTIONS)]
+    phrases = (*_CAUTIONS, _ABOUT_PATHS) if all_paths else _CAUTIONS
+    return [note for note in release.notes if any(phrase in note.lower() for phrase in phrases)]

@@ -37,9 +37,17 @@ EIGHT: tuple[dict[str, Any], ...] = (
 
 @contextmanager
 def canvas(
-    study: Study, size: tuple[float, float], rows: int = 1, columns: int = 1, **more: Any
+    study: Study,
+    size: tuple[float, float],
+    rows: int = 1,
+    columns: int = 1,
+    *,
+    fitted: bool = True,
+    **more: Any,
 ) -> Iterator[tuple[Figure, list[Axes]]]:
     """Give a figure with the study's title and source, and its axes, row by row.
+
+    Margins are fitted to the labels unless `fitted` is off: for very many panels that takes too long.
 
     >>> study = Study("demo", "A demonstration", "nobody", ("n",), ())
     >>> with canvas(study, (3, 2), 1, 2) as (figure, axes):
@@ -50,7 +58,7 @@ def canvas(
     from matplotlib.figure import Figure
 
     with matplotlib.rc_context(_STYLE):
-        figure = Figure(figsize=size, layout="constrained")
+        figure = Figure(figsize=size, layout="constrained" if fitted else None)
         axes = figure.subplots(rows, columns, squeeze=False, **more)
         figure.suptitle(f"{study.title}\n{study.source}", fontsize=9)
         for ax in axes.flat:

@@ -84,7 +84,7 @@ def variance_deficit() -> Study:
     """Compute how far the variance of N_Z(0, sigma^2) lies below sigma^2.
 
     >>> [f"{row[1]:.2g}" for row in variance_deficit().published()]   # at 4.25, 4.5, 4.75 and 5
-    ['5.2e-34', '4.2e-36', '3.3e-38', '2.7e-40']
+    ['5.3e-34', '4.2e-36', '3.4e-38', '2.7e-40']
     """
     rows: list[tuple[float, float, float | None, float | None]] = []
     for quarters in range(1, 41):
@@ -141,7 +141,10 @@ def many_fold() -> Study:
         PNAS,
         ("sigma2", "delta", "epsilon", "gaussian_dp_epsilon", "zcdp_epsilon", "published", "difference"),
         table(rows),
-        ("The paper shows curves only.", "Gaussian DP is an approximation; here it cannot be told from the truth."),
+        (
+            "The paper shows curves only.",
+            "Gaussian DP is an approximation; here it cannot be told from the truth.",
+        ),
     )
 
 

@@ -25,7 +25,8 @@ class Study:
 
     `rows` have a value for each of `columns`; None stands for what was not published or does not exist.
 
-    >>> study = Study("demo", "A demonstration", PNAS, ("n", "value", "published"), ((1, 0.5, None), (2, 0.25, 0.3)))
+    >>> rows = ((1, 0.5, None), (2, 0.25, 0.3))
+    >>> study = Study("demo", "A demonstration", PNAS, ("n", "value", "published"), rows)
     >>> print(study.csv(), end="")
     n,value,published
     1,0.5,

@@ -36,8 +36,11 @@ def log_mgf_ball(loss: Loss, theta: Fraction) -> arb:
 def tail_ball(loss: Loss, kind: Kind, threshold: Fraction, *, h: Fraction | None, accuracy: float) -> arb:
     """Enclose delta(t), P[L > t] or P_null[L > t], aiming at a relative radius of `accuracy`.
 
-    `h` is the lattice step, or None for a cut line. The working precision is the caller's.
+    `h` is the lattice step, or None for a cut line, on which only delta has a proved remainder. The working
+    precision is the caller's.
     """
+    if kind is Kind.REST or (h is None and kind is not Kind.DELTA):
+        raise PrecisionError(f"the tail of kind {kind.value!r} cannot be certified on this contour")
     step = float(h) if h else 0.0
     point, gap = threshold, Fraction(0)
     if h is not None:
@@ -63,8 +66,8 @@ def tail_ball(loss: Loss, kind: Kind, threshold: Fraction, *, h: Fraction | None
         spacing, reach = count * h, math.pi / step
     else:
         spacing, count = short_above(plan.length), 0
-        # the remainder of the kernel beyond the reach, relative to the value
-        reach = 2 / (math.pi * size * accuracy)
+        # the remainder of the kernel beyond the reach, relative to the value; some nodes at the least
+        reach = max(2 / (math.pi * size * accuracy), 64 / float(spacing))
     depth = -math.log(accuracy) - math.log(size) + 3 + math.log(_kernel_mean(kind, theta, step))
     total = _node_sum(loss, kind, tilt, spacing, count, h, point, gap, reach, max(depth, 5.0))
     aliases = _aliases(loss, kind, log_scale, tilt, spacing, point, plan.above, plan.below)
@@ -127,9 +130,7 @@ def _node_sum(
                 f"a certified value would need {problem} on this contour; ask for fewer digits"
             ) from None
         nodes = [int(j) for j in found if h is None or 2 * j <= count]
-        missed = ball(Fraction(math.exp(-depth) * (1 + 1e-9))) * _kernel_sum(
-            kind, theta, spacing, count, h, gap
-        )
+        missed = (-ball(Fraction(depth))).exp() * _kernel_sum(kind, theta, spacing, count, h, gap)
         if h is None:
             # Y is the last node numbered, or less: only nodes up to the reach were looked at
             missed += 1 / (arb.pi() * ball(Fraction(reach * (1 - 1e-12)) - 8 / spacing))

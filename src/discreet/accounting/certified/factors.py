@@ -43,7 +43,7 @@ class Factors:
         # plain: only the nearest frequency counts, and the correction lies below the working precision
         self._plain: list[tuple[int, int, arb, Fraction]] = []
         self._others: list[tuple[int, int, _GaussianFactor | _FiniteFactor, int]] = []
-        slack = arb(1)
+        slack = acb(1)
         quadratic, lean = Fraction(0), Fraction(0)
         self._inner = last + 1
         for term in loss.terms:
@@ -51,7 +51,8 @@ class Factors:
             factor = _factor(term, theta)
             self.centre += term.times * term.step * factor.shift
             if isinstance(factor, _GaussianFactor) and factor.is_plain(term.times):
-                slack *= 1 + arb(0, factor.slack(term.times).upper())
+                small = arb(0, factor.slack(term.times).upper())
+                slack *= 1 + acb(small, small)
                 weight = -2 * arb.pi() ** 2 * ball(term.sigma2) * term.times  # type: ignore[union-attr]
                 self._plain.append((rate.numerator, rate.denominator, weight, term.times * factor.near))
                 quadratic += term.times * term.mu * rate / spacing

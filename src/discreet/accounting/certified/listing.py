@@ -25,6 +25,8 @@ MOST_LISTED = 400_000
 
 def listed_ball(loss: Loss, kind: Kind, threshold: Fraction) -> arb:
     """Enclose delta(t), P[L > t] or P_null[L > t] by listing values, at the caller's working precision."""
+    if kind is Kind.REST:
+        raise PrecisionError("1 - delta is not listed; take delta")
     if loss.largest is not None and threshold >= loss.largest:
         return arb(0)
     theta = Fraction(saddle(loss, kind, float(threshold), 0.0))

@@ -70,7 +70,7 @@ def _upper_end(task: _Proof) -> Fraction:
     events, epsilon, bound, accuracy = task
     loss = compose(events)
     found = float(loss.log_deltas([epsilon])[0])
-    gap = log_fraction(bound) - found
+    gap = log_fraction(bound) - found if bound > 0 else -1.0
     if gap > 0:
         end = upper(delta_ball(loss, epsilon, min(max(gap / 4, accuracy / 8), 0.01)))
         if end <= bound:

@@ -10,6 +10,7 @@ from flint import arb, ctx
 
 from discreet.accounting.balls import ball
 from discreet.accounting.certified.values import (
+    LINE_ACCURACY,
     certified_tail,
     default_accuracy,
     delta_ball,
@@ -34,8 +35,8 @@ def certified_tradeoff(loss: PrivacyLoss, alpha: Fraction, *, digits: int | None
     if alpha in (0, 1) or not loss.loss.terms:
         return Interval(1 - alpha, 1 - alpha)
     accuracy = default_accuracy(loss, digits)
-    if isinstance(loss.engine, Quadrature) and loss.engine.h is None:
-        return _by_duality(loss, alpha, accuracy)
+    if not isinstance(loss.engine, Quadrature) or loss.engine.h is None:
+        return _by_duality(loss, alpha, accuracy if digits is not None else LINE_ACCURACY)
     found = padded(_by_knots(loss, alpha, accuracy / 8), digits)
     if found.relative_width > 4 * accuracy:
         raise PrecisionError(
@@ -90,20 +91,29 @@ def _by_duality(loss: PrivacyLoss, alpha: Fraction, accuracy: float) -> Interval
     spread = math.sqrt(loss.variance)
     centre = shortened(point, 1e-9 * (1 + abs(float(point))))
     step = shortened(Fraction(math.sqrt(accuracy) / 4 * spread), 1e-9 * spread)
-    for _ in range(6):
+    best: Interval | None = None
+    for _ in range(16):
         with ctx.workprec(256):
             levels = [centre - step, centre, centre + step]
             w = [ball(level).exp() for level in levels]
             g = [dual_height(loss, level, alpha, accuracy / 256) for level in levels]
             rise, fall = (g[1] - g[0]) / (w[1] - w[0]), (g[2] - g[1]) / (w[2] - w[1])
-            low = max(lower(v) for v in g)
             if rise >= 0 and fall <= 0:
+                low = max(max(lower(v) for v in g), Fraction(0))
                 tops = [g[0], g[2], g[1] + rise * (w[2] - w[1]), g[1] - fall * (w[1] - w[0])]
-                return Interval(max(low, Fraction(0)), min(max(upper(t) for t in tops), Fraction(1)))
-        step *= 2
-    raise PrecisionError(
-        f"f({float(alpha):.6g}) could not be enclosed to {accuracy:.1g}; ask for fewer digits"
-    )
+                found = Interval(low, min(max(upper(t) for t in tops), Fraction(1)))
+                best = found if best is None or found.width < best.width else best
+                if best.relative_width <= 2 * accuracy:
+                    return best
+                step /= 8  # a corner between two values of the loss: go closer
+            elif best is not None:
+                break
+            else:
+                step *= 2
+    if best is None or best.relative_width > 4 * accuracy:
+        found_width = "not" if best is None else f"to {best.relative_width:.1g} only"
+        raise PrecisionError(f"f({float(alpha):.6g}) was enclosed {found_width}; ask for fewer digits")
+    return best
 
 
 def dual_height(loss: PrivacyLoss, level: Fraction, alpha: Fraction, accuracy: float) -> arb:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 LATTICE_ACCURACY = 4e-11
 LINE_ACCURACY = 4e-7
+MOST_DIGITS = 300
 FLOAT_ACCURACY = Fraction(1, 10**12)
 
 
@@ -50,8 +51,8 @@ def _exact(value: arb) -> Fraction:
 def default_accuracy(loss: PrivacyLoss, digits: int | None) -> float:
     """Half the relative width that was asked for."""
     if digits is not None:
-        if not 1 <= digits <= 1000:
-            raise PrecisionError(f"digits is {digits}; 1 to 1000 digits can be had")
+        if not 1 <= digits <= MOST_DIGITS:
+            raise PrecisionError(f"digits is {digits}; 1 to {MOST_DIGITS} digits can be had")
         return 0.4 * 10.0**-digits
     has_line = isinstance(loss.engine, Quadrature) and loss.engine.h is None
     return LINE_ACCURACY if has_line else LATTICE_ACCURACY
@@ -152,12 +153,29 @@ def shortened(value: Fraction, slack: float) -> Fraction:
     return Fraction(round(value * 2**bits), 2**bits)
 
 
+def _rest_ball(loss: PrivacyLoss, threshold: Fraction, accuracy: float) -> arb:
+    """1 - delta(t), to relative accuracy: delta is asked for the finer the closer it is to 1."""
+    aim = accuracy
+    for _ in range(4):
+        with ctx.workprec(int(160 - 2 * math.log2(aim))):
+            value = 1 - delta_ball(loss, abs(threshold), aim)
+            if threshold < 0:
+                value *= ball(threshold).exp()
+            if value > 0 and value.rad() < accuracy * value.mid():
+                return value
+        aim /= 1e6
+    raise PrecisionError("1 - delta could not be enclosed")
+
+
 def refined_log(
     loss: PrivacyLoss, kind: Kind, threshold: Fraction, *, accuracy: float, found: float
 ) -> float:
     """The logarithm of a tail whose float evaluation was not good enough, from ball arithmetic."""
     try:
-        value = certified_tail(loss, kind, threshold, accuracy / 4)
+        if kind is Kind.REST:
+            value = _rest_ball(loss, threshold, accuracy / 4)
+        else:
+            value = certified_tail(loss, kind, threshold, accuracy / 4)
     except PrecisionError:
         raise PrecisionError(
             f"at threshold {float(threshold):.6g} floating point reaches a relative accuracy of {found:.1g}, "

@@ -17,7 +17,8 @@ def arrow(part: str = "") -> Any:
     try:
         return import_module(f"pyarrow.{part}" if part else "pyarrow")
     except ImportError:  # pragma: no cover
-        raise DiscreetError("tables are read and written by PyArrow, which is not installed") from None
+        text = "tables are read and written by PyArrow, which is not installed; discreet[release] brings it"
+        raise DiscreetError(text) from None
 
 
 def strings(values: Any) -> Any:
