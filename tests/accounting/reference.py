@@ -167,7 +167,7 @@ class Reference:
             return self._mp(self.above_q[count]), self._mp(sum(self.P[: len(self.P) - count]))
 
     def epsilon(self, delta: Fraction) -> mp.mpf:
-        """The root of delta(epsilon): between two atoms delta = A - e^epsilon B, both sums over the atoms above."""
+        """The root of delta(epsilon): between two atoms delta = A - e^epsilon B, sums over atoms."""
         with mp.workprec(self.bits):
             low, high = (
                 -1,

@@ -131,7 +131,7 @@ def test_below_the_atom_of_the_largest_loss() -> None:
         assert loss.epsilon(delta=delta) <= float(Fraction(6, 7)) * (1 + 1e-15)
 
 
-# -- large compositions: the float lies inside, and more digits lie inside fewer ---------------------------------
+# -- large compositions: the float lies inside, more digits lie inside --
 
 NARROW = [
     "1e6 events of variance 1e6",

@@ -102,8 +102,8 @@ def test_small_variances_are_not() -> None:
 
 @pytest.mark.parametrize(("variance", "times"), [(5, 10), (2, 3), (25, 40)])
 def test_dp_accounting_agrees_where_it_is_sound(variance: int, times: int) -> None:
-    # Google's dp-accounting, PLD accounting with connect-the-dots (Doroshenko et al. 2022): pessimistic, with a
-    # discretisation interval of 1e-4; its discrete Gaussian is truncated, so only for delta well above 1e-12
+    # Google's dp-accounting, PLD accounting with connect-the-dots (Doroshenko et al. 2022): pessimistic, of
+    # discretisation interval 1e-4; its discrete Gaussian is truncated, so only for delta well above 1e-12
     pld = pytest.importorskip(
         "dp_accounting.pld.privacy_loss_distribution", reason="dp-accounting is not installed (extra `bench`)"
     )
@@ -122,7 +122,8 @@ def test_dp_accounting_agrees_where_it_is_sound(variance: int, times: int) -> No
 
 
 def test_closed_form_of_one_discrete_gaussian() -> None:
-    # Canonne, Kamath, Steinke (2020), Theorem 7: delta = P[Y > eps sigma^2 - 1/2] - e^eps P[Y > eps sigma^2 + 1/2]
+    # Canonne, Kamath, Steinke (2020), Theorem 7:
+    # delta = P[Y > eps sigma^2 - 1/2] - e^eps P[Y > eps sigma^2 + 1/2]
     sigma2, epsilon = 3.0, 0.7
     x = np.arange(-200, 201)
     weight = np.exp(-(x**2) / (2 * sigma2))

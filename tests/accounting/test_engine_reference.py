@@ -18,7 +18,20 @@ from discreet.budget.events import Event
 
 DELTAS = tuple(
     Fraction(d)
-    for d in ("0.9", "0.5", "0.1", "1e-3", "1e-5", "1e-10", "1e-20", "1e-50", "1e-100", "1e-200", "1e-300")
+    for d in (
+        "0.99",
+        "0.9",
+        "0.5",
+        "0.1",
+        "1e-3",
+        "1e-5",
+        "1e-10",
+        "1e-20",
+        "1e-50",
+        "1e-100",
+        "1e-200",
+        "1e-300",
+    )
 )
 DELTA_ERROR, EPSILON_ERROR = 1e-12, 1e-11
 SMALLEST = mp.mpf(10) ** -300

@@ -1,4 +1,4 @@
-"""What the studies compute, against what the papers print (PNAS: arXiv:2410.09296; sieve: arXiv:2606.29835)."""
+"""What the studies compute, against what the papers print (arXiv:2410.09296 and arXiv:2606.29835)."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def test_many_fold_composition_is_nearly_gaussian_and_below_zcdp() -> None:
     assert cell(study, "zcdp_epsilon", sigma2=200, delta=1e-10) == pytest.approx(hand, rel=1e-12)
 
 
-# -- the sieve paper -------------------------------------------------------------------------------------------
+# -- the sieve paper ---------------------------------------------------------------------------------------
 
 
 def test_dhc_profile_and_sensitivity_on_some_pairs() -> None:

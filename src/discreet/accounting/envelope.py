@@ -88,36 +88,47 @@ def _on_subset(account: Account, alphas: list[Fraction], labels: list[Any]) -> l
         own = table[start, start, k]
         # at its own threshold a case attains its own f: if no other is lower there, that is the supremum
         if value < own * (1 - _SETTLED):
-            threshold, value, owner = _crossing(
-                [loss.log_tails for loss in losses], alpha, (threshold, value, owner), starts[owner][k]
-            )
+            pair = (losses[start].log_tails, losses[owner].log_tails)
+            threshold, value = _crossing(pair, alpha, (threshold, starts[owner][k]), value)
         points.append(EnvelopePoint(alpha, value, threshold, labels[owner]))
     return points
 
 
 def _crossing(
-    tails: list[LogTails], alpha: Fraction, best: tuple[Fraction, float, int], other: Fraction
-) -> tuple[Fraction, float, int]:
-    """Where two cases meet between their thresholds: bisection towards the larger minimum."""
+    pair: tuple[LogTails, LogTails], alpha: Fraction, ends: tuple[Fraction, Fraction], best: float
+) -> tuple[Fraction, float]:
+    """Where the heights of two cases meet, between their own thresholds: false position, kept in a bracket.
 
-    def lowest(threshold: Fraction) -> tuple[float, int]:
-        return min((float(heights(t, [threshold], [alpha])[0]), i) for i, t in enumerate(tails))
+    At the first end the second case is the lower one, at the second end the first.
+    """
 
-    low, high = sorted((best[0], other))
-    rising = lowest(low)[1]
-    for _ in range(30):
-        if float(high - low) <= 1e-9 * (1 + abs(float(high))):
+    def both(threshold: Fraction) -> tuple[float, float]:
+        one, two = (float(heights(tails, [threshold], [alpha])[0]) for tails in pair)
+        return one, two
+
+    place, low, high = ends[0], *ends
+    one, two = both(low)
+    gap_low, (one, two) = one - two, both(high)
+    gap_high = one - two
+    for step in range(8):
+        if gap_low <= 0 or gap_high >= 0 or gap_low - gap_high == 0:
             break
-        middle = Fraction(float((low + high) / 2))
-        value, at = lowest(middle)
-        if value > best[1]:
-            best = (middle, value, at)
-        low, high = (middle, high) if at == rising else (low, middle)
-    return best
+        share = gap_low / (gap_low - gap_high) if step % 3 < 2 else 0.5
+        middle = Fraction(float(low + (high - low) * Fraction(share)))
+        one, two = both(middle)
+        if min(one, two) > best:
+            place, best = middle, min(one, two)
+        if abs(one - two) <= _SETTLED * abs(one):
+            break
+        if one > two:
+            low, gap_low = middle, one - two
+        else:
+            high, gap_high = middle, one - two
+    return place, best
 
 
 def heights(log_tails: LogTails, thresholds: list[Fraction], alphas: list[Fraction]) -> Floats:
-    """1 - delta(l) - e^l alpha: from 1 - delta(l) for small alpha, from delta(-l) for large: no cancellation."""
+    """1 - delta(l) - e^l alpha, from 1 - delta(l) for small alpha and from delta(-l) for large ones."""
     level = np.array([float(t) for t in thresholds])
     asked = np.array([float(a) for a in alphas])
     kept = np.array([float(1 - a) for a in alphas])

@@ -4,7 +4,7 @@
 >>> (entry,) = find("variance-deficit")
 >>> study = entry.compute()
 >>> study.columns
-('sigma2', 'deficit', 'published', 'difference'))
+('sigma2', 'deficit', 'published', 'difference')
 """
 
 from __future__ import annotations

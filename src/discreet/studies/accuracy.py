@@ -115,8 +115,8 @@ def draw_accuracy(study: Study) -> Figure:
             part = study.where(measure=measure)
             raw, cut = part.where(post_processing="none"), part.where(post_processing="non-negative")
             for shift, one, colour, hatch, label in (
-                (-0.19, raw, BLUE, "", "no post-processing"),
-                (0.19, cut, VERMILION, "////", "non-negative"),
+                (-0.19, raw, BLUE, "", "no post-processing, two standard errors"),
+                (0.19, cut, VERMILION, "////", "non-negative, two standard errors"),
             ):
                 ax.bar(
                     x + shift,
@@ -150,7 +150,7 @@ def draw_accuracy(study: Study) -> Figure:
             ax.set_xticks(x, levels)
             ax.set_title("mean squared error" if measure == "MSE" else "mean absolute error")
             ax.grid(axis="x", visible=False)
-        axes[0].set_ylabel("reduction, percent (whiskers: two standard errors)", fontsize=7.5)
+        axes[0].set_ylabel("reduction, percent")
         legend_below(figure, axes[0], 2)
     return figure
 

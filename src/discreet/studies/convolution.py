@@ -45,7 +45,7 @@ def convolution() -> Study:
     for name, variances in PAIRS.items():
         laws = [GaussianNoise(v) for v in variances]
         loss = Loss([DiscreteGaussian(variance=v) for v in variances])
-        reach = [math.ceil(4.5 * math.sqrt(law.variance)) for law in laws]
+        reach = [math.ceil(9 * math.sqrt(law.variance)) for law in laws]
         u, v = np.arange(-reach[0], reach[0] + 1), np.arange(-reach[1], reach[1] + 1)
         steps = [int(1 / law.variance / loss.step) for law in laws]
         chances = np.multiply.outer(laws[0].pmf(u), laws[1].pmf(v)).ravel()
@@ -54,7 +54,7 @@ def convolution() -> Study:
         h, R = float(loss.step), float(loss.R)
         normal = h * np.exp(-((h * values) ** 2) / (2 * R)) / math.sqrt(2 * math.pi * R)
         for m, chance, density in zip(values, total, normal, strict=True):
-            if abs(h * m) <= 2.5 * math.sqrt(R):
+            if abs(h * m) <= 2.5 * math.sqrt(R) and chance > 1e-12:
                 rows.append((name, h * m, chance, density, None, None))
     return Study(
         "convolution",
@@ -64,7 +64,8 @@ def convolution() -> Study:
         table(rows),
         (
             "Normal: density of the same variance proxy times the lattice step.",
-            "With unequal variances most lattice points cannot be reached and the others have far more.",
+            "With unequal variances neighbouring lattice points differ by orders of magnitude; values below "
+            "1e-12 are left out.",
         ),
     )
 
@@ -84,6 +85,7 @@ def draw_convolution(study: Study) -> Figure:
             ax.set_title(name)
         axes[0].set_ylim(bottom=0)
         axes[1].set_yscale("log")
+        axes[1].set_xticks([-0.8, -0.4, 0, 0.4, 0.8])
         axes[0].set_ylabel("probability of one value")
         legend_below(figure, axes[0])
     return figure

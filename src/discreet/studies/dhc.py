@@ -143,7 +143,8 @@ def dhc_tradeoff(*, jobs: int = 1, progress: Progress | None = None, alphas: int
     The envelope is found at `alphas` type I errors; the main pair's curve is dense.
     """
     few = np.array([0.001, 0.005, 0.01, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8][:alphas])
-    dense = np.union1d(np.concatenate([np.linspace(0, 0.1, 21), np.linspace(0.1, 1, 19)]), few)
+    smooth = [np.geomspace(1e-5, 0.01, 13), np.linspace(0, 0.1, 21), np.linspace(0.1, 1, 37)]
+    dense = np.union1d(np.concatenate(smooth), few)
     whole = account(load(PRESET)).with_workers(jobs, progress)
     overall = dict(zip(few.tolist(), whole.tradeoff(alpha=few.tolist()), strict=True))
     main = whole.case(whole.main)
@@ -166,17 +167,18 @@ def dhc_tradeoff(*, jobs: int = 1, progress: Progress | None = None, alphas: int
 def draw_dhc_tradeoff(study: Study) -> Figure:
     """Draw the curves and the points of the envelope, on plain and on logarithmic axes."""
     with canvas(study, (7.2, 3.9), 1, 2) as (figure, axes):
-        alpha = study.numbers("alpha")
         for ax in axes:
-            ax.plot(alpha, study.numbers("zcdp"), **ZCDP_LINE)
-            ax.plot(alpha, study.numbers("main_pair"), **{**EXACT, "label": "exact, main pair"})
-            overall = study.numbers("overall")
+            # zero has no place on a logarithmic axis
+            shown = study.numbers("alpha") >= (0 if ax is axes[0] else 1e-9)
+            alpha, overall = study.numbers("alpha")[shown], study.numbers("overall")[shown]
+            ax.plot(alpha, study.numbers("zcdp")[shown], **ZCDP_LINE)
+            ax.plot(alpha, study.numbers("main_pair")[shown], **{**EXACT, "label": "exact, main pair"})
             ax.plot(alpha, overall, "o", color="black", mfc="none", markersize=5, label="exact, all pairs")
             ax.set_xlabel(r"type I error $\alpha$")
         unit_square(axes[0])
         axes[1].set_xscale("log")
         axes[1].set_yscale("log")
-        axes[1].set_xlim(8e-4, 1.1)
+        axes[1].set_xlim(1e-5, 1.2)
         axes[1].set_ylim(1e-7, 1.5)
         axes[1].minorticks_off()
         axes[0].set_ylabel(r"type II error $f(\alpha)$")

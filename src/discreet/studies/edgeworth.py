@@ -107,7 +107,7 @@ def draw_edgeworth(study: Study) -> Figure:
             ax.set_xlabel("n")
             ax.set_title(rf"$\sigma^2 = {variance}$")
         axes[0].set_ylabel("largest distance")
-        legend_below(figure, axes[0])
+        legend_below(figure, axes[0], 3)
     return figure
 
 
