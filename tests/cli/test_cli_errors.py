@@ -69,7 +69,7 @@ def test_release_file(refused, small, old, new, message):
         (["--epsilon", "1e7"], "at most 1000000"),
         (["--digits", "0"], "digits is 0; without --certify a result has 1 to 11 digits that hold"),
         (["--digits", "12"], "digits is 12"),
-        (["--certify", "--digits", "1001"], "digits is 1001; with --certify 1 to 1000 digits can be had"),
+        (["--certify", "--digits", "301"], "digits is 301; with --certify 1 to 300 digits can be had"),
         (["--jobs", "0"], "jobs is 0; it must be a whole number above zero"),
         (["--jobs", "1000000"], "at most 256"),
         (["--jobs", "two"], 'unable to convert "two" into int'),

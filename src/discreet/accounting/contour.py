@@ -83,15 +83,18 @@ class Contour:
             nodes = np.arange(count // 2 + 1, dtype=np.int64)
         else:
             nodes = kept.nodes(float(spacing), most=20_000_000)
+            if count:  # the slack of the sieve must not reach into the other half of the period
+                nodes = nodes[2 * nodes <= count]
         logs = self.transform.log(nodes, spacing)
         keep = logs.real > -DEPTH
         self.nodes, logs = nodes[keep], logs[keep]
         self.factor = np.exp(logs)
         self.factor *= np.where(self.nodes == 0, 1.0, 2.0)
-        if kept is None and count % 2 == 0 and self.nodes[-1] == count // 2:
+        if count and count % 2 == 0 and self.nodes[-1] == count // 2:
             self.factor[-1] *= 0.5  # the middle of the period belongs to both halves
         self.z = theta + 1j * ((_TWO_PI / float(spacing)) * self.nodes)
         self._scale = log_scale(loss, theta)
+        self.alias = 0.0  # bound of the aliases, in units of e^exponent
 
     def exponents(self, points: Points) -> Floats:
         """log M(theta) - theta * point: exact for the first, the others by their small distance to it."""

@@ -19,6 +19,7 @@ from discreet.accounting.contour import exact_exponent, log_scale
 from discreet.accounting.loss import Floats, GaussianTerm, Loss, Term
 from discreet.accounting.quadrature import Tail
 from discreet.accounting.saddle import Kind, saddle
+from discreet.accounting.tilted import log1p_complex
 
 Ints = NDArray[np.int64]
 
@@ -26,6 +27,7 @@ MOST_VALUES = 4_000_000
 """A half may have this many values."""
 
 _NEGLIGIBLE = 1e-20
+_CONVOLVED = 6000  # laws of up to this many values are convolved directly
 
 
 def term_width(term: Term, variance: float) -> float:
@@ -44,15 +46,46 @@ def window(term: Term, theta: float) -> tuple[int, Floats]:
     shift, u, p = term.tilted(theta)
     if term.times == 1:
         return shift + int(u[0]), p
+    if term.times * u.size <= _CONVOLVED:
+        law = _convolved(p, term.times)
+        return term.times * (shift + int(u[0])), np.where(law > _NEGLIGIBLE * law.max(), law, 0.0)
     mean = float(p @ u)
     variance = float(p @ (u - mean) ** 2)
     size = 1 << math.ceil(math.log2(2 * term_width(term, variance) + 2 * u.size))
-    wheel = np.zeros(size)
-    np.add.at(wheel, u % size, p)
-    law = np.fft.irfft(np.fft.rfft(wheel) ** term.times, size)
+    # the powers through logarithms: times * log keeps its digits where a power of the transform would not
+    angle = np.arange(size // 2 + 1, dtype=np.float64) * (2 * math.pi / size)
+    logs = np.concatenate(
+        [
+            log1p_complex(p.astype(np.complex128) @ np.expm1(1j * np.multiply.outer(u, part)))
+            for part in _parts(angle, u)
+        ]
+    )
     first = round(term.times * mean) - size // 2
-    law = np.roll(law, -(first % size))
-    return term.times * shift + first, np.where(law > _NEGLIGIBLE, law, 0.0)
+    # rotated so that the window starts at `first`; the angle is reduced exactly, in integers
+    turn = (np.arange(size // 2 + 1) * (first % size)) % size
+    with np.errstate(under="ignore"):
+        spectrum = np.exp(term.times * logs.real) * np.exp(
+            1j * (term.times * logs.imag - 2 * math.pi / size * turn)
+        )
+    law = np.fft.irfft(np.conj(spectrum), size)
+    return term.times * shift + first, np.where(law > 1e-18, law, 0.0)
+
+
+def _parts(angle: Floats, u: NDArray[np.int64]) -> list[Floats]:
+    """The angles in blocks of which a table by values fits into memory."""
+    return np.array_split(angle, max(1, angle.size * u.size // (1 << 22)))
+
+
+def _convolved(p: Floats, times: int) -> Floats:
+    """p convolved with itself: sums of positive numbers, so each is good to relative accuracy."""
+    result = np.ones(1)
+    while times:
+        if times & 1:
+            result = np.convolve(result, p)
+        times >>= 1
+        if times:
+            p = np.convolve(p, p)
+    return result
 
 
 def partition(loss: Loss, theta: float) -> tuple[list[Term], list[Term], float, float]:
@@ -110,6 +143,23 @@ class Direct:
             position = until
         return Tail(log, error)
 
+    def values_near(self, threshold: Fraction, count: int = 4) -> list[Fraction]:
+        """Values of the loss next to a threshold, those of tiny probability left out."""
+        theta = saddle(self.loss, Kind.NULL, float(threshold), 0.0)
+        lists = _Lists(self.loss, theta, theta + 1)
+        aim = math.floor((threshold - lists.centre) / lists.grid)
+        left, right = lists.left, lists.right
+        keep = left.p > 1e-12
+        index, weight = left.index[keep], left.p[keep]
+        found: dict[int, int] = {}
+        at = np.searchsorted(right.index, aim - index)
+        for move in (-1, 0, 1):
+            place = np.clip(at + move, 0, right.index.size - 1)
+            likely = weight * right.p[place] > 1e-14
+            for total in (index[likely] + right.index[place[likely]]).tolist():
+                found[total] = abs(total - aim)
+        return [lists.centre + lists.grid * k for k in sorted(found, key=found.__getitem__)[:count]]
+
     def _rest(self, thresholds: list[Fraction]) -> Tail:
         """1 - delta(t) = P_alt[L <= t] + e^t P_null[L > t], and P_alt[L <= t] = P_null[L >= -t]."""
         h = self.loss.step
@@ -133,7 +183,7 @@ class _Lists:
         for term, (first, law) in windows.items():
             centre += term.step * (first + law.size // 2)
         grid = loss.step
-        while span / float(grid) > 2**61:
+        while Fraction(span) / grid > 2**61:
             grid *= 2
         self.grid, self.centre = grid, centre
         self.left = self._combine(left, windows)

@@ -46,14 +46,18 @@ def choose(loss: Loss) -> Engine:
     """
     spread = math.sqrt(loss.tilted_moments(0.0)[1])
     h = float(loss.step)
-    if 20 * max(spread, h) / h <= 4096:
-        return Quadrature(loss, Strategy(loss.step, math.pi / h))
+    listed = max(partition(loss, 0.0)[2:])
+    direct = Direct(loss) if listed <= MOST_VALUES else None
+    if 20 * max(spread, h) <= 4096 * h:
+        return Quadrature(loss, Strategy(loss.step, math.pi / h), direct)
+    if direct is not None and loss.primal and listed <= 50_000:
+        return direct
     contour = _explore(loss, spread, Kind.ALT)
-    if contour is not None:
-        return Quadrature(loss, contour)
-    if max(partition(loss, 0.0)[2:]) <= MOST_VALUES:
-        return Direct(loss)
-    contour = _explore(loss, spread, Kind.DELTA)
+    if contour is not None and contour.nodes(20 * spread) <= max(20_000, 2 * listed):
+        return Quadrature(loss, contour, direct)
+    if direct is not None:
+        return direct
+    contour = contour or _explore(loss, spread, Kind.DELTA)
     if contour is not None:
         return Quadrature(loss, contour)
     # nothing reaches full accuracy: the error estimate of a short line will say so
@@ -83,7 +87,8 @@ def _explore(loss: Loss, spread: float, kind: Kind) -> Strategy | None:
     size = tilt * (tilt + 1) * 2.5 * spread / math.pi
     period = short_above(20 * spread)
     per_node = 2 * math.pi / float(period)
-    whole = math.pi / float(loss.step)
+    step = float(loss.step)
+    whole = math.pi / step if step > 0 else math.inf
     farthest = min(whole, 2**36 * per_node, 1e8 * tilt)
     start, end, nodes = 0.0, 64 * tilt, 0.0
     remainder, settled = 1.0, False

@@ -11,6 +11,7 @@ from typing import Any, Literal, overload
 import numpy as np
 
 from discreet.accounting.arguments import Arguments, Number, Numbers, read, read_probabilities
+from discreet.accounting.direct import Direct
 from discreet.accounting.engine import Engine, choose, smooth_engine
 from discreet.accounting.loss import Floats, Loss
 from discreet.accounting.quadrature import Quadrature, Tail
@@ -148,7 +149,7 @@ class PrivacyLoss:
         if not self.loss.terms:
             return np.array([math.log1p(-float(d)) for d in deltas])
         target = np.array([log_fraction(d) for d in deltas])
-        guess, slope = saddlepoint_guess(self.loss, Kind.DELTA, target)
+        guess, slope, high = saddlepoint_guess(self.loss, Kind.DELTA, target)
         at_zero = self.log_deltas([Fraction(0)])[0] if (guess <= 5 / np.abs(slope)).any() else 0.0
         below = target > at_zero
         result = np.zeros(len(deltas))
@@ -159,9 +160,13 @@ class PrivacyLoss:
                 return self.log_deltas([Fraction(v) for v in x])
 
             start = np.maximum(guess[inside], 0.1 / np.abs(slope[inside]))
+            top = high[inside]
             if self.loss.largest is not None:
-                start = np.minimum(start, 0.999 * float(self.loss.largest))
-            result[inside] = roots(falling, start, slope[inside], target[inside], low=np.zeros(len(inside)))
+                top = np.minimum(top, float(self.loss.largest))
+            start = np.minimum(start, 0.999 * top)
+            result[inside] = roots(
+                falling, start, slope[inside], target[inside], low=np.zeros(len(inside)), high=top
+            )
         for i in np.flatnonzero(below):
             result[i] = self._negative_epsilon(deltas[i])
         return result
@@ -182,6 +187,8 @@ class PrivacyLoss:
 
     @cached_property
     def _tradeoff(self) -> TradeOff:
+        if not self.loss.terms:
+            return TradeOff(self.loss, self.log_tails, rough=self.log_tails)
         engine, smooth = self.engine, smooth_engine(self.engine)
         is_long = isinstance(engine, Quadrature) and engine.is_long
         return TradeOff(
@@ -190,6 +197,7 @@ class PrivacyLoss:
             rough=lambda kind, points: engine.tail(kind, points).log,
             smooth=None if smooth is None else lambda kind, points: smooth.tail(kind, points).log,
             smooth_only=is_long,
+            snap=engine.values_near if isinstance(engine, Direct) else None,
         )
 
     @overload

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Protocol
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from discreet.accounting.sieve import Sieve, SieveOverflowError, sieve
 from discreet.accounting.tilted import MOST_NODES, Complexes
 
 _ALIAS = 37.0  # aliases below e^-37 of the value
+_DOUBTFUL = 3e-13  # estimates above are worth a second look
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +30,13 @@ class Tail:
 
     log: Floats
     error: Floats
+
+
+class Evaluation(Protocol):
+    """Whatever can evaluate tails."""
+
+    def tail(self, kind: Kind, thresholds: list[Fraction]) -> Tail:
+        """Logarithms of tails at thresholds, with relative errors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +49,19 @@ class Strategy:
     serves: tuple[Kind, ...] = ()  # ... and the kernels for which it is deep enough
     remainder: float = 0.0  # mean modulus over reach, of what a cut contour leaves out
 
+    def nodes(self, period: float) -> float:
+        """About how many nodes the sieve keeps."""
+        if self.kept is None:
+            return self.reach * period / (2 * math.pi)
+        return float(np.sum((self.kept.high - self.kept.low) * (period / (2 * math.pi)) + 1))
+
 
 class Quadrature:
     """Evaluates tails of one loss, on its lattice or up to a finite reach."""
 
-    def __init__(self, loss: Loss, strategy: Strategy) -> None:
+    def __init__(self, loss: Loss, strategy: Strategy, fallback: Evaluation | None = None) -> None:
         self.loss = loss
+        self.fallback = fallback  # asked where the estimate of the error is too large
         self.remainder = strategy.remainder
         self.h = strategy.h
         self.reach = strategy.reach
@@ -55,6 +71,8 @@ class Quadrature:
         self._sieves: dict[bool, Sieve] = {}
         if strategy.kept is not None:
             self._sieves = {kind.has_both_poles: strategy.kept for kind in strategy.serves}
+        # few points of the lattice within the width of the loss: neighbours differ by orders of magnitude
+        self._is_coarse = self._h > 0.03 * math.sqrt(loss.tilted_moments(0.0)[1])
         # the largest tilt in use: beyond it every kernel falls
         self._scale = 40 / math.sqrt(loss.tilted_moments(0.0)[1])
 
@@ -66,6 +84,16 @@ class Quadrature:
             points = Points.on_line(thresholds)
         else:
             points = Points.on_lattice(thresholds, self.loss.offset, self.h)
+            if kind is Kind.DELTA and self._is_coarse:
+                close = np.flatnonzero(points.gap < 0.02 * self._h)
+                if close.size:
+                    apart = self._beside_atoms([thresholds[i] for i in close])
+                    others = np.flatnonzero(points.gap >= 0.02 * self._h)
+                    log[close], error[close] = apart.log, apart.error
+                    if others.size:
+                        inner = self.tail(kind, [thresholds[i] for i in others])
+                        log[others], error[others] = inner.log, inner.error
+                    return Tail(log, error)
         order = sorted(range(len(thresholds)), key=points.tops.__getitem__)
         if self.loss.largest is not None:
             last = (self.loss.largest - points.origin) / points.unit
@@ -83,10 +111,49 @@ class Quadrature:
             chosen = remaining[:until]
             log[chosen], error[chosen] = self._evaluate(contour, kind, points.take(chosen))
             position += until
+            for i in chosen:
+                if not error[i] < _DOUBTFUL:
+                    found = self._alone(kind, thresholds[i], points.take([i]), log[i], error[i])
+                    log[i], error[i] = found
         return Tail(log, error)
 
-    def _contour(self, kind: Kind, values: Floats) -> tuple[Contour, int]:
-        """A contour for the first of the ascending points, and how many of them it may serve."""
+    def _alone(
+        self, kind: Kind, threshold: Fraction, point: Points, log: float, error: float
+    ) -> tuple[float, float]:
+        """A doubtful value once more: by the fallback, or with aliases pushed down further."""
+        if self.fallback is not None:
+            other = self.fallback.tail(kind, [threshold])
+            return float(other.log[0]), float(other.error[0])
+        for extra in (12.0, 40.0):
+            try:
+                contour, _ = self._contour(kind, point.value, extra)
+            except SieveOverflowError:
+                break
+            again, estimate = self._evaluate(contour, kind, point)
+            if estimate[0] < error or math.isnan(error):
+                log, error = float(again[0]), float(estimate[0])
+            if error < _DOUBTFUL:
+                break
+        return log, error
+
+    def _beside_atoms(self, thresholds: list[Fraction]) -> Tail:
+        """delta just below a point l of the lattice, in two parts that may differ by orders of magnitude.
+
+        delta(t) = (1 - e^-(l - t)) P[L >= l] + e^-(l - t) delta(l), each part with a tilt of its own.
+        """
+        assert self.h is not None
+        points = Points.on_lattice(thresholds, self.loss.offset, self.h)
+        atom = self.tail(Kind.ALT, thresholds)
+        rest = self.tail(Kind.DELTA, [points.exact(i) for i in range(len(thresholds))])
+        with np.errstate(divide="ignore"):
+            log = np.logaddexp(np.log(-np.expm1(-points.gap)) + atom.log, rest.log - points.gap)
+        return Tail(log, np.maximum(atom.error, rest.error) + 4e-16)
+
+    def _contour(self, kind: Kind, values: Floats, extra: float = 0.0) -> tuple[Contour, int]:
+        """A contour for the first of the ascending points, and how many of them it may serve.
+
+        `extra` makes aliases smaller, for values that are smaller than they should be at this tilt.
+        """
         lowest, highest = float(values[0]), float(values[-1])
         theta, spread, window = self._tilt(kind, lowest)
         reach = lowest + window
@@ -100,15 +167,17 @@ class Quadrature:
         unit = max(spread, self._h)
         # the value in units of e^exponent, roughly: kernel over the width of the tilted law
         size = kernel_size(kind, theta, self._h) * min(1.0, (self._h or 1.0) / (2.5 * spread))
-        need = _ALIAS + 4 - math.log(size)
+        need = _ALIAS + 4 + extra - math.log(size)
         span = period(self.loss, kind, theta, unit, lowest, float(values[until - 1]), need)
-        return self._build(kind, theta, span.length), until
+        contour = self._build(kind, theta, span.length)
+        contour.alias = math.exp(-need)
+        return contour, until
 
     def _tilt(self, kind: Kind, threshold: float) -> tuple[float, float, float]:
         """The tilt for a threshold, the width of the tilted law, and how far to either side it serves."""
         theta = saddle(self.loss, kind, threshold, self._h)
         spread = math.sqrt(self.loss.tilted_moments(theta)[1])
-        return theta, spread, max(1.4 * spread, self._h / 2)
+        return theta, spread, 1.4 * spread
 
     def _build(self, kind: Kind, theta: float, span: float) -> Contour:
         if self.h is not None:
@@ -158,6 +227,7 @@ class Quadrature:
         with np.errstate(invalid="ignore", divide="ignore"):
             log = exponent + np.log(value / norm)
             error = 2.3e-16 * (4 * sizes / value + np.abs(exponent) + 4)
+            error += np.where(value > 0, contour.alias * norm / np.abs(value), math.inf)
             if self.remainder:
                 left_out = self.remainder / math.pi * (1.0 if kind.has_both_poles else self.reach)
                 error += left_out * norm / value

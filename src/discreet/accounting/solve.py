@@ -9,6 +9,7 @@ import numpy as np
 
 from discreet.accounting.loss import Floats, Loss
 from discreet.accounting.saddle import Kind
+from discreet.errors import PrecisionError
 
 Falling = Callable[[list[int], Floats], Floats]
 """f(which, x): the values of the problems `which` at their points x."""
@@ -21,28 +22,30 @@ def roots(
     target: Floats,
     *,
     low: Floats,
+    high: Floats | None = None,
     tolerance: float = 4e-15,
-    most: int = 80,
+    most: int = 300,
 ) -> Floats:
     """Solve falling(x) = target for each problem, from a start and a guess of the (negative) slope.
 
-    `low` is where each function is known to lie at or above its target. Stops where the step no longer
-    changes x by more than `tolerance` relatively.
+    `low` is where each function is known to lie at or above its target, `high` where at or below. Stops where
+    the step no longer changes x by more than `tolerance` relatively.
     """
     x = start.copy()
     low = low.copy()
-    high = np.full(x.shape, math.inf)
+    high = np.full(x.shape, math.inf) if high is None else high.copy()
     last_x = np.full(x.shape, math.nan)
     last_y = np.full(x.shape, math.nan)
     rate = slope.copy()
+    room = np.full(x.shape, math.inf)  # the bracket's width some steps ago
     active = list(range(x.size))
-    for _ in range(most):
+    for step_number in range(most):
         if not active:
-            break
+            return x
         y = falling(active, x[active]) - target[active]
         still = []
         for i, value in zip(active, y, strict=True):
-            if value == 0 or not math.isfinite(x[i]):
+            if value == 0:
                 continue
             if value > 0:
                 low[i] = max(low[i], x[i])
@@ -53,24 +56,30 @@ def roots(
                 if secant < 0:
                     rate[i] = secant
             last_x[i], last_y[i] = x[i], value
+            width = high[i] - low[i]
             better = x[i] - value / rate[i] if math.isfinite(value) else math.nan
-            if not low[i] < better < high[i]:
-                if not math.isfinite(high[i]):
-                    better = low[i] + 2 * (x[i] - low[i]) + abs(1 / rate[i])
-                else:
+            # on plateaus the secant creeps: if three steps have not halved the bracket, bisect
+            creeping = step_number % 3 == 2 and math.isfinite(width) and width > 0.5 * room[i]
+            if step_number % 3 == 2:
+                room[i] = width
+            if creeping or not low[i] < better < high[i]:
+                if math.isfinite(width):
                     better = 0.5 * (low[i] + high[i])
+                else:
+                    better = low[i] + 2 * (x[i] - low[i]) + abs(1 / rate[i])
             step = abs(better - x[i])
             x[i] = better
-            if step > tolerance * max(abs(better), 1e-300) and step > 1e-300 and high[i] - low[i] > 0:
+            if max(step, 0.0) > tolerance * abs(better) and width > tolerance * abs(better):
                 still.append(i)
         active = still
-    return x
+    raise PrecisionError(f"a root near {x[active[0]]:.6g} was not found in {most} steps")
 
 
-def saddlepoint_guess(loss: Loss, kind: Kind, log_target: Floats) -> tuple[Floats, Floats]:
-    """Where the tail of this kind is about e^log_target, and the slope of its logarithm there.
+def saddlepoint_guess(loss: Loss, kind: Kind, log_target: Floats) -> tuple[Floats, Floats, Floats]:
+    """Where the tail of this kind is about e^log_target, the slope of its logarithm there, and an upper end.
 
-    The saddlepoint approximation, tabulated over tilts and read off: good to a few per cent of the tail.
+    The saddlepoint approximation, tabulated over tilts and read off: good to a few per cent of the tail. The
+    upper end is Chernoff's: no tail reaches e^log_target beyond it.
     """
     spread = math.sqrt(loss.tilted_moments(0.0)[1])
     distance = np.geomspace(1e-3, 400, 240) / spread
@@ -89,4 +98,6 @@ def saddlepoint_guess(loss: Loss, kind: Kind, log_target: Floats) -> tuple[Float
     log_tail = np.minimum.accumulate(log_tail)
     guess = np.interp(-log_target, -log_tail, threshold)
     slope = -np.interp(-log_target, -log_tail, distance)
-    return guess, slope
+    bound = (k0[None, :] - log_target[:, None]) / distance[None, :]
+    highest = bound.min(axis=1) * (1 + 1e-12) + 1e-300
+    return np.minimum(guess, highest), slope, highest

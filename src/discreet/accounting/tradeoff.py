@@ -51,12 +51,14 @@ class TradeOff:
         rough: LogTails,
         smooth: LogTails | None = None,
         smooth_only: bool = False,
+        snap: Callable[[Fraction], list[Fraction]] | None = None,
     ) -> None:
         self.loss = loss
         self.log_tails = log_tails
         self.rough = rough  # the same without a check of their accuracy, for finding thresholds
         self.smooth = smooth  # without the fine structure of the loss: quick, and close
         self.smooth_only = smooth_only  # where the fine structure costs too much: f is then good to 1e-9
+        self.snap = snap  # values of the loss next to a point, where they are known one by one
 
     def below(self, thresholds: list[Fraction]) -> list[Fraction]:
         """A point between each threshold and the loss next below it, so that L >= t means L > point."""
@@ -75,66 +77,59 @@ class TradeOff:
         result = np.zeros(len(alphas))
         if not self.loss.terms:
             return np.array([float(1 - a) for a in alphas])
-        middle = math.exp(self.rough(Kind.NULL, [Fraction(0)])[0])
-        right = [i for i, a in enumerate(alphas) if 0 < a <= middle]
-        left = [i for i, a in enumerate(alphas) if middle < a < 1]
-        if right:
-            result[right] = self._upper([alphas[i] for i in right])
-        if left:
-            result[left] = self._lower([alphas[i] for i in left])
+        small = [i for i, a in enumerate(alphas) if 0 < a <= Fraction(1, 2)]
+        large = [i for i, a in enumerate(alphas) if Fraction(1, 2) < a < 1]
+        for chosen, one_side in ((small, self._small), (large, self._large)):
+            if chosen:
+                asked = [alphas[i] for i in chosen]
+                points = self.thresholds(asked)
+                value = one_side(points, asked)
+                for other in self._neighbours(points):
+                    value = np.maximum(value, one_side(other, asked))
+                result[chosen] = value
         for i, a in enumerate(alphas):
             if a == 0:
                 result[i] = 1.0
         return np.clip(result, 0.0, 1.0)
 
+    def _neighbours(self, points: list[Fraction]) -> list[list[Fraction]]:
+        """Other values of the loss to try at each point: every line lies below f, the best one touches it."""
+        if self.snap is None:
+            return []
+        near = [self.snap(p) for p in points]
+        most = max(len(values) for values in near)
+        return [[v[k] if k < len(v) else p for v, p in zip(near, points, strict=True)] for k in range(most)]
+
     def thresholds(self, alphas: list[Fraction]) -> list[Fraction]:
         """Where the best test of each type I error has its threshold: at that loss, or next to it."""
-        middle = math.exp(self.rough(Kind.NULL, [Fraction(0)])[0])
-        small = [i for i, a in enumerate(alphas) if a <= middle]
-        large = [i for i, a in enumerate(alphas) if a > middle]
+        small = [i for i, a in enumerate(alphas) if a <= Fraction(1, 2)]
+        large = [i for i, a in enumerate(alphas) if a > Fraction(1, 2)]
         found = [Fraction(0)] * len(alphas)
         if small:
-            for i, point in zip(small, self._thresholds(Kind.NULL, [alphas[i] for i in small]), strict=True):
+            points = self._thresholds(Kind.NULL, [alphas[i] for i in small])
+            for i, point in zip(small, points, strict=True):
                 found[i] = point
         if large:
-            for i, point in zip(
-                large, self._thresholds(Kind.ALT, [1 - alphas[i] for i in large]), strict=True
-            ):
+            # P_null[L <= l] = P_alt[L >= -l]
+            points = self._thresholds(Kind.ALT, [1 - alphas[i] for i in large])
+            for i, point in zip(large, points, strict=True):
                 found[i] = -point
         return found
 
-    def _upper(self, alphas: list[Fraction]) -> Floats:
-        """Small alpha, threshold l >= 0: f = 1 - delta(l) - e^l alpha."""
-        points = self._thresholds(Kind.NULL, alphas)
-        asked = np.array([float(a) for a in alphas])
+    def _small(self, points: list[Fraction], alphas: list[Fraction]) -> Floats:
+        """alpha up to one half: f = 1 - delta(l) - e^l alpha."""
+        asked = _floats(alphas)
         whole = np.exp(self.log_tails(Kind.REST, points))
         value = whole - np.exp(_floats(points)) * asked
         return self._settled(value, whole, points, asked, self._by_errors_above)
 
-    def _lower(self, alphas: list[Fraction]) -> Floats:
-        """Large alpha, threshold l = -m < 0: the same, or f = e^-m (1 - alpha - delta(m)) beyond one half."""
-        rest = [1 - a for a in alphas]
-        points = self._thresholds(Kind.ALT, rest)
-        kept, m = _floats(rest), _floats(points)
-        result = np.zeros(len(alphas))
-        near = kept > 0.5
-        if near.any():
-            whole = np.exp(self.log_tails(Kind.REST, [-p for p, n in zip(points, near, strict=True) if n]))
-            value = whole - np.exp(-m[near]) * (1 - kept[near])
-            chosen = [p for p, n in zip(points, near, strict=True) if n]
-            result[near] = self._settled(value, whole, chosen, kept[near], self._by_errors_below)
-        if not near.all():
-            chosen = [p for p, n in zip(points, near, strict=True) if not n]
-            value = kept[~near] - np.exp(self.log_tails(Kind.DELTA, chosen))
-            found = self._settled(
-                value * np.exp(-m[~near]),
-                kept[~near] * np.exp(-m[~near]),
-                chosen,
-                kept[~near],
-                self._by_errors_below,
-            )
-            result[~near] = found
-        return result
+    def _large(self, points: list[Fraction], alphas: list[Fraction]) -> Floats:
+        """alpha above one half, l = -m < 0: the same number as e^-m (1 - alpha - delta(m))."""
+        kept = _floats([1 - a for a in alphas])
+        mirrored = [max(-p, Fraction(0)) for p in points]
+        scale = np.exp(-_floats(mirrored))
+        value = (kept - np.exp(self.log_tails(Kind.DELTA, mirrored))) * scale
+        return self._settled(value, kept * scale, mirrored, kept, self._by_errors_below)
 
     def _settled(
         self,
@@ -165,7 +160,7 @@ class TradeOff:
     def _thresholds(self, kind: Kind, targets: list[Fraction]) -> list[Fraction]:
         """Values l of the loss with P[L > l] <= target <= P[L >= l] (or so close that f cannot tell)."""
         aim = np.array([math.log(float(t)) if float(t) > 0 else -745.0 for t in targets])
-        guess, slope = saddlepoint_guess(self.loss, kind, aim)
+        guess, slope, high = saddlepoint_guess(self.loss, kind, aim)
         h = float(self.loss.step)
         spread = math.sqrt(self.loss.tilted_moments(0.0)[1])
         fine = h < 1e-7 * spread
@@ -175,16 +170,23 @@ class TradeOff:
             def falling(which: list[int], x: Floats) -> Floats:
                 return search(kind, [Fraction(v) for v in x])
 
-            low = np.full(len(targets), -1e-3 * spread - 4 * h)
-            guess = roots(falling, np.maximum(guess, 0.0), slope, aim, low=low, tolerance=1e-10)
+            low = np.full(len(targets), self._median_below(kind))
+            start = np.clip(guess, low, high)
+            guess = roots(falling, start, slope, aim, low=low, high=high, tolerance=1e-12)
         if fine or self.smooth_only:
             return [Fraction(x) for x in guess]
         return self._lattice_thresholds(kind, aim, guess)
 
+    def _median_below(self, kind: Kind) -> float:
+        """A point below the median of the loss, which is within a standard deviation of the mean."""
+        mean, variance = self.loss.tilted_moments(0.0)
+        return (mean if kind is Kind.ALT else -mean) - 2 * math.sqrt(variance) - float(self.loss.step)
+
     def _lattice_thresholds(self, kind: Kind, aim: Floats, guess: Floats) -> list[Fraction]:
         """The first lattice point l with P[L > l] <= target, by bisection from a close guess."""
         h, offset = self.loss.step, self.loss.offset
-        first = math.floor(-offset / h) - 1  # index of a point below 0: P[L > it] is above the target
+        # index of a point below the median, where P[L > it] is above the target
+        first = math.floor((Fraction(self._median_below(kind)) - offset) / h) - 1
         count = aim.size
         low = [first] * count
         high: list[int | None] = [None] * count
@@ -231,6 +233,7 @@ class TradeOff:
             )
         points = [offset + h * i for i in range(first, last + 1)]
         alpha, beta = self.errors(points)
+        alpha = np.minimum.accumulate(alpha)  # rounding near 1 must not disturb the order
         keep = (alpha >= float(low)) & (alpha <= float(high))
         # a value that does not occur leaves no corner: of equal alphas the smallest loss is the real one
         order = np.flatnonzero(keep)[::-1]

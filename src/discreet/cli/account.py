@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -70,7 +71,7 @@ def account(
     outputs.plan("--curve", curve, TABLE_KINDS)
     outputs.plan("--tradeoff", tradeoff, TABLE_KINDS)
     outputs.plan("--plot", plot, PLOT_KINDS)
-    releases = _load(targets)
+    releases = _load(targets, neighbours)
 
     from discreet.cli import account_text
     from discreet.cli.account_files import file_contents
@@ -98,12 +99,22 @@ def account(
     say_time(seconds, show=not quiet)
 
 
-def _load(targets: tuple[str, ...]) -> list[Release]:
-    from discreet.budget import load
-
+def _load(targets: tuple[str, ...], neighbours: Neighbours | None) -> list[Release]:
     if not targets:
         raise InputError("account needs a preset's name or a TOML file; `discreet presets` lists all names")
-    return [load(target) for target in targets]
+    return [_read(target, neighbours) for target in targets]
+
+
+def _read(target: str, neighbours: Neighbours | None) -> Release:
+    """The release of a target; all runs of a ledger are one."""
+    from discreet.budget import load
+
+    if os.path.isfile(target):
+        from discreet.release import is_ledger, ledger_release
+
+        if is_ledger(target):
+            return ledger_release(target, neighbours=neighbours)
+    return load(target)
 
 
 def _whole(

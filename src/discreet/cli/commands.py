@@ -1,7 +1,7 @@
 """The list of commands, and how they end: with an answer, one line that says what is wrong, or a signal.
 
-Exit status: 0 done; 2 the input cannot be used, and nothing was written; 130 stopped by Ctrl-C. A mistake
-of the program itself shows its traceback and ends with 1.
+Exit status: 0 done; 2 the input cannot be used, and nothing was written (or a check found a problem); 130
+stopped by Ctrl-C. A mistake of the program itself shows its traceback and ends with 1.
 """
 
 from __future__ import annotations
@@ -21,6 +21,9 @@ COMMANDS = {
     "account": "What a release costs one person, exactly, beside what zCDP says.",
     "calibrate": "How little noise keeps a promise, and what that saves.",
     "compare": "Two releases side by side.",
+    "ledger": "Make, read and check the ledger of what runs have spent.",
+    "measure": "A table of counts with the noise of a release, and what was spent.",
+    "post": "Estimates from a noisy table; nothing is spent.",
     "presets": "The releases that come with the package.",
     "show": "What a release publishes with which noise.",
 }

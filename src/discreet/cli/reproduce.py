@@ -95,7 +95,8 @@ def _show(study: Study) -> None:
     from discreet.cli.printing import say, write
 
     known = study.published()
-    beside = f"{len(known)} published values beside them" if known else "no published values known"
+    many = "value" if len(known) == 1 else "values"
+    beside = f"{len(known)} published {many} beside them" if known else "no published values known"
     write(f"{study.name}: {len(study.rows)} rows, {beside}\n")
     for note in study.notes:
         say(f"  {note}", indent="  ")

@@ -54,7 +54,7 @@ def residuals() -> Study:
         ("n", "sigma2", "supremum", "bound", "published", "difference"),
         table(rows),
         (
-            "The paper prints bounds, for n = 10: they hold, and are 10 to 500 times the suprema.",
+            "The paper prints bounds, for n = 10: they hold, and are about 10, 100 and 540 times too large.",
             "bound: from Poisson summation, by this package.",
         ),
     )
@@ -142,7 +142,7 @@ def many_fold() -> Study:
         ("sigma2", "delta", "epsilon", "gaussian_dp_epsilon", "zcdp_epsilon", "published", "difference"),
         table(rows),
         (
-            "The paper shows curves only.",
+            "No published values are known to us.",
             "Gaussian DP is an approximation; here it cannot be told from the truth.",
         ),
     )

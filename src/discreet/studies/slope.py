@@ -81,7 +81,7 @@ def slope(*, repeats: int = REPEATS, seed: int = SEED) -> Study:
         (
             f"{repeats} repetitions (a fiftieth of them for blocks), seed {seed}; six education counts "
             "noised, then cut at zero.",
-            "The paper used real survey data, which is not shipped; its values are for other areas.",
+            "The paper used real survey data, which is not shipped; no published values are known to us.",
             "In blocks the noise is as large as the counts: the slope is mostly lost under either noise.",
         ),
     )

@@ -37,7 +37,12 @@ def certified_tradeoff(loss: PrivacyLoss, alpha: Fraction, *, digits: int | None
     accuracy = default_accuracy(loss, digits)
     if not isinstance(loss.engine, Quadrature) or loss.engine.h is None:
         return _by_duality(loss, alpha, accuracy if digits is not None else LINE_ACCURACY)
-    found = padded(_by_knots(loss, alpha, accuracy / 8), digits)
+    fine = accuracy / 8
+    for _ in range(5):  # where the line's two parts nearly cancel, each must be known better
+        found = padded(_by_knots(loss, alpha, fine), digits)
+        if found.relative_width <= 4 * accuracy:
+            break
+        fine /= 1000
     if found.relative_width > 4 * accuracy:
         raise PrecisionError(
             f"f({float(alpha):.6g}) was enclosed to {found.relative_width:.1g} only; ask for fewer digits"

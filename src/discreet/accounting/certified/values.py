@@ -61,19 +61,29 @@ def default_accuracy(loss: PrivacyLoss, digits: int | None) -> float:
 def certified_tail(loss: PrivacyLoss, kind: Kind, threshold: Fraction, accuracy: float) -> arb:
     """One tail to the asked relative accuracy, or PrecisionError."""
     engine = loss.engine
-    assert isinstance(engine, Direct | Quadrature)
     aim, bits = accuracy, 48 - math.log2(accuracy)
     size = abs(float(threshold)) + float(abs(loss.loss.offset)) + 2
     bits += 2 * math.log2(size) + 10
+    listing = isinstance(engine, Direct)
+    value = arb(0, 1)
     for _ in range(6):
         with ctx.workprec(int(bits)):
-            if isinstance(engine, Direct):
-                value = listed_ball(loss.loss, kind, threshold)
-            else:
-                value = tail_ball(loss.loss, kind, threshold, h=engine.h, accuracy=aim)
+            try:
+                if listing:
+                    value = listed_ball(loss.loss, kind, threshold)
+                else:
+                    assert isinstance(engine, Quadrature)
+                    value = tail_ball(loss.loss, kind, threshold, h=engine.h, accuracy=aim)
+            except PrecisionError:
+                if listing or not isinstance(engine, Quadrature) or engine.fallback is None:
+                    raise
+                listing = True  # too long a contour; few values can also be listed
+                continue
             if value.is_exact() or (value > 0 and value.rad() < accuracy * value.mid()):
                 return value
         bits, aim = 1.5 * bits, aim / 50
+        # atoms that differ by orders of magnitude are hard on a contour, and easy in a list
+        listing = listing or (isinstance(engine, Quadrature) and engine.fallback is not None)
     found = float(value.rad() / value.mid()) if value > 0 else math.inf
     raise PrecisionError(
         f"the relative accuracy reached is {found:.1g}, not {accuracy:.1g} as asked; ask for fewer digits"
@@ -124,7 +134,7 @@ def certified_epsilon(loss: PrivacyLoss, delta: Fraction, *, digits: int | None 
     size = max(abs(float(epsilon)), 1e-12)
     fine = min(accuracy * size * abs(slope) / 4, 0.01)
     with ctx.workprec(int(100 - 2 * math.log2(fine))):
-        for _ in range(4):  # each step gains the digits that the slope is good for
+        for _ in range(40):  # each step gains the digits that the slope is good for
             error = (delta_ball(loss, epsilon, fine) / ball(delta)).log()
             shift = float(error.mid()) / slope
             epsilon -= Fraction(shift)
@@ -144,7 +154,9 @@ def _log_slope(loss: PrivacyLoss, epsilon: Fraction) -> float:
     """d log delta / d epsilon = -e^epsilon P_null[L > epsilon] / delta."""
     log_delta = float(loss.log_deltas([epsilon])[0])
     log_tail = float(loss.log_tails(Kind.NULL, [epsilon])[0])
-    return -math.exp(float(epsilon) + log_tail - log_delta)
+    slope = -math.exp(float(epsilon) + log_tail - log_delta) if log_tail > -math.inf else math.nan
+    # at the top of a bounded loss delta has no slope to speak of: any will do to start from
+    return slope if math.isfinite(slope) and slope < 0 else -1.0
 
 
 def shortened(value: Fraction, slack: float) -> Fraction:

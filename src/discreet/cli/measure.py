@@ -1,0 +1,118 @@
+"""`discreet measure`: a table of counts with the noise of a release, and what was spent on it."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import App, Parameter
+
+from discreet.cli import options
+from discreet.errors import InputError
+
+if TYPE_CHECKING:
+    from discreet.budget import Release
+
+Out = Annotated[Path, Parameter(help="A new directory for the output.", metavar="DIR")]
+Format = Annotated[
+    Literal["csv", "parquet"] | None,
+    Parameter(help="Of the output. Default: that of the input.", show_choices=False, metavar="csv|parquet"),
+]
+
+app = App(
+    name="measure",
+    usage="Usage: discreet measure RELEASE.toml --counts FILE --out DIR [OPTIONS]",
+    help_epilogue="Examples:\n"
+    "  discreet measure release.toml --counts counts.csv --out trial --rehearsal 1\n"
+    "  discreet measure release.toml --counts counts.parquet --out published --post consistent\n"
+    "  discreet measure release.toml --counts counts.csv --out published --ledger ledger.json",
+)
+
+
+@app.default
+def measure(
+    target: options.Target,
+    /,
+    *,
+    counts: Annotated[Path, Parameter(help="The exact counts, CSV or Parquet.", metavar="FILE")],
+    out: Out,
+    post: Annotated[
+        Literal["none", "nonnegative", "consistent"],
+        Parameter(
+            help="Estimates beside the measurements: none (default), nonnegative or consistent.",
+            show_choices=False,
+            metavar="KIND",
+        ),
+    ] = "none",
+    units: Annotated[
+        Path | None, Parameter(help="All units: unit, level, parent. Default: those of FILE.", metavar="FILE")
+    ] = None,
+    cells: Annotated[
+        Path | None,
+        Parameter(help="All cells: query, cell. With it, rows with zeros may be left out.", metavar="FILE"),
+    ] = None,
+    invariant: Annotated[
+        list[str] | None,
+        Parameter(
+            help="Publish these counts without noise, outside the guarantee; may be repeated.",
+            metavar="LEVEL/QUERY",
+        ),
+    ] = None,
+    ledger: Annotated[
+        Path | None, Parameter(help="A ledger that several runs share; it must exist.", metavar="FILE")
+    ] = None,
+    rehearsal: Annotated[
+        int | None,
+        Parameter(help="Noise that can be repeated and protects nobody: NOT PRIVATE.", metavar="SEED"),
+    ] = None,
+    format: Format = None,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Add the noise of a release to a table of counts, and note what was spent."""
+    started = time.perf_counter()
+    from discreet.budget import load
+    from discreet.cli import measure_text
+    from discreet.cli.printing import say_time, write_json
+
+    release = load(target)
+    pairs = [_pair(release, text) for text in invariant or ()]
+    measure_text.need_tables("measure")
+    from discreet.release import measure as add_noise
+
+    with measure_text.working(f"Measuring {release.name}", show=not (quiet or json)):
+        done = add_noise(
+            release,
+            counts,
+            out,
+            post=post,
+            units=units,
+            cells=cells,
+            invariants=pairs,
+            ledger=ledger,
+            rehearsal=rehearsal,
+            format=format,
+        )
+    seconds = time.perf_counter() - started
+    if json:
+        write_json(measure_text.as_object(release, done, pairs, seconds))
+        return
+    measure_text.show(release, done, pairs)
+    say_time(seconds, show=not quiet)
+
+
+def _pair(release: Release, text: str) -> tuple[str, str]:
+    """Read LEVEL/QUERY; a slash may also be part of either name, as long as one reading is left."""
+    places = [place for place, sign in enumerate(text) if sign == "/"]
+    readings = [(text[:place], text[place + 1 :]) for place in places]
+    if not readings:
+        raise InputError(f"--invariant is {text!r}; it must be LEVEL/QUERY, such as State/total")
+    known = {(level.name, query.name) for level in release.levels for query in level.queries}
+    fitting = [pair for pair in readings if pair in known]
+    if len(fitting) > 1:
+        raise InputError(f"--invariant {text!r} can be read in several ways; rename a level or a query")
+    if fitting:
+        return fitting[0]
+    names = {level.name for level in release.levels}
+    return next((pair for pair in readings if pair[0] in names), readings[0])

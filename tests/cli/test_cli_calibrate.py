@@ -1,0 +1,152 @@
+"""`discreet calibrate`: the published figures, the new release, and input that cannot be used."""
+
+from __future__ import annotations
+
+import os
+from fractions import Fraction
+
+import pytest
+
+PRESET = "dhc-2022-08-25"
+PUBLISHED = [54.19, 4.25, 13.28, 8.72, 8.72, 4.87, 9.65, 343.27]
+REDUCED = [20.88, 15.08, 17.58, 16.62, 16.62, 15.33, 16.89, 24.82]
+
+
+def test_published_table_by_level(discreet):
+    found = discreet("calibrate", PRESET, "--zcdp", "--delta", "1e-11", "--by", "level", "--json").json
+    assert [round(level["after"], 2) for level in found["levels"]] == PUBLISHED
+    assert [round(100 * (1 - level["factor"]), 2) for level in found["levels"]] == REDUCED
+    assert found["upper"] <= found["delta"] == 1e-11
+    assert found["factor"] is None
+
+
+def test_published_reduction_overall(discreet):
+    found = discreet("calibrate", PRESET, "--zcdp", "--delta", "1e-10", "--jobs", 1, "--json").json
+    assert round(found["reduction"], 4) == 0.1228
+
+
+def test_json(discreet, small):
+    result = discreet("calibrate", small, "--zcdp", "--delta", "1e-6", "--jobs", 1, "--json")
+    found = result.json
+    assert result.status == 0
+    assert result.err == ""
+    assert {"factor", "reduction", "epsilon", "delta", "lower", "upper", "levels"} <= set(found)
+    assert found["reduction"] == pytest.approx(1 - found["factor"])
+    assert 0 < found["lower"] <= found["upper"] <= found["delta"] == 1e-6
+    assert [level["name"] for level in found["levels"]] == ["State", "County"]
+    for level in found["levels"]:
+        assert {"name", "factor", "before", "after", "queries"} <= set(level)
+        assert level["after"] == pytest.approx(level["before"] * level["factor"])
+        for query in level["queries"]:
+            ratio = Fraction(query["after"]) / Fraction(query["before"])
+            assert float(ratio) == pytest.approx(found["factor"])
+
+
+def test_text_says_what_is_saved_and_its_price(discreet):
+    result = discreet("calibrate", PRESET, "--zcdp", "--delta", "1e-10", "--jobs", 1, "--quiet")
+    assert result.status == 0
+    assert result.err == ""
+    for words in ("std. dev.", "95 % margin", "-12.28 %", "less variance", "Proved:", "The price:"):
+        assert words in result.out
+
+
+def test_by_level_says_that_merged_levels_are_left_out(discreet, small):
+    result = discreet("calibrate", small, "--zcdp", "--delta", "1e-6", "--by", "level", "--quiet")
+    assert "merged levels were not looked at" in " ".join(result.out.split())
+
+
+def test_new_release_is_one_that_account_reads(discreet, small, tmp_path):
+    new = tmp_path / "new.toml"
+    result = discreet(
+        "calibrate", small, "--epsilon", 8, "--delta", "1e-6", "--out", new, "--jobs", 1, "--json"
+    )
+    account = discreet("account", new, "--delta", "1e-6", "--certify", "--json").json
+    assert result.json["epsilon"] == 8
+    assert 7.999 < account["results"][0]["epsilon"] <= 8
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["new.toml", "small.toml"]
+
+
+def test_certified_epsilon_and_plot(discreet, small, tmp_path):
+    plot = tmp_path / "both.svg"
+    arguments = ("--epsilon", 8, "--delta", "1e-6", "--certify", "--plot", plot, "--jobs", 1, "--json")
+    box = discreet("calibrate", small, *arguments).json["certified_epsilon"]
+    assert 7.999 < box["lower"] <= box["upper"] <= 8
+    assert plot.read_bytes().startswith(b"<?xml")
+
+
+def test_weights_share_the_gain(discreet, small):
+    arguments = ("--zcdp", "--delta", "1e-6", "--weights", "State=1,County=2", "--jobs", 1, "--json")
+    found = discreet("calibrate", small, *arguments).json
+    state, county = (level["factor"] for level in found["levels"])
+    assert county < state < 1
+    assert county == pytest.approx(state**2, rel=1e-4)
+    assert found["upper"] <= found["delta"]
+
+
+def test_margins_of_error(discreet, small):
+    found = discreet("calibrate", small, "--moe", "State=5", "--delta", "1e-6", "--jobs", 1, "--json").json
+    state, county = found["levels"]
+    for query in state["queries"]:
+        assert 4.999 < 1.96 * float(Fraction(query["after"])) ** 0.5 <= 5
+    assert county["factor"] == 1
+    assert found["upper"] <= found["delta"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "exactly one target is needed"),
+        (["--epsilon", "2", "--zcdp"], "exactly one target is needed"),
+        (["--zcdp", "--weights", "Stat=1"], "no level 'Stat'; it has State, County"),
+        (["--moe", "Stat=3"], "no level 'Stat'; it has State, County"),
+        (["--zcdp", "--weights", "State"], "--weights has 'State'; it must be LEVEL=NUMBER"),
+        (["--zcdp", "--weights", "=1"], "--weights has '=1'; it must be LEVEL=NUMBER"),
+        (["--zcdp", "--weights", "State=1,"], "--weights has ''; it must be LEVEL=NUMBER"),
+        (["--zcdp", "--weights", "State=1,State=2"], "names level 'State' twice"),
+        (["--zcdp", "--weights", "State=0"], "it must be above zero"),
+        (["--zcdp", "--weights", "State=1", "--by", "level"], "weights share one gain"),
+        (["--moe", "State=wide"], "--moe of level 'State' is 'wide'"),
+        (["--moe", "State=-1"], "it must be above zero"),
+        (["--moe", "State=5", "--zcdp"], "instead of a promise"),
+        (["--moe", "State=5", "--epsilon", "3"], "instead of a promise"),
+        (["--epsilon", "0"], "epsilon is 0"),
+        (["--epsilon", "-1"], "epsilon is -1"),
+        (["--zcdp", "--by", "county"], "overall"),
+    ],
+)
+def test_what_cannot_be_used(refused, small, arguments, message):
+    new = small.with_name("new.toml")
+    assert message in refused("calibrate", small, "--delta", "1e-6", *arguments, "--out", new)
+    assert not new.exists()
+
+
+def test_delta_is_needed_and_checked(refused, small):
+    assert "--delta requires an argument" in refused("calibrate", small, "--zcdp")
+    assert "strictly between 0 and 1" in refused("calibrate", small, "--zcdp", "--delta", "0")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_directory_that_is_not_writable(refused, small, tmp_path):
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0o500)
+    line = refused("calibrate", small, "--zcdp", "--delta", "1e-6", "--out", closed / "new.toml")
+    assert "cannot be written" in line
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("no/new.toml", "there is no directory"),
+        ("new.json", "its name must end in .toml"),
+        ("folder.toml", "is a directory"),
+    ],
+)
+def test_output_that_cannot_be_written(refused, small, tmp_path, monkeypatch, name, message):
+    def work(*_, **__):
+        raise AssertionError("the work has started")
+
+    monkeypatch.setattr("discreet.accounting.calibration.calibrate", work)
+    (tmp_path / "folder.toml").mkdir()
+    before = sorted(tmp_path.iterdir())
+    assert message in refused("calibrate", small, "--zcdp", "--delta", "1e-6", "--out", tmp_path / name)
+    assert sorted(tmp_path.iterdir()) == before

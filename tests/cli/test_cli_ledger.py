@@ -1,0 +1,205 @@
+"""`discreet ledger`, and `discreet account` on a ledger."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+TOML = """\
+name = "counts"
+neighbours = "bounded"
+
+[[levels]]
+name = "State"
+queries = { "total" = { variance = "4" } }
+
+[[levels]]
+name = "County"
+queries = { "total" = { variance = "4" } }
+"""
+COUNTS = """\
+unit,parent,level,query,cell,count
+A,,State,total,all,60
+A1,A,County,total,all,50
+A2,A,County,total,all,10
+"""
+
+
+@pytest.fixture
+def measure(discreet, tmp_path, monkeypatch):
+    """Run one measurement of rho 1/2 that is noted in ledger.json."""
+    monkeypatch.chdir(tmp_path)
+    Path("release.toml").write_text(TOML)
+    Path("counts.csv").write_text(COUNTS)
+
+    def invoke(out, *arguments):
+        fixed = ("measure", "release.toml", "--counts", "counts.csv", "--ledger", "ledger.json")
+        return discreet(*fixed, "--out", out, *arguments)
+
+    return invoke
+
+
+def _lines(text):
+    return [" ".join(line.split()) for line in text.splitlines()]
+
+
+def test_new_show_check_account(measure, discreet):
+    made = discreet("ledger", "new", "ledger.json", "--total", "person:bounded:5/4")
+    assert made.status == 0
+    assert _lines(made.out)[-1] == "on one person, bounded neighbours: rho 5/4"
+    measure("one")
+    measure("two", "--invariant", "State/total")
+    measure("trial", "--rehearsal", 3)
+
+    shown = discreet("ledger", "show", "ledger.json")
+    assert (shown.status, shown.err) == (0, "")
+    lines = _lines(shown.out)
+    assert lines[0] == "ledger.json: 3 runs."
+    assert "person bounded 5/4 1 1/4" in lines
+    assert "person unbounded no total 1/2" in lines
+    assert "Run 2 publishes total of State without noise, outside the guarantee." in lines
+    assert sum("NOT PRIVATE" in line for line in lines) == 1
+
+    checked = discreet("ledger", "check", "ledger.json")
+    assert (checked.status, checked.err) == (0, "")
+    assert _lines(checked.out)[0] == "ledger.json: sound; 3 runs, 13 files as recorded"
+
+    found = discreet("account", "ledger.json", "--delta", "1e-10", "--json").json
+    assert found["release"] == "ledger"
+    both = discreet("account", "release.toml", "release.toml", "--delta", "1e-10", "--json").json
+    assert found["results"][0]["epsilon"] == pytest.approx(both["results"][0]["epsilon"], rel=1e-9)
+
+
+def test_show_json(measure, discreet):
+    discreet(
+        "ledger", "new", "ledger.json", "--total", "person:unbounded:1", "--total", "household:bounded:2"
+    )
+    measure("one")
+    found = discreet("ledger", "show", "ledger.json", "--json").json
+    assert found["ledger"] == "ledger.json"
+    person, household = found["totals"]
+    assert person == {"unit": "person", "neighbours": "unbounded", "rho": "1", "spent": "1/4", "left": "3/4"}
+    assert (household["spent"], household["left"]) == ("0", "2")
+    assert found["spent"] == [{"unit": "person", "bounded": "1/2", "unbounded": "1/4"}]
+    (run,) = found["runs"]
+    assert (run["release"], run["rho"], run["rehearsal"], run["output"]) == ("counts", "1/2", None, "one")
+    assert "measurements.csv" in run["files"]
+
+
+def test_a_total_is_never_exceeded(measure, discreet, refused):
+    discreet("ledger", "new", "ledger.json", "--total", "person:bounded:1/2")
+    assert measure("one").status == 0
+    before = Path("ledger.json").read_bytes()
+    result = measure("two")
+    assert (result.status, result.out) == (2, "")
+    assert "the run needs rho 1/2" in result.err
+    assert "only 0 is left" in result.err
+    assert not Path("two").exists()
+    assert Path("ledger.json").read_bytes() == before
+
+
+def test_a_unit_with_a_space(measure, discreet):
+    result = discreet("ledger", "new", "ledger.json", "--total", "housing unit:bounded:0.5")
+    assert "housing unit, bounded neighbours: rho 1/2" in result.out
+    assert "no total" not in discreet("ledger", "show", "ledger.json").out
+    refusal = measure("one")
+    assert refusal.status == 2
+    assert "none for person" in refusal.err
+
+
+def test_empty_ledgers(discreet, refused, tmp_path):
+    ledger = tmp_path / "ledger.json"
+    assert "without totals" in discreet("ledger", "new", ledger).out
+    assert discreet("ledger", "show", ledger).out.rstrip().endswith("0 runs.")
+    assert "sound" in discreet("ledger", "check", ledger).out
+    assert "has no run that counts" in refused("account", ledger)
+
+
+def test_check_lists_problems_one_a_line(measure, discreet):
+    discreet("ledger", "new", "ledger.json", "--total", "person:bounded:1")
+    measure("one")
+    measure("two")
+    Path("one", "measurements.csv").write_text("changed")
+    Path("two", "units.csv").unlink()
+    data = json.loads(Path("ledger.json").read_text())
+    data["totals"][0]["rho"] = "3/4"
+    Path("ledger.json").write_text(json.dumps(data))
+    checked = discreet("ledger", "check", "ledger.json")
+    assert (checked.status, checked.err) == (2, "")
+    head, *problems = checked.out.splitlines()
+    assert head.startswith("ledger.json: 3 problems; 2 runs, 6 files")
+    assert len(problems) == 3
+    assert all(line.startswith("problem: ") for line in problems)
+    assert "rho 1, more than the total" in problems[0]
+    assert "measurements.csv of one was changed" in problems[1]
+    assert "units.csv of two is missing" in problems[2]
+
+
+def test_moved_output_is_a_remark(measure, discreet):
+    discreet("ledger", "new", "ledger.json")
+    measure("one")
+    Path("one").rename("elsewhere")
+    checked = discreet("ledger", "check", "ledger.json")
+    assert checked.status == 0
+    assert "remark: run 1" in checked.out
+
+
+@pytest.mark.parametrize("command", [["ledger", "show"], ["ledger", "check"], ["account"]])
+def test_damaged_ledger(measure, discreet, refused, command):
+    discreet("ledger", "new", "ledger.json")
+    measure("one")
+    data = json.loads(Path("ledger.json").read_text())
+    data["entries"][0]["time"] = "earlier"
+    Path("ledger.json").write_text(json.dumps(data))
+    assert "the ledger is damaged" in refused(*command, "ledger.json")
+
+
+def test_account_of_runs_of_different_neighbours(measure, discreet, refused):
+    discreet("ledger", "new", "ledger.json")
+    measure("one")
+    Path("release.toml").write_text(TOML.replace('"bounded"', '"unbounded"'))
+    measure("two")
+    assert "different neighbours (bounded, unbounded)" in refused("account", "ledger.json")
+    found = discreet("account", "ledger.json", "--neighbours", "unbounded", "--json").json
+    assert found["neighbours"] == "unbounded"
+
+
+def test_account_of_a_ledger_with_a_preset(measure, discreet):
+    discreet("ledger", "new", "ledger.json")
+    measure("one")
+    found = discreet("account", "ledger.json", "dhc-2022-08-25", "--delta", "1e-5", "--json").json
+    assert found["releases"] == ["ledger", "dhc-2022-08-25"]
+
+
+@pytest.mark.parametrize(
+    ("total", "message"),
+    [
+        ("person:3/2", "it must be UNIT:NEIGHBOURS:RHO"),
+        ("person:bounded:3/2:", "it must be UNIT:NEIGHBOURS:RHO"),
+        ("", "it must be UNIT:NEIGHBOURS:RHO"),
+        ("persn:bounded:3/2", 'did you mean "person"?'),
+        ("person:bonded:3/2", 'did you mean "bounded"?'),
+        ("person:bounded:0", "it must be above zero"),
+        ("person:bounded:lots", "an exact number such as"),
+    ],
+)
+def test_totals_that_cannot_be_used(refused, tmp_path, total, message):
+    assert message in refused("ledger", "new", tmp_path / "ledger.json", "--total", total)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_files_that_cannot_be_used(discreet, refused, small, tmp_path):
+    ledger = tmp_path / "ledger.json"
+    discreet("ledger", "new", ledger)
+    before = ledger.read_bytes()
+    assert "never overwritten" in refused("ledger", "new", ledger)
+    assert ledger.read_bytes() == before
+    assert "cannot be made" in refused("ledger", "new", tmp_path / "no" / "ledger.json")
+    twice = ("--total", "person:bounded:1", "--total", "person:bounded:2")
+    assert "two totals for one unit" in refused("ledger", "new", tmp_path / "b.json", *twice)
+    assert "there is no ledger" in refused("ledger", "show", tmp_path / "none.json")
+    assert "not a ledger" in refused("ledger", "show", small)
+    assert "cannot be read" in refused("ledger", "check", tmp_path)
+    assert 'Did you mean "show"?' in refused("ledger", "shw", ledger)
