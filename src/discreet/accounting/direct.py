@@ -28,6 +28,8 @@ MOST_VALUES = 4_000_000
 
 _NEGLIGIBLE = 1e-20
 _CONVOLVED = 6000  # laws of up to this many values are convolved directly
+_SMALL = 50.0  # variances below are listed far into their tails
+_SHORT = 300_000  # lists of up to this many values keep even the least of them
 
 
 def term_width(term: Term, variance: float) -> float:
@@ -37,18 +39,12 @@ def term_width(term: Term, variance: float) -> float:
 
 def window(term: Term, theta: float) -> tuple[int, Floats]:
     """The tilted law of the sum of the term's events: its first value and the probabilities."""
-    if isinstance(term, GaussianTerm) and term.times == 1:
-        centre = theta * term.mu
-        shift, sigma2 = round(centre), float(term.sigma2)
-        reach = math.ceil(math.sqrt(92 * sigma2)) + 1
-        weight = np.exp(-((np.arange(-reach, reach + 1) - (centre - shift)) ** 2) / (2 * sigma2))
-        return shift - reach, weight / weight.sum()
-    shift, u, p = term.tilted(theta)
+    shift, u, p = _one_event(term, theta)
     if term.times == 1:
         return shift + int(u[0]), p
     if term.times * u.size <= _CONVOLVED:
         law = _convolved(p, term.times)
-        return term.times * (shift + int(u[0])), np.where(law > _NEGLIGIBLE * law.max(), law, 0.0)
+        return term.times * (shift + int(u[0])), law
     mean = float(p @ u)
     variance = float(p @ (u - mean) ** 2)
     size = 1 << math.ceil(math.log2(2 * term_width(term, variance) + 2 * u.size))
@@ -69,6 +65,23 @@ def window(term: Term, theta: float) -> tuple[int, Floats]:
         )
     law = np.fft.irfft(np.conj(spectrum), size)
     return term.times * shift + first, np.where(law > 1e-18, law, 0.0)
+
+
+def _one_event(term: Term, theta: float) -> tuple[int, NDArray[np.int64], Floats]:
+    """The tilted law of one event, for small variances far into its tails.
+
+    Between atoms that are far apart the tilted law may have nearly all of its weight below the threshold:
+    what lies above counts then, however little it is.
+    """
+    if not isinstance(term, GaussianTerm):
+        return term.tilted(theta)
+    sigma2 = float(term.sigma2)
+    centre = theta * term.mu
+    shift = round(centre)
+    reach = math.ceil(math.sqrt((1400 if sigma2 < _SMALL else 92) * sigma2)) + 1
+    u = np.arange(-reach, reach + 1)
+    weight = np.exp(-((u - (centre - shift)) ** 2) / (2 * sigma2))
+    return shift, u, weight / weight.sum()
 
 
 def _parts(angle: Floats, u: NDArray[np.int64]) -> list[Floats]:
@@ -202,7 +215,7 @@ class _Lists:
                 places = np.array([round(int(k) * ratio) for k in u], dtype=np.int64)
             index = np.add.outer(index, places).ravel()
             p = np.multiply.outer(p, law).ravel()
-            keep = p > _NEGLIGIBLE
+            keep = p > (0.0 if p.size <= _SHORT else _NEGLIGIBLE)
             index, inverse = np.unique(index[keep], return_inverse=True)
             p = np.bincount(inverse, weights=p[keep], minlength=index.size).astype(np.float64)
         return _Half(index, p)
@@ -238,13 +251,13 @@ class _Lists:
         """The tail at the threshold, in units of e^exponent."""
         steps = (threshold - self.centre) / self.grid
         whole = steps.numerator // steps.denominator
-        beyond = float((steps - whole) * self.grid)
+        gap = float((whole + 1 - steps) * self.grid)  # to the next grid point, exact however small
         whole = max(min(whole, 2**62), -(2**62))
         cut = whole - self.left.index  # the right value must exceed this index
         at = np.searchsorted(self.right.index, cut, side="right")
         inside = at < self.right.index.size
         at, cut, p = at[inside], cut[inside], self.left.p[inside]
-        above = (self.right.index[at] - cut) * float(self.grid) - beyond  # v0 - c > 0
+        above = (self.right.index[at] - cut - 1) * float(self.grid) + gap  # v0 - c > 0
         v0 = self.right.index[at] * float(self.grid)
         lift = np.exp(-self.rate * (self.origin[at] - v0 + above))
         if kind is Kind.DELTA:
