@@ -25,7 +25,7 @@ def test_main_figures_of_the_2020_dhc(discreet):
     assert answer["release"] == "dhc-2020-persons"
     assert answer["neighbours"] == "bounded"
     assert answer["pairs"] == 946
-    row, = answer["results"]
+    (row,) = answer["results"]
     assert row["epsilon"] == pytest.approx(24.456514457, abs=1e-8)
     assert row["zcdp_epsilon"] == pytest.approx(26.340588852722323, rel=1e-13)
     assert row["worst"] == [6, 6]
@@ -110,13 +110,13 @@ def test_tiny_delta_is_not_called_zero(discreet):
 
 def test_pair_and_path_are_single_cases(discreet, small):
     exact = account(load(small))
-    row, = discreet("account", small, "--pair", "2", "1", "--delta", "1e-6", "--json").json["results"]
+    (row,) = discreet("account", small, "--pair", "2", "1", "--delta", "1e-6", "--json").json["results"]
     assert row["worst"] == [1, 2]
     assert row["epsilon"] == pytest.approx(exact.pair(1, 2).epsilon(delta="1e-6"), rel=1e-12)
     answer = discreet("account", small, "--path", "2", "--delta", "1e-6", "--json").json
     assert answer["neighbours"] == "unbounded"
     assert answer["pairs"] == 1
-    row, = answer["results"]
+    (row,) = answer["results"]
     assert row["worst"] == [2]
     assert row["epsilon"] == pytest.approx(exact.path(2).epsilon(delta="1e-6"), rel=1e-12)
 
@@ -167,7 +167,7 @@ def test_laplace_noise_is_pure(discreet, tmp_path):
         'name = "laplace"\nneighbours = "unbounded"\n[[levels]]\nname = "Nation"\n'
         '[levels.queries]\n"visits" = { scale = "2", sensitivity = 3 }\n'
     )
-    row, = discreet("account", path, "--epsilon", "3/2", "--json").json["results"]
+    (row,) = discreet("account", path, "--epsilon", "3/2", "--json").json["results"]
     assert row["delta"] == 0
     out = discreet("account", path, "--epsilon", "3/2", "--delta", "0.9").out
     assert "below 1e-300" not in out

@@ -33,7 +33,7 @@ def test_no_target(refused):
     ("old", "new", "message"),
     [
         ('rho = "3/4"', "rho = 3/4", "(line 4, column"),
-        ('title = "Two levels"', 'titel = "Two levels"', 'unknown key \'titel\'; did you mean "title"?'),
+        ('title = "Two levels"', 'titel = "Two levels"', "unknown key 'titel'; did you mean \"title\"?"),
         ('name = "small"', "", "the release has no name"),
         ('variance = "8"', 'variance = "-8"', "variance of query 'total' is -8; it must be above zero"),
         ('variance = "8"', 'variance = "0"', "is 0; it must be above zero"),

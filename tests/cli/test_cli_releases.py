@@ -104,7 +104,7 @@ def test_compare_json(discreet, small, tmp_path):
     louder = tmp_path / "louder.toml"
     louder.write_text(load(small).scaled(2).to_toml())
     answer = discreet("compare", small, louder, "--delta", "1e-6", "--json").json
-    row, = answer["results"]
+    (row,) = answer["results"]
     assert row["difference"] == row["b"]["epsilon"] - row["a"]["epsilon"] < 0
     assert len(answer["variances"]) == 4
     assert {pair["ratio"] for pair in answer["variances"]} == {2.0}

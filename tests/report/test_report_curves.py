@@ -51,8 +51,8 @@ def test_tradeoff_by_duality_on_a_coarse_lattice(event):
 
 def test_rows_agree_with_each_other():
     one = account(load("pl94-2020-units"))
-    row, = epsilon_rows(one, ["1e-7"])
-    back, = delta_rows(one, [repr(row.epsilon)])
+    (row,) = epsilon_rows(one, ["1e-7"])
+    (back,) = delta_rows(one, [repr(row.epsilon)])
     assert back.delta == pytest.approx(1e-7, rel=1e-9)
     assert row.zcdp == ZCDP.from_rho(load("pl94-2020-units").rho).epsilon(delta=1e-7)
     assert zcdp_of(one).rho == load("pl94-2020-units").rho
@@ -65,7 +65,7 @@ def test_rows_without_a_question_are_empty():
 
 
 def test_epsilon_is_not_below_zero():
-    row, = epsilon_rows(account(load("pl94-2020-units")), ["0.9"], certified=True)
+    (row,) = epsilon_rows(account(load("pl94-2020-units")), ["0.9"], certified=True)
     assert row.epsilon == 0
     assert row.certified.lower == row.certified.upper == 0
 

@@ -23,7 +23,7 @@ from discreet.budget.events import Event
 if TYPE_CHECKING:
     from discreet.accounting.overall import Account
 
-_SETTLED = 1e-11
+_SETTLED = 1e-10
 _MOST_ROUNDS = 6
 _NEWCOMERS = 6
 
@@ -88,43 +88,40 @@ def _on_subset(account: Account, alphas: list[Fraction], labels: list[Any]) -> l
         own = table[start, start, k]
         # at its own threshold a case attains its own f: if no other is lower there, that is the supremum
         if value < own * (1 - _SETTLED):
-            pair = (losses[start].log_tails, losses[owner].log_tails)
-            threshold, value = _crossing(pair, alpha, (threshold, starts[owner][k]), value)
+            ends = [row[k] for row in starts]
+            threshold, value, owner = _crossing(
+                [loss.log_tails for loss in losses], alpha, min(ends), max(ends), (threshold, value, owner)
+            )
         points.append(EnvelopePoint(alpha, value, threshold, labels[owner]))
     return points
 
 
 def _crossing(
-    pair: tuple[LogTails, LogTails], alpha: Fraction, ends: tuple[Fraction, Fraction], best: float
-) -> tuple[Fraction, float]:
-    """Where the heights of two cases meet, between their own thresholds: false position, kept in a bracket.
+    tails: list[LogTails], alpha: Fraction, low: Fraction, high: Fraction, best: tuple[Fraction, float, int]
+) -> tuple[Fraction, float, int]:
+    """The largest minimum between two thresholds, where cases cross: by golden section, being concave."""
 
-    At the first end the second case is the lower one, at the second end the first.
-    """
+    def lowest(threshold: Fraction) -> tuple[float, int]:
+        return min((float(heights(t, [threshold], [alpha])[0]), i) for i, t in enumerate(tails))
 
-    def both(threshold: Fraction) -> tuple[float, float]:
-        one, two = (float(heights(tails, [threshold], [alpha])[0]) for tails in pair)
-        return one, two
-
-    place, low, high = ends[0], *ends
-    one, two = both(low)
-    gap_low, (one, two) = one - two, both(high)
-    gap_high = one - two
-    for step in range(8):
-        if gap_low <= 0 or gap_high >= 0 or gap_low - gap_high == 0:
+    golden = Fraction(618034, 10**6)
+    inner = [Fraction(float(high - golden * (high - low))), Fraction(float(low + golden * (high - low)))]
+    found = [lowest(threshold) for threshold in inner]
+    for _ in range(44):
+        if float(high - low) <= 1e-9 * (1 + abs(float(high))):
             break
-        share = gap_low / (gap_low - gap_high) if step % 3 < 2 else 0.5
-        middle = Fraction(float(low + (high - low) * Fraction(share)))
-        one, two = both(middle)
-        if min(one, two) > best:
-            place, best = middle, min(one, two)
-        if abs(one - two) <= _SETTLED * abs(one):
-            break
-        if one > two:
-            low, gap_low = middle, one - two
+        for threshold, (value, at) in zip(inner, found, strict=True):
+            if value > best[1]:
+                best = (threshold, value, at)
+        if found[0][0] > found[1][0]:
+            high, inner[1], found[1] = inner[1], inner[0], found[0]
+            inner[0] = Fraction(float(high - golden * (high - low)))
+            found[0] = lowest(inner[0])
         else:
-            high, gap_high = middle, one - two
-    return place, best
+            low, inner[0], found[0] = inner[0], inner[1], found[1]
+            inner[1] = Fraction(float(low + golden * (high - low)))
+            found[1] = lowest(inner[1])
+    return best
 
 
 def heights(log_tails: LogTails, thresholds: list[Fraction], alphas: list[Fraction]) -> Floats:

@@ -198,6 +198,7 @@ class PrivacyLoss:
             smooth=None if smooth is None else lambda kind, points: smooth.tail(kind, points).log,
             smooth_only=is_long,
             snap=engine.values_near if isinstance(engine, Direct) else None,
+            refine=self._refined_tradeoff,
         )
 
     @overload
@@ -223,6 +224,15 @@ class PrivacyLoss:
 
             return _intervals(arguments, lambda a: certified_tradeoff(self, a, digits=digits))
         return arguments.answer(self._tradeoff.values(arguments.values))
+
+    def _refined_tradeoff(self, alpha: Fraction) -> float | None:
+        """f from ball arithmetic, where it can be had."""
+        from discreet.accounting.certified import certified_tradeoff
+
+        try:
+            return float(certified_tradeoff(self, alpha))
+        except PrecisionError:
+            return None
 
     def tradeoff_thresholds(self, alphas: list[Fraction]) -> list[Fraction]:
         """Losses at which the best tests of these type I errors have their thresholds."""

@@ -52,12 +52,14 @@ class TradeOff:
         smooth: LogTails | None = None,
         smooth_only: bool = False,
         snap: Callable[[Fraction], list[Fraction]] | None = None,
+        refine: Callable[[Fraction], float | None] | None = None,
     ) -> None:
         self.loss = loss
         self.log_tails = log_tails
         self.rough = rough  # the same without a check of their accuracy, for finding thresholds
         self.smooth = smooth  # without the fine structure of the loss: quick, and close
         self.smooth_only = smooth_only  # where the fine structure costs too much: f is then good to 1e-9
+        self.refine = refine  # f from ball arithmetic, for where floats are not enough
         self.snap = snap  # values of the loss next to a point, where they are known one by one
 
     def below(self, thresholds: list[Fraction]) -> list[Fraction]:
@@ -83,10 +85,14 @@ class TradeOff:
             if chosen:
                 asked = [alphas[i] for i in chosen]
                 points = self.thresholds(asked)
-                value = one_side(points, asked)
+                value, whole = one_side(points, asked)
                 for other in self._neighbours(points):
-                    value = np.maximum(value, one_side(other, asked))
+                    value = np.maximum(value, one_side(other, asked)[0])
                 result[chosen] = value
+                # next to a steep corner f is a small difference of tails, whatever way it is written
+                for i, lost in zip(chosen, value < 2e-5 * whole, strict=True):
+                    better = self.refine(alphas[i]) if lost and self.refine is not None else None
+                    result[i] = result[i] if better is None else better
         for i, a in enumerate(alphas):
             if a == 0:
                 result[i] = 1.0
@@ -116,20 +122,21 @@ class TradeOff:
                 found[i] = -point
         return found
 
-    def _small(self, points: list[Fraction], alphas: list[Fraction]) -> Floats:
+    def _small(self, points: list[Fraction], alphas: list[Fraction]) -> tuple[Floats, Floats]:
         """alpha up to one half: f = 1 - delta(l) - e^l alpha."""
         asked = _floats(alphas)
         whole = np.exp(self.log_tails(Kind.REST, points))
         value = whole - np.exp(_floats(points)) * asked
-        return self._settled(value, whole, points, asked, self._by_errors_above)
+        return self._settled(value, whole, points, asked, self._by_errors_above), whole
 
-    def _large(self, points: list[Fraction], alphas: list[Fraction]) -> Floats:
+    def _large(self, points: list[Fraction], alphas: list[Fraction]) -> tuple[Floats, Floats]:
         """alpha above one half, l = -m < 0: the same number as e^-m (1 - alpha - delta(m))."""
         kept = _floats([1 - a for a in alphas])
         mirrored = [max(-p, Fraction(0)) for p in points]
         scale = np.exp(-_floats(mirrored))
         value = (kept - np.exp(self.log_tails(Kind.DELTA, mirrored))) * scale
-        return self._settled(value, kept * scale, mirrored, kept, self._by_errors_below)
+        whole = kept * scale
+        return self._settled(value, whole, mirrored, kept, self._by_errors_below), whole
 
     def _settled(
         self,
@@ -139,23 +146,26 @@ class TradeOff:
         asked: Floats,
         by_errors: Callable[[list[Fraction], Floats], Floats],
     ) -> Floats:
-        """The values, those of which nearly all has cancelled computed from both errors instead."""
-        weak = np.flatnonzero(value < 0.003 * whole)
+        """The values, those of which much has cancelled computed from both errors instead.
+
+        Tails on a long contour are costly, and may not be had: there only where nearly all has cancelled.
+        """
+        weak = np.flatnonzero(value < (0.1 if self.smooth is None else 0.003) * whole)
         if weak.size:
             value[weak] = by_errors([points[i] for i in weak], asked[weak])
         return value
 
     def _by_errors_above(self, points: list[Fraction], asked: Floats) -> Floats:
-        """f = beta(l) - e^l (alpha - alpha(l))."""
-        alpha, beta = self.errors(points)
-        return beta - np.exp(_floats(points)) * (asked - alpha)
+        """f = P_alt[L < l] + e^l (P_null[L >= l] - alpha), from the right end of the segment: a sum."""
+        end = np.exp(self.log_tails(Kind.NULL, [-p for p in points]))
+        reach = np.exp(self.log_tails(Kind.NULL, self.below(points)))
+        return np.asarray(end + np.exp(_floats(points)) * np.maximum(reach - asked, 0.0))
 
     def _by_errors_below(self, points: list[Fraction], kept: Floats) -> Floats:
-        """The same with m = -l > 0: 1 - alpha(l) = P_alt[L >= m], and beta = P_null[L >= m]."""
-        inner = self.below(points)
-        rest = np.exp(self.log_tails(Kind.ALT, inner))
-        beta = np.exp(self.log_tails(Kind.NULL, inner))
-        return beta - np.exp(-_floats(points)) * (rest - kept)
+        """The same with m = -l > 0: P_null[L > m] + e^-m (1 - alpha - P_alt[L > m])."""
+        end = np.exp(self.log_tails(Kind.NULL, points))
+        reach = np.exp(self.log_tails(Kind.ALT, points))
+        return np.asarray(end + np.exp(-_floats(points)) * np.maximum(kept - reach, 0.0))
 
     def _thresholds(self, kind: Kind, targets: list[Fraction]) -> list[Fraction]:
         """Values l of the loss with P[L > l] <= target <= P[L >= l] (or so close that f cannot tell)."""

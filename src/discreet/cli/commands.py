@@ -25,6 +25,7 @@ COMMANDS = {
     "measure": "A table of counts with the noise of a release, and what was spent.",
     "post": "Estimates from a noisy table; nothing is spent.",
     "presets": "The releases that come with the package.",
+    "reproduce": "The papers' tables and figures, computed anew beside the published values.",
     "show": "What a release publishes with which noise.",
 }
 """Each command is the `app` of the module of its name; a module is imported when its command runs."""

@@ -65,9 +65,7 @@ def release_object(release: Release) -> dict[str, Any]:
             }
             for level in release.levels
         ],
-        "path_levels": {
-            str(path): ["+".join(run) for run in release.runs(path)] for path in release.paths
-        },
+        "path_levels": {str(path): ["+".join(run) for run in release.runs(path)] for path in release.paths},
         "sources": list(release.sources),
         "notes": list(release.notes),
     }

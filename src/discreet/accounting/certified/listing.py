@@ -21,6 +21,7 @@ from discreet.accounting.saddle import Kind, saddle
 from discreet.errors import PrecisionError
 
 MOST_LISTED = 400_000
+_WHOLE = 5000  # laws of fewer values are not cut
 
 
 def listed_ball(loss: Loss, kind: Kind, threshold: Fraction) -> arb:
@@ -109,9 +110,11 @@ def _one_gaussian(term: GaussianTerm, theta: Fraction) -> tuple[int, list[arb], 
 
 
 def _power(first: int, p: list[arb], out: arb, times: int) -> tuple[int, list[arb], arb]:
-    """The law of the sum of `times` copies, cyclically on a window of which a tail bound is known."""
+    """The law of the sum of `times` copies: whole if it is short, else on a window with a tail bound."""
+    if times * (len(p) - 1) < _WHOLE:
+        return times * first, (arb_poly(p) ** times).coeffs(), (times * out).upper()
     mean = sum(float(q.mid()) * k for k, q in enumerate(p))
-    spread = math.sqrt(sum(float(q.mid()) * (k - mean) ** 2 for k, q in enumerate(p)))
+    spread = max(math.sqrt(sum(float(q.mid()) * (k - mean) ** 2 for k, q in enumerate(p))), 1e-3)
     bits = (ctx.prec + 10) * math.log(2)
     half = math.ceil(math.sqrt(2 * bits * times) * spread + 2 * bits) + 2
     size = 2 * half + 1

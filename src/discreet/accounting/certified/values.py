@@ -81,7 +81,7 @@ def certified_tail(loss: PrivacyLoss, kind: Kind, threshold: Fraction, accuracy:
                 continue
             if value.is_exact() or (value > 0 and value.rad() < accuracy * value.mid()):
                 return value
-        bits, aim = 1.5 * bits, aim / 50
+        bits, aim = (2.2 if listing else 1.5) * bits, aim / 50
         # atoms that differ by orders of magnitude are hard on a contour, and easy in a list
         listing = listing or (isinstance(engine, Quadrature) and engine.fallback is not None)
     found = float(value.rad() / value.mid()) if value > 0 else math.inf
