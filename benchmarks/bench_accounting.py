@@ -172,7 +172,8 @@ def rows() -> list[tuple[str, str, str]]:
         off = abs(float(str(peer.said["epsilon"])) / true - 1)
         add(
             "the same by dp-accounting (connect the dots, interval 1e-4)",
-            f"{theirs:.1f} CPU-s, off by {off:.0e}, delta at epsilon 60 given as {float(str(peer.said['delta_at_60'])):.1e}",
+            f"{theirs:.1f} CPU-s, off by {off:.0e}, "
+            f"delta at epsilon 60 given as {float(str(peer.said['delta_at_60'])):.1e}",
         )
         add(
             "ratio of speed, ratio of error",

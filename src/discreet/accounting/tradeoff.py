@@ -22,7 +22,7 @@ import numpy as np
 from discreet.accounting.loss import Floats, Loss
 from discreet.accounting.saddle import Kind
 from discreet.accounting.solve import roots, saddlepoint_guess
-from discreet.errors import InputError
+from discreet.errors import InputError, PrecisionError
 
 LogTails = Callable[[Kind, list[Fraction]], Floats]
 
@@ -91,12 +91,22 @@ class TradeOff:
                 result[chosen] = value
                 # next to a steep corner f is a small difference of tails, whatever way it is written
                 for i, lost in zip(chosen, value < 2e-5 * whole, strict=True):
-                    better = self.refine(alphas[i]) if lost and self.refine is not None else None
-                    result[i] = result[i] if better is None else better
+                    if lost:
+                        result[i] = self._refined(alphas[i])
         for i, a in enumerate(alphas):
             if a == 0:
                 result[i] = 1.0
         return np.clip(result, 0.0, 1.0)
+
+    def _refined(self, alpha: Fraction) -> float:
+        """f where floats cannot tell it."""
+        better = None if self.refine is None else self.refine(alpha)
+        if better is None:
+            raise PrecisionError(
+                f"f({float(alpha):.6g}) is too small a difference of tails for floating point; "
+                "ask for certified=True, which says what is known"
+            )
+        return better
 
     def _neighbours(self, points: list[Fraction]) -> list[list[Fraction]]:
         """Other values of the loss to try at each point: every line lies below f, the best one touches it."""
