@@ -111,7 +111,7 @@ def test_a_unit_with_a_space(measure, discreet):
 
 def test_empty_ledgers(discreet, refused, tmp_path):
     ledger = tmp_path / "ledger.json"
-    assert "without totals" in discreet("ledger", "new", ledger).out
+    assert "without totals" in " ".join(discreet("ledger", "new", ledger).out.split())
     assert discreet("ledger", "show", ledger).out.rstrip().endswith("0 runs.")
     assert "sound" in discreet("ledger", "check", ledger).out
     assert "has no run that counts" in refused("account", ledger)
