@@ -105,7 +105,7 @@ def _explore(loss: Loss, spread: float, kind: Kind) -> Strategy | None:
             if end == whole:
                 return Strategy(loss.step, whole, joined(parts), serves)
             # worth a look only where the rest of the contour may be long
-            if nodes > 3000 or end >= 3e6 * tilt:
+            if nodes > 30_000 or end >= 3e6 * tilt:
                 remainder = size * _mean_modulus(loss, part, period, end - start) / end
                 many_peaks = part.low.size >= 50 and remainder < _REMAINDER
                 settled = many_peaks or (end >= 3e6 * tilt and remainder < 1e-18)
