@@ -173,11 +173,6 @@ class Loss:
         return sum((t.times * (t.offset + t.mu * t.step) for t in self.terms), Fraction(0))
 
     @cached_property
-    def has_small_variance(self) -> bool:
-        """Whether the Gaussian part alone would be a poor guide to the saddle point."""
-        return any(isinstance(t, LaplaceTerm) or t.sigma2 < 2 for t in self.terms)
-
-    @cached_property
     def dual_arrays(self) -> tuple[Floats, Floats, Floats, Floats]:
         """(step, sigma2, mu, times) of the dual terms, as columns."""
         rows = [[float(t.step), float(t.sigma2), float(t.mu), float(t.times)] for t in self.dual]

@@ -118,11 +118,6 @@ def padded(found: Interval, digits: int | None) -> Interval:
     return Interval(max(found.lower - room, Fraction(0)), found.upper + room)
 
 
-def delta_is_at_most(loss: PrivacyLoss, epsilon: Fraction, delta: Fraction, *, accuracy: float) -> bool:
-    """Whether delta(epsilon) <= delta is proved with balls of this relative accuracy."""
-    return upper(delta_ball(loss, epsilon, accuracy)) <= delta
-
-
 def certified_epsilon(loss: PrivacyLoss, delta: Fraction, *, digits: int | None = None) -> Interval:
     """An interval that contains the epsilon at which the curve passes through delta."""
     accuracy = default_accuracy(loss, digits)
