@@ -25,8 +25,12 @@ COMMANDS = {
     "measure": "A table of counts with the noise of a release, and what was spent.",
     "post": "Estimates from a noisy table; nothing is spent.",
     "presets": "The releases that come with the package.",
+    "report": "One page that can be handed on: the decision, its numbers with proofs, and its pictures.",
     "reproduce": "The papers' tables and figures, computed anew beside the published values.",
+    "risk": "What can be learned about one person from what is released.",
+    "safetab": "Adaptive private tabulation of detailed race and ethnicity groups.",
     "show": "What a release publishes with which noise.",
+    "workbench": "Decide with live pictures, in the browser.",
 }
 """Each command is the `app` of the module of its name; a module is imported when its command runs."""
 

@@ -1,0 +1,23 @@
+"""`discreet safetab`: adaptive private tabulation of detailed groups, one module for each subcommand."""
+
+from __future__ import annotations
+
+from cyclopts import App
+
+SUBCOMMANDS = {
+    "validate": "Whether parameters and data can be used; every problem with its file, line and field.",
+    "run": "Tabulate, add noise, post-process and write, with a ledger entry.",
+    "account": "What a run with these parameters costs one person: zCDP, and exactly.",
+    "report": "True against released, for the trusted curator. Confidential.",
+    "synth": "A synthetic nation in the same file formats.",
+    "coterminous": "Make regions of the same blocks agree in an existing output.",
+    "post": "Drop groups whose alone count exceeds the combination count; no negative counts.",
+}
+
+app = App(
+    name="safetab",
+    usage="Usage: discreet safetab COMMAND ...",
+    help="Detailed race and ethnicity groups by geography, sex and age, tabulated adaptively.",
+)
+for _name, _help in SUBCOMMANDS.items():
+    app.command(f"discreet.cli.safetab.{_name}:app", name=_name, help=_help)
