@@ -95,8 +95,8 @@ def test_margins_of_error(discreet, small):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "exactly one target is needed"),
-        (["--epsilon", "2", "--zcdp"], "exactly one target is needed"),
+        ([], "one target is needed: --epsilon E, --zcdp or --moe LEVEL=M,...; none is given"),
+        (["--epsilon", "2", "--zcdp"], "--epsilon and --zcdp are given"),
         (["--zcdp", "--weights", "Stat=1"], "no level 'Stat'; it has State, County"),
         (["--moe", "Stat=3"], "no level 'Stat'; it has State, County"),
         (["--zcdp", "--weights", "State"], "--weights has 'State'; it must be LEVEL=NUMBER"),
@@ -107,8 +107,9 @@ def test_margins_of_error(discreet, small):
         (["--zcdp", "--weights", "State=1", "--by", "level"], "weights share one gain"),
         (["--moe", "State=wide"], "--moe of level 'State' is 'wide'"),
         (["--moe", "State=-1"], "it must be above zero"),
-        (["--moe", "State=5", "--zcdp"], "instead of a promise"),
-        (["--moe", "State=5", "--epsilon", "3"], "instead of a promise"),
+        (["--moe", "State=5", "--zcdp"], "--zcdp and --moe are given"),
+        (["--moe", "State=5", "--epsilon", "3"], "--epsilon and --moe are given"),
+        (["--moe", "State=5", "--by", "level"], "do not go with it"),
         (["--epsilon", "0"], "epsilon is 0"),
         (["--epsilon", "-1"], "epsilon is -1"),
         (["--zcdp", "--by", "county"], "overall"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, TypedDict
 
 from cyclopts import App, Parameter
 
@@ -12,6 +12,24 @@ from discreet.cli import options
 from discreet.cli.outputs import PLOT_KINDS, Outputs
 from discreet.errors import InputError
 from discreet.exact import fraction
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from discreet.accounting.calibration import Calibration
+    from discreet.accounting.parallel import Progress
+    from discreet.budget import Neighbours, Release
+    from discreet.exact import Interval
+
+
+class Work(TypedDict):
+    """What every calculation of one run is told."""
+
+    delta: Fraction
+    neighbours: Neighbours
+    jobs: int
+    progress: Progress | None
+
 
 app = App(
     name="calibrate",
@@ -60,10 +78,7 @@ def calibrate(
     started = time.perf_counter()
     workers = options.jobs_or_cpus(jobs)
     (small,) = options.read_deltas([delta])
-    if epsilon is not None:
-        options.read_epsilons([epsilon])
-    if moe is not None and (epsilon is not None or zcdp or weights is not None or by == "level"):
-        raise InputError("--moe states margins of error instead of a promise: it goes with --delta alone")
+    _check_target(epsilon, zcdp, moe, weights is not None or by == "level")
     shares = _by_level_name(weights, "--weights")
     wanted = _by_level_name(moe, "--moe")
     outputs = Outputs()
@@ -76,35 +91,17 @@ def calibrate(
 
     from discreet.accounting.calibration import calibrate as find
     from discreet.accounting.calibration import reached
-    from discreet.accounting.overall import account
     from discreet.cli import calibrate_text
-    from discreet.cli.account_files import compare_contents
     from discreet.cli.printing import progress_bar, say_time, write_json
 
     relation = neighbours or release.neighbours
     with progress_bar("Calibrating", show=not (quiet or json)) as progress:
+        work: Work = {"delta": small, "neighbours": relation, "jobs": workers, "progress": progress}
         if wanted:
-            found = reached(
-                release, wanted, delta=small, neighbours=relation, jobs=workers, progress=progress
-            )
+            found = reached(release, wanted, **work)
         else:
-            found = find(
-                release,
-                delta=small,
-                epsilon=epsilon,
-                zcdp=zcdp,
-                by=by,
-                neighbours=relation,
-                weights=shares or None,
-                jobs=workers,
-                progress=progress,
-            )
-        before = account(release, neighbours=relation, jobs=workers)
-        after = account(found.release, neighbours=relation, jobs=workers).with_workers(workers, progress)
-        box = after.epsilon(delta=small, certified=True) if certify else None
-        contents = dict(compare_contents(before, after, outputs)) if outputs.wanted("--plot") else {}
-    if outputs.wanted("--out"):
-        contents["--out"] = found.release.to_toml().encode()
+            found = find(release, epsilon=epsilon, zcdp=zcdp, by=by, weights=shares or None, **work)
+        box, contents = _proved_and_drawn(release, found, outputs, certify, work)
     outputs.write(contents)
     seconds = time.perf_counter() - started
     if json:
@@ -112,6 +109,38 @@ def calibrate(
         return
     calibrate_text.show(release, found, box)
     say_time(seconds, show=not quiet)
+
+
+def _check_target(epsilon: str | None, zcdp: bool, moe: str | None, is_shared: bool) -> None:
+    """Refuse a command line that names no target, or two."""
+    if epsilon is not None:
+        options.read_epsilons([epsilon])
+    targets = {"--epsilon": epsilon is not None, "--zcdp": zcdp, "--moe": moe is not None}
+    given = [name for name, is_given in targets.items() if is_given]
+    if len(given) != 1:
+        found = " and ".join(given) + " are given" if given else "none is given"
+        raise InputError(f"one target is needed: --epsilon E, --zcdp or --moe LEVEL=M,...; {found}")
+    if moe is not None and is_shared:
+        raise InputError("--moe sets each level's noise by its margin: --weights and --by do not go with it")
+
+
+def _proved_and_drawn(
+    release: Release, found: Calibration, outputs: Outputs, certify: bool, work: Work
+) -> tuple[Interval | None, dict[str, bytes]]:
+    """Return the certified epsilon, if it was asked for, and the bytes of the files."""
+    from discreet.accounting.overall import account
+    from discreet.cli.account_files import compare_contents
+
+    relation, jobs = work["neighbours"], work["jobs"]
+    after = account(found.release, neighbours=relation, jobs=jobs).with_workers(jobs, work["progress"])
+    box = after.epsilon(delta=work["delta"], certified=True) if certify else None
+    contents: dict[str, bytes] = {}
+    if outputs.wanted("--plot"):
+        before = account(release, neighbours=relation, jobs=jobs)
+        contents |= compare_contents(before, after, outputs)
+    if outputs.wanted("--out"):
+        contents["--out"] = found.release.to_toml().encode()
+    return box, contents
 
 
 def _by_level_name(text: str | None, option: str) -> dict[str, str]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from discreet.cli.printing import say, table, write
 from discreet.exact import Interval
+from discreet.report.words import plain
 
 if TYPE_CHECKING:
     from discreet.accounting.calibration import Calibration
@@ -49,8 +50,10 @@ def as_object(release: Release, found: Calibration, box: Interval | None, second
 
 def show(release: Release, found: Calibration, box: Interval | None) -> None:
     """The answer for a reader."""
+    from discreet.accounting.calibration.result import less_or_more
+
     say(f"{release.name}: {release.title}" if release.title else release.name)
-    say(f"{found.neighbours} neighbours, delta {float(found.delta):.3g}. {'; '.join(found.notes)}.")
+    say(f"{found.neighbours.capitalize()} neighbours, delta {plain(found.delta)}. {' '.join(found.notes)}")
     write("\n")
     rows = []
     for level in found.levels:
@@ -78,22 +81,24 @@ def show(release: Release, found: Calibration, box: Interval | None) -> None:
     ]
     table(columns, rows, left=(0, 1))
     write("\n")
+    delta = plain(found.delta)
     if found.factor is not None:
-        saved = 100 * (found.reduction or 0)
         say(
-            f"All variances times {found.factor} = {float(found.factor):.6f}: {saved:.3f} % less variance "
-            f"for epsilon {float(found.epsilon or 0):.6f} at delta {float(found.delta):.3g}."
+            f"All variances times {found.factor} = {float(found.factor):.6f}: {less_or_more(found.factor)} "
+            f"for epsilon {float(found.epsilon or 0):.6f} at delta {delta}."
         )
     elif found.epsilon is not None:
-        say(f"The new release keeps epsilon {float(found.epsilon):.6f} at delta {float(found.delta):.3g}.")
+        say(f"The new release keeps epsilon {float(found.epsilon):.6f} at delta {delta}.")
     if found.proof is not None:
-        say(f"Proved: the true delta there lies in {found.proof}, not above {float(found.delta):.3g}.")
+        say(f"Proved: the true delta there lies in {found.proof}, not above {delta}.")
     if box is not None:
-        say(f"Proved: the exact epsilon of the new release at delta {float(found.delta):.3g} lies in {box}.")
+        say(f"Proved: the exact epsilon of the new release at delta {delta} lies in {box}.")
     if found.price is not None:
+        alone = found.factor is None and found.epsilon is None  # levels' own curves may cross more than once
+        which = "may be the better one at some level" if alone else "was the better one"
         say(
-            f"The price: below delta {found.price:.3g} the zCDP promise of the old noise was the better "
-            "one, since less noise costs more in the far tail."
+            f"The price: below delta {found.price:.3g} the zCDP promise of the old noise {which} "
+            "(less noise costs more in the far tail)."
         )
 
 

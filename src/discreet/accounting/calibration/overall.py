@@ -1,0 +1,140 @@
+"""One factor on all variances, or gains shared by weights, against a promise about the whole release."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from typing import Literal
+
+from discreet.accounting.arguments import Number, read, read_probabilities
+from discreet.accounting.calibration.by_level import calibrate_levels
+from discreet.accounting.calibration.proof import price, prove
+from discreet.accounting.calibration.result import Calibration, changes, named
+from discreet.accounting.calibration.search import DIGITS, below, rounded_up, solve_factor
+from discreet.accounting.comparisons import ZCDP
+from discreet.accounting.overall import account
+from discreet.accounting.parallel import Progress
+from discreet.budget.neighbours import Neighbours
+from discreet.budget.release import Release
+from discreet.errors import InputError, PrecisionError
+from discreet.exact import Exact, positive
+
+Scaling = Callable[[Fraction, bool], Release]
+"""Releases that get less noisy as a parameter falls; the flag says whether variances are to be short."""
+
+
+def calibrate(
+    release: Release,
+    *,
+    delta: Number,
+    epsilon: Number | None = None,
+    zcdp: bool = False,
+    by: Literal["overall", "level"] = "overall",
+    neighbours: Neighbours | None = None,
+    weights: Mapping[str, Exact] | None = None,
+    jobs: int = 1,
+    progress: Progress | None = None,
+) -> Calibration:
+    """Find the least noise with which the release keeps (epsilon, delta), or what zCDP promises at delta.
+
+    `overall`: one factor on all variances (or, with `weights`, gains shared in proportion to them). `level`:
+    each level by itself against its own promise.
+
+    >>> from discreet.budget import load
+    >>> found = calibrate(load("dhc-2022-08-25"), zcdp=True, delta="1e-10")
+    >>> round(100 * found.reduction, 2)
+    12.28
+    """
+    relation = neighbours or release.neighbours
+    (small,) = read_probabilities(delta, name="delta").values
+    if (epsilon is None) != zcdp:
+        found = "none is given" if epsilon is None else "both are given"
+        raise InputError(
+            f"the promise is an epsilon or what zCDP promises (zcdp), exactly one of them; {found}"
+        )
+    if by not in ("overall", "level"):
+        raise InputError(f"by is {by!r}; it must be 'overall' or 'level'")
+    target = None if epsilon is None else read(epsilon, name="epsilon").values[0]
+    if target is not None and target <= 0:
+        raise InputError(f"epsilon is {float(target):g}; it must be above zero")
+    if by == "level":
+        if weights:
+            raise InputError(
+                "weights share one gain between the levels: they do not go with calibration by level"
+            )
+        return calibrate_levels(release, relation, target, small)
+    before = account(release, neighbours=relation, jobs=jobs)
+    if target is None:
+        target = below(ZCDP(dict(before.cases)[before.main]).epsilon(delta=float(small)))
+    family = _weighted(release, weights) if weights else _uniform(release)
+    factor, after = _overall(release, relation, family, target, small, jobs, progress)
+    proof = prove(after, relation, target, small, jobs, progress)
+    note = "Gains shared by the stated weights." if weights else "One factor on all variances."
+    return Calibration(
+        named(release, after, f"Calibrated to epsilon {float(target):.6f} at delta {float(small):.3g}."),
+        relation,
+        None if weights else factor,
+        target,
+        small,
+        proof,
+        changes(release, after),
+        price(release, after, relation),
+        (note,),
+    )
+
+
+def _overall(
+    release: Release,
+    relation: Neighbours,
+    family: Scaling,
+    target: Fraction,
+    delta: Fraction,
+    jobs: int,
+    progress: Progress | None,
+) -> tuple[Fraction, Release]:
+    """Return the least parameter for which the worst case keeps the target, and its release.
+
+    Solved on one case, then checked on all; whichever is worst there is solved next.
+    """
+    label = account(release, neighbours=relation).main
+    factor = Fraction(0)
+    for _ in range(6):
+
+        def epsilon(size: Fraction, label: tuple[int, ...] = label) -> float:
+            made = account(family(size, False), neighbours=relation)
+            return float(made.case(label).epsilon(delta=delta))
+
+        factor = max(factor, solve_factor(epsilon, float(target)))
+        after = family(factor, True)
+        worst = account(after, neighbours=relation).with_workers(jobs, progress).at_delta(delta)[0]
+        if Fraction(worst.epsilon) <= target:
+            return factor, after
+        if worst.worst == label:  # rounding: one unit in the last place does it
+            factor += Fraction(1, 10**DIGITS)
+        label = worst.worst
+    raise PrecisionError(f"no factor was found that keeps epsilon {float(target):.6g}")
+
+
+def _uniform(release: Release) -> Scaling:
+    def family(size: Fraction, short: bool) -> Release:
+        return release.scaled(size)
+
+    return family
+
+
+def _weighted(release: Release, weights: Mapping[str, Exact]) -> Scaling:
+    """Return releases in which level l has the factor x^(w_l / max w): never negative, being a power."""
+    shares = {
+        name: positive(weight, name=f"the weight of level {name!r}") for name, weight in weights.items()
+    }
+    top = max(shares.values())
+
+    def family(size: Fraction, short: bool) -> Release:
+        result = release
+        for name, share in shares.items():
+            factor = float(size) ** float(share / top)
+            exact = rounded_up(factor) if short else Fraction(round(factor * 2**40), 2**40)
+            result = result.scaled(exact, level=name)
+        return result
+
+    return family

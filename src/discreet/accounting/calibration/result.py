@@ -1,0 +1,92 @@
+"""What calibration finds: the new release, what changed at each level, and the proof."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from discreet.budget.neighbours import Neighbours
+from discreet.budget.release import Release
+from discreet.exact import Interval
+
+
+@dataclass(frozen=True, slots=True)
+class LevelChange:
+    """One level's variances before and after."""
+
+    name: str
+    factor: Fraction
+    queries: tuple[tuple[str, Fraction, Fraction], ...]
+
+    @property
+    def before(self) -> Fraction:
+        """The variance of the level's most common kind of query, before."""
+        return _most_common([before for _, before, _ in self.queries])
+
+    @property
+    def after(self) -> Fraction:
+        """The same, after."""
+        return _most_common([after for _, _, after in self.queries])
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """A calibrated release, what it saves, and its proof.
+
+    Guarantee. `proof.upper <= delta`: for every case of the relation, the new release is
+    (epsilon, delta)-differentially private. By level, each level keeps its own promise by itself, and the
+    proof is that of the level which comes closest to delta.
+    """
+
+    release: Release
+    neighbours: Neighbours
+    factor: Fraction | None
+    epsilon: Fraction | None
+    delta: Fraction
+    proof: Interval | None
+    levels: tuple[LevelChange, ...]
+    price: float | None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def reduction(self) -> float | None:
+        """The share of the variance that is saved; negative if the promise needs more noise."""
+        return None if self.factor is None else float(1 - self.factor)
+
+    def __str__(self) -> str:
+        saved = "" if self.factor is None else f"{less_or_more(self.factor)}, "
+        promise = "each level's own promise" if self.epsilon is None else f"epsilon {float(self.epsilon):.6g}"
+        return f"{self.release.name}: {saved}{promise} at delta {float(self.delta):.3g}"
+
+
+def less_or_more(factor: Fraction) -> str:
+    """Say what a factor does to a variance.
+
+    >>> less_or_more(Fraction("0.877203")), less_or_more(Fraction("7.46"))
+    ('12.280 % less variance', '7.46 times the variance')
+    """
+    if factor <= 1:
+        return f"{float(100 * (1 - factor)):.3f} % less variance"
+    return f"{float(factor):.6g} times the variance"
+
+
+def changes(before: Release, after: Release) -> tuple[LevelChange, ...]:
+    """Return the variances of each level and query, before and after."""
+    old = {(row.level, row.query): row for row in before.variance_table()}
+    levels: dict[str, list[tuple[str, Fraction, Fraction]]] = {}
+    for row in after.variance_table():
+        was = old[row.level, row.query].variance
+        if was is not None and row.variance is not None:
+            levels.setdefault(row.level, []).append((row.query, was, row.variance))
+    return tuple(
+        LevelChange(name, queries[0][2] / queries[0][1], tuple(queries)) for name, queries in levels.items()
+    )
+
+
+def named(before: Release, after: Release, note: str) -> Release:
+    """Return the new release under a name of its own, saying what was done to it."""
+    return replace(after, name=f"{before.name}-calibrated", notes=(note, *before.notes))
+
+
+def _most_common(values: list[Fraction]) -> Fraction:
+    return max(values, key=lambda v: (values.count(v), -values.index(v)))
