@@ -15,6 +15,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from discreet.accounting.calibration import Calibration, calibrate
     from discreet.accounting.comparisons import ZCDP, GaussianDP, RenyiDP, TightZCDP
     from discreet.accounting.overall import Account, Point, account
     from discreet.accounting.portfolio import portfolio
@@ -32,12 +33,14 @@ if TYPE_CHECKING:
     from discreet.errors import DiscreetError, InputError, PrecisionError
     from discreet.exact import Interval
     from discreet.noise import GaussianNoise, LaplaceNoise, sample
+    from discreet.release.hierarchy import measure
 
 __version__ = "0.1.0"
 
 __all__ = [
     "ZCDP",
     "Account",
+    "Calibration",
     "DiscreetError",
     "DiscreteGaussian",
     "DiscreteLaplace",
@@ -56,14 +59,17 @@ __all__ = [
     "Spine",
     "TightZCDP",
     "account",
+    "calibrate",
     "compose",
     "load",
+    "measure",
     "portfolio",
     "preset_names",
     "sample",
 ]
 
 _HOMES = {
+    "discreet.accounting.calibration": ("Calibration", "calibrate"),
     "discreet.accounting.comparisons": ("ZCDP", "GaussianDP", "RenyiDP", "TightZCDP"),
     "discreet.accounting.overall": ("Account", "Point", "account"),
     "discreet.accounting.portfolio": ("portfolio",),
@@ -81,6 +87,7 @@ _HOMES = {
     "discreet.errors": ("DiscreetError", "InputError", "PrecisionError"),
     "discreet.exact": ("Interval",),
     "discreet.noise": ("GaussianNoise", "LaplaceNoise", "sample"),
+    "discreet.release.hierarchy": ("measure",),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 

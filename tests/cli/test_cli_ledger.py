@@ -66,7 +66,9 @@ def test_new_show_check_account(measure, discreet):
     assert (checked.status, checked.err) == (0, "")
     assert _lines(checked.out)[0] == "ledger.json: sound; 3 runs, 13 files as recorded"
 
-    found = discreet("account", "ledger.json", "--delta", "1e-10", "--json").json
+    told = " ".join(discreet("account", "ledger.json", "--delta", "1e-10", "--quiet").out.split())
+    assert "Note: Held exact, outside the guarantee: State: total" in told
+    found = discreet("account", "ledger.json", "--unit", "person", "--delta", "1e-10", "--json").json
     assert found["release"] == "ledger"
     both = discreet("account", "release.toml", "release.toml", "--delta", "1e-10", "--json").json
     assert found["results"][0]["epsilon"] == pytest.approx(both["results"][0]["epsilon"], rel=1e-9)
@@ -203,3 +205,14 @@ def test_files_that_cannot_be_used(discreet, refused, small, tmp_path):
     assert "not a ledger" in refused("ledger", "show", small)
     assert "cannot be read" in refused("ledger", "check", tmp_path)
     assert 'Did you mean "show"?' in refused("ledger", "shw", ledger)
+
+
+def test_unit_is_for_ledgers_and_must_be_there(measure, discreet, refused):
+    discreet("ledger", "new", "ledger.json")
+    measure("one")
+    assert "has no run that counts" in refused("account", "ledger.json", "--unit", "household")
+    assert "release.toml is none" in refused("account", "release.toml", "--unit", "person")
+
+
+def test_a_missing_ledger_is_named_as_it_was_given(measure):
+    assert "there is no ledger ledger.json" in measure("one").err

@@ -44,6 +44,9 @@ def account(
     all_pairs: Annotated[
         bool, Parameter(help="For several releases: every combination of their paths; slow.")
     ] = False,
+    unit: Annotated[
+        str | None, Parameter(help="For a ledger with runs about several units: which.", metavar="UNIT")
+    ] = None,
     curve: Annotated[
         Path | None, Parameter(help="Write epsilon, exact delta and zCDP's delta.", metavar="FILE.csv")
     ] = None,
@@ -71,7 +74,7 @@ def account(
     outputs.plan("--curve", curve, TABLE_KINDS)
     outputs.plan("--tradeoff", tradeoff, TABLE_KINDS)
     outputs.plan("--plot", plot, PLOT_KINDS)
-    releases = _load(targets, neighbours)
+    releases = _load(targets, neighbours, unit)
 
     from discreet.cli import account_text
     from discreet.cli.account_files import file_contents
@@ -99,13 +102,13 @@ def account(
     say_time(seconds, show=not quiet)
 
 
-def _load(targets: tuple[str, ...], neighbours: Neighbours | None) -> list[Release]:
+def _load(targets: tuple[str, ...], neighbours: Neighbours | None, unit: str | None) -> list[Release]:
     if not targets:
         raise InputError("account needs a preset's name or a TOML file; `discreet presets` lists all names")
-    return [_read(target, neighbours) for target in targets]
+    return [_read(target, neighbours, unit) for target in targets]
 
 
-def _read(target: str, neighbours: Neighbours | None) -> Release:
+def _read(target: str, neighbours: Neighbours | None, unit: str | None) -> Release:
     """The release of a target; all runs of a ledger are one."""
     from discreet.budget import load
 
@@ -113,7 +116,9 @@ def _read(target: str, neighbours: Neighbours | None) -> Release:
         from discreet.release import is_ledger, ledger_release
 
         if is_ledger(target):
-            return ledger_release(target, neighbours=neighbours)
+            return ledger_release(target, neighbours=neighbours, unit=unit)
+    if unit is not None:
+        raise InputError(f"--unit picks among the runs of a ledger, and {target} is none")
     return load(target)
 
 

@@ -96,8 +96,9 @@ def show(release: Release, found: Calibration, box: Interval | None) -> None:
     if found.price is not None:
         alone = found.factor is None and found.epsilon is None  # levels' own curves may cross more than once
         which = "may be the better one at some level" if alone else "was the better one"
+        below = plain(float(f"{found.price:.3g}"))
         say(
-            f"The price: below delta {found.price:.3g} the zCDP promise of the old noise {which} "
+            f"The price: below delta {below} the zCDP promise of the old noise {which} "
             "(less noise costs more in the far tail)."
         )
 

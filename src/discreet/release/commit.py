@@ -158,8 +158,8 @@ def create_ledger(path: str | os.PathLike[str], totals: Sequence[Total] = ()) ->
 
 def open_ledger(path: str | os.PathLike[str]) -> tuple[Path, Ledger]:
     """Return an existing ledger, after undoing what a killed run may have left in it."""
+    read_text(Path(path))  # an error names the path as it was given
     file = Path(os.path.realpath(path))
-    read_text(file)
     try:
         with locked(file.parent):
             return file, recover(file)

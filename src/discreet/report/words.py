@@ -14,7 +14,13 @@ if TYPE_CHECKING:
 DIGITS = 6
 """Significant digits of a result, if nobody asks for more."""
 
-_CAUTIONS = ("upper bound", "not modelled", "simplification", "earlier allocation than")
+_CAUTIONS = (
+    "upper bound",
+    "not modelled",
+    "simplification",
+    "earlier allocation than",
+    "outside the guarantee",
+)
 _ABOUT_PATHS = "not been published"
 
 
