@@ -7,7 +7,7 @@ import platform
 import sys
 from pathlib import Path
 
-from benchmarks import bench_accounting, bench_sampler
+from benchmarks import bench_accounting, bench_measure, bench_sampler
 
 PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
 
@@ -24,6 +24,8 @@ def main() -> None:
     accounting = table(("what", "measured", "aim"), bench_accounting.rows())
     print("sampler", file=sys.stderr)
     sampler = bench_sampler.markdown(bench_sampler.rows())
+    print("measure", file=sys.stderr)
+    measure = bench_measure.markdown(bench_measure.rows())
     page = f"""# Benchmarks
 
 Made by `make bench`: Python {platform.python_version()}, NumPy {numpy.__version__}, {os.cpu_count()} cores.
@@ -36,6 +38,12 @@ Figures of another package stand beside ours where both were run in the same min
 ## The exact sampler
 
 {sampler}
+
+## A release over a tree of areas
+
+Reading, validation, noise, post-processing, writing, hashing and the ledger, each row in a process of its own.
+
+{measure}
 """
     PAGE.write_text(page)
     print(page)

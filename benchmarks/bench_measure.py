@@ -10,7 +10,6 @@ else the machine does than seconds on the clock.
 from __future__ import annotations
 
 import json
-import os
 import resource
 import subprocess
 import sys
@@ -115,6 +114,20 @@ def rows(cells: int = 10_000_000) -> list[dict[str, str | float]]:
     return result
 
 
+def markdown(found: list[dict[str, str | float]]) -> str:
+    """The rows as a table."""
+    lines = [
+        "| table | units | cells | format | post | seconds | processor seconds | peak memory |",
+        "| --- | ---: | ---: | --- | --- | ---: | ---: | ---: |",
+    ]
+    for row in found:
+        lines.append(
+            f"| {row['shape']} | {row['units']:,} | {row['cells']:,} | {row['format']} | {row['post']} | "
+            f"{row['seconds']:.1f} | {row['processor']:.1f} | {float(row['memory']) / 1e9:.2f} GB |"
+        )
+    return "\n".join(lines)
+
+
 def main() -> None:
     if sys.argv[1:2] == ["--run"]:
         run(*sys.argv[2:])
@@ -122,16 +135,7 @@ def main() -> None:
     if sys.argv[1:2] == ["--make"]:
         make(Path(sys.argv[2]), sys.argv[3], int(sys.argv[4]))
         return
-    found = rows(int(sys.argv[1])) if len(sys.argv) > 1 else rows()
-    load = os.getloadavg()[0]
-    print(f"{os.cpu_count()} processors, load {load:.1f} at the end.\n")
-    print("| table | units | cells | format | post | seconds | processor seconds | peak memory |")
-    print("| --- | ---: | ---: | --- | --- | ---: | ---: | ---: |")
-    for row in found:
-        print(
-            f"| {row['shape']} | {row['units']:,} | {row['cells']:,} | {row['format']} | {row['post']} | "
-            f"{row['seconds']:.1f} | {row['processor']:.1f} | {float(row['memory']) / 1e9:.2f} GB |"
-        )
+    print(markdown(rows(int(sys.argv[1])) if len(sys.argv) > 1 else rows()))
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from discreet.accounting.overall import Account
 
-_STYLE: Any = {
+STYLE: Any = {
     "font.family": "DejaVu Sans",
     "font.size": 8.5,
     "axes.titlesize": 9,
@@ -115,7 +115,7 @@ def figure_bytes(figure: Figure, kind: str) -> bytes:
     import matplotlib
 
     stream = io.BytesIO()
-    with matplotlib.rc_context(_STYLE):
+    with matplotlib.rc_context(STYLE):
         figure.savefig(stream, format=kind, dpi=300, metadata=_UNDATED[kind])
     return stream.getvalue()
 
@@ -125,7 +125,7 @@ def _two_panels(title: str) -> Iterator[tuple[Figure, Axes, Axes]]:
     import matplotlib
     from matplotlib.figure import Figure
 
-    with matplotlib.rc_context(_STYLE):
+    with matplotlib.rc_context(STYLE):
         figure = Figure(figsize=(7.2, 3.7), layout="constrained")
         left, right = figure.subplots(1, 2, width_ratios=(1.3, 1))
         left.set_title("Privacy profile")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from discreet.report.figures import _STYLE
+from discreet.report.figures import STYLE
 from discreet.report.plots import BLUE, GREEN, GREY, VERMILION
 from discreet.studies.study import Study
 
@@ -57,7 +57,7 @@ def canvas(
     import matplotlib
     from matplotlib.figure import Figure
 
-    with matplotlib.rc_context(_STYLE):
+    with matplotlib.rc_context(STYLE):
         figure = Figure(figsize=size, layout="constrained" if fitted else None)
         axes = figure.subplots(rows, columns, squeeze=False, **more)
         figure.suptitle(f"{study.title}\n{study.source}", fontsize=9)

@@ -17,7 +17,7 @@ from discreet.budget import Release
 from discreet.errors import InputError
 from discreet.noise import Entropy
 from discreet.release.audit import sha256
-from discreet.release.commit import free, open_ledger, staging
+from discreet.release.commit import Staging, free, open_ledger, staging
 from discreet.release.hierarchy.counts import Counts, level_pairs, read_counts
 from discreet.release.hierarchy.layout import Layout
 from discreet.release.hierarchy.noise import Noises, add_noise, noise_table, noises, variances
@@ -102,19 +102,7 @@ def measure(
         mark = None if rehearsal is None else f"{NOT_PRIVATE}: rehearsal with seed {rehearsal}"
         folder = Folder(stage.path, kind, mark=mark)
         _write(folder, release, found, how, table, held, pairs)
-        entry = Entry(
-            id=stage.id,
-            time=datetime.now(UTC).isoformat(timespec="seconds"),
-            version=version("discreet"),
-            command="measure",
-            release=release,
-            rehearsal=rehearsal,
-            inputs=found.inputs,
-            tree=layout.tree.digest,
-            exact=pairs,
-            output=".",
-            files={name: sha256(stage.path / name) for name in folder.names},
-        )
+        entry = _entry(stage, folder, release, found, pairs, rehearsal)
         names = tuple(folder.names)
         own = folder.file(*LEDGER.split("."))
         own.write_text(Ledger((), (entry,)).to_text(), encoding="utf-8")
@@ -124,6 +112,29 @@ def measure(
     where = Path(ledger) if ledger is not None else Path(out_dir) / own.name
     return Measured(
         Path(out_dir), where, release.name, layout.tree.size, layout.size, how, entry.rho, rehearsal, names
+    )
+
+
+def _entry(
+    stage: Staging,
+    folder: Folder,
+    release: Release,
+    found: Counts,
+    pairs: tuple[tuple[str, str], ...],
+    rehearsal: int | None,
+) -> Entry:
+    return Entry(
+        id=stage.id,
+        time=datetime.now(UTC).isoformat(timespec="seconds"),
+        version=version("discreet"),
+        command="measure",
+        release=release,
+        rehearsal=rehearsal,
+        inputs=found.inputs,
+        tree=found.layout.tree.digest,
+        exact=pairs,
+        output=".",
+        files={name: sha256(stage.path / name) for name in folder.names},
     )
 
 
