@@ -11,7 +11,7 @@ JOBS ?= 2
 
 help:
 	@echo "make demo      account for the 2020 Census DHC: table, proof, plots and curves in out/"
-	@echo "make test      lint, types and tests"
+	@echo "make test      lint, types and tests (installs Java and Chromium if it may)"
 	@echo "make test-all  the same with the slow tests"
 	@echo "make bench     time and accuracy against other accountants"
 	@echo "make lint      ruff and mypy alone"
@@ -38,8 +38,24 @@ $(VENV)/.stamp-test: pyproject.toml | $(BIN)/python
 
 $(VENV)/.stamp-bench: pyproject.toml | $(BIN)/python
 	@echo "installing discreet and the accountants it is compared with"
-	@$(PIP) --editable '.[bench]'
+	@$(PIP) --editable '.[bench,spark]'
 	@touch $@ $(VENV)/.stamp-run
+
+# Java runs Spark, Chromium the pages. Installed if this is Debian or Ubuntu and we may; else their tests skip.
+.PHONY: system
+system:
+	@missing=; \
+	command -v java >/dev/null || missing="$$missing openjdk-17-jre-headless"; \
+	command -v chromium >/dev/null || command -v chromium-browser >/dev/null || missing="$$missing chromium"; \
+	if [ -z "$$missing" ]; then exit 0; fi; \
+	as=; [ "$$(id -u)" = 0 ] || as="sudo -n"; \
+	if command -v apt-get >/dev/null && { [ -z "$$as" ] || $$as true 2>/dev/null; }; then \
+	  echo "installing$$missing"; \
+	  $$as apt-get update -qq && DEBIAN_FRONTEND=noninteractive $$as apt-get install -y -qq $$missing >/dev/null \
+	    || echo "could not install$$missing; their tests will be skipped"; \
+	else \
+	  echo "not installed:$$missing; their tests will be skipped"; \
+	fi
 
 # -- what people run -------------------------------------------------------------------------------------
 
@@ -55,10 +71,10 @@ demo: $(VENV)/.stamp-run
 	$(DEMO) --jobs $(JOBS) --delta 1e-10 --certify
 	@echo && echo "Files, all in out/:" && ls -1 out
 
-test: lint
+test: system lint
 	$(BIN)/python -m pytest -n $(JOBS)
 
-test-all: lint
+test-all: system lint
 	$(BIN)/python -m pytest -n $(JOBS) --run-slow
 
 lint: $(VENV)/.stamp-test

@@ -41,7 +41,7 @@ Figures of another package stand beside ours where both were run in the same min
 
 ## A release over a tree of areas
 
-Reading, validation, noise, post-processing, writing, hashing and the ledger, each row in a process of its own.
+Reading, validation, noise, post-processing, writing, hashing and ledger; each row is a process of its own.
 
 {measure}
 """
