@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from discreet.errors import InputError
-from discreet.studies.study import PNAS, SIEVE, Study
+from discreet.studies.study import PNAS, RISK, SAFETAB, SIEVE, Study
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -78,6 +78,14 @@ STUDIES = (
     Entry("convolution", "convolution", "two discrete Gaussians against the normal", SIEVE),
     Entry("nodes", "convolution", "quadrature nodes with and without the sieve", SIEVE),
     Entry("edgeworth", "edgeworth", "Edgeworth gap over n, with its bound", SIEVE),
+    Entry("safetab-suppression", "safetab", "SafeTab-P: suppression and bias by group size", SAFETAB),
+    Entry("safetab-margins", "safetab", "SafeTab-P: margins of error and rho by level", SAFETAB),
+    Entry("risk-table-4", "risk_single", "one noisy count: posterior, ratio and mass", RISK),
+    Entry("risk-table-5", "risk_single", "R, the expected ratio, for five priors", RISK),
+    Entry("risk-priors-noisy", "risk_single", "five priors over the noisy value", RISK),
+    Entry("risk-priors-rho", "risk_single", "five priors over rho", RISK),
+    Entry("risk-accuracy-rho", "risk_single", "accuracy of the decision over rho", RISK),
+    Entry("risk-levels", "risk_single", "PL 94-171 by level, published and real noise", RISK),
 )
 """All studies, in the order of the papers."""
 
@@ -85,8 +93,8 @@ STUDIES = (
 def find(name: str) -> tuple[Entry, ...]:
     """Return the study of a name, or all of them.
 
-    >>> [entry.name for entry in find("residuals")], len(find("all"))
-    (['residuals'], 19)
+    >>> [entry.name for entry in find("residuals")], find("all") == STUDIES
+    (['residuals'], True)
     >>> find("residual")
     Traceback (most recent call last):
     discreet.errors.InputError: there is no study 'residual'; did you mean 'residuals'?

@@ -17,6 +17,8 @@ Floats = NDArray[np.float64]
 
 PNAS = "Su, Su and Wang, PNAS 2025, arXiv:2410.09296"
 SIEVE = "Su, Su and Wang 2026, arXiv:2606.29835"
+SAFETAB = "Haney et al. 2025, arXiv:2505.01472"
+RISK = "Kazan and Reiter, arXiv:2204.04253"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,61 @@
+"""`discreet safetab coterminous`: regions made of the same blocks agree, in an output that exists."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated, Literal
+
+from cyclopts import App, Parameter
+
+from discreet.cli import options
+
+Released = Annotated[Path, Parameter(help="The output of `discreet safetab run`.", name="OUT")]
+Params = Annotated[Path, Parameter(help="Folder of the parameters of that run.", metavar="DIR")]
+To = Annotated[Path, Parameter(help="A new directory for the result.", metavar="DIR")]
+Format = Annotated[
+    Literal["csv", "parquet"] | None,
+    Parameter(help="Of the tables. Default: that of OUT.", show_choices=False, metavar="csv|parquet"),
+]
+
+app = App(
+    name="coterminous",
+    usage="Usage: discreet safetab coterminous OUT --params DIR --data DIR --to DIR [OPTIONS]",
+    help_epilogue="Examples:\n"
+    "  discreet safetab coterminous published --params params --data data --to agreed",
+)
+
+
+@app.default
+def coterminous(
+    released: Released,
+    /,
+    *,
+    params: Params,
+    data: Annotated[Path, Parameter(help="Folder of GRF-C; no person record is read.", metavar="DIR")],
+    to: To,
+    order: Annotated[
+        str | None,
+        Parameter(
+            help="Who gives, first to last. Default: STATE,COUNTY,TRACT,PLACE,AIANNH.", metavar="NAMES"
+        ),
+    ] = None,
+    format: Format = None,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Make regions of the same blocks agree in an existing output. Nothing is spent."""
+    started = time.perf_counter()
+    from discreet.cli.safetab.run_text import show_step, step_object
+    from discreet.release.safetab.coterminous import ORDER
+    from discreet.release.safetab.reprocessing import coterminous
+
+    names = ORDER if order is None else tuple(name.strip().upper() for name in order.split(","))
+    done = coterminous(released, to, params=params, data=data, order=names, format=format)
+    seconds = time.perf_counter() - started
+    if json:
+        from discreet.cli.printing import write_json
+
+        write_json(step_object(done, seconds))
+        return
+    show_step(done, seconds, quiet=quiet)

@@ -1,0 +1,100 @@
+"""`discreet safetab synth`: a synthetic nation in the file formats of the tabulation."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from cyclopts import App, Parameter
+
+from discreet.cli import options
+
+if TYPE_CHECKING:
+    from discreet.release.safetab.synthetic import Nation
+
+app = App(
+    name="synth",
+    usage="Usage: discreet safetab synth OUT --persons N [OPTIONS]",
+    help_epilogue="Examples:\n"
+    "  discreet safetab synth nation --persons 20000\n"
+    "  discreet safetab synth nation --persons 10000000 --params ddhca-2020-spec --format parquet",
+)
+
+
+@app.default
+def synth(
+    out: Annotated[Path, Parameter(help="A new directory; it gets data/ and params/.")],
+    /,
+    *,
+    persons: Annotated[int, Parameter(help="How many people.", metavar="N")],
+    states: Annotated[
+        int | None,
+        Parameter(
+            help="How many states, besides Puerto Rico. Default: those of PARAMS, or as the people fill.",
+            metavar="S",
+        ),
+    ] = None,
+    seed: Annotated[int, Parameter(help="Another number, another nation. Default: 1.", metavar="K")] = 1,
+    params: Annotated[
+        Path | None,
+        Parameter(help="Use the codes of this specification; it is read, not copied.", metavar="PARAMS"),
+    ] = None,
+    format: Annotated[
+        Literal["csv", "parquet"],
+        Parameter(help="Of the data. Default: csv.", show_choices=False, metavar="csv|parquet"),
+    ] = "csv",
+    json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Write an invented nation: blocks, people, and a specification with its configuration."""
+    started = time.perf_counter()
+    from discreet.cli.measure_text import need_tables
+    from discreet.cli.printing import progress_bar, say_time, write_json
+
+    if format == "parquet":
+        need_tables("synth")
+    from discreet.release.safetab.synthetic import synthesize
+
+    with progress_bar("People", show=not (quiet or json)) as progress:
+        made = synthesize(
+            out, people=persons, states=states, seed=seed, params=params, format=format, progress=progress
+        )
+    seconds = time.perf_counter() - started
+    if json:
+        write_json(_object(made, seconds))
+        return
+    _show(made)
+    say_time(seconds, show=not quiet)
+
+
+def _object(made: Nation, seconds: float) -> dict[str, Any]:
+    return {
+        "out": str(made.out),
+        "params": str(made.params),
+        "data": str(made.data),
+        "persons": made.people,
+        "seed": made.seed,
+        "states": made.states,
+        "counties": made.counties,
+        "tracts": made.tracts,
+        "blocks": made.blocks,
+        "places": made.places,
+        "aiannh_areas": made.areas,
+        "codes": made.codes,
+        "files": list(made.files),
+        "bytes": made.bytes,
+        "seconds": seconds,
+    }
+
+
+def _show(made: Nation) -> None:
+    from discreet.cli.printing import say
+
+    say(
+        f"An invented nation with {made.people:,} people (seed {made.seed}): {made.states} states, with "
+        f"Puerto Rico, {made.counties:,} counties, {made.tracts:,} tracts, {made.blocks:,} blocks, "
+        f"{made.places:,} places, {made.areas:,} AIANNH areas."
+    )
+    say(f"Groups: {made.codes:,} codes of {made.params}.", indent="  ")
+    say(f"Data: {made.data}, {made.bytes / 1e6:,.1f} MB in all.", indent="  ")

@@ -1,0 +1,120 @@
+"""`discreet safetab validate`: whether parameters and data can be used, with every problem that there is."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Literal, TypeVar
+
+from cyclopts import App, Parameter
+
+from discreet.cli import options
+from discreet.errors import InputError
+
+T = TypeVar("T")
+
+app = App(
+    name="validate",
+    usage="Usage: discreet safetab validate PARAMS DATA [OPTIONS]",
+    help_epilogue="Examples:\n"
+    "  discreet safetab validate params data\n"
+    "  discreet safetab validate params data --json",
+)
+
+
+@app.default
+def validate(
+    params: Annotated[
+        Path, Parameter(help="The folder with config.json or safetab.toml and the specification.")
+    ],
+    data: Annotated[Path, Parameter(help="The folder with GRF-C and person-records, as text or Parquet.")],
+    /,
+    *,
+    engine: Annotated[
+        Literal["duckdb", "spark"],
+        Parameter(help="duckdb (default) or spark.", show_choices=False, metavar="duckdb|spark"),
+    ] = "duckdb",
+    spark_master: Annotated[str | None, Parameter(help="Where Spark runs.", metavar="URL")] = None,
+    memory: Annotated[
+        str | None, Parameter(help="For the engine, such as 4GB (default).", metavar="SIZE")
+    ] = None,
+    threads: Annotated[int | None, Parameter(help="Default: one for each CPU.", metavar="N")] = None,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Check parameters and data; status 2 if there is any problem. No confidential value is printed."""
+    started = time.perf_counter()
+    from discreet.cli.measure_text import need_tables, working
+    from discreet.cli.printing import say_time, write_json
+
+    need_tables("safetab validate")
+    with working("Checking", show=not (quiet or json)):
+        problems, notes, regions = _checked(
+            params, data, engine=engine, spark_master=spark_master, memory=memory, threads=threads
+        )
+    if json:
+        write_json({"valid": not problems, "problems": problems, "notes": notes, "regions": regions})
+    else:
+        _show(problems, notes, regions)
+        say_time(time.perf_counter() - started, show=not quiet)
+    if problems:
+        raise SystemExit(2)
+
+
+def _checked(
+    params: Path,
+    data: Path,
+    *,
+    engine: str,
+    spark_master: str | None,
+    memory: str | None,
+    threads: int | None,
+) -> tuple[list[str], list[str], dict[str, int]]:
+    """Return problems, notes, and the number of regions by geography."""
+    from discreet.release.engine import MEMORY, connect
+    from discreet.release.safetab.configuration import read_configuration
+    from discreet.release.safetab.geography import read_water
+    from discreet.release.safetab.sources import find_sources
+    from discreet.release.safetab.specification import read_specification
+    from discreet.release.safetab.validation import check
+
+    problems: list[str] = []
+    configuration = _collect(lambda: read_configuration(params), problems)
+    specification = _collect(lambda: read_specification(params), problems)
+    _collect(lambda: read_water(params), problems)
+    if configuration is None or specification is None:
+        _collect(lambda: find_sources(data), problems)
+        return problems, ["the records were not looked at, for the parameters must be right first"], {}
+    notes = [*configuration.notes, *specification.notes]
+    with connect(engine, memory=memory or MEMORY, threads=threads, spark_master=spark_master) as connection:
+        geography = _collect(lambda: check(data, configuration, specification, engine=connection), problems)
+    if geography is None:
+        return problems, notes, {}
+    found = {name: len(regions) for name, regions in geography.regions.items() if regions}
+    return problems, [*notes, *geography.notes], found
+
+
+def _collect(work: Callable[[], T], problems: list[str]) -> T | None:
+    """Do the work; if it cannot be done, note each problem and return None."""
+    try:
+        return work()
+    except InputError as error:
+        head, *rest = str(error).split("\n")
+        problems += [line.strip() for line in rest] or [head]
+        return None
+
+
+def _show(problems: list[str], notes: list[str], regions: dict[str, int]) -> None:
+    from discreet.cli.printing import say
+
+    if problems:
+        kinds = f"{len(problems)} kinds of problems" if len(problems) > 1 else "1 kind of problem"
+        say(f"The input cannot be used: {kinds}.")
+        for problem in problems:
+            say(f"- {problem}", indent="  ")
+    else:
+        counts = ", ".join(f"{name} {number}" for name, number in regions.items())
+        say(f"The input can be used. Regions: {counts}.")
+    for note in notes:
+        say(f"Note: {note}.", indent="  ")

@@ -1,0 +1,136 @@
+"""DuckDB, in this process: the default. Spills to the private directory when memory runs short."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from discreet.errors import DiscreetError
+from discreet.release.engine.engine import Engine, EngineError, Relation, UnreadableError, narrow
+
+SHARE = 0.75
+"""Of the memory given, for DuckDB; the rest is for Python, Arrow and what DuckDB does not count."""
+
+_TYPES = {"int8": "TINYINT", "int16": "SMALLINT", "int32": "INTEGER", "int64": "BIGINT"}
+
+
+class DuckDB(Engine):
+    """An in-memory database; file order is kept only where it is asked for."""
+
+    name, ordered = "duckdb", True
+
+    def __init__(self, place: Path, *, memory: int, threads: int | None) -> None:
+        try:
+            import ibis  # type: ignore[import-untyped]
+        except ImportError:  # pragma: no cover
+            text = "tables are counted by Ibis and DuckDB, which are not installed"
+            raise DiscreetError(f"{text}: pip install 'discreet[release]'") from None
+        backend = ibis.duckdb.connect(
+            ":memory:",
+            memory_limit=f"{int(memory * SHARE)}B",
+            threads=threads or usable_cpus(),
+            temp_directory=str(place / "duckdb"),
+            preserve_insertion_order=False,
+            autoinstall_known_extensions=False,
+            autoload_known_extensions=False,
+        )
+        super().__init__(backend, place)
+
+    def upload(self, table: Any) -> Relation:
+        """Give an Arrow table to the engine."""
+        name, view = self.fresh(), self.fresh()
+        connection = self.backend.con
+        connection.register(view, table)
+        self._run(f'CREATE TEMP TABLE "{name}" AS SELECT * FROM "{view}"')
+        connection.unregister(view)
+        return self.backend.table(name)
+
+    def csv(self, path: Path, header: Sequence[str]) -> Relation:
+        """Name a pipe-delimited file."""
+        columns = ", ".join(f"{_text(name)}: 'VARCHAR'" for name in header)
+        return self._view(
+            f"read_csv({_text(str(path))}, auto_detect = false, header = true, delim = '|', quote = '\"', "
+            f"escape = '\"', nullstr = '', columns = {{{columns}}})"
+        )
+
+    def parquet(self, path: Path) -> Relation:
+        """Name a Parquet file."""
+        return self._view(f"read_parquet({_text(str(path))})")
+
+    def keep(self, expression: Relation, *, in_order: bool = False) -> Relation:
+        """Compute once; `in_order` keeps the order of a file, so that `rowid` numbers its rows."""
+        name = self.fresh()
+        sql = narrow(expression, self.backend.compile(expression), '"', _TYPES)
+        self._run(f"SET preserve_insertion_order = {str(in_order).lower()}")
+        self._run(f'CREATE TEMP TABLE "{name}" AS {sql}')
+        return self.backend.table(name)
+
+    def drop(self, table: Relation) -> None:
+        """Forget a kept table."""
+        self._run(f'DROP TABLE IF EXISTS "{table.get_name()}"')
+
+    def fetch(self, expression: Relation, *, sort: Sequence[str] = ()) -> Any:
+        """Bring an Arrow table."""
+        sql = narrow(expression, self.backend.compile(expression), '"', _TYPES)
+        if sort:
+            sql += " ORDER BY " + ", ".join(f'"{name}"' for name in sort)
+        with _translated():
+            return self.backend.con.execute(sql).to_arrow_table()
+
+    def close(self) -> None:
+        """End the connection."""
+        self.backend.disconnect()
+
+    def _view(self, source: str) -> Relation:
+        name = self.fresh()
+        self._run(f'CREATE TEMP VIEW "{name}" AS SELECT * FROM {source}')
+        return self.backend.table(name)
+
+    def _run(self, sql: str) -> None:
+        with _translated():
+            self.backend.con.execute(sql)
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    """Turn DuckDB's errors into ours: theirs repeat the line they stumbled over."""
+    import duckdb
+
+    problem: BaseException
+    try:
+        yield
+        return
+    except duckdb.OutOfMemoryException as error:
+        disk = "max_temp_directory_size" in str(error)
+        problem = EngineError(_FULL if disk else _MEMORY)
+    except duckdb.IOException as error:
+        problem = (
+            EngineError(_FULL) if "No space left" in str(error) else UnreadableError("a file is unreadable")
+        )
+    except (duckdb.InvalidInputException, duckdb.ConversionException, duckdb.SerializationException):
+        problem = UnreadableError("a file is unreadable")
+    except duckdb.InterruptException:
+        problem = KeyboardInterrupt()
+    except duckdb.Error as error:
+        problem = EngineError(f"the engine gave up ({type(error).__name__})")
+    except RuntimeError as error:
+        if "interrupted" not in str(error):
+            raise
+        problem = KeyboardInterrupt()
+    raise problem from None
+
+
+_MEMORY = "memory does not suffice; give more with --memory"
+_FULL = "the disk with the temporary files is full; make room, or name another place in TMPDIR"
+
+
+def usable_cpus() -> int:
+    """Return how many processors this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _text(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"

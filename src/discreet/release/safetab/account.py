@@ -1,0 +1,256 @@
+"""What a run costs one person: the sum of the budgets, and the exact curve behind it.
+
+A person is in at most `stability` groups of one region of each geography. Each of those groups is met by
+two noisy counts (first and second stage), or by one if it is total-only; every count changes by one.
+Why exact composition holds although the second stage depends on the first: `docs/explanation/safetab.md`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import product
+from pathlib import Path
+
+from discreet.accounting.comparisons import ZCDP
+from discreet.accounting.overall import Account
+from discreet.budget import (
+    DiscreteGaussian,
+    DiscreteLaplace,
+    Event,
+    Level,
+    Neighbours,
+    Query,
+    Release,
+    grouped,
+)
+from discreet.budget.neighbours import RELATIONS
+from discreet.errors import DiscreetError, PrecisionError
+from discreet.exact import Exact, fraction
+from discreet.noise import GaussianNoise, LaplaceNoise, Noise
+from discreet.release.safetab.configuration import Configuration, read_configuration
+from discreet.release.safetab.geographies import BELOW_STATE, LEVEL_WORDS, LEVELS, Pass
+from discreet.release.safetab.mechanism import Mechanism, mechanism
+from discreet.release.safetab.specification import Specification, read_specification
+
+DELTAS = ("1e-5", "1e-10", "1e-15")
+"""Deltas that are answered unless others are asked for; the second is the one the Bureau reports at."""
+
+_NAMES = {"US": "United States", "PR": "Puerto Rico"}
+_NOTES = (
+    "The noise is for the most groups that one person can be in; a person in fewer is better protected.",
+    "A person is taken to live in a unit of every geography; one outside any place or AIANNH area is "
+    "better protected.",
+    "Dropping groups whose noisy count is small, and all that follows, uses noisy counts only: it is free.",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """The exact epsilon at a delta, what the budgets say by themselves, and how little noise would do.
+
+    `converted` is zCDP's epsilon at this delta, or the sum of the epsilons of pure privacy. `reduction` is
+    the share of all variances that could be saved while zCDP's promise is still kept exactly. `epsilon` is
+    None where budgets are so large that floats cannot tell it.
+    """
+
+    neighbours: Neighbours
+    delta: Fraction
+    epsilon: float | None
+    converted: float
+    reduction: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class PassAccount:
+    """What one pass spends on one person. A `total` of None is infinite: no privacy."""
+
+    which: Pass
+    mechanisms: tuple[Mechanism, ...]
+    total: Fraction | None
+    costs: tuple[Cost, ...]
+
+    def total_for(self, neighbours: Neighbours) -> Fraction | None:
+        """Return the sum of the budgets; a replaced person is one removed and one added."""
+        return self.total if self.total is None or neighbours == "unbounded" else 2 * self.total
+
+    @property
+    def infinite(self) -> tuple[Mechanism, ...]:
+        """The geographies and levels that are released without noise."""
+        return tuple(one for one in self.mechanisms if one.budget is None)
+
+
+def account(
+    params: Path,
+    *,
+    deltas: Iterable[Exact] = DELTAS,
+    neighbours: Sequence[Neighbours] = RELATIONS,
+) -> tuple[PassAccount, ...]:
+    """Read a folder of parameters and return what each pass that is run costs."""
+    configuration = read_configuration(params)
+    specification = read_specification(params)
+    return tuple(
+        account_pass(configuration, specification, which, deltas=deltas, neighbours=neighbours)
+        for which in configuration.passes
+    )
+
+
+def account_pass(
+    configuration: Configuration,
+    specification: Specification,
+    which: Pass,
+    *,
+    deltas: Iterable[Exact] = DELTAS,
+    neighbours: Sequence[Neighbours] = RELATIONS,
+) -> PassAccount:
+    """Return what one pass costs one person."""
+    parts = mechanisms(configuration, specification, which)
+    budgets = [part.budget for part in parts if part.budget is not None]
+    if len(budgets) < len(parts):
+        return PassAccount(which, parts, None, ())
+    total = sum(budgets, Fraction(0))
+    wanted = [fraction(delta, name="delta") for delta in deltas]
+    costs: list[Cost] = []
+    for relation in neighbours:
+        exact = exact_account(configuration, specification, which, relation)
+        whole = total if relation == "unbounded" else 2 * total
+        for delta in wanted:
+            converted, reduction = float(whole), None
+            if configuration.privacy == "zcdp":
+                converted = ZCDP.from_rho(whole).epsilon(delta=float(delta))
+                reduction = _reduction(budget_release(configuration, specification, which), delta, relation)
+            costs.append(Cost(relation, delta, _epsilon(exact, delta), converted, reduction))
+    return PassAccount(which, parts, total, tuple(costs))
+
+
+def mechanisms(
+    configuration: Configuration, specification: Specification, which: Pass
+) -> tuple[Mechanism, ...]:
+    """Return the noise of every geography and level of a pass that has a budget."""
+    return tuple(mechanism(configuration, specification, *place) for place in configuration.levels(which))
+
+
+def budget_release(configuration: Configuration, specification: Specification, which: Pass) -> Release:
+    """Return a pass as a release, for the ledger and for `discreet account`; all budgets must be finite.
+
+    Under zCDP every group has two stages, as in the preset `ddhca-2020`: a total-only group spends the
+    same rho at once. Under pure privacy total-only groups cost more, so as many as a person can be in are.
+    """
+    levels, spent = [], Fraction(0)
+    for part in mechanisms(configuration, specification, which):
+        assert part.budget is not None
+        spent += part.budget
+        often = max(part.stability.value, 1)
+        single = 0
+        if configuration.privacy == "puredp":
+            single = min(most_total_only(configuration, specification, part.geography, part.level), often)
+        stages = (("stage 1", part.stage_one, often - single), ("stage 2", part.stage_two, often - single))
+        queries = [
+            _query(name, noise, groups)
+            for name, noise, groups in (("total only", part.total_only, single), *stages)
+            if groups
+        ]
+        levels.append(Level(name=f"{part.geography}, {LEVEL_WORDS[part.level]}", queries=queries))
+    return Release(
+        name=f"safetab-{which.lower()}",
+        title=f"SafeTab-P, {_NAMES[which]}",
+        unit="person",
+        neighbours="unbounded",
+        rho=spent if configuration.privacy == "zcdp" else None,
+        levels=levels,
+        notes=_NOTES,
+    )
+
+
+def exact_account(
+    configuration: Configuration, specification: Specification, which: Pass, neighbours: Neighbours
+) -> Account:
+    """Return the exact account of a pass: the worst over how many total-only groups people are in.
+
+    A person's groups are the same in the nation and in a state, so one number for each level says it all.
+    """
+    parts = mechanisms(configuration, specification, which)
+    people = 1 if neighbours == "unbounded" else 2
+    choices = []
+    for level in LEVELS:
+        above = [part for part in parts if part.level == level and part.geography not in BELOW_STATE]
+        sizes = [most_total_only(configuration, specification, one.geography, level) for one in above]
+        most = max(sizes, default=0)
+        choices.append(_choices(above, most, people))
+    cases = [
+        ((regional, detailed), _events(parts, {1: regional, 2: detailed}, people))
+        for regional, detailed in product(*choices)
+    ]
+    return Account(f"safetab-{which.lower()}", "person", neighbours, cases, cases[0][0])
+
+
+def most_total_only(
+    configuration: Configuration, specification: Specification, geography: str, level: int
+) -> int:
+    """Return in how many total-only groups of one region one person can be, at most."""
+    if geography in BELOW_STATE:
+        return 0
+    kept = tuple(one for one in specification.iterations if one.total_only)
+    codes = {one.code for one in kept}
+    mapped = {
+        code: tuple(group for group in groups if group in codes)
+        for code, groups in specification.mapped.items()
+    }
+    part = Specification(iterations=kept, codes=specification.codes, mapped=mapped)
+    return part.stability(level, configuration.max_race_codes, geography).value
+
+
+def _choices(parts: Sequence[Mechanism], most: int, people: int) -> Sequence[int]:
+    """How many total-only groups must be compared for one level, over all `people` together."""
+    if not parts or most == 0:
+        return (0,)
+    often = people * min(most, max(part.stability.value for part in parts))
+    if all(isinstance(part.total_only, LaplaceNoise) for part in parts):
+        # Geometric noise on a count that changes by one is randomized response, which is the worst
+        # mechanism of its epsilon: two stages of the same sum are never worse.
+        return (often,)
+    return range(often + 1)
+
+
+def _events(parts: Sequence[Mechanism], singles: dict[int, int], people: int) -> tuple[Event, ...]:
+    events: list[Event] = []
+    for part in parts:
+        often = people * max(part.stability.value, 1)
+        single = 0 if part.geography in BELOW_STATE else min(singles[part.level], often)
+        if single:
+            events.append(_event(part.total_only, single))
+        if often > single:
+            events += [_event(part.stage_one, often - single), _event(part.stage_two, often - single)]
+    return grouped(events)
+
+
+def _event(noise: Noise | None, times: int) -> Event:
+    if isinstance(noise, GaussianNoise):
+        return DiscreteGaussian(variance=noise.variance, times=times)
+    assert isinstance(noise, LaplaceNoise)
+    return DiscreteLaplace(scale=noise.scale, times=times)
+
+
+def _query(name: str, noise: Noise | None, groups: int) -> Query:
+    if isinstance(noise, GaussianNoise):
+        return Query(name=name, variance=noise.variance, groups=groups)
+    assert isinstance(noise, LaplaceNoise)
+    return Query(name=name, scale=noise.scale, groups=groups)
+
+
+def _epsilon(exact: Account, delta: Fraction) -> float | None:
+    try:
+        return max(float(exact.epsilon(delta=delta)), 0.0)
+    except PrecisionError:
+        return None
+
+
+def _reduction(release: Release, delta: Fraction, neighbours: Neighbours) -> float | None:
+    """How much of all variances zCDP's promise at delta does not need; None if that cannot be told."""
+    from discreet.accounting.calibration import calibrate
+
+    try:
+        return calibrate(release, zcdp=True, delta=delta, neighbours=neighbours).reduction
+    except DiscreetError:
+        return None

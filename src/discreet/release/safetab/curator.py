@@ -1,0 +1,313 @@
+"""True against released, for the curator who may see both. Confidential: never published.
+
+The error of every released number is summed up by geography, level, table and size of the group, beside what
+the mechanism says it should be. Where small groups are suppressed, those that are left are the lucky ones:
+their errors are high on average, and the expectations account for it, as for regions of the same blocks that
+share their numbers. What else is done to a table is not in the expectations; the notes say when it applies.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.release.safetab.adaptive import column, fill, keys
+from discreet.release.safetab.configuration import Configuration, Privacy, read_configuration
+from discreet.release.safetab.curated import SIZES, Curated, ErrorLine, Errors, GroupLine
+from discreet.release.safetab.geography import read_water
+from discreet.release.safetab.law import Expected, Floats, Ints, law
+from discreet.release.safetab.mechanism import margin_of_error, variance_of
+from discreet.release.safetab.output import with_sexes
+from discreet.release.safetab.parts import CELLS, TABLES, Part
+from discreet.release.safetab.published import HEIGHTS, Released, Tables
+from discreet.release.safetab.releasing import NO_CUT, Releasing
+from discreet.release.safetab.specification import Specification, read_specification
+
+if TYPE_CHECKING:
+    from discreet.release.safetab.counting import Counts
+
+
+def curate(
+    params: Path,
+    data: Path,
+    out: Path,
+    *,
+    engine: str = "duckdb",
+    memory: str | None = None,
+    threads: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Curated:
+    """Compare the released tables of `out` with the true counts of `data`."""
+    from discreet.release.engine import connect
+    from discreet.release.safetab.counting import count
+
+    configuration, specification = read_configuration(Path(params)), read_specification(Path(params))
+    tables = Tables(Path(out), specification)
+    options = {} if memory is None else {"memory": memory}
+    with (
+        connect(engine, threads=threads, **options) as connected,
+        count(Path(data), configuration, specification, engine=connected) as counts,
+    ):
+        water = read_water(Path(params))
+        return compare(
+            configuration, specification, counts, tables, Path(out), water=water, progress=progress
+        )
+
+
+def compare(
+    configuration: Configuration,
+    specification: Specification,
+    counts: Counts,
+    tables: Tables,
+    out: Path,
+    *,
+    water: frozenset[str] = frozenset(),
+    progress: Callable[[int, int], None] | None = None,
+) -> Curated:
+    """Compare released tables with counts that are there already."""
+    places = [place for which in configuration.passes for place in configuration.levels(which)]
+    summary = _summary(out)
+    shares = bool(summary.get("options", {}).get("coterminous"))
+    releasing = Releasing(configuration, specification, counts.coterminous(water) if shares else ())
+    errors: list[ErrorLine] = []
+    groups: list[GroupLine] = []
+    for done, (geography, level) in enumerate(places, 1):
+        regions = counts.regions(geography)
+        released = tables.released(geography, level, regions)
+        found = _Place(configuration.privacy, specification, releasing, counts, released)
+        errors += found.errors()
+        groups += found.groups(len(regions))
+        if progress is not None:
+            progress(done, len(places))
+    return Curated(
+        errors=tuple(errors),
+        groups=tuple(groups),
+        notes=tuple(_notes(configuration, tables, summary, counts, out)),
+        rehearsal=summary.get("options", {}).get("rehearsal") is not None,
+        out=out.name,
+        privacy=configuration.privacy,
+        places=tuple(places),
+    )
+
+
+class _Place:
+    """One geography and level: the released groups beside the true ones."""
+
+    def __init__(
+        self,
+        privacy: Privacy,
+        specification: Specification,
+        releasing: Releasing,
+        counts: Counts,
+        released: Released,
+    ) -> None:
+        self._privacy, self._releasing, self._released = privacy, releasing, released
+        self._where = released.geography, released.level
+        self._mechanism = releasing.mechanism(*self._where)
+        self._simple = np.array([one.total_only for one in specification.iterations], dtype=bool)
+        places = {one.code: place for place, one in enumerate(specification.iterations)}
+        tabulated = specification.tabulated(*self._where)
+        self._iterations = np.array([places[one.code] for one in tabulated], dtype=np.int32)
+        table = counts.totals(*self._where)
+        self._groups = column(table, "region"), column(table, "iteration")
+        self._true = keys(*self._groups), column(table, "count")
+        self._own = keys(released.region, released.iteration)
+        self._total = _looked_up(self._true, self._own)
+        self._rows = self._true_rows(counts)
+
+    def _true_rows(self, counts: Counts) -> Ints:
+        """Return the true numbers for the rows of t2."""
+        one, large = self._released, np.flatnonzero(self._released.table > 0)
+        if not large.size:
+            return np.zeros(0, dtype=np.int64)
+        table = one.table[large]
+        cells = np.zeros(int(np.take(CELLS, table).sum()), dtype=np.int64)
+        label = np.zeros(large.size, dtype=np.int32)
+        part = Part(one.geography, one.level, one.region[large], one.iteration[large], table, label, cells)
+        fill(counts, part, np.arange(large.size))
+        return with_sexes(part)
+
+    def errors(self) -> list[ErrorLine]:
+        """Return the errors of all numbers that were released here."""
+        one = self._released
+        cells = np.take(CELLS, one.table)
+        variance = self._variance(cells)
+        size = np.searchsorted(SIZES, self._total, side="right") - 1
+        cut = self._releasing.cut(*self._where, one.region, one.iteration, self._total, variance)
+        cut[one.table > 0] = NO_CUT
+        lines = self._lines(
+            "total",
+            size,
+            one.table,
+            one.total - self._total,
+            variance * cells,
+            _margins(one.margin, variance * cells),
+            self._expected(variance, cells, cut, _margins(one.margin, variance * cells)),
+        )
+        group = np.repeat(np.arange(one.table.size), HEIGHTS[one.table])
+        row = np.arange(group.size) - one.starts[group]
+        for kind, chosen in (("sex", row < 2), ("cell", row >= 2)):
+            at = group[chosen]
+            summed = cells[at] // 2 if kind == "sex" else np.ones(at.size, dtype=np.int64)
+            margin = _margins(
+                None if one.row_margin is None else one.row_margin[chosen], variance[at] * summed
+            )
+            lines += self._lines(
+                kind,
+                size[at],
+                one.table[at],
+                (one.rows - self._rows)[chosen],
+                variance[at] * summed,
+                margin,
+                self._expected(variance[at], summed, np.full(at.size, NO_CUT), margin),
+            )
+        return lines
+
+    def _variance(self, cells: NDArray[Any]) -> Floats:
+        """Return the variance of one cell of each group: as published, or as the parameters say."""
+        if self._released.variance is not None:
+            published: Floats = self._released.variance / cells
+            return published
+        simple, other = (
+            float(variance_of(noise)) for noise in (self._mechanism.total_only, self._mechanism.stage_two)
+        )
+        return np.where(self._simple[self._released.iteration], simple, other)
+
+    def _expected(self, variance: Floats, cells: NDArray[Any], cut: Ints, margin: Ints) -> Expected:
+        """Return the expectations of each number, one law at a time."""
+        made = Expected(*(np.zeros(variance.size) for _ in range(4)))
+        kinds, which = np.unique(np.stack([variance, cells.astype(float)]), axis=1, return_inverse=True)
+        for place, (each, many) in enumerate(kinds.T):
+            chosen = np.flatnonzero(which.ravel() == place)
+            part = law(self._privacy, float(each), int(many)).expected(cut[chosen], margin[chosen])
+            for name in Expected.__slots__:
+                getattr(made, name)[chosen] = getattr(part, name)
+        return made
+
+    def _lines(
+        self,
+        kind: str,
+        size: NDArray[Any],
+        table: NDArray[Any],
+        error: Ints,
+        variance: Floats,
+        margin: Ints,
+        expected: Expected,
+    ) -> list[ErrorLine]:
+        code = size * len(TABLES) + table
+        sums = {
+            "error": error,
+            "absolute": np.abs(error),
+            "square": error.astype(float) ** 2,
+            "variance": variance,
+            "within": np.abs(error) <= margin,
+            "expected_error": expected.mean,
+            "expected_square": expected.square,
+            "expected_within": expected.within,
+        }
+        many = len(SIZES) * len(TABLES)
+        numbers = np.bincount(code, minlength=many)
+        totals = {name: np.bincount(code, values, many) for name, values in sums.items()}
+        return [
+            ErrorLine(
+                geography=self._released.geography,
+                level=self._released.level,
+                table=TABLES[at % len(TABLES)],
+                kind=kind,
+                size=at // len(TABLES),
+                errors=Errors(
+                    numbers=int(numbers[at]), **{name: float(values[at]) for name, values in totals.items()}
+                ),
+            )
+            for at in np.flatnonzero(numbers).tolist()
+        ]
+
+    def groups(self, regions: int) -> list[GroupLine]:
+        """Return how many groups there are and how many were released, by size."""
+        count, many = self._true[1], len(SIZES)
+        size = np.searchsorted(SIZES, count, side="right") - 1
+        groups = np.bincount(size, minlength=many)
+        expected = np.bincount(size, self._releasing.kept(*self._where, *self._groups, count), many)
+        released = np.bincount(np.searchsorted(SIZES, self._total, side="right") - 1, minlength=many)
+        groups[0] += regions * self._iterations.size - count.size
+        # the empty groups: as if all were, less those that are not
+        expected[0] += self._releasing.kept_if_empty(*self._where, regions, self._iterations)
+        expected[0] -= self._releasing.kept(*self._where, *self._groups, np.zeros_like(count)).sum()
+        return [
+            GroupLine(
+                geography=self._where[0],
+                level=self._where[1],
+                size=place,
+                groups=int(groups[place]),
+                released=int(released[place]),
+                expected=float(expected[place]),
+                suppressing=self._mechanism.suppression is not None,
+            )
+            for place in np.flatnonzero(groups).tolist()
+        ]
+
+
+def _margins(published: Ints | None, variance: Floats) -> Ints:
+    """Return the margins of error: as published, or from the variances."""
+    if published is not None:
+        return published
+    distinct, place = np.unique(variance, return_inverse=True)
+    found = np.array([margin_of_error(value) for value in distinct.tolist()], dtype=np.int64)
+    return found[place] if found.size else np.zeros(0, dtype=np.int64)
+
+
+def _looked_up(known: tuple[Ints, Ints], wanted: Ints) -> Ints:
+    """Return the count of each group, zero for one that is empty."""
+    key, count = known
+    if not key.size:
+        return np.zeros(wanted.size, dtype=np.int64)
+    place = np.minimum(np.searchsorted(key, wanted), key.size - 1)
+    return np.where(key[place] == wanted, count[place], 0).astype(np.int64)
+
+
+def _summary(out: Path) -> dict[str, Any]:
+    for file in sorted(out.glob("summary*.json")):
+        try:
+            found = json.loads(file.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            continue
+        return found if isinstance(found, dict) else {}
+    return {}
+
+
+def _notes(
+    configuration: Configuration, tables: Tables, summary: dict[str, Any], counts: Counts, out: Path
+) -> Iterable[str]:
+    """Say what a reader must know to read the numbers."""
+    options = summary.get("options", {})
+    if not summary:
+        yield "There is no summary.json beside the tables, so how they were post-processed is not known."
+    if options.get("coterminous"):
+        yield "Regions of the same blocks share their numbers, so that errors come more than once."
+    if options.get("tabulation_suppression"):
+        yield "Groups whose alone count exceeded the combination count were dropped; expectations ignore it."
+    if not configuration.allow_negative_counts or options.get("tabulation_suppression"):
+        yield "Counts below zero were set to zero, which raises small ones; expectations ignore it."
+    if not tables.labelled:
+        yield "The tables state no margins of error; those of the parameters are used."
+    known = {one["sha256"] for one in counts.origins()}
+    said = _hashes(out)
+    if said and not known <= said:
+        yield "WARNING: the ledger says that the output was made from other files than these."
+
+
+def _hashes(out: Path) -> set[str]:
+    """Return every hash that the ledger of the output names."""
+    found: set[str] = set()
+    for file in out.glob("ledger*.json"):
+        try:
+            text = file.read_text(encoding="utf-8")
+        except OSError:
+            continue
+        found |= {word for word in text.replace('"', " ").split() if len(word) == 64}
+    return found

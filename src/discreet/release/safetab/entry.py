@@ -1,0 +1,137 @@
+"""What a run writes into its ledger: one entry for each pass, since they are over different people.
+
+A geography and level with an infinite budget is published without noise. It is listed as exact, outside the
+guarantee, and the ledger says NOT PRIVATE; if nothing of a pass has noise, there is no spending to enter.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from fractions import Fraction
+from importlib.metadata import version
+from typing import Any
+
+from discreet.errors import InputError
+from discreet.release.ledger import NOT_PRIVATE, Entry, Ledger
+from discreet.release.safetab.account import budget_release
+from discreet.release.safetab.configuration import Configuration
+from discreet.release.safetab.geographies import LEVEL_WORDS, Pass
+from discreet.release.safetab.specification import Specification
+
+COMMAND = "safetab run"
+
+
+def exact_places(configuration: Configuration, which: Pass) -> tuple[tuple[str, str], ...]:
+    """Return the geographies and levels of a pass that are published without noise."""
+    places = configuration.levels(which)
+    return tuple(
+        (where, LEVEL_WORDS[level]) for where, level in places if configuration.budgets[where, level] is None
+    )
+
+
+def warning(configuration: Configuration, rehearsal: int | None) -> str | None:
+    """Return why the output is not private, if it is not."""
+    reasons = [] if rehearsal is None else [f"rehearsal with seed {rehearsal}"]
+    exact = [pair for which in configuration.passes for pair in exact_places(configuration, which)]
+    everything = sum(len(configuration.levels(which)) for which in configuration.passes)
+    if exact:
+        places = ", ".join(f"{where} {level}" for where, level in exact)
+        reasons.append("no noise" if len(exact) == everything else f"no noise at {places}")
+    return f"{NOT_PRIVATE}: {'; '.join(reasons)}" if reasons else None
+
+
+def entries(
+    configuration: Configuration,
+    specification: Specification,
+    *,
+    id: str,
+    rehearsal: int | None,
+    inputs: Sequence[Mapping[str, Any]],
+    files: Mapping[str, str],
+) -> tuple[Entry, ...]:
+    """Return the ledger entries of a run: one for each pass that has noise."""
+    made = []
+    for which in configuration.passes:
+        finite = with_noise(configuration)
+        if not finite.levels(which):
+            continue
+        made.append(
+            Entry(
+                id=f"{id}-{which}",
+                time=now(),
+                version=version("discreet"),
+                command=f"{COMMAND} {which}",
+                release=budget_release(finite, specification, which),
+                rehearsal=rehearsal,
+                inputs=tuple(dict(item) for item in inputs),
+                exact=exact_places(configuration, which),
+                output=".",
+                files=dict(files),
+            )
+        )
+    return tuple(made)
+
+
+def with_noise(configuration: Configuration) -> Configuration:
+    """Return the part of a configuration whose budgets are finite."""
+    finite = {place: Fraction(0) if rho is None else rho for place, rho in configuration.budgets.items()}
+    return replace(configuration, budgets=finite)
+
+
+def check_shared(configuration: Configuration) -> None:
+    """Raise unless a run fits into a ledger that several runs share: one pass, all of it with noise."""
+    if len(configuration.passes) > 1:
+        raise InputError(
+            "--ledger is given, but both run_us and run_pr are true; the two passes are over different "
+            "people, and a ledger is for one population: run one pass at a time, each with its own ledger"
+        )
+    for which in configuration.passes:
+        if exact_places(configuration, which):
+            raise InputError(
+                "--ledger is given, but a budget is infinite; what is published without noise has no cost "
+                "that could be entered: give finite budgets, or leave --ledger out"
+            )
+
+
+def ledger_text(
+    made: Sequence[Entry],
+    configuration: Configuration,
+    *,
+    mark: str | None,
+    inputs: Sequence[Mapping[str, Any]],
+    files: Mapping[str, str],
+) -> str:
+    """Return the text of a run's own ledger; a pass without any noise is described beside its entries."""
+    text = Ledger((), tuple(made)).to_text()
+    finite = with_noise(configuration)
+    bare = [which for which in configuration.passes if not finite.levels(which)]
+    if mark is None and not bare:
+        return text
+    data = json.loads(text)
+    runs = [
+        {
+            "warning": f"{NOT_PRIVATE}: no noise",
+            "time": now(),
+            "version": version("discreet"),
+            "command": f"{COMMAND} {which}",
+            "exact": [list(pair) for pair in exact_places(configuration, which)],
+            "inputs": [dict(item) for item in inputs],
+            "files": dict(files),
+        }
+        for which in bare
+    ]
+    head = {"format": data.pop("format"), "warning": mark}
+    return (
+        json.dumps(
+            {**head, **data, **({"without_noise": runs} if runs else {})}, indent=1, ensure_ascii=False
+        )
+        + "\n"
+    )
+
+
+def now() -> str:
+    """Return the time as ledgers write it."""
+    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -1,0 +1,199 @@
+"""Which regions there are and which blocks make them, from GRF-C alone.
+
+Blocks of the same tract, place and tribal area (AIANNH) are never told apart by a table: together they
+are an *atom*. Every region is a union of atoms, of which the nation has some hundred thousand against
+eight million blocks, so people are counted by atom and regions are sums over atoms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import InputError
+from discreet.release.hierarchy.arrow import arrow
+from discreet.release.safetab.configuration import Configuration
+from discreet.release.safetab.geographies import PASSES, PUERTO_RICO, Pass
+from discreet.release.safetab.problems import Problems
+
+NO_PLACE, NO_AREA = "99999", "9999"
+"""Codes for land outside any place, and outside any tribal area."""
+
+OUTSIDE = -1
+"""The atom of all blocks that no pass tabulates."""
+
+WATER_FILE = "water-only-tracts.txt"
+"""A list of tracts in the folder of parameters, one of eleven digits a line: see `read_water`."""
+
+Classes = tuple[tuple[tuple[str, int], ...], ...]
+"""Regions made of the same blocks, each a geography and an index."""
+
+_PARENTS = {"USA": "STATE", "STATE": "COUNTY", "COUNTY": "TRACT"}
+"""What a region is a sum of; other geographies are sums of atoms."""
+
+
+@dataclass(frozen=True)
+class Geography:
+    """The regions of each geography, sorted, and for each atom the index of its region or -1."""
+
+    regions: Mapping[str, tuple[str, ...]]
+    atoms: Mapping[str, NDArray[np.int32]]
+    keys: Any
+    """Arrow table: the five codes of GRF-C that make an atom, and the atom (or OUTSIDE)."""
+    tracts: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+
+    @staticmethod
+    def finer(geography: str) -> str | None:
+        """Return the geography that this one is a sum of, or None if that is the atoms.
+
+        >>> Geography.finer("PR-STATE"), Geography.finer("PLACE")
+        ('PR-COUNTY', None)
+        """
+        prefix, name = ("PR-", geography[3:]) if geography.startswith("PR-") else ("", geography)
+        return f"{prefix}{_PARENTS[name]}" if name in _PARENTS else None
+
+    def parents(self, geography: str) -> Any:
+        """Return an Arrow table: `part`, an index of the finer geography (or an atom), and its `region`."""
+        finer = self.finer(geography)
+        return self._pairs(self.atoms[finer], geography) if finer else self.from_atoms(geography)
+
+    def from_atoms(self, geography: str) -> Any:
+        """Return an Arrow table: `part`, an atom, and its `region`."""
+        return self._pairs(np.arange(len(self.tracts), dtype=np.int32), geography)
+
+    def _pairs(self, part: NDArray[np.int32], geography: str) -> Any:
+        pa, region = arrow(), self.atoms[geography]
+        inside = (part >= 0) & (region >= 0)
+        part, first = np.unique(part[inside], return_index=True)
+        return pa.table({"part": pa.array(part), "region": pa.array(region[inside][first])})
+
+    def coterminous(self, water: frozenset[str] = frozenset()) -> Classes:
+        """Return the classes of two and more regions of one pass that are made of the same blocks.
+
+        Blocks of the tracts in `water` are left out of the comparison: nobody lives there, and they only
+        make regions differ on paper. The nation is not compared.
+        """
+        dry = np.array([tract not in water for tract in self.tracts], dtype=bool)
+        found: dict[bytes, list[tuple[str, int]]] = {}
+        for geography in (name for names in PASSES.values() for name in names if name != "USA"):
+            if not self.regions[geography]:
+                continue
+            region = self.atoms[geography]
+            atoms = np.flatnonzero((region >= 0) & dry)
+            order = np.argsort(region[atoms], kind="stable")
+            ends = np.searchsorted(region[atoms][order], np.arange(len(self.regions[geography]) + 1))
+            for index, (start, end) in enumerate(pairwise(ends)):
+                if end > start:
+                    key = atoms[order[start:end]].tobytes()
+                    found.setdefault(key, []).append((geography, index))
+        return tuple(tuple(members) for members in found.values() if len(members) > 1)
+
+    @cached_property
+    def passes(self) -> tuple[Pass, ...]:
+        """The passes that have any region."""
+        return tuple(which for which, names in PASSES.items() if any(self.regions[name] for name in names))
+
+
+def build(codes: Any, configuration: Configuration) -> Geography:
+    """Build from the distinct codes of GRF-C: an Arrow table of state, county, tract, place and area."""
+    pa = arrow()
+    columns = {name: np.asarray(codes.column(name).to_pylist(), dtype=str) for name in codes.column_names}
+    state = columns["state"]
+    us = np.isin(state, configuration.state_filter_us) & configuration.run_us
+    puerto = (state == PUERTO_RICO) & configuration.run_pr
+    inside = us | puerto
+    if not inside.any():
+        raise InputError(_nothing(configuration))
+    atom = np.full(state.size, OUTSIDE, dtype=np.int32)
+    atom[inside] = np.arange(int(inside.sum()), dtype=np.int32)
+    kept = {name: values[inside] for name, values in columns.items()}
+    regions: dict[str, tuple[str, ...]] = {}
+    atoms: dict[str, NDArray[np.int32]] = {}
+    for which, chosen in (("US", us), ("PR", puerto)):
+        for geography, names in _names(kept, which).items():
+            _add(geography, names, chosen[inside], regions, atoms)
+    tract = _joined(kept["state"], kept["county"], kept["tract"])
+    keys = codes.append_column("atom", pa.array(atom))
+    return Geography(regions, atoms, keys, tuple(tract.tolist()), _notes(configuration, state))
+
+
+def _names(codes: Mapping[str, NDArray[np.str_]], which: str) -> dict[str, NDArray[np.str_]]:
+    """Return the name of each atom's region by geography; an empty name is no region."""
+    state, county = codes["state"], _joined(codes["state"], codes["county"])
+    tract = _joined(county, codes["tract"])
+    place = np.where(codes["place"] == NO_PLACE, "", _joined(state, codes["place"]))
+    if which == "PR":
+        return {"PR-STATE": state, "PR-COUNTY": county, "PR-TRACT": tract, "PR-PLACE": place}
+    area = np.where(codes["area"] == NO_AREA, "", codes["area"])
+    nation = np.full(state.size, "1")
+    return {"USA": nation, "STATE": state, "COUNTY": county, "TRACT": tract, "PLACE": place, "AIANNH": area}
+
+
+def _joined(first: NDArray[np.str_], *more: NDArray[np.str_]) -> NDArray[np.str_]:
+    for texts in more:
+        first = np.char.add(first, texts)
+    return first
+
+
+def _add(
+    geography: str,
+    names: NDArray[np.str_],
+    chosen: NDArray[np.bool_],
+    regions: dict[str, tuple[str, ...]],
+    atoms: dict[str, NDArray[np.int32]],
+) -> None:
+    there = chosen & (names != "")
+    found, index = np.unique(names[there], return_inverse=True)
+    regions[geography] = tuple(found.tolist())
+    atoms[geography] = np.full(names.size, -1, dtype=np.int32)
+    atoms[geography][there] = index.astype(np.int32)
+
+
+def _nothing(configuration: Configuration) -> str:
+    wanted = []
+    if configuration.run_us:
+        wanted.append("no state of state_filter_us")
+    if configuration.run_pr:
+        wanted.append(f"not Puerto Rico ({PUERTO_RICO})")
+    return f"GRF-C has {' and '.join(wanted)}, so nothing would be tabulated"
+
+
+def _notes(configuration: Configuration, states: NDArray[np.str_]) -> tuple[str, ...]:
+    found, notes = set(states.tolist()), []
+    absent = [state for state in configuration.state_filter_us if state not in found]
+    if configuration.run_us and absent:
+        notes.append(f"state_filter_us names {_count(absent)} not in GRF-C: {', '.join(absent)}")
+    outside = sorted(found - {*configuration.state_filter_us, PUERTO_RICO})
+    if configuration.run_us and outside:
+        notes.append(f"GRF-C has {_count(outside)} that state_filter_us leaves out: {', '.join(outside)}")
+    if configuration.run_pr and PUERTO_RICO not in found:
+        notes.append(f"run_pr is true, but GRF-C has no block of Puerto Rico ({PUERTO_RICO})")
+    return tuple(notes)
+
+
+def _count(states: Sequence[str]) -> str:
+    return f"{len(states)} state{'s' * (len(states) != 1)}"
+
+
+def read_water(params: Path) -> frozenset[str]:
+    """Read the tracts that are water only, if the folder of parameters lists them."""
+    path, problems = Path(params) / WATER_FILE, Problems()
+    if not path.is_file():
+        return frozenset()
+    found = []
+    for line, text in enumerate(path.read_bytes().decode("utf-8-sig", "replace").splitlines(), 1):
+        tract = text.strip()
+        if tract and not (len(tract) == 11 and tract.isascii() and tract.isdigit()):
+            problems.at("a tract is not of eleven digits: state, county, tract", file=WATER_FILE, line=line)
+        elif tract:
+            found.append(tract)
+    problems.stop()
+    return frozenset(found)

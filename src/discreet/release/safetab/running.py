@@ -1,0 +1,299 @@
+"""`run`: from parameters and records to released tables and a ledger entry, all or nothing."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from discreet.errors import InputError
+from discreet.noise import Entropy, Noise
+from discreet.release.audit import sha256
+from discreet.release.commit import Staging, free, open_ledger, staging
+from discreet.release.hierarchy.writing import Folder
+from discreet.release.ledger import Entry
+from discreet.release.safetab import adaptive, entry, post
+from discreet.release.safetab.account import mechanisms
+from discreet.release.safetab.configuration import Configuration, read_configuration
+from discreet.release.safetab.coterminous import ORDER, Classes
+from discreet.release.safetab.coterminous import donated as donate
+from discreet.release.safetab.labels import label
+from discreet.release.safetab.mechanism import Mechanism
+from discreet.release.safetab.output import Labels, Writer
+from discreet.release.safetab.parts import TABLES, Part
+from discreet.release.safetab.specification import Specification, read_specification
+from discreet.release.safetab.summary import Place, Summary, spent
+
+if TYPE_CHECKING:
+    from discreet.release.safetab.counting import Counts
+
+FORMATS = ("csv", "parquet")
+LEDGER = "ledger.json"
+STAGES = ("counting", "noise", "post-processing", "writing")
+
+Progress = Callable[[str, int, int], None]
+"""Called with a stage, how much of it is done, and how much there is."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What a run does beside the parameters."""
+
+    format: str = "csv"
+    bureau_columns: bool = False
+    coterminous: bool = True
+    tabulation_suppression: bool = False
+    order: tuple[str, ...] = ORDER
+    rehearsal: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.format not in FORMATS:
+            raise InputError(f"format is {self.format!r}; it must be csv or parquet")
+        if self.rehearsal is not None and (
+            isinstance(self.rehearsal, bool) or not isinstance(self.rehearsal, int)
+        ):
+            raise InputError(f"rehearsal is {self.rehearsal!r}; a seed is a whole number")
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the options as the summary lists them."""
+        return {
+            "format": self.format,
+            "bureau_columns": self.bureau_columns,
+            "coterminous": self.coterminous,
+            "tabulation_suppression": self.tabulation_suppression,
+            "order": list(self.order),
+            "rehearsal": self.rehearsal,
+        }
+
+
+@dataclass(slots=True)
+class Clock:
+    """Seconds by stage, and who wants to know how far it is."""
+
+    progress: Progress | None = None
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[Callable[[int, int], None]]:
+        """Time a stage; it is given a callable for its progress."""
+        start = time.perf_counter()
+        tell = self.progress or (lambda _name, _done, _total: None)
+        tell(name, 0, 1)
+        yield lambda done, total: tell(name, done, total)
+        tell(name, 1, 1)
+        self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
+
+
+def run(
+    params: str | os.PathLike[str],
+    data: str | os.PathLike[str],
+    out: str | os.PathLike[str],
+    *,
+    engine: str = "duckdb",
+    spark_master: str | None = None,
+    memory: str | None = None,
+    threads: int | None = None,
+    ledger: str | os.PathLike[str] | None = None,
+    options: Options | None = None,
+    progress: Progress | None = None,
+) -> Summary:
+    """Tabulate the records of `data` with the parameters of `params` into a new directory `out`.
+
+    Guarantee. Assumed: the records are one for each person, the specification and the geography do not
+    depend on them, and the system's random bits are good. Claimed: what is written, but for the ledger
+    (which holds a hash of the records and stays in the house), is the mechanism of the parameters on the
+    counts and functions of its outcome. So it costs what `discreet safetab account` says. Files and ledger
+    entry all appear, or none.
+    """
+    from discreet.release.engine import MEMORY, connect
+    from discreet.release.safetab.counting import count
+    from discreet.release.safetab.geography import read_water
+
+    options, clock, params = options or Options(), Clock(progress), Path(params)
+    configuration, specification = read_configuration(params), read_specification(params)
+    water = read_water(params)
+    free(out)
+    shared = None if ledger is None else _shared(Path(ledger), configuration, specification, options)
+    # drawn up first: a budget that cannot be used is told before the long work
+    plan = [one for which in configuration.passes for one in mechanisms(configuration, specification, which)]
+    with connect(engine, memory=memory or MEMORY, threads=threads, spark_master=spark_master) as connection:
+        with clock.stage("counting"):
+            counted = count(Path(data), configuration, specification, engine=connection)
+        with counted as counts:
+            noisy = add_noise(counts, specification, plan, configuration, options, clock)
+            regions = {one.geography: counts.regions(one.geography) for one in plan}
+            classes = counts.coterminous(water) if options.coterminous else ()
+            notes = (*configuration.notes, *specification.notes, *counts.notes)
+            inputs = [*_parameter_files(params), *counts.origins()]
+    with clock.stage("post-processing"):
+        parts, donated, dropped = processed(noisy, specification, classes, options)
+    mark = entry.warning(configuration, options.rehearsal)
+    with staging(out, shared) as stage:
+        with clock.stage("writing") as tell:
+            folder = Folder(stage.path, options.format, mark=None if options.rehearsal is None else mark)
+            rows = write(folder, specification, plan, parts, regions, options, tell)
+            summary = Summary(
+                out=Path(out),
+                rows=rows,
+                places=_places(plan, specification, regions, noisy, parts),
+                budgets={
+                    which: spent(mechanisms(configuration, specification, which))
+                    for which in configuration.passes
+                },
+                privacy=configuration.privacy,
+                options=options.to_json(),
+                donated=donated,
+                dropped=dropped,
+                warning=mark,
+                notes=notes,
+            )
+            folder.json("summary", {**({"warning": mark} if mark else {}), **summary.to_json()})
+            made = _record(stage, folder, configuration, specification, options, inputs)
+        stage.commit(made[0] if shared is not None else None)
+    where = Path(ledger) if ledger is not None else Path(out) / folder.names[-1]
+    return replace(
+        summary, files=tuple(folder.names), entries=made, ledger=where, seconds=dict(clock.seconds)
+    )
+
+
+def _shared(
+    ledger: Path, configuration: Configuration, specification: Specification, options: Options
+) -> Path:
+    """Return the shared ledger's file if the run may be entered there."""
+    entry.check_shared(configuration)
+    file, before = open_ledger(ledger)
+    if options.rehearsal is None:
+        for one in entry.entries(configuration, specification, id="", rehearsal=None, inputs=(), files={}):
+            before.allow(one.release, where=str(ledger))
+    return file
+
+
+def _record(
+    stage: Staging,
+    folder: Folder,
+    configuration: Configuration,
+    specification: Specification,
+    options: Options,
+    inputs: Sequence[Mapping[str, Any]],
+) -> tuple[Entry, ...]:
+    """Write the run's own ledger and return its entries, as a shared ledger says them if there is one."""
+    files = {name: sha256(stage.path / name) for name in folder.names}
+    made = entry.entries(
+        configuration, specification, id=stage.id, rehearsal=options.rehearsal, inputs=inputs, files=files
+    )
+    mark = entry.warning(configuration, options.rehearsal)
+    text = entry.ledger_text(made, configuration, mark=mark, inputs=inputs, files=files)
+    folder.file(*LEDGER.split(".")).write_text(text, encoding="utf-8")
+    if stage.ledger is None:
+        return made
+    return tuple(replace(one, output=os.path.relpath(stage.out, stage.ledger.parent)) for one in made)
+
+
+def _places(
+    plan: Sequence[Mechanism],
+    specification: Specification,
+    regions: Mapping[str, Sequence[str]],
+    noisy: Mapping[tuple[str, int], Part],
+    parts: Mapping[tuple[str, int], Part],
+) -> tuple[Place, ...]:
+    return tuple(
+        Place.of(
+            one,
+            len(regions[one.geography]),
+            len(specification.tabulated(one.geography, one.level)),
+            noisy[one.geography, one.level].size,
+            parts[one.geography, one.level],
+        )
+        for one in plan
+    )
+
+
+def add_noise(
+    counts: Counts,
+    specification: Specification,
+    plan: Sequence[Mechanism],
+    configuration: Configuration,
+    options: Options,
+    clock: Clock,
+) -> dict[tuple[str, int], Part]:
+    """Return the released groups of every geography and level, before post-processing."""
+    source = _entropy(options.rehearsal)
+    found = {}
+    with clock.stage("noise") as tell:
+        for number, one in enumerate(plan):
+            part = adaptive.noisy(
+                counts, specification, one, allow_negative=configuration.allow_negative_counts, source=source
+            )
+            # labels of all mechanisms are counted through, so that a donated group keeps its own
+            found[one.geography, one.level] = replace(part, label=part.label + 2 * number)
+            tell(number + 1, len(plan))
+    return found
+
+
+def processed(
+    noisy: Mapping[tuple[str, int], Part],
+    specification: Specification,
+    classes: Classes,
+    options: Options,
+) -> tuple[dict[tuple[str, int], Part], int, int]:
+    """Return the groups after post-processing, and how many were donated and dropped."""
+    parts, donated, dropped = dict(noisy), 0, 0
+    if classes:
+        tabulated = {place: _indices(specification, *place) for place in noisy}
+        parts, donated = donate(noisy, classes, tabulated, order=options.order)
+    if options.tabulation_suppression:
+        before = sum(part.size for part in parts.values())
+        parts = post.consistent(parts, post.partners(specification))
+        dropped = before - sum(part.size for part in parts.values())
+    return parts, donated, dropped
+
+
+def write(
+    folder: Folder,
+    specification: Specification,
+    plan: Sequence[Mechanism],
+    parts: Mapping[tuple[str, int], Part],
+    regions: Mapping[str, Sequence[str]],
+    options: Options,
+    tell: Callable[[int, int], None],
+) -> dict[str, int]:
+    """Write the tables and return the rows of each."""
+    noises: list[Noise | None] = [noise for one in plan for noise in adaptive.noises(one).values()]
+    labels = Labels([label(noise, table) for noise in noises for table in range(len(TABLES))])
+    codes = [one.code for one in specification.iterations]
+    with Writer(folder, codes, labels, bureau=options.bureau_columns) as writer:
+        for number, one in enumerate(plan):
+            writer.write(parts[one.geography, one.level], regions[one.geography])
+            tell(number + 1, len(plan))
+    return writer.rows
+
+
+def _indices(specification: Specification, geography: str, level: int) -> list[int]:
+    return [
+        i for i, one in enumerate(specification.iterations) if one.level == level and one.tabulated(geography)
+    ]
+
+
+def _parameter_files(params: Path) -> list[dict[str, Any]]:
+    from discreet.release.safetab.configuration import JSON_FILE, TOML_FILE
+    from discreet.release.safetab.geography import WATER_FILE
+    from discreet.release.safetab.specification import FILES
+
+    paths = [params / name for name in (JSON_FILE, TOML_FILE, *FILES, WATER_FILE)]
+    return [
+        {"role": path.name, "sha256": sha256(path), "bytes": path.stat().st_size}
+        for path in paths
+        if path.is_file()
+    ]
+
+
+def _entropy(rehearsal: int | None) -> Entropy | None:
+    if rehearsal is None:
+        return None
+    from discreet.testing import NotPrivateSeededEntropy
+
+    return NotPrivateSeededEntropy(rehearsal)

@@ -1,0 +1,255 @@
+"""Every rule of the two files of data, checked before anything is counted; all problems in one report.
+
+Each file is read once. What is wrong shows in what was made of it: an age or sex that no cell stands for,
+a block that GRF-C does not have, a combination with a code that the specification does not have. Only
+then is the file read a second time, to say where. No value of the records is ever repeated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from discreet.errors import InputError
+from discreet.release.engine import Engine, Relation, UnreadableError, connect
+from discreet.release.hierarchy.arrow import arrow, strings
+from discreet.release.safetab import people
+from discreet.release.safetab.configuration import Configuration
+from discreet.release.safetab.faults import line_numbers, report_unreadable
+from discreet.release.safetab.geography import Geography, build
+from discreet.release.safetab.problems import MOST, Problems
+from discreet.release.safetab.sources import (
+    AREA_COLUMNS,
+    BLOCK_COLUMNS,
+    RACE_COLUMNS,
+    Source,
+    find_sources,
+)
+from discreet.release.safetab.specification import CODE_FILE, NULL, Specification
+
+WIDTHS = dict(zip(AREA_COLUMNS, (2, 3, 6, 4, 5, 4), strict=True))
+"""Digits of the codes of GRF-C."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """Data without problems: the regions, people by atom, cell and codes, and the distinct combinations."""
+
+    geography: Geography
+    groups: Relation
+    combinations: Relation
+
+
+def check(
+    data: Path, configuration: Configuration, specification: Specification, *, engine: Engine
+) -> Geography:
+    """Check a folder of data; raise with all problems if there is one."""
+    found = checked(find_sources(data), configuration, specification, engine=engine)
+    for table in (found.groups, found.combinations):
+        engine.drop(table)
+    return found.geography
+
+
+def read_geography(data: Path, configuration: Configuration, *, engine: Engine) -> Geography:
+    """Read and check GRF-C alone, the public file."""
+    problems = Problems()
+    (source,) = find_sources(data, ["blocks"])
+    areas = _areas(source, engine, problems)
+    geography = _geography(areas, configuration, engine, problems)
+    engine.drop(areas)
+    return geography
+
+
+def checked(
+    sources: tuple[Source, ...], configuration: Configuration, specification: Specification, *, engine: Engine
+) -> Checked:
+    """Read both files and check them; what was read is kept in the engine."""
+    problems = Problems()
+    blocks, persons = sources
+    areas = _areas(blocks, engine, problems)
+    geography = _geography(areas, configuration, engine, problems, stop=False)
+    table = people.blocks(engine, _whole(areas), geography)
+    engine.drop(areas)
+    with _readable(persons, problems):
+        groups = people.grouped(engine, persons.relation(engine), table)
+    combined = people.combinations(engine, groups)
+    if _anything_wrong(engine, groups, combined, specification):
+        _locate(persons, engine, engine.fetch(table.select("tract", "block")), specification, problems)
+    engine.drop(table)
+    problems.stop()
+    return Checked(geography, groups, combined)
+
+
+@contextmanager
+def _readable(source: Source, problems: Problems) -> Iterator[None]:
+    """Say what is wrong with a file that the engine cannot read."""
+    try:
+        yield
+        return
+    except UnreadableError:
+        report_unreadable(source, problems)
+    problems.stop()
+
+
+def _areas(source: Source, engine: Engine, problems: Problems) -> Relation:
+    """Read GRF-C and report what is wrong with it."""
+    with _readable(source, problems):
+        areas = engine.keep(source.relation(engine))
+    rows, right, blocks = _sizes(engine, areas, _whole(areas), areas.select(*BLOCK_COLUMNS).distinct())
+    if not rows:
+        raise InputError(f"{source.name} has no block; it must list all of them")
+    if right < rows or blocks < rows:
+        _locate_areas(source, engine, problems)
+    return areas
+
+
+def _sizes(engine: Engine, *relations: Relation) -> list[int]:
+    """Count the rows of relations, all in one question to the engine."""
+    import ibis  # type: ignore[import-untyped]
+
+    counts = [
+        relation.agg(rows=relation.count()).mutate(place=ibis.literal(place, "int32"))
+        for place, relation in enumerate(relations)
+    ]
+    sizes: list[int] = engine.fetch(ibis.union(*counts), sort=["place"]).column("rows").to_pylist()
+    return sizes
+
+
+def _right(areas: Relation, name: str) -> Any:
+    # not by ^ and $: to Java, a text may go on with a line break behind $
+    digits = ~areas[name].re_search("[^0-9]") & (areas[name].length() == WIDTHS[name])
+    return digits.fill_null(False)
+
+
+def _whole(areas: Relation) -> Relation:
+    """Return the rows whose codes are what they must be."""
+    return areas.filter([_right(areas, name) for name in AREA_COLUMNS])
+
+
+def _geography(
+    areas: Relation, configuration: Configuration, engine: Engine, problems: Problems, *, stop: bool = True
+) -> Geography:
+    names = dict(zip(AREA_COLUMNS, ("state", "county", "tract", "block", "place", "area"), strict=True))
+    del names["TABBLK"]
+    whole = _whole(areas)
+    codes = whole.select(**{short: whole[name] for name, short in names.items()}).distinct()
+    table = engine.fetch(codes, sort=list(names.values()))
+    if stop or not table.num_rows:
+        problems.stop()
+    try:
+        return build(table, configuration)
+    except InputError:
+        problems.stop()  # what is wrong with the file comes first
+        raise
+
+
+def _anything_wrong(
+    engine: Engine, groups: Relation, combined: Relation, specification: Specification
+) -> bool:
+    """Whether any record breaks a rule, seen from what was made of the records."""
+    codes = engine.upload(_codes(specification))
+    races = people.race_codes(combined, len(RACE_COLUMNS))
+    questions = (
+        groups.filter(groups.atom.isnull() | groups.cell.isnull()),
+        combined.filter((combined.codes < 1) | combined.span.isnull()),
+        combined.filter(combined.races.split(people.SEPARATOR).length() != combined.codes.cast("int64")),
+        races.anti_join(codes, "code"),
+        combined.anti_join(codes, combined.span == codes.code),
+    )
+    wrong = any(_sizes(engine, *questions))
+    engine.drop(codes)
+    return wrong
+
+
+def _codes(specification: Specification) -> Any:
+    return arrow().table({"code": strings(list(specification.codes))})
+
+
+@contextmanager
+def _numbered(source: Source, engine: Engine) -> Iterator[tuple[Engine, Relation]]:
+    """Read a file again with its rows numbered from 0 (`row`), which DuckDB can and Spark cannot."""
+    from discreet.release.engine.duckdb import DuckDB
+
+    if isinstance(engine, DuckDB):
+        table = engine.keep(source.relation(engine), in_order=True)
+        yield engine, table.mutate(row=table.rowid())
+        engine.drop(table)
+        return
+    with connect("duckdb") as other:
+        assert isinstance(other, DuckDB)
+        table = other.keep(source.relation(other), in_order=True)
+        yield other, table.mutate(row=table.rowid())
+
+
+class _Places:
+    """Collect the rows that break rules, then report them by line."""
+
+    def __init__(self, source: Source, engine: Engine, problems: Problems) -> None:
+        self._source, self._engine, self._problems = source, engine, problems
+        self._found: list[tuple[str, str, list[int], int]] = []
+
+    def add(self, text: str, field: str, wrong: Relation) -> None:
+        """Note the rows of a relation with a column `row`."""
+        (total,) = _sizes(self._engine, wrong)
+        if total:
+            first = self._engine.fetch(wrong.select("row").order_by("row").limit(MOST), sort=["row"])
+            self._found.append((text, field, first.column("row").to_pylist(), total))
+
+    def report(self) -> None:
+        """Give all to the problems, with lines for rows."""
+        lines = line_numbers(self._source, (row for *_, rows, _ in self._found for row in rows))
+        for text, field, rows, total in self._found:
+            named = [lines[row] for row in rows if row in lines]
+            self._problems.many(text, file=self._source.name, lines=named, total=total, field=field)
+
+
+def _locate_areas(source: Source, engine: Engine, problems: Problems) -> None:
+    import ibis
+
+    with _numbered(source, engine) as (local, rows):
+        places = _Places(source, local, problems)
+        for name, width in WIDTHS.items():
+            places.add(f"a code is not of {width} digits", name, rows.filter(~_right(rows, name)))
+        place = ibis.row_number().over(group_by=[rows[name] for name in BLOCK_COLUMNS], order_by=rows.row)
+        again = rows.mutate(place=place)
+        places.add("a block comes again; each may come once", "TABBLK", again.filter(again.place > 0))
+        places.report()
+
+
+def _locate(
+    source: Source, engine: Engine, blocks: Any, specification: Specification, problems: Problems
+) -> None:
+    """Read the records again to say which lines break which rule."""
+    with _numbered(source, engine) as (local, rows):
+        places = _Places(source, local, problems)
+        known = people.cells()
+        for field, column, text in (
+            ("QAGE", "age", "an age is not a whole number from 0 to 115"),
+            ("QSEX", "sex", "a sex is not 1 or 2"),
+        ):
+            allowed = local.upload(known.group_by(column).aggregate([]))
+            places.add(text, field, rows.anti_join(allowed, rows[field] == allowed[column]))
+        table = local.upload(blocks)
+        keys = rows.mutate(tract=people.tract(rows), block=rows.TABBLK)
+        places.add("a block is not in GRF-C", "TABBLK", keys.anti_join(table, ["tract", "block"]))
+        codes = local.upload(_codes(specification))
+        _locate_codes(rows, codes, places)
+        places.report()
+
+
+def _locate_codes(rows: Relation, codes: Relation, places: _Places) -> None:
+    empty = {name: rows[name].isnull() | (rows[name] == NULL) for name in RACE_COLUMNS}
+    none = rows.filter([empty[name] for name in RACE_COLUMNS])
+    places.add("a person has no race code; one at least is due", RACE_COLUMNS[0], none)
+    for before, name in pairwise(RACE_COLUMNS):
+        places.add("a race code follows an empty one", name, rows.filter(empty[before] & ~empty[name]))
+    for name in RACE_COLUMNS:
+        given = rows.filter(~empty[name])
+        unknown = given.anti_join(codes, given[name] == codes.code)
+        places.add(f"a code is not in {CODE_FILE}", name, unknown)
+    span = rows.anti_join(codes, codes.code == rows.QSPAN)
+    places.add(f"a code is not in {CODE_FILE}", "QSPAN", span)

@@ -1,0 +1,164 @@
+"""Exact draws of conditional laws and geometric skips, against probabilities found another way.
+
+Seeded. A chi-squared test accepts at a p-value above 1e-6: a true law is refused for one seed in a million
+and test. The same tests refuse chances that are 10 % off.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import partial
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy import stats
+
+from discreet.noise import GaussianNoise, LaplaceNoise, Noise, balls
+from discreet.noise.ladder import Above, Digit, Kinds, _thresholds, draw, settle
+from discreet.noise.skips import BASE, LONGEST, Trials
+from discreet.testing import NotPrivateScriptedEntropy, NotPrivateSeededEntropy
+
+ALARM = 1e-6
+
+
+def p_value(values: NDArray[np.int64], chances: NDArray[np.float64]) -> float:
+    """Chi-squared p-value of values 0, 1, ... against their chances; the rare end is one cell."""
+    expected = chances * values.size
+    last = int(np.flatnonzero(np.cumsum(expected[::-1])[::-1] >= 20)[-1])
+    observed = np.bincount(np.minimum(values, last), minlength=last + 1)
+    grouped = np.append(expected[:last], values.size - expected[:last].sum())
+    statistic = np.sum((observed - grouped) ** 2 / grouped)
+    return float(stats.chi2.sf(statistic, last))
+
+
+@pytest.mark.parametrize("noise", [GaussianNoise(5), GaussianNoise(625), LaplaceNoise(3)], ids=str)
+@pytest.mark.parametrize("bound", [-3, 0, 11])
+def test_noise_above_a_bound_has_its_conditional_law(noise: Noise, bound: int) -> None:
+    values = draw(Above(noise, bound), 100_000, source=NotPrivateSeededEntropy(bound))
+    x = np.arange(bound + 1, bound + 400)
+    chances = noise.pmf(x) / noise.sf(bound)
+    assert p_value(values, chances) > ALARM
+    # beyond zero, geometric tails all look the same
+    step = 20 if noise == GaussianNoise(625) else 1
+    wrong = noise.pmf(x + step) / noise.sf(bound + step)
+    assert (p_value(values, wrong) < ALARM) == (not isinstance(noise, LaplaceNoise) or bound < 0)
+
+
+def test_a_wide_bound_law_moves_with_its_bound() -> None:
+    noise = GaussianNoise(625)
+    values = draw(Above(noise, 93), 200_000, source=NotPrivateSeededEntropy(1))
+    x = np.arange(0, 300)
+    assert p_value(values, noise.pmf(x + 94) / noise.sf(93)) > ALARM
+    assert p_value(values, noise.pmf(x + 84) / noise.sf(83)) < ALARM
+
+
+def test_far_tails_are_reached_with_more_bits() -> None:
+    noise = GaussianNoise(5)
+    law = Above(noise, 5)
+    # sixty-four zero bits are a tie with the thresholds of the tail: sixty-four more bits decide
+    value = int(draw(law, 1, source=NotPrivateScriptedEntropy(bytes(8) + bytes([0] * 7 + [1])))[0])
+    chance = Fraction(1, 1 << 72)
+    tail = [float(noise.certified_sf(5 + m)) / float(noise.certified_sf(5)) for m in (value, value + 1)]
+    assert tail[0] > float(chance) >= tail[1]
+
+
+def test_a_tie_is_settled_by_the_bits_that_follow() -> None:
+    law = Above(LaplaceNoise(7), 2)
+    rising = _thresholds(law)
+    assert rising is not None
+    for m in (1, 4, 30):
+        floor = int(rising[rising.size - m])  # of P[X >= m]
+        with balls.working_bits(400):
+            exact = balls.interval(law.ball(m)).midpoint * (1 << 64)
+        rest = int((exact - floor) * (1 << 64))
+        assert 0 < rest < (1 << 64) - 2
+        for after, value in ((rest - 1, m), (rest + 1, m - 1)):
+            script = floor.to_bytes(8, "little") + after.to_bytes(8, "little")
+            assert draw(law, 1, source=NotPrivateScriptedEntropy(script)).tolist() == [value]
+
+
+def test_balls_alone_give_what_the_table_gives() -> None:
+    law, source = Above(GaussianNoise(40), -2), NotPrivateSeededEntropy(8)
+    words = np.random.default_rng(8).integers(0, 1 << 64, 200, dtype=np.uint64)
+    script = words.astype("<u8").tobytes()
+    table = draw(law, 200, source=NotPrivateScriptedEntropy(script))
+    assert table.tolist() == [settle(law, int(word), source) for word in words]
+
+
+def test_a_law_of_too_many_rungs_is_drawn_by_balls_alone() -> None:
+    noise = GaussianNoise(10**14)
+    law = Above(noise, 10**7)
+    assert _thresholds(law) is None
+    values = draw(law, 300, source=NotPrivateSeededEntropy(2))
+    # uniform if the law is right: 300 of them are off by 0.16 with a chance below 1e-6
+    level = noise.sf(values + 10**7) / noise.sf(10**7)
+    assert stats.kstest(level, "uniform").statistic < 0.16
+
+
+def test_a_chance_that_is_a_dyadic_number_is_drawn_by_balls_alone() -> None:
+    law = Digit(lambda: balls.ball(Fraction(1, 2)), 1)
+    assert _thresholds(law) is None
+    assert [settle(law, word << 61, NotPrivateSeededEntropy(9)) for word in (0, 1, 3, 5)][1:] == [2, 1, 0]
+
+
+def test_kinds_have_their_shares() -> None:
+    noise = GaussianNoise(9)
+    weights = (lambda: noise._ball_upper(1), lambda: noise._ball_upper(3), lambda: noise._ball_upper(6))
+    values = draw(Kinds(weights), 100_000, source=NotPrivateSeededEntropy(3))
+    chances = noise.sf(np.array([0, 2, 5]))
+    assert p_value(values, chances / chances.sum()) > ALARM
+    chances[1] *= 1.1
+    assert p_value(values, chances / chances.sum()) < ALARM
+
+
+@pytest.mark.parametrize("chance", [Fraction(2, 5), Fraction(1, 30), Fraction(1, 1000)], ids=str)
+def test_digits_of_a_geometric_variable_make_one(chance: Fraction) -> None:
+    laws = (Digit(lambda: balls.ball(chance), 1, base=16), Digit(lambda: balls.ball(chance), 16))
+    low, high = (draw(law, 200_000, source=NotPrivateSeededEntropy(4 + i)) for i, law in enumerate(laws))
+    p, x = float(chance), np.arange(20_000)
+    width = max(1, int(0.05 / p))  # the same number of cells for every chance
+
+    def chances(success: float) -> NDArray[np.float64]:
+        return np.bincount(np.minimum(x // width, 199), weights=success * (1 - success) ** x)
+
+    cells = np.minimum((16 * high + low) // width, 199)
+    assert p_value(cells, chances(p)) > ALARM
+    assert p_value(cells, chances(1.1 * p)) < ALARM
+
+
+@pytest.mark.parametrize("chance", ["0.9", "0.2", "0.004", "1e-5"])
+def test_successes_are_those_of_independent_trials(chance: str) -> None:
+    p, trials = Fraction(chance), 1_000_000
+    source = NotPrivateSeededEntropy(5)
+    parts = list(Trials(lambda: balls.ball(p)).successes(trials, source=source))
+    places = np.concatenate(parts)
+    assert (np.diff(places) > 0).all()
+    assert places[0] >= 0
+    assert places[-1] < trials
+    assert stats.binomtest(places.size, trials, float(p)).pvalue > ALARM
+    if p < Fraction(1, 1000):
+        return
+    assert stats.binomtest(places.size, trials, min(1.1 * float(p), 0.99)).pvalue < ALARM
+    # no place is favoured, and neighbours do not know of each other
+    fifths = np.bincount(places // (trials // 5), minlength=5)
+    assert stats.chisquare(fifths).pvalue > ALARM
+    adjacent = int(np.sum(np.diff(places) == 1))
+    assert stats.binomtest(adjacent, places.size - 1, float(p)).pvalue > ALARM
+
+
+def test_a_tiny_chance_is_no_problem() -> None:
+    for tiny in (Fraction(1, 10**30), Fraction(1, 10**400), Fraction(1, 10**5000)):
+        trials = Trials(partial(balls.ball, tiny))
+        assert list(trials.successes(LONGEST - 1, source=NotPrivateSeededEntropy(6))) == []
+
+
+def test_skips_of_all_digits_are_independent() -> None:
+    # 2^-25: three digits. Each skip, as a level of its law, is uniform, and so is each digit's own.
+    p = Fraction(1, 1 << 25)
+    skips = Trials(lambda: balls.ball(p)).skips(20_000, source=NotPrivateSeededEntropy(7))
+    assert stats.kstest(np.exp(skips * np.log1p(-float(p))), "uniform").pvalue > ALARM
+    digits = np.stack([skips % BASE, skips // BASE % BASE])
+    assert abs(np.corrcoef(digits)[0, 1]) < 5 / np.sqrt(20_000)
+    for digit in digits:
+        assert stats.chisquare(np.bincount(digit // 64, minlength=16)).pvalue > ALARM

@@ -1,0 +1,196 @@
+"""Counts against the Bureau program's own output, and against a second tabulator."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import random
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from safetab_brute import TOPS, random_blocks, random_person, tabulate
+
+from discreet.errors import InputError
+from discreet.release.engine import Engine
+from discreet.release.safetab.ages import COARSER, RANGES
+from discreet.release.safetab.configuration import Configuration
+from discreet.release.safetab.counting import Counts, count
+from discreet.release.safetab.geographies import GEOGRAPHIES, LEVELS
+from discreet.release.safetab.specification import Specification
+
+Parameters = tuple[Configuration, Specification]
+
+
+def everything(counts: Counts) -> tuple[Counter[Any], Counter[Any]]:
+    """All totals and all cells of all groups with people, by name."""
+    totals: Counter[Any] = Counter()
+    cells: Counter[Any] = Counter()
+    codes = [one.code for one in counts.specification.iterations]
+    for geography in GEOGRAPHIES:
+        regions = counts.regions(geography)
+        for level in LEVELS:
+            table = counts.totals(geography, level)
+            rows = table.to_pylist()
+            assert [(r["region"], r["iteration"]) for r in rows] == sorted(
+                (r["region"], r["iteration"]) for r in rows
+            )
+            for row in rows:
+                totals[geography, regions[row["region"]], codes[row["iteration"]]] = row["count"]
+            for row in counts.cells(geography, level, table).to_pylist():
+                key = geography, regions[row["region"]], codes[row["iteration"]], row["sex"], row["age"]
+                cells[key] = row["count"]
+    return totals, cells
+
+
+def expected(toy: Path) -> tuple[Counter[Any], Counter[Any]]:
+    """What the Bureau's program published of the toy, without noise; zeros left out."""
+    totals: Counter[Any] = Counter()
+    cells: Counter[Any] = Counter()
+    with (toy / "expected-no-noise" / "t1.psv").open() as stream:
+        for row in csv.DictReader(stream, delimiter="|"):
+            totals[row["REGION_TYPE"], row["REGION_ID"], row["ITERATION_CODE"]] = int(row["COUNT"])
+    with (toy / "expected-no-noise" / "t2.psv").open() as stream:
+        for row in csv.DictReader(stream, delimiter="|"):
+            if row["AGESTART"] != "*":
+                key = row["REGION_TYPE"], row["REGION_ID"], row["ITERATION_CODE"], int(row["SEX"])
+                cells[(*key, int(row["AGESTART"]), int(row["AGEEND"]))] = int(row["COUNT"])
+    return +totals, +cells
+
+
+def test_the_toy_is_counted_as_the_bureau_counts_it(
+    engine: Engine, toy: Path, toy_parameters: Parameters
+) -> None:
+    with count(toy, *toy_parameters, engine=engine) as counts:
+        totals, cells = everything(counts)
+    published, by_age = expected(toy)
+    assert totals == published
+    # a published table has 4, 9 or 23 age ranges, depending on the group's size
+    finest = {span: place for place, span in enumerate(RANGES[2])}
+    for (*group, start, end), number in by_age.items():
+        ages = [place for (low, high), place in finest.items() if start <= low and high <= end]
+        assert ages
+        assert sum(cells[(*group, age)] for age in ages) == number, (group, start, end)
+    tables = {tuple(key[:3]) for key in by_age}
+    assert sum(number for key, number in cells.items() if key[:3] in tables) == sum(by_age.values())
+
+
+def test_age_ranges_are_those_of_the_published_tables(toy: Path) -> None:
+    spans: dict[Any, set[tuple[int, int]]] = {}
+    with (toy / "expected-no-noise" / "t2.psv").open() as stream:
+        for row in csv.DictReader(stream, delimiter="|"):
+            if row["AGESTART"] != "*":
+                key = row["REGION_TYPE"], row["REGION_ID"], row["ITERATION_CODE"]
+                spans.setdefault(key, set()).add((int(row["AGESTART"]), int(row["AGEEND"])))
+    assert {tuple(sorted(one)) for one in spans.values()} == set(RANGES)
+    assert tuple(end for _, end in RANGES[2]) == TOPS
+    for ranges, places in zip(RANGES, COARSER, strict=True):
+        for (start, end), place in zip(RANGES[2], places, strict=True):
+            assert ranges[place][0] <= start
+            assert end <= ranges[place][1]
+
+
+@given(seed=st.integers(0, 2**32), persons=st.integers(0, 40), most=st.integers(1, 8))
+@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_any_input_against_the_second_tabulator(
+    write: Callable[..., Path],
+    duckdb_engine: Engine,
+    toy_parameters: Parameters,
+    seed: int,
+    persons: int,
+    most: int,
+) -> None:
+    source = random.Random(seed)
+    configuration, specification = toy_parameters
+    configuration = dataclasses.replace(
+        configuration,
+        max_race_codes=most,
+        run_pr=source.random() < 0.8,
+        state_filter_us=("01", "02", "11")[: source.randint(1, 3)],
+    )
+    blocks = [("01", "001", "000100", "9000", "99999", "9999"), *random_blocks(source, 12)]
+    rows = [random_person(source, blocks, list(specification.codes)) for _ in range(persons)]
+    found = tabulate(blocks, rows, configuration, specification)
+    with count(write(blocks, rows), configuration, specification, engine=duckdb_engine) as counts:
+        assert everything(counts) == found
+
+
+def test_the_specification_of_2020_against_the_second_tabulator(
+    write: Callable[..., Path], engine: Engine, parameters_2020: Parameters
+) -> None:
+    source = random.Random(20200401)
+    configuration, specification = parameters_2020
+    blocks = random_blocks(source, 60)
+    rows = [random_person(source, blocks, list(specification.codes)) for _ in range(400)]
+    totals, _ = tabulate(blocks, rows, configuration, specification)
+    places = GEOGRAPHIES if engine.name == "duckdb" else ("STATE", "TRACT", "PR-PLACE")
+    codes = [one.code for one in specification.iterations]
+    with count(write(blocks, rows), configuration, specification, engine=engine) as counts:
+        for geography in places:
+            regions = counts.regions(geography)
+            found = {
+                (geography, regions[row["region"]], codes[row["iteration"]]): row["count"]
+                for level in LEVELS
+                for row in counts.totals(geography, level).to_pylist()
+            }
+            assert found == {key: number for key, number in totals.items() if key[0] == geography}
+            assert found
+
+
+def test_two_codes_of_one_group_count_a_person_once(
+    write: Callable[..., Path], duckdb_engine: Engine, toy_parameters: Parameters
+) -> None:
+    # 1010, 1011 and 1012 all belong to Albanian; 1010 comes twice
+    block = ("01", "001", "000001", "0001", "99999", "9999")
+    races = ("1010", "1011", "1012", "1010", *["Null"] * 4)
+    data = write([block], [("30", "2", "True", *block[:4], "01", *races, "1000")])
+    with count(data, *toy_parameters, engine=duckdb_engine) as counts:
+        totals, cells = everything(counts)
+    assert totals["COUNTY", "01001", "1140"] == totals["COUNTY", "01001", "3001"] == 1
+    assert set(totals.values()) == {1}
+    assert {key[3:] for key in cells} == {(2, 9)}
+
+
+def test_only_the_asked_groups_are_given_by_age(
+    duckdb_engine: Engine, toy: Path, toy_parameters: Parameters
+) -> None:
+    with count(toy, *toy_parameters, engine=duckdb_engine) as counts:
+        totals = counts.totals("STATE", 2)
+        some = totals.slice(1, 2)
+        cells = counts.cells("STATE", 2, some)
+        pairs = {(row["region"], row["iteration"]) for row in cells.to_pylist()}
+        assert pairs == {(row["region"], row["iteration"]) for row in some.to_pylist()}
+        assert sum(cells.column("count").to_pylist()) == sum(some.column("count").to_pylist())
+        assert counts.cells("STATE", 2, totals.slice(0, 0)).num_rows == 0
+
+
+def test_types_are_as_wide_as_they_say(engine: Engine, toy: Path, toy_parameters: Parameters) -> None:
+    with count(toy, *toy_parameters, engine=engine) as counts:
+        totals = counts.totals("USA", 1)
+        assert totals.schema.types == [pa.int32(), pa.int32(), pa.int64()]
+        cells = counts.cells("USA", 1, totals)
+        assert cells.schema.types == [pa.int32(), pa.int32(), pa.int8(), pa.int8(), pa.int64()]
+        with pytest.raises(InputError, match="geography is 'MOON'"):
+            counts.totals("MOON", 1)
+        with pytest.raises(InputError, match="level is 0"):
+            counts.totals("USA", 0)
+
+
+def test_groups_and_origins(duckdb_engine: Engine, toy: Path, toy_parameters: Parameters) -> None:
+    import hashlib
+
+    with count(toy, *toy_parameters, engine=duckdb_engine) as counts:
+        assert not any(one.total_only for one in counts.groups("TRACT", 2))
+        assert not any(one.coarse_only for one in counts.groups("USA", 2))
+        persons = counts.origins()[1]
+    content = (toy / "person-records.txt").read_bytes()
+    assert persons == {
+        "role": "persons",
+        "sha256": hashlib.sha256(content).hexdigest(),
+        "bytes": len(content),
+    }

@@ -1,0 +1,139 @@
+"""What both engines promise: the same integers, nothing left behind, and errors that tell no secrets."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from discreet.errors import InputError
+from discreet.release.engine import Engine, EngineError, UnreadableError, connect
+from discreet.release.engine.spark import need_java
+from discreet.release.engine.spill import PREFIX, remove_abandoned
+
+
+def test_sums_stay_64_bits_wide(engine: Engine) -> None:
+    # the sum of two int32 that does not fit in 32 bits; DuckDB would make it 128 bits wide
+    table = engine.upload(
+        pa.table({"key": pa.array([1, 1], pa.int8()), "n": pa.array([2**31 - 1] * 2, pa.int32())})
+    )
+    summed = engine.keep(table.group_by("key").agg(n=table.n.sum()))
+    again = engine.fetch(summed.agg(n=summed.n.sum()))
+    assert again.schema.types == [pa.int64()]
+    assert again.to_pylist() == [{"n": 2**32 - 2}]
+    engine.drop(summed)
+
+
+def test_many_small_numbers_do_not_overflow(engine: Engine) -> None:
+    table = engine.upload(pa.table({"n": pa.array([100] * 1000, pa.int8())}))
+    assert engine.fetch(table.agg(n=table.n.sum())).to_pylist() == [{"n": 100_000}]
+
+
+def test_fetch_sorts(engine: Engine) -> None:
+    table = engine.upload(pa.table({"a": [2, 1, 2, 1], "b": [1, 2, 0, 1]}))
+    rows = engine.fetch(table, sort=["a", "b"]).to_pylist()
+    assert rows == sorted(rows, key=lambda row: (row["a"], row["b"]))
+
+
+def test_a_broken_file_is_told_without_its_content(engine: Engine, tmp_path: Path) -> None:
+    path = tmp_path / "records.txt"
+    path.write_text("a|b\n31415926|2\n31415926|2|3\n")
+    with pytest.raises(UnreadableError) as caught:
+        engine.keep(engine.csv(path, ["a", "b"]))
+    assert "31415926" not in str(caught.value)
+    assert caught.value.__suppress_context__
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ({"name": "postgres"}, "engine is 'postgres'; it must be duckdb or spark"),
+        ({"memory": "lots"}, "memory is 'lots'"),
+        ({"memory": "10MB"}, "at least 256MB"),
+        ({"threads": 0}, "threads is 0"),
+        ({"spark_master": "local[2]"}, "the engine is duckdb"),
+    ],
+)
+def test_wrong_arguments(arguments: dict[str, object], text: str) -> None:
+    with pytest.raises(InputError, match=text.replace("(", r"\(")), connect(**arguments):  # type: ignore[arg-type]
+        pass
+
+
+def test_no_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    with pytest.raises(EngineError, match="Spark needs Java 17, and none was found"):
+        need_java()
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with pytest.raises(EngineError, match="JAVA_HOME has none"):
+        need_java()
+
+
+def test_too_little_memory_spills_or_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    numbers = pa.table({"n": pa.array(range(2_000_000), pa.int64())})
+    with connect(memory="256MB", threads=2) as engine:
+        table = engine.upload(numbers)
+        text = table.n.cast("string")
+        wide = engine.keep(table.select(n=table.n, text=text + ("x" * 100) + text))
+        assert list(tmp_path.rglob("duckdb_temp*")), "nothing was spilled, so this test tests nothing"
+        counted = engine.fetch(wide.agg(rows=wide.count(), last=wide.n.max()))
+    assert counted.to_pylist() == [{"rows": 2_000_000, "last": 1_999_999}]
+    assert not list(tmp_path.iterdir())
+
+
+_WORK = """
+import sys, time, os
+from discreet.release.engine import connect
+with connect(threads=1) as engine:
+    print(engine.place, flush=True)
+    a = engine.upload(__import__("pyarrow").table({"n": list(range(200000))}))
+    b = a.view()
+    print("ready", flush=True)
+    engine.fetch(a.join(b, a.n > b.n).agg(rows=lambda t: t.count()))
+"""
+
+
+def _working(tmp_path: Path) -> tuple[subprocess.Popen[str], Path]:
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    process = subprocess.Popen(
+        [sys.executable, "-c", _WORK],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+    )
+    assert process.stdout
+    place = Path(process.stdout.readline().strip())
+    assert process.stdout.readline().strip() == "ready"
+    time.sleep(0.5)
+    assert process.poll() is None, "it ended before it could be stopped"
+    assert place.is_dir()
+    return process, place
+
+
+def test_ctrl_c_leaves_nothing(tmp_path: Path) -> None:
+    process, place = _working(tmp_path)
+    process.send_signal(signal.SIGINT)
+    _, error = process.communicate(timeout=60)
+    assert "KeyboardInterrupt" in error
+    assert not place.exists()
+
+
+def test_the_next_run_removes_what_a_killed_one_left(tmp_path: Path) -> None:
+    process, place = _working(tmp_path)
+    remove_abandoned(tmp_path)
+    assert place.is_dir(), "removed although its process lives"
+    process.kill()
+    process.communicate(timeout=60)
+    assert place.is_dir()
+    assert place.name.startswith(PREFIX)
+    remove_abandoned(tmp_path)
+    assert not place.exists()

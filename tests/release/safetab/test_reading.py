@@ -1,0 +1,255 @@
+"""Files as they come: line ends, marks, quotes, order of columns, Parquet, and damage of all kinds."""
+
+from __future__ import annotations
+
+import csv
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from safetab_brute import PERSON_HEADER, tabulate
+
+from discreet.errors import InputError
+from discreet.release.engine import Engine
+from discreet.release.safetab.configuration import Configuration
+from discreet.release.safetab.counting import count
+from discreet.release.safetab.specification import Specification
+
+Parameters = tuple[Configuration, Specification]
+Change = Callable[[str], bytes]
+
+
+def rows_of(path: Path) -> list[list[str]]:
+    with path.open(newline="") as stream:
+        return list(csv.reader(stream, delimiter="|"))
+
+
+@pytest.fixture
+def copy(toy: Path, tmp_path: Path) -> Path:
+    for name in ("GRF-C.txt", "person-records.txt"):
+        (tmp_path / name).write_bytes((toy / name).read_bytes())
+    return tmp_path
+
+
+def state_totals(data: Path, parameters: Parameters, engine: Engine) -> Counter[Any]:
+    found: Counter[Any] = Counter()
+    with count(data, *parameters, engine=engine) as counts:
+        for geography in ("STATE", "PR-STATE"):
+            regions = counts.regions(geography)
+            for row in counts.totals(geography, 2).to_pylist():
+                code = counts.specification.iterations[row["iteration"]].code
+                found[geography, regions[row["region"]], code] = row["count"]
+    return found
+
+
+@pytest.fixture
+def right(toy: Path, toy_parameters: Parameters) -> Counter[Any]:
+    """What the toy gives, by the second tabulator."""
+    _, *blocks = rows_of(toy / "GRF-C.txt")
+    _, *persons = rows_of(toy / "person-records.txt")
+    totals, _ = tabulate(blocks, persons, *toy_parameters)
+    levels = {one.code: one.level for one in toy_parameters[1].iterations}
+    places = ("STATE", "PR-STATE")
+    return Counter({key: n for key, n in totals.items() if key[0] in places and levels[key[2]] == 2})
+
+
+def reordered(text: str) -> bytes:
+    table = [line.split("|") for line in text.splitlines()]
+    return "\n".join("|".join(row[::-1]) for row in table).encode()
+
+
+def quoted(text: str) -> bytes:
+    return "\n".join("|".join(f'"{cell}"' for cell in line.split("|")) for line in text.splitlines()).encode()
+
+
+HARMLESS: dict[str, Change] = {
+    "crlf": lambda text: text.replace("\n", "\r\n").encode(),
+    "byte order mark": lambda text: b"\xef\xbb\xbf" + text.encode(),
+    "mark, crlf and quotes": lambda text: b"\xef\xbb\xbf" + quoted(text).replace(b"\n", b"\r\n"),
+    "blank last lines": lambda text: text.encode() + b"\n\n\n",
+    "blank last lines in crlf": lambda text: text.replace("\n", "\r\n").encode() + b"\r\n\r\n",
+    "no line end at the end": lambda text: text.rstrip("\n").encode(),
+    "quoted fields": quoted,
+    "other order of columns": reordered,
+    "further columns": lambda text: "\n".join(
+        line + ("|NOTE|NOTE" if not place else "|x|y") for place, line in enumerate(text.splitlines())
+    ).encode(),
+    "empty for Null": lambda text: text.replace("Null", "").encode(),
+}
+
+
+@pytest.mark.parametrize("kind", HARMLESS)
+def test_harmless_differences(
+    kind: str, copy: Path, toy_parameters: Parameters, duckdb_engine: Engine, right: Counter[Any]
+) -> None:
+    for name in ("GRF-C.txt", "person-records.txt"):
+        path = copy / name
+        path.write_bytes(HARMLESS[kind](path.read_text()))
+    assert state_totals(copy, toy_parameters, duckdb_engine) == right
+
+
+def test_harmless_differences_on_spark(
+    copy: Path, toy_parameters: Parameters, spark_engine: Engine, right: Counter[Any]
+) -> None:
+    for name in ("GRF-C.txt", "person-records.txt"):
+        path = copy / name
+        text = (
+            b"\xef\xbb\xbf"
+            + quoted(reordered(path.read_text()).decode()).replace(b"\n", b"\r\n")
+            + b"\r\n\r\n"
+        )
+        path.write_bytes(text)
+    assert state_totals(copy, toy_parameters, spark_engine) == right
+
+
+def as_parquet(folder: Path, **changes: Any) -> None:
+    for name in ("GRF-C", "person-records"):
+        header, *rows = rows_of(folder / f"{name}.txt")
+        columns: dict[str, Any] = dict(zip(header, map(list, zip(*rows, strict=True)), strict=True))
+        for column, change in changes.items():
+            if column in columns:
+                columns[column] = change(columns[column])
+        pq.write_table(pa.table(columns), folder / f"{name}.parquet")
+        (folder / f"{name}.txt").unlink()
+
+
+def test_parquet(engine: Engine, copy: Path, toy_parameters: Parameters, right: Counter[Any]) -> None:
+    as_parquet(
+        copy,
+        QAGE=lambda texts: pa.array([int(text) for text in texts], pa.int16()),
+        QSEX=lambda texts: pa.array([int(text) for text in texts], pa.int64()),
+        QRACE8=lambda texts: pa.nulls(len(texts)),
+        QRACE7=lambda texts: pa.array([None] * len(texts), pa.string()),
+        QSPAN=lambda texts: pa.array(texts).dictionary_encode(),
+        HOUSEHOLDER=lambda texts: pa.array([text == "True" for text in texts]),
+    )
+    assert state_totals(copy, toy_parameters, engine) == right
+
+
+def refused(data: Path, parameters: Parameters, engine: Engine) -> str:
+    with pytest.raises(InputError) as caught:
+        count(data, *parameters, engine=engine)
+    assert caught.value.__cause__ is None
+    assert caught.value.__suppress_context__ or caught.value.__context__ is None
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("where", ["start", "middle", "end"])
+def test_corrupt_parquet(where: str, copy: Path, toy_parameters: Parameters, duckdb_engine: Engine) -> None:
+    as_parquet(copy)
+    path = copy / "person-records.parquet"
+    content = bytearray(path.read_bytes())
+    if where == "start":
+        content[4:400] = b"\xff" * 396
+    elif where == "middle":
+        del content[200:600]
+    else:
+        del content[-30:]
+    path.write_bytes(content)
+    text = refused(copy, toy_parameters, duckdb_engine)
+    assert "a file is damaged, or not Parquet (person-records.parquet" in text
+
+
+def test_codes_as_numbers_are_refused(copy: Path, toy_parameters: Parameters, duckdb_engine: Engine) -> None:
+    as_parquet(copy, TABBLKST=lambda texts: pa.array([int(text) for text in texts], pa.int64()))
+    text = refused(copy, toy_parameters, duckdb_engine)
+    assert "a column is of type int64; it must be text (GRF-C.parquet, field TABBLKST)" in text
+    assert "a column is of type int64; it must be text (person-records.parquet, field TABBLKST)" in text
+
+
+@pytest.mark.parametrize("column", PERSON_HEADER)
+def test_a_missing_column(column: str, copy: Path, toy_parameters: Parameters, duckdb_engine: Engine) -> None:
+    path = copy / "person-records.txt"
+    place = PERSON_HEADER.index(column)
+    lines = [row[:place] + row[place + 1 :] for row in rows_of(path)]
+    path.write_text("\n".join(map("|".join, lines)))
+    text = refused(copy, toy_parameters, duckdb_engine)
+    assert text == f"a column is missing (person-records.txt, field {column}, line 1)"
+
+
+SECRET = "31415926"
+
+
+def with_line(place: int, line: str) -> Change:
+    def changed(text: str) -> bytes:
+        lines = text.split("\n")
+        lines.insert(place - 1, line)
+        return "\n".join(lines).encode("latin-1")
+
+    return changed
+
+
+_PERSON = "028|1|True|01|001|000001|0001|01|1000|Null|Null|Null|Null|Null|Null|Null|1010"
+DAMAGE: dict[str, tuple[Change, str]] = {
+    "too few": (
+        with_line(4, f"{SECRET}|1"),
+        "fewer than the 17 fields of the header (person-records.txt, line 4)",
+    ),
+    "too many": (
+        with_line(5, f"{_PERSON}|{SECRET}"),
+        "more than the 17 fields of the header (person-records.txt, line 5)",
+    ),
+    "not UTF-8": (
+        with_line(3, _PERSON.replace("True", f"{SECRET}\xff")),
+        "a byte is not UTF-8 (person-records.txt, line 3)",
+    ),
+    "an open quote": (with_line(6, f'"{SECRET}' + _PERSON), "(person-records.txt, line 6)"),
+    "mixed line ends": (
+        lambda text: text.replace("\n", "\r\n", 1).encode(),
+        "a line ends in another way than the first one",
+    ),
+    "an empty file": (lambda text: b"", "a column is missing (person-records.txt, field QAGE, line 1)"),
+    "no text": (lambda text: b"\xff\xfe\x00\x01" * 100, "the first line is not a header in UTF-8"),
+}
+
+
+@pytest.mark.parametrize("kind", DAMAGE)
+def test_damage(kind: str, copy: Path, toy_parameters: Parameters, duckdb_engine: Engine) -> None:
+    path = copy / "person-records.txt"
+    change, expected = DAMAGE[kind]
+    path.write_bytes(change(path.read_text()))
+    text = refused(copy, toy_parameters, duckdb_engine)
+    assert expected in text
+    assert SECRET not in text
+
+
+def test_damage_on_spark(copy: Path, toy_parameters: Parameters, spark_engine: Engine) -> None:
+    path = copy / "person-records.txt"
+    change, expected = DAMAGE["too few"]
+    path.write_bytes(change(path.read_text()))
+    assert expected in refused(copy, toy_parameters, spark_engine)
+
+
+def test_files_that_are_not_there(
+    copy: Path, toy: Path, tmp_path: Path, toy_parameters: Parameters, duckdb_engine: Engine
+) -> None:
+    (copy / "person-records.txt").unlink()
+    text = refused(copy, toy_parameters, duckdb_engine)
+    assert "person-records.txt, person-records.csv or person-records.parquet must be in" in text
+    (copy / "person-records.csv").write_bytes((toy / "person-records.txt").read_bytes())
+    with count(copy, *toy_parameters, engine=duckdb_engine):
+        pass
+    (copy / "GRF-C.csv").write_bytes((toy / "GRF-C.txt").read_bytes())
+    assert "GRF-C.txt and GRF-C.csv are both in" in refused(copy, toy_parameters, duckdb_engine)
+    assert "is not a directory" in refused(tmp_path / "none", toy_parameters, duckdb_engine)
+
+
+def test_a_file_that_changes_meanwhile(
+    copy: Path, toy_parameters: Parameters, duckdb_engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from discreet.release.safetab import counting
+
+    honest = counting.checked
+
+    def slow(*arguments: Any, **more: Any) -> Any:
+        found = honest(*arguments, **more)
+        with (copy / "person-records.txt").open("a") as stream:
+            stream.write("\n")
+        return found
+
+    monkeypatch.setattr(counting, "checked", slow)
+    assert "person-records.txt changed while it was read" in refused(copy, toy_parameters, duckdb_engine)

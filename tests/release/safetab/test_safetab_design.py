@@ -1,0 +1,196 @@
+"""Sizing: against plain sums over probabilities, closed forms, draws, and the numbers of 2020."""
+
+from __future__ import annotations
+
+import time
+from fractions import Fraction
+from math import exp, fsum
+
+import numpy as np
+import pytest
+
+from discreet.accounting.overall import account
+from discreet.budget import load
+from discreet.errors import InputError
+from discreet.noise import GaussianNoise, LaplaceNoise, Noise, sample
+from discreet.release.safetab import design
+from discreet.testing import NotPrivateSeededEntropy
+
+
+def weights(noise: Noise, reach: int) -> dict[int, float]:
+    """Probabilities from the definition of each kind of noise, normalised by their sum."""
+    if isinstance(noise, GaussianNoise):
+        raw = {x: exp(-x * x / (2 * float(noise.variance))) for x in range(-reach, reach + 1)}
+    else:
+        assert isinstance(noise, LaplaceNoise)
+        raw = {x: exp(-abs(x) / float(noise.scale)) for x in range(-reach, reach + 1)}
+    total = fsum(raw.values())
+    return {x: weight / total for x, weight in raw.items()}
+
+
+NOISES = [GaussianNoise("5000/159"), GaussianNoise("2500/1067"), LaplaceNoise(4), GaussianNoise("0.2")]
+
+
+def test_the_rho_of_2020_are_those_of_three_margins() -> None:
+    # production configuration: 2.134, 0.159 and 0.008
+    assert [round(float(design.rho_for_margin(margin)), 3) for margin in (3, 11, 50)] == [2.134, 0.159, 0.008]
+    # design note: 1.92 / M^2 a group
+    assert float(design.rho_for_margin(10, stability=1, gamma="1/2")) * 0.5 == pytest.approx(
+        1.92 / 100, rel=1e-3
+    )
+
+
+@pytest.mark.parametrize("margin", [1, 3, 11, 50])
+def test_the_exact_rho_keeps_the_margin_and_no_less_does(margin: int) -> None:
+    rho = design.exact_rho_for_margin(margin)
+    assert rho < design.rho_for_margin(margin)
+
+    def outside(budget: Fraction) -> float:
+        probabilities = weights(GaussianNoise(Fraction(9) / (2 * Fraction(9, 10) * budget)), 14 * margin + 20)
+        return fsum(p for x, p in probabilities.items() if abs(x) > margin)
+
+    assert outside(rho) <= 0.05
+    assert outside(rho * Fraction(9999, 10000)) > 0.05
+
+
+@pytest.mark.parametrize("noise", NOISES)
+def test_exact_margins(noise: Noise) -> None:
+    margin = design.exact_margin(noise)
+    probabilities = weights(noise, 300)
+    inside = [fsum(p for x, p in probabilities.items() if abs(x) <= m) for m in (margin - 1, margin)]
+    assert inside[0] < 0.95 <= inside[1]
+
+
+@pytest.mark.parametrize("noise", NOISES)
+def test_suppression_and_bias_by_plain_sums(noise: Noise) -> None:
+    threshold = noise.quantile("0.99")
+    sizes = [0, 1, threshold, threshold + 3, 2 * threshold + 1, 40]
+    found = design.shown(sizes, noise, threshold)
+    probabilities = weights(noise, 300)
+    for place, size in enumerate(sizes):
+        kept = {x: p for x, p in probabilities.items() if size + x > threshold}
+        chance = fsum(kept.values())
+        assert found.suppressed[place] == pytest.approx(1 - chance, rel=1e-9, abs=1e-12)
+        assert found.bias[place] == pytest.approx(
+            fsum(x * p for x, p in kept.items()) / chance, rel=1e-9, abs=1e-9
+        )
+        overall = fsum((size + x) * p for x, p in kept.items()) - size
+        assert found.overall_bias[place] == pytest.approx(overall, rel=1e-9, abs=1e-9)
+
+
+def test_suppression_and_bias_by_drawing() -> None:
+    """200,000 draws: means within five standard errors, so a false alarm comes once in a million runs.
+
+    Noise of a tenth more variance is found out.
+    """
+    draws, size, threshold = 200_000, 25, 21
+    noise = GaussianNoise("5000/159")
+    drawn = size + np.asarray(sample(noise, draws, source=NotPrivateSeededEntropy(7)))
+    released = drawn[drawn > threshold]
+    error = 5 * released.std() / len(released) ** 0.5
+    (bias,) = design.shown([size], noise, threshold).bias
+    (dropped,) = design.shown([size], noise, threshold).suppressed
+    assert abs(released.mean() - size - bias) < error
+    assert abs(1 - len(released) / draws - dropped) < 5 * (dropped * (1 - dropped) / draws) ** 0.5
+    wider = design.shown([size], GaussianNoise(Fraction(11, 10) * Fraction(5000, 159)), threshold)
+    assert abs(released.mean() - size - wider.bias[0]) > error
+
+
+def test_partial_means_of_geometric_noise_have_a_closed_form() -> None:
+    scale = 3
+    r = exp(-1 / scale)
+    edges = np.array([-7, -1, 0, 4, 30])
+    # sum over x > b of x (1-r)/(1+r) r^x = r^(b+1) (b + 1 - b r) / (1 - r^2), for b >= 0
+    closed = [r ** (b + 1) * (b + 1 - b * r) / (1 - r * r) for b in np.maximum(edges, -edges - 1)]
+    assert design.partial_means(LaplaceNoise(scale), edges) == pytest.approx(closed, rel=1e-12)
+
+
+def test_large_groups_are_kept_unbiased() -> None:
+    found = design.shown([10_000, 10**6], GaussianNoise(625), 93)
+    assert found.suppressed.tolist() == [0.0, 0.0]
+    assert np.abs(found.bias).max() < 1e-12
+
+
+def test_sizes_and_thresholds() -> None:
+    noise = GaussianNoise(625)
+    sizes = design.smallest_sizes(noise, relative_margin="1/2")
+    for cells, size in zip(design.CELLS, sizes, strict=True):
+        assert size / cells / 2 + 1e-9 >= 49  # 1.96 * 25 = 49 is half of an average cell
+        assert (size - 1) / cells / 2 < 49
+    totals = design.smallest_sizes(noise, relative_margin="0.1", of="total")
+    for cells, size in zip(design.CELLS, totals, strict=True):
+        assert (size - 1) / 10 < 49 * cells**0.5 <= size / 10 + 1e-9
+    stage_one = GaussianNoise(5625)
+    steps = design.thresholds_for(sizes[1:], stage_one, chance="0.9")
+    probabilities = weights(stage_one, 900)
+    for size, step in zip(sizes[1:], steps, strict=True):
+        reached = fsum(p for x, p in probabilities.items() if size + x >= step)
+        assert 0.9 <= reached < 0.92
+    assert design.thresholds_for((5, 6, 7), None) == (5, 6, 7)
+
+
+def test_chances_of_tables() -> None:
+    noise, steps = GaussianNoise("22500/1067"), (471, 971, 6971)
+    chances = design.table_chances([0, 471, 968, 7000], noise, steps)
+    assert chances.sum(axis=1) == pytest.approx(1)
+    probabilities = weights(noise, 200)
+    for row, size in zip(chances, (0, 471, 968, 7000), strict=True):
+        counted = [0.0] * 4
+        for x, p in probabilities.items():
+            counted[sum(size + x >= step for step in steps)] += p
+        assert row == pytest.approx(counted, abs=1e-12)
+    assert design.table_chances([470, 471, 9999], None, steps).argmax(axis=1).tolist() == [0, 1, 3]
+
+
+def test_the_cost_of_the_design_of_2020() -> None:
+    release = load("ddhca-2020")
+    budgets = {(level.name, 0): level.rho for level in release.levels if level.rho is not None}
+    for relation in ("unbounded", "bounded"):
+        found = design.cost(budgets, delta="1e-10", neighbours=relation)
+        exact = account(release, neighbours=relation).epsilon(delta="1e-10")
+        assert found.epsilon == pytest.approx(exact, rel=1e-12)
+    assert design.cost(budgets, delta="1e-10").rho == Fraction("4.944")
+
+
+def test_geometric_noise_wins_for_few_counts_and_loses_for_many() -> None:
+    few, many = (design.rivals(11, counts=counts, delta="1e-10") for counts in (2, 200))
+    assert few.geometric_epsilon < few.gaussian_epsilon
+    assert many.geometric_epsilon > many.gaussian_epsilon
+    for noise in (few.gaussian, few.geometric):
+        inside = fsum(p for x, p in weights(noise, 400).items() if abs(x) <= 11)
+        assert 0.95 <= inside < 0.95001
+
+
+def test_it_follows_a_slider() -> None:
+    """Each call takes less than 50 ms of processor time, the least of three."""
+    budgets = {(f"level {place}", 2): Fraction(place + 1, 10) for place in range(11)}
+    noise = GaussianNoise(625)
+    calls = (
+        lambda: design.cost(budgets, delta="1e-10"),
+        lambda: design.shown(np.arange(2000), noise, 93),
+        lambda: design.exact_rho_for_margin(50),
+        lambda: design.table_chances(np.arange(2000), noise, (471, 971, 6971)),
+    )
+    for call in calls:
+        spent = []
+        for _ in range(3):
+            start = time.process_time()
+            call()
+            spent.append(time.process_time() - start)
+        assert min(spent) < 0.05
+
+
+def test_bad_input() -> None:
+    for call in (
+        lambda: design.rho_for_margin(0),
+        lambda: design.rho_for_margin(3, gamma=1),
+        lambda: design.exact_rho_for_margin(0),
+        lambda: design.exact_rho_for_margin(2.5),  # type: ignore[arg-type]
+        lambda: design.shown([-1], GaussianNoise(1), 3),
+        lambda: design.shown([0.5], GaussianNoise(1), 3),
+        lambda: design.thresholds_for((1, 2), None),
+        lambda: design.cost({}, delta="1e-10"),
+        lambda: design.cost({("USA", 2): 0.1}, delta="1e-10"),  # type: ignore[dict-item]
+    ):
+        with pytest.raises(InputError):
+            call()

@@ -1,0 +1,123 @@
+"""The noise of each level against the facts of the production run, and suppression against the cdf."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetab_params import SHARED, SPEC_2020, TOY, needs_shared, write_params
+
+from discreet.errors import InputError
+from discreet.noise import GaussianNoise, LaplaceNoise, Noise
+from discreet.release.safetab.account import mechanisms
+from discreet.release.safetab.configuration import read_configuration
+from discreet.release.safetab.mechanism import margin_of_error, mechanism, noise_for, suppression_threshold
+from discreet.release.safetab.specification import read_specification
+
+CHANCE = Fraction(9999, 10000)
+LEVELS = {"regional": 1, "detailed": 2}
+
+
+@needs_shared
+@pytest.mark.parametrize("which", ["US", "PR"])
+def test_variances_and_thresholds_of_2020(which: str) -> None:
+    facts = json.loads((SHARED / "facts" / "ddhca.json").read_text())[which]["levels"]
+    configuration, specification = read_configuration(SPEC_2020), read_specification(SPEC_2020)
+    seen = 0
+    for key, fact in facts.items():
+        geography, level = key.split(",")
+        found = mechanism(configuration, specification, geography.replace("_", "-"), LEVELS[level])
+        for noise, stated in (
+            (found.total_only, "sigma2_total_only"),
+            (found.stage_one, "sigma2_stage1"),
+            (found.stage_two, "sigma2_stage2"),
+        ):
+            assert noise == GaussianNoise(Fraction(fact[stated]))
+        assert list(found.thresholds) == fact["thresholds"]
+        assert found.budget == Fraction(fact["rho_unbounded"])
+        seen += 1
+    assert seen == {"US": 11, "PR": 8}[which]
+
+
+@pytest.mark.parametrize(("rho", "threshold"), [("0.008", 93), ("0.159", 21), ("0.543", 11)])
+def test_published_suppression_thresholds(rho: str, threshold: int) -> None:
+    # design note: T = 93, 21, 11 for these rho with gamma 0.1, stability 9, chance 0.9999
+    noise = noise_for(Fraction(9, 10) * Fraction(rho), 9, "zcdp")
+    assert suppression_threshold(noise, CHANCE) == threshold
+    # 10 % more or less noise gives another one at the larger two
+    if threshold > 11:
+        for factor in (Fraction(9, 10), Fraction(11, 10)):
+            other = noise_for(Fraction(9, 10) * Fraction(rho) / factor, 9, "zcdp")
+            assert suppression_threshold(other, CHANCE) != threshold
+
+
+@pytest.mark.parametrize(
+    "noise", [GaussianNoise(625), GaussianNoise("0.3"), LaplaceNoise(7), LaplaceNoise("0.2")]
+)
+@pytest.mark.parametrize("chance", [Fraction(1, 2), Fraction(9, 10), CHANCE])
+def test_an_empty_group_is_dropped_with_at_least_the_chance(noise: Noise, chance: Fraction) -> None:
+    # by summing probabilities, not by the quantile that is tested
+    threshold = suppression_threshold(noise, chance)
+    assert threshold is not None
+    reach = 400 if isinstance(noise, GaussianNoise) else 800
+    dropped = float(noise.pmf(np.arange(-reach, threshold + 1)).sum())
+    less = dropped - float(noise.pmf(threshold))
+    assert dropped >= float(chance) - 1e-12
+    assert less < float(chance) + 1e-12
+
+
+@needs_shared
+def test_suppression_is_only_below_the_states() -> None:
+    configuration, specification = read_configuration(SPEC_2020), read_specification(SPEC_2020)
+    found = {
+        (one.geography, one.level): one.suppression for one in mechanisms(configuration, specification, "US")
+    }
+    assert found["USA", 2] is found["STATE", 1] is None
+    assert [found[place] for place in (("COUNTY", 1), ("TRACT", 2), ("AIANNH", 2))] == [93, 21, 21]
+
+
+@needs_shared
+def test_infinite_budgets_have_no_noise_and_drop_empty_groups() -> None:
+    configuration, specification = read_configuration(TOY), read_specification(TOY)
+    found = mechanism(configuration, specification, "TRACT", 2)
+    assert (found.total_only, found.stage_one, found.stage_two, found.suppression) == (None, None, None, 0)
+    assert mechanism(configuration, specification, "STATE", 2).suppression is None
+
+
+def test_pure_privacy_has_geometric_noise(tmp_path: Path) -> None:
+    params = write_params(tmp_path, privacy_defn="puredp")
+    found = mechanism(read_configuration(params), read_specification(params), "TRACT", 2)
+    # ten groups at most (two of the island's), epsilon 1/2, a tenth of it for the first stage
+    assert (found.total_only, found.stage_one) == (LaplaceNoise(20), LaplaceNoise(200))
+    assert found.stage_two == LaplaceNoise(Fraction(200, 9))
+    assert found.suppression == LaplaceNoise(Fraction(200, 9)).quantile("0.99")
+
+
+def test_levels_without_a_budget_have_no_noise(tmp_path: Path) -> None:
+    params = write_params(tmp_path)
+    configuration, specification = read_configuration(params), read_specification(params)
+    with pytest.raises(InputError, match="USA, level 1 has no budget"):
+        mechanism(configuration, specification, "USA", 1)
+
+
+def test_a_budget_beyond_all_bounds_is_refused_with_its_place(tmp_path: Path) -> None:
+    params = write_params(tmp_path, privacy_budget_p_level_2_usa=10**9)
+    with pytest.raises(InputError, match="the budget of USA, level 2 cannot be used: variance is"):
+        mechanism(read_configuration(params), read_specification(params), "USA", 2)
+
+
+@pytest.mark.parametrize(
+    ("variance", "margin"), [("625", 49), ("2500/1067", 3), ("5000/159", 10), ("0", 0), ("0.26", 0)]
+)
+def test_margins(variance: str, margin: int) -> None:
+    assert margin_of_error(Fraction(variance)) == margin
+    assert margin_of_error(float(Fraction(variance))) == margin
+
+
+def test_a_margin_at_the_edge_is_exact() -> None:
+    edge = Fraction(50, 49) ** 2 * 625  # 1.96 sigma is exactly 50
+    assert margin_of_error(edge) == 50
+    assert margin_of_error(edge - Fraction(1, 10**30)) == 49

@@ -1,0 +1,350 @@
+"""Whole runs: equal to the published program without noise, with the right noise otherwise, and recorded.
+
+Seeded where noise is looked at. A variance of n draws of Gaussian noise is accepted within 5 standard errors,
+sqrt(2/n) of itself: one false alarm in a million. The same test refuses variances that are 10 % off.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from safetab_params import SHARED, TOY, needs_shared
+
+from discreet.cli.commands import run as command
+from discreet.errors import InputError
+from discreet.noise import GaussianNoise, LaplaceNoise
+from discreet.release import Total, check_ledger, create_ledger, read_ledger
+from discreet.release.engine import connect
+from discreet.release.safetab.account import mechanisms
+from discreet.release.safetab.configuration import read_configuration
+from discreet.release.safetab.counting import Counts, count
+from discreet.release.safetab.running import Clock, Options, add_noise, run
+from discreet.release.safetab.specification import read_specification
+
+DATA = SHARED / "ddhca-toy"
+EXPECTED = DATA / "expected-no-noise"
+BUREAU = Options(bureau_columns=True, coterminous=False)
+
+pytestmark = needs_shared
+
+
+@pytest.fixture
+def params(tmp_path: Path) -> Callable[..., Path]:
+    """Make a folder of the toy's parameters with changes; `budgets` are by the end of their key."""
+
+    def make(budgets: Mapping[str, Any] | None = None, **changes: Any) -> Path:
+        folder = tmp_path / "params"
+        shutil.copytree(TOY, folder, dirs_exist_ok=True)
+        data = json.loads((TOY / "config.json").read_text())
+        for key in data:
+            if key.startswith("privacy_budget_p_level_") and budgets is not None:
+                data[key] = next((value for end, value in budgets.items() if key.endswith(end)), 0)
+        text = json.dumps({**data, **changes})
+        (folder / "config.json").write_text(text)
+        return folder
+
+    return make
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="") as stream:
+        return list(csv.DictReader(stream, delimiter="|"))
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "spark"])
+def test_without_noise_the_output_is_that_of_the_published_program(tmp_path: Path, engine: str) -> None:
+    if engine == "spark":
+        pytest.importorskip("pyspark")
+        if shutil.which("java") is None:
+            pytest.skip("Spark needs Java")
+    done = run(TOY, DATA, tmp_path / "out", engine=engine, options=BUREAU)
+    for name in ("t1", "t2"):
+        header, *found = (tmp_path / "out" / f"{name}.csv").read_text().splitlines()
+        head, *expected = (EXPECTED / f"{name}.psv").read_text().splitlines()
+        assert header == head
+        assert sorted(found) == sorted(expected)
+    assert done.warning == "NOT PRIVATE: no noise"
+    assert done.entries == ()
+    assert json.loads((tmp_path / "out" / "ledger.json").read_text())["warning"] == "NOT PRIVATE: no noise"
+
+
+def test_a_run_with_noise_says_how_much(tmp_path: Path, params: Callable[..., Path]) -> None:
+    folder = params({"1_usa": 0.5, "2_county": 0.159, "2_pr_tract": 0.008}, zero_suppression_chance=0.9)
+    done = run(folder, DATA, tmp_path / "out")
+    assert done.warning is None
+    assert done.files == ("t1.csv", "t2.csv", "summary.json", "ledger.json")
+    assert {place.mechanism.geography for place in done.places} == {"USA", "COUNTY", "PR-TRACT"}
+    t1 = rows(tmp_path / "out" / "t1.csv")
+    assert list(t1[0]) == "REGION_ID REGION_TYPE ITERATION_CODE COUNT TABLE NOISE_VARIANCE MOE95".split()
+    assert {row["TABLE"] for row in t1} == {"T01001"}
+    # stability 9, gamma 1/10: sigma^2 = 9 / (2 * 0.9 * rho) a cell, of which a total has 1, 8, 18 or 46;
+    # total-only groups spend everything: 9 / (2 * rho)
+    allowed = {
+        where: {f"{float(cells * Fraction(5) / Fraction(rho)):.15g}" for cells in (1, 8, 18, 46)}
+        | {f"{float(Fraction(9, 2) / Fraction(rho)):.15g}"}
+        for where, rho in (("USA", "0.5"), ("COUNTY", "0.159"), ("PR-TRACT", "0.008"))
+    }
+    for row in t1:
+        assert row["NOISE_VARIANCE"] in allowed[row["REGION_TYPE"]]
+        assert int(row["MOE95"]) == int(1.96 * float(row["NOISE_VARIANCE"]) ** 0.5)
+    for row in rows(tmp_path / "out" / "t2.csv"):
+        table = {"T02001": 4, "T02002": 9, "T02003": 23}[row["TABLE"]]
+        rho = {"USA": 0.5, "COUNTY": 0.159, "PR-TRACT": 0.008}[row["REGION_TYPE"]]
+        cells = table if row["AGESTART"] == "*" else 1
+        assert float(row["NOISE_VARIANCE"]) == pytest.approx(cells * 5 / rho, rel=1e-14)
+
+
+def test_totals_and_sexes_are_sums_of_the_cells(tmp_path: Path, params: Callable[..., Path]) -> None:
+    folder = params({"_state": 2, "_county": 1}, zero_suppression_chance=0.5)
+    run(folder, DATA, tmp_path / "out")
+    sums: dict[tuple[str, ...], int] = {}
+    sexes: dict[tuple[str, ...], int] = {}
+    for row in rows(tmp_path / "out" / "t2.csv"):
+        group = row["REGION_TYPE"], row["REGION_ID"], row["ITERATION_CODE"]
+        if row["AGESTART"] == "*":
+            sexes[*group, row["SEX"]] = int(row["COUNT"])
+        else:
+            sums[group] = sums.get(group, 0) + int(row["COUNT"])
+            sums[*group, row["SEX"]] = sums.get((*group, row["SEX"]), 0) + int(row["COUNT"])
+    assert sexes
+    assert all(sums[key] == value for key, value in sexes.items())
+    t1 = {
+        (r["REGION_TYPE"], r["REGION_ID"], r["ITERATION_CODE"]): int(r["COUNT"])
+        for r in rows(tmp_path / "out" / "t1.csv")
+    }
+    assert all(t1[key] == value for key, value in sums.items() if len(key) == 3)
+
+
+def test_formats_agree_and_a_rehearsal_is_marked_and_can_be_repeated(
+    tmp_path: Path, params: Callable[..., Path]
+) -> None:
+    folder = params({"1_state": 1, "1_county": 1}, zero_suppression_chance=0.5)
+    for name, kind, seed in (("a", "csv", 7), ("b", "parquet", 7), ("c", "csv", 8)):
+        run(folder, DATA, tmp_path / name, options=Options(format=kind, rehearsal=seed))
+    for stem in ("t1", "t2"):
+        text = rows(tmp_path / "a" / f"{stem}.NOT-PRIVATE.csv")
+        table = pq.read_table(tmp_path / "b" / f"{stem}.NOT-PRIVATE.parquet")
+        assert table.schema.metadata[b"warning"] == b"NOT PRIVATE: rehearsal with seed 7"
+        typed = [
+            {
+                **row,
+                "COUNT": int(row["COUNT"]),
+                "MOE95": int(row["MOE95"]),
+                "NOISE_VARIANCE": float(row["NOISE_VARIANCE"]),
+            }
+            for row in text
+        ]
+        assert table.to_pylist() == typed
+        assert {row["not_private"] for row in text} == {"NOT PRIVATE: rehearsal with seed 7"}
+        assert text != rows(tmp_path / "c" / f"{stem}.NOT-PRIVATE.csv")
+    ledger = read_ledger(tmp_path / "a" / "ledger.NOT-PRIVATE.json")
+    assert [entry.rho for entry in ledger.entries] == [0]
+    assert json.loads((tmp_path / "a" / "summary.NOT-PRIVATE.json").read_text())["warning"].startswith(
+        "NOT PRIV"
+    )
+
+
+def test_the_ledger_says_what_was_spent(tmp_path: Path, params: Callable[..., Path]) -> None:
+    folder = params({"2_state": 0.25, "1_tract": 0.159})
+    done = run(folder, DATA, tmp_path / "out")
+    us, pr = read_ledger(tmp_path / "out" / "ledger.json").entries
+    assert us.command == "safetab run US"
+    assert (us.rho, pr.rho) == (Fraction("0.409"), Fraction("0.409"))
+    assert (us.release.unit, us.release.neighbours) == ("person", "unbounded")
+    assert done.budgets == {"US": Fraction("0.409"), "PR": Fraction("0.409")}
+    roles = {item["role"] for item in us.inputs}
+    assert {"blocks", "persons", "config.json"} <= roles
+    assert all(len(item["sha256"]) == 64 for item in us.inputs)
+    check = check_ledger(tmp_path / "out" / "ledger.json")
+    assert check.sound
+    assert check.files > 0
+
+
+def test_a_part_without_noise_is_outside_the_guarantee(tmp_path: Path, params: Callable[..., Path]) -> None:
+    folder = params({"2_state": 0.25, "1_tract": float("inf")}, run_pr=False)
+    done = run(folder, DATA, tmp_path / "out")
+    assert done.warning == "NOT PRIVATE: no noise at TRACT regional"
+    (entry,) = read_ledger(tmp_path / "out" / "ledger.json").entries
+    assert entry.exact == (("TRACT", "regional"),)
+    assert entry.rho == Fraction(1, 4)
+
+
+def test_a_shared_ledger_counts_and_refuses(tmp_path: Path, params: Callable[..., Path]) -> None:
+    ledger = tmp_path / "ledger.json"
+    create_ledger(ledger, [Total(unit="person", neighbours="unbounded", rho="0.5")])
+    folder = params({"2_state": 0.3}, run_pr=False)
+    run(folder, DATA, tmp_path / "one", ledger=ledger)
+    assert read_ledger(ledger).left("person") == Fraction("0.2")
+    assert check_ledger(ledger).sound
+    with pytest.raises(InputError, match="the run needs rho 3/10, but of the total 1/2"):
+        run(folder, DATA, tmp_path / "two", ledger=ledger)
+    both = params({"2_state": 0.1})
+    with pytest.raises(InputError, match="the two passes are over different people"):
+        run(both, DATA, tmp_path / "two", ledger=ledger)
+    infinite = params({"2_state": float("inf")}, run_pr=False)
+    with pytest.raises(InputError, match="a budget is infinite"):
+        run(infinite, DATA, tmp_path / "two", ledger=ledger)
+    run(folder, DATA, tmp_path / "trial", ledger=ledger, options=Options(rehearsal=1))
+    assert read_ledger(ledger).left("person") == Fraction("0.2")
+    assert not (tmp_path / "two").exists()
+
+
+def test_the_summary_can_be_recounted_from_the_output(tmp_path: Path, params: Callable[..., Path]) -> None:
+    folder = params({"1_state": 1, "1_county": 0.5}, zero_suppression_chance=0.5)
+    run(folder, DATA, tmp_path / "out", options=Options(coterminous=False))
+    summary = json.loads((tmp_path / "out" / "summary.json").read_text())
+    t1, t2 = (rows(tmp_path / "out" / f"{stem}.csv") for stem in ("t1", "t2"))
+    tables = {(r["REGION_TYPE"], r["REGION_ID"], r["ITERATION_CODE"]): r["TABLE"] for r in t2}
+    assert summary["rows"] == {
+        "T01001": len(t1),
+        **{name: sum(row["TABLE"] == name for row in t2) for name in ("T02001", "T02002", "T02003")},
+    }
+    for place in summary["places"]:
+        here = [row for row in t1 if row["REGION_TYPE"] == place["geography"]]
+        found = [tables.get((r["REGION_TYPE"], r["REGION_ID"], r["ITERATION_CODE"]), "T01001") for r in here]
+        assert place["groups"] == {name: found.count(name) for name in place["groups"]}
+        assert place["suppressed"] == place["regions"] * place["iterations"] - len(here)
+    # how long it took depends on the records: it is not in the file
+    assert "seconds" not in summary
+
+
+def test_an_output_that_is_there_is_left_alone(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "mine.txt").write_text("mine")
+    with pytest.raises(InputError, match="exists and is not empty"):
+        run(TOY, DATA, out)
+    assert [path.name for path in out.iterdir()] == ["mine.txt"]
+
+
+@pytest.mark.parametrize("damage", ["an unknown block", "an age", "a missing file"])
+def test_bad_data_ends_with_2_and_writes_nothing(
+    tmp_path: Path, damage: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    for name in ("GRF-C.txt", "person-records.txt"):
+        shutil.copy(DATA / name, data)
+    people = (data / "person-records.txt").read_text().splitlines()
+    if damage == "a missing file":
+        (data / "GRF-C.txt").unlink()
+    else:
+        fields = people[3].split("|")
+        place, value = (6, "9998") if damage == "an unknown block" else (0, "116")
+        fields[place] = value
+        people[3] = "|".join(fields)
+        (data / "person-records.txt").write_text("\n".join(people) + "\n")
+    assert command(["safetab", "run", str(TOY), str(data), str(tmp_path / "out")]) == 2
+    seen = capsys.readouterr()
+    assert seen.out == ""
+    assert seen.err.startswith("discreet: ")
+    assert "9998" not in seen.err
+    assert not (tmp_path / "out").exists()
+    assert not list(tmp_path.glob(".discreet*"))
+
+
+class Remembered:
+    """Counts that ask the engine once."""
+
+    def __init__(self, counts: Counts) -> None:
+        self._counts, self._kept = counts, {}  # type: ignore[var-annotated]
+
+    def regions(self, geography: str) -> Any:
+        return self._counts.regions(geography)
+
+    def totals(self, *place: Any) -> Any:
+        if place not in self._kept:
+            self._kept[place] = self._counts.totals(*place)
+        return self._kept[place]
+
+    def cells(self, geography: str, level: int, groups: Any) -> Any:
+        key = geography, level, groups.num_rows
+        if key not in self._kept:
+            self._kept[key] = self._counts.cells(geography, level, groups)
+        return self._kept[key]
+
+
+@pytest.mark.parametrize("privacy", ["zcdp", "puredp"])
+@pytest.mark.parametrize("thresholds", [(10**6,) * 3, (0, 0, 0)], ids=["totals", "large tables"])
+def test_noise_of_repeated_runs_has_its_variance_by_level_and_stage(
+    params: Callable[..., Path], privacy: str, thresholds: tuple[int, ...]
+) -> None:
+    low = -(10**3) if thresholds[0] == 0 else thresholds[0]
+    steps = {f"({name}, {level})": [max(low, 0)] * 3 for name in ("USA", "STATE") for level in (1, 2)}
+    folder = params(
+        {"1_usa": 0.5, "2_usa": 1, "1_state": 2, "2_state": 0.25}, privacy_defn=privacy, run_pr=False
+    )
+    config = json.loads((folder / "config.json").read_text())
+    config["thresholds_p"] |= steps
+    (folder / "config.json").write_text(json.dumps(config))
+    configuration, specification = read_configuration(folder), read_specification(folder)
+    plan = mechanisms(configuration, specification, "US")
+    exact = [_bare(one) for one in plan]
+    noise: dict[tuple[str, int, int], list[Any]] = {}
+    with connect() as engine, count(DATA, configuration, specification, engine=engine) as counts:
+        kept: Any = Remembered(counts)
+        if thresholds[0] == 0:  # a noisy total far below zero would still be a total alone
+            plan = tuple(_with(one, stage_one=None) for one in plan)
+        truth = add_noise(kept, specification, exact, configuration, Options(), Clock())
+        for seed in range(160):
+            found = add_noise(kept, specification, plan, configuration, Options(rehearsal=seed), Clock())
+            for place, part in found.items():
+                off = part.values - truth[place].values
+                stage = np.repeat(part.label % 2, part.widths())
+                for which in (0, 1):
+                    noise.setdefault((*place, which), []).append(off[stage == which])
+    seen = 0
+    for one in plan:
+        for which, law in ((0, one.stage_two), (1, one.total_only)):
+            draws = np.concatenate(noise[one.geography, one.level, which]).astype(float)
+            if draws.size < 1000:
+                continue
+            seen += 1
+            assert isinstance(law, GaussianNoise | LaplaceNoise)
+            variance, kurtosis = law.true_variance(), 3.0 if privacy == "zcdp" else 6.1
+            error = 5 * np.sqrt((kurtosis - 1) / draws.size)
+            ratio = np.mean(draws**2) / variance
+            assert abs(ratio - 1) < error
+            if error < 0.05:
+                assert abs(ratio / 0.9 - 1) > error
+                assert abs(ratio / 1.1 - 1) > error
+    assert seen >= 5
+
+
+def _with(one: Any, **changes: Any) -> Any:
+    from dataclasses import replace
+
+    return replace(one, **changes)
+
+
+def _bare(one: Any) -> Any:
+    return _with(one, stage_one=None, stage_two=None, total_only=None)
+
+
+def test_the_command_line(
+    tmp_path: Path, params: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = params({"1_state": 1, "1_county": 0.5})
+    call = ["safetab", "run", str(folder), str(DATA), str(tmp_path / "out")]
+    assert command([*call, "--json", "--tabulation-suppression", "--threads", "1", "--memory", "1GB"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert set(answer["seconds"]) == {"counting", "noise", "post-processing", "writing", "all"}
+    assert answer["rows"]["T01001"] > 0
+    assert answer["not_private"] is False
+    assert [entry["rho"] for entry in answer["ledger"]["entries"]] == ["3/2", "3/2"]
+    assert command(call) == 2
+    assert "exists and is not empty" in capsys.readouterr().err
+    other = [*call[:-1], str(tmp_path / "two"), "--quiet"]
+    assert command(other) == 0
+    text = capsys.readouterr()
+    assert "Spent on one person of the US pass, added or removed: rho 1.5." in text.out
+    assert text.err == ""
