@@ -1,0 +1,54 @@
+"""`discreet risk explain`: one page in plain words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import App, Parameter
+
+from discreet.cli import options
+from discreet.cli.outputs import Outputs
+from discreet.cli.risk.release import MainOnly, as_object, compute
+from discreet.errors import InputError
+
+app = App(
+    name="explain",
+    usage="Usage: discreet risk explain TARGET --prior P [--out FILE.md] [OPTIONS]",
+    help_epilogue="Examples:\n  discreet risk explain pl94-2020-persons --prior 1/2\n"
+    "  discreet risk explain dhc-2020 --prior 1/10 --out risk.md",
+)
+
+
+@app.default
+def explain(
+    target: options.Target,
+    /,
+    *,
+    prior: Annotated[str, Parameter(help="Chance given beforehand, such as 1/2.", metavar="P")] = "1/2",
+    out: Annotated[Path | None, Parameter(help="Write the page there.", metavar="FILE.md|txt")] = None,
+    neighbours: options.Relation = None,
+    main_only: MainOnly = False,
+    jobs: options.Jobs = None,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Write what can be learned about one person; each sentence names its adversary."""
+    if json and out is not None:
+        raise InputError("--json and --out cannot be asked for together")
+    outputs = Outputs()
+    outputs.plan("--out", out, (".md", ".txt"))
+    profile, title = compute(
+        target, [prior], None, neighbours, main_only=main_only, jobs=jobs, bar=not (quiet or json)
+    )
+    from discreet.cli.printing import write, write_json
+    from discreet.risk.explain import explain_profile
+
+    page = explain_profile(profile, title=title)
+    if json:
+        write_json({**as_object(profile), "page": page})
+    elif out is None:
+        write(page)
+    else:
+        outputs.write({"--out": page.encode()})
+        write(f"Written to {out}\n")

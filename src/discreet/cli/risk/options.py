@@ -1,0 +1,53 @@
+"""Options that the risk commands share, and the words in which they name an adversary."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+Priors = Annotated[
+    list[str],
+    Parameter(
+        help="The adversary's chance that the target is there, such as 1/2; may be repeated.", metavar="P"
+    ),
+]
+Prior = Annotated[
+    str, Parameter(help="The adversary's chance that the target is there, such as 1/2.", metavar="P")
+]
+Variances = Annotated[
+    list[str] | None, Parameter(help="Variance of the noise, an exact number.", metavar="V")
+]
+Rhos = Annotated[
+    list[str] | None, Parameter(help="Instead of the variance: rho, which means 1/(2 rho).", metavar="R")
+]
+Floor = Annotated[bool, Parameter(help="Negative values were published as zero.")]
+Csv = Annotated[Path | None, Parameter(help="Write the numbers.", metavar="FILE.csv")]
+Plot = Annotated[Path | None, Parameter(help="Draw them.", metavar="FILE.svg|png|pdf")]
+
+
+def chance(value: float) -> str:
+    """Write a chance so that neither it nor its complement is rounded away.
+
+    >>> chance(0.5), chance(0.58882), chance(0.0012774), chance(1 - 2e-9), chance(1.234e-7)
+    ('0.5000', '0.5888', '0.00128', '1 - 2.0e-09', '1.23e-07')
+    """
+    if 0.0 < value < 0.01:
+        return f"{value:.3g}"
+    if 0.9995 < value < 1.0:
+        return f"1 - {1.0 - value:.1e}"
+    return f"{value:.4f}"
+
+
+def in_hundred(value: float) -> str:
+    """Write a chance as so many times in 100.
+
+    >>> in_hundred(0.5888), in_hundred(0.99996), in_hundred(0.0002)
+    ('58.9 times in 100', 'more than 99.9 times in 100', 'less than 0.1 times in 100')
+    """
+    if 0.0 < value < 0.001:
+        return "less than 0.1 times in 100"
+    if 0.999 < value < 1.0:
+        return "more than 99.9 times in 100"
+    return f"{100 * value:.1f} times in 100"

@@ -1,0 +1,248 @@
+"""`discreet risk release`: the best any adversary can do with a whole release."""
+
+from __future__ import annotations
+
+import csv as csv_module
+import io
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import App, Parameter
+
+from discreet.cli import options
+from discreet.cli.outputs import PLOT_KINDS, TABLE_KINDS, Outputs
+from discreet.errors import InputError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from discreet.risk.profile import RiskProfile
+
+app = App(
+    name="release",
+    usage="Usage: discreet risk release TARGET --prior P... [OPTIONS]",
+    help_epilogue="Examples:\n"
+    "  discreet risk release pl94-2020-persons --prior 1/2\n"
+    "  discreet risk release dhc-2020 --prior 1/2 --prior 1/864 --csv risk.csv --plot risk.svg\n"
+    "  discreet risk release --rho block=0.0992 --rho block_group=0.2465 --prior 1/2",
+)
+
+Priors = Annotated[
+    list[str] | None,
+    Parameter(help="Chance given beforehand, such as 1/2 or 1/864; may be repeated.", metavar="P"),
+]
+MainOnly = Annotated[
+    bool, Parameter(help="Only the main pair of paths: quick, but no bound for the whole release.")
+]
+
+
+@app.default
+def release(
+    target: Annotated[str | None, Parameter(help="A preset's name or a TOML file.")] = None,
+    /,
+    *,
+    prior: Priors = None,
+    rho: Annotated[
+        list[str] | None,
+        Parameter(
+            help="Instead of a target: LEVEL=RHO, one count of variance 1/(2 rho).", metavar="LEVEL=RHO"
+        ),
+    ] = None,
+    neighbours: options.Relation = None,
+    main_only: MainOnly = False,
+    csv: Annotated[Path | None, Parameter(help="Write all rows.", metavar="FILE.csv")] = None,
+    plot: Annotated[
+        Path | None, Parameter(help="Draw accuracy by level.", metavar="FILE.svg|png|pdf")
+    ] = None,
+    jobs: options.Jobs = None,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Accuracy, advantage and posteriors: one count, each level, everything published."""
+    started = time.perf_counter()
+    outputs = Outputs()
+    outputs.plan("--csv", csv, TABLE_KINDS)
+    outputs.plan("--plot", plot, PLOT_KINDS)
+    profile, _ = compute(
+        target, prior or ["1/2"], rho, neighbours, main_only=main_only, jobs=jobs, bar=not (quiet or json)
+    )
+    contents: dict[str, bytes] = {}
+    if outputs.wanted("--csv"):
+        contents["--csv"] = rows_csv(profile).encode()
+    if outputs.wanted("--plot"):
+        from discreet.report.figures import figure_bytes
+
+        kind = outputs.planned["--plot"].suffix.lower().removeprefix(".")
+        contents["--plot"] = figure_bytes(_figure(profile), kind)
+    outputs.write(contents)
+    from discreet.cli.printing import say_time, write_json
+
+    if json:
+        write_json(as_object(profile))
+        return
+    _show(profile)
+    say_time(time.perf_counter() - started, show=not quiet)
+
+
+def compute(
+    target: str | None,
+    priors: list[str],
+    rho: list[str] | None,
+    neighbours: Any,
+    *,
+    main_only: bool,
+    jobs: int | None,
+    bar: bool,
+) -> tuple[RiskProfile, str]:
+    """Return the profile of a target or of rhos, and its title."""
+    from discreet.accounting.arguments import read_probabilities
+    from discreet.cli.printing import progress_bar
+    from discreet.risk.profile import risk_profile
+
+    if (target is None) == (not rho):
+        raise InputError("give either a preset's name or a TOML file, or one or more --rho LEVEL=RHO")
+    workers = options.jobs_or_cpus(jobs)
+    read_probabilities(list(priors), name="prior")  # before the long work
+    if rho:
+        if neighbours is not None or main_only:
+            raise InputError("--neighbours and --main-only are about a release, not about --rho")
+        return risk_profile(_rhos(rho), prior=priors), ""
+    from discreet.budget import load
+
+    assert target is not None
+    found = load(target)
+    with progress_bar("Comparing paths", show=bar) as progress:
+        profile = risk_profile(
+            found,
+            prior=priors,
+            neighbours=neighbours,
+            pairs="main" if main_only else "all",
+            jobs=workers,
+            progress=progress,
+        )
+    return profile, found.title
+
+
+def _rhos(texts: list[str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for text in texts:
+        name, sign, value = text.partition("=")
+        if not sign or not name.strip():
+            raise InputError(f"--rho is {text!r}; it must look like block=0.0992")
+        if name in found:
+            raise InputError(f"--rho names {name!r} twice")
+        found[name] = value
+    return found
+
+
+COLUMNS = ("scope", "what", "prior", "baseline", "accuracy", "advantage", "expected_posterior")
+
+
+def rows_csv(profile: RiskProfile) -> str:
+    """Return all rows as CSV, every float with all its digits."""
+    from discreet.risk.profile import QUANTILES
+
+    stream = io.StringIO()
+    writer = csv_module.writer(stream, lineterminator="\n")
+    writer.writerow([*COLUMNS, *(f"quantile_{chance:g}" for chance in QUANTILES)])
+    for row in profile.rows:
+        head = (row.scope, row.what, row.prior, row.baseline, row.accuracy, row.advantage, row.expected)
+        writer.writerow([*head, *row.quantiles])
+    return stream.getvalue()
+
+
+def as_object(profile: RiskProfile) -> dict[str, Any]:
+    """Return the profile as one JSON object."""
+    from discreet.risk.profile import QUANTILES
+
+    return {
+        "name": profile.name,
+        "unit": profile.unit,
+        "neighbours": profile.neighbours,
+        "cases_compared": profile.compared,
+        "is_bound": profile.complete,
+        "rows": [
+            {
+                "scope": row.scope,
+                "what": row.what,
+                "prior": row.prior,
+                "baseline": row.baseline,
+                "accuracy": row.accuracy,
+                "advantage": row.advantage,
+                "expected_posterior": row.expected,
+                "posterior_quantiles": {f"{c:g}": q for c, q in zip(QUANTILES, row.quantiles, strict=True)},
+                "worst_case": list(row.case) if row.case is not None else None,
+            }
+            for row in profile.rows
+        ],
+    }
+
+
+def _show(profile: RiskProfile) -> None:
+    from discreet.cli.printing import say, table, write
+    from discreet.report.words import relation
+
+    who = relation(profile.neighbours, profile.unit)
+    cases = f"{profile.compared} cases compared" if profile.compared > 1 else "one case"
+    say(f"{profile.name}: {who}; {cases}.", indent="  ")
+    if not profile.complete:
+        say("Only the main pair of paths: the overall row is no bound for the release.", indent="  ")
+    for prior in dict.fromkeys(row.prior for row in profile.overall):
+        part = profile.at(prior)
+        base = part.overall[0].baseline
+        write(f"\nPrior {prior:g}: right {100 * base:.4g} times in 100 with nothing published.\n")
+        cells = [
+            (
+                row.scope,
+                row.what,
+                f"{row.accuracy:.4f}",
+                f"{row.advantage:.4f}",
+                f"{row.expected:.4f}",
+                f"{row.quantiles[0]:.3f} to {row.quantiles[-1]:.3f}",
+            )
+            for row in part.rows
+        ]
+        table(("level", "seen", "right", "advantage", "mean posterior", "5 % to 95 %"), cells, left=(0, 1))
+    write("\n")
+    say(
+        "right: how often the best adversary with this prior is right, averaged over the prior; rows of one "
+        "count are the adversary who knows everyone else in the area. Posteriors are those of a target who is "
+        "there."
+    )
+
+
+def _figure(profile: RiskProfile) -> Figure:
+    """Accuracy by level: one count, the whole level, everything."""
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    from discreet.report.figures import STYLE
+    from discreet.report.plots import BLUE, GREY, VERMILION
+
+    priors = list(dict.fromkeys(row.prior for row in profile.overall))
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=(3.4 * min(len(priors), 3) + 1.6, 3.4), layout="constrained")
+        axes = figure.subplots(1, len(priors), squeeze=False, sharey=True)[0]
+        for ax, prior in zip(axes, priors, strict=True):
+            part = profile.at(prior)
+            places = range(len(part.levels))
+            ax.plot(
+                [row.accuracy for row in part.levels],
+                places,
+                "s",
+                color=BLUE,
+                label="every count of the level",
+            )
+            ax.plot([row.accuracy for row in part.one_count], places, "o", color=GREY, label="one count")
+            bound = part.overall[0].accuracy
+            ax.axvline(bound, color=VERMILION, linestyle="--", label="everything published")
+            ax.axvline(part.overall[0].baseline, color=GREY, linestyle=":", label="nothing published")
+            ax.set_yticks(list(places), [row.scope for row in part.levels])
+            ax.set_xlabel("right, averaged over the prior")
+            ax.set_title(f"prior {prior:g}")
+        axes[0].invert_yaxis()
+        handles, labels = axes[0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside lower center", ncols=2)
+        figure.suptitle(f"{profile.name}: the best any adversary can do", fontsize=9)
+    return figure

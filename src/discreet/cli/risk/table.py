@@ -1,0 +1,161 @@
+"""`discreet risk table`: the risk of every row of a released table, and a summary by level."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import App, Parameter
+
+from discreet.cli.options import Json, Quiet
+from discreet.cli.outputs import PLOT_KINDS, TABLE_KINDS, Outputs
+from discreet.cli.risk import options
+from discreet.errors import InputError
+
+if TYPE_CHECKING:
+    from discreet.risk.table import LevelRisk, TableRisk
+
+app = App(
+    name="table",
+    usage="Usage: discreet risk table FILE --prior P [OPTIONS]",
+    help_epilogue="Examples:\n"
+    "  discreet risk table published/measurements.csv --prior 1/10\n"
+    "  discreet risk table t1.csv --prior 1/2 --known 0 --nonnegative --json\n"
+    "  discreet risk table measurements.parquet --prior 1/10 --known-column others --csv rows.csv",
+)
+
+
+@app.default
+def table(
+    file: Annotated[Path, Parameter(help="The released table: CSV or Parquet.")],
+    /,
+    *,
+    prior: options.Prior,
+    known: Annotated[
+        str | None,
+        Parameter(
+            help="How many others with the characteristics the adversary knows of, in every row. Default: "
+            "an average over the counts that may be known, if the target is there.",
+            metavar="K",
+            allow_leading_hyphen=True,
+        ),
+    ] = None,
+    known_column: Annotated[
+        str | None, Parameter(help="The column that says so for each row.", metavar="NAME")
+    ] = None,
+    noisy_column: Annotated[
+        str | None, Parameter(help="Noisy counts. Default: value, COUNT, noisy or count.", metavar="NAME")
+    ] = None,
+    variance_column: Annotated[
+        str | None, Parameter(help="Variances. Default: variance or NOISE_VARIANCE.", metavar="NAME")
+    ] = None,
+    level_column: Annotated[
+        str | None, Parameter(help="What to sum up by. Default: level or REGION_TYPE.", metavar="NAME")
+    ] = None,
+    nonnegative: options.Floor = False,
+    json: Json = False,
+    csv: Annotated[Path | None, Parameter(help="Write all rows with their risk.", metavar="FILE.csv")] = None,
+    plot: options.Plot = None,
+    quiet: Quiet = False,
+) -> None:
+    """Say for every row of a table what it tells someone who knows everyone else in it."""
+    started = time.perf_counter()
+    outputs = Outputs()
+    outputs.plan("--csv", csv, TABLE_KINDS)
+    outputs.plan("--plot", plot, PLOT_KINDS)
+    if csv is not None and csv.resolve() == file.resolve():
+        raise InputError(f"--csv is {csv}, which is the table itself")
+    from discreet.cli.measure_text import need_tables, working
+    from discreet.cli.printing import say_time, write_json
+
+    need_tables("risk table")
+    from discreet.risk import table_risk
+    from discreet.risk.model import read_whole
+
+    with working(f"Reading {file.name}", show=not (quiet or json)):
+        found = table_risk(
+            file,
+            prior=prior,
+            known=None if known is None else int(read_whole(known, name="known")),
+            noisy_column=noisy_column,
+            variance_column=variance_column,
+            level_column=level_column,
+            known_column=known_column,
+            nonnegative=nonnegative,
+            out=csv,
+        )
+    if plot is not None:
+        from discreet.report.figures import figure_bytes
+        from discreet.report.risk_plots import table_figure
+
+        kind = plot.suffix.lower().removeprefix(".")
+        outputs.write({"--plot": figure_bytes(table_figure(found), kind)})
+    seconds = time.perf_counter() - started
+    if json:
+        write_json(_as_object(found, file, seconds))
+        return
+    _show(found, file, averaged=known is None and known_column is None)
+    say_time(seconds, show=not quiet)
+
+
+def _as_object(found: TableRisk, file: Path, seconds: float) -> dict[str, Any]:
+    def one(level: LevelRisk) -> dict[str, Any]:
+        from discreet.risk.table import QUANTILES
+
+        return {
+            "level": level.level,
+            "rows": level.rows,
+            "share_above_2": level.share_above_two,
+            "maximum_ratio": level.maximum,
+            "quantiles": {str(q): value for q, value in zip(QUANTILES, level.quantiles, strict=True)},
+            "mean_posterior": level.mean_posterior,
+            "quantiles_rounded": level.is_rounded,
+        }
+
+    return {
+        "table": str(file),
+        "rows": found.rows,
+        "prior": found.prior,
+        "adversary": found.adversary,
+        "levels": [one(level) for level in found.levels],
+        "all": one(found.total),
+        "seconds": seconds,
+    }
+
+
+def _show(found: TableRisk, file: Path, *, averaged: bool) -> None:
+    from discreet.cli.printing import say
+    from discreet.cli.printing import table as print_table
+    from discreet.risk.table import QUANTILES
+
+    say(f"{file}: {found.rows:,} row{'s' * (found.rows != 1)}.")
+    say(f"Adversary: {found.adversary}.", indent="  ")
+    say("")
+    rows = [
+        (
+            level.level,
+            f"{level.rows:,}",
+            f"{100 * level.share_above_two:.3g} %",
+            *(f"{value:.4g}" for value in level.quantiles),
+            f"{level.maximum:.4g}",
+            f"{level.mean_posterior:.4g}",
+        )
+        for level in (*found.levels, found.total)
+    ]
+    quantiles = (f"{100 * q:g} %" for q in QUANTILES)
+    print_table(("level", "rows", "ratio above 2", *quantiles, "largest", "mean posterior"), rows)
+    say("")
+    total = found.total
+    times = f"{100 * total.share_above_two:.3g} of 100 rows"
+    if averaged:
+        say(
+            f"In about {times} this adversary, if the target is there, comes to believe it more than twice "
+            "as much as before. The percentages above the columns are shares of rows whose average "
+            "ratio is no larger; the counts that may be known are weighted by how well they explain the row."
+        )
+    else:
+        say(
+            f"In {times} this adversary comes to believe more than twice as much as before that the target "
+            "is there. The percentages above the columns are shares of rows whose ratio is no larger."
+        )

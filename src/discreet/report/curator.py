@@ -1,0 +1,298 @@
+"""The curator's report, confidential: sentences and tables for the screen, a page and a CSV file."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from math import sqrt
+from typing import Any
+
+from discreet.release.safetab.curated import CONFIDENTIAL, KINDS, SIZES, Curated, Errors, GroupLine, size_name
+from discreet.release.safetab.geographies import BELOW_STATE, LEVEL_WORDS
+from discreet.release.safetab.parts import TABLES
+from discreet.report.html.charts import bar
+from discreet.report.html.markup import Group, Markup, el, join, name, table
+from discreet.report.words import percent
+
+FAR = 4.0
+"""Standard errors beyond which a share within the margin is marked; chance does it in 1 of 16,000 rows."""
+MARK = " *"
+ERROR_COLUMNS = ("numbers", "noise sd", "mean error", "MAE", "RMSE", "within MOE")
+BRACKETS = "In brackets: what the mechanism expects, suppression included."
+TABLE_WORDS = dict(
+    zip(TABLES, ("total alone", "sex by 4 ages", "sex by 9 ages", "sex by 23 ages"), strict=True)
+)
+KIND_WORDS = {"total": "total", "sex": "sum over one sex", "cell": "cell"}
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """One table of texts; the first `left` columns are names."""
+
+    title: str
+    note: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    left: int
+
+
+def headline(found: Curated) -> list[str]:
+    """Say in sentences whether the release is as accurate as the mechanism promises."""
+    said = []
+    total = sum((line.errors for line in found.errors if line.kind == "total"), Errors())
+    if total.numbers:
+        drift = sqrt(_spread(total)) / total.numbers
+        said.append(
+            f"{percent(total.mean('within'))} of {total.numbers:,} released totals are within their "
+            f"published margin of error; the mechanism expects {percent(total.mean('expected_within'))}, and "
+            f"chance moves that by {_points(1.96 * drift)} either way."
+        )
+    if total.expected_square:
+        ratio = total.root("square") / total.root("expected_square")
+        said.append(f"The root mean square error is {ratio:.3f} times the expected one.")
+    cut = [line for line in found.groups if line.suppressing and line.size]
+    if cut:
+        groups, released = sum(line.groups for line in cut), sum(line.released for line in cut)
+        expected = sum(line.expected for line in cut)
+        said.append(
+            f"Below the states, {percent(1 - released / groups)} of the {groups:,} groups with people in "
+            f"them were suppressed; expected {percent(1 - expected / groups)}."
+        )
+    return said
+
+
+def sheets(found: Curated) -> list[Sheet]:
+    """Return the tables of the report."""
+    levels = found.by("geography", "level", kinds=("total",))
+    tables = found.by("table", "kind")
+    return [
+        _errors(
+            "Totals by geography and level",
+            f"Group totals (t1). Mean error is released minus true. {BRACKETS}",
+            ("geography", "level"),
+            [((geography, LEVEL_WORDS[level]), errors) for (geography, level), errors in levels.items()],
+        ),
+        _sizes(found),
+        _errors(
+            "All numbers by table",
+            f"By the table that the first stage picked for a group. {BRACKETS}",
+            ("table", "number"),
+            [
+                ((f"{at} {TABLE_WORDS[at]}", KIND_WORDS[kind]), tables[at, kind])
+                for at in TABLES
+                for kind in KINDS
+                if (at, kind) in tables
+            ],
+        ),
+        _suppression(found),
+    ]
+
+
+def _sizes(found: Curated) -> Sheet:
+    summed: dict[tuple[int, bool, int], Errors] = {}
+    for (geography, level, size), errors in found.by("geography", "level", "size", kinds=("total",)).items():
+        key = level, geography in BELOW_STATE, size
+        summed[key] = summed.get(key, Errors()) + errors
+    where = ("nation and states", "below the states")
+    return _errors(
+        "Totals by size of the group",
+        "Size is the true count. A small group below the states is only published if noise raised it, so "
+        f"its mean error is above zero by design. {BRACKETS}",
+        ("level", "where", "true size"),
+        [
+            ((LEVEL_WORDS[level], where[below], size_name(size)), errors)
+            for (level, below, size), errors in sorted(summed.items(), key=lambda item: item[0])
+        ],
+    )
+
+
+def _errors(
+    title: str, note: str, names: tuple[str, ...], rows: Sequence[tuple[tuple[str, ...], Errors]]
+) -> Sheet:
+    made = tuple((*words, *error_texts(errors)) for words, errors in rows)
+    return Sheet(title, note, (*names, *ERROR_COLUMNS), made, len(names))
+
+
+def error_texts(errors: Errors) -> tuple[str, ...]:
+    """Write the errors of one row."""
+    far = abs(errors.within - errors.expected_within) > FAR * sqrt(_spread(errors)) + 0.5
+    return (
+        f"{errors.numbers:,}",
+        f"{errors.root('variance'):.1f}",
+        f"{_signed(errors.mean('error'))} ({_signed(errors.mean('expected_error'))})",
+        f"{errors.mean('absolute'):.2f}",
+        f"{errors.root('square'):.2f} ({errors.root('expected_square'):.2f})",
+        f"{percent(errors.mean('within'))} ({percent(errors.mean('expected_within'))})" + MARK * far,
+    )
+
+
+def _signed(value: float) -> str:
+    """Write a mean error; one that is zero in all its digits has no sign.
+
+    >>> _signed(1.004), _signed(-0.0001)
+    ('+1.00', '0.00')
+    """
+    return "0.00" if abs(value) < 0.005 else f"{value:+.2f}"
+
+
+def _spread(errors: Errors) -> float:
+    """Return the variance of how many are within, if they were independent with one chance."""
+    share = errors.mean("expected_within")
+    return max(0.0, errors.numbers * share * (1 - share))
+
+
+def _suppression(found: Curated) -> Sheet:
+    rows = []
+    for level, word in LEVEL_WORDS.items():
+        for size in range(len(SIZES)):
+            lines = [
+                one for one in found.groups if one.suppressing and (one.level, one.size) == (level, size)
+            ]
+            if lines:
+                rows.append((word, size_name(size), *_group_texts(lines)))
+    note = "Groups of regions below the states, by true size; one of size 0 that is released is noise alone."
+    columns = ("level", "true size", "groups", "released", "suppressed", "expected")
+    return Sheet("Suppression by size of the group", note, columns, tuple(rows), 2)
+
+
+def _group_texts(lines: Sequence[GroupLine]) -> tuple[str, ...]:
+    groups, released = sum(one.groups for one in lines), sum(one.released for one in lines)
+    expected = sum(one.expected for one in lines)
+    return f"{groups:,}", f"{released:,}", _share(1 - released / groups), _share(1 - expected / groups)
+
+
+def _share(value: float) -> str:
+    """Write a share that may be very near to one.
+
+    >>> _share(0.99993), _share(0.25)
+    ('99.993 %', '25.0 %')
+    """
+    return f"{100 * value:.3f} %" if 0.99 < value < 1 else percent(value)
+
+
+def _points(value: float) -> str:
+    return f"{100 * value:.2f} points"
+
+
+def as_object(found: Curated) -> dict[str, Any]:
+    """Return the report as one JSON object."""
+    return {
+        "warning": CONFIDENTIAL,
+        "out": found.out,
+        "rehearsal": found.rehearsal,
+        "headline": headline(found),
+        "notes": list(found.notes),
+        "errors": [
+            {
+                "geography": line.geography,
+                "level": line.level,
+                "table": line.table,
+                "number": line.kind,
+                "size": size_name(line.size),
+                **_numbers(line.errors),
+            }
+            for line in found.errors
+        ],
+        "groups": [
+            {
+                "geography": line.geography,
+                "level": line.level,
+                "size": size_name(line.size),
+                "groups": line.groups,
+                "released": line.released,
+                "expected_released": line.expected,
+            }
+            for line in found.groups
+        ],
+    }
+
+
+def _numbers(errors: Errors) -> dict[str, float]:
+    return {
+        "numbers": errors.numbers,
+        "noise_sd": errors.root("variance"),
+        "mean_error": errors.mean("error"),
+        "expected_mean_error": errors.mean("expected_error"),
+        "mae": errors.mean("absolute"),
+        "rmse": errors.root("square"),
+        "expected_rmse": errors.root("expected_square"),
+        "within_moe": errors.mean("within"),
+        "expected_within_moe": errors.mean("expected_within"),
+    }
+
+
+def table_csv(found: Curated) -> str:
+    """Return the finest table, one line for each geography, level, table, kind of number and size."""
+    stream = io.StringIO()
+    stream.write(f"# {CONFIDENTIAL}\n")
+    rows = as_object(found)["errors"]
+    if rows:
+        writer = csv.DictWriter(stream, list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows({key: _plain(value) for key, value in row.items()} for row in rows)
+    return stream.getvalue()
+
+
+def _plain(value: Any) -> Any:
+    return f"{value:.6g}" if isinstance(value, float) else value
+
+
+def page(found: Curated) -> str:
+    """Return the report as one HTML page that loads nothing."""
+    from discreet.report.html.page import POLICY
+
+    style = files("discreet.report.html").joinpath("style.css").read_text(encoding="utf-8")
+    warning = el("p", el("strong", CONFIDENTIAL), class_="warning")
+    about = [
+        el("p", "Curator's report", class_="kicker"),
+        el("h1", "True against released: ", name(found.out)),
+    ]
+    if found.rehearsal:
+        about.append(el("p", "Of a rehearsal, whose noise protects nobody.", class_="about"))
+    said = [el("p", text, class_="headline") for text in headline(found)]
+    notes = [el("h2", "Notes"), el("ul", *(el("li", note) for note in found.notes))] if found.notes else []
+    body = el(
+        "body",
+        warning,
+        el("header", *about),
+        el(
+            "main", el("section", *said), *(_section(sheet) for sheet in sheets(found)), el("section", *notes)
+        ),
+        warning,
+    )
+    head = el(
+        "head",
+        el("meta", charset="utf-8"),
+        el("meta", http_equiv="Content-Security-Policy", content=POLICY),
+        el("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        el("title", f"CONFIDENTIAL – {found.out} – curator's report"),
+        el("style", Markup(style)),
+    )
+    return f"<!DOCTYPE html>\n{el('html', head, Markup(chr(10)), body, lang='en')}\n"
+
+
+def _section(sheet: Sheet) -> Markup:
+    groups: dict[str, list[list[object]]] = {}
+    shares = "suppressed" in sheet.columns
+    for row in sheet.rows:
+        cells: list[object] = list(row[1:])
+        if shares:
+            cells[-2] = join([bar(float(row[-2].rstrip(" %")) / 100), " ", row[-2]])
+        groups.setdefault(row[0], []).append(cells)
+    made = table(
+        sheet.note,
+        sheet.columns,
+        [Group(heading, rows) for heading, rows in groups.items()],
+        left=range(sheet.left),
+    )
+    marked = any(cell.endswith(MARK) for row in sheet.rows for cell in row)
+    below = el("p", star(), class_="quiet") if marked else ""
+    return el("section", el("h2", sheet.title), made, below)
+
+
+def star() -> str:
+    """Explain the mark."""
+    return f"* more than {FAR:g} standard errors from the expectation: hardly chance for independent numbers."

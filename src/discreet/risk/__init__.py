@@ -1,0 +1,67 @@
+"""What can be learned about one person from what is released: posteriors, ratios and accuracies.
+
+>>> from discreet.risk import posterior
+>>> posterior([1, 2, 3, 4, 5], rho="0.099", prior="1/2", known=0).round(3).tolist()
+[0.525, 0.574, 0.621, 0.667, 0.709]
+
+Names are loaded when they are first used.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from discreet.risk.attack import Attack
+    from discreet.risk.decisions import decide, decision_accuracy, expected_loss
+    from discreet.risk.expected import expected_posterior, expected_ratio
+    from discreet.risk.others import independent_others
+    from discreet.risk.scenarios import Step, joint_accuracy, joint_posterior, joint_ratio, sequence
+    from discreet.risk.single import log_odds, posterior, ratio
+    from discreet.risk.table import table_risk
+
+__all__ = [
+    "Attack",
+    "Step",
+    "decide",
+    "decision_accuracy",
+    "expected_loss",
+    "expected_posterior",
+    "expected_ratio",
+    "independent_others",
+    "joint_accuracy",
+    "joint_posterior",
+    "joint_ratio",
+    "log_odds",
+    "posterior",
+    "ratio",
+    "sequence",
+    "table_risk",
+]
+
+_HOMES = {  # no module may have the name of one of its functions: it would hide it
+    "attack": ("Attack",),
+    "decisions": ("decide", "decision_accuracy", "expected_loss"),
+    "expected": ("expected_posterior", "expected_ratio"),
+    "others": ("independent_others",),
+    "scenarios": ("Step", "joint_accuracy", "joint_posterior", "joint_ratio", "sequence"),
+    "single": ("log_odds", "posterior", "ratio"),
+    "table": ("table_risk",),
+}
+_HOME = {name: module for module, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> object:
+    """Load a public name from its module, once."""
+    if name not in _HOME:
+        raise AttributeError(f"module 'discreet.risk' has no attribute {name!r}")
+    from importlib import import_module
+
+    value = getattr(import_module(f"discreet.risk.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """List the public names, loaded or not."""
+    return sorted({*globals(), *__all__})

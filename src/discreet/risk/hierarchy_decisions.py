@@ -1,0 +1,206 @@
+"""Two levels: what an adversary decides for every possible release, and how often that is right.
+
+Under the 0-1 loss the adversary says "there" where the posterior exceeds one half. The posterior's log-odds
+are linear in the block's noisy count, so for each pair (noisy group count, noisy sum of the siblings) there
+is one threshold, and the probability of being right is a sum over pairs of a tail of the block's noise.
+
+The published chain has two states in X1. Its update of X1 given X2 ignores that the block cannot count more
+than the group; with T the transition matrix of X1 its stationary law is T01 / (T01 + T10), had here exactly.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+
+from discreet.accounting.arguments import Number
+from discreet.errors import InputError
+from discreet.noise import GaussianNoise
+from discreet.risk.hierarchy import TRUNCATION, read_prior, read_variance
+from discreet.risk.hierarchy_messages import log_noise, log_sum
+from discreet.risk.hierarchy_priors import Floats, Integers
+from discreet.risk.hierarchy_siblings import SiblingNoise
+
+Chance = Literal["exact", "published"]
+
+
+def reach(variance: float, outside: float) -> int:
+    """Return an m with P[|noise| > m] below `outside`, by the Chernoff bound.
+
+    >>> reach(5.0, 1e-15)
+    18
+    """
+    return math.ceil(math.sqrt(2.0 * variance * math.log(2.0 / outside))) - 1
+
+
+@dataclass(frozen=True, slots=False, init=False)
+class TwoLevels:
+    """A block among `siblings` others in a group; the prior on the group's count is the paper's uniform one.
+
+    >>> two = TwoLevels(rho=("0.0992", "0.2465"), siblings=27, prior="1/2")
+    >>> float(two.probability(2, 1, -1).round(4)), float(two.published_probability(2, 1, -1).round(4))
+    (0.5033, 0.5777)
+    >>> [round(two.accuracy(group=x), 3) for x in (1, 2, 4, 10)]
+    [0.318, 0.435, 0.562, 0.59]
+    """
+
+    variances: tuple[float, float]
+    siblings: SiblingNoise
+    prior: Fraction
+    known: int
+
+    def __init__(
+        self,
+        *,
+        rho: tuple[Number, Number] | None = None,
+        variance: tuple[Number, Number] | None = None,
+        siblings: int,
+        prior: Number,
+        known: int = 0,
+        single: bool = False,
+    ) -> None:
+        if (rho is None) == (variance is None):
+            raise InputError("two levels need either two variances or two rhos (meaning variance 1/(2 rho))")
+        found = [
+            float(read_variance(None, one) if variance is None else read_variance(one, None))
+            for one in (rho if variance is None else variance)  # type: ignore[union-attr]
+        ]
+        if siblings < 1:
+            raise InputError(f"siblings is {siblings}; with two levels there must be at least one")
+        if known < 0:
+            raise InputError(f"known is {known}; the count of the others in the block is zero or more")
+        put = object.__setattr__
+        put(self, "variances", (found[0], found[1]))
+        put(self, "siblings", SiblingNoise.of(siblings, found[0], exact=not single))
+        put(self, "prior", read_prior(prior))
+        put(self, "known", known)
+
+    @cached_property
+    def _log_odds(self) -> float:
+        return math.log(self.prior) - math.log(1 - self.prior)
+
+    # -- posterior probabilities -----------------------------------------------------------------------
+
+    def probability(self, block: object, group: object, others: object) -> Floats:
+        """Return the exact posterior of the target being counted, at noisy counts of any shape."""
+        x, z, y = _grids(block, group, others)
+        return _sigmoid(self._from_block(x) + self._from_above(z, y))
+
+    def published_probability(self, block: object, group: object, others: object) -> Floats:
+        """Return what the published chain tends to, exactly: not the posterior of the stated model."""
+        x, z, y = _grids(block, group, others)
+        flat = np.stack([a.ravel() for a in np.broadcast_arrays(x, z, y)])
+        result = np.empty(flat.shape[1])
+        for start in range(0, flat.shape[1], 20_000):
+            part = flat[:, start : start + 20_000]
+            result[start : start + 20_000] = self._stationary(part[0], part[1], part[2])
+        return np.asarray(result.reshape(np.broadcast_shapes(x.shape, z.shape, y.shape)))
+
+    def _from_block(self, x: Integers) -> Floats:
+        """Log-odds from the prior and the block's noisy count."""
+        return self._log_odds + (2.0 * (x - self.known) - 1.0) / (2.0 * self.variances[0])
+
+    def _tables(self, z: Integers, y: Integers) -> tuple[Integers, Floats, Floats]:
+        """The group's counts k, and log weight of each given X1 = known and given X1 = known + 1.
+
+        Weights are for arrays z, y of one shape, k along a new last axis.
+        """
+        # the product of both Gaussians is centred between z and y + known, and narrower than the first
+        top = max(int(z.max(initial=0)), int(y.max(initial=0)) + self.known + 1, self.known)
+        k = np.arange(self.known, top + reach(self.variances[1], 1e-30) + 2)
+        seen = log_noise(self.variances[1], z[..., None] - k)
+        beside = [self.siblings.log_pmf(y[..., None] - k + self.known + one) for one in (0, 1)]
+        there = np.where(k >= self.known + 1, seen + beside[1], -math.inf)
+        return k, seen + beside[0], there
+
+    def _from_above(self, z: Integers, y: Integers) -> Floats:
+        """Log-odds from the group and the siblings: log of a quotient of two sums over the group's count."""
+        z, y = np.broadcast_arrays(z, y)
+        _, absent, there = self._tables(z, y)
+        return np.asarray(log_sum(there, axis=-1) - log_sum(absent, axis=-1))
+
+    def _stationary(self, x: Integers, z: Integers, y: Integers) -> Floats:
+        k, absent, there = self._tables(z, y)
+        beside = [self.siblings.log_pmf(y[..., None] - k + self.known + one) for one in (0, 1)]
+        up = _sigmoid(self._from_block(x)[..., None] + beside[1] - beside[0])
+        rise = np.sum(np.exp(absent - log_sum(absent, axis=-1)[..., None]) * up, axis=-1)
+        fall = np.sum(np.exp(there - log_sum(there, axis=-1)[..., None]) * (1.0 - up), axis=-1)
+        return np.asarray(rise / (rise + fall))
+
+    # -- decisions -------------------------------------------------------------------------------------
+
+    def grid(
+        self, *, block: int, group: int, outside: float = TRUNCATION
+    ) -> tuple[tuple[Integers, Floats], ...]:
+        """Return values and probabilities of the three noisy counts, given the true ones."""
+        if not self.known <= block <= self.known + 1:
+            raise InputError(f"block is {block}; it must be {self.known} or {self.known + 1}")
+        if group < block:
+            raise InputError(f"the hierarchy does not nest: group is {group}, but the block counts {block}")
+        parts = []
+        for centre, variance in ((block, self.variances[0]), (group, self.variances[1])):
+            off = np.arange(-(m := reach(variance, outside / 3.0)), m + 1)
+            parts.append((centre + off, np.exp(log_noise(variance, off))))
+        m = reach(self.siblings.count * self.variances[0], outside / 3.0)
+        off = np.arange(-m, m + 1)
+        return *parts, (group - block + off, np.exp(self.siblings.log_pmf(off)))
+
+    def thresholds(self, z: Integers, y: Integers, *, chance: Chance = "exact") -> Integers:
+        """Return the least noisy block count at which the adversary says "there"; z down, y across."""
+        if chance not in ("exact", "published"):
+            raise InputError(f"chance is {chance!r}; it must be 'exact' or 'published'")
+        one = self._exact_thresholds if chance == "exact" else self._published_thresholds
+        return np.stack([one(np.full_like(y, value), y) for value in z])
+
+    def _exact_thresholds(self, z: Integers, y: Integers) -> Integers:
+        limit = self.known + 0.5 - self.variances[0] * (self._log_odds + self._from_above(z, y))
+        return np.floor(np.clip(limit, -1e15, 1e15)).astype(np.int64) + 1
+
+    def _published_thresholds(self, z: Integers, y: Integers) -> Integers:
+        """By halving: the chain's stationary law rises with the block's noisy count."""
+        room = reach(self.variances[0], 1e-40)
+        low = np.full(y.shape, self.known - room)
+        high = np.full(y.shape, self.known + room + 1)
+        while np.any(high - low > 1):
+            middle = (low + high) // 2
+            says = self._stationary(middle, z, y) > 0.5
+            low, high = np.where(says, low, middle), np.where(says, middle, high)
+        return high
+
+    def accuracy(self, *, group: int, block: int | None = None, chance: Chance = "exact") -> float:
+        """Return how often the decision is right, given the truth: by default that the target is counted.
+
+        `group` is the true count of the group. With `chance="published"` the decision follows the published
+        chain's stationary law. The grid leaves out at most 1e-15.
+        """
+        true = self.known + 1 if block is None else block
+        _, (z, pz), (y, py) = self.grid(block=true, group=group)
+        limits = self.thresholds(z, y, chance=chance)
+        noise = GaussianNoise(Fraction(self.variances[0]))
+        says = np.exp(noise.log_sf(np.clip(limits - 1 - true, -(10**9), 10**9)))
+        says_there = float(pz @ says @ py)
+        return says_there if true == self.known + 1 else 1.0 - says_there
+
+    def averaged_accuracy(self, *, rest: int, chance: Chance = "exact") -> float:
+        """Return how often the decision is right on average over the prior, `rest` others in the siblings."""
+        there = self.accuracy(group=self.known + 1 + rest, chance=chance)
+        absent = self.accuracy(group=self.known + rest, block=self.known, chance=chance)
+        return float(self.prior) * there + float(1 - self.prior) * absent
+
+
+def _grids(*arrays: object) -> list[Integers]:
+    found = [np.asarray(array) for array in arrays]
+    if any(array.dtype.kind not in "iu" for array in found):
+        raise InputError("noisy counts are whole numbers; another kind of number was given")
+    return [array.astype(np.int64) for array in found]
+
+
+def _sigmoid(odds: Floats) -> Floats:
+    with np.errstate(over="ignore", under="ignore"):
+        small = np.exp(-np.abs(odds))
+        return np.asarray(np.where(odds >= 0, 1.0 / (1.0 + small), small / (1.0 + small)))

@@ -1,0 +1,214 @@
+"""The model of one noisy count, and how its numbers are read.
+
+An adversary knows everyone in an area but one person, the target, who has certain characteristics or has
+not. The count of these characteristics is `known` if the target is not among them ("absent") and
+`known` + 1 if they are ("present"). Before the release the adversary gives "present" the chance `prior`.
+Released is the count plus discrete Gaussian noise.
+
+A count is never negative, so `known` is zero or more; with that both possible counts lie within the
+boundary and neither is ever excluded by it. The noisy value may be negative, and is then evidence for
+"absent" like any other low value.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import InputError
+from discreet.exact import fraction
+
+Floats = NDArray[np.float64]
+Number = int | float | Fraction | Decimal | str
+Numbers = Any  # Number, or a list, nested list or NumPy array of them
+Truth = Literal["present", "absent"]
+
+LARGEST = 2**52
+"""Noisy values and known counts up to here are exact as floats, halves included."""
+
+VARIANCES = (1e-4, 1e10)
+"""Variances of the noise that are accepted."""
+
+TOLERANCE = 1e-15
+"""What the terms left out of a sum may add up to, unless another bound is asked for."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Prior:
+    """The chance of "present" and that of "absent", each to full precision."""
+
+    present: Floats
+    absent: Floats
+
+    @property
+    def log_odds(self) -> Floats:
+        """log of present over absent."""
+        return np.log(self.present) - np.log(self.absent)
+
+
+def read_prior(prior: Numbers) -> Prior:
+    """Return the prior; its complement is taken before rounding.
+
+    >>> read_prior("0.999999999999").absent
+    array(1.e-12)
+    >>> read_prior([0.5, 1])
+    Traceback (most recent call last):
+    discreet.errors.InputError: prior is 1; it must lie strictly between 0 and 1: who is certain beforehand \
+cannot learn anything
+    """
+
+    def check(value: Any) -> None:
+        if not 0 < value < 1:
+            raise InputError(
+                f"prior is {_shown(value)}; it must lie strictly between 0 and 1: "
+                "who is certain beforehand cannot learn anything"
+            )
+
+    read = _read(prior, name="prior", check=check)
+    if isinstance(read, np.ndarray) and read.dtype != object:
+        bad = ~((read > 0) & (read < 1))
+        if bad.any():
+            check(read[bad].flat[0])
+        return Prior(read, 1.0 - read)
+    return Prior(_floats(read), _floats(1 - read))
+
+
+def read_variance(variance: Numbers = None, rho: Numbers = None) -> Floats:
+    """Return the variance of the noise, given as such or by a rho that means 1/(2 rho).
+
+    >>> read_variance(rho="1/10"), read_variance(variance=[5, "5/2"])
+    (array(5.), array([5. , 2.5]))
+    >>> read_variance(rho=-1)
+    Traceback (most recent call last):
+    discreet.errors.InputError: rho is -1; it must be above zero
+    """
+    if (variance is None) == (rho is None):
+        found = "neither is given" if rho is None else "both are given"
+        raise InputError(f"{found}: the noise is stated by its variance, or by rho, which means 1/(2 rho)")
+    name = "rho" if variance is None else "variance"
+
+    def check(value: Any) -> None:
+        if not value > 0:
+            raise InputError(f"{name} is {_shown(value)}; it must be above zero")
+
+    read = _read(rho if variance is None else variance, name=name, check=check)
+    if read.dtype != object and (read <= 0).any():
+        check(read[read <= 0].flat[0])
+    variances = _floats(read if variance is not None else 1 / (2 * read))
+    low, high = VARIANCES
+    outside = (variances < low) | (variances > high)
+    if outside.any():
+        wrong = variances[outside].flat[0]
+        raise InputError(f"the noise has variance {wrong:g}; between {low:g} and {high:g} is allowed")
+    return variances
+
+
+def read_whole(values: Numbers, *, name: str = "noisy") -> Floats:
+    """Return whole numbers as floats that hold them exactly.
+
+    >>> read_whole([3, -10**9])
+    array([ 3.e+00, -1.e+09])
+    >>> read_whole(1.5)
+    Traceback (most recent call last):
+    discreet.errors.InputError: noisy is 1.5; it must be a whole number: the noise is added in whole numbers
+    """
+
+    def check(value: Any) -> None:
+        if value != math.floor(value):
+            raise InputError(
+                f"{name} is {_shown(value)}; it must be a whole number: the noise is added in whole numbers"
+            )
+        if abs(value) > LARGEST:
+            raise InputError(f"{name} is {_shown(value)}; at most 2^52 in size is allowed")
+
+    read = _read(values, name=name, check=check)
+    if read.dtype != object:
+        bad = (read != np.floor(read)) | (np.abs(read) > LARGEST)
+        if bad.any():
+            check(read[bad].flat[0])
+    return _floats(read)
+
+
+def read_known(known: Numbers) -> Floats:
+    """Return the count that the adversary knows, without the target: zero or more.
+
+    >>> read_known(-1)
+    Traceback (most recent call last):
+    discreet.errors.InputError: known is -1; a count without the target is zero or more
+    """
+    found = read_whole(known, name="known")
+    if (found < 0).any():
+        raise InputError(f"known is {found[found < 0].flat[0]:g}; a count without the target is zero or more")
+    return found
+
+
+def read_tolerance(tolerance: Number) -> float:
+    """Return a bound on what is left out of a sum."""
+    found = float(_read(tolerance, name="tolerance", check=lambda value: None))
+    if not 1e-300 <= found < 1:
+        raise InputError(f"tolerance is {found:g}; it must be at least 1e-300 and below 1")
+    return found
+
+
+def check_fit(**arrays: Floats) -> None:
+    """Raise unless the arrays can be broadcast together.
+
+    >>> check_fit(noisy=np.zeros(3), prior=np.zeros(2))
+    Traceback (most recent call last):
+    discreet.errors.InputError: noisy (3,), prior (2,): these shapes do not fit together
+    """
+    try:
+        np.broadcast_shapes(*(array.shape for array in arrays.values()))
+    except ValueError:
+        found = ", ".join(f"{name} {array.shape}" for name, array in arrays.items())
+        raise InputError(f"{found}: these shapes do not fit together") from None
+
+
+def answer(values: Floats) -> Any:
+    """Return a plain float where one number was asked for, else the array."""
+    return float(values) if values.ndim == 0 else values
+
+
+def _read(values: Numbers, *, name: str, check: Callable[[Any], None]) -> NDArray[Any]:
+    """An array of floats, or of exact fractions that have been checked one by one."""
+    if isinstance(values, Fraction | Decimal | str | int) and not isinstance(values, bool):
+        array = np.array(values, dtype=object)
+    else:
+        try:
+            array = np.asarray(values)
+        except ValueError:
+            raise InputError(f"{name} is a list of lists of different lengths") from None
+    if array.dtype.kind in "iuf":
+        if array.dtype.kind == "f" and not np.isfinite(array).all():
+            raise InputError(f"{name} has a value that is not a finite number")
+        return array.astype(np.float64)
+    if array.dtype.kind not in "OU":
+        raise InputError(f"{name} is of type {array.dtype}; a number or a list of numbers is needed")
+    exact = np.empty(array.shape, dtype=object)
+    for place in np.ndindex(array.shape):
+        value: Any = array[place]
+        if isinstance(value, float):
+            if not math.isfinite(value):
+                raise InputError(f"{name} has a value that is not a finite number")
+            value = Fraction(value)
+        value = fraction(str(value) if isinstance(value, np.str_) else value, name=name)
+        check(value)
+        exact[place] = value
+    return exact
+
+
+def _floats(values: NDArray[Any]) -> Floats:
+    return np.asarray(values).astype(np.float64)
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, Fraction):
+        return str(value) if value.denominator < 10**6 else f"{float(value):g}"
+    return f"{float(value):.12g}"
