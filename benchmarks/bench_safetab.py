@@ -1,0 +1,268 @@
+"""Seconds, processor seconds and peak memory of `discreet safetab`, from ten people to fifty million.
+
+    python -m benchmarks.bench_safetab [--people 1 3 10] [--spark 1] [--fifty] [--figure FILE.svg]
+
+Each line is a process of its own from a cold start: interpreter, reading, validation, counting, noise,
+post-processing, writing, hashing, ledger. The toy and the full 2020 specification are read from `--shared FOLDER`
+(or DISCREET_SHARED; by default `shared` beside the project); what is not there is skipped and named. People
+are synthetic, CSV. Memory is that of the process and its children (Spark's counts in one), summed, ten times a
+second; processor seconds likewise. `--fifty` also runs fifty million.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+MILLION = 1_000_000
+AIMS = {
+    "the toy, 10 people": "4 s; the Bureau's program 178 processor seconds",
+    "synth, 10 million": "120 s, 2 GB",
+    "run, 10 million": "90 s, 4 GB",
+    "run, 50 million": "600 s, 8 GB",
+}
+HEADER = ("what", "engine", "seconds", "processor seconds", "peak memory", "aim")
+_TICK = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One measurement; without seconds, why there is none."""
+
+    what: str
+    engine: str
+    people: int
+    seconds: float = 0.0
+    processor: float = 0.0
+    memory: float = 0.0
+    skipped: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """A straight line through seconds by people."""
+
+    start: float
+    slope: float
+    worst: float
+    """Largest deviation of a measurement from the line, as a part of it."""
+
+
+def measured(arguments: Sequence[str]) -> tuple[float, float, float]:
+    """Run one command of `discreet`; seconds, processor seconds and bytes at the peak."""
+    command = [sys.executable, "-m", "discreet", *arguments]
+    began = time.perf_counter()
+    with tempfile.TemporaryFile("w+") as output:
+        process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
+        used: dict[int, float] = {}
+        peak = 0.0
+        while process.poll() is None:
+            memory = 0.0
+            for pid in _tree(process.pid):
+                with suppress(OSError, ValueError, IndexError):
+                    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+                    used[pid] = (int(fields[11]) + int(fields[12])) / _TICK
+                    memory += int(fields[21]) * os.sysconf("SC_PAGESIZE")
+            peak = max(peak, memory)
+            time.sleep(0.1)
+        seconds = time.perf_counter() - began
+        if process.returncode:
+            output.seek(0)
+            raise RuntimeError(
+                f"{' '.join(arguments[:2])} ended with {process.returncode}: {output.read()[-2000:]}"
+            )
+    return seconds, sum(used.values()), peak
+
+
+def _tree(pid: int) -> list[int]:
+    """Return a process and all that it started, as far as the system tells."""
+    found = [pid]
+    for one in found:
+        with suppress(OSError):
+            for task in Path(f"/proc/{one}/task").iterdir():
+                found += [int(child) for child in (task / "children").read_text().split()]
+    return found
+
+
+def rows(
+    shared: Path | None = None,
+    *,
+    people: Sequence[int] = (MILLION, 3 * MILLION, 10 * MILLION),
+    spark: Sequence[int] = (MILLION,),
+    tell: Callable[[str], None] = lambda _text: None,
+) -> list[Line]:
+    """Measure everything; a folder that is not there skips its lines."""
+    shared = shared or Path(os.environ.get("DISCREET_SHARED", ROOT.parent / "shared"))
+    toy, full = shared / "ddhca-toy", shared / "ddhca-2020-spec"
+    found: list[Line] = []
+    with tempfile.TemporaryDirectory(prefix="discreet-bench-") as name:
+        folder = Path(name)
+
+        def add(what: str, engine: str, many: int, *arguments: str) -> None:
+            tell(f"{what}, {engine}")
+            found.append(Line(what, engine, many, *measured([*arguments, "--quiet"])))
+
+        if (toy / "params").is_dir():
+            add(
+                "the toy, 10 people",
+                "duckdb",
+                10,
+                "safetab",
+                "run",
+                str(toy / "params"),
+                str(toy),
+                name + "/toy",
+            )
+        else:
+            found.append(Line("the toy, 10 people", "duckdb", 10, skipped=f"there is no {toy.name}"))
+        params: list[str] = ["--params", str(full)] if full.is_dir() else []
+        if not params:
+            found.append(
+                Line("the full specification", "-", 0, skipped=f"no {full.name}: invented groups instead")
+            )
+        for many in sorted({*people, *spark}):
+            data = folder / f"{many}"
+            add(
+                f"synth, {words(many)}",
+                "-",
+                many,
+                "safetab",
+                "synth",
+                str(data),
+                "--persons",
+                str(many),
+                *params,
+            )
+            where = [str(full) if params else str(data / "params"), str(data / "data")]
+            engines = ["duckdb"] + ["spark"] * (many in spark)
+            for engine in engines:
+                out = str(folder / f"{many}-{engine}")
+                add(f"run, {words(many)}", engine, many, "safetab", "run", *where, out, "--engine", engine)
+            for file in (data / "data").iterdir():
+                file.unlink()  # fifty million people are 4 GB
+    return found
+
+
+def words(people: int) -> str:
+    """Say how many people.
+
+    >>> words(10_000_000), words(20_000)
+    ('10 million', '20,000')
+    """
+    return f"{people // MILLION} million" if people % MILLION == 0 and people else f"{people:,}"
+
+
+def fit(lines: Sequence[Line]) -> Fit | None:
+    """Fit seconds of the DuckDB runs by people; None with fewer than three sizes.
+
+    >>> fit([Line("run, x", "duckdb", n * MILLION, seconds=2.0 + 3.0 * n) for n in (1, 3, 10)])
+    Fit(start=2.0, slope=3.0, worst=0.0)
+    """
+    import numpy as np
+
+    points = [(one.people / MILLION, one.seconds) for one in lines if _is_run(one)]
+    if len(points) < 3:
+        return None
+    x, y = np.array(points).T
+    slope, start = np.polyfit(x, y, 1)
+    worst = float(np.max(np.abs(y / (start + slope * x) - 1)))
+    return Fit(round(float(start), 6), round(float(slope), 6), round(worst, 6))
+
+
+def _is_run(line: Line) -> bool:
+    return line.what.startswith("run,") and line.engine == "duckdb" and not line.skipped
+
+
+def markdown(lines: Sequence[Line]) -> str:
+    """Return the table, and what the measurements say about growth and engines."""
+    text = ["| " + " | ".join(HEADER) + " |", "| --- | --- | ---: | ---: | ---: | --- |"]
+    for one in lines:
+        numbers = (
+            ("skipped", "", "", one.skipped)
+            if one.skipped
+            else (
+                f"{one.seconds:.1f}",
+                f"{one.processor:.1f}",
+                f"{one.memory / 1e9:.2f} GB",
+                AIMS.get(one.what, ""),
+            )
+        )
+        text.append(f"| {one.what} | {one.engine} | " + " | ".join(numbers) + " |")
+    line = fit(lines)
+    if line:
+        text.append(
+            f"\nRuns on DuckDB: {line.start:.1f} s and {line.slope:.2f} s for each million people; the line is "
+            f"off by {100 * line.worst:.0f} % at most."
+        )
+    for one in lines:
+        twin = next((x for x in lines if x.what == one.what and x.engine == "duckdb"), None)
+        if one.engine == "spark" and not one.skipped and twin:
+            text.append(
+                f"\n{words(one.people).capitalize()} people in the same run: Spark on this machine takes "
+                f"{one.seconds / twin.seconds:.1f} times as long as DuckDB and {one.memory / twin.memory:.1f} "
+                "times the memory."
+            )
+    return "\n".join(text)
+
+
+def figure(lines: Sequence[Line], file: Path) -> None:
+    """Draw seconds and memory by people, with the straight line."""
+    import numpy as np
+    from matplotlib.figure import Figure
+
+    from discreet.report.figures import figure_bytes
+
+    runs = sorted((one for one in lines if _is_run(one)), key=lambda one: one.people)
+    x = np.array([one.people / MILLION for one in runs])
+    drawn = Figure(figsize=(7.2, 3.2), layout="constrained")
+    left, right = drawn.subplots(1, 2)
+    left.plot(x, [one.seconds for one in runs], "o", label="measured")
+    line = fit(lines)
+    if line:
+        ends = np.array([0.0, x[-1]])
+        left.plot(ends, line.start + line.slope * ends, label=f"{line.slope:.2f} s for a million more")
+    left.set_ylabel("seconds")
+    left.legend()
+    right.plot(x, [one.memory / 1e9 for one in runs], "o")
+    right.set_ylabel("peak memory, GB")
+    for axes in (left, right):
+        axes.set_xlabel("million people")
+        axes.set_xlim(0)
+        axes.set_ylim(0)
+    file.write_bytes(figure_bytes(drawn, file.suffix.lstrip(".")))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--people", type=float, nargs="*", default=[1, 3, 10], help="in millions")
+    parser.add_argument("--spark", type=float, nargs="*", default=[1], help="in millions; none: no Spark")
+    parser.add_argument("--fifty", action="store_true", help="also fifty million")
+    parser.add_argument("--shared", type=Path, help="the folder of ddhca-toy and ddhca-2020-spec")
+    parser.add_argument("--figure", type=Path, help="seconds and memory by people, .svg or .png")
+    asked = parser.parse_args()
+    sizes = [round(many * MILLION) for many in [*asked.people, *([50] if asked.fifty else [])]]
+    lines = rows(
+        asked.shared,
+        people=sizes,
+        spark=[round(many * MILLION) for many in asked.spark],
+        tell=lambda text: print(text, file=sys.stderr),
+    )
+    print(f"{os.cpu_count()} processors, load {os.getloadavg()[0]:.1f} at the end.\n")
+    print(markdown(lines))
+    if asked.figure is not None:
+        figure(lines, asked.figure)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,172 @@
+"""`discreet report`: one page that can be handed on."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import App, Parameter
+
+from discreet.cli import options
+from discreet.cli.outputs import Outputs
+from discreet.errors import InputError
+
+if TYPE_CHECKING:
+    from discreet.budget import Neighbours, Release
+    from discreet.report.html import Facts
+
+app = App(
+    name="report",
+    usage="Usage: discreet report TARGET --out FILE.html [OPTIONS]",
+    help_epilogue="Examples:\n"
+    "  discreet report dhc-2020 --out report.html\n"
+    "  discreet report after.toml --before before.toml --out changes.html --pdf changes.pdf\n"
+    "  discreet report release.toml --delta 1e-8 --prior 1/10 --out report.html --no-certify",
+)
+
+
+@app.default
+def report(
+    target: options.Target,
+    /,
+    *,
+    out: Annotated[Path | None, Parameter(help="Write the page.", metavar="FILE.html")] = None,
+    pdf: Annotated[
+        Path | None, Parameter(help="Also print it, by Chromium if that is at hand.", metavar="FILE.pdf")
+    ] = None,
+    delta: Annotated[
+        list[str] | None,
+        Parameter(help="The delta of the headline, 1e-10 if none is named; more may follow.", metavar="D"),
+    ] = None,
+    prior: Annotated[
+        str, Parameter(help="The chance an adversary gives a possibility beforehand; 1/2.", metavar="P")
+    ] = "1/2",
+    before: Annotated[
+        str | None, Parameter(help="A release to stand beside it, as before a change.", metavar="OTHER")
+    ] = None,
+    neighbours: options.Relation = None,
+    people: options.People = 1,
+    title: Annotated[str, Parameter(help="The title of the page.", metavar="TEXT")] = "",
+    no_certify: Annotated[bool, Parameter(help="No proofs; the page says so.")] = False,
+    no_savings: Annotated[bool, Parameter(help="Do not look for noise that could be saved.")] = False,
+    jobs: options.Jobs = None,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Write a report on a release."""
+    started = time.perf_counter()
+    workers = options.jobs_or_cpus(jobs)
+    deltas = options.read_deltas(delta or ["1e-10"])
+    if out is None and pdf is None:
+        raise InputError("report writes a file: --out FILE.html is needed, or --pdf FILE.pdf")
+    outputs = Outputs()
+    outputs.plan("--out", out, (".html", ".htm"))
+    outputs.plan("--pdf", pdf, (".pdf",))
+
+    from discreet.report.html.facts import checked_prior, gather
+    from discreet.report.html.page import checked_title, render
+    from discreet.report.html.pdf import find_chromium, print_pdf
+
+    browser = find_chromium() if outputs.wanted("--pdf") else None
+    asked: dict[str, Any] = {
+        "delta": deltas,
+        "prior": checked_prior(prior),
+        "neighbours": neighbours,
+        "people": people,
+        "certify": not no_certify,
+        "jobs": workers,
+    }
+    checked_title(title)
+    release = _read(target, neighbours)
+    other = None if before is None else _read(before, neighbours)
+    with _stages(show=not (quiet or json)) as progress:
+        facts = gather(release, savings=not no_savings, progress=progress, **asked)
+        then = None if other is None else gather(other, savings=False, progress=progress, **asked)
+        text = render(facts, before=then, title=title)
+    contents = {}
+    if outputs.wanted("--out"):
+        contents["--out"] = text.encode()
+    if outputs.wanted("--pdf"):
+        contents["--pdf"] = print_pdf(text, browser=browser)
+    outputs.write(contents)
+    _answer(facts, out, pdf, time.perf_counter() - started, json=json, quiet=quiet)
+
+
+def _read(target: str, neighbours: Neighbours | None) -> Release:
+    """The release of a target; all runs of a ledger are one."""
+    from discreet.budget import load
+
+    if os.path.isfile(target):
+        from discreet.release import is_ledger, ledger_release
+
+        if is_ledger(target):
+            return ledger_release(target, neighbours=neighbours)
+    return load(target)
+
+
+def _answer(
+    facts: Facts, out: Path | None, pdf: Path | None, seconds: float, *, json: bool, quiet: bool
+) -> None:
+    from discreet.cli.printing import say, say_time, write_json
+    from discreet.report.html.sentences import times
+    from discreet.report.words import number, plain
+
+    files = [str(path) for path in (out, pdf) if path is not None]
+    if json:
+        write_json(_object(facts, files, seconds))
+        return
+    row = facts.headline
+    say(
+        f"{facts.account.name}: epsilon {number(row.epsilon)} at delta {plain(row.delta)}; the best guess "
+        f"is right at most {times(facts.guess.upper)}{'' if facts.certified else ' (not certified)'}.",
+        f"Written: {', '.join(files)}",
+    )
+    say_time(seconds, show=not quiet)
+
+
+def _object(facts: Facts, files: list[str], seconds: float) -> dict[str, Any]:
+    from decimal import Decimal
+
+    from discreet.report.html.facts import GUESS_DIGITS
+    from discreet.report.words import interval
+
+    row, guess = facts.headline, facts.guess
+    made: dict[str, Any] = {
+        "release": facts.account.name,
+        "neighbours": facts.account.neighbours,
+        "delta": row.delta,
+        "epsilon": row.epsilon,
+        "zcdp_epsilon": row.zcdp,
+        "worst": row.worst,
+        "prior": str(facts.prior),
+        "accuracy": guess.accuracy,
+        "reduction": None if facts.calibration is None else facts.calibration.reduction,
+        "certified": facts.certified,
+    }
+    if row.certified is not None and guess.certified is not None:
+        lower, upper = interval(row.certified)
+        made |= {"lower": Decimal(lower), "upper": Decimal(upper)}
+        lower, upper = interval(guess.certified, GUESS_DIGITS)
+        made |= {"accuracy_lower": Decimal(lower), "accuracy_upper": Decimal(upper)}
+    return made | {"files": files, "seconds": round(seconds, 3)}
+
+
+@contextmanager
+def _stages(*, show: bool) -> Iterator[Callable[[str, int, int], None] | None]:
+    """Give a callable (what, done, total) that moves a bar on standard error; none if that is no terminal."""
+    import sys
+
+    if not show or not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("Reading", total=None)
+        yield lambda text, done, total: bar.update(task, description=text, completed=done, total=total)

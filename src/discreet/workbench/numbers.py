@@ -1,0 +1,159 @@
+"""The numbers of one state as they come in: the main path at once, all pairs when a state lasts."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from discreet.errors import DiscreetError
+from discreet.workbench.remote import call
+from discreet.workbench.results import Errors, Overall, Quick
+from discreet.workbench.state import State
+from discreet.workbench.worker import Jobs, Pool, Slot, Start, processors
+
+_REMEMBERED = 64
+
+
+@dataclass
+class Server:
+    """What all visitors share: processes, and answers that took long."""
+
+    pool: Pool
+    jobs: Jobs
+    known: OrderedDict[Any, Overall] = field(default_factory=OrderedDict)
+
+    def remember(self, key: Any, found: Overall) -> None:
+        """Keep an answer; the oldest is forgotten."""
+        self.known[key] = found
+        while len(self.known) > _REMEMBERED:
+            self.known.popitem(last=False)
+
+
+class Numbers:
+    """Numbers of the latest state; None until known, and while a slider is dragged those of a moment ago."""
+
+    def __init__(
+        self, state: State, server: Server | None, start: Start | None, tell: Callable[[str], None]
+    ) -> None:
+        self.state = state
+        self.quick: Quick | None = None
+        self.errors: Errors | None = None
+        self.saving: float | None = None
+        self.overall: Overall | None = None
+        self.progress: tuple[str, int, int] | None = None
+        self.trouble: str | None = None
+        self.updates = 0
+        """How many curves were shown; for those who measure."""
+        self._server, self._start, self._tell = server, start, tell
+        self._job: asyncio.Task[None] | None = None
+        self._closed = False
+        if start is not None:
+            self._quick_slot: Slot[State] = Slot(self._find_quick, start)
+            self._errors_slot: Slot[State] = Slot(self._find_errors, start)
+            self._saving_slot: Slot[State] = Slot(self._find_saving, start)
+
+    def ask(self, state: State, *, settled: bool) -> None:
+        """Ask for the numbers of a state; those of all pairs only if it lasts."""
+        if self._server is None or self._closed:
+            self.state = state
+            return
+        self._stop_job()
+        if state != self.state:
+            self.overall = self.saving = None
+        self.state = state
+        self._quick_slot.ask(state)
+        self._errors_slot.ask(state)
+        self._saving_slot.clear()
+        if settled:
+            self._saving_slot.ask(state)
+            if self.overall is None:
+                self._begin_overall(state)
+
+    def take(self, other: Numbers) -> None:
+        """Take over what another has found of the same state, and find the rest."""
+        if other.state == self.state:
+            self.quick, self.errors, self.saving = other.quick, other.errors, other.saving
+            self.overall = other.overall
+        if self.quick is None or self.overall is None:
+            self.ask(self.state, settled=True)
+
+    def close(self) -> None:
+        """End all work."""
+        self._closed = True
+        self._stop_job()
+        if self._server is not None:
+            for slot in (self._quick_slot, self._errors_slot, self._saving_slot):
+                slot.clear()
+
+    # -- the main path -----------------------------------------------------------------------------------
+
+    async def _find_quick(self, state: State) -> None:
+        await self._find(state, "quick", state.main_events, state.delta)
+
+    async def _find_errors(self, state: State) -> None:
+        await self._find(state, "errors", state.main_events)
+
+    async def _find_saving(self, state: State) -> None:
+        await self._find(state, "saving", state.main_events, state.delta)
+
+    async def _find(self, state: State, name: str, *arguments: Any) -> None:
+        assert self._server is not None
+        try:
+            found = await self._server.pool.run(call, name, *arguments)
+        except DiscreetError as error:
+            self.trouble = str(error)
+            found = None
+        else:
+            if name == "quick":
+                self.trouble = None
+                self.updates += 1
+        if self._closed or (name == "saving" and state != self.state):
+            return
+        setattr(self, name, found)
+        self._tell("numbers")
+
+    # -- all pairs ---------------------------------------------------------------------------------------
+
+    def _begin_overall(self, state: State) -> None:
+        assert self._server is not None
+        assert self._start is not None
+        key = (state.release, state.relation, state.delta)
+        if key in self._server.known:
+            self.overall = self._server.known[key]
+            self._tell("numbers")
+            return
+        self.progress = ("", 0, 0)
+        self._job = self._start(self._find_overall(state, key))
+
+    async def _find_overall(self, state: State, key: Any) -> None:
+        assert self._server is not None
+
+        def report(stage: str, done: int, total: int) -> None:
+            self.progress = (stage, done, total)
+            self._tell("progress")
+
+        arguments = (state.release, state.relation, state.delta, processors())
+        try:
+            if len(state.release.paths) == 1:
+                found: Overall = await self._server.pool.run(call, "overall", *arguments[:3])
+            else:
+                found = await self._server.jobs.run(call, "overall", *arguments, progress=report)
+        except DiscreetError as error:
+            self.trouble, self.progress = str(error), None
+            self._tell("progress")
+            return
+        self._server.remember(key, found)
+        if state == self.state and not self._closed:
+            self.overall, self.progress = found, None
+            self._tell("numbers")
+
+    def _stop_job(self) -> None:
+        if self._job is not None:
+            with contextlib.suppress(RuntimeError):
+                self._job.cancel()
+        self._job = None
+        self.progress = None

@@ -1,0 +1,184 @@
+"""One visitor's session: the state, undo, the state it is compared with, and who wants to know of changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from discreet.workbench.numbers import Numbers, Server
+from discreet.workbench.state import State
+from discreet.workbench.worker import Start
+
+MOST_UNDO = 200
+
+Listener = Callable[[str], None]
+"""Called with a topic: "state", "numbers", "progress", "before" or "theme"."""
+
+
+@dataclass
+class _Page:
+    listeners: list[Listener]
+    waiting: set[str]
+
+
+class Session:
+    """What one browser tab has decided, apart from all others.
+
+    >>> session = Session(State.of("dhc-2022-08-25"), None, None, None)
+    >>> session.commit(session.state.with_delta("1e-5"), "delta 1e-5")
+    >>> session.undo(), session.state.delta
+    ('delta 1e-5', Fraction(1, 10000000000))
+    """
+
+    def __init__(
+        self, state: State, before: State | None, server: Server | None, start: Start | None
+    ) -> None:
+        self.state = state
+        self.dark = False
+        self.page = ""
+        self._committed = state
+        self._past: list[tuple[State, str]] = []
+        self._future: list[tuple[State, str]] = []
+        self._everywhere: list[Listener] = []
+        self._pages: dict[str, _Page] = {}
+        self._server = server
+        self._start = start
+        self.numbers = Numbers(state, server, start, lambda topic: self.notify(topic))
+        self.before: Numbers | None = None
+        if before is not None:
+            self._compare(before)
+
+    # -- what pages listen to ----------------------------------------------------------------------------
+
+    def listen(self, listener: Listener, page: str | None = None) -> None:
+        """Call `listener` with the topic of each change; for a page only while it is shown, or when it is."""
+        if page is None:
+            self._everywhere.append(listener)
+        else:
+            self._pages.setdefault(page, _Page([], set())).listeners.append(listener)
+
+    def notify(self, topic: str) -> None:
+        """Tell everyone who listens, those of hidden pages later."""
+        for listener in self._everywhere:
+            listener(topic)
+        for name, page in self._pages.items():
+            if name != self.page:
+                page.waiting.add(topic)
+                continue
+            for listener in page.listeners:
+                listener(topic)
+
+    def show(self, page: str) -> None:
+        """Say which page is seen, and tell it what it has missed."""
+        self.page = page
+        if page in self._pages:
+            missed, self._pages[page].waiting = self._pages[page].waiting, set()
+            for topic in ("theme", "before", "state", "numbers", "progress"):
+                for listener in self._pages[page].listeners if topic in missed else ():
+                    listener(topic)
+
+    # -- changes -----------------------------------------------------------------------------------------
+
+    def preview(self, state: State) -> None:
+        """Show a state that may not last, as while a slider is dragged."""
+        if state == self.state:
+            return
+        self.state = state
+        self.numbers.ask(state, settled=False)
+        self.notify("state")
+
+    def commit(self, state: State, what: str) -> None:
+        """Make a state the present one; `what` says in a few words what was done."""
+        if state != self._committed:
+            self._past = [*self._past, (self._committed, what)][-MOST_UNDO:]
+            self._future = []
+        self._settle(state)
+
+    def undo(self) -> str | None:
+        """Go back by one step; return what was undone."""
+        if not self._past:
+            return None
+        state, what = self._past.pop()
+        self._future.append((self._committed, what))
+        self._settle(state)
+        return what
+
+    def redo(self) -> str | None:
+        """Do again what was undone last."""
+        if not self._future:
+            return None
+        state, what = self._future.pop()
+        self._past.append((self._committed, what))
+        self._settle(state)
+        return what
+
+    @property
+    def settled(self) -> bool:
+        """Whether the state is one that lasts, and not that of a slider on its way."""
+        return self.state is self._committed
+
+    @property
+    def undo_text(self) -> str | None:
+        """What undo would undo."""
+        return self._past[-1][1] if self._past else None
+
+    @property
+    def redo_text(self) -> str | None:
+        """What redo would do again."""
+        return self._future[-1][1] if self._future else None
+
+    def open(self, state: State, before: State | None, what: str) -> None:
+        """Take over a whole session, or a new release."""
+        if before is not None:
+            self._compare(before)
+        self.commit(state, what)
+
+    def pin(self) -> None:
+        """Keep the present state to compare with."""
+        self._compare(self._committed)
+        assert self.before is not None
+        self.before.take(self.numbers)
+        self.notify("before")
+
+    def unpin(self) -> None:
+        """Compare no more."""
+        if self.before is not None:
+            self.before.close()
+        self.before = None
+        self.notify("before")
+
+    def settle(self) -> None:
+        """Begin the work that waits until a state lasts."""
+        self.numbers.ask(self.state, settled=True)
+        if self.before is not None:
+            self.before.ask(self.before.state, settled=True)
+
+    def close(self) -> None:
+        """End all work; the visitor has gone."""
+        self.numbers.close()
+        if self.before is not None:
+            self.before.close()
+        self._everywhere.clear()
+        self._pages.clear()
+
+    def task(self, work: Any) -> Any:
+        """Start a task that belongs to this visitor."""
+        assert self._start is not None
+        return self._start(work)
+
+    @property
+    def server(self) -> Server:
+        """The processes that all visitors share."""
+        assert self._server is not None
+        return self._server
+
+    def _settle(self, state: State) -> None:
+        self.state = self._committed = state
+        self.numbers.ask(state, settled=True)
+        self.notify("state")
+
+    def _compare(self, state: State) -> None:
+        if self.before is not None:
+            self.before.close()
+        self.before = Numbers(state, self._server, self._start, lambda topic: self.notify("before"))

@@ -1,0 +1,219 @@
+"""A session as TOML and as part of an address: every state can be kept, sent and opened again."""
+
+from __future__ import annotations
+
+import base64
+import tomllib
+import zlib
+from fractions import Fraction
+from typing import Any
+
+from discreet.budget import Release, load
+from discreet.budget.catalogue import LARGEST_FILE
+from discreet.errors import InputError
+from discreet.exact import positive
+from discreet.report import words
+from discreet.workbench.state import Budget, State
+
+VERSION = 1
+_KEYS = ("session", "preset", "file", "release", "delta", "neighbours", "budget", "pages", "before")
+_LONGEST_LINK = 200_000  # bytes of TOML that an address may unfold to
+
+
+def to_toml(state: State, before: State | None = None) -> str:
+    """Write a session, with the state it is compared to if there is one.
+
+    >>> print(to_toml(State.of("dhc-2020")), end="")
+    # A session of `discreet workbench`; open it there.
+    session = 1
+    preset = "dhc-2020-persons"
+    delta = "1e-10"
+    """
+    lines = ["# A session of `discreet workbench`; open it there.", f"session = {VERSION}"]
+    lines += _lines(state, "")
+    if before is not None:
+        lines += ["", "[before]", *_lines(before, "before.")]
+    return "\n".join(lines) + "\n"
+
+
+def from_toml(text: str, where: str = "the session") -> tuple[State, State | None]:
+    """Read a session: the state, and the one it is compared to.
+
+    >>> state = State.of("dhc-2020").with_total(Fraction(1, 2)).with_delta("1e-9")
+    >>> from_toml(to_toml(state)) == (state, None)
+    True
+    >>> from_toml("session = 2")
+    Traceback (most recent call last):
+    discreet.errors.InputError: the session is of version 2; this program reads version 1
+    """
+    try:
+        data = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
+        raise InputError(f"not valid TOML: {error} ({where})") from None
+    if data.get("session") != VERSION:
+        raise InputError(
+            f"{where} is of version {data.get('session')!r}; this program reads version {VERSION}"
+        )
+    before = data.pop("before", None)
+    state = _state(data, where)
+    return state, None if before is None else _state(_table(before, "before", where), where)
+
+
+def opened(text: str, where: str) -> tuple[State, State | None]:
+    """Read a file that was handed in: a session, or a release, which begins a new one.
+
+    >>> opened("name = 1", where="a.toml")
+    Traceback (most recent call last):
+    discreet.errors.InputError: the release has no neighbours; it must state one (a.toml)
+    """
+    if is_session(text):
+        return from_toml(text, where)
+    return State(Release.from_toml(text, where=where), where, False), None
+
+
+def is_session(text: str) -> bool:
+    """Whether a TOML text is a session rather than a release."""
+    try:
+        return "session" in tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError, ValueError):
+        return False
+
+
+def decoded(content: bytes, where: str) -> str:
+    """Return the text of a file that was handed in, or say what is wrong with it.
+
+    >>> decoded(bytes([0xFF, 0xFE]), "a.toml")
+    Traceback (most recent call last):
+    discreet.errors.InputError: a.toml is not a text file: not UTF-8 at byte 1
+    """
+    if len(content) > LARGEST_FILE:
+        raise InputError(f"{where} is larger than {LARGEST_FILE // 10**6} MB, the largest file that is read")
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{where} is not a text file: not UTF-8 at byte {error.start + 1}") from None
+
+
+def to_link(state: State, before: State | None = None) -> str:
+    """Write a session as letters, digits, - and _, for an address.
+
+    >>> from_link(to_link(State.of("dhc-2020"))) == (State.of("dhc-2020"), None)
+    True
+    """
+    packed = zlib.compress(to_toml(state, before).encode(), 9)
+    return base64.urlsafe_b64encode(packed).decode().rstrip("=")
+
+
+def from_link(link: str) -> tuple[State, State | None]:
+    """Read a session from an address."""
+    try:
+        packed = base64.urlsafe_b64decode(link + "=" * (-len(link) % 4))
+        unpacker = zlib.decompressobj()
+        text = unpacker.decompress(packed, _LONGEST_LINK).decode("utf-8")
+    except (ValueError, zlib.error):
+        raise InputError("the address holds no session that can be read") from None
+    return from_toml(text, "the address")
+
+
+def delta_text(delta: Fraction) -> str:
+    """Write a delta so that it is read back exactly.
+
+    >>> delta_text(Fraction(1, 10**10)), delta_text(Fraction(1, 3))
+    ('1e-10', '1/3')
+    """
+    short = words.plain(delta)
+    return short if Fraction(short) == delta else str(delta)
+
+
+def _lines(state: State, inside: str) -> list[str]:
+    lines = [f"preset = {_quoted(state.source)}"] if state.is_preset else [f"file = {_quoted(state.source)}"]
+    lines.append(f"delta = {_quoted(delta_text(state.delta))}")
+    if state.neighbours:
+        lines.append(f"neighbours = {_quoted(state.neighbours)}")
+    if not state.is_preset:
+        text = state.base.to_toml().replace("\\", "\\\\").replace('"""', '""\\"')
+        lines.append(f'release = """\n{text}"""')
+    if state.changed is not None:
+        lines += _budget_lines(state.base, state.changed, inside)
+    for page in dict.fromkeys(page for page, _, _ in state.settings):
+        lines += ["", f"[{inside}pages.{_quoted(page)}]"]
+        lines += [f"{_quoted(name)} = {_quoted(text)}" for p, name, text in state.settings if p == page]
+    return lines
+
+
+def _budget_lines(base: Release, budget: Budget, inside: str) -> list[str]:
+    lines = ["", f"[{inside}budget]", f'total = "{budget.total}"', f"[{inside}budget.weights]"]
+    lines += [f'{_quoted(level.name)} = "{w}"' for level, w in zip(base.levels, budget.weights, strict=True)]
+    stated = Budget.of(base).shares
+    for place, level in enumerate(base.levels):
+        if budget.shares[place] != stated[place]:
+            lines.append(f"[{inside}budget.shares.{_quoted(level.name)}]")
+            pairs = zip(level.queries, budget.shares[place], strict=True)
+            lines += [f'{_quoted(query.name)} = "{share}"' for query, share in pairs]
+    return lines
+
+
+def _quoted(text: str) -> str:
+    escaped = "".join(_escaped(letter) for letter in text)
+    return f'"{escaped}"'
+
+
+def _escaped(letter: str) -> str:
+    if letter in '"\\':
+        return "\\" + letter
+    return letter if letter.isprintable() else f"\\U{ord(letter):08x}"
+
+
+def _state(data: dict[str, Any], where: str) -> State:
+    for key in data:
+        if key not in _KEYS:
+            raise InputError(f"{where} has the unknown key {key!r}; allowed are {', '.join(_KEYS)}")
+    if "preset" in data:
+        release = load(_text(data, "preset", where))
+        state = State(release, release.name, True)
+    else:
+        base = Release.from_toml(_text(data, "release", where), where=f"release in {where}")
+        state = State(base, _text(data, "file", where), False)
+    state = state.with_delta(_text(data, "delta", where))
+    if "neighbours" in data:
+        state = state.with_neighbours(_text(data, "neighbours", where))
+    if "budget" in data:
+        state = state.with_budget(_budget(state, _table(data["budget"], "budget", where), where))
+        _ = state.release  # a budget that does not add up is refused here and not while a page is drawn
+    for page, values in _table(data.get("pages", {}), "pages", where).items():
+        table = _table(values, page, where)
+        state = state.with_settings(page, {name: _text(table, name, where) for name in table})
+    return state
+
+
+def _budget(state: State, data: dict[str, Any], where: str) -> Budget:
+    total = positive(_text(data, "total", where), name="total")
+    weights, shares = [], list(state.stated.shares)
+    given = _table(data.get("weights"), "weights", where)
+    changed = _table(data.get("shares", {}), "shares", where)
+    for place, level in enumerate(state.base.levels):
+        if not state.stated.weights[place]:
+            weights.append(Fraction(0))
+            continue
+        weights.append(positive(_text(given, level.name, where), name=f"weight of level {level.name!r}"))
+        if level.name in changed:
+            table = _table(changed[level.name], level.name, where)
+            shares[place] = tuple(
+                positive(_text(table, query.name, where), name=f"share of query {query.name!r}")
+                for query in level.queries
+            )
+    return Budget(total, tuple(weights), tuple(shares))
+
+
+def _text(table: dict[str, Any], key: str, where: str) -> str:
+    value = table.get(key)
+    if not isinstance(value, str):
+        found = "missing" if value is None else f"of type {type(value).__name__}"
+        raise InputError(f"{key} is {found}; it must be a text in quotes ({where})")
+    return value
+
+
+def _table(value: object, key: str, where: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise InputError(f"{key} is of type {type(value).__name__}; it must be a table ({where})")
+    return value

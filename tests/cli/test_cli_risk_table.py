@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from discreet.risk import expected_ratio, ratio
+
+ROWS = "unit,level,query,cell,value,variance\na,State,t,c,70,5\nb,Block,t,c,8,5\nc,Block,t,c,1,5\n"
+
+
+@pytest.fixture
+def released(tmp_path: Path) -> Path:
+    path = tmp_path / "measurements.csv"
+    path.write_text(ROWS)
+    return path
+
+
+def test_words(discreet: Callable[..., Any], released: Path) -> None:
+    result = discreet("risk", "table", released, "--prior", "1/10", "--known", "0", "--quiet")
+    assert result.status == 0
+    text = " ".join(result.out.split())
+    assert (
+        "someone who knows everyone else in the row, 0 with the characteristics, and gives the target" in text
+    )
+    assert "Block 2 50 % 1.094 3.324 3.324 3.324 3.324" in text
+    assert "all rows 3 66.7 %" in text
+    assert "In 66.7 of 100 rows this adversary comes to believe more than twice as much" in text
+
+
+def test_json_csv_and_plot(discreet: Callable[..., Any], released: Path, tmp_path: Path) -> None:
+    out, plot = tmp_path / "rows.csv", tmp_path / "figure.svg"
+    found = discreet(
+        "risk", "table", released, "--prior", "1/10", "--json", "--csv", out, "--plot", plot
+    ).json
+    assert found["rows"] == 3
+    assert "averaged over the counts that this may be" in found["adversary"]
+    state = found["levels"][0]
+    assert state["level"] == "State"
+    assert state["maximum_ratio"] == pytest.approx(expected_ratio(variance=5, prior="1/10"), rel=1e-13)
+    with out.open() as stream:
+        rows = list(csv.DictReader(stream))
+    assert list(rows[0])[-3:] == ["posterior", "ratio", "chance_above_2"]
+    assert float(rows[0]["ratio"]) == state["maximum_ratio"]
+    assert b"<svg" in plot.read_bytes()[:1000]
+
+
+def test_output_of_measure(discreet: Callable[..., Any], small: Path, tmp_path: Path) -> None:
+    counts, out = tmp_path / "counts.csv", tmp_path / "out"
+    lines = ["unit,parent,level,query,cell,count"]
+    for unit, parent, level, count in (
+        ("S", "", "State", 30),
+        ("A", "S", "County", 10),
+        ("B", "S", "County", 20),
+    ):
+        for query, cells in (("total", ["all"]), ("age by sex", ["m", "f"])):
+            lines += [f"{unit},{parent},{level},{query},{cell},{count // len(cells)}" for cell in cells]
+    counts.write_text("\n".join(lines) + "\n")
+    for kind in ("csv", "parquet"):
+        here = out.with_name(kind)
+        done = discreet(
+            "measure", small, "--counts", counts, "--out", here, "--rehearsal", "3", "--format", kind
+        )
+        assert done.status == 0, done.err
+        (file,) = here.glob(f"measurements*.{kind}")
+        found = discreet("risk", "table", file, "--prior", "1/2", "--known", "9", "--json").json
+        assert [(level["level"], level["rows"]) for level in found["levels"]] == [("State", 3), ("County", 6)]
+
+
+def test_detailed_groups(discreet: Callable[..., Any], tmp_path: Path) -> None:
+    path = tmp_path / "t1.csv"
+    path.write_text(
+        "REGION_ID|REGION_TYPE|ITERATION_CODE|COUNT|NOISE_VARIANCE\n01|STATE|1|7|4\n02|STATE|1|0|4\n"
+    )
+    found = discreet("risk", "table", path, "--prior", "1/2", "--known", "3", "--nonnegative", "--json").json
+    assert found["levels"][0]["maximum_ratio"] == ratio(7, variance=4, prior="1/2", known=3)
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "says"),
+    [
+        ("", (), "is empty"),
+        ("value,variance\n", (), "has no rows"),
+        ("unit,variance\na,1\n", (), "has no column of noisy counts"),
+        ("value\n1\n", (), "has no column of variances"),
+        (ROWS, ("--level-column", "region"), "has no column 'region'"),
+        (ROWS, ("--known", "-1"), "known is -1"),
+        (ROWS, ("--known", "1", "--known-column", "value"), "stated twice"),
+        (ROWS, ("--prior", "1"), "prior is 1"),
+        (ROWS, ("--csv", "rows.txt"), "its name must end in .csv"),
+    ],
+)
+def test_refusals(
+    refused: Callable[..., str], tmp_path: Path, text: str, options: tuple[str, ...], says: str
+) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text(text)
+    prior = () if "--prior" in options else ("--prior", "1/2")
+    assert says in refused("risk", "table", path, *prior, *options)
+    assert [one.name for one in tmp_path.iterdir()] == ["table.csv"]
+
+
+def test_the_table_itself_is_not_overwritten(refused: Callable[..., str], released: Path) -> None:
+    assert "which is the table itself" in refused(
+        "risk", "table", released, "--prior", "1/2", "--csv", released
+    )
+    assert released.read_text() == ROWS

@@ -1,0 +1,322 @@
+"""The page: the same bytes for the same inputs, nothing from outside, and nothing of a name that runs."""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ET
+from fractions import Fraction
+from html.parser import HTMLParser
+
+import pytest
+
+from discreet.accounting.overall import Account, account
+from discreet.budget import Release, load
+from discreet.errors import InputError
+from discreet.report import words
+from discreet.report.html import Facts, gather, page, render
+from discreet.report.html.ending import GLOSSARY
+from discreet.report.html.facts import best_guess
+
+SMALL = """\
+name = "small"
+title = "Two levels"
+neighbours = "bounded"
+rho = "3/4"
+notes = ["An upper bound: for the test."]
+sources = ["A table."]
+
+[[levels]]
+name = "State"
+rho = "1/2"
+[levels.queries]
+"total" = "1/5"
+"age by sex" = "4/5"
+
+[[levels]]
+name = "County"
+[levels.queries]
+"total" = { variance = "8" }
+"age by sex" = { rho = "1/8" }
+
+[spine.paths]
+1 = ["State", "County"]
+2 = ["State+County"]
+"""
+HOSTILE = '<script>alert("x")</script>&\'</style></title>\u202e'
+LAPLACE = """\
+name = "geometric"
+unit = "household"
+neighbours = "unbounded"
+[[levels]]
+name = "Nation"
+[levels.queries]
+"total" = { scale = "4" }
+"by size" = { variance = "50" }
+"""
+
+
+def small() -> Release:
+    return Release.from_toml(SMALL)
+
+
+@pytest.fixture(scope="module")
+def facts() -> Facts:
+    return gather(small())
+
+
+@pytest.fixture(scope="module")
+def exact() -> Account:
+    return account(small())
+
+
+@pytest.fixture(scope="module")
+def text(facts: Facts) -> str:
+    return render(facts)
+
+
+class Reader(HTMLParser):
+    """Every element with its attributes, the text outside of styles, and that elements nest."""
+
+    VOID = {"meta", "br", "hr", "link"}
+
+    def __init__(self, text: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.open: list[str] = []
+        self.words: list[str] = []
+        self.feed(text)
+        self.close()
+        assert not self.open, self.open
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if "style" not in self.open:
+            self.words.append(data)
+
+    @property
+    def prose(self) -> str:
+        return " ".join("".join(self.words).split())
+
+
+def test_the_same_inputs_give_the_same_bytes(text):
+    assert page(small()) == text
+
+
+def test_nothing_is_loaded_and_nothing_runs(text):
+    reader = Reader(text)
+    allowed = {"html", "head", "meta", "title", "style", "body", "a", "header", "nav", "main", "section", "div"}
+    allowed |= {"p", "span", "strong", "code", "pre", "bdi", "br", "sup", "ul", "ol", "li", "dl", "dt", "dd"}
+    allowed |= {"h1", "h2", "h3", "table", "caption", "thead", "tbody", "tr", "th", "td", "figure"}
+    allowed |= {"figcaption", "details", "summary"}
+    allowed |= {"svg", "desc", "g", "path", "line", "rect", "circle", "text", "clippath"}
+    ids = {attributes["id"] for _, attributes in reader.elements if "id" in attributes}
+    for tag, attributes in reader.elements:
+        assert tag in allowed, tag
+        assert not {"src", "srcset", "data", "action", "style", "background"} & set(attributes)
+        assert not any(key.startswith("on") for key in attributes)
+        if "href" in attributes:
+            assert attributes["href"].startswith("#")
+            assert attributes["href"][1:] in ids, attributes["href"]
+    assert "url(" not in re.sub(r"url\(#[a-z-]+\)", "", text)
+    assert "@import" not in text
+    assert "http" not in text.replace("http-equiv", "")
+    policy = [found for _, found in reader.elements if found.get("http-equiv")]
+    assert policy[0]["content"].startswith("default-src 'none'")
+
+
+def test_ids_are_unique_and_pictures_say_what_they_show(text):
+    reader = Reader(text)
+    ids = [attributes["id"] for _, attributes in reader.elements if "id" in attributes]
+    assert len(ids) == len(set(ids))
+    pictures = [attributes for tag, attributes in reader.elements if tag == "svg" and "role" in attributes]
+    assert len(pictures) == 2
+    for attributes in pictures:
+        assert set(attributes["aria-labelledby"].split()) <= set(ids)
+    for chart in re.findall(r"<svg.*?</svg>", text, re.DOTALL):
+        ET.fromstring(chart)  # well-formed by itself
+
+
+def test_headings_are_in_order_and_tables_are_labelled(text):
+    reader = Reader(text)
+    assert ("html", {"lang": "en"}) in reader.elements
+    levels = [int(tag[1]) for tag, _ in reader.elements if re.fullmatch("h[1-6]", tag)]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(after - before <= 1 for before, after in zip(levels, levels[1:], strict=False))
+    tables = [tag for tag, _ in reader.elements].count("table")
+    assert [tag for tag, _ in reader.elements].count("caption") == tables > 3
+    assert all("scope" in attributes for tag, attributes in reader.elements if tag == "th")
+
+
+def test_all_rows_of_a_table_are_equally_wide(text):
+    for table in re.findall(r"<table>.*?</table>", text, re.DOTALL):
+        widths, left = [], 0  # rows that a cell further up still covers
+        for row in re.findall(r"<tr>.*?</tr>", table, re.DOTALL):
+            width = len(re.findall(r"<t[hd][ >]", row)) + (left > 0)
+            left = max(left - 1, 0)
+            if span := re.search(r'rowspan="(\d+)"', row):
+                left = int(span[1]) - 1
+            widths.append(width)
+        assert len(set(widths)) == 1, widths
+
+
+def test_the_page_has_every_part(text):
+    prose = Reader(text).prose
+    for heading in (
+        "The decision",
+        "Parameters",
+        "How much privacy is lost",
+        "Risk in plain words",
+        "Accuracy that this noise leaves",
+        "Noise that could be saved",
+        "Assumptions and limits",
+        "Method and version",
+        "Glossary",
+    ):
+        assert heading in prose
+    assert "An upper bound: for the test." in prose
+    assert "discreet account release.toml --delta 1e-10 --certify" in prose
+    for term in GLOSSARY:
+        assert term in prose
+    assert not re.search(r"\b(nan|inf|None)\b", prose)
+    assert not re.search(r"/(tmp|home|root|work)/", text)
+
+
+def test_numbers_are_those_of_the_account(exact, facts, text):
+    prose = Reader(text).prose
+    (point,) = exact.at_delta("1e-10")
+    assert words.number(point.epsilon) in prose
+    box = exact.epsilon(delta="1e-10", certified=True)
+    lower, upper = words.interval(box)
+    assert f"{lower} ≤ ε ≤ {upper}" in prose
+    assert facts.guess.accuracy == pytest.approx((1 + exact.total_variation) / 2, rel=1e-12)
+    for delta in ("1e-5", "1e-15", "1e-20"):
+        assert words.number(exact.epsilon(delta=delta)) in prose
+
+
+@pytest.mark.parametrize("prior", ["1/2", "1/10", "9/10", "1/864"])
+def test_the_best_guess_is_the_least_error_of_the_tradeoff_curve(exact, prior):
+    # independent: any point of the exact trade-off curve is an error that the best guess must not exceed, and
+    # near the best one the error is flat
+    found = best_guess(exact, Fraction(prior), certify=True)
+    p = float(Fraction(prior))
+    grid = [*(k / 40 for k in range(1, 40)), *(10.0**-k for k in range(2, 9))]
+    betas = exact.tradeoff(alpha=grid)
+    error = min((1 - p) * alpha + p * beta for alpha, beta in zip(grid, betas, strict=True))
+    error = min(error, p, 1 - p)
+    assert -1e-12 <= found.accuracy - (1 - error) < 2e-3
+    assert found.certified is not None
+    assert found.accuracy in found.certified
+    assert found.certified.relative_width < 1e-5
+
+
+def test_the_best_guess_is_that_of_the_risk_profile():
+    profile = pytest.importorskip("discreet.risk.profile", reason="the risk profile is not there")
+    found = gather(small(), prior="1/10", certify=False, savings=False)
+    other = profile.risk_profile(small(), prior="1/10")
+    assert other.overall[0].accuracy == pytest.approx(found.guess.accuracy, rel=1e-10)
+    singles = {row.scope: row.accuracy for row in other.one_count}
+    wholes = {row.scope: row.accuracy for row in other.levels}
+    for one in found.onlookers:
+        assert one.count == pytest.approx(singles[one.level], rel=1e-10)
+        assert one.whole == pytest.approx(wholes[one.level], rel=1e-10)
+
+
+def test_hostile_names_stay_names():
+    escaped = HOSTILE.replace("\\", "\\\\").replace('"', '\\"')
+    toml = SMALL.replace('"State"', f'"{escaped}"').replace('"total"', f'"{escaped}"')
+    toml = toml.replace('"small"', f'"{escaped}"').replace('"Two levels"', f'"{escaped}"')
+    toml = toml.replace('["A table."]', f'["{escaped}"]').replace("An upper bound:", escaped)
+    toml = toml.replace(f'["{escaped}+County"]', f'["{escaped}+County"]').replace("State+", f"{escaped}+")
+    release = Release.from_toml(toml)
+    other = Release.from_toml(toml.replace('"8"', '"9"'))
+    made = page(release, before=other, title=HOSTILE, certify=False, savings=False)
+    reader = Reader(made)
+    tags = [tag for tag, _ in reader.elements]
+    assert "script" not in tags
+    assert tags.count("style") == 1
+    assert reader.prose.count('<script>alert("x")</script>') > 10
+    assert all("alert" not in str(value) for _, found in reader.elements for value in found.values())
+
+
+def test_two_states_side_by_side():
+    before, after = small(), small().scaled(2, level="County")
+    made = page(after, before=before, certify=False, savings=False)
+    prose = Reader(made).prose
+    old, new = account(before).epsilon(delta="1e-10"), account(after).epsilon(delta="1e-10")
+    assert f"falls from {words.number(old)} to {words.number(new)}" in prose
+    assert "promises more privacy" in prose
+    assert "Level “County”: 100.0 % more variance in every query." in prose
+    assert "Noise unchanged at “State”." in prose
+    assert "discreet compare before.toml release.toml --delta 1e-10" in prose
+    same = Reader(page(before, before=before, certify=False, savings=False)).prose
+    assert "is the same to the digits shown" in same
+    assert "Noise unchanged at every level." in same
+
+
+def test_laplace_noise_and_another_unit():
+    made = Reader(page(Release.from_toml(LAPLACE), people=2, delta="1e-6")).prose
+    assert "Laplace, scale 4" in made
+    assert "these 2 households are in the data at all" in made
+    assert "Noise that could be saved" not in made  # calibration is for one record
+
+
+def test_a_page_without_proofs_says_so():
+    made = Reader(page(small(), certify=False, savings=False)).prose
+    assert "Not certified." in made
+    assert "≤ ε ≤" not in made
+
+
+def test_the_command_names_a_preset_only_if_it_is_one():
+    preset = load("dhc-2022-08-25")
+    made = Reader(page(preset, certify=False, savings=False)).prose
+    assert "discreet account dhc-2022-08-25 --delta 1e-10" in made
+    changed = Reader(page(preset.scaled(2), certify=False, savings=False)).prose
+    assert "discreet account release.toml" in changed
+
+
+def test_progress_is_told_and_can_stop_the_work():
+    seen: list[str] = []
+    gather(small(), savings=False, progress=lambda text, done, total: seen.append(text))
+    assert "Proving epsilon" in seen
+
+    def stop(text: str, done: int, total: int) -> None:
+        raise InputError("enough")
+
+    with pytest.raises(InputError, match="enough"):
+        gather(small(), savings=False, progress=stop)
+
+
+def test_an_account_at_hand_is_taken(facts):
+    again = gather(small(), account=account(small(), neighbours="unbounded"), certify=False, savings=False)
+    assert again.account.neighbours == "unbounded"
+    assert again.headline.epsilon < facts.headline.epsilon
+    with pytest.raises(InputError, match="the account is of"):
+        gather(load("dhc-2022-08-25"), account=account(small()))
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ({"prior": "1"}, "between 1e-12"),
+        ({"prior": "-1/2"}, "between 1e-12"),
+        ({"prior": 0.5}, "float"),
+        ({"delta": []}, "at least one"),
+        ({"delta": "2"}, "delta"),
+        ({"title": "two\nlines"}, "title"),
+        ({"neighbours": "none"}, "neighbours"),
+    ],
+)
+def test_bad_input_is_refused(asked, message):
+    with pytest.raises(InputError, match=message):
+        page(small(), **asked)

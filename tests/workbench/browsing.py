@@ -1,0 +1,140 @@
+"""Starting a workbench and looking at its pages, for the tests of this folder."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+FLAGS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+PATIENCE = 60  # seconds: other work may hold the machine
+
+
+@dataclass
+class Workbench:
+    """A server that was started, and where it is."""
+
+    process: subprocess.Popen[str]
+    url: str
+    log: Path
+    seconds: float
+    """From the command to the first page."""
+
+    def get(self, path: str = "/", **headers: str) -> tuple[int, str]:
+        return fetch(f"{self.url}{path}", **headers)
+
+    def stop(self) -> int:
+        self.process.send_signal(signal.SIGINT)
+        try:
+            return self.process.wait(20)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+            raise
+
+
+def fetch(url: str, **headers: str) -> tuple[int, str]:
+    """Ask for a page: its status and its text."""
+    request = urllib.request.Request(url, headers={k.replace("_", "-"): v for k, v in headers.items()})
+    try:
+        with urllib.request.urlopen(request, timeout=20) as answer:
+            return answer.status, answer.read().decode("utf-8", "replace")
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, error.read().decode("utf-8", "replace")
+
+
+def environment() -> dict[str, str]:
+    """The environment without pytest's mark, by which NiceGUI would take the server for a test of its own."""
+    return {key: text for key, text in os.environ.items() if not key.startswith("PYTEST")}
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def start(folder: Path, *options: str, token: str = "") -> Workbench:
+    """Start a workbench and wait for its first page."""
+    port = free_port()
+    log = folder / f"workbench-{port}.log"
+    command = [sys.executable, "-m", "discreet", "workbench", "--port", str(port), *options]
+    begun = time.monotonic()
+    with log.open("w") as output:
+        process = subprocess.Popen(
+            command, stdout=output, stderr=subprocess.STDOUT, text=True, env=environment()
+        )
+    url = f"http://127.0.0.1:{port}"
+    while time.monotonic() - begun < PATIENCE:
+        try:
+            fetch(f"{url}/{f'?token={token}' if token else ''}")
+            return Workbench(process, url, log, time.monotonic() - begun)
+        except OSError:
+            assert process.poll() is None, log.read_text()
+            time.sleep(0.05)
+    process.kill()
+    raise AssertionError(f"no page within {PATIENCE} s: {log.read_text()}")
+
+
+@dataclass
+class Watched:
+    """What pages did that they must not do."""
+
+    problems: list[str] = field(default_factory=list)
+    expected: str = "$^"
+
+    def watch(self, page: Any) -> None:
+        page.on("pageerror", lambda error: self.problems.append(f"page error: {error}"))
+        page.on("console", self._console)
+        page.on("request", lambda request: self._request(request.url))
+
+    def _console(self, message: Any) -> None:
+        if message.type in ("error", "warning") and not re.search(self.expected, message.text):
+            self.problems.append(f"console {message.type}: {message.text}")
+
+    def _request(self, url: str) -> None:
+        if not re.match(r"(http|ws)://127\.0\.0\.1[:/]|data:|blob:", url):
+            self.problems.append(f"request to another host: {url}")
+
+
+def value(page: Any, label: str) -> str:
+    """The number on a tile."""
+    return str(page.locator(f".wb-value[aria-label='{label}']").inner_text())
+
+
+def wait_for_value(page: Any, label: str, text: str) -> None:
+    """Wait until a tile shows a number."""
+    page.wait_for_function(
+        "([label, text]) => document.querySelector(`.wb-value[aria-label='${label}']`)?.innerText === text",
+        arg=[label, text],
+    )
+
+
+def wait_for_text(page: Any, text: str) -> None:
+    """Wait until a text is seen somewhere on the page."""
+    page.get_by_text(text).first.wait_for(state="visible")
+
+
+def settled(page: Any) -> None:
+    """Wait until all pairs were compared."""
+    page.wait_for_function(
+        "() => /worst of|the only/.test(document.querySelector('.wb-first .wb-note')?.innerText ?? '')"
+    )

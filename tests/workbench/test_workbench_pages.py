@@ -1,0 +1,350 @@
+"""The pages in a real browser: the numbers of the command line, sliders, wrong input, two visitors, files."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from browsing import settled, value, wait_for_text, wait_for_value
+
+SMALL = """\
+name = "small"
+title = "Two levels"
+neighbours = "bounded"
+rho = "3/4"
+
+[[levels]]
+name = "State"
+rho = "1/2"
+[levels.queries]
+"total" = "1/5"
+"age by sex" = "4/5"
+
+[[levels]]
+name = "County"
+rho = "1/4"
+[levels.queries]
+"total" = "1/2"
+"age by sex" = "1/2"
+
+[spine.paths]
+1 = ["State", "County"]
+2 = ["State+County"]
+"""
+
+
+def command_line(*arguments: str) -> str:
+    command = [sys.executable, "-m", "discreet", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout
+
+
+def upload(page: Any, name: str, content: bytes) -> None:
+    with page.expect_file_chooser() as chooser:
+        page.get_by_role("button", name="Open a release or a session (TOML)").click()
+    chooser.value.set_files({"name": name, "mimeType": "application/toml", "buffer": content})
+
+
+def drag(page: Any, name: str, to: float, steps: int = 12) -> None:
+    """Drag a slider's knob to a part of its width."""
+    slider = page.get_by_role("slider", name=name, exact=True)
+    slider.scroll_into_view_if_needed()
+    box = slider.bounding_box()
+    low, high, now = (float(slider.evaluate(f"e => e.{key}")) for key in ("min", "max", "value"))
+    inner = box["width"] - 18
+    x = box["x"] + 9 + inner * (now - low) / (high - low)
+    y = box["y"] + box["height"] / 2
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 9 + inner * to, y, steps=steps)
+    page.mouse.up()
+
+
+@pytest.mark.parametrize("name", ["budget", "accuracy", "report"])
+def test_each_page_loads_quietly(visit: Callable[..., Any], name: str) -> None:
+    page = visit(f"/{name}")
+    assert page.locator(".wb-nav button[aria-current=page]").inner_text().lower() == name
+    page.wait_for_timeout(300)
+
+
+@pytest.mark.parametrize("preset", ["dhc-2022-08-25", "pl94-2020-persons"])
+def test_a_preset_gives_the_numbers_of_the_command_line(visit: Callable[..., Any], preset: str) -> None:
+    page = visit("/budget")
+    page.get_by_role("combobox", name="Release", exact=True).select_option(preset)
+    page.wait_for_function(
+        "name => document.querySelector('code.wb-command').innerText.includes(name)", arg=preset
+    )
+    settled(page)
+    shown = page.locator("code.wb-command:visible").last.inner_text()
+    assert shown == f"discreet account {preset} --delta 1e-10"
+    printed = command_line(*shown.split()[1:], "--quiet")
+    row = next(line for line in printed.splitlines() if line.startswith("1e-10")).split()
+    assert [value(page, "Exact epsilon"), value(page, "zCDP")] == row[1:3]
+    worst = json.loads(command_line(*shown.split()[1:], "--json"))["results"][0]["worst"]
+    if len(worst) == 2:
+        wait_for_text(page, f"({worst[0]}, {worst[1]})")
+
+
+def test_a_dragged_slider_updates_the_chart_and_ends_at_the_right_value(
+    visit: Callable[..., Any], tmp_path: Path
+) -> None:
+    page = visit("/budget")
+    page.get_by_role("combobox", name="Release", exact=True).select_option("dhc-2022-08-25")
+    settled(page)
+    wait_for_value(page, "Exact epsilon", "20.3247")
+    line = "() => document.querySelector('.wb-chart svg').innerHTML"
+    before, updates = page.evaluate(line), int(page.locator("[data-updates]").inner_text() or 0)
+    drag(page, "Total rho", 0.25, steps=25)  # step -50: half the budget
+    wait_for_text(page, "0.5 times the stated")
+    settled(page)
+    assert page.evaluate(line) != before
+    assert int(page.locator("[data-updates]").text_content()) > updates
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Save release.toml").click()
+    file = tmp_path / "release.toml"
+    download.value.save_as(file)
+    found = json.loads(command_line("account", str(file), "--delta", "1e-10", "--json"))
+    assert found["rho"] == "73/40"
+    assert value(page, "Exact epsilon") == f"{found['results'][0]['epsilon']:.4f}"
+
+
+def test_a_level_slider_and_undo_by_keyboard(visit: Callable[..., Any]) -> None:
+    page = visit("/budget")
+    page.get_by_role("combobox", name="Release", exact=True).select_option("dhc-2022-08-25")
+    settled(page)
+    slider = page.get_by_role("slider", name="Share of State", exact=True)
+    first = slider.get_attribute("aria-valuetext")
+    slider.focus()
+    for _ in range(3):
+        page.keyboard.press("ArrowRight")
+    page.wait_for_function(
+        "([name, old]) => document.querySelector(`[aria-label='${name}']`).getAttribute('aria-valuetext') !== old",
+        arg=["Share of State", first],
+    )
+    undo = page.get_by_role("button", name="Undo")
+    for _ in range(3):
+        undo.focus()
+        page.keyboard.press("Enter")
+    page.wait_for_function(
+        "([name, old]) => document.querySelector(`[aria-label='${name}']`).getAttribute('aria-valuetext') === old",
+        arg=["Share of State", first],
+    )
+    settled(page)
+    wait_for_value(page, "Exact epsilon", "20.3247")
+    assert undo.is_disabled()
+
+
+def test_wrong_fractions_and_sums_are_said_beside_the_cell(visit: Callable[..., Any]) -> None:
+    page = visit("/budget")
+    upload(page, "small.toml", SMALL.encode())
+    settled(page)
+    old = value(page, "Exact epsilon")
+    cell = page.get_by_role("textbox", name="Share of total, State", exact=True)
+    assert cell.input_value() == "1/5"
+    for wrong, message in (
+        ("1/", "an exact number such as"),
+        ("1/0", "division by zero"),
+        ("-1/5", "must be above zero"),
+        ("0.1.2", "an exact number such as"),
+    ):
+        cell.fill(wrong)
+        beside = page.locator("td", has=cell).locator("[role=alert]")
+        beside.filter(has_text=message).wait_for(state="visible")
+        assert cell.get_attribute("aria-invalid") == "true"
+    cell.fill("2/5")
+    wait_for_text(page, "adds up to 6/5, not 1: 1/5 too much")
+    assert value(page, "Exact epsilon") == old  # what does not add up is not taken over
+    page.get_by_role("button", name="Scale to 1").first.click()
+    page.wait_for_function(
+        "() => document.querySelector(\"[aria-label='Share of total, State']\").value === '1/3'"
+    )
+    settled(page)
+    assert value(page, "Exact epsilon") != old
+    page.get_by_role("button", name="Undo").click()
+    wait_for_value(page, "Exact epsilon", old)
+
+
+def test_delta_is_checked(visit: Callable[..., Any]) -> None:
+    page = visit("/budget")
+    field = page.get_by_role("textbox", name="delta", exact=True)
+    field.fill("2")
+    wait_for_text(page, "it must lie strictly between 0 and 1")
+    field.fill("1e-5")
+    page.wait_for_function(
+        "() => document.querySelector('code.wb-command').innerText.endsWith('--delta 1e-5')"
+    )
+    assert field.input_value() == "1e-5"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("picture.toml", bytes([0x89, 0x50, 0xFF, 0xFE]), "is not a text file"),
+        ("broken.toml", b"name = ", "not valid TOML"),
+        ("sum.toml", SMALL.replace('rho = "3/4"', 'rho = "1"').encode(), "its levels add up to 3/4"),
+        ("share.toml", SMALL.replace('"4/5"', '"3/5"').encode(), "add up to 4/5; they must add up to 1"),
+        ("large.toml", b"#" * 50_000_000, "larger than 10 MB"),
+    ],
+    ids=["not text", "not TOML", "levels do not add up", "shares do not add up", "50 MB"],
+)
+def test_files_that_cannot_be_used(
+    visit: Callable[..., Any], name: str, content: bytes, message: str
+) -> None:
+    page = visit("/budget")
+    upload(page, name, content)
+    page.locator(".wb-banner").filter(has_text=message).wait_for(state="visible")
+    upload(page, "small.toml", SMALL.encode())  # the page lives on
+    wait_for_text(page, "small.toml: Two levels")
+    page.locator(".wb-banner").wait_for(state="hidden")
+
+
+def test_two_browsers_do_not_see_each_other(visit: Callable[..., Any]) -> None:
+    first, second = visit("/budget"), visit("/budget")
+    first.get_by_role("combobox", name="Release", exact=True).select_option("dhc-2022-08-25")
+    second.get_by_role("combobox", name="Release", exact=True).select_option("pl94-2020-units")
+    settled(first)
+    settled(second)
+    wait_for_value(first, "Exact epsilon", "20.3247")
+    assert value(second, "Exact epsilon") == "2.36320"
+    drag(second, "Total rho", 0.75)
+    settled(second)
+    first.wait_for_timeout(300)
+    assert value(first, "Exact epsilon") == "20.3247"
+    assert "dhc-2022-08-25" in first.locator("code.wb-command").first.inner_text()
+
+
+def test_saved_restarted_and_opened_again(
+    visit: Callable[..., Any], launch: Callable[..., Any], tmp_path: Path
+) -> None:
+    page = visit("/budget")
+    upload(page, "small.toml", SMALL.encode())
+    settled(page)
+    page.get_by_role("button", name="Compare").click()
+    drag(page, "Share of State", 0.3)
+    page.get_by_role("textbox", name="delta", exact=True).fill("1e-6")
+    page.wait_for_function("() => document.querySelector('code.wb-command').innerText.includes('1e-6')")
+    settled(page)
+    wait_for_text(page, "The exact epsilon is")
+    seen = [value(page, label) for label in ("Exact epsilon", "zCDP", "Gaussian DP")]
+    compared = page.locator(".wb-compare").inner_text()
+    share = page.get_by_role("slider", name="Share of State", exact=True).get_attribute("aria-valuetext")
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Save the whole session (TOML)").click()
+    session = tmp_path / "session.toml"
+    download.value.save_as(session)
+    address = re.sub(r"^http://[^/]+", "", page.url)
+
+    other = launch()
+    for page in (visit("/budget", server=other), visit(address, server=other)):
+        if "session" not in page.url and page.locator(".wb-compare").is_hidden():
+            upload(page, "session.toml", session.read_bytes())
+        wait_for_text(page, "small.toml: Two levels")
+        settled(page)
+        wait_for_text(page, "The exact epsilon is")
+        page.wait_for_function(
+            "text => document.querySelector('.wb-compare').innerText === text", arg=compared
+        )
+        assert [value(page, label) for label in ("Exact epsilon", "zCDP", "Gaussian DP")] == seen
+        found = page.get_by_role("slider", name="Share of State", exact=True).get_attribute("aria-valuetext")
+        assert found == share
+
+
+def test_an_address_that_cannot_be_read(visit: Callable[..., Any]) -> None:
+    page = visit("/budget?s=nonsense")
+    wait_for_text(page, "the address holds no session that can be read")
+    settled(page)
+
+
+def test_wanted_margins_and_their_command(visit: Callable[..., Any]) -> None:
+    page = visit("/accuracy")
+    upload(page, "small.toml", SMALL.encode())
+    wait_for_text(page, "± ")
+    page.get_by_role("textbox", name="Wanted margin of County", exact=True).fill("4")
+    answer = page.get_by_text("on the main path, zCDP")
+    answer.wait_for(state="visible")
+    wait_for_text(page, "discreet calibrate release.toml --moe County=4 --delta 1e-10")
+    page.locator("section", has=answer).get_by_role("button", name="Use this budget").click()
+    # (4 / 1.96)^2 = 4.164931..., both queries alike
+    row = page.locator("tr", has_text="County")
+    row.filter(has_text="± 4.00").wait_for(state="visible")
+    page.get_by_role("button", name="Undo").click()
+    row.filter(has_text="± 5.54").wait_for(state="visible")
+
+
+def test_calibration_with_its_proof(visit: Callable[..., Any], tmp_path: Path) -> None:
+    page = visit("/accuracy")
+    upload(page, "small.toml", SMALL.encode())
+    page.locator("tr", has_text="State").first.wait_for(state="visible")
+    page.get_by_role("button", name="Calibrate and prove").click()
+    wait_for_text(page, "Proved: at epsilon")
+    file = tmp_path / "small.toml"
+    file.write_text(SMALL)
+    found = json.loads(command_line("calibrate", str(file), "--zcdp", "--delta", "1e-10", "--json"))
+    wait_for_text(page, f"All variances times {found['factor']:.6g}")
+
+
+def test_the_report_is_made_and_opens_from_disk(
+    visit: Callable[..., Any], chromium: Any, tmp_path: Path
+) -> None:
+    page = visit("/report")
+    upload(page, "small.toml", SMALL.encode())
+    wait_for_text(page, "The decision: small, at delta 1e-10.")
+    page.get_by_role("checkbox", name="With what calibration would save").uncheck()
+    page.get_by_role("textbox", name="Title", exact=True).fill("A decision")
+    wait_for_text(page, "discreet report release.toml --delta 1e-10 --title 'A decision' --out report.html")
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Make the report").click()
+    file = tmp_path / "report.html"
+    download.value.save_as(file)
+    context = chromium.new_context(offline=True)
+    try:
+        opened = context.new_page()
+        asked: list[str] = []
+        opened.on("request", lambda request: asked.append(request.url))
+        opened.goto(file.as_uri())
+        assert "A decision" in opened.inner_text("body")
+        assert asked == [file.as_uri()]
+    finally:
+        context.close()
+
+
+def test_every_control_has_a_name(visit: Callable[..., Any]) -> None:
+    page = visit("/budget")
+    for name in ("Budget", "Accuracy", "Report"):
+        page.get_by_role("button", name=name, exact=True).click()
+        page.wait_for_timeout(200)
+    nameless = page.evaluate(
+        """() => [...document.querySelectorAll('button, select, summary, a, input:not([type=file])')]
+            .filter(e => !(e.getAttribute('aria-label') || e.innerText?.trim() || e.closest('label')?.innerText?.trim()))
+            .filter(e => !e.closest('.q-uploader'))
+            .map(e => e.outerHTML)"""
+    )
+    assert nameless == []
+    hidden = page.evaluate(
+        "() => [...document.querySelectorAll('[tabindex]')].filter(e => e.tabIndex > 0).map(e => e.outerHTML)"
+    )
+    assert hidden == []  # the order of the page is the order of the keyboard
+
+
+def test_ten_updates_a_second_while_dragging(visit: Callable[..., Any]) -> None:
+    page = visit("/budget")  # the largest preset
+    settled(page)
+    slider = page.get_by_role("slider", name="Total rho", exact=True)
+    count = "() => Number(document.querySelector('[data-updates]').textContent)"
+    begun, old = time.perf_counter(), page.evaluate(count)
+    slider.evaluate(
+        """async e => { for (let i = 0; i < 60; i++) { e.value = -30 + i % 60;
+            e.dispatchEvent(new Event('input', {bubbles: true})); await new Promise(r => setTimeout(r, 40)); }
+            e.value = -50; e.dispatchEvent(new Event('input', {bubbles: true}));
+            e.dispatchEvent(new Event('change', {bubbles: true})); }"""
+    )
+    rate = (page.evaluate(count) - old) / (time.perf_counter() - begun)
+    wait_for_text(page, "0.5 times the stated")
+    # 10 on an idle machine of two processors; here others may be at work
+    assert rate > 3, rate

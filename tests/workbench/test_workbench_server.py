@@ -1,0 +1,137 @@
+"""Who is served: this machine alone, or who knows the token."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from browsing import Workbench, environment, fetch, free_port, start
+
+TOKEN = "a-token-of-the-tests"
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    one = start(tmp_path_factory.mktemp("guarded"), "--token", TOKEN, token=TOKEN)
+    yield one
+    one.stop()
+
+
+def static_path(workbench: Workbench, token: str = "") -> str:
+    _, text = workbench.get(f"/?token={token}" if token else "/")
+    return "/_nicegui/" + text.split("/_nicegui/")[1].split('"')[0]
+
+
+@pytest.mark.parametrize(
+    "path", ["/", "/budget", "/nothing", "/_nicegui_ws/socket.io/?EIO=4&transport=polling"]
+)
+@pytest.mark.parametrize("token", ["", "a-wrong-token-of-the-tests"])
+def test_without_the_token_nothing_is_served(guarded: Workbench, path: str, token: str) -> None:
+    joint = "&" if "?" in path else "?"
+    status, text = guarded.get(f"{path}{joint}token={token}" if token else path)
+    assert status == 401
+    assert "token is needed" in text
+    assert "nicegui" not in text.lower()
+
+
+def test_files_and_sockets_need_the_token_too(guarded: Workbench) -> None:
+    path = static_path(guarded, TOKEN)
+    assert guarded.get(path)[0] == 401
+    assert guarded.get(path, Cookie=f"discreet_workbench={TOKEN}")[0] == 200
+    assert guarded.get("/", Authorization=f"Bearer {TOKEN}")[0] == 200
+    upgrade = {
+        "Connection": "Upgrade",
+        "Upgrade": "websocket",
+        "Sec_WebSocket_Version": "13",
+        "Sec_WebSocket_Key": "dGhlIHNhbXBsZSBub25jZQ==",
+    }
+    assert guarded.get("/_nicegui_ws/socket.io/?EIO=4&transport=websocket", **upgrade)[0] == 401
+
+
+def test_a_browser_with_the_token_works(guarded: Workbench, visit: Callable[..., Any]) -> None:
+    page = visit(f"/?token={TOKEN}", server=guarded)
+    page.wait_for_selector(".wb-value")
+    assert TOKEN not in page.url  # the cookie has it from now on
+    page.reload()
+    page.wait_for_selector(".wb-value")
+
+
+def test_a_browser_without_it_sees_nothing(
+    guarded: Workbench, visit: Callable[..., Any], watched: Any
+) -> None:
+    watched.expected = "401"
+    page = visit("/", server=guarded, ready=False)
+    assert page.locator("body").inner_text().startswith("A token is needed")
+
+
+def test_other_names_and_other_sites_are_refused(workbench: Workbench) -> None:
+    assert workbench.get("/", Host="census.example")[0] == 421
+    upgrade = {
+        "Connection": "Upgrade",
+        "Upgrade": "websocket",
+        "Sec_WebSocket_Version": "13",
+        "Sec_WebSocket_Key": "dGhlIHNhbXBsZSBub25jZQ==",
+        "Origin": "http://census.example",
+    }
+    assert workbench.get("/_nicegui_ws/socket.io/?EIO=4&transport=websocket", **upgrade)[0] == 403
+
+
+def test_a_large_body_is_not_read(workbench: Workbench) -> None:
+    assert workbench.get("/", Content_Length="50000000")[0] == 413
+
+
+def test_the_first_page_comes_soon(workbench: Workbench) -> None:
+    # 3 s on an idle machine; here others may be at work
+    assert workbench.seconds < 15
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--host", "0.0.0.0"], "say --token"),
+        (["--port", "0"], "port is 0"),
+        (["--token", "short"], "12 or more"),
+        (["--token", "with spaces in it"], "12 or more"),
+    ],
+)
+def test_refused_before_anything_starts(options: list[str], message: str) -> None:
+    command = [sys.executable, "-m", "discreet", "workbench", *options]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert done.stdout == ""
+
+
+def test_a_port_that_is_taken(workbench: Workbench) -> None:
+    port = workbench.url.rpartition(":")[2]
+    command = [sys.executable, "-m", "discreet", "workbench", "--port", port]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2
+    assert "cannot be used" in done.stderr
+
+
+def test_a_made_token_is_printed(tmp_path: Any) -> None:
+    port = free_port()
+    command = [sys.executable, "-m", "discreet", "workbench", "--port", str(port), "--token", "auto"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment()) as process:
+        try:
+            assert process.stdout is not None
+            address = process.stdout.readline().split()[-1]
+            assert fetch(address)[0] == 200
+            assert fetch(f"http://127.0.0.1:{port}/")[0] == 401
+        finally:
+            process.terminate()
+            process.wait(20)
+
+
+def test_nicegui_is_loaded_only_by_the_pages() -> None:
+    code = (
+        "import sys, json; from discreet.workbench import state, session_file, budget_view, accuracy_view, "
+        "charts, session, numbers, phrases, worker; print(json.dumps('nicegui' in sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout) is False
