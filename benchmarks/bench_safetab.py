@@ -3,10 +3,10 @@
     python -m benchmarks.bench_safetab [--people 1 3 10] [--spark 1] [--fifty] [--figure FILE.svg]
 
 Each line is a process of its own from a cold start: interpreter, reading, validation, counting, noise,
-post-processing, writing, hashing, ledger. The toy and the full 2020 specification are read from `--shared FOLDER`
-(or DISCREET_SHARED; by default `shared` beside the project); what is not there is skipped and named. People
-are synthetic, CSV. Memory is that of the process and its children (Spark's counts in one), summed, ten times a
-second; processor seconds likewise. `--fifty` also runs fifty million.
+post-processing, writing, hashing, ledger. The toy and the full 2020 specification are read from
+`--shared FOLDER` (or DISCREET_SHARED; by default `shared` beside the project); what is not there is skipped
+and named. People are synthetic, CSV. Memory is that of the process and of its children, Spark's among them,
+summed, ten times a second; processor seconds likewise. `--fifty` also runs fifty million.
 """
 
 from __future__ import annotations
@@ -200,16 +200,16 @@ def markdown(lines: Sequence[Line]) -> str:
     line = fit(lines)
     if line:
         text.append(
-            f"\nRuns on DuckDB: {line.start:.1f} s and {line.slope:.2f} s for each million people; the line is "
-            f"off by {100 * line.worst:.0f} % at most."
+            f"\nRuns on DuckDB: {line.start:.1f} s and {line.slope:.2f} s for each million people; the "
+            f"line is off by {100 * line.worst:.0f} % at most."
         )
     for one in lines:
         twin = next((x for x in lines if x.what == one.what and x.engine == "duckdb"), None)
         if one.engine == "spark" and not one.skipped and twin:
             text.append(
                 f"\n{words(one.people).capitalize()} people in the same run: Spark on this machine takes "
-                f"{one.seconds / twin.seconds:.1f} times as long as DuckDB and {one.memory / twin.memory:.1f} "
-                "times the memory."
+                f"{one.seconds / twin.seconds:.1f} times as long as DuckDB, and "
+                f"{one.memory / twin.memory:.1f} times the memory."
             )
     return "\n".join(text)
 
@@ -236,8 +236,9 @@ def figure(lines: Sequence[Line], file: Path) -> None:
     right.set_ylabel("peak memory, GB")
     for axes in (left, right):
         axes.set_xlabel("million people")
-        axes.set_xlim(0)
-        axes.set_ylim(0)
+        axes.margins(0.08)
+        axes.set_xlim(left=0)
+        axes.set_ylim(bottom=0)
     file.write_bytes(figure_bytes(drawn, file.suffix.lstrip(".")))
 
 

@@ -18,6 +18,17 @@ priors = st.fractions(Fraction(1, 10**12), 1 - Fraction(1, 10**12), max_denomina
 rhos = st.floats(-6, 3).map(lambda power: Fraction(10**power))
 
 
+def test_every_public_name_is_there() -> None:
+    import discreet.risk
+
+    assert discreet.risk.__all__ == sorted(discreet.risk.__all__)
+    for name in discreet.risk.__all__:
+        assert callable(getattr(discreet.risk, name)), name
+    assert set(discreet.risk.__all__) <= set(dir(discreet.risk))
+    with pytest.raises(AttributeError, match="no attribute 'posteriors'"):
+        _ = discreet.risk.posteriors  # type: ignore[attr-defined]
+
+
 def test_figures_of_the_paper() -> None:
     # Table 4, posterior column; R'(y) is twice that at p = 1/2
     found = posterior(range(1, 6), rho="0.099", prior="1/2", known=0)

@@ -25,6 +25,7 @@ from discreet.risk.model import (
     Prior,
     answer,
     check_fit,
+    grouped,
     read_known,
     read_prior,
     read_tolerance,
@@ -124,9 +125,8 @@ def _rights(
     shape = np.broadcast_shapes(v.shape, k.shape, chance.present.shape)
     v, odds = (np.broadcast_to(array, shape).reshape(-1) for array in (v, chance.log_odds))
     present, absent = np.empty(v.size), np.empty(v.size)
-    for one in np.unique(v):
-        rows = v == one
-        present[rows], absent[rows] = _tails(float(one), odds[rows], rule)
+    for one, rows in grouped(v):
+        present[rows], absent[rows] = _tails(one, odds[rows], rule)
     return rule, chance, present.reshape(shape), absent.reshape(shape)
 
 

@@ -116,10 +116,8 @@ def explain_profile(profile: RiskProfile, *, title: str = "") -> str:
 
 def _question(profile: RiskProfile) -> str:
     if profile.neighbours == "bounded":
-        return (
-            f"does the target have certain characteristics, or those of another {profile.unit} in its place?"
-        )
-    return "is the target counted among those with certain characteristics, or not at all?"
+        return f"is the target's record in the data, or that of another {profile.unit} in its place?"
+    return "is the target's record in the data, or not?"
 
 
 def _one_count(row: Risk, chance: str) -> str:

@@ -95,11 +95,11 @@ class TwoLevels:
         """Return what the published chain tends to, exactly: not the posterior of the stated model."""
         x, z, y = _grids(block, group, others)
         flat = np.stack([a.ravel() for a in np.broadcast_arrays(x, z, y)])
-        result = np.empty(flat.shape[1])
+        result: Floats = np.empty(flat.shape[1], dtype=np.float64)
         for start in range(0, flat.shape[1], 20_000):
             part = flat[:, start : start + 20_000]
             result[start : start + 20_000] = self._stationary(part[0], part[1], part[2])
-        return np.asarray(result.reshape(np.broadcast_shapes(x.shape, z.shape, y.shape)))
+        return np.reshape(result, np.broadcast_shapes(x.shape, z.shape, y.shape))
 
     def _from_block(self, x: Integers) -> Floats:
         """Log-odds from the prior and the block's noisy count."""
@@ -125,12 +125,14 @@ class TwoLevels:
         return np.asarray(log_sum(there, axis=-1) - log_sum(absent, axis=-1))
 
     def _stationary(self, x: Integers, z: Integers, y: Integers) -> Floats:
+        return self._transitions(z, y).stationary(self._from_block(x))
+
+    def _transitions(self, z: Integers, y: Integers) -> _Transitions:
         k, absent, there = self._tables(z, y)
         beside = [self.siblings.log_pmf(y[..., None] - k + self.known + one) for one in (0, 1)]
-        up = _sigmoid(self._from_block(x)[..., None] + beside[1] - beside[0])
-        rise = np.sum(np.exp(absent - log_sum(absent, axis=-1)[..., None]) * up, axis=-1)
-        fall = np.sum(np.exp(there - log_sum(there, axis=-1)[..., None]) * (1.0 - up), axis=-1)
-        return np.asarray(rise / (rise + fall))
+        with np.errstate(under="ignore"):
+            laws = [np.exp(logs - log_sum(logs, axis=-1)[..., None]) for logs in (absent, there)]
+        return _Transitions(laws[0], laws[1], beside[1] - beside[0])
 
     # -- decisions -------------------------------------------------------------------------------------
 
@@ -163,12 +165,13 @@ class TwoLevels:
 
     def _published_thresholds(self, z: Integers, y: Integers) -> Integers:
         """By halving: the chain's stationary law rises with the block's noisy count."""
+        moves = self._transitions(z, y)
         room = reach(self.variances[0], 1e-40)
         low = np.full(y.shape, self.known - room)
         high = np.full(y.shape, self.known + room + 1)
         while np.any(high - low > 1):
             middle = (low + high) // 2
-            says = self._stationary(middle, z, y) > 0.5
+            says = moves.stationary(self._from_block(middle)) > 0.5
             low, high = np.where(says, low, middle), np.where(says, middle, high)
         return high
 
@@ -191,6 +194,22 @@ class TwoLevels:
         there = self.accuracy(group=self.known + 1 + rest, chance=chance)
         absent = self.accuracy(group=self.known + rest, block=self.known, chance=chance)
         return float(self.prior) * there + float(1 - self.prior) * absent
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Transitions:
+    """The published chain: laws of the group's count given each X1, and what that count adds to X1's odds."""
+
+    absent: Floats
+    there: Floats
+    gain: Floats
+
+    def stationary(self, odds: Floats) -> Floats:
+        """Its stationary probability of X1 = known + 1, at log-odds from the prior and the block's count."""
+        up = _sigmoid(odds[..., None] + self.gain)
+        rise = np.einsum("...k,...k->...", self.absent, up)
+        fall = np.einsum("...k,...k->...", self.there, 1.0 - up)
+        return np.asarray(rise / (rise + fall))
 
 
 def _grids(*arrays: object) -> list[Integers]:

@@ -4,12 +4,12 @@ Write n in Z^d with sum z as (z/d, ..., z/d) plus a vector w of the lattice A_(d
 
     P[sum = z]  ~  exp(-z^2 / (2 d v)) c(z mod d),    c(s) = sum over w of exp(-|w|^2 / (2v)),
 
-so the exact law is the single discrete Gaussian N_Z(0, d v) of the paper times a factor of period d. The sum
-over w for d = a + b is a short sum of terms of those for a and b, Gaussian around z a / d: no cancellation and
-no underflow, however far out z lies. By Poisson summation c varies by at most 1 +- e, where e is the sum of
-exp(-2 pi^2 v |u|^2) over the dual lattice without 0, whose points are integer vectors n less their mean. With
-median 0 among the representatives, |u|^2 >= s (1 - min(s/d, 1/2)) where s = |n|^2, which bounds e in closed
-form (`theta_bound`).
+so the exact law is the single discrete Gaussian N_Z(0, d v) of the paper times a factor of period d. For
+d = a + b the sum over w is a short sum of those for a and for b, with weights Gaussian around z a / d: no
+cancellation and no underflow, however far out z lies. By Poisson summation c varies by at most 1 +- e, where
+e is the sum of exp(-2 pi^2 v |u|^2) over the dual lattice without 0, whose points are integer vectors n less
+their mean. With median 0 among the representatives, |u|^2 >= s (1 - min(s/d, 1/2)) where s = |n|^2, which
+bounds e in closed form (`theta_bound`).
 """
 
 from __future__ import annotations

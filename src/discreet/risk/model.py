@@ -13,7 +13,7 @@ boundary and neither is ever excluded by it. The noisy value may be negative, an
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -174,6 +174,22 @@ def check_fit(**arrays: Floats) -> None:
 def answer(values: Floats) -> Any:
     """Return a plain float where one number was asked for, else the array."""
     return float(values) if values.ndim == 0 else values
+
+
+def grouped(values: Floats) -> Iterator[tuple[float, Any]]:
+    """Yield each distinct value of a 1-d array with the rows that have it.
+
+    >>> [(value, rows.tolist()) for value, rows in grouped(np.array([5.0, 2.0, 5.0]))]
+    [(2.0, [1]), (5.0, [0, 2])]
+    """
+    if values.size and (values == values[0]).all():
+        yield float(values[0]), slice(None)
+        return
+    distinct, place = np.unique(values, return_inverse=True)
+    order = np.argsort(place, kind="stable")
+    ends = np.cumsum(np.bincount(place, minlength=distinct.size))
+    for start, end, value in zip([0, *ends[:-1]], ends, distinct, strict=True):
+        yield float(value), order[start:end]
 
 
 def _read(values: Numbers, *, name: str, check: Callable[[Any], None]) -> NDArray[Any]:

@@ -10,16 +10,14 @@ and below zero, where a count cannot have been lower, less noise is possible and
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
 from discreet.errors import PrecisionError
 from discreet.noise import GaussianNoise, mills
-from discreet.risk.model import Floats, Prior
+from discreet.risk.model import Floats, Prior, grouped
 from discreet.risk.single import log_likelihood_ratio, multiplier, updated
 
 ABOVE = 2.0
@@ -68,7 +66,7 @@ class Rows:
     def unknown(self, noisy: Floats, variance: Floats) -> RowRisk:
         """Return the risk averaged over the counts that may be known."""
         ratio, above = np.empty(noisy.size), np.empty(noisy.size)
-        for v, rows in _grouped(variance):
+        for v, rows in grouped(variance):
             ratio[rows], above[rows] = self._averages(v).at(noisy[rows])
         return RowRisk(self.prior.present * ratio, ratio, above)
 
@@ -83,18 +81,6 @@ class Rows:
                 )
             self._tables[variance] = made
         return self._tables[variance]
-
-
-def _grouped(values: Floats) -> Iterator[tuple[float, Any]]:
-    """Each distinct value with the rows that have it."""
-    if values.size and (values == values[0]).all():
-        yield float(values[0]), slice(None)
-        return
-    distinct, place = np.unique(values, return_inverse=True)
-    order = np.argsort(place, kind="stable")
-    ends = np.cumsum(np.bincount(place, minlength=distinct.size))
-    for start, end, value in zip([0, *ends[:-1]], ends, distinct, strict=True):
-        yield float(value), order[start:end]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

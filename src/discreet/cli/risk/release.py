@@ -207,8 +207,8 @@ def _show(profile: RiskProfile) -> None:
     write("\n")
     say(
         "right: how often the best adversary with this prior is right, averaged over the prior; rows of one "
-        "count are the adversary who knows everyone else in the area. Posteriors are those of a target who is "
-        "there."
+        "count are the adversary who knows everyone else in the area. Posteriors are those of a target who "
+        "is there."
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -201,7 +202,12 @@ class Together:
                 "posterior": joint_posterior(self.noisy, **shared),
                 "ratio": joint_ratio(self.noisy, **shared),
                 "steps": [
-                    {"noisy": s.noisy, "variance": s.variance, "posterior": s.posterior, "ratio": s.ratio}
+                    {
+                        "noisy": s.noisy,
+                        "variance": s.variance,
+                        "posterior": s.posterior,
+                        "ratio": _finite(s.ratio),
+                    }
                     for s in self.steps(prior)
                 ],
             }
@@ -258,6 +264,11 @@ def _variance(variance: float, rho: str | None) -> str:
         f"{variance:.6g} = 1/(2 rho), as in the paper; a rho calibrated for replacement of one record has "
         f"noise of variance 1/rho = {2 * variance:.6g}, which --variance takes"
     )
+
+
+def _finite(ratio: float) -> float | None:
+    """A ratio beyond all floats, after a belief that was as good as zero, is left out of JSON."""
+    return ratio if math.isfinite(ratio) else None
 
 
 def _csv(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:

@@ -86,17 +86,20 @@ def table(
             out=csv,
         )
     if plot is not None:
-        from discreet.report.figures import figure_bytes
-        from discreet.report.risk_plots import table_figure
-
-        kind = plot.suffix.lower().removeprefix(".")
-        outputs.write({"--plot": figure_bytes(table_figure(found), kind)})
+        outputs.write({"--plot": _drawing(found, plot)})
     seconds = time.perf_counter() - started
     if json:
         write_json(_as_object(found, file, seconds))
         return
     _show(found, file, averaged=known is None and known_column is None)
     say_time(seconds, show=not quiet)
+
+
+def _drawing(found: TableRisk, path: Path) -> bytes:
+    from discreet.report.figures import figure_bytes
+    from discreet.report.risk_plots import table_figure
+
+    return figure_bytes(table_figure(found), path.suffix.lower().removeprefix("."))
 
 
 def _as_object(found: TableRisk, file: Path, seconds: float) -> dict[str, Any]:
