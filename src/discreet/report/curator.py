@@ -20,7 +20,7 @@ from discreet.report.words import percent
 FAR = 4.0
 """Standard errors beyond which a share within the margin is marked; chance does it in 1 of 16,000 rows."""
 MARK = " *"
-ERROR_COLUMNS = ("numbers", "noise sd", "mean error", "MAE", "RMSE", "within MOE")
+ERROR_COLUMNS = ("numbers", "noise sd", "mean error", "MAE", "RMSE", "% within MOE")
 BRACKETS = "In brackets: what the mechanism expects, suppression included."
 TABLE_WORDS = dict(
     zip(TABLES, ("total alone", "sex by 4 ages", "sex by 9 ages", "sex by 23 ages"), strict=True)
@@ -75,7 +75,7 @@ def sheets(found: Curated) -> list[Sheet]:
             ("geography", "level"),
             [((geography, LEVEL_WORDS[level]), errors) for (geography, level), errors in levels.items()],
         ),
-        _sizes(found),
+        *(_sizes(found, level) for level in LEVEL_WORDS),
         _errors(
             "All numbers by table",
             f"By the table that the first stage picked for a group. {BRACKETS}",
@@ -91,21 +91,19 @@ def sheets(found: Curated) -> list[Sheet]:
     ]
 
 
-def _sizes(found: Curated) -> Sheet:
-    summed: dict[tuple[int, bool, int], Errors] = {}
-    for (geography, level, size), errors in found.by("geography", "level", "size", kinds=("total",)).items():
-        key = level, geography in BELOW_STATE, size
-        summed[key] = summed.get(key, Errors()) + errors
-    where = ("nation and states", "below the states")
+def _sizes(found: Curated, level: int) -> Sheet:
+    summed: dict[tuple[bool, int], Errors] = {}
+    for (geography, own, size), errors in found.by("geography", "level", "size", kinds=("total",)).items():
+        if own == level:
+            key = geography in BELOW_STATE, size
+            summed[key] = summed.get(key, Errors()) + errors
+    where = ("nation, states", "below states")
     return _errors(
-        "Totals by size of the group",
+        f"{LEVEL_WORDS[level].capitalize()} totals by size of the group",
         "Size is the true count. A small group below the states is only published if noise raised it, so "
         f"its mean error is above zero by design. {BRACKETS}",
-        ("level", "where", "true size"),
-        [
-            ((LEVEL_WORDS[level], where[below], size_name(size)), errors)
-            for (level, below, size), errors in sorted(summed.items(), key=lambda item: item[0])
-        ],
+        ("where", "true size"),
+        [((where[below], size_name(size)), summed[below, size]) for below, size in sorted(summed)],
     )
 
 
@@ -125,7 +123,7 @@ def error_texts(errors: Errors) -> tuple[str, ...]:
         f"{_signed(errors.mean('error'))} ({_signed(errors.mean('expected_error'))})",
         f"{errors.mean('absolute'):.2f}",
         f"{errors.root('square'):.2f} ({errors.root('expected_square'):.2f})",
-        f"{percent(errors.mean('within'))} ({percent(errors.mean('expected_within'))})" + MARK * far,
+        f"{100 * errors.mean('within'):.1f} ({100 * errors.mean('expected_within'):.1f})" + MARK * far,
     )
 
 

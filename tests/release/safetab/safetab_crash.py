@@ -12,7 +12,6 @@ import resource
 import signal
 import sys
 import time
-from pathlib import Path
 from typing import Any
 
 from discreet.cli.commands import run

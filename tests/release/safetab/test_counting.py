@@ -6,7 +6,7 @@ import csv
 import dataclasses
 import random
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +27,8 @@ from discreet.release.safetab.specification import Specification
 Parameters = tuple[Configuration, Specification]
 
 
-def everything(counts: Counts) -> tuple[Counter[Any], Counter[Any]]:
-    """All totals and all cells of all groups with people, by name."""
+def everything(counts: Counts, by_age: Sequence[str] = GEOGRAPHIES) -> tuple[Counter[Any], Counter[Any]]:
+    """All totals, and all cells at some geographies, of all groups with people, by name."""
     totals: Counter[Any] = Counter()
     cells: Counter[Any] = Counter()
     codes = [one.code for one in counts.specification.iterations]
@@ -42,6 +42,8 @@ def everything(counts: Counts) -> tuple[Counter[Any], Counter[Any]]:
             )
             for row in rows:
                 totals[geography, regions[row["region"]], codes[row["iteration"]]] = row["count"]
+            if geography not in by_age:
+                continue
             for row in counts.cells(geography, level, table).to_pylist():
                 key = geography, regions[row["region"]], codes[row["iteration"]], row["sex"], row["age"]
                 cells[key] = row["count"]
@@ -66,10 +68,13 @@ def expected(toy: Path) -> tuple[Counter[Any], Counter[Any]]:
 def test_the_toy_is_counted_as_the_bureau_counts_it(
     engine: Engine, toy: Path, toy_parameters: Parameters
 ) -> None:
+    # a question to Spark takes a second, so not all of them are asked by age
+    places = GEOGRAPHIES if engine.name == "duckdb" else ("USA", "PLACE", "PR-TRACT")
     with count(toy, *toy_parameters, engine=engine) as counts:
-        totals, cells = everything(counts)
+        totals, cells = everything(counts, places)
     published, by_age = expected(toy)
     assert totals == published
+    by_age = Counter({key: number for key, number in by_age.items() if key[0] in places})
     # a published table has 4, 9 or 23 age ranges, depending on the group's size
     finest = {span: place for place, span in enumerate(RANGES[2])}
     for (*group, start, end), number in by_age.items():
@@ -169,8 +174,8 @@ def test_only_the_asked_groups_are_given_by_age(
         assert counts.cells("STATE", 2, totals.slice(0, 0)).num_rows == 0
 
 
-def test_types_are_as_wide_as_they_say(engine: Engine, toy: Path, toy_parameters: Parameters) -> None:
-    with count(toy, *toy_parameters, engine=engine) as counts:
+def test_types_are_as_wide_as_they_say(duckdb_engine: Engine, toy: Path, toy_parameters: Parameters) -> None:
+    with count(toy, *toy_parameters, engine=duckdb_engine) as counts:
         totals = counts.totals("USA", 1)
         assert totals.schema.types == [pa.int32(), pa.int32(), pa.int64()]
         cells = counts.cells("USA", 1, totals)

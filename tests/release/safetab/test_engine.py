@@ -89,6 +89,18 @@ def test_too_little_memory_spills_or_says_so(tmp_path: Path, monkeypatch: pytest
     assert not list(tmp_path.iterdir())
 
 
+def test_a_full_disk_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    with connect(memory="256MB", threads=2) as engine:
+        engine.backend.con.execute("SET max_temp_directory_size = '1MB'")
+        table = engine.upload(pa.table({"n": pa.array(range(2_000_000), pa.int64())}))
+        text = table.n.cast("string")
+        with pytest.raises(EngineError, match="the disk with the temporary files is full"):
+            engine.keep(table.select(text=text + ("x" * 200) + text))
+    assert not list(tmp_path.iterdir())
+
+
 _WORK = """
 import sys, time, os
 from discreet.release.engine import connect

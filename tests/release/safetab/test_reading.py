@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import traceback
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -21,6 +22,9 @@ from discreet.release.safetab.specification import Specification
 
 Parameters = tuple[Configuration, Specification]
 Change = Callable[[str], bytes]
+
+SECRET = "31415926"
+"""What must never be seen in an error."""
 
 
 def rows_of(path: Path) -> list[list[str]]:
@@ -79,6 +83,7 @@ HARMLESS: dict[str, Change] = {
         line + ("|NOTE|NOTE" if not place else "|x|y") for place, line in enumerate(text.splitlines())
     ).encode(),
     "empty for Null": lambda text: text.replace("Null", "").encode(),
+    "quoted empty for Null": lambda text: quoted(text.replace("Null", "")),
 }
 
 
@@ -99,7 +104,7 @@ def test_harmless_differences_on_spark(
         path = copy / name
         text = (
             b"\xef\xbb\xbf"
-            + quoted(reordered(path.read_text()).decode()).replace(b"\n", b"\r\n")
+            + quoted(reordered(path.read_text().replace("Null", "")).decode()).replace(b"\n", b"\r\n")
             + b"\r\n\r\n"
         )
         path.write_bytes(text)
@@ -133,8 +138,8 @@ def test_parquet(engine: Engine, copy: Path, toy_parameters: Parameters, right: 
 def refused(data: Path, parameters: Parameters, engine: Engine) -> str:
     with pytest.raises(InputError) as caught:
         count(data, *parameters, engine=engine)
-    assert caught.value.__cause__ is None
-    assert caught.value.__suppress_context__ or caught.value.__context__ is None
+    # nor in what Python shows of the errors before it
+    assert SECRET not in "".join(traceback.format_exception(caught.value))
     return str(caught.value)
 
 
@@ -171,9 +176,6 @@ def test_a_missing_column(column: str, copy: Path, toy_parameters: Parameters, d
     assert text == f"a column is missing (person-records.txt, field {column}, line 1)"
 
 
-SECRET = "31415926"
-
-
 def with_line(place: int, line: str) -> Change:
     def changed(text: str) -> bytes:
         lines = text.split("\n")
@@ -194,7 +196,7 @@ DAMAGE: dict[str, tuple[Change, str]] = {
         "more than the 17 fields of the header (person-records.txt, line 5)",
     ),
     "not UTF-8": (
-        with_line(3, _PERSON.replace("True", f"{SECRET}\xff")),
+        with_line(3, _PERSON.replace("028", f"{SECRET}\xff")),
         "a byte is not UTF-8 (person-records.txt, line 3)",
     ),
     "an open quote": (with_line(6, f'"{SECRET}' + _PERSON), "(person-records.txt, line 6)"),
@@ -212,9 +214,7 @@ def test_damage(kind: str, copy: Path, toy_parameters: Parameters, duckdb_engine
     path = copy / "person-records.txt"
     change, expected = DAMAGE[kind]
     path.write_bytes(change(path.read_text()))
-    text = refused(copy, toy_parameters, duckdb_engine)
-    assert expected in text
-    assert SECRET not in text
+    assert expected in refused(copy, toy_parameters, duckdb_engine)
 
 
 def test_damage_on_spark(copy: Path, toy_parameters: Parameters, spark_engine: Engine) -> None:

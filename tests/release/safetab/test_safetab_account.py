@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from fractions import Fraction
 from math import comb, exp
 from pathlib import Path
@@ -106,6 +107,19 @@ def test_a_lone_level_of_total_only_groups_is_a_coarse_lattice() -> None:
     assert abs(float(one - two)) > 1e-3
 
 
+def test_less_noise_keeps_the_promise_for_everybody(tmp_path: Path) -> None:
+    params = write_params(tmp_path, privacy_budget_p_level_2_usa=9, max_race_codes=2, run_pr=False, **SMALL)
+    configuration, specification = read_configuration(params), read_specification(params)
+    found = account_pass(configuration, specification, "US", deltas=["1e-6"], neighbours=("unbounded",))
+    (cost,) = found.costs
+    assert cost.reduction is not None
+    for share, kept in ((cost.reduction, True), (cost.reduction + 1e-3, False)):
+        budgets = {**configuration.budgets, ("USA", 2): Fraction(9) / (1 - Fraction(round(share, 6)))}
+        less = replace(configuration, budgets=budgets)
+        epsilon = exact_account(less, specification, "US", "unbounded").epsilon(delta="1e-6")
+        assert (epsilon <= cost.converted + 1e-9) is kept
+
+
 def test_pure_privacy_is_worst_for_total_only_groups(tmp_path: Path) -> None:
     changes: dict[str, Any] = {
         **SMALL,
@@ -187,10 +201,11 @@ def test_bad_parameters_exit_with_two(tmp_path: Path, capsys: pytest.CaptureFixt
     assert run(["safetab", "account", str(params), "--delta", "2"]) == 2
 
 
-def test_budgets_beyond_floats_still_have_a_sum(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_budgets_beyond_sense_still_have_a_sum(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     params = write_params(tmp_path, privacy_budget_p_level_2_usa=1234.567, run_pr=False)
     (found,) = account(params, deltas=["1e-10"], neighbours=("unbounded",))
     assert found.total == Fraction("1237.067")
-    assert found.costs[0].epsilon is None or found.costs[0].epsilon < found.costs[0].converted
+    assert (found.costs[0].epsilon, found.costs[0].reduction) == (None, None)
+    assert found.costs[0].converted > 1237
     assert run(["safetab", "account", str(params), "--delta", "1e-10", "--neighbours", "unbounded"]) == 0
-    assert "1237.07" in capsys.readouterr().out
+    assert "too large" in capsys.readouterr().out

@@ -1,8 +1,8 @@
 """Two stages: which table a group gets, what noise its cells have, and what is dropped.
 
-Seeded. A variance of n draws is accepted within 5 standard errors, sqrt(2/n) of itself for Gaussian noise (for
-geometric noise, of kurtosis 6, sqrt(5/n)): one false alarm in a million. With the sizes used here a variance
-that is 10 % off is refused.
+Seeded. A variance of n draws is accepted within 5 standard errors, sqrt(2/n) of itself for Gaussian noise
+(for geometric noise, of kurtosis 6, sqrt(5/n)): one false alarm in a million. With the sizes used here a
+variance that is 10 % off is refused.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def released(
     counts = FakeCounts({(one.geography, one.level): cells})
     groups = specification(cells.shape[1], total_only=total_only, level=one.level)
     source = None if seed is None else NotPrivateSeededEntropy(seed)
-    return noisy(counts, groups, one, allow_negative=negative, source=source)  # type: ignore[arg-type]
+    return noisy(counts, groups, one, allow_negative=negative, source=source)
 
 
 def true_cells(cells: NDArray[np.int64], part: Part) -> NDArray[np.int64]:

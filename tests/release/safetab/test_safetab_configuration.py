@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -62,7 +63,7 @@ def test_decimals_are_exact_however_long() -> None:
     assert found.budgets["USA", 2] != Fraction(0.1)
 
 
-@pytest.mark.parametrize("value", [-0.1, float("nan"), float("-inf"), "0.1", True, None, [1]])
+@pytest.mark.parametrize("value", [-0.1, float("nan"), float("-inf"), "0.1", True, None, [1], 1e-7, 5001])
 def test_a_budget_that_is_none(value: object) -> None:
     text = refused(privacy_budget_p_level_2_tract=value)
     assert "a budget is" in text
@@ -204,13 +205,13 @@ def test_folders(tmp_path: Path) -> None:
         read_configuration(tmp_path)
 
 
-fractions_above_zero = st.fractions(min_value=0, max_value=5, max_denominator=10**6)
+budget_sizes = st.fractions(min_value=0, max_value=5, max_denominator=10**6)
 shares = st.fractions(min_value=Fraction(1, 1000), max_value=Fraction(999, 1000), max_denominator=1000)
 thresholds = st.lists(st.integers(0, 10**6), min_size=3, max_size=3).map(lambda steps: tuple(sorted(steps)))
 
 
 @given(
-    budgets=st.lists(st.one_of(st.none(), fractions_above_zero), min_size=20, max_size=20),
+    budgets=st.lists(st.one_of(st.none(), budget_sizes), min_size=20, max_size=20),
     steps=st.lists(thresholds, min_size=20, max_size=20),
     gamma=shares,
     chance=st.one_of(st.just(Fraction(0)), shares),
@@ -263,6 +264,20 @@ levels = [
     assert found.levels("US") == (("USA", 2), ("TRACT", 2))
     assert found.budgets["TRACT", 2] == Fraction("0.159")
     assert found.zero_suppression_chance == Fraction("0.9999")
+
+
+def test_toml_rows_may_be_tables_of_their_own() -> None:
+    scalars, _, table = write_toml(SMALL).partition("levels = [")
+    rows = [
+        line.strip().removeprefix("{").removesuffix("},").strip()
+        for line in table.splitlines()
+        if "{" in line
+    ]
+    spread = [re.sub(r", (?=[a-z])", "\n", row) for row in rows]
+    text = scalars + "".join(f"[[levels]]\n{row}\n" for row in spread)
+    assert read_toml(text) == SMALL
+    with pytest.raises(InputError, match=r"a budget is -1; .* \(safetab.toml, field levels rho, line 13\)"):
+        read_toml(text.replace("rho = 0", "rho = -1", 1))
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,8 @@ from discreet.budget import load
 from discreet.errors import InputError
 from discreet.noise import GaussianNoise, LaplaceNoise, Noise, sample
 from discreet.release.safetab import design
+from discreet.release.safetab.mechanism import noise_for
+from discreet.release.safetab.safetab_toml import read_toml, write_toml
 from discreet.testing import NotPrivateSeededEntropy
 
 
@@ -159,6 +161,24 @@ def test_geometric_noise_wins_for_few_counts_and_loses_for_many() -> None:
     for noise in (few.gaussian, few.geometric):
         inside = fsum(p for x, p in weights(noise, 400).items() if abs(x) <= 11)
         assert 0.95 <= inside < 0.95001
+
+
+def test_a_design_becomes_a_configuration() -> None:
+    wanted = {("USA", 2): (3, (500, 1000, 7000)), ("TRACT", 1): (50, (5000, 20000, 150000))}
+    found = design.configuration_for(wanted)
+    assert read_toml(write_toml(found)) == found
+    assert found.passes == ("US",)
+    assert found.levels("US") == (("USA", 2), ("TRACT", 1))
+    for (geography, level), (margin, sizes) in wanted.items():
+        budget = found.budgets[geography, level]
+        assert budget is not None
+        assert design.exact_margin(noise_for(budget * Fraction(9, 10), 9, "zcdp")) == margin
+        chances = design.table_chances(
+            sizes, noise_for(budget / 10, 9, "zcdp"), found.thresholds[geography, level]
+        )
+        assert all(chances[k, k + 1 :].sum() >= 0.95 for k in range(3))
+    with pytest.raises(InputError, match="no geography"):
+        design.configuration_for({("BLOCK", 2): (3, (1, 2, 3))})
 
 
 def test_it_follows_a_slider() -> None:

@@ -48,7 +48,7 @@ def materialised(one: Mechanism, seed: int) -> Part:
     none = np.zeros(ITERATIONS, dtype=bool)
     zeros = np.zeros(region.size, dtype=np.int64)
     source = NotPrivateSeededEntropy(seed)
-    return measured(counts, one, none, region, iteration, zeros, source)  # type: ignore[arg-type]
+    return measured(counts, one, none, region, iteration, zeros, source)
 
 
 def outcomes(part: Part, bound: int) -> NDArray[np.int64]:
@@ -125,6 +125,24 @@ def test_a_bound_that_is_one_off_is_noticed() -> None:
     assert p_value(outcomes(drawn(replace(one, suppression=6), 1), 5), theory(one)) < ALARM
 
 
+def test_thresholds_that_are_equal_skip_a_table() -> None:
+    one = replace(small(*NOISES[0]), thresholds=(7, 7, 14))
+    part = drawn(one, 6)
+    assert set(part.table.tolist()) == {0, 2, 3}
+    assert (
+        p_value(outcomes(part, 5)[[0, *range(1, 21), 22, 23]], theory(one)[[0, *range(1, 21), 22, 23]])
+        > ALARM
+    )
+
+
+def test_a_geography_without_regions_has_no_groups() -> None:
+    groups = specification(4)
+    for changes in ({"suppression": None}, {"suppression": 3}):
+        one = mechanism(stage_one=GaussianNoise(5), stage_two=GaussianNoise(5), **changes)
+        counts = FakeCounts({("COUNTY", 1): np.zeros((0, 4, 2, 23), dtype=np.int64)})
+        assert noisy(counts, groups, one, allow_negative=False).size == 0
+
+
 def test_the_cells_of_empty_groups_are_the_noise_of_stage_two() -> None:
     one = small(GaussianNoise(30), GaussianNoise(20))
     part = drawn(one, 3)
@@ -177,7 +195,7 @@ def test_without_noise_an_empty_group_is_dropped_unless_it_is_large() -> None:
     groups = specification(4)
     for thresholds, size in (((1, 2, 3), 0), ((0, 2, 3), 12)):
         one = mechanism(thresholds=thresholds)
-        part = noisy(counts, groups, one, allow_negative=True)  # type: ignore[arg-type]
+        part = noisy(counts, groups, one, allow_negative=True)
         assert part.size == size
         assert (part.table == 1).all()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -104,9 +105,21 @@ def test_levels_without_a_budget_have_no_noise(tmp_path: Path) -> None:
 
 
 def test_a_budget_beyond_all_bounds_is_refused_with_its_place(tmp_path: Path) -> None:
-    params = write_params(tmp_path, privacy_budget_p_level_2_usa=10**9)
+    params = write_params(tmp_path)
+    configuration, specification = read_configuration(params), read_specification(params)
+    huge = replace(configuration, budgets={**configuration.budgets, ("USA", 2): Fraction(10**9)})
     with pytest.raises(InputError, match="the budget of USA, level 2 cannot be used: variance is"):
-        mechanism(read_configuration(params), read_specification(params), "USA", 2)
+        mechanism(huge, specification, "USA", 2)
+
+
+@pytest.mark.parametrize("privacy", ["zcdp", "puredp"])
+@pytest.mark.parametrize("budget", [1e-6, 5000])
+def test_the_smallest_and_the_largest_budget_have_noise(tmp_path: Path, budget: float, privacy: str) -> None:
+    every = {f"privacy_budget_p_level_2_{name}": budget for name in ("usa", "tract")}
+    params = write_params(tmp_path, files=None, privacy_defn=privacy, **every)
+    configuration, specification = read_configuration(params), read_specification(params)
+    for place in ("USA", "TRACT"):
+        assert mechanism(configuration, specification, place, 2).stage_one is not None
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What is done to released groups: donation between regions of the same blocks, and alone against combination."""
+"""What is done to released groups: donation between regions of the same blocks, alone against combination."""
 
 from __future__ import annotations
 

@@ -10,6 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -228,6 +229,12 @@ def test_the_invented_specification_is_complete(small: Nation) -> None:
             spent
         )
     assert configuration.state_filter_us == ("01", "02", "04", "05", "06", "08", "09", "10", "11")
+
+
+@pytest.mark.parametrize("format", ["csv", "parquet"])
+def test_it_can_be_used(format: Literal["csv", "parquet"], tmp_path: Path) -> None:
+    made = synthesize(tmp_path / "nation", people=3000, seed=4, format=format)
+    assert run(["safetab", "validate", str(made.params), str(made.data), "--quiet"]) == 0
 
 
 @pytest.mark.parametrize("params", [FULL, TOY], ids=["2020", "toy"])

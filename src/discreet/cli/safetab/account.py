@@ -41,7 +41,7 @@ def account(
     started = time.perf_counter()
     deltas = options.read_deltas(delta or ())
 
-    from discreet.cli.printing import say_time, write_json
+    from discreet.cli.printing import progress_bar, say_time, write_json
     from discreet.cli.safetab import account_text
     from discreet.release.safetab.account import DELTAS, account_pass
     from discreet.release.safetab.configuration import read_configuration
@@ -49,10 +49,18 @@ def account(
 
     configuration, specification = read_configuration(params), read_specification(params)
     relations = RELATIONS if neighbours is None else (neighbours,)
-    passes = [
-        account_pass(configuration, specification, which, deltas=deltas or DELTAS, neighbours=relations)
-        for which in configuration.passes
-    ]
+    with progress_bar("Comparing people", show=not (quiet or json)) as progress:
+        passes = [
+            account_pass(
+                configuration,
+                specification,
+                which,
+                deltas=deltas or DELTAS,
+                neighbours=relations,
+                progress=progress,
+            )
+            for which in configuration.passes
+        ]
     answer = account_text.Answer(configuration, specification, passes, relations)
     seconds = time.perf_counter() - started
     if json:

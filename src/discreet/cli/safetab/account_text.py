@@ -171,6 +171,8 @@ def _remarks(answer: Answer) -> list[str]:
         )
     if len(answer.passes) == 2:
         remarks.append("The two passes are over different people: one person meets one of them.")
+    if any(cost.epsilon is None for one in answer.passes for cost in one.costs):
+        remarks.append("exact epsilon -: the budgets are too large for it to be computed, or to matter.")
     unpaired = sorted(
         {p.stability.why for one in answer.passes for p in one.mechanisms if not p.stability.paired}
     )

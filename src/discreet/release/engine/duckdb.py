@@ -115,7 +115,10 @@ def _translated() -> Iterator[None]:
     except duckdb.InterruptException:
         problem = KeyboardInterrupt()
     except duckdb.Error as error:
-        problem = EngineError(f"the engine gave up ({type(error).__name__})")
+        if type(error) is duckdb.Error:  # what its Parquet reader says of nonsense has no kind
+            problem = UnreadableError("a file is unreadable")
+        else:
+            problem = EngineError(f"the engine gave up ({type(error).__name__})")
     except RuntimeError as error:
         if "interrupted" not in str(error):
             raise

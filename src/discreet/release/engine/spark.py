@@ -58,9 +58,9 @@ class Spark(Engine):
             emptyValue="",
         )
         # a pruned column is not parsed, and then a row of too few fields would pass
-        return self._named(
-            reader.option("columnPruning", "false").csv(str(path), schema=fields, enforceSchema=True)
-        )
+        reader = reader.option("columnPruning", "false")
+        frame = reader.csv(str(path), schema=fields, enforceSchema=True)
+        return self._named(frame.replace("", None))  # an empty field in quotes is no null to Spark
 
     def parquet(self, path: Path) -> Relation:
         """Name a Parquet file."""
@@ -68,13 +68,9 @@ class Spark(Engine):
             return self._named(self._session.read.parquet(str(path)))
 
     def keep(self, expression: Relation) -> Relation:
-        """Compute once."""
-        from pyspark import StorageLevel
-
+        """Compute once, and forget how: plans that grow take Spark longer than the counting."""
         with _translated():
-            frame = self._frame(expression).persist(StorageLevel.MEMORY_AND_DISK)
-            frame.write.format("noop").mode("overwrite").save()  # computed now, and nowhere written
-        return self._named(frame)
+            return self._named(self._frame(expression).localCheckpoint(eager=True))
 
     def drop(self, table: Relation) -> None:
         """Forget a kept table."""
@@ -85,7 +81,8 @@ class Spark(Engine):
 
     def fetch(self, expression: Relation, *, sort: Sequence[str] = ()) -> Any:
         """Bring an Arrow table; sorted here, for Spark would sample and shuffle first."""
-        with _translated():
+        with _translated(), warnings.catch_warnings():
+            warnings.simplefilter("ignore", ResourceWarning)  # its sockets are closed late
             table = self._frame(expression).toArrow()
         return table.sort_by([(name, "ascending") for name in sort]) if sort else table
 

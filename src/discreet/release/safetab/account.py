@@ -8,13 +8,17 @@ Why exact composition holds although the second stage depends on the first: `doc
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
 from pathlib import Path
+from typing import Any
 
+from discreet.accounting.calibration import below, solve_factor
 from discreet.accounting.comparisons import ZCDP
-from discreet.accounting.overall import Account
+from discreet.accounting.overall import Account, Point
+from discreet.accounting.parallel import Progress
+from discreet.accounting.privacy_loss import compose
 from discreet.budget import (
     DiscreteGaussian,
     DiscreteLaplace,
@@ -36,6 +40,9 @@ from discreet.release.safetab.specification import Specification, read_specifica
 
 DELTAS = ("1e-5", "1e-10", "1e-15")
 """Deltas that are answered unless others are asked for; the second is the one the Bureau reports at."""
+
+LARGEST = 50
+"""A sum of budgets above this protects nobody, and takes long to compute exactly: it is not tried."""
 
 _NAMES = {"US": "United States", "PR": "Puerto Rico"}
 _NOTES = (
@@ -103,8 +110,9 @@ def account_pass(
     *,
     deltas: Iterable[Exact] = DELTAS,
     neighbours: Sequence[Neighbours] = RELATIONS,
+    progress: Progress | None = None,
 ) -> PassAccount:
-    """Return what one pass costs one person."""
+    """Return what one pass costs one person; `progress` is told of cases done, of how many."""
     parts = mechanisms(configuration, specification, which)
     budgets = [part.budget for part in parts if part.budget is not None]
     if len(budgets) < len(parts):
@@ -113,14 +121,18 @@ def account_pass(
     wanted = [fraction(delta, name="delta") for delta in deltas]
     costs: list[Cost] = []
     for relation in neighbours:
-        exact = exact_account(configuration, specification, which, relation)
+        exact = None
+        if total <= LARGEST:
+            exact = exact_account(configuration, specification, which, relation).with_workers(1, progress)
         whole = total if relation == "unbounded" else 2 * total
-        for delta in wanted:
+        for delta, point in zip(wanted, _points(exact, wanted), strict=True):
             converted, reduction = float(whole), None
             if configuration.privacy == "zcdp":
                 converted = ZCDP.from_rho(whole).epsilon(delta=float(delta))
-                reduction = _reduction(budget_release(configuration, specification, which), delta, relation)
-            costs.append(Cost(relation, delta, _epsilon(exact, delta), converted, reduction))
+                if exact is not None and point is not None:
+                    reduction = _reduction(exact, point.worst, delta, below(converted))
+            epsilon = None if point is None else max(point.epsilon, 0.0)
+            costs.append(Cost(relation, delta, epsilon, converted, reduction))
     return PassAccount(which, parts, total, tuple(costs))
 
 
@@ -239,18 +251,46 @@ def _query(name: str, noise: Noise | None, groups: int) -> Query:
     return Query(name=name, scale=noise.scale, groups=groups)
 
 
-def _epsilon(exact: Account, delta: Fraction) -> float | None:
+def _points(exact: Account | None, deltas: list[Fraction]) -> list[Point | None]:
+    """The exact curve at the deltas, computed together; None where floats cannot tell."""
+    if exact is None or not deltas:
+        return [None] * len(deltas)
     try:
-        return max(float(exact.epsilon(delta=delta)), 0.0)
+        return [*exact.at_delta(deltas)]
     except PrecisionError:
-        return None
+        if len(deltas) == 1:
+            return [None]
+        return [point for delta in deltas for point in _points(exact, [delta])]
 
 
-def _reduction(release: Release, delta: Fraction, neighbours: Neighbours) -> float | None:
-    """How much of all variances zCDP's promise at delta does not need; None if that cannot be told."""
-    from discreet.accounting.calibration import calibrate
+def _reduction(exact: Account, worst: Any, delta: Fraction, target: Fraction) -> float | None:
+    """How much of all variances the target does not need; None if that cannot be told.
 
+    Solved on the worst case; where cases differ, all are checked, and whichever is worst is solved next.
+    """
+    events, factor = dict(exact.cases), Fraction(0)
     try:
-        return calibrate(release, zcdp=True, delta=delta, neighbours=neighbours).reduction
+        for _ in range(6):
+
+            def epsilon(size: Fraction, label: Any = worst) -> float:
+                return float(compose(_scaled(events[label], size)).epsilon(delta=delta))
+
+            factor = max(factor, solve_factor(epsilon, float(target)))
+            if worst == exact.main:  # no case is worse than the main one by more than rounding
+                return float(1 - factor)
+            cases = [(label, _scaled(kept, factor)) for label, kept in exact.cases]
+            (point,) = replace(exact, cases=cases, main=worst).at_delta(delta)
+            if point.epsilon <= target:
+                return float(1 - factor)
+            worst, factor = point.worst, factor + Fraction(1, 10**6)
     except DiscreetError:
-        return None
+        pass
+    return None
+
+
+def _scaled(events: Sequence[Event], factor: Fraction) -> tuple[Event, ...]:
+    return tuple(
+        DiscreteGaussian(variance=event.variance * factor, times=event.times)
+        for event in events
+        if isinstance(event, DiscreteGaussian)
+    )

@@ -6,8 +6,8 @@ without being looked at (see `empty`). Noise is drawn once, for all groups of a 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +20,19 @@ from discreet.release.safetab.mechanism import Mechanism
 from discreet.release.safetab.parts import AGES, CELLS, Codes, Integers, Part, joined, spread
 from discreet.release.safetab.specification import Specification
 
-if TYPE_CHECKING:
-    from discreet.release.safetab.counting import Counts
+
+class Counts(Protocol):
+    """What is needed of the counts of `counting`: regions and iterations go by their index."""
+
+    def regions(self, geography: str) -> Sequence[str]:
+        """Return the regions of a geography, with or without people."""
+
+    def totals(self, geography: str, level: int) -> Any:
+        """Return an Arrow table of region, iteration and count: groups with people, sorted."""
+
+    def cells(self, geography: str, level: int, groups: Any) -> Any:
+        """Return an Arrow table of region, iteration, sex, age and count of these groups."""
+
 
 STAGE_TWO, TOTAL_ONLY = 0, 1
 """Whose noise a cell has: two labels for each mechanism."""

@@ -19,6 +19,7 @@ RANGES = tuple(_ranges(starts) for starts in _STARTS)
 """First and last age of each range, for T02001, T02002 and T02003."""
 
 COARSER = tuple(
-    tuple(max(i for i, start in enumerate(starts) if start <= fine) for fine in _STARTS[-1]) for starts in _STARTS
+    tuple(max(i for i, start in enumerate(starts) if start <= fine) for fine in _STARTS[-1])
+    for starts in _STARTS
 )
 """For each table, which of its ranges holds each of the 23 finest ones."""

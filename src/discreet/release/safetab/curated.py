@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from math import nan, sqrt
 from typing import Any
 
-from discreet.release.safetab.configuration import Privacy
-
 CONFIDENTIAL = "CONFIDENTIAL: made from the true counts, for the trusted curator only. Do not publish."
 SIZES = (0, 1, 10, 50, 100, 500, 1_000, 5_000, 20_000)
 """Where the classes of group size begin."""
@@ -87,8 +85,6 @@ class Curated:
     notes: tuple[str, ...] = ()
     rehearsal: bool = False
     out: str = ""
-    privacy: Privacy = "zcdp"
-    places: tuple[tuple[str, int], ...] = ()
 
     def by(self, *names: str, kinds: Sequence[str] = KINDS) -> dict[tuple[Any, ...], Errors]:
         """Return the errors summed by some of geography, level, table, kind and size."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,12 +20,13 @@ from numpy.typing import NDArray
 from discreet.release.safetab.adaptive import column, fill, keys
 from discreet.release.safetab.configuration import Configuration, Privacy, read_configuration
 from discreet.release.safetab.curated import SIZES, Curated, ErrorLine, Errors, GroupLine
+from discreet.release.safetab.geographies import GEOGRAPHIES
 from discreet.release.safetab.geography import read_water
 from discreet.release.safetab.law import Expected, Floats, Ints, law
 from discreet.release.safetab.mechanism import margin_of_error, variance_of
 from discreet.release.safetab.output import with_sexes
-from discreet.release.safetab.parts import CELLS, TABLES, Part
-from discreet.release.safetab.published import HEIGHTS, Released, Tables
+from discreet.release.safetab.parts import TABLES, Part
+from discreet.release.safetab.released import Released, read_released
 from discreet.release.safetab.releasing import NO_CUT, Releasing
 from discreet.release.safetab.specification import Specification, read_specification
 
@@ -47,15 +49,16 @@ def curate(
     from discreet.release.safetab.counting import count
 
     configuration, specification = read_configuration(Path(params)), read_specification(Path(params))
-    tables = Tables(Path(out), specification)
     options = {} if memory is None else {"memory": memory}
     with (
         connect(engine, threads=threads, **options) as connected,
         count(Path(data), configuration, specification, engine=connected) as counts,
     ):
+        regions = {geography: counts.regions(geography) for geography in GEOGRAPHIES}
+        released = read_released(Path(out), specification, regions)
         water = read_water(Path(params))
         return compare(
-            configuration, specification, counts, tables, Path(out), water=water, progress=progress
+            configuration, specification, counts, released, Path(out), water=water, progress=progress
         )
 
 
@@ -63,7 +66,7 @@ def compare(
     configuration: Configuration,
     specification: Specification,
     counts: Counts,
-    tables: Tables,
+    released: Released,
     out: Path,
     *,
     water: frozenset[str] = frozenset(),
@@ -77,21 +80,24 @@ def compare(
     errors: list[ErrorLine] = []
     groups: list[GroupLine] = []
     for done, (geography, level) in enumerate(places, 1):
-        regions = counts.regions(geography)
-        released = tables.released(geography, level, regions)
-        found = _Place(configuration.privacy, specification, releasing, counts, released)
+        found = _Place(
+            configuration.privacy,
+            specification,
+            releasing,
+            counts,
+            released,
+            released.parts[geography, level],
+        )
         errors += found.errors()
-        groups += found.groups(len(regions))
+        groups += found.groups(len(counts.regions(geography)))
         if progress is not None:
             progress(done, len(places))
     return Curated(
         errors=tuple(errors),
         groups=tuple(groups),
-        notes=tuple(_notes(configuration, tables, summary, counts, out)),
+        notes=tuple(_notes(configuration, released, summary, counts, out)),
         rehearsal=summary.get("options", {}).get("rehearsal") is not None,
         out=out.name,
-        privacy=configuration.privacy,
-        places=tuple(places),
     )
 
 
@@ -105,9 +111,11 @@ class _Place:
         releasing: Releasing,
         counts: Counts,
         released: Released,
+        part: Part,
     ) -> None:
-        self._privacy, self._releasing, self._released = privacy, releasing, released
-        self._where = released.geography, released.level
+        self._privacy, self._releasing, self._part = privacy, releasing, part
+        self._labels = None if released.bureau else released.labels
+        self._where = part.geography, part.level
         self._mechanism = releasing.mechanism(*self._where)
         self._simple = np.array([one.total_only for one in specification.iterations], dtype=bool)
         places = {one.code: place for place, one in enumerate(specification.iterations)}
@@ -116,67 +124,59 @@ class _Place:
         table = counts.totals(*self._where)
         self._groups = column(table, "region"), column(table, "iteration")
         self._true = keys(*self._groups), column(table, "count")
-        self._own = keys(released.region, released.iteration)
-        self._total = _looked_up(self._true, self._own)
-        self._rows = self._true_rows(counts)
-
-    def _true_rows(self, counts: Counts) -> Ints:
-        """Return the true numbers for the rows of t2."""
-        one, large = self._released, np.flatnonzero(self._released.table > 0)
-        if not large.size:
-            return np.zeros(0, dtype=np.int64)
-        table = one.table[large]
-        cells = np.zeros(int(np.take(CELLS, table).sum()), dtype=np.int64)
-        label = np.zeros(large.size, dtype=np.int32)
-        part = Part(one.geography, one.level, one.region[large], one.iteration[large], table, label, cells)
-        fill(counts, part, np.arange(large.size))
-        return with_sexes(part)
+        self._total = _looked_up(self._true, keys(part.region, part.iteration))
+        self._large = part.keep(part.table > 0)
+        self._truth = replace(self._large, values=np.zeros_like(self._large.values))
+        fill(counts, self._truth, np.arange(self._truth.size))
 
     def errors(self) -> list[ErrorLine]:
         """Return the errors of all numbers that were released here."""
-        one = self._released
-        cells = np.take(CELLS, one.table)
+        part, cells = self._part, self._part.widths()
         variance = self._variance(cells)
         size = np.searchsorted(SIZES, self._total, side="right") - 1
-        cut = self._releasing.cut(*self._where, one.region, one.iteration, self._total, variance)
-        cut[one.table > 0] = NO_CUT
-        lines = self._lines(
-            "total",
-            size,
-            one.table,
-            one.total - self._total,
-            variance * cells,
-            _margins(one.margin, variance * cells),
-            self._expected(variance, cells, cut, _margins(one.margin, variance * cells)),
-        )
-        group = np.repeat(np.arange(one.table.size), HEIGHTS[one.table])
-        row = np.arange(group.size) - one.starts[group]
+        cut = self._releasing.cut(*self._where, part.region, part.iteration, self._total, variance)
+        cut[part.table > 0] = NO_CUT
+        every = np.arange(part.size)
+        lines = self._lines("total", size, every, part.totals() - self._total, variance * cells, cells, cut)
+        if not self._large.size:
+            return lines
+        error = with_sexes(self._large) - with_sexes(self._truth)
+        heights = self._large.widths() + 2
+        group = np.repeat(np.flatnonzero(part.table > 0), heights)
+        row = np.arange(error.size) - np.repeat(np.cumsum(heights) - heights, heights)
         for kind, chosen in (("sex", row < 2), ("cell", row >= 2)):
             at = group[chosen]
-            summed = cells[at] // 2 if kind == "sex" else np.ones(at.size, dtype=np.int64)
-            margin = _margins(
-                None if one.row_margin is None else one.row_margin[chosen], variance[at] * summed
-            )
-            lines += self._lines(
-                kind,
-                size[at],
-                one.table[at],
-                (one.rows - self._rows)[chosen],
-                variance[at] * summed,
-                margin,
-                self._expected(variance[at], summed, np.full(at.size, NO_CUT), margin),
-            )
+            summed = cells[at] // 2 if kind == "sex" else np.ones_like(at)
+            none = np.full(at.size, NO_CUT)
+            lines += self._lines(kind, size[at], at, error[chosen], variance[at] * summed, summed, none)
         return lines
 
-    def _variance(self, cells: NDArray[Any]) -> Floats:
+    def _variance(self, cells: Ints) -> Floats:
         """Return the variance of one cell of each group: as published, or as the parameters say."""
-        if self._released.variance is not None:
-            published: Floats = self._released.variance / cells
+        if self._labels is not None:
+            words = np.array([float(one.variance) for one in self._labels.total])
+            published: Floats = words[self._number()] / cells
             return published
         simple, other = (
             float(variance_of(noise)) for noise in (self._mechanism.total_only, self._mechanism.stage_two)
         )
-        return np.where(self._simple[self._released.iteration], simple, other)
+        return np.where(self._simple[self._part.iteration], simple, other)
+
+    def _number(self) -> Ints:
+        """Return where the margins of each group stand among the labels."""
+        return self._part.label.astype(np.int64) * len(TABLES) + self._part.table
+
+    def _margin(self, kind: str, group: NDArray[np.intp], variance: Floats) -> Ints:
+        """Return the margins of error: as published, or from the variances."""
+        if self._labels is None:
+            distinct, place = np.unique(variance, return_inverse=True)
+            found = np.array([margin_of_error(value) for value in distinct.tolist()], dtype=np.int64)
+            return found[place]
+        number = self._number()[group]
+        if kind == "total":
+            return np.array([one.margin for one in self._labels.total], dtype=np.int64)[number]
+        rows = np.array([one.margin for one in self._labels.rows], dtype=np.int64)
+        return rows[2 * number + (kind == "cell")]
 
     def _expected(self, variance: Floats, cells: NDArray[Any], cut: Ints, margin: Ints) -> Expected:
         """Return the expectations of each number, one law at a time."""
@@ -193,13 +193,16 @@ class _Place:
         self,
         kind: str,
         size: NDArray[Any],
-        table: NDArray[Any],
+        group: NDArray[np.intp],
         error: Ints,
         variance: Floats,
-        margin: Ints,
-        expected: Expected,
+        cells: Ints,
+        cut: Ints,
     ) -> list[ErrorLine]:
-        code = size * len(TABLES) + table
+        """Sum up numbers of one kind, each of a group, with the variance of a sum of so many cells."""
+        margin = self._margin(kind, group, variance)
+        expected = self._expected(variance / cells, cells, cut, margin)
+        code = size * len(TABLES) + self._part.table[group]
         sums = {
             "error": error,
             "absolute": np.abs(error),
@@ -215,8 +218,8 @@ class _Place:
         totals = {name: np.bincount(code, values, many) for name, values in sums.items()}
         return [
             ErrorLine(
-                geography=self._released.geography,
-                level=self._released.level,
+                geography=self._where[0],
+                level=self._where[1],
                 table=TABLES[at % len(TABLES)],
                 kind=kind,
                 size=at // len(TABLES),
@@ -252,15 +255,6 @@ class _Place:
         ]
 
 
-def _margins(published: Ints | None, variance: Floats) -> Ints:
-    """Return the margins of error: as published, or from the variances."""
-    if published is not None:
-        return published
-    distinct, place = np.unique(variance, return_inverse=True)
-    found = np.array([margin_of_error(value) for value in distinct.tolist()], dtype=np.int64)
-    return found[place] if found.size else np.zeros(0, dtype=np.int64)
-
-
 def _looked_up(known: tuple[Ints, Ints], wanted: Ints) -> Ints:
     """Return the count of each group, zero for one that is empty."""
     key, count = known
@@ -281,7 +275,7 @@ def _summary(out: Path) -> dict[str, Any]:
 
 
 def _notes(
-    configuration: Configuration, tables: Tables, summary: dict[str, Any], counts: Counts, out: Path
+    configuration: Configuration, released: Released, summary: dict[str, Any], counts: Counts, out: Path
 ) -> Iterable[str]:
     """Say what a reader must know to read the numbers."""
     options = summary.get("options", {})
@@ -293,7 +287,7 @@ def _notes(
         yield "Groups whose alone count exceeded the combination count were dropped; expectations ignore it."
     if not configuration.allow_negative_counts or options.get("tabulation_suppression"):
         yield "Counts below zero were set to zero, which raises small ones; expectations ignore it."
-    if not tables.labelled:
+    if released.bureau:
         yield "The tables state no margins of error; those of the parameters are used."
     known = {one["sha256"] for one in counts.origins()}
     said = _hashes(out)

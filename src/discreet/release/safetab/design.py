@@ -22,7 +22,9 @@ from discreet.budget import DiscreteGaussian, DiscreteLaplace, Event, Neighbours
 from discreet.errors import InputError
 from discreet.exact import Exact, fraction, positive
 from discreet.noise import GaussianNoise, LaplaceNoise, Noise
-from discreet.release.safetab.mechanism import Z95
+from discreet.release.safetab.configuration import Configuration
+from discreet.release.safetab.geographies import GEOGRAPHIES, LEVELS, PR_GEOGRAPHIES, STATES, US_GEOGRAPHIES
+from discreet.release.safetab.mechanism import Z95, noise_for
 
 Floats = NDArray[np.float64]
 
@@ -35,6 +37,7 @@ CONFIDENCE = Fraction(95, 100)
 STABILITY = 9
 """Groups of one region and level that a person can be in, in the specification of 2020."""
 
+_PLACES = [(geography, level) for geography in GEOGRAPHIES for level in LEVELS]
 _DIGITS = 6  # of a size of noise that is searched for, rounded to the safe side
 
 
@@ -238,6 +241,48 @@ def rivals(margin: int, *, counts: int, delta: Exact) -> Rivals:
         )
     ]
     return Rivals(margin, GaussianNoise(variance), LaplaceNoise(scale), *epsilons)
+
+
+def configuration_for(
+    wanted: Mapping[tuple[str, int], tuple[int, Sequence[int]]],
+    *,
+    stability: int = STABILITY,
+    gamma: Exact = "0.1",
+    chance: Exact = "0.95",
+    zero_suppression_chance: Exact = "0.9999",
+    max_race_codes: int = 8,
+) -> Configuration:
+    """Return a configuration from wanted margins and sizes, ready for `write_toml`.
+
+    `wanted` has, by geography and level, a whole margin of error and the three sizes from which sex by 4, 9
+    and 23 ages is to be shown (with `chance`). Each rho is the least that keeps the margin, rounded up to
+    four digits.
+
+    >>> found = configuration_for({("USA", 2): (3, (500, 1000, 7000))})
+    >>> found.budgets["USA", 2], found.thresholds["USA", 2]
+    (Fraction(1529, 1000), (491, 991, 6991))
+    """
+    share, budgets, thresholds = _share(gamma), dict.fromkeys(_PLACES, Fraction(0)), {}
+    for place, (margin, sizes) in wanted.items():
+        if place not in budgets:
+            raise InputError(f"there is no geography and level {place}")
+        least = exact_rho_for_margin(margin, stability=stability, gamma=share)
+        grain = Fraction(10) ** (floor(log10(least)) - 3)
+        budgets[place] = ceil(least / grain) * grain
+        stage_one = noise_for(share * budgets[place], stability, "zcdp")
+        thresholds[place] = thresholds_for(sizes, stage_one, chance=chance)
+    return Configuration(
+        max_race_codes=max_race_codes,
+        budgets=budgets,
+        gamma=share,
+        thresholds=thresholds,
+        zero_suppression_chance=fraction(zero_suppression_chance, name="zero_suppression_chance"),
+        allow_negative_counts=True,
+        run_us=any(place[0] in US_GEOGRAPHIES for place in wanted),
+        run_pr=any(place[0] in PR_GEOGRAPHIES for place in wanted),
+        state_filter_us=STATES,
+        privacy="zcdp",
+    )
 
 
 def _widest(kind: type[GaussianNoise] | type[LaplaceNoise], margin: int) -> Fraction:

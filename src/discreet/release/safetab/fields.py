@@ -18,6 +18,10 @@ _INFINITE = ("infinity", "+infinity", "inf", "+inf")
 _NO_NUMBER = ("nan", "+nan", "-nan")
 
 
+BUDGETS = (Fraction(1, 10**6), Fraction(5000))
+"""Finite budgets that are accepted: beyond them there is nothing but noise, or none worth the name."""
+
+
 class Number(str):
     """A number as it was written, told apart from a text in quotes."""
 
@@ -41,7 +45,13 @@ infinite (no noise)
         raise InputError(
             f"a budget is {text[:40]}; it must be 0 (not tabulated), above 0, or infinite (no noise)"
         )
-    return fraction(text, name="a budget")
+    found = fraction(text, name="a budget")
+    if found and not BUDGETS[0] <= found <= BUDGETS[1]:
+        raise InputError(
+            f"a budget is {text[:40]}; one that is neither 0 nor infinite must lie between "
+            f"{float(BUDGETS[0]):g} and {BUDGETS[1]}"
+        )
+    return found
 
 
 def share(value: object, *, zero: bool = False, quoted: bool = False) -> Fraction:

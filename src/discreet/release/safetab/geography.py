@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ from numpy.typing import NDArray
 from discreet.errors import InputError
 from discreet.release.hierarchy.arrow import arrow
 from discreet.release.safetab.configuration import Configuration
-from discreet.release.safetab.geographies import PASSES, PUERTO_RICO, Pass
+from discreet.release.safetab.geographies import PASSES, PUERTO_RICO
 from discreet.release.safetab.problems import Problems
 
 NO_PLACE, NO_AREA = "99999", "9999"
@@ -95,11 +94,6 @@ class Geography:
                     key = atoms[order[start:end]].tobytes()
                     found.setdefault(key, []).append((geography, index))
         return tuple(tuple(members) for members in found.values() if len(members) > 1)
-
-    @cached_property
-    def passes(self) -> tuple[Pass, ...]:
-        """The passes that have any region."""
-        return tuple(which for which, names in PASSES.items() if any(self.regions[name] for name in names))
 
 
 def build(codes: Any, configuration: Configuration) -> Geography:

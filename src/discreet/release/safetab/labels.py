@@ -1,9 +1,9 @@
 """How uncertain each released number is: the variance of its noise and the 95 % margin of error.
 
 The margin is floor(1.96 sigma), found exactly. For discrete Gaussian noise sigma^2 is the parameter, a
-fraction; the noise's own variance is at most that and the same in all printed digits from 2 on. For
-discrete Laplace noise it is 2 r / (1 - r)^2 with r = exp(-1/scale), certified by balls. Variances are
-printed as decimals of up to 15 digits, which a float holds; the exact fractions are in `summary.json`.
+fraction; the noise's own variance is at most that, and the same in 14 digits from 2 on. For discrete Laplace
+noise it is 2 r / (1 - r)^2 with r = exp(-1/scale), certified by balls. Variances are printed as decimals of
+up to 15 digits, which a float holds; the exact parameters are in `summary.json`.
 """
 
 from __future__ import annotations

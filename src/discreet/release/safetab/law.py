@@ -38,7 +38,7 @@ class Law:
 
     >>> law = Law("zcdp", 100.0, 1)
     >>> round(float(law.expected(np.array([-10**6]), np.array([19])).within[0]), 4)
-    0.9488
+    0.9489
     """
 
     def __init__(self, privacy: Privacy, variance: float, cells: int) -> None:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import csv
 import hashlib
-import os
 from collections.abc import Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Event
 
 from discreet.errors import InputError
 from discreet.release.engine import Engine, Relation, UnreadableError
@@ -154,9 +154,9 @@ class Hashes:
     """SHA-256 of the files, computed beside the counting."""
 
     def __init__(self, sources: Sequence[Source]) -> None:
-        self._sources = sources
+        self._sources, self._stop = sources, Event()
         self._pool = ThreadPoolExecutor(1)
-        self._results: list[Future[str]] = [self._pool.submit(_sha256, source.path) for source in sources]
+        self._results = [self._pool.submit(_sha256, source.path, self._stop) for source in sources]
 
     def origins(self) -> tuple[Origin, ...]:
         """Wait for the hashes and return them."""
@@ -166,12 +166,14 @@ class Hashes:
         )
 
     def close(self) -> None:
-        """Do not start what was not started yet."""
+        """Stop if not done: a program that ends would wait for the rest of a large file."""
+        self._stop.set()
         self._pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _sha256(path: Path) -> str:
+def _sha256(path: Path, stop: Event) -> str:
+    hashed = hashlib.sha256()
     with open(path, "rb", buffering=0) as stream:
-        if hasattr(os, "posix_fadvise"):
-            os.posix_fadvise(stream.fileno(), 0, 0, os.POSIX_FADV_SEQUENTIAL)
-        return hashlib.file_digest(stream, "sha256").hexdigest()
+        while (piece := stream.read(1 << 22)) and not stop.is_set():
+            hashed.update(piece)
+    return hashed.hexdigest()

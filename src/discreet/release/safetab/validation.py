@@ -78,7 +78,10 @@ def checked(
         groups = people.grouped(engine, persons.relation(engine), table)
     combined = people.combinations(engine, groups)
     if _anything_wrong(engine, groups, combined, specification):
+        before = problems.count
         _locate(persons, engine, engine.fetch(table.select("tract", "block")), specification, problems)
+        if problems.count == before:  # two engines that read one file differently; never seen
+            problems.at("a record breaks a rule, and which one cannot be told", file=persons.name)
     engine.drop(table)
     problems.stop()
     return Checked(geography, groups, combined)

@@ -81,10 +81,7 @@ def draw(chart: Chart) -> Markup:
     """Return the picture as an SVG element with a title and a description for those who cannot see it."""
     title, described, clip = f"{chart.key}-title", f"{chart.key}-text", f"{chart.key}-clip"
     plot = {"x": _n(_LEFT), "y": _n(_TOP), "width": _n(_inner()[0]), "height": _n(_inner()[1])}
-    curves = [
-        el("path", d=_path(chart, line.points), class_=f"curve {line.style}")
-        for line in reversed(chart.lines)
-    ]
+    curves = [el("path", d=_path(chart, line.points), class_=f"curve {line.style}") for line in chart.lines]
     return el(
         "svg",
         el("title", chart.title, id=title),

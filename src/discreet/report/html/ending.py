@@ -139,6 +139,8 @@ def commands(facts: Facts, before: Facts | None) -> list[str]:
     if facts.calibration is not None:
         small = words.plain(facts.headline.delta)
         found.append(f"discreet calibrate {target} --zcdp --delta {small}{relation}")
+    if facts.account.people == 1:
+        found.append(f"discreet risk explain {target} --prior {facts.prior}{relation}")
     if before is not None:
         other = _target(before.release, "before.toml")
         found.append(f"discreet compare {other} {target}{deltas}{relation}{people}")

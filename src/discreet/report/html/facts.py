@@ -21,6 +21,7 @@ from discreet.errors import InputError
 from discreet.exact import Exact, Interval, fraction
 from discreet.report.figures import Sampled, sampled
 from discreet.report.tables import DELTAS, PrivacyRow, epsilon_rows, zcdp_of
+from discreet.risk.profile import epsilon_of
 
 if TYPE_CHECKING:
     from discreet.accounting.calibration import Calibration
@@ -30,6 +31,7 @@ Stage = Callable[[str, int, int], None]
 
 ALPHAS = ("1/1000", "1/100", "1/20", "1/10", "1/4")
 """Shares of false alarms in the table of the trade-off curve."""
+_ROUNDING = Fraction(1, 10**12)
 LEAST_PRIOR = Fraction(1, 10**12)
 GUESS_DIGITS = 5
 """Of a chance that is said in hundredths; all cases lie close together there, so more would take minutes."""
@@ -177,18 +179,15 @@ def best_guess(account: Account, prior: Fraction, *, certify: bool) -> Guess:
     0.5
     """
     q = min(prior, 1 - prior)
-    accuracy = float(1 - q) + float(q) * float(account.delta(epsilon=Fraction(_log_odds(q))))
+    accuracy = float(1 - q) + float(q) * float(account.delta(epsilon=Fraction(epsilon_of(q))))
     if not certify:
         return Guess(accuracy)
     threshold = _odds_box(q)
     box = account.delta(epsilon=threshold.lower, certified=True, digits=GUESS_DIGITS)
     # delta falls by no more than epsilon rises, so the exact t costs the lower end no more than its width
     low, high = max(box.lower - threshold.width, Fraction(0)), box.upper
-    return Guess(accuracy, Interval(1 - q + q * low, 1 - q + q * high))
-
-
-def _log_odds(q: Fraction) -> float:
-    return math.log(float((1 - q) / q)) if q != Fraction(1, 2) else 0.0
+    # wide enough for the float beside it, which is rounded
+    return Guess(accuracy, Interval(1 - q + q * low - _ROUNDING, 1 - q + q * high + _ROUNDING))
 
 
 def _odds_box(q: Fraction) -> Interval:
@@ -246,7 +245,7 @@ def _onlookers(release: Release, account: Account, prior: Fraction) -> tuple[Onl
 
 def _accuracy(events: Sequence[Event], prior: Fraction) -> float:
     q = min(prior, 1 - prior)
-    return float(1 - q) + float(q) * compose(events).delta(epsilon=Fraction(_log_odds(q)))
+    return float(1 - q) + float(q) * compose(events).delta(epsilon=Fraction(epsilon_of(q)))
 
 
 def _calibrated(

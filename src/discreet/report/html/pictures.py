@@ -33,7 +33,7 @@ def figures(facts: Facts, before: Facts | None = None) -> Markup:
     return join(made, "\n")
 
 
-_PROFILE = "The privacy profile. The dot is the headline."
+_PROFILE = "The privacy profile. The dot is the headline. Where two lines cover each other, they agree."
 _TRADEOFF = "The trade-off curve: false alarms against true cases missed."
 
 

@@ -195,21 +195,24 @@ def curves(facts: Facts, before: Facts | None) -> Markup:
     """Return both pictures, the table of epsilon, and the worst case."""
     bounded = facts.account.neighbours == "bounded"
     worst = "worst pair" if bounded else "worst path"
+    proved = any(row.certified is not None for row in facts.rows)
     rows = []
     for row in facts.rows:
         gap = row.epsilon - row.zcdp
+        proof = "–" if row.certified is None else sentences.enclosed(row.certified, "ε")
         rows.append(
             [
                 sentences.small(row.delta),
                 words.number(row.epsilon),
-                "–" if row.certified is None else sentences.enclosed(row.certified, "ε"),
+                *([proof] if proved else []),
                 words.number(row.zcdp),
                 sentences.minus(f"{words.change(gap)} ({words.percent(gap / row.zcdp)})"),
                 words.number(float(facts.gaussian.epsilon(delta=row.delta))),
                 words.label(row.worst),
             ]
         )
-    columns = ["delta", "exact epsilon", "certified", "zCDP", "exact − zCDP", "Gaussian DP", worst]
+    columns = ["delta", "exact epsilon", *(["certified"] if proved else [])]
+    columns += ["zCDP", "exact − zCDP", "Gaussian DP", worst]
     return section(
         "curves",
         "How much privacy is lost",
@@ -219,7 +222,7 @@ def curves(facts: Facts, before: Facts | None) -> Markup:
             "The straight line from corner to corner would be perfect privacy."
         ),
         el("div", pictures.figures(facts, before), class_="figures"),
-        table("Epsilon at several deltas", columns, [Group(None, rows)], left=(0, 6)),
+        table("Epsilon at several deltas", columns, [Group(None, rows)], left=(0, len(columns) - 1)),
         _worst(facts),
     )
 
@@ -244,13 +247,13 @@ def _worst(facts: Facts) -> Markup:
 def risk(facts: Facts) -> Markup:
     """Return what the numbers mean for one record, in words and as a table."""
     groups = [
-        [name(one.level), name(one.query), f"{100 * one.count:.1f}", f"{100 * one.whole:.1f}"]
+        [name(one.level), name(one.query), f"{100 * one.count:.2f}", f"{100 * one.whole:.2f}"]
         for one in facts.onlookers
     ]
     everything = el("strong", "Everything published")
-    groups.append([everything, "–", "–", el("strong", f"{100 * facts.guess.accuracy:.1f}")])
+    groups.append([everything, "–", "–", el("strong", f"{100 * facts.guess.accuracy:.2f}")])
     columns = ["who sees only", "most telling count", "from that count", "from all its counts"]
-    alone = f"{100 * float(max(facts.prior, 1 - facts.prior)):.1f}"
+    alone = f"{100 * float(max(facts.prior, 1 - facts.prior)):.2f}"
     caption = f"How many times in 100 the best guess is right ({alone} without the release)"
     misses = [
         [

@@ -10,35 +10,32 @@ from typing import TYPE_CHECKING
 from discreet.exact import Interval, decimal
 from discreet.report import words
 from discreet.report.html.markup import Markup, el, join, markup
+from discreet.risk.explain import times as chances
 
 if TYPE_CHECKING:
     from discreet.report.html.facts import Facts
 
 
 def times(value: float) -> str:
-    """Write how often someone is right at most, rounded up; of more trials where 100 tell too little.
+    """Write how often someone is right at most, rounded up.
 
-    >>> times(0.93961), times(0.5), times(0.99931), times(1.0)
-    ('94 times in 100', '50 times in 100', '9,994 times in 10,000', 'every time')
+    >>> times(0.94239), times(0.5), times(0.99931)
+    ('94.3 times in 100', '50 times in 100', '99.931 times in 100')
     """
-    for many in (100, 1000, 10_000, 100_000, 1_000_000):
-        count = math.ceil(many * value - 1e-9)
-        if count < many:
-            return f"{count:,} times in {many:,}"
-    return "every time" if value >= 1 else "more than 999,999 times in 1,000,000"
+    return chances(value, upper=True)
 
 
 def about(value: float) -> str:
     """Write how often something happens, to the nearest; for a share that is not a bound.
 
-    >>> about(0.2049), about(0.0003)
-    ('20 times in 100', '3 times in 10,000')
+    >>> about(0.2049), about(0.0003), about(0.001)
+    ('20 times in 100', '3 times in 10,000', 'once in 1,000')
     """
     for many in (100, 1000, 10_000, 100_000, 1_000_000):
         if value >= 1 / many and many * value < many - 0.5:
             count = round(many * value)
             return f"once in {many:,}" if count == 1 else f"{count:,} times in {many:,}"
-    return "less than once in 1,000,000" if value < 0.5 else times(value)
+    return "less than once in 1,000,000" if value < 0.5 else "nearly every time"
 
 
 def at_least(value: float) -> str:

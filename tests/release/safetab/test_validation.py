@@ -1,0 +1,220 @@
+"""Every rule of the data: broken, it is reported with file, line and field, and without what stood there."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from safetab_brute import GRF_HEADER, PERSON_HEADER
+
+from discreet.errors import InputError
+from discreet.release.engine import Engine
+from discreet.release.safetab.configuration import Configuration
+from discreet.release.safetab.specification import Specification
+from discreet.release.safetab.validation import check
+
+Parameters = tuple[Configuration, Specification]
+Write = Callable[..., Path]
+Row = tuple[str, ...]
+
+BLOCKS: list[Row] = [("01", "001", "000001", f"{number:04}", "22800", "9999") for number in range(1, 6)] + [
+    ("72", "031", "050901", "2040", "99999", "9999")
+]
+PERSON: Row = ("028", "1", "True", "01", "001", "000001", "0001", "01", "1000", *["Null"] * 7, "1010")
+SECRET = "2718"
+"""Stands in wrong fields and must never be printed."""
+
+
+def person(**changes: str) -> Row:
+    return tuple(changes.get(name, text) for name, text in zip(PERSON_HEADER, PERSON, strict=True))
+
+
+def block(place: int = 0, **changes: str) -> Row:
+    return tuple(changes.get(name, text) for name, text in zip(GRF_HEADER, BLOCKS[place], strict=True))
+
+
+def refused(data: Path, parameters: Parameters, engine: Engine) -> list[str]:
+    with pytest.raises(InputError) as caught:
+        check(data, *parameters, engine=engine)
+    assert SECRET not in str(caught.value)
+    head, *rest = str(caught.value).split("\n")
+    return [line.strip() for line in rest] or [head]
+
+
+def among(rows: Sequence[Row], wrong: Row, line: int) -> list[Row]:
+    """Put a row where it is this line of the file."""
+    return [*rows[: line - 2], wrong, *rows[line - 2 :]]
+
+
+CODE = "a code is not in race-and-ethnicity-codes.txt"
+PERSONS: dict[str, tuple[dict[str, str], str, str]] = {
+    "age 116": ({"QAGE": "116"}, "an age is not a whole number from 0 to 115", "QAGE"),
+    "age below 0": ({"QAGE": "-01"}, "an age is not a whole number from 0 to 115", "QAGE"),
+    "age not whole": ({"QAGE": "1e1"}, "an age is not a whole number from 0 to 115", "QAGE"),
+    "age with a space": ({"QAGE": " 28"}, "an age is not a whole number from 0 to 115", "QAGE"),
+    "age too long": ({"QAGE": "0028"}, "an age is not a whole number from 0 to 115", "QAGE"),
+    "age missing": ({"QAGE": ""}, "an age is not a whole number from 0 to 115", "QAGE"),
+    "sex 3": ({"QSEX": "3"}, "a sex is not 1 or 2", "QSEX"),
+    "sex missing": ({"QSEX": ""}, "a sex is not 1 or 2", "QSEX"),
+    "unknown block": ({"TABBLK": SECRET}, "a block is not in GRF-C", "TABBLK"),
+    "unknown state": ({"TABBLKST": "99"}, "a block is not in GRF-C", "TABBLK"),
+    "block missing": ({"TABBLK": ""}, "a block is not in GRF-C", "TABBLK"),
+    "shifted digits": ({"TABBLKST": "0", "TABBLKCOU": "1001"}, "a block is not in GRF-C", "TABBLK"),
+    "a sign for a digit": ({"TABBLKST": "+1"}, "a block is not in GRF-C", "TABBLK"),
+    "unknown code": ({"QRACE1": SECRET}, CODE, "QRACE1"),
+    "unknown second code": ({"QRACE2": SECRET}, CODE, "QRACE2"),
+    "unknown eighth code": ({f"QRACE{n}": "1000" for n in range(2, 8)} | {"QRACE8": SECRET}, CODE, "QRACE8"),
+    "two codes in a field": ({"QRACE1": "1000,1010"}, CODE, "QRACE1"),
+    "null in small letters": ({"QRACE2": "null"}, CODE, "QRACE2"),
+    "unknown origin": ({"QSPAN": SECRET}, CODE, "QSPAN"),
+    "no origin": ({"QSPAN": "Null"}, CODE, "QSPAN"),
+    "no race": ({"QRACE1": "Null"}, "a person has no race code; one at least is due", "QRACE1"),
+    "a race after Null": ({"QRACE3": "1010"}, "a race code follows an empty one", "QRACE3"),
+    "only a second race": (
+        {"QRACE1": "Null", "QRACE2": "1010"},
+        "a race code follows an empty one",
+        "QRACE2",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", PERSONS)
+def test_rules_of_persons(kind: str, write: Write, duckdb_engine: Engine, toy_parameters: Parameters) -> None:
+    changes, text, field = PERSONS[kind]
+    data = write(BLOCKS, among([PERSON] * 9, person(**changes), 7))
+    assert refused(data, toy_parameters, duckdb_engine) == [
+        f"{text} (person-records.txt, field {field}, line 7)"
+    ]
+
+
+AREAS: dict[str, tuple[list[Row], str]] = {
+    "width": ([block(1, TABBLKST="1")], "a code is not of 2 digits (GRF-C.txt, field TABBLKST, line 8)"),
+    "letters": (
+        [block(1, TABTRACTCE="00000x")],
+        "a code is not of 6 digits (GRF-C.txt, field TABTRACTCE, line 8)",
+    ),
+    "no place": ([block(1, PLACEFP="")], "a code is not of 5 digits (GRF-C.txt, field PLACEFP, line 8)"),
+    "area": ([block(1, AIANNHCE="99990")], "a code is not of 4 digits (GRF-C.txt, field AIANNHCE, line 8)"),
+    "twice": ([block(3)], "a block comes again; each may come once (GRF-C.txt, field TABBLK, line 8)"),
+    "twice, but elsewhere": (
+        [block(3, PLACEFP="00001"), block(4)],
+        "a block comes again; each may come once (GRF-C.txt, field TABBLK, lines 8 and 9)",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", AREAS)
+def test_rules_of_blocks(kind: str, write: Write, duckdb_engine: Engine, toy_parameters: Parameters) -> None:
+    rows, text = AREAS[kind]
+    if kind in ("width", "letters", "no place", "area"):
+        rows = [tuple(cell if place != 3 else "0099" for place, cell in enumerate(row)) for row in rows]
+    data = write([*BLOCKS, *rows], [PERSON] * 3)
+    assert refused(data, toy_parameters, duckdb_engine) == [text]
+
+
+def test_no_block(write: Write, duckdb_engine: Engine, toy_parameters: Parameters) -> None:
+    assert refused(write([], []), toy_parameters, duckdb_engine) == [
+        "GRF-C.txt has no block; it must list all of them"
+    ]
+
+
+def test_all_problems_at_once(engine: Engine, write: Write, toy_parameters: Parameters) -> None:
+    persons = [PERSON] * 3
+    persons += [person(QAGE="116")] * 25  # lines 5 to 29
+    persons += [person(QSEX=SECRET), person(TABBLK=SECRET), person(QRACE1="9999", QRACE3="9999")]
+    data = write([*BLOCKS, block(0), block(1, TABBLKCOU="1")], persons)
+    first = ", ".join(map(str, range(5, 25)))
+    assert refused(data, toy_parameters, engine) == [
+        "a code is not of 3 digits (GRF-C.txt, field TABBLKCOU, line 9)",
+        "a block comes again; each may come once (GRF-C.txt, field TABBLK, line 8)",
+        "an age is not a whole number from 0 to 115 "
+        f"(person-records.txt, field QAGE, lines {first} and 5 more)",
+        "a sex is not 1 or 2 (person-records.txt, field QSEX, line 30)",
+        "a block is not in GRF-C (person-records.txt, field TABBLK, line 31)",
+        "a race code follows an empty one (person-records.txt, field QRACE3, line 32)",
+        f"{CODE} (person-records.txt, field QRACE1, line 32)",
+        f"{CODE} (person-records.txt, field QRACE3, line 32)",
+    ]
+
+
+def test_lines_behind_blank_ones_and_line_breaks(
+    write: Write, duckdb_engine: Engine, toy_parameters: Parameters
+) -> None:
+    folder = write(BLOCKS, [])
+    broken = "|".join(PERSON).replace("True", '"a\nb\nc"')
+    lines = ["|".join(PERSON_HEADER), "|".join(PERSON), "", broken, "", "|".join(person(QAGE="116")), ""]
+    (folder / "person-records.txt").write_text("\n".join(lines))
+    # 1 header, 2 person, 3 blank, 4 to 6 one person, 7 blank, 8
+    assert refused(folder, toy_parameters, duckdb_engine) == [
+        "an age is not a whole number from 0 to 115 (person-records.txt, field QAGE, line 8)"
+    ]
+
+
+def test_lines_of_a_large_file(write: Write, duckdb_engine: Engine, toy_parameters: Parameters) -> None:
+    # large enough that DuckDB reads it in several pieces at once
+    rows = [PERSON] * 300_000
+    for line in (150_000, 299_999, 200_000):
+        rows[line - 2] = person(QSEX="9")
+    data = write(BLOCKS, rows)
+    assert refused(data, toy_parameters, duckdb_engine) == [
+        "a sex is not 1 or 2 (person-records.txt, field QSEX, lines 150000, 200000 and 299999)"
+    ]
+
+
+def test_rows_of_parquet(write: Write, duckdb_engine: Engine, toy_parameters: Parameters) -> None:
+    folder = write(BLOCKS, [])
+    (folder / "person-records.txt").unlink()
+    rows = among([PERSON] * 9, person(QSEX="9"), 7)
+    columns = dict(zip(PERSON_HEADER, map(list, zip(*rows, strict=True)), strict=True))
+    pq.write_table(pa.table(columns), folder / "person-records.parquet", row_group_size=2)
+    assert refused(folder, toy_parameters, duckdb_engine) == [
+        "a sex is not 1 or 2 (person-records.parquet, field QSEX, line 6)"
+    ]
+
+
+def discreet(*arguments: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "discreet", "safetab", "validate", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_the_command_says_yes(toy: Path) -> None:
+    done = discreet(toy / "params", toy, "--quiet")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("The input can be used. Regions: USA 1, STATE 3, COUNTY 5, TRACT 9,")
+    assert not done.stderr
+
+
+def test_the_command_says_no(toy: Path, write: Write, tmp_path: Path) -> None:
+    before = set(tmp_path.iterdir())
+    data = write(BLOCKS, [PERSON, person(QAGE=SECRET), person(QSPAN=SECRET)])
+    done = discreet(toy / "params", data, "--json")
+    assert done.returncode == 2
+    found = json.loads(done.stdout)
+    assert not found["valid"]
+    assert found["problems"] == [
+        "an age is not a whole number from 0 to 115 (person-records.txt, field QAGE, line 3)",
+        f"{CODE} (person-records.txt, field QSPAN, line 4)",
+    ]
+    assert SECRET not in done.stdout + done.stderr
+    assert set(tmp_path.iterdir()) - before == {data}
+
+
+def test_the_command_reports_parameters_too(toy: Path, write: Write, tmp_path: Path) -> None:
+    params = tmp_path / "params"
+    params.mkdir()
+    for path in (toy / "params").iterdir():
+        (params / path.name).write_bytes(path.read_bytes())
+    config = params / "config.json"
+    config.write_text(config.read_text().replace('"max_race_codes": 8', '"max_race_codes": 9'))
+    (params / "race-and-ethnicity-codes.txt").unlink()
+    done = discreet(params, toy / "nowhere")
+    assert done.returncode == 2
+    assert "max_race_codes" in done.stdout
+    assert "race-and-ethnicity-codes.txt" in done.stdout
+    assert "is not a directory" in done.stdout
