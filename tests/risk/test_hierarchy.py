@@ -139,6 +139,16 @@ def test_siblings_noise_is_the_convolution(count: int, variance: float) -> None:
     assert wave >= 1 or single.error <= 2 * wave / (1 - wave) + 1e-12
 
 
+@pytest.mark.filterwarnings("error")
+def test_many_siblings_with_hardly_any_noise() -> None:
+    # all but a few sums are then so unlikely that their factors underflow, though not as logarithms
+    block = Area(noisy=1, variance="0.001", siblings=300, siblings_noisy=4)
+    found = hierarchy_posterior([block, Area(noisy=5, variance=50)], prior="1/2")
+    assert found.probability == pytest.approx(1, abs=1e-12)
+    assert found.probability <= 1
+    assert found.areas[1].quantile(0.5) == 5  # without noise: one in the block, four beside it
+
+
 def test_exact_and_single_siblings_differ_by_what_is_stated() -> None:
     areas = SMALL["small variance, Poisson and table"]
     exact = hierarchy_posterior(areas, prior="1/2", known=1)

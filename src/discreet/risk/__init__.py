@@ -15,19 +15,34 @@ if TYPE_CHECKING:
     from discreet.risk.attack import Attack
     from discreet.risk.decisions import decide, decision_accuracy, expected_loss
     from discreet.risk.expected import expected_posterior, expected_ratio
+    from discreet.risk.explain import explain_profile
+    from discreet.risk.hierarchy import Area, HierarchyPosterior, hierarchy_posterior
+    from discreet.risk.hierarchy_decisions import TwoLevels
+    from discreet.risk.hierarchy_priors import Poisson, Table, Uniform
     from discreet.risk.others import independent_others
+    from discreet.risk.profile import Risk, RiskProfile, risk_profile
     from discreet.risk.scenarios import Step, joint_accuracy, joint_posterior, joint_ratio, sequence
     from discreet.risk.single import log_odds, posterior, ratio
     from discreet.risk.table import table_risk
 
 __all__ = [
+    "Area",
     "Attack",
+    "HierarchyPosterior",
+    "Poisson",
+    "Risk",
+    "RiskProfile",
     "Step",
+    "Table",
+    "TwoLevels",
+    "Uniform",
     "decide",
     "decision_accuracy",
     "expected_loss",
     "expected_posterior",
     "expected_ratio",
+    "explain_profile",
+    "hierarchy_posterior",
     "independent_others",
     "joint_accuracy",
     "joint_posterior",
@@ -35,6 +50,7 @@ __all__ = [
     "log_odds",
     "posterior",
     "ratio",
+    "risk_profile",
     "sequence",
     "table_risk",
 ]
@@ -43,7 +59,12 @@ _HOMES = {  # no module may have the name of one of its functions: it would hide
     "attack": ("Attack",),
     "decisions": ("decide", "decision_accuracy", "expected_loss"),
     "expected": ("expected_posterior", "expected_ratio"),
+    "explain": ("explain_profile",),
+    "hierarchy": ("Area", "HierarchyPosterior", "hierarchy_posterior"),
+    "hierarchy_decisions": ("TwoLevels",),
+    "hierarchy_priors": ("Poisson", "Table", "Uniform"),
     "others": ("independent_others",),
+    "profile": ("Risk", "RiskProfile", "risk_profile"),
     "scenarios": ("Step", "joint_accuracy", "joint_posterior", "joint_ratio", "sequence"),
     "single": ("log_odds", "posterior", "ratio"),
     "table": ("table_risk",),

@@ -84,8 +84,9 @@ def explain_profile(profile: RiskProfile, *, title: str = "") -> str:
         "## Level by level",
         "",
     ]
+    where = " on the main path" if profile.compared > 1 or not profile.complete else ""
     for one, level in zip(counts, levels, strict=True):
-        lines.append(f"- {_level(one, level, chance)}")
+        lines.append(f"- {_level(one, level, chance, where)}")
     lines += [
         "",
         "## How sure would they become?",
@@ -140,12 +141,12 @@ def _everything(profile: RiskProfile, row: Risk, chance: str) -> str:
     )
 
 
-def _level(one: Risk, level: Risk, chance: str) -> str:
+def _level(one: Risk, level: Risk, chance: str, where: str) -> str:
     area = place_words(one.scope)
     return (
         f"*{one.scope}.* Someone who knows everyone else in the {area} and gives it {chance} is right "
         f"{times(one.accuracy)} from its most precise count; no one who gives it {chance} is right more than "
-        f"{times(level.accuracy, upper=True)} from all counts of this level."
+        f"{times(level.accuracy, upper=True)} from all counts of this level{where}."
     )
 
 

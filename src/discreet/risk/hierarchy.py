@@ -310,7 +310,7 @@ def hierarchy_posterior(
     names = [area.name or f"area {place + 1}" for place, area in enumerate(areas)]
     marginals = tuple(map(Marginal, names, values, probabilities))
     return HierarchyPosterior(
-        float(probabilities[0][1]),
+        min(float(probabilities[0][1]), 1.0),  # sums of exponentials may exceed one in the last digit
         float(chance),
         known,
         method,

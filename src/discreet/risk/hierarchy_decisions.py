@@ -99,11 +99,13 @@ class TwoLevels:
         for start in range(0, flat.shape[1], 20_000):
             part = flat[:, start : start + 20_000]
             result[start : start + 20_000] = self._stationary(part[0], part[1], part[2])
-        return np.reshape(result, np.broadcast_shapes(x.shape, z.shape, y.shape))
+        shape = np.broadcast_shapes(x.shape, z.shape, y.shape)
+        return np.asarray(result.reshape(shape), dtype=np.float64)
 
     def _from_block(self, x: Integers) -> Floats:
         """Log-odds from the prior and the block's noisy count."""
-        return self._log_odds + (2.0 * (x - self.known) - 1.0) / (2.0 * self.variances[0])
+        odds = self._log_odds + (2.0 * (x - self.known) - 1.0) / (2.0 * self.variances[0])
+        return np.asarray(odds, dtype=np.float64)
 
     def _tables(self, z: Integers, y: Integers) -> tuple[Integers, Floats, Floats]:
         """The group's counts k, and log weight of each given X1 = known and given X1 = known + 1.

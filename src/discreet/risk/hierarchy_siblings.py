@@ -122,10 +122,11 @@ class SiblingNoise:
         reach = math.ceil(math.sqrt(2.0 * total * _NATS)) + count + 1
         z = np.arange(-reach, reach + 1)
         weights = np.exp(-(z**2) / (2.0 * total))
-        shape = np.exp(factor - factor.max())
-        shape /= (weights * shape[z % count]).sum() / weights.sum()
-        error = float(np.abs(shape - 1.0).max())
-        return cls(count, variance, exact, np.log(shape) if exact else np.zeros(1), error)
+        with np.errstate(under="ignore"):
+            share = float((weights * np.exp(factor - factor.max())[z % count]).sum() / weights.sum())
+            logs = factor - (factor.max() + math.log(share))
+            error = float(np.abs(np.expm1(logs)).max())
+        return cls(count, variance, exact, logs if exact else np.zeros(1), error)
 
     def log_pmf(self, z: Integers) -> Floats:
         """Return the logarithm of the probability of each sum of noise."""

@@ -86,6 +86,11 @@ STUDIES = (
     Entry("risk-priors-rho", "risk_single", "five priors over rho", RISK),
     Entry("risk-accuracy-rho", "risk_single", "accuracy of the decision over rho", RISK),
     Entry("risk-levels", "risk_single", "PL 94-171 by level, published and real noise", RISK),
+    Entry("risk-two-levels", "risk_hierarchy", "block and group: exact and published chain", RISK),
+    Entry("risk-group-count", "risk_hierarchy", "accuracy against the group's count", RISK),
+    Entry("risk-group-rho", "risk_hierarchy", "accuracy against the group's rho", RISK),
+    Entry("risk-decisions", "risk_hierarchy", "decisions for every release, exact and chain", RISK),
+    Entry("risk-changed", "risk_hierarchy", "masses of decisions that the group changes", RISK),
 )
 """All studies, in the order of the papers."""
 

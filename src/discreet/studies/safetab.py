@@ -160,7 +160,7 @@ def safetab_margins() -> Study:
             "published: rho of the production configuration. rho: 1.9208 * 9 / (0.9 M^2) for the wanted "
             "margin M, the largest whole number whose rho rounds to the published one at three decimals.",
             "margin_of_error: floor(1.96 sigma) of a published cell. exact_margin: the smallest integer "
-            "the noise does not exceed with 95 %. exact_rho: the least rho whose noise keeps the wanted margin.",
+            "the noise does not exceed with 95 %. exact_rho: the least rho that keeps the wanted margin.",
         ),
     )
 

@@ -45,7 +45,11 @@ def spark_engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
         patch.undo()
 
 
-@pytest.fixture(params=["duckdb", "spark"])
+SPARK = pytest.mark.xdist_group("spark")
+"""Keeps tests in one process with --dist loadgroup, so that Spark is started once."""
+
+
+@pytest.fixture(params=["duckdb", pytest.param("spark", marks=SPARK)])
 def engine(request: pytest.FixtureRequest) -> Engine:
     found: Engine = request.getfixturevalue(f"{request.param}_engine")
     return found

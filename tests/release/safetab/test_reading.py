@@ -97,6 +97,7 @@ def test_harmless_differences(
     assert state_totals(copy, toy_parameters, duckdb_engine) == right
 
 
+@pytest.mark.xdist_group("spark")
 def test_harmless_differences_on_spark(
     copy: Path, toy_parameters: Parameters, spark_engine: Engine, right: Counter[Any]
 ) -> None:
@@ -217,6 +218,7 @@ def test_damage(kind: str, copy: Path, toy_parameters: Parameters, duckdb_engine
     assert expected in refused(copy, toy_parameters, duckdb_engine)
 
 
+@pytest.mark.xdist_group("spark")
 def test_damage_on_spark(copy: Path, toy_parameters: Parameters, spark_engine: Engine) -> None:
     path = copy / "person-records.txt"
     change, expected = DAMAGE["too few"]

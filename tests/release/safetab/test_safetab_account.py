@@ -17,6 +17,7 @@ from discreet.accounting.privacy_loss import compose
 from discreet.budget import DiscreteGaussian, DiscreteLaplace, load
 from discreet.cli.commands import run
 from discreet.release.safetab.account import (
+    SMOOTH,
     account,
     account_pass,
     budget_release,
@@ -94,17 +95,21 @@ def test_every_number_of_total_only_groups_is_tried(tmp_path: Path) -> None:
         assert found.epsilon(delta="1e-6") == pytest.approx(max(by_hand), rel=1e-9)
 
 
-def test_a_lone_level_of_total_only_groups_is_a_coarse_lattice() -> None:
-    """Nine groups, rho 2.134: one count of variance 9/(2 rho) each, or two that share it.
+@pytest.mark.parametrize("variance", [SMOOTH, 4 * SMOOTH])
+def test_between_none_and_all_total_only_groups_nothing_changes(variance: int) -> None:
+    """Nine groups of one level by itself: one count each of this variance, or two that share its rho.
 
-    The same rho, and variances above 2; but with nothing else released the losses lie on a lattice of step
-    0.47, and epsilon differs. Among the other levels of 2020 it does not: so all numbers are compared.
+    All with one count lie on a single lattice, and epsilon differs; the mixtures need not be compared.
     """
-    rho = Fraction("2.134")
-    stages = [Fraction(9) / (2 * share * rho) for share in (Fraction(1, 10), Fraction(9, 10))]
-    two = compose([DiscreteGaussian(variance=v, times=9) for v in stages]).epsilon(delta="1e-10")
-    one = compose([DiscreteGaussian(variance=Fraction(9) / (2 * rho), times=9)]).epsilon(delta="1e-10")
-    assert abs(float(one - two)) > 1e-3
+    stages = [Fraction(variance) / share for share in (Fraction(1, 10), Fraction(9, 10))]
+    values = []
+    for single in range(10):
+        events = [DiscreteGaussian(variance=v, times=9 - single) for v in stages if single < 9]
+        if single:
+            events.append(DiscreteGaussian(variance=variance, times=single))
+        values.append(float(compose(events).epsilon(delta="1e-10")))
+    assert max(abs(value - values[0]) for value in values[:-1]) < 1e-7
+    assert abs(values[-1] - values[0]) > 1e-4
 
 
 def test_less_noise_keeps_the_promise_for_everybody(tmp_path: Path) -> None:

@@ -97,8 +97,9 @@ def kills(runs: Runs, count: int, seed: int) -> int:
         # killed, or done before the kill
         assert answer["status"] in (-9, 0)
     assert runs()["there"]
-    # what the killed ones left beside OUT, the next run took away
+    # what the killed ones left beside OUT, and in temporary files, the next run took away
     assert not runs.debris
+    assert not list(runs.spill.iterdir())
     return there
 
 

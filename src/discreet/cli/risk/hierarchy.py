@@ -222,6 +222,7 @@ def _figure(found: HierarchyPosterior) -> Figure:
             ax.set_title(area.name)
             ax.set_xlabel("count")
             ax.set_ylim(bottom=0)
+            ax.set_axisbelow(True)
         axes[0].set_ylabel("posterior probability")
         figure.suptitle(f"Posterior counts, prior {found.prior:g}, method {found.method}", fontsize=9)
     return figure

@@ -20,7 +20,7 @@ _TYPES = {"int8": "TINYINT", "int16": "SMALLINT", "int32": "INTEGER", "int64": "
 class DuckDB(Engine):
     """An in-memory database; file order is kept only where it is asked for."""
 
-    name, ordered = "duckdb", True
+    name = "duckdb"
 
     def __init__(self, place: Path, *, memory: int, threads: int | None) -> None:
         try:

@@ -29,8 +29,6 @@ class Engine(ABC):
     """
 
     name: str
-    ordered: bool
-    """Whether kept rows of a file can be numbered in the file's order."""
 
     def __init__(self, backend: Any, place: Path) -> None:
         self.backend, self.place = backend, place

@@ -19,9 +19,13 @@ _TYPES = {"int8": "TINYINT", "int16": "SMALLINT", "int32": "INT", "int64": "BIGI
 
 
 class Spark(Engine):
-    """A Spark session of its own; on a cluster the input must lie where all its machines can read it."""
+    """A Spark session: the one that this process has, left open at the end, or a new one, stopped then.
 
-    name, ordered = "spark", False
+    On a cluster the input must lie where all its machines can read it. What is kept is not kept twice:
+    if a machine is lost, the run ends with an error and is started again.
+    """
+
+    name = "spark"
 
     def __init__(self, place: Path, *, memory: int, threads: int | None, master: str | None) -> None:
         need_java()
@@ -31,6 +35,9 @@ class Spark(Engine):
         except ImportError:
             text = "Spark is not installed: pip install 'discreet[spark]', or use --engine duckdb"
             raise DiscreetError(text) from None
+        from pyspark.sql import SparkSession
+
+        self._own = SparkSession.getActiveSession() is None
         cores = threads or usable_cpus()
         self._session = _start(place, master or f"local[{cores}]", memory, cores)
         with warnings.catch_warnings():
@@ -87,9 +94,12 @@ class Spark(Engine):
         return table.sort_by([(name, "ascending") for name in sort]) if sort else table
 
     def close(self) -> None:
-        """End the session; what it kept on disk goes with it."""
-        with _quiet():
-            self._session.stop()
+        """End the session if it was started here; what it kept on disk goes with it."""
+        for name in self._kept:
+            self._session.catalog.dropTempView(name)
+        if self._own:
+            with _quiet():
+                self._session.stop()
 
     def _frame(self, expression: Relation) -> Any:
         return self._session.sql(narrow(expression, self.backend.compile(expression), "`", _TYPES))
@@ -118,7 +128,6 @@ def _start(place: Path, master: str, memory: int, cores: int) -> Any:
         "spark.driver.memory": f"{memory // 2**20}m",
         "spark.local.dir": str(place),
         "spark.sql.warehouse.dir": str(place / "warehouse"),
-        "spark.driver.extraJavaOptions": f"-Dderby.system.home={place} -Djava.io.tmpdir={place}",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.session.timeZone": "UTC",

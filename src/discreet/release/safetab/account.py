@@ -41,6 +41,10 @@ from discreet.release.safetab.specification import Specification, read_specifica
 DELTAS = ("1e-5", "1e-10", "1e-15")
 """Deltas that are answered unless others are asked for; the second is the one the Bureau reports at."""
 
+SMOOTH = 5
+"""From this variance on, any mixture of one and two stages costs what two stages cost, to eight digits; only
+one stage throughout, a single lattice, may differ."""
+
 LARGEST = 50
 """A sum of budgets above this protects nobody, and takes long to compute exactly: it is not tried."""
 
@@ -222,7 +226,8 @@ def _choices(parts: Sequence[Mechanism], most: int, people: int) -> Sequence[int
         # Geometric noise on a count that changes by one is randomized response, which is the worst
         # mechanism of its epsilon: two stages of the same sum are never worse.
         return (often,)
-    return range(often + 1)
+    sizes = [part.total_only.variance for part in parts if isinstance(part.total_only, GaussianNoise)]
+    return (0, often) if min(sizes) >= SMOOTH else range(often + 1)
 
 
 def _events(parts: Sequence[Mechanism], singles: dict[int, int], people: int) -> tuple[Event, ...]:

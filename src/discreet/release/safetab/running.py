@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +30,7 @@ from discreet.release.safetab.specification import Specification, read_specifica
 from discreet.release.safetab.summary import Place, Summary, spent
 
 if TYPE_CHECKING:
+    from discreet.release.engine import Engine
     from discreet.release.safetab.counting import Counts
 
 FORMATS = ("csv", "parquet")
@@ -100,10 +102,10 @@ class Clock:
         start = time.perf_counter()
         self._inner.append(0.0)
         yield
-        spent, inside = time.perf_counter() - start, self._inner.pop()
-        self.seconds[name] = self.seconds.get(name, 0.0) + spent - inside
+        passed, inside = time.perf_counter() - start, self._inner.pop()
+        self.seconds[name] = self.seconds.get(name, 0.0) + passed - inside
         if self._inner:
-            self._inner[-1] += spent
+            self._inner[-1] += passed
 
 
 class Watched:
@@ -132,7 +134,7 @@ def run(
     data: str | os.PathLike[str],
     out: str | os.PathLike[str],
     *,
-    engine: str = "duckdb",
+    engine: str | Engine = "duckdb",
     spark_master: str | None = None,
     memory: str | None = None,
     threads: int | None = None,
@@ -142,13 +144,14 @@ def run(
 ) -> Summary:
     """Tabulate the records of `data` with the parameters of `params` into a new directory `out`.
 
+    `engine` is a name, or an engine that is open already and stays so.
+
     Guarantee. Assumed: the records are one for each person, the specification and the geography do not
     depend on them, and the system's random bits are good. Claimed: what is written, but for the ledger
     (which holds a hash of the records and stays in the house), is the mechanism of the parameters on the
     counts and functions of its outcome. So it costs what `discreet safetab account` says. Files and ledger
     entry all appear, or none.
     """
-    from discreet.release.engine import MEMORY, connect
     from discreet.release.safetab.counting import count
     from discreet.release.safetab.geography import read_water
 
@@ -159,7 +162,7 @@ def run(
     shared = None if ledger is None else _shared(Path(ledger), configuration, specification, options)
     # drawn up first: a budget that cannot be used is told before the long work
     plan = [one for which in configuration.passes for one in mechanisms(configuration, specification, which)]
-    with connect(engine, memory=memory or MEMORY, threads=threads, spark_master=spark_master) as connection:
+    with _opened(engine, memory, threads, spark_master) as connection:
         with clock.stage("counting"):
             counted = count(Path(data), configuration, specification, engine=connection)
         with counted as counts:
@@ -179,10 +182,7 @@ def run(
                 out=Path(out),
                 rows=rows,
                 places=_places(plan, specification, regions, noisy, parts),
-                budgets={
-                    which: spent(mechanisms(configuration, specification, which))
-                    for which in configuration.passes
-                },
+                budgets=_budgets(configuration, specification),
                 privacy=configuration.privacy,
                 options=options.to_json(),
                 donated=donated,
@@ -197,6 +197,20 @@ def run(
     return replace(
         summary, files=tuple(folder.names), entries=made, ledger=where, seconds=dict(clock.seconds)
     )
+
+
+def _opened(
+    engine: str | Engine, memory: str | None, threads: int | None, spark_master: str | None
+) -> AbstractContextManager[Engine]:
+    from discreet.release.engine import MEMORY, connect
+
+    if not isinstance(engine, str):
+        return nullcontext(engine)
+    return connect(engine, memory=memory or MEMORY, threads=threads, spark_master=spark_master)
+
+
+def _budgets(configuration: Configuration, specification: Specification) -> dict[str, Fraction | None]:
+    return {which: spent(mechanisms(configuration, specification, which)) for which in configuration.passes}
 
 
 def _shared(
