@@ -1,6 +1,8 @@
 """`python -m discreet`."""
 
+import sys
+
 from discreet.cli import main
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -14,6 +14,9 @@ from typing import Any
 import pytest
 from browsing import CHROMIUM, FLAGS, PATIENCE, Watched, Workbench, start
 
+from discreet.workbench.session_file import to_link
+from discreet.workbench.state import State
+
 
 @pytest.fixture
 def launch(tmp_path: Path) -> Iterator[Callable[..., Workbench]]:
@@ -61,13 +64,22 @@ def watched() -> Iterator[Watched]:
 
 
 @pytest.fixture
-def visit(chromium: Any, workbench: Workbench, watched: Watched) -> Iterator[Callable[..., Any]]:
+def visit(
+    chromium: Any, workbench: Workbench, watched: Watched, launch: Callable[..., Workbench]
+) -> Iterator[Callable[..., Any]]:
     """Open a page in a browser of its own, ready when its first numbers are there."""
     contexts = []
 
     def go(
-        path: str = "/budget", *, server: Workbench | None = None, ready: bool = True, **options: Any
+        path: str = "/budget",
+        *,
+        preset: str = "dhc-2022-08-25",
+        server: Workbench | None = None,
+        ready: bool = True,
+        **options: Any,
     ) -> Any:
+        if "?" not in path and preset:
+            path = f"{path}?s={to_link(State.of(preset))}"
         context = chromium.new_context(viewport={"width": 1280, "height": 720}, **options)
         contexts.append(context)
         context.set_default_timeout(PATIENCE * 1000)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import subprocess
 import sys
@@ -26,6 +27,25 @@ def static_path(workbench: Workbench, token: str = "") -> str:
     return "/_nicegui/" + text.split("/_nicegui/")[1].split('"')[0]
 
 
+def knock(workbench: Workbench, **headers: str) -> int:
+    """Ask for a web socket: the status of the answer."""
+    connection = http.client.HTTPConnection(workbench.url.removeprefix("http://"), timeout=20)
+    connection.putrequest("GET", "/_nicegui_ws/socket.io/?EIO=4&transport=websocket")
+    upgrade = {
+        "Connection": "Upgrade",
+        "Upgrade": "websocket",
+        "Sec-WebSocket-Version": "13",
+        "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
+    }
+    for key, text in {**upgrade, **headers}.items():
+        connection.putheader(key, text)
+    connection.endheaders()
+    try:
+        return connection.getresponse().status
+    finally:
+        connection.close()
+
+
 @pytest.mark.parametrize(
     "path", ["/", "/budget", "/nothing", "/_nicegui_ws/socket.io/?EIO=4&transport=polling"]
 )
@@ -43,13 +63,7 @@ def test_files_and_sockets_need_the_token_too(guarded: Workbench) -> None:
     assert guarded.get(path)[0] == 401
     assert guarded.get(path, Cookie=f"discreet_workbench={TOKEN}")[0] == 200
     assert guarded.get("/", Authorization=f"Bearer {TOKEN}")[0] == 200
-    upgrade = {
-        "Connection": "Upgrade",
-        "Upgrade": "websocket",
-        "Sec_WebSocket_Version": "13",
-        "Sec_WebSocket_Key": "dGhlIHNhbXBsZSBub25jZQ==",
-    }
-    assert guarded.get("/_nicegui_ws/socket.io/?EIO=4&transport=websocket", **upgrade)[0] == 401
+    assert knock(guarded) == 401
 
 
 def test_a_browser_with_the_token_works(guarded: Workbench, visit: Callable[..., Any]) -> None:
@@ -70,14 +84,9 @@ def test_a_browser_without_it_sees_nothing(
 
 def test_other_names_and_other_sites_are_refused(workbench: Workbench) -> None:
     assert workbench.get("/", Host="census.example")[0] == 421
-    upgrade = {
-        "Connection": "Upgrade",
-        "Upgrade": "websocket",
-        "Sec_WebSocket_Version": "13",
-        "Sec_WebSocket_Key": "dGhlIHNhbXBsZSBub25jZQ==",
-        "Origin": "http://census.example",
-    }
-    assert workbench.get("/_nicegui_ws/socket.io/?EIO=4&transport=websocket", **upgrade)[0] == 403
+    assert workbench.get("/", Origin="http://census.example")[0] == 403
+    assert knock(workbench, Origin="http://census.example") == 403
+    assert knock(workbench) == 101
 
 
 def test_a_large_body_is_not_read(workbench: Workbench) -> None:

@@ -31,7 +31,7 @@ from discreet.noise.table import Integers
 if TYPE_CHECKING:
     from flint import arb
 
-MOST = 1 << 18
+MOST = 1 << 20
 """Thresholds that are kept; a law with more is drawn by balls alone, slowly and as exactly."""
 
 MOST_BITS = 1 << 12

@@ -41,13 +41,14 @@ class _Release:
 
     def __init__(self, session: Session) -> None:
         self.session = session
+        self._known: Fraction | None = None
         names = {name: name for name in presets()}
         with c.box("wb-card", "section") as card:
             card._props["aria-label"] = "Release"
             c.heading("Release")
             self._choice = c.choice("Release", {**names, _OWN: "opened file"}, NAME, self._chosen)
             self._title = c.words("", "wb-soft", "div").style("margin: 8px 0 14px")
-            with c.box("wb-two").style("gap: 14px"):
+            with c.box("wb-pair"):
                 self._delta = c.Field("delta", "", self._typed, label="delta", explained=_HELP["delta"])
                 with c.box("wb-field"):
                     with c.box("wb-label-row"):
@@ -62,15 +63,12 @@ class _Release:
         if topic != "state":
             return
         state = self.session.state
-        c.put(self._choice, "value", state.source if state.is_preset else _OWN)
+        c.put(self._choice, "data-value", state.source if state.is_preset else _OWN)
         file = "" if state.is_preset else f"{state.source}: "
         self._title.set(f"{file}{state.base.title or state.base.name}")
-        c.put(self._relation, "value", state.relation)
-        try:
-            same = self.session.state.with_delta(self._delta.value).delta == state.delta
-        except DiscreetError:
-            same = False
-        if not same:
+        c.put(self._relation, "data-value", state.relation)
+        if state.delta != self._known:
+            self._known = state.delta
             self._delta.set(delta_text(state.delta))
             self._delta.say(None)
 
@@ -90,6 +88,7 @@ class _Release:
             self._delta.say(str(error))
             return
         self._delta.say(None)
+        self._known = state.delta
         self.session.commit(state, f"delta {delta_text(state.delta)}")
 
     def _related(self, relation: str) -> None:
@@ -190,8 +189,8 @@ class _Headline:
 
     def __init__(self, session: Session) -> None:
         self.session = session
-        with c.box("wb-card", "section") as card:
-            card._props.update({"aria-label": "What it costs", "aria-live": "polite"})
+        with c.box("wb-card", "section") as self._card:
+            self._card._props.update({"aria-label": "What it costs", "aria-live": "polite"})
             with c.box("wb-tiles"):
                 self._exact = c.Tile("Exact epsilon", f"{_HELP['exact']} {_HELP['epsilon']}", first=True)
                 self._zcdp = c.Tile("zCDP", _HELP["zCDP"])
@@ -215,7 +214,10 @@ class _Headline:
             return
         if topic not in ("numbers", "state"):
             return
+        card = "true" if self.session.settled and numbers.complete else "false"
+        c.put(self._card, "data-complete", card)
         if quick is not None:
+            overall = overall if numbers.is_fresh else None
             exact = overall.epsilon if overall else quick.epsilon
             self._exact.set(words.number(exact), phrases.exact_note(numbers))
             self._zcdp.set(words.number(quick.zcdp), f"exact is {phrases.against(exact, quick.zcdp)}")

@@ -21,6 +21,7 @@ from discreet.budget.events import DiscreteGaussian, Event
 from discreet.budget.neighbours import Neighbours
 from discreet.budget.release import Release
 from discreet.workbench.results import Errors, Line, Overall, Quick
+from discreet.workbench.state import State
 
 POINTS = 42
 """Points of a curve while a slider moves."""
@@ -77,6 +78,21 @@ def errors(events: Events) -> Errors:
     alphas = np.concatenate([[0.0], _CORNERS])
     lines = (tuple(ordered), *(_line(alphas, curve.tradeoff(alpha=alphas)) for curve in (zcdp, gdp)))
     return Errors(lines, float(loss.tradeoff(alpha="1/20")))  # type: ignore[arg-type]
+
+
+def quick_of(state: State) -> Quick:
+    """Return `quick` of the main path of a state."""
+    return quick(state.main_events, state.delta)
+
+
+def errors_of(state: State) -> Errors:
+    """Return `errors` of the main path of a state."""
+    return errors(state.main_events)
+
+
+def saving_of(state: State) -> float:
+    """Return `saving` of the main path of a state."""
+    return saving(state.main_events, state.delta)
 
 
 def main_events(release: Release, neighbours: Neighbours) -> Events:

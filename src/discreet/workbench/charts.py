@@ -126,7 +126,7 @@ def profile(
             "tooltip": {"show": False},
         }
     )
-    x = axis("epsilon", dark, min=0, max=math.ceil(lines[0][-1][0]))
+    x = axis("epsilon", dark, min=0)
     step = max(1, round(-floor / 4))
     y = axis("delta", dark, min=floor, max=0, interval=step, nameGap=44)
     y["axisLabel"][":formatter"] = "v => v === 0 ? '1' : '1e' + v"

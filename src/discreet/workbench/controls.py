@@ -26,10 +26,11 @@ class Text(Element):
 
     def __init__(self, text: str = "", tag: str = "span") -> None:
         super().__init__(tag)
-        self._text = text
+        self._text = _kept_together(text)
 
     def set(self, text: str) -> None:
         """Show another text."""
+        text = _kept_together(text)
         if text != self._text:
             self._text = text
             self.update()
@@ -38,6 +39,11 @@ class Text(Element):
     def shown(self) -> str:
         """The text."""
         return self._text or ""
+
+
+def _kept_together(text: str) -> str:
+    """No line ends between a number and its sign."""
+    return text.replace(" %", "\u00a0%").replace("± ", "±\u00a0")
 
 
 def heading(text: str, explained: str = "", level: int = 2) -> None:
@@ -93,7 +99,8 @@ class Slider:
     ) -> None:
         self._moved, self._let_go = moved, let_go
         self.element = ui.element("input").classes("wb-range")
-        self.element._props.update({"type": "range", "min": low, "max": high, "step": 1, "value": value})
+        self.element._props.update({"type": "range", "min": low, "max": high, "step": 1})
+        self.element._props["data-value"] = str(value)
         self.element._props["aria-label"] = name
         emit = "(event) => emit(Number(event.target.value))"
         self.element.on("input", lambda e: self._hear(e.args, moved), throttle=_SECONDS, js_handler=emit)
@@ -102,14 +109,13 @@ class Slider:
     def _hear(self, value: Any, act: Callable[[int], None]) -> None:
         if not isinstance(value, int | float):
             return
-        with self.element._props.suspend_updates():  # the browser shows it already
-            self.element._props["value"] = int(value)
+        put(self.element, "data-value", str(int(value)))
         act(int(value))
 
     def set(self, value: int, said: str) -> None:
         """Move it, and say in words what it stands for."""
         put(self.element, "aria-valuetext", said)
-        put(self.element, "value", value)
+        put(self.element, "data-value", str(value))
 
 
 class Field:
@@ -132,7 +138,7 @@ class Field:
                     if explained:
                         help_text(label, explained)
             self.element = ui.element("input").classes("wb-input")
-            self.element._props.update({"type": "text", "value": value, "aria-label": name})
+            self.element._props.update({"type": "text", "data-value": value, "aria-label": name})
             self.element._props.update({"autocomplete": "off", "spellcheck": "false"})
             if placeholder:
                 self.element._props["placeholder"] = placeholder
@@ -147,17 +153,16 @@ class Field:
     @property
     def value(self) -> str:
         """What stands in it."""
-        return str(self.element._props["value"])
+        return str(self.element._props["data-value"])
 
     def _hear(self, value: Any) -> None:
         text = str(value)[:5000]
-        with self.element._props.suspend_updates():
-            self.element._props["value"] = text
+        put(self.element, "data-value", text)
         self._typed(text)
 
     def set(self, value: str) -> None:
         """Write something else into it."""
-        put(self.element, "value", value)
+        put(self.element, "data-value", str(value))
 
     def say(self, message: str | None) -> None:
         """Show what is wrong, or nothing."""
@@ -170,15 +175,14 @@ class Field:
 def choice(name: str, options: Mapping[str, str], value: str, chosen: Callable[[str], None]) -> Element:
     """A native select; `options` maps values to what is read."""
     made = ui.element("select").classes("wb-input")
-    made._props.update({"aria-label": name, "value": value})
+    made._props.update({"aria-label": name, "data-value": value})
     with made:
         for key, text in options.items():
             option = words(text, tag="option")
             option._props["value"] = key
 
     def hear(event: Any) -> None:
-        with made._props.suspend_updates():
-            made._props["value"] = event.args
+        put(made, "data-value", event.args)
         if event.args in options:
             chosen(event.args)
 

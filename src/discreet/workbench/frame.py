@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from functools import partial
 from typing import Any
 
@@ -43,6 +44,7 @@ def build(server: Server, page: str, link: str) -> Session:
         background_tasks.create(frame.find_theme(), context=client)
 
     client.on_connect(arrived)
+    client.on_disconnect(session.pause)
     client.on_delete(session.close)
     return session
 
@@ -137,7 +139,7 @@ class Frame:
     # -- changes -----------------------------------------------------------------------------------------
 
     def _heard(self, topic: str) -> None:
-        if topic in ("state", "before"):
+        if topic == "before" or (topic == "state" and self.session.settled):
             self._refresh()
         if topic in ("state", "before", "numbers") and self.session.before is not None:
             self._compare()
@@ -231,10 +233,11 @@ class Frame:
         if self._arrived:
             return
         self._arrived = True
-        dark = await self.client.run_javascript(
-            "window.matchMedia('(prefers-color-scheme: dark)').matches", timeout=10
-        )
-        self._set_dark(bool(dark))
+        with contextlib.suppress(TimeoutError):  # a browser that does not say is shown the light one
+            dark = await self.client.run_javascript(
+                "window.matchMedia('(prefers-color-scheme: dark)').matches", timeout=10
+            )
+            self._set_dark(bool(dark))
 
     def _toggle(self) -> None:
         self._set_dark(not self.session.dark)

@@ -16,6 +16,7 @@ from discreet.workbench.state import State
 from discreet.workbench.worker import Jobs, Pool, Slot, Start, processors
 
 _REMEMBERED = 64
+_PAUSE = 0.3  # seconds that a state must last before all pairs are compared
 
 
 @dataclass
@@ -50,6 +51,7 @@ class Numbers:
         """How many curves were shown; for those who measure."""
         self._server, self._start, self._tell = server, start, tell
         self._job: asyncio.Task[None] | None = None
+        self._quick_of: State | None = None
         self._closed = False
         if start is not None:
             self._quick_slot: Slot[State] = Slot(self._find_quick, start)
@@ -73,13 +75,32 @@ class Numbers:
             if self.overall is None:
                 self._begin_overall(state)
 
+    @property
+    def busy(self) -> bool:
+        """Whether the numbers of the main path are being computed and a newer state waits already."""
+        return self._server is not None and self._quick_slot.waiting
+
+    @property
+    def is_fresh(self) -> bool:
+        """Whether `quick` is of the present state, and not of one that a slider has passed."""
+        return self.quick is not None and self._quick_of == self.state
+
+    @property
+    def complete(self) -> bool:
+        """Whether all numbers are there and of the present state."""
+        return self.is_fresh and self.overall is not None and self.saving is not None
+
     def take(self, other: Numbers) -> None:
         """Take over what another has found of the same state, and find the rest."""
         if other.state == self.state:
             self.quick, self.errors, self.saving = other.quick, other.errors, other.saving
-            self.overall = other.overall
+            self.overall, self._quick_of = other.overall, other._quick_of
         if self.quick is None or self.overall is None:
             self.ask(self.state, settled=True)
+
+    def pause(self) -> None:
+        """End the comparison of all pairs; the next question begins it again."""
+        self._stop_job()
 
     def close(self) -> None:
         """End all work."""
@@ -92,18 +113,18 @@ class Numbers:
     # -- the main path -----------------------------------------------------------------------------------
 
     async def _find_quick(self, state: State) -> None:
-        await self._find(state, "quick", state.main_events, state.delta)
+        await self._find(state, "quick")
 
     async def _find_errors(self, state: State) -> None:
-        await self._find(state, "errors", state.main_events)
+        await self._find(state, "errors")
 
     async def _find_saving(self, state: State) -> None:
-        await self._find(state, "saving", state.main_events, state.delta)
+        await self._find(state, "saving")
 
-    async def _find(self, state: State, name: str, *arguments: Any) -> None:
+    async def _find(self, state: State, name: str) -> None:
         assert self._server is not None
         try:
-            found = await self._server.pool.run(call, name, *arguments)
+            found = await self._server.pool.run(call, f"{name}_of", state)
         except DiscreetError as error:
             self.trouble = str(error)
             found = None
@@ -114,6 +135,8 @@ class Numbers:
         if self._closed or (name == "saving" and state != self.state):
             return
         setattr(self, name, found)
+        if name == "quick":
+            self._quick_of = state
         self._tell("numbers")
 
     # -- all pairs ---------------------------------------------------------------------------------------
@@ -141,6 +164,7 @@ class Numbers:
             if len(state.release.paths) == 1:
                 found: Overall = await self._server.pool.run(call, "overall", *arguments[:3])
             else:
+                await asyncio.sleep(_PAUSE)
                 found = await self._server.jobs.run(call, "overall", *arguments, progress=report)
         except DiscreetError as error:
             self.trouble, self.progress = str(error), None

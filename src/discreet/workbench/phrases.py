@@ -78,7 +78,7 @@ def relation_options(state: State) -> list[str]:
 
 def exact_note(numbers: Numbers) -> str:
     """Say which cases the exact epsilon is of."""
-    if numbers.overall is None:
+    if numbers.overall is None or not numbers.is_fresh:
         return "main path"
     many = numbers.overall.cases
     if many == 1:

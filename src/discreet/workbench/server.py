@@ -69,11 +69,7 @@ class Guard:
         elif not is_loopback(_host(headers.get("host", ""))):
             return 421, "This server answers to the names of this machine only.\n"
         origin = headers.get("origin")
-        if (
-            scope["type"] == "websocket"
-            and origin
-            and urllib.parse.urlsplit(origin).netloc != headers.get("host")
-        ):
+        if origin and urllib.parse.urlsplit(origin).netloc != headers.get("host"):
             return 403, "Another site may not connect.\n"
         length = headers.get("content-length", "0")
         if not length.isdigit() or int(length) > LARGEST_BODY:
@@ -185,9 +181,25 @@ def _visit(server: Any, name: str) -> Callable[[str], None]:
     return visit
 
 
+async def _announce(place: Place, ready: Callable[[], None]) -> None:
+    """Call `ready` once the port answers."""
+    import asyncio
+
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(place.host, place.host)
+    for _ in range(200):
+        try:
+            _, writer = await asyncio.open_connection(host, place.port)
+        except OSError:
+            await asyncio.sleep(0.05)
+        else:
+            writer.close()
+            break
+    ready()
+
+
 def serve(place: Place, *, show: bool, ready: Callable[[], None]) -> None:
     """Serve the pages until Ctrl-C; `ready` is called when the first can be asked for."""
-    from nicegui import app, ui
+    from nicegui import app, background_tasks, ui
 
     from discreet.workbench.numbers import Server
     from discreet.workbench.pages import pages
@@ -200,7 +212,7 @@ def serve(place: Place, *, show: bool, ready: Callable[[], None]) -> None:
 
     app.add_middleware(Guard, token=place.token)
     app.on_startup(server.pool.warm)
-    app.on_startup(ready)
+    app.on_startup(lambda: background_tasks.create(_announce(place, ready)))
     app.on_shutdown(server.pool.stop)
     try:
         ui.run(
@@ -215,6 +227,7 @@ def serve(place: Place, *, show: bool, ready: Callable[[], None]) -> None:
             show_welcome_message=False,
             tailwind=False,
             message_history_length=200,
+            reconnect_timeout=20,  # a busy machine is no reason to begin anew
             binding_refresh_interval=None,
             timeout_graceful_shutdown=1,
         )

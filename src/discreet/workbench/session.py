@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +12,7 @@ from discreet.workbench.state import State
 from discreet.workbench.worker import Start
 
 MOST_UNDO = 200
+_HOLD = 0.15  # seconds
 
 Listener = Callable[[str], None]
 """Called with a topic: "state", "numbers", "progress", "before" or "theme"."""
@@ -44,7 +46,9 @@ class Session:
         self._pages: dict[str, _Page] = {}
         self._server = server
         self._start = start
-        self.numbers = Numbers(state, server, start, lambda topic: self.notify(topic))
+        self._held: State | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self.numbers = Numbers(state, server, start, self._told)
         self.before: Numbers | None = None
         if before is not None:
             self._compare(before)
@@ -81,12 +85,37 @@ class Session:
     # -- changes -----------------------------------------------------------------------------------------
 
     def preview(self, state: State) -> None:
-        """Show a state that may not last, as while a slider is dragged."""
-        if state == self.state:
+        """Show a state that may not last, as while a slider is dragged.
+
+        While the numbers of an earlier one are computed it is held back for a moment, and the latest wins:
+        however many values come in, no more are drawn than can be.
+        """
+        self._held = state
+        if self._timer is not None:
             return
-        self.state = state
-        self.numbers.ask(state, settled=False)
-        self.notify("state")
+        if self.numbers.busy:
+            self._timer = asyncio.get_running_loop().call_later(_HOLD, self._show_held)
+        else:
+            self._show_held()
+
+    def _show_held(self) -> None:
+        state = self._let_go()
+        if state is not None and state != self.state:
+            self.state = state
+            self.numbers.ask(state, settled=False)
+            self.notify("state")
+
+    def _let_go(self) -> State | None:
+        """Forget what was held back, and return it."""
+        if self._timer is not None:
+            self._timer.cancel()
+        state, self._held, self._timer = self._held, None, None
+        return state
+
+    def _told(self, topic: str) -> None:
+        self.notify(topic)
+        if self._held is not None and not self.numbers.busy:
+            self._show_held()
 
     def commit(self, state: State, what: str) -> None:
         """Make a state the present one; `what` says in a few words what was done."""
@@ -132,6 +161,8 @@ class Session:
         """Take over a whole session, or a new release."""
         if before is not None:
             self._compare(before)
+            assert self.before is not None
+            self.before.ask(before, settled=True)
         self.commit(state, what)
 
     def pin(self) -> None:
@@ -154,8 +185,15 @@ class Session:
         if self.before is not None:
             self.before.ask(self.before.state, settled=True)
 
+    def pause(self) -> None:
+        """End long work; the visitor may come back."""
+        for numbers in (self.numbers, self.before):
+            if numbers is not None:
+                numbers.pause()
+
     def close(self) -> None:
         """End all work; the visitor has gone."""
+        self._let_go()
         self.numbers.close()
         if self.before is not None:
             self.before.close()
@@ -174,6 +212,7 @@ class Session:
         return self._server
 
     def _settle(self, state: State) -> None:
+        self._let_go()
         self.state = self._committed = state
         self.numbers.ask(state, settled=True)
         self.notify("state")

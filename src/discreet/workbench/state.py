@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
+from typing import Any
 
 from discreet.budget import Level, Neighbours, Query, Release, load
 from discreet.budget.events import Event
@@ -100,6 +101,11 @@ class State:
     neighbours: Neighbours | None = None
     settings: tuple[tuple[str, str, str], ...] = field(default=())
     """What other pages remember: (page, name, text)."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Travel to another process without what was derived here."""
+        stated = (self.base, self.source, self.is_preset, self.changed, self.delta, self.neighbours)
+        return State, (*stated, self.settings)
 
     @classmethod
     def of(cls, preset: str) -> State:

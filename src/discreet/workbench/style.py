@@ -15,5 +15,5 @@ def head() -> str:
     """
     folder = files("discreet.workbench")
     css = (folder / "style.css").read_text(encoding="utf-8")
-    script = (folder / "help.js").read_text(encoding="utf-8")
+    script = (folder / "page.js").read_text(encoding="utf-8")
     return f"<style>@layer overrides {{ {css} }}</style><script>{script}</script>"

@@ -18,7 +18,8 @@ from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
-from typing import Any, Generic, TypeVar
+from types import FrameType
+from typing import Any, Generic, NoReturn, TypeVar
 
 from discreet.errors import DiscreetError
 
@@ -32,6 +33,7 @@ Start = Callable[[Coroutine[Any, Any, None]], Any]
 
 _SPAWN = multiprocessing.get_context("spawn")
 _OFTEN = 0.1  # seconds between two reports of progress
+_GRACE = 2.0  # seconds in which a job may tidy up
 
 
 def processors() -> int:
@@ -70,6 +72,11 @@ class Slot(Generic[Request]):
         if not self.busy:
             self.busy = True
             self._start(self._run())
+
+    @property
+    def waiting(self) -> bool:
+        """Whether a request waits for the one that is computed."""
+        return self.busy and bool(self._next)
 
     def clear(self) -> None:
         """Forget the request that waits."""
@@ -125,8 +132,10 @@ class Jobs:
 
     async def run(self, work: Callable[..., Result], *arguments: Any, progress: Progress) -> Result:
         """Return work(*arguments, progress=...); cancelling the task kills the work."""
-        progress("waiting", 0, 0)
+        if self._turn.locked():
+            progress("waiting", 0, 0)
         async with self._turn:
+            progress("", 0, 0)
             found: Result = await _in_process(work, arguments, progress)
             return found
 
@@ -150,17 +159,22 @@ async def _in_process(work: Callable[..., Any], arguments: tuple[Any, ...], prog
             else:
                 raise DiscreetError(value)
     finally:
-        _kill(process)  # its pipe ends with it, and so does a thread that still reads
-        await asyncio.shield(loop.run_in_executor(None, process.join, 5))
+        await asyncio.shield(loop.run_in_executor(None, _end, process))
+        ours.close()
 
 
-def _kill(process: SpawnProcess) -> None:
+def _end(process: SpawnProcess) -> None:
+    """Ask a job to end, which ends its helpers too; kill what is left of it."""
     if process.pid is None:
         return
+    if process.is_alive():
+        process.terminate()
+        process.join(_GRACE)
     with contextlib.suppress(ProcessLookupError, PermissionError):
         if hasattr(os, "killpg"):
             os.killpg(process.pid, signal.SIGKILL)
-    process.kill()  # it may not have got as far as leading a group
+    process.kill()
+    process.join(_GRACE)
 
 
 def _child(pipe: Connection, work: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
@@ -168,6 +182,7 @@ def _child(pipe: Connection, work: Callable[..., Any], arguments: tuple[Any, ...
     if hasattr(os, "setsid"):
         os.setsid()
         os.nice(5)  # dragged sliders come first
+    signal.signal(signal.SIGTERM, _leave)
     _begin()
     last = 0.0
 
@@ -187,6 +202,10 @@ def _child(pipe: Connection, work: Callable[..., Any], arguments: tuple[Any, ...
     except Exception as error:
         pipe.send(("error", f"{type(error).__name__}: {error}"))
         raise
+
+
+def _leave(number: int, frame: FrameType | None) -> NoReturn:
+    raise SystemExit(128 + number)
 
 
 def _begin() -> None:

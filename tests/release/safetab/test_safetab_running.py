@@ -419,8 +419,8 @@ def test_noise_of_repeated_runs_has_its_variance_by_level_and_stage(
             if error < 0.05:
                 assert abs(ratio / 0.9 - 1) > error
                 assert abs(ratio / 1.1 - 1) > error
-    # each place has a second stage; total-only groups are detailed ones above the counties
-    assert seen == (10 if large else 6)
+    # each place has a second stage, and above the counties total-only groups
+    assert seen == len(plan) + len(ABOVE)
 
 
 def test_the_command_line(

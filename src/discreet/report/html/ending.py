@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import shlex
+from importlib.metadata import version
 
-from discreet import __version__
 from discreet.budget import Release, load_preset, preset_names
 from discreet.report import words
 from discreet.report.html.facts import Facts
@@ -115,8 +115,8 @@ def method(facts: Facts, before: Facts | None) -> Markup:
             else "No certified intervals were asked for."
         ),
         paragraph(
-            f"Made by discreet {__version__}. The same inputs and version give this page byte for byte. "
-            "It loads nothing from the network and runs no program."
+            f"Made by discreet {version('discreet')}. The same inputs and version give this page byte for "
+            "byte. It loads nothing from the network and runs no program."
         ),
         paragraph("The same numbers from the command line:"),
         el("pre", el("code", "\n".join(commands(facts, before)))),

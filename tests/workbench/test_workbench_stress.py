@@ -1,0 +1,165 @@
+"""Many visitors drag at once: none is dropped, each ends at its own value, and memory stays flat."""
+
+from __future__ import annotations
+
+import asyncio
+import html
+import json
+import re
+import time
+import uuid
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+from browsing import Workbench, fetch
+
+from discreet.workbench.session_file import to_link
+from discreet.workbench.state import State, factor_at
+
+socketio = pytest.importorskip("socketio")
+
+LAST = -50  # the step at which everyone lets go: half the stated total
+
+
+@dataclass
+class Visitor:
+    """A browser's side of the conversation, without the browser."""
+
+    url: str
+    path: str
+    elements: dict[str, Any] = field(default_factory=dict)
+    updates: int = 0
+    dropped: bool = False
+
+    def load(self) -> None:
+        status, page = fetch(f"{self.url}{self.path}")
+        assert status == 200
+        self.client = re.search(r"'client_id': '([^']+)'", page)[1]  # type: ignore[index]
+        text = re.search(r"parseElements\(String.raw`(.*?)`\)", page, re.DOTALL)[1]  # type: ignore[index]
+        self.elements = json.loads(html.unescape(text))
+        self.slider = next(
+            int(key)
+            for key, one in self.elements.items()
+            if one.get("props", {}).get("aria-label") == "Total rho"
+        )
+        events = self.elements[str(self.slider)]["events"]
+        self.listeners = {event["type"]: event["listener_id"] for event in events}
+
+    async def connect(self) -> None:
+        self.socket = socketio.AsyncClient(reconnection=False)
+        self.socket.on("update", self._updated)
+        self.socket.on("disconnect", self._gone)
+        query = (
+            f"client_id={self.client}&next_message_id=0&implicit_handshake=true"
+            f"&tab_id={uuid.uuid4()}&document_id={uuid.uuid4()}"
+        )
+        await self.socket.connect(
+            f"{self.url}?{query}", socketio_path="/_nicegui_ws/socket.io", transports=["websocket"]
+        )
+
+    def _updated(self, message: dict[str, Any]) -> None:
+        self.updates += 1
+        for key, element in message.items():
+            if key != "_id" and element is not None:
+                self.elements[key] = element
+
+    def _gone(self, *_: Any) -> None:
+        self.dropped = True
+
+    async def move(self, step: int, kind: str = "input") -> None:
+        message = {
+            "id": self.slider,
+            "client_id": self.client,
+            "listener_id": self.listeners[kind],
+            "args": [json.dumps(step)],
+        }
+        await self.socket.emit("event", message)
+
+    async def drag(self, seconds: float, place: int) -> None:
+        end, step = time.monotonic() + seconds, place
+        while time.monotonic() < end:
+            step = (step + 7) % 120 - 60
+            await self.move(step)
+            await asyncio.sleep(0.06)
+        await self.move(LAST, "change")
+
+    def text(self, start: str) -> str:
+        found = [one["text"] for one in self.elements.values() if str(one.get("text", "")).startswith(start)]
+        return found[0] if found else ""
+
+    def shows(self, rho: Fraction) -> bool:
+        return any(one.get("text") == f"{float(rho):.6g}" for one in self.elements.values())
+
+
+def memory(process: int) -> int:
+    """Resident bytes of a process and all that it started."""
+    total = 0
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            stat = (folder / "stat").read_text().rsplit(")", 1)[1].split()
+            pages = int((folder / "statm").read_text().split()[1])
+        except (OSError, IndexError):
+            continue
+        if int(folder.name) == process or int(stat[1]) == process:
+            total += pages * 4096
+    return total
+
+
+async def crowd(
+    workbench: Workbench, preset: str, many: int, seconds: float
+) -> tuple[list[Visitor], list[int]]:
+    path = f"/budget?s={to_link(State.of(preset))}"
+    visitors = [Visitor(workbench.url, path) for _ in range(many)]
+    for visitor in visitors:
+        await asyncio.to_thread(visitor.load)
+        await visitor.connect()
+    sizes: list[int] = []
+
+    async def measure() -> None:
+        while True:
+            await asyncio.sleep(seconds / 6)
+            sizes.append(memory(workbench.process.pid))
+
+    watch = asyncio.create_task(measure())
+    await asyncio.gather(*(visitor.drag(seconds, place) for place, visitor in enumerate(visitors)))
+    watch.cancel()
+    rho = State.of(preset).stated.total * factor_at(LAST)
+    for _ in range(900):  # 90 s: other work may hold the machine
+        if all(visitor.shows(rho) for visitor in visitors):
+            break
+        await asyncio.sleep(0.1)
+    assert all(visitor.shows(rho) for visitor in visitors)
+    assert not any(visitor.dropped for visitor in visitors)
+    for visitor in visitors:
+        await visitor.socket.disconnect()
+    return visitors, sizes
+
+
+def run_crowd(*arguments: Any) -> tuple[list[Visitor], list[int]]:
+    """In a thread of its own: the browser's driver has a loop running in this one."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(lambda: asyncio.run(crowd(*arguments))).result()
+
+
+def test_a_few_visitors(workbench: Workbench) -> None:
+    visitors, _ = run_crowd(workbench, "dhc-2022-08-25", 4, 3)
+    assert min(visitor.updates for visitor in visitors) >= 5
+    assert workbench.get("/budget")[0] == 200
+
+
+@pytest.mark.slow
+def test_twenty_visitors_for_half_a_minute(launch: Callable[..., Workbench]) -> None:
+    workbench = launch()
+    visitors, sizes = run_crowd(workbench, "dhc-2020", 20, 30)
+    updates = [visitor.updates for visitor in visitors]
+    print(f"updates {min(updates)} to {max(updates)}, memory {[size // 10**6 for size in sizes]} MB")
+    assert min(updates) >= 15
+    # flat: from the first third to the end, but for one job of all pairs and its helpers
+    assert sizes[-1] < 1.15 * sizes[1] + 250e6
+    said = workbench.log.read_text()
+    assert "Traceback" not in said, said
