@@ -10,7 +10,7 @@ JOBS ?= 2
 .PHONY: help demo test test-all bench lint format clean
 
 help:
-	@echo "make demo      account for the 2020 Census DHC: table, proof, plots and curves in out/"
+	@echo "make demo      account for the 2020 Census DHC: table, proof, plots, curves and a report in out/"
 	@echo "make test      lint, types and tests (installs Java and Chromium if it may)"
 	@echo "make test-all  the same with the slow tests"
 	@echo "make bench     time and accuracy against other accountants"
@@ -67,6 +67,8 @@ demo: $(VENV)/.stamp-run
 	@echo && echo "The pair of paths that merge nothing, as curves and plots:"
 	$(DEMO) --pair 13 13 --delta 1e-10 --tradeoff out/dhc-2020-tradeoff.csv --plot out/dhc-2020.png --quiet
 	@$(DEMO) --pair 13 13 --delta 1e-10 --plot out/dhc-2020.svg --quiet >/dev/null
+	@echo && echo "A page to hand on:"
+	$(BIN)/discreet report dhc-2020 --jobs $(JOBS) --no-certify --no-savings --out out/dhc-2020.html --quiet
 	@echo && echo "The proof: every pair shown to lie below. About a minute on two cores."
 	$(DEMO) --jobs $(JOBS) --delta 1e-10 --certify
 	@echo && echo "Files, all in out/:" && ls -1 out

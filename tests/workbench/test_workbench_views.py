@@ -104,7 +104,8 @@ def test_a_session_comes_back_as_it_went(source: str, before: bool) -> None:
             "above zero",
         ),
         (
-            "session = 1\npreset = 'dhc-2022-08-25'\ndelta = '1e-10'\n[budget]\ntotal = '1'\n[budget.weights]\nUS='1'",
+            "session = 1\npreset = 'dhc-2022-08-25'\ndelta = '1e-10'\n"
+            "[budget]\ntotal = '1'\n[budget.weights]\nUS='1'",
             "State is missing",
         ),
     ],

@@ -336,6 +336,8 @@ class _Words:
         with c.box("wb-card", "section"):
             c.heading("In words", _HELP["advantage"])
             self._texts = [c.words("", "wb-text", "p").style("margin: 0 0 6px") for _ in range(3)]
+            note = "By the main path; the worst of all pairs lies close to it."
+            c.words(note, "wb-soft", "div")
         session.listen(self._heard, NAME)
         self._heard("numbers")
 

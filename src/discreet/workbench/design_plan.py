@@ -257,7 +257,7 @@ def _steps(text: str) -> Steps:
 
 
 def opened(text: str, name: str, old: Design) -> Design:
-    """Return the design of a `safetab.toml` or `config.json`; what such a file does not say stays as it is."""
+    """Return the design of a `safetab.toml` or `config.json`; what the file does not say stays as it is."""
     from discreet.release.safetab.configuration import read_json
     from discreet.release.safetab.geographies import STATES
     from discreet.release.safetab.safetab_toml import read_toml
@@ -295,7 +295,7 @@ def opened(text: str, name: str, old: Design) -> Design:
         chosen=chosen,
         negatives=found.allow_negative_counts,
         states=found.state_filter_us if found.state_filter_us != STATES else (),
-        rhos=tuple(sorted(rhos.items())),  # type: ignore[arg-type]
+        rhos=tuple(sorted(rhos.items())),
         off=frozenset({place for place, rho in found.budgets.items() if rho == 0} | idle),
         thresholds=tuple(sorted(found.thresholds.items())),
     )
