@@ -74,10 +74,10 @@ demo: $(VENV)/.stamp-run
 	@echo && echo "Files, all in out/:" && ls -1 out
 
 test: system lint
-	$(BIN)/python -m pytest -n $(JOBS)
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup
 
 test-all: system lint
-	$(BIN)/python -m pytest -n $(JOBS) --run-slow
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup --run-slow
 
 lint: $(VENV)/.stamp-test
 	$(BIN)/ruff check .

@@ -1,15 +1,28 @@
-"""Run all benchmarks and write their tables to docs/benchmarks.md."""
+"""Run all benchmarks and write their tables to docs/benchmarks.md; `python -m benchmarks PART...` runs some.
+
+Each part's section of the page is replaced by what was measured; the other sections stay.
+"""
 
 from __future__ import annotations
 
 import os
 import platform
+import re
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks import bench_accounting, bench_measure, bench_sampler
+from benchmarks import (
+    bench_accounting,
+    bench_measure,
+    bench_risk,
+    bench_risk_table,
+    bench_safetab,
+    bench_sampler,
+)
 
 PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
+FIGURE = PAGE.with_name("benchmarks-safetab.svg")
 
 
 def table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
@@ -17,35 +30,61 @@ def table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
     return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows])
 
 
+def accounting() -> str:
+    return table(("what", "measured", "aim"), bench_accounting.rows())
+
+
+def sampler() -> str:
+    return bench_sampler.markdown(bench_sampler.rows())
+
+
+def measure() -> str:
+    intro = "Reading, validation, noise, post-processing, writing, hashing and ledger; each row is a process."
+    return f"{intro}\n\n{bench_measure.markdown(bench_measure.rows())}"
+
+
+def safetab() -> str:
+    lines = bench_safetab.rows(tell=lambda text: print(f"  {text}", file=sys.stderr))
+    bench_safetab.figure(lines, FIGURE)
+    return f"{bench_safetab.markdown(lines)}\n\n![Seconds and memory by people]({FIGURE.name})"
+
+
+def risk() -> str:
+    exact = table(("what", "measured", "aim"), bench_risk.rows())
+    return f"{exact}\n\n{bench_risk_table.markdown(bench_risk_table.rows())}"
+
+
+PARTS: dict[str, tuple[str, Callable[[], str]]] = {
+    "accounting": ("Exact accounting", accounting),
+    "sampler": ("The exact sampler", sampler),
+    "measure": ("A release over a tree of areas", measure),
+    "safetab": ("Detailed groups: `discreet safetab`", safetab),
+    "risk": ("Disclosure risk", risk),
+}
+
+
 def main() -> None:
     import numpy
 
-    print("accounting", file=sys.stderr)
-    accounting = table(("what", "measured", "aim"), bench_accounting.rows())
-    print("sampler", file=sys.stderr)
-    sampler = bench_sampler.markdown(bench_sampler.rows())
-    print("measure", file=sys.stderr)
-    measure = bench_measure.markdown(bench_measure.rows())
+    chosen = sys.argv[1:] or list(PARTS)
+    unknown = set(chosen) - set(PARTS)
+    if unknown:
+        sys.exit(f"there is no part {', '.join(sorted(unknown))}; there are {', '.join(PARTS)}")
+    old = PAGE.read_text(encoding="utf-8") if PAGE.exists() else ""
+    sections = dict(re.findall(r"^## (.+?)\n\n(.*?)\n(?=^## |\Z)", old + "\n", re.MULTILINE | re.DOTALL))
+    for name in chosen:
+        print(name, file=sys.stderr)
+        title, work = PARTS[name]
+        sections[title] = work()
     page = f"""# Benchmarks
 
 Made by `make bench`: Python {platform.python_version()}, NumPy {numpy.__version__}, {os.cpu_count()} cores.
 Figures of another package stand beside ours where both were run in the same minute on the same machine.
-
-## Exact accounting
-
-{accounting}
-
-## The exact sampler
-
-{sampler}
-
-## A release over a tree of areas
-
-Reading, validation, noise, post-processing, writing, hashing and ledger; each row is a process of its own.
-
-{measure}
 """
-    PAGE.write_text(page)
+    for title, _ in PARTS.values():
+        if title in sections:
+            page += f"\n## {title}\n\n{sections[title].strip()}\n"
+    PAGE.write_text(page, encoding="utf-8")
     print(page)
 
 

@@ -190,7 +190,10 @@ def test_differences_in_words() -> None:
     assert said[2].startswith("The exact epsilon on the main path is ")
     moved = state.with_budget(state.budget.with_share(1, Fraction(1, 2)))
     said = phrases.differences(numbers_of(state), numbers_of(moved))
-    assert "State gets 50.0 % of the budget, before 27.4 %." in said
+    assert said[0] == "State gets 50.0 % of the budget, before 27.4 %; the others keep their proportions."
+    again = moved.with_budget(moved.budget.with_share(3, Fraction(1, 5)))
+    said = phrases.differences(numbers_of(state), numbers_of(again))
+    assert len(said) == 9  # every level, and the epsilon
 
 
 def test_what_the_numbers_mean() -> None:

@@ -109,7 +109,8 @@ class Slider:
     def _hear(self, value: Any, act: Callable[[int], None]) -> None:
         if not isinstance(value, int | float):
             return
-        put(self.element, "data-value", str(int(value)))
+        with self.element._props.suspend_updates():  # the browser shows it already
+            put(self.element, "data-value", str(int(value)))
         act(int(value))
 
     def set(self, value: int, said: str) -> None:

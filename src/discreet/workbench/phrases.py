@@ -152,20 +152,35 @@ def differences(before: Numbers, after: Numbers) -> list[str]:
 def _about_levels(old: State, new: State) -> list[str]:
     if [level.name for level in old.base.levels] != [level.name for level in new.base.levels]:
         return []
+    moved = differing_levels(old.budget, new.budget)
+    alone = _moved_alone(old, new) if len(moved) > 1 else None
     found = []
-    for place in differing_levels(old.budget, new.budget):
+    for place in moved if alone is None else [alone]:
         first, second = old.budget.share(place), new.budget.share(place)
         if abs(first - second) < Fraction(1, 20000):
             continue
-        name = new.base.levels[place].name
-        found.append(
-            f"{name} gets {words.percent(float(second))} of the budget, before {words.percent(float(first))}."
-        )
+        name, now, then = new.base.levels[place].name, float(second), float(first)
+        rest = "" if alone is None else "; the others keep their proportions"
+        found.append(f"{name} gets {words.percent(now)} of the budget, before {words.percent(then)}{rest}.")
     same = old.base.levels == new.base.levels
     for place, level in enumerate(new.base.levels):
         if same and old.budget.shares[place] != new.budget.shares[place]:
             found.append(f"Within {level.name} the queries have other shares.")
     return found
+
+
+def _moved_alone(old: State, new: State) -> int | None:
+    """The one level that was moved, if the others have kept their proportions."""
+    ratios = [
+        second / first if first else None
+        for first, second in zip(old.budget.weights, new.budget.weights, strict=True)
+    ]
+    known = [ratio for ratio in ratios if ratio is not None]
+    if len(known) < 3:
+        return None
+    usual = max(known, key=known.count)
+    odd = [place for place, ratio in enumerate(ratios) if ratio not in (None, usual)]
+    return odd[0] if len(odd) == 1 else None
 
 
 def _about_epsilon(before: Numbers, after: Numbers) -> str:

@@ -200,11 +200,18 @@ def _child(pipe: Connection, work: Callable[..., Any], arguments: tuple[Any, ...
     except BrokenPipeError:
         pass
     except Exception as error:
+        if _leaving:  # a library took the request to leave for a failure of its own
+            return
         pipe.send(("error", f"{type(error).__name__}: {error}"))
         raise
 
 
+_leaving: list[int] = []
+
+
 def _leave(number: int, frame: FrameType | None) -> NoReturn:
+    """End the job by an exception, so that it tidies up on its way out."""
+    _leaving.append(number)
     raise SystemExit(128 + number)
 
 

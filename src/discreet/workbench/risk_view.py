@@ -1,0 +1,273 @@
+"""What the Risk page shows: what one adversary learns from a count, and what no adversary can beat."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from discreet.budget import Neighbours, Release
+from discreet.errors import InputError
+from discreet.workbench.results import Line
+from discreet.workbench.risk_plan import Question
+
+_POINTS = 160
+_PRIORS = tuple(Fraction(place, 100) for place in (1, 2, 5, *range(10, 91, 5), 95, 98, 99))
+
+
+@dataclass(frozen=True, slots=True)
+class Attacked:
+    """What an adversary believes and decides; None where the scenario has no such number.
+
+    `right` has how often the decision is right if the target is there, if not, and over the prior; `accuracy`
+    that over the prior against priors.
+    """
+
+    posterior: float
+    ratio: float
+    mean_present: float | None
+    mean_absent: float | None
+    right: tuple[float, float, float] | None
+    baseline: float
+    curve: Line
+    accuracy: Line
+
+
+@dataclass(frozen=True, slots=True)
+class LevelBound:
+    """One level at one prior: from its most precise count, and from all of its counts."""
+
+    level: str
+    query: str
+    one: float
+    all: float
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What no adversary can beat, on the main path.
+
+    `quantiles` are of the posterior of a target who is there, at 5, 50 and 95 %; `line` is the best accuracy
+    against priors.
+    """
+
+    levels: tuple[LevelBound, ...]
+    accuracy: float
+    baseline: float
+    advantage: float
+    mean: float
+    quantiles: tuple[float, float, float]
+    line: Line
+
+
+def risk_numbers(asked: Question) -> Attacked:
+    """Return what the adversary of a question learns.
+
+    >>> from discreet.workbench.risk_plan import Count
+    >>> one = Question("one", "1/2", (Count("Block", "total", Fraction(5)),), 0, 1)
+    >>> found = risk_numbers(one)
+    >>> round(found.posterior, 4), round(found.ratio, 4), round(found.right[2], 4)
+    (0.525, 1.05, 0.5892)
+    """
+    prior = Fraction(asked.prior)
+    baseline = float(max(prior, 1 - prior))
+    if asked.scenario == "several" and len(asked.counts) > 1:
+        return _several(asked, baseline)
+    if asked.scenario == "hierarchy":
+        return _hierarchy(asked, baseline)
+    attack = _attack(asked)
+    seen = _values(asked)
+    right = [attack.accuracy(prior=asked.prior, given=truth) for truth in ("present", "absent", "prior")]
+    accuracies = attack.accuracy(prior=[float(one) for one in _PRIORS], given="prior")
+    return Attacked(
+        posterior=attack.posterior(asked.published, prior=asked.prior),
+        ratio=attack.ratio(asked.published, prior=asked.prior),
+        mean_present=attack.expected_posterior(prior=asked.prior),
+        mean_absent=attack.expected_posterior(prior=asked.prior, given="absent"),
+        right=(right[0], right[1], right[2]),
+        baseline=baseline,
+        curve=_points(seen, attack.posterior(seen, prior=asked.prior)),
+        accuracy=_points(_PRIORS, accuracies),
+    )
+
+
+def _attack(asked: Question) -> Any:
+    from discreet.risk import Attack, independent_others
+
+    others: Any = (1.0,)
+    if asked.scenario == "unsure":
+        others = independent_others(asked.chance, people=asked.people)
+    return Attack(
+        variance=asked.counts[0].variance,
+        known=asked.known,
+        others=others,
+        nonnegative=asked.scenario == "floor",
+    )
+
+
+def _values(asked: Question) -> list[int]:
+    reach = asked.reach
+    more = asked.people if asked.scenario == "unsure" else 0
+    low, high = asked.known - reach, asked.known + 1 + reach + more
+    low, high = min(low, asked.published), max(high, asked.published)
+    if asked.scenario == "floor":
+        low = max(low, 0)
+    step = max(1, (high - low) // _POINTS)
+    return sorted({*range(low, high + 1, step), max(asked.published, low)})
+
+
+def _several(asked: Question, baseline: float) -> Attacked:
+    from discreet.risk import joint_accuracy, joint_posterior, joint_ratio
+
+    variances = [count.variance for count in asked.counts]
+    shared: dict[str, Any] = {"variance": variances, "prior": asked.prior, "known": asked.known}
+    many = len(variances)
+    seen = _values(asked)
+    right = [
+        joint_accuracy(variance=variances, prior=asked.prior, given=truth)
+        for truth in ("present", "absent", "prior")
+    ]
+    priors = [float(one) for one in _PRIORS]
+    return Attacked(
+        posterior=joint_posterior([asked.published] * many, **shared),
+        ratio=joint_ratio([asked.published] * many, **shared),
+        mean_present=None,
+        mean_absent=None,
+        right=(right[0], right[1], right[2]),
+        baseline=baseline,
+        curve=_points(seen, joint_posterior([[value] * many for value in seen], **shared)),
+        accuracy=_points(_PRIORS, joint_accuracy(variance=variances, prior=priors, given="prior")),
+    )
+
+
+def _hierarchy(asked: Question, baseline: float) -> Attacked:
+    from discreet.risk.hierarchy import Area, hierarchy_posterior
+    from discreet.risk.hierarchy_decisions import TwoLevels
+
+    if len(asked.counts) < 2:
+        raise InputError(f"{asked.counts[0].level} is the highest level; there is no area above it")
+    block, above = asked.counts
+    found = hierarchy_posterior(
+        [
+            Area(
+                name=block.level,
+                noisy=asked.published,
+                variance=block.variance,
+                siblings=asked.siblings,
+                siblings_noisy=asked.beside,
+            ),
+            Area(name=above.level, noisy=asked.above, variance=above.variance),
+        ],
+        prior=asked.prior,
+        known=asked.known,
+    )
+    two = TwoLevels(
+        variance=(block.variance, above.variance),
+        siblings=asked.siblings,
+        prior=asked.prior,
+        known=asked.known,
+    )
+    seen = _values(asked)
+    curve = two.probability(seen, [asked.above], [asked.beside])
+    return Attacked(
+        posterior=found.probability,
+        ratio=found.ratio,
+        mean_present=None,
+        mean_absent=None,
+        right=None,
+        baseline=baseline,
+        curve=_points(seen, curve),
+        accuracy=(),
+    )
+
+
+def risk_bounds(release: Release, neighbours: Neighbours, prior: str) -> Bounds:
+    """Return what no adversary can beat on the main path, level by level and with everything published."""
+    import numpy as np
+
+    from discreet.accounting.overall import account
+    from discreet.accounting.privacy_loss import compose
+    from discreet.risk.profile import best_accuracy, count_risks, epsilon_of, expected_posteriors, loss_quantiles
+
+    chance = Fraction(prior)
+    twice = 2 if neighbours == "bounded" else 1
+    levels = []
+    for name, rows in _rows(release).items():
+        first = min(rows, key=_width)
+        one = count_risks(_once(first.event), [chance], scope=name, what=first.query)[0]
+        loss = compose([row.event for row in rows] * twice)
+        best = best_accuracy(lambda eps, loss=loss: np.asarray(loss.delta(epsilon=eps)), [chance])  # type: ignore[misc]
+        levels.append(LevelBound(name, first.query, one.accuracy, float(best[0])))
+    whole = account(release, neighbours=neighbours)
+    main = compose(dict(whole.cases)[whole.main])
+
+    def delta(epsilons: list[Fraction]) -> Any:
+        return np.asarray(main.delta(epsilon=epsilons))
+
+    marks = loss_quantiles(main, (0.05, 0.5, 0.95))
+    odds = np.clip(marks + (np.log(float(chance)) - np.log(float(1 - chance))), -700, 700)
+    low, middle, high = (1 / (1 + np.exp(-odds))).tolist()
+    # the line needs each epsilon once: p and 1 - p share theirs
+    return Bounds(
+        levels=tuple(levels),
+        accuracy=float(best_accuracy(delta, [chance])[0]),
+        baseline=float(max(chance, 1 - chance)),
+        advantage=float(delta([Fraction(0)])[0]),
+        mean=float(expected_posteriors(delta, [chance])[0]),
+        quantiles=(low, middle, high),
+        line=_points(_PRIORS, best_accuracy(delta, _PRIORS)) if epsilon_of(chance) < 50 else (),
+    )
+
+
+def risk_overall(
+    release: Release,
+    neighbours: Neighbours,
+    prior: str,
+    jobs: int = 1,
+    *,
+    progress: Callable[[int, int], None] | None = None,
+) -> tuple[float, int]:
+    """Return the best accuracy over all pairs of paths with everything published, and how many there are.
+
+    >>> from discreet.budget import load
+    >>> accuracy, cases = risk_overall(load("dhc-2022-08-25"), "bounded", "1/2")
+    >>> round(accuracy, 6), cases
+    (0.868577, 1)
+    """
+    import numpy as np
+
+    from discreet.accounting.overall import account
+    from discreet.risk.profile import best_accuracy
+
+    whole = account(release, neighbours=neighbours, jobs=jobs)
+    if progress is not None:
+        whole = whole.with_workers(jobs, progress)
+
+    def delta(epsilons: list[Fraction]) -> Any:
+        return np.array([point.delta for point in whole.at_epsilon(epsilons)])
+
+    return float(best_accuracy(delta, [Fraction(prior)])[0]), whole.pairs
+
+
+def _rows(release: Release) -> dict[str, list[Any]]:
+    found: dict[str, list[Any]] = {}
+    for row in release.variance_table():
+        found.setdefault(row.level, []).append(row)
+    return found
+
+
+def _width(row: Any) -> float:
+    """The noise against what one record changes."""
+    size: float = row.event.sensitivity**2
+    return float(row.variance) / size if row.variance is not None else 2.0 * float(row.scale) ** 2 / size
+
+
+def _once(event: Any) -> Any:
+    from dataclasses import replace
+
+    return replace(event, times=1)
+
+
+def _points(x: Any, y: Any) -> Line:
+    return tuple((float(a), float(b)) for a, b in zip(x, y, strict=True))
