@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 
 import pytest
 
-from discreet.accounting.calibration import below, calibrate, margins, solve_factor
+from discreet.accounting.calibration import below, calibrate, margins, reached, solve_factor
 from discreet.accounting.overall import account
+from discreet.accounting.privacy_loss import compose
 from discreet.budget import Level, Query, Release, Spine, load
 from discreet.errors import InputError
 
@@ -133,3 +135,79 @@ def test_factors_are_short_and_round_up() -> None:
 def test_bad_input_is_named(options: dict[str, object], message: str) -> None:
     with pytest.raises(InputError, match=message):
         calibrate(small(), **options)  # type: ignore[arg-type]
+
+
+def one_path(**queries: Query) -> Release:
+    levels = [Level(name=name, queries=[query]) for name, query in queries.items()]
+    return Release(name="path", neighbours="bounded", levels=levels)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta"),
+    # from next to no noise to a large multiple, and where epsilon zero would be enough with the old noise
+    [("80", "1e-8"), ("1/1000", "1e-6"), ("1", "1e-300"), ("1", "1/2"), ("1/10", "99/100")],
+)
+def test_promises_far_from_the_release(epsilon: str, delta: str) -> None:
+    release = one_path(State=Query(name="total", variance=4), County=Query(name="total", variance=8))
+    found = calibrate(release, epsilon=epsilon, delta=delta)
+    assert found.factor is not None
+    kept = account(found.release).delta(epsilon=epsilon, certified=True)
+    assert kept.upper <= Fraction(delta)
+    less = release.scaled(found.factor * Fraction(999, 1000))
+    assert account(less).delta(epsilon=epsilon, certified=True).lower > Fraction(delta)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "weights", "message"),
+    [
+        ("1e5", None, "kept even with 0.01 times the variances, which is next to no noise"),
+        ("1e-9", None, "not kept even with"),
+        ("1", {"State": 1}, "10,000 times the variances of State: levels without a weight keep their noise"),
+    ],
+)
+@pytest.mark.parametrize("by", ["overall", "level"])
+def test_promises_out_of_reach_are_refused(
+    epsilon: str, weights: dict[str, int] | None, message: str, by: str
+) -> None:
+    if weights and by == "level":
+        pytest.skip("weights do not go with calibration by level")
+    release = one_path(State=Query(name="total", variance=4), County=Query(name="total", variance=4))
+    with pytest.raises(InputError, match=message):
+        calibrate(release, epsilon=epsilon, delta="1e-8", weights=weights, by=by)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("by", ["overall", "level"])
+def test_laplace_noise_is_calibrated_too(by: str) -> None:
+    release = one_path(State=Query(name="total", scale=4), County=Query(name="total", variance=8))
+    found = calibrate(release, epsilon=1, delta="1e-6", by=by)  # type: ignore[arg-type]
+    state, county = found.levels
+    query = found.release.levels[0].queries[0]
+    assert query.scale is not None
+    assert query.scale.denominator <= 10**6
+    assert state.factor == (query.scale / 4) ** 2
+    # the variance of discrete Laplace noise, 2 q / (1 - q)^2 with q = exp(-1 / scale)
+    q = math.exp(-1 / 4)
+    assert float(state.before) == pytest.approx(2 * q / (1 - q) ** 2, rel=1e-11)
+    assert county.after == 8 * county.factor
+    if by == "overall":
+        assert account(found.release).delta(epsilon=1, certified=True).upper <= Fraction(1, 10**6)
+        assert state.factor == pytest.approx(float(county.factor), rel=1e-5)
+    else:
+        events = tuple(found.release.levels[0].events("bounded")) * 2
+        assert compose(events).delta(epsilon=1, certified=True).upper <= Fraction(1, 10**6)
+
+
+def test_margins_that_make_no_sense_are_refused() -> None:
+    for margin in ("1/1000", "1e8"):
+        with pytest.raises(InputError, match=r"it must be between 0\.392"):
+            margins(small(), {"State": margin})
+    laplace = one_path(State=Query(name="total", scale=4))
+    with pytest.raises(InputError, match="'State' has Laplace noise"):
+        margins(laplace, {"State": 5})
+
+
+def test_wide_margins_may_cost_no_epsilon() -> None:
+    found = reached(small(), {"State": 1000, "County": 1000}, delta="1/2")
+    assert found.epsilon == 0
+    assert found.proof is not None
+    assert found.proof.upper <= Fraction(1, 2)

@@ -83,6 +83,26 @@ def test_weights_share_the_gain(discreet, small):
     assert found["upper"] <= found["delta"]
 
 
+def test_names_with_commas_and_equal_signs(discreet, tmp_path):
+    odd = tmp_path / "odd.toml"
+    odd.write_text(
+        'name = "odd"\nneighbours = "unbounded"\n'
+        '[[levels]]\nname = "A,B=C"\nqueries = { "t" = { variance = "4" } }\n'
+        '[[levels]]\nname = "Región, größer"\nqueries = { "t" = { variance = "4" } }\n',
+        encoding="utf-8",
+    )
+    wanted = "A,B=C=5,Región, größer=7/2"
+    found = discreet("calibrate", odd, "--moe", wanted, "--delta", "1e-6", "--jobs", 1, "--json").json
+    assert [round(1.96 * level["after"] ** 0.5, 3) for level in found["levels"]] == [5, 3.5]
+
+
+def test_by_level_claims_nothing_about_the_whole(discreet, small):
+    arguments = ("--epsilon", 3, "--delta", "1e-6", "--by", "level", "--quiet")
+    text = " ".join(discreet("calibrate", small, *arguments).out.split())
+    assert "Each level by itself keeps epsilon 3.000000 at delta 1e-6." in text
+    assert "The new release keeps" not in text
+
+
 def test_margins_of_error(discreet, small):
     found = discreet("calibrate", small, "--moe", "State=5", "--delta", "1e-6", "--jobs", 1, "--json").json
     state, county = found["levels"]
@@ -102,6 +122,7 @@ def test_margins_of_error(discreet, small):
         (["--zcdp", "--weights", "State"], "--weights has 'State'; it must be LEVEL=NUMBER"),
         (["--zcdp", "--weights", "=1"], "--weights has '=1'; it must be LEVEL=NUMBER"),
         (["--zcdp", "--weights", "State=1,"], "--weights has ''; it must be LEVEL=NUMBER"),
+        (["--zcdp", "--weights", "State,County=1"], "no level 'State,County'; it has State, County"),
         (["--zcdp", "--weights", "State=1,State=2"], "names level 'State' twice"),
         (["--zcdp", "--weights", "State=0"], "it must be above zero"),
         (["--zcdp", "--weights", "State=1", "--by", "level"], "weights share one gain"),

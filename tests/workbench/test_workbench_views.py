@@ -6,9 +6,11 @@ import asyncio
 import math
 import os
 import pickle
+import re
 import time
 from dataclasses import replace
 from fractions import Fraction
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,7 @@ from discreet.accounting.calibration import calibrate
 from discreet.accounting.overall import account
 from discreet.accounting.privacy_loss import compose
 from discreet.budget import load, preset_names
-from discreet.workbench import accuracy_view, budget_view, phrases
+from discreet.workbench import accuracy_view, budget_view, charts, phrases
 from discreet.workbench.numbers import Numbers
 from discreet.workbench.session import Session
 from discreet.workbench.session_file import from_link, from_toml, opened, to_link, to_toml
@@ -309,3 +311,31 @@ def test_budgets_of_merged_main_paths() -> None:
     state = State(Release.from_toml(text), "merged.toml", False)
     assert Budget.of(state.base) == state.budget
     assert len(state.main_events) == 1
+
+
+def luminance(colour: str) -> float:
+    """Relative luminance by WCAG 2.2."""
+    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(first: str, second: str) -> float:
+    low, high = sorted((luminance(first), luminance(second)))
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("theme", [":root", "body.body--dark"])
+def test_texts_have_contrast(theme: str) -> None:
+    css = (files("discreet.workbench") / "style.css").read_text()
+    block = css.split(f"{theme} {{", 1)[1].split("}", 1)[0]
+    colours = dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6})", block))
+    assert contrast("#000000", "#ffffff") == pytest.approx(21)
+    for ground in ("paper", "ground", "tint"):
+        for text in ("ink", "soft", "accent", "good", "bad"):
+            assert contrast(colours[text], colours[ground]) >= 4.5, (text, ground)  # AA
+    assert contrast(colours["bad"], colours["bad-tint"]) >= 4.5
+    assert contrast(colours["on-accent"], colours["accent"]) >= 4.5
+    assert contrast("#8b95a3", colours["paper"]) >= 3  # edges of controls
+    palette, lines = charts.palette(theme != ":root")
+    assert all(contrast(colour, palette["paper"]) >= 3 for colour in (*lines, palette["soft"]))

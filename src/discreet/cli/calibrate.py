@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, TypedDict
@@ -144,14 +145,17 @@ def _proved_and_drawn(
 
 
 def _by_level_name(text: str | None, option: str) -> dict[str, str]:
-    """Read LEVEL=NUMBER,... into a dictionary."""
+    """Read LEVEL=NUMBER,... into a dictionary; names may have commas and equal signs in them."""
     found: dict[str, str] = {}
-    for part in (text or "").split(",") if text else ():
-        name, sign, number = part.rpartition("=")
-        if not sign or not name.strip():
-            raise InputError(f"{option} has {part!r}; it must be LEVEL=NUMBER, several separated by commas")
-        if name.strip() in found:
-            raise InputError(f"{option} names level {name.strip()!r} twice")
-        fraction(number, name=f"{option} of level {name.strip()!r}")
-        found[name.strip()] = number.strip()
+    rest = text
+    while rest is not None:
+        part = re.match(r"(?P<name>.*?)=(?P<number>[^,=]*)(?:,(?P<rest>.*))?$", rest, re.DOTALL)
+        if part is None or not part["name"].strip():
+            raise InputError(f"{option} has {rest!r}; it must be LEVEL=NUMBER, several separated by commas")
+        name = part["name"].strip()
+        if name in found:
+            raise InputError(f"{option} names level {name!r} twice")
+        fraction(part["number"], name=f"{option} of level {name!r}")
+        found[name] = part["number"].strip()
+        rest = part["rest"]
     return found

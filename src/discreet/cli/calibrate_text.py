@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from discreet.cli.printing import say, table, write
-from discreet.exact import Interval
+from discreet.exact import Interval, decimal
 from discreet.report.words import plain
 
 if TYPE_CHECKING:
@@ -82,20 +82,24 @@ def show(release: Release, found: Calibration, box: Interval | None) -> None:
     table(columns, rows, left=(0, 1))
     write("\n")
     delta = plain(found.delta)
+    alone = found.by == "level"
     if found.factor is not None:
         say(
-            f"All variances times {found.factor} = {float(found.factor):.6f}: {less_or_more(found.factor)} "
+            f"All variances times {found.factor} = {float(found.factor):.6g}: {less_or_more(found.factor)} "
             f"for epsilon {float(found.epsilon or 0):.6f} at delta {delta}."
         )
     elif found.epsilon is not None:
-        say(f"The new release keeps epsilon {float(found.epsilon):.6f} at delta {delta}.")
-    if found.proof is not None:
+        who = "Each level by itself" if alone else "The new release"
+        say(f"{who} keeps epsilon {float(found.epsilon):.6f} at delta {delta}.")
+    if found.proof is not None and alone:
+        most = decimal(found.proof.upper, down=False)
+        say(f"Proved: the true delta of each level at its promise is at most {most}, not above {delta}.")
+    elif found.proof is not None:
         say(f"Proved: the true delta there lies in {found.proof}, not above {delta}.")
     if box is not None:
         say(f"Proved: the exact epsilon of the new release at delta {delta} lies in {box}.")
     if found.price is not None:
-        alone = found.factor is None and found.epsilon is None  # levels' own curves may cross more than once
-        which = "may be the better one at some level" if alone else "was the better one"
+        which = "may be the better one at some level" if alone else "was the better one"  # levels cross apart
         below = plain(float(f"{found.price:.3g}"))
         say(
             f"The price: below delta {below} the zCDP promise of the old noise {which} "

@@ -59,6 +59,14 @@ def measure(
             metavar="LEVEL/QUERY",
         ),
     ] = None,
+    additive: Annotated[
+        bool,
+        Parameter(
+            name="--additive",
+            negative="--not-additive",
+            help="Check that children add up to their parents (default), or not.",
+        ),
+    ] = True,
     ledger: Annotated[
         Path | None, Parameter(help="A ledger that several runs share; it must exist.", metavar="FILE")
     ] = None,
@@ -92,6 +100,7 @@ def measure(
             invariants=pairs,
             ledger=ledger,
             rehearsal=rehearsal,
+            additive=additive,
             format=format,
         )
     seconds = time.perf_counter() - started

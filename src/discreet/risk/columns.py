@@ -136,8 +136,12 @@ class Source:
                 line = stream.readline()
         if not line.strip():
             raise InputError(f"{path} is empty; a header and rows are needed")
-        delimiter = "|" if "|" in line else ","
-        names = next(csv.reader([line], delimiter=delimiter))
+        # a name in quotes may hold the other sign, so the one that makes more columns is the delimiter
+        delimiter, names = max(
+            ((sign, next(csv.reader([line], delimiter=sign))) for sign in "|,"), key=lambda pair: len(pair[1])
+        )
+        if any("\n" in name or "\r" in name for name in names):
+            raise InputError(f"{path} has a column whose name is more than one line; one line is needed")
         if len(set(names)) < len(names):
             raise InputError(f"{path} has two columns of the same name")
         return cls(path, tuple(names), delimiter)

@@ -48,10 +48,15 @@ def chance_words(prior: Fraction | float) -> str:
 def place_words(level: str) -> str:
     """Say a level's name as one would of an area.
 
-    >>> place_words("Block_Group"), place_words("Prim")
-    ('block group', 'Prim area')
+    >>> place_words("Block_Group"), place_words("STATE, A-G")
+    ('block group', 'area of "STATE, A-G"')
     """
-    return _PLACE.get(level, f"{level} area")
+    return _PLACE.get(level, f'area of "{_plain(level)}"')
+
+
+def _plain(name: str) -> str:
+    """A name in which Markdown sees no emphasis."""
+    return name.replace("*", r"\*").replace("_", r"\_")
 
 
 def explain_profile(profile: RiskProfile, *, title: str = "") -> str:
@@ -78,7 +83,7 @@ def explain_profile(profile: RiskProfile, *, title: str = "") -> str:
         "",
         f"- *With nothing published*, someone who gives it {chance} and guesses the likelier answer is right "
         f"{times(whole.baseline)}.",
-        f"- *From one count.* {_one_count(smallest, chance)}",
+        f"- *From one count.* {_one_count(smallest, chance, profile.unit)}",
         f"- *From everything.* {_everything(profile, whole, chance)}",
         "",
         "## Level by level",
@@ -86,7 +91,7 @@ def explain_profile(profile: RiskProfile, *, title: str = "") -> str:
     ]
     where = " on the main path" if profile.compared > 1 or not profile.complete else ""
     for one, level in zip(counts, levels, strict=True):
-        lines.append(f"- {_level(one, level, chance, where)}")
+        lines.append(f"- {_level(one, level, chance, where, profile.unit)}")
     lines += [
         "",
         "## How sure would they become?",
@@ -121,11 +126,17 @@ def _question(profile: RiskProfile) -> str:
     return "is the target's record in the data, or not?"
 
 
-def _one_count(row: Risk, chance: str) -> str:
+def _others(unit: str) -> str:
+    return "everyone else" if unit == "person" else f"every other {unit}"
+
+
+def _one_count(row: Risk, chance: str, unit: str) -> str:
     area = place_words(row.scope)
+    owner = area.partition(" of ")[0]  # the area's count, not the area of "STATE, A-G"'s
+    what = _plain(row.what.removeprefix("one count of "))
     return (
-        f"Someone who knows everyone else in the {area}, gives it {chance}, and looks at the {area}'s count "
-        f"alone ({row.what.removeprefix('one count of ')}) is right {times(row.accuracy)}."
+        f"Someone who knows {_others(unit)} in the {area}, gives it {chance}, and looks at the {owner}'s "
+        f"count alone{'' if what == 'one count' else f' ({what})'} is right {times(row.accuracy)}."
     )
 
 
@@ -141,11 +152,11 @@ def _everything(profile: RiskProfile, row: Risk, chance: str) -> str:
     )
 
 
-def _level(one: Risk, level: Risk, chance: str, where: str) -> str:
+def _level(one: Risk, level: Risk, chance: str, where: str, unit: str) -> str:
     area = place_words(one.scope)
     return (
-        f"*{one.scope}.* Someone who knows everyone else in the {area} and gives it {chance} is right "
-        f"{times(one.accuracy)} from its most precise count; no one who gives it {chance} is right more than "
+        f"*{_plain(one.scope)}.* Someone who knows {_others(unit)} in the {area} and gives it {chance} is "
+        f"right {times(one.accuracy)} from its most precise count; no one who gives it {chance} is right more than "
         f"{times(level.accuracy, upper=True)} from all counts of this level{where}."
     )
 
@@ -165,7 +176,20 @@ def _relation(profile: RiskProfile) -> str:
 
 
 def _c(chance: float) -> str:
-    return f"{chance:.3g}" if chance < 0.9995 else "more than 0.999"
+    """A chance in three digits, or as many as it takes to tell it from one.
+
+    >>> _c(0.81449), _c(0.99987123), _c(1.0)
+    ('0.814', '0.99987', '0.999999999999')
+    """
+    if chance < 0.9995:
+        return f"{chance:.3g}"
+    places = min(12, 1 + math.ceil(-math.log10(max(1.0 - chance, 1e-12))))
+    return f"{min(math.floor(chance * 10**places) / 10**places, 1.0 - 1e-12):.{places}f}"
+
+
+def _bound(chance: float) -> str:
+    """A chance in 100 with two digits, rounded up; at most 100."""
+    return f"{min(math.ceil(1e4 * chance - 1e-9) / 100, 100.0):.2f}"
 
 
 def _table(profile: RiskProfile) -> list[str]:
@@ -174,6 +198,8 @@ def _table(profile: RiskProfile) -> list[str]:
         "| --- | --- | --- | --- |",
     ]
     for row in profile.rows:
-        what = row.what if row.scope == "overall" else f"{row.scope}: {row.what}"
-        lines.append(f"| {what} | {100 * row.accuracy:.2f} | {row.advantage:.4f} | {row.expected:.4f} |")
-    return lines
+        what = _plain(row.what if row.scope == "overall" else f"{row.scope}: {row.what}")
+        right = f"{100 * row.accuracy:.2f}" if row in profile.one_count else _bound(row.accuracy)
+        lines.append(f"| {what} | {right} | {row.advantage:.4f} | {row.expected:.4f} |")
+    bounds = "every count and of everything are" if profile.complete else "every count are"
+    return [*lines, "", f"Rows of {bounds} bounds, rounded up."]

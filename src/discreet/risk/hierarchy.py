@@ -16,7 +16,7 @@ from typing import Literal
 
 import numpy as np
 
-from discreet.accounting.arguments import Number, read, read_probabilities
+from discreet.accounting.arguments import Arguments, Number, read, read_probabilities
 from discreet.errors import InputError
 from discreet.risk.hierarchy_messages import Chain, Step, log_noise, posterior_sums
 from discreet.risk.hierarchy_priors import Floats, Integers, Law, Uniform, read_law
@@ -94,13 +94,20 @@ def read_variance(variance: Number | None, rho: Number | None, *, who: str = "")
         raise InputError(f"noise{who} needs either a variance or a rho (meaning variance 1/(2 rho))")
     name, given = ("rho", rho) if variance is None else ("variance", variance)
     assert given is not None
-    value = read(given, name=f"{name}{who}").values[0]
+    value = _only(read(given, name=f"{name}{who}"), f"{name}{who}")
     if value <= 0:
         raise InputError(f"{name}{who} is {given}; it must be above zero")
     value = 1 / (2 * value) if variance is None else value
     if not _VARIANCES[0] <= value <= _VARIANCES[1]:
         raise InputError(f"{name}{who} is {given}; the variance must lie between 1e-4 and 1e12")
     return value
+
+
+def _only(found: Arguments, name: str) -> Fraction:
+    """The one number; a list is refused rather than cut."""
+    if found.shape is not None and len(found.values) != 1:
+        raise InputError(f"{name} is a list of {len(found.values)} numbers; one number is needed")
+    return found.values[0]
 
 
 def _whole(value: object, name: str) -> int | None:
@@ -182,7 +189,7 @@ def read_prior(prior: Number) -> Fraction:
     >>> read_prior("1/864")
     Fraction(1, 864)
     """
-    return read_probabilities(prior, name="prior").values[0]
+    return _only(read_probabilities(prior, name="prior"), "prior")
 
 
 def build_chain(

@@ -68,7 +68,10 @@ class Poisson:
     upper: None
 
     def __init__(self, mean: Number) -> None:
-        value = float(read(mean, name="mean of the Poisson prior").values[0])
+        found = read(mean, name="mean of the Poisson prior").values
+        if len(found) != 1:
+            raise InputError(f"mean of the Poisson prior is a list of {len(found)} numbers; one is needed")
+        value = float(found[0])
         if not 0 < value <= 1e9:
             raise InputError(f"mean of the Poisson prior is {value:g}; it must be above 0 and at most 1e9")
         object.__setattr__(self, "mean", value)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InputError
+from discreet.exact import fraction
 from discreet.risk.model import Floats
 
 ZERO_ONE = ((0.0, 1.0), (1.0, 0.0))
@@ -64,6 +65,8 @@ def read_loss(loss: Any) -> Loss:
 
     >>> read_loss(None)
     Loss(absent=(0.0, 1.0), present=(1.0, 0.0))
+    >>> read_loss([[0, 1], ["1/2", 0]]).present
+    (0.5, 0.0)
     >>> read_loss([[0, 1]])
     Traceback (most recent call last):
     discreet.errors.InputError: loss must be a table of two rows, truth absent and present, and two columns, \
@@ -72,8 +75,9 @@ decision absent and present
     if isinstance(loss, Loss):
         return loss
     try:
-        table = np.array(ZERO_ONE if loss is None else loss, dtype=np.float64)
-    except (TypeError, ValueError):
+        table = np.array(ZERO_ONE if loss is None else loss, dtype=object)
+        table = np.array([float(_number(cost)) for cost in table.flat]).reshape(table.shape)
+    except (TypeError, ValueError):  # also an InputError of a text that is no number
         table = np.empty(0)
     if table.shape != (2, 2) or not np.isfinite(table).all():
         raise InputError(
@@ -81,3 +85,7 @@ decision absent and present
             "decision absent and present"
         )
     return Loss((float(table[0, 0]), float(table[0, 1])), (float(table[1, 0]), float(table[1, 1])))
+
+
+def _number(cost: Any) -> Any:
+    return fraction(cost, name="loss") if isinstance(cost, str) else cost

@@ -36,6 +36,9 @@ LARGEST = 2**52
 VARIANCES = (1e-4, 1e10)
 """Variances of the noise that are accepted."""
 
+SMALLEST_PRIOR = 1e-300
+"""A smaller prior, or complement of one, is no float with all its digits."""
+
 TOLERANCE = 1e-15
 """What the terms left out of a sum may add up to, unless another bound is asked for."""
 
@@ -76,8 +79,14 @@ cannot learn anything
         bad = ~((read > 0) & (read < 1))
         if bad.any():
             check(read[bad].flat[0])
-        return Prior(read, 1.0 - read)
-    return Prior(_floats(read), _floats(1 - read))
+        return _representable(Prior(read, 1.0 - read))
+    return _representable(Prior(_floats(read), _floats(1 - read)))
+
+
+def _representable(prior: Prior) -> Prior:
+    if (np.minimum(prior.present, prior.absent) < SMALLEST_PRIOR).any():
+        raise InputError(f"prior is closer than {SMALLEST_PRIOR:g} to 0 or to 1; that is not answered here")
+    return prior
 
 
 def read_variance(variance: Numbers = None, rho: Numbers = None) -> Floats:

@@ -36,7 +36,6 @@ from discreet.budget.neighbours import Neighbours
 from discreet.budget.release import Release
 from discreet.errors import DiscreetError, InputError
 from discreet.noise import GaussianNoise, LaplaceNoise, Noise
-from discreet.risk.hierarchy import read_variance
 from discreet.risk.hierarchy_priors import Floats
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
@@ -130,7 +129,8 @@ def best_accuracy(delta: Callable[[list[Fraction]], Floats], priors: Sequence[Fr
     """
     less = [min(p, 1 - p) for p in priors]
     values = delta([Fraction(epsilon_of(p)) for p in priors])
-    return np.array([float(1 - q) + float(q) * value for q, value in zip(less, values, strict=True)])
+    found = [float(1 - q) + float(q) * value for q, value in zip(less, values, strict=True)]
+    return np.minimum(found, 1.0)  # rounding may lift a certainty above one
 
 
 def epsilon_of(prior: Fraction) -> float:
@@ -144,7 +144,7 @@ def epsilon_of(prior: Fraction) -> float:
 
 
 def risk_profile(
-    release: Release | Mapping[str, Number],
+    release: Release | Mapping[str, Number] | Sequence[Number],
     *,
     prior: Numbers = "1/2",
     neighbours: Neighbours | None = None,
@@ -154,9 +154,9 @@ def risk_profile(
 ) -> RiskProfile:
     """Return the best any adversary can do: one count, each level, and everything published, by prior.
 
-    `release` is a release, taken with its true variances, or a mapping of levels to rhos, each one count with
-    noise of variance 1/(2 rho). With bounded neighbours the target is replaced by another record, and all
-    pairs of paths are compared; `pairs="main"` looks at the main pair alone, which is quick but no bound.
+    `release` is a release, taken with its true variances, or rhos (a list, or a mapping by level), each one
+    count with noise of variance 1/(2 rho). With bounded neighbours the target is replaced by another record,
+    and all pairs of paths are compared; `pairs="main"` looks at the main pair alone: quick, but no bound.
 
     Guarantee. No procedure whatever, applied to what is published, is right more often than `accuracy` when
     averaged over the prior, for neighbours in the stated relation. It is no bound on the posterior at one
@@ -174,8 +174,10 @@ def risk_profile(
             raise InputError(f"prior is {float(one):g}; it must lie between 1e-12 and 1 - 1e-12")
     if pairs not in ("all", "main"):
         raise InputError(f"pairs is {pairs!r}; it must be 'all' or 'main'")
-    if isinstance(release, Mapping):
-        return _of_rhos(release, priors)
+    if not isinstance(release, Release):
+        from discreet.risk.profile_rhos import profile_of_rhos, read_rhos
+
+        return profile_of_rhos(read_rhos(release), priors)
     whole: Account = account(release, neighbours=neighbours, jobs=jobs)
     if progress is not None:
         whole = whole.with_workers(jobs, progress)
@@ -361,22 +363,6 @@ def _overall(whole: Account, priors: Sequence[Fraction]) -> tuple[Risk, ...]:
 def _main_only(whole: Account) -> Account:
     events = dict(whole.cases)[whole.main]
     return Account(whole.name, whole.unit, whole.neighbours, [(whole.main, events)], whole.main, whole.people)
-
-
-def _of_rhos(rhos: Mapping[str, Number], priors: Sequence[Fraction]) -> RiskProfile:
-    if not rhos:
-        raise InputError("no rho is given; a mapping of levels to rhos such as {'block': '0.0992'} is needed")
-    events = {
-        name: DiscreteGaussian(variance=read_variance(None, rho, who=f" of {name}"))
-        for name, rho in rhos.items()
-    }
-    rows = [
-        [count_risks(event, priors, scope=name, what=what) for name, event in events.items()]
-        for what in ("one count", "every count of the level")
-    ]
-    flat = [tuple(row for part in parts for row in part) for parts in rows]
-    overall = loss_risks(compose(events.values()), priors, scope="overall", what="everything published")
-    return RiskProfile("rhos", "person", "unbounded", flat[0], flat[1], overall, 1, True)
 
 
 def _by_level(release: Release) -> dict[str, list[tuple[str, Event]]]:

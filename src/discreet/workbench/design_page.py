@@ -52,8 +52,9 @@ class Desk:
         self.session.commit(self.session.state.with_settings(NAME, design.settings()), what)
 
     def preview(self, design: Design) -> None:
-        """Show a design while a slider moves."""
-        self.session.preview(self.session.state.with_settings(NAME, design.settings()))
+        """Show a design while a slider moves; the rest of the workbench does not depend on it."""
+        self.design = design
+        self._ask(settled=False)
 
     def start(self) -> None:
         """Begin, once all parts are there."""
@@ -68,17 +69,15 @@ class Desk:
             self.design, self.trouble = Design.of_state(self.session.state), ""
         except DiscreetError as error:
             self.trouble = str(error)
+        self._ask(settled=self.session.settled)
+
+    def _ask(self, *, settled: bool) -> None:
         asked = (self.design, self.session.state.delta)
         if asked != self._asked:
             self._asked, self.exact = asked, None
             self._stop()
             self._slot.ask(asked)
-        if (
-            self.session.settled
-            and self.exact is None
-            and self._job is None
-            and any(self.design.shown_rhos())
-        ):
+        if settled and self.exact is None and self._job is None and any(self.design.shown_rhos()):
             self._job = self.session.task(self._compare(asked))
         self._redraw()
 

@@ -72,11 +72,11 @@ class Table:
     def _draw_row(self, place: Place) -> None:
         name = plan.row_words(place)
         with c.box("", "tr"):
-            with c.box("", "th"):
+            with c.box("", "th").style("padding-top: 0"):
                 check = c.Check(name, True, "", partial(self._switched, name, [place]))
             with c.box("", "td").style("width: 112px"):
                 field = c.Field(f"rho of {name}", "", partial(self._typed, place))
-            cells = [c.words("", tag="td") for _ in self.COLUMNS[2:]]
+            cells = [c.words("", tag="td").style("padding-top: 12px") for _ in self.COLUMNS[2:]]
         self._rows[place] = (check, field, cells)
 
     def _draw(self) -> None:

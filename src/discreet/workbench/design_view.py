@@ -62,9 +62,7 @@ def groups() -> Any:
                 if (level, only, kind) == (1, True, "ethnicity"):
                     continue  # no regional group of an ethnicity is total-only
                 code = f"{level}{kind[0]}{only:d}"
-                iterations.append(
-                    Iteration(code=code, name=code, level=level, kind=kind, total_only=only)  # type: ignore[arg-type]
-                )
+                iterations.append(Iteration(code=code, name=code, level=level, kind=kind, total_only=only))
                 who = "origin" if kind == "ethnicity" else "race"
                 mapped[f"{who}, total only" if only else who].append(code)
     codes = {name: name for name in mapped}
@@ -94,7 +92,7 @@ def design_numbers(design: Design, delta: Fraction) -> DesignNumbers:
         costs.append((relation, found.rho, found.zcdp_epsilon, found.epsilon))
     chosen = next((part for part in parts if (part.geography, part.level) == design.chosen), None)
     curves = None if chosen is None else _curves(chosen)
-    return DesignNumbers(lines, tuple(costs), _suppression(parts), curves)  # type: ignore[arg-type]
+    return DesignNumbers(lines, tuple(costs), _suppression(parts), curves)
 
 
 def _mechanisms(design: Design) -> tuple[Any, ...]:
@@ -197,7 +195,7 @@ def _curves(part: Any) -> Curves:
     from discreet.release.safetab.design import shown, table_chances
 
     first, _, last = part.thresholds
-    low, high = max(1.0, first / 4), max(10.0, last * 2.0)
+    low, high = (float(f"{size:.0e}") for size in (max(1.0, first / 4), max(10.0, last * 2.0)))
     steps = sorted({round(low * (high / low) ** (place / _POINTS)) for place in range(_POINTS + 1)})
     reached = table_chances(steps, part.stage_one, part.thresholds)
     tables = tuple(_points(steps, reached[:, column]) for column in range(4))

@@ -62,7 +62,7 @@ def attackable(release: Release) -> dict[str, list[Count]]:
     >>> from discreet.budget import load
     >>> counts = attackable(load("dhc-2020"))["Block"]
     >>> counts[0].query, counts[0].variance, len(counts)
-    ('hhgq_8_groups * hisp_origin * race', Fraction(10000, 91), 10)
+    ('age_18_64_116 * relgq_4_groups', Fraction(10000, 11), 10)
     """
     found: dict[str, list[Count]] = {}
     for row in release.variance_table():
@@ -146,7 +146,7 @@ def command(asked: Question, state: State) -> str:
     """Return the command line of the attack, or of the whole release.
 
     >>> print(command(question(State.of("dhc-2022-08-25")), State.of("dhc-2022-08-25")))
-    discreet risk single --noisy 1 --known 0 --variance 50000/287 --prior 1/2
+    discreet risk single --noisy 1 --known 0 --variance 100000/219 --prior 1/2
     """
     if asked.scenario == "whole":
         return bound_command(asked.prior, state)

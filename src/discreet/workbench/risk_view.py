@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -32,6 +32,7 @@ class Attacked:
     baseline: float
     curve: Line
     accuracy: Line
+    said: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,7 @@ class Bounds:
     mean: float
     quantiles: tuple[float, float, float]
     line: Line
+    said: tuple[str, ...] = ()
 
 
 def risk_numbers(asked: Question) -> Attacked:
@@ -70,8 +72,14 @@ def risk_numbers(asked: Question) -> Attacked:
     >>> round(found.posterior, 4), round(found.ratio, 4), round(found.right[2], 4)
     (0.525, 1.05, 0.5892)
     """
+    from discreet.workbench.risk_words import sentences
+
     prior = Fraction(asked.prior)
-    baseline = float(max(prior, 1 - prior))
+    found = _attacked(asked, float(max(prior, 1 - prior)))
+    return replace(found, said=tuple(sentences(asked, found)))
+
+
+def _attacked(asked: Question, baseline: float) -> Attacked:
     if asked.scenario == "several" and len(asked.counts) > 1:
         return _several(asked, baseline)
     if asked.scenario == "hierarchy":
@@ -188,7 +196,13 @@ def risk_bounds(release: Release, neighbours: Neighbours, prior: str) -> Bounds:
 
     from discreet.accounting.overall import account
     from discreet.accounting.privacy_loss import compose
-    from discreet.risk.profile import best_accuracy, count_risks, epsilon_of, expected_posteriors, loss_quantiles
+    from discreet.risk.profile import (
+        best_accuracy,
+        count_risks,
+        expected_posteriors,
+        loss_quantiles,
+    )
+    from discreet.workbench.risk_words import bound_sentences
 
     chance = Fraction(prior)
     twice = 2 if neighbours == "bounded" else 1
@@ -208,16 +222,16 @@ def risk_bounds(release: Release, neighbours: Neighbours, prior: str) -> Bounds:
     marks = loss_quantiles(main, (0.05, 0.5, 0.95))
     odds = np.clip(marks + (np.log(float(chance)) - np.log(float(1 - chance))), -700, 700)
     low, middle, high = (1 / (1 + np.exp(-odds))).tolist()
-    # the line needs each epsilon once: p and 1 - p share theirs
-    return Bounds(
+    found = Bounds(
         levels=tuple(levels),
         accuracy=float(best_accuracy(delta, [chance])[0]),
         baseline=float(max(chance, 1 - chance)),
         advantage=float(delta([Fraction(0)])[0]),
         mean=float(expected_posteriors(delta, [chance])[0]),
         quantiles=(low, middle, high),
-        line=_points(_PRIORS, best_accuracy(delta, _PRIORS)) if epsilon_of(chance) < 50 else (),
+        line=_points(_PRIORS, best_accuracy(delta, _PRIORS)),
     )
+    return replace(found, said=tuple(bound_sentences(prior, found)))
 
 
 def risk_overall(
@@ -227,27 +241,29 @@ def risk_overall(
     jobs: int = 1,
     *,
     progress: Callable[[int, int], None] | None = None,
-) -> tuple[float, int]:
-    """Return the best accuracy over all pairs of paths with everything published, and how many there are.
+) -> tuple[float, int, str]:
+    """Return the best accuracy over all pairs of paths with everything published, of how many, and in words.
 
     >>> from discreet.budget import load
-    >>> accuracy, cases = risk_overall(load("dhc-2022-08-25"), "bounded", "1/2")
+    >>> accuracy, cases, _ = risk_overall(load("dhc-2022-08-25"), "bounded", "1/2")
     >>> round(accuracy, 6), cases
-    (0.868577, 1)
+    (0.971965, 1)
     """
     import numpy as np
 
     from discreet.accounting.overall import account
     from discreet.risk.profile import best_accuracy
+    from discreet.workbench.risk_words import overall_sentence
 
-    whole = account(release, neighbours=neighbours, jobs=jobs)
+    whole: Any = account(release, neighbours=neighbours, jobs=jobs)
     if progress is not None:
         whole = whole.with_workers(jobs, progress)
 
     def delta(epsilons: list[Fraction]) -> Any:
         return np.array([point.delta for point in whole.at_epsilon(epsilons)])
 
-    return float(best_accuracy(delta, [Fraction(prior)])[0]), whole.pairs
+    accuracy = float(best_accuracy(delta, [Fraction(prior)])[0])
+    return accuracy, whole.pairs, overall_sentence(prior, accuracy, whole.pairs)
 
 
 def _rows(release: Release) -> dict[str, list[Any]]:
@@ -264,8 +280,6 @@ def _width(row: Any) -> float:
 
 
 def _once(event: Any) -> Any:
-    from dataclasses import replace
-
     return replace(event, times=1)
 
 

@@ -8,6 +8,7 @@ accounting is fast.
 from __future__ import annotations
 
 import math
+from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -27,6 +28,7 @@ SMALLEST_DELTA = Fraction(1, 10**300)
 CHANGED = "-changed"
 """What the name of a release ends in once its budget was changed."""
 
+_REMEMBERED = 64
 _PLACES = 4  # a weight set by a slider is short: within a ten-thousandth of the others' sum
 
 
@@ -113,10 +115,10 @@ class State:
         release = load(preset)
         return cls(release, release.name, True)
 
-    @cached_property
+    @property
     def stated(self) -> Budget:
         """The budget as the base states it."""
-        return Budget.of(self.base)
+        return _stated(self.base)
 
     @property
     def budget(self) -> Budget:
@@ -191,6 +193,19 @@ class State:
         kept = [item for item in self.settings if item[0] != page or item[1] not in values]
         new = [(page, name, text) for name, text in values.items() if text]
         return replace(self, settings=tuple(sorted([*kept, *new])))
+
+
+_known: OrderedDict[int, tuple[Release, Budget]] = OrderedDict()
+
+
+def _stated(base: Release) -> Budget:
+    """The budget of a release, by its identity: a dragged slider asks for that of one and the same object."""
+    found = _known.get(id(base))
+    if found is None or found[0] is not base:
+        found = _known[id(base)] = (base, Budget.of(base))
+        while len(_known) > _REMEMBERED:
+            _known.popitem(last=False)
+    return found[1]
 
 
 def _precision(event: Event) -> Fraction:

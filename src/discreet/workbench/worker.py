@@ -113,7 +113,7 @@ class Pool:
 
     def _executor(self) -> ProcessPoolExecutor:
         if self._pool is None:
-            self._pool = ProcessPoolExecutor(self._size, mp_context=_SPAWN, initializer=_begin)
+            self._pool = ProcessPoolExecutor(self._size, mp_context=_SPAWN, initializer=_begin, initargs=(2,))
         return self._pool
 
     def stop(self) -> None:
@@ -181,9 +181,8 @@ def _child(pipe: Connection, work: Callable[..., Any], arguments: tuple[Any, ...
     """Run in the new process."""
     if hasattr(os, "setsid"):
         os.setsid()
-        os.nice(5)  # dragged sliders come first
     signal.signal(signal.SIGTERM, _leave)
-    _begin()
+    _begin(10)  # dragged sliders come first
     last = 0.0
 
     def progress(*report: Any) -> None:
@@ -215,8 +214,13 @@ def _leave(number: int, frame: FrameType | None) -> NoReturn:
     raise SystemExit(128 + number)
 
 
-def _begin() -> None:
-    """What every process of ours does first: leave Ctrl-C to the server, and end when the server does."""
+def _begin(nice: int) -> None:
+    """What every process of ours does first: leave Ctrl-C to the server, and end when the server does.
+
+    The server, which answers everyone, comes before those that compute.
+    """
+    if hasattr(os, "nice"):
+        os.nice(nice)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
 

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from fractions import Fraction
 
 from discreet.accounting.calibration.proof import crossing
 from discreet.accounting.calibration.result import Calibration, changes, named
-from discreet.accounting.calibration.search import DIGITS, below, solve_factor
+from discreet.accounting.calibration.search import (
+    below,
+    bounds,
+    epsilon_or_zero,
+    last_place,
+    short_scales,
+    solve_factor,
+)
 from discreet.accounting.comparisons import ZCDP
-from discreet.accounting.privacy_loss import compose
-from discreet.budget.events import DiscreteGaussian, Event
+from discreet.accounting.privacy_loss import PrivacyLoss, compose
 from discreet.budget.neighbours import Neighbours
 from discreet.budget.release import Release
 from discreet.errors import InputError
 from discreet.exact import Interval
+
+Losses = Callable[[Fraction], PrivacyLoss]
+"""What a level costs by itself, by the factor on its variances."""
 
 
 def calibrate_levels(
@@ -23,14 +32,23 @@ def calibrate_levels(
     """Return the release whose levels each keep the target, or their own zCDP promise, by themselves."""
     result, copies = release, 2 if relation == "bounded" else 1
     worst, prices = Interval(Fraction(0), Fraction(0)), []
-    for level in release.levels:
+    for place, level in enumerate(release.levels):
         events = tuple(level.events(release.neighbours)) * copies
+
+        def loss(size: Fraction, place: int = place, name: str = level.name) -> PrivacyLoss:
+            made = short_scales(release.scaled(size, level=name)).levels[place]
+            return compose(tuple(made.events(release.neighbours)) * copies)
+
         old = ZCDP(events)
         promise = target or below(old.epsilon(delta=float(delta)))
-        factor, proof = _least(events, promise, delta)
-        prices.append(crossing(old, compose(_scaled(events, factor))))
+        try:
+            factor, proof = _least(loss, promise, delta, bounds(events))
+        except InputError as error:
+            raise InputError(f"level {level.name!r} by itself: {error}") from None
+        prices.append(crossing(old, loss(factor)))
         worst = max(worst, proof, key=lambda box: box.upper)
         result = result.scaled(factor, level=level.name)
+    result = short_scales(result)
     notes = ["Each level by itself keeps its own promise; nothing is said about all levels together."]
     if len(release.paths) > 1:
         notes.append("Spines with merged levels were not looked at by this mode.")
@@ -46,28 +64,21 @@ def calibrate_levels(
         changes(release, result),
         max(known, default=None),
         tuple(notes),
+        by="level",
     )
 
 
-def _least(events: Sequence[Event], promise: Fraction, delta: Fraction) -> tuple[Fraction, Interval]:
+def _least(
+    loss: Losses, promise: Fraction, delta: Fraction, ends: tuple[float, float]
+) -> tuple[Fraction, Interval]:
     """Return the least short factor that keeps the promise, and the certified delta that proves it."""
 
     def epsilon(size: Fraction) -> float:
-        return compose(_scaled(events, size)).epsilon(delta=delta)
+        return epsilon_or_zero(loss(size), delta)
 
-    factor = solve_factor(epsilon, float(promise))
+    factor = solve_factor(epsilon, float(promise), least=ends[0], most=ends[1])
     while True:
-        proof = compose(_scaled(events, factor)).delta(epsilon=promise, certified=True)
+        proof = loss(factor).delta(epsilon=promise, certified=True)
         if proof.upper <= delta:
             return factor, proof
-        factor += Fraction(1, 10**DIGITS)
-
-
-def _scaled(events: Sequence[Event], factor: Fraction) -> list[Event]:
-    found: list[Event] = []
-    for event in events:
-        if not isinstance(event, DiscreteGaussian):
-            raise InputError("calibration by level is for Gaussian noise; this level also has Laplace noise")
-        size, times = event.sensitivity, event.times
-        found.append(DiscreteGaussian(variance=event.variance * factor, sensitivity=size, times=times))
-    return found
+        factor += last_place(factor)

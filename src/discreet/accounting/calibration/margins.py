@@ -9,11 +9,13 @@ from fractions import Fraction
 from discreet.accounting.arguments import Number, read_probabilities
 from discreet.accounting.calibration.proof import prove
 from discreet.accounting.calibration.result import Calibration, changes, named
-from discreet.accounting.calibration.search import DIGITS
+from discreet.accounting.calibration.search import LEAST, MOST, rounded_down
 from discreet.accounting.overall import account
 from discreet.accounting.parallel import Progress
+from discreet.budget.levels import Level
 from discreet.budget.neighbours import Neighbours
 from discreet.budget.release import Release
+from discreet.errors import InputError
 from discreet.exact import Exact, positive
 
 NORMAL95 = Fraction(196, 100)
@@ -32,11 +34,26 @@ def margins(release: Release, wanted: Mapping[str, Exact]) -> Release:
     6.507705
     """
     result = release
-    for level, margin in wanted.items():
-        size = positive(margin, name=f"the margin of error of level {level!r}")
-        variance = (size / NORMAL95) ** 2
-        result = result.with_variances({level: Fraction(math.floor(variance * 10**DIGITS), 10**DIGITS)})
+    for name, margin in wanted.items():
+        size = positive(margin, name=f"the margin of error of level {name!r}")
+        result = result.with_variances({name: rounded_down((size / NORMAL95) ** 2)})
+        for level in release.levels:
+            if level.name == name:
+                _check_noise(level, size)
     return result
+
+
+def _check_noise(level: Level, margin: Fraction) -> None:
+    """Refuse a margin for Laplace noise, and one that leaves next to no noise, or nothing but noise."""
+    if level.has_laplace:
+        raise InputError(f"level {level.name!r} has Laplace noise; margins of error are for Gaussian noise")
+    for query in level.queries:
+        least, most = (1.96 * math.sqrt(end) * query.sensitivity for end in (LEAST, MOST))
+        if not least <= margin <= most:
+            raise InputError(
+                f"the margin of error of level {level.name!r} is {float(margin):.6g}; for query "
+                f"{query.name!r} it must be between {least:.3g} (next to no noise) and {most:.3g}"
+            )
 
 
 def reached(
@@ -52,9 +69,10 @@ def reached(
     relation = neighbours or release.neighbours
     (small,) = read_probabilities(delta, name="delta").values
     after = margins(release, wanted)
-    point = account(after, neighbours=relation).with_workers(jobs, progress).at_delta(small)[0]
-    # rounded up, so that what is said of it holds
-    epsilon = Fraction(math.ceil(point.epsilon * 10**6), 10**6)
+    made = account(after, neighbours=relation).with_workers(jobs, progress)
+    # Rounded up, so that what is said of it holds; zero if delta alone is enough.
+    free = made.delta(epsilon=0) <= float(small)
+    epsilon = Fraction(0) if free else Fraction(math.ceil(made.at_delta(small)[0].epsilon * 10**6), 10**6)
     proof = prove(after, relation, epsilon, small, jobs, progress)
     notes = ("The least cost that reaches the wanted margins of error.",)
     after = named(release, after, "Noise set by wanted margins of error.")

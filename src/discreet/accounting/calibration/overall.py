@@ -10,7 +10,15 @@ from discreet.accounting.arguments import Number, read, read_probabilities
 from discreet.accounting.calibration.by_level import calibrate_levels
 from discreet.accounting.calibration.proof import price, prove
 from discreet.accounting.calibration.result import Calibration, changes, named
-from discreet.accounting.calibration.search import DIGITS, below, rounded_up, solve_factor
+from discreet.accounting.calibration.search import (
+    below,
+    bounds,
+    epsilon_or_zero,
+    last_place,
+    rounded_up,
+    short_scales,
+    solve_factor,
+)
 from discreet.accounting.comparisons import ZCDP
 from discreet.accounting.overall import account
 from discreet.accounting.parallel import Progress
@@ -21,6 +29,9 @@ from discreet.exact import Exact, positive
 
 Scaling = Callable[[Fraction, bool], Release]
 """Releases that get less noisy as a parameter falls; the flag says whether variances are to be short."""
+
+SOME = 10**4
+"""The largest factor if some levels keep their noise: more would change next to nothing."""
 
 
 def calibrate(
@@ -67,7 +78,16 @@ def calibrate(
     if target is None:
         target = below(ZCDP(dict(before.cases)[before.main]).epsilon(delta=float(small)))
     family = _weighted(release, weights) if weights else _uniform(release)
-    factor, after = _overall(release, relation, family, target, small, jobs, progress)
+    ends = bounds(event for level in release.levels for event in level.events(release.neighbours))
+    if weights and len(weights) < len(release.levels):
+        ends = ends[0], float(SOME)
+        loss = account(family(Fraction(SOME), False), neighbours=relation).case(before.main)
+        if epsilon_or_zero(loss, small) > target:
+            raise InputError(
+                f"epsilon {float(target):.6g} at this delta is not kept even with {SOME:,} times the "
+                f"variances of {', '.join(weights)}: levels without a weight keep their noise, so more of them need one"
+            )
+    factor, after = _overall(release, relation, family, ends, target, small, jobs, progress)
     proof = prove(after, relation, target, small, jobs, progress)
     note = "Gains shared by the stated weights." if weights else "One factor on all variances."
     return Calibration(
@@ -87,6 +107,7 @@ def _overall(
     release: Release,
     relation: Neighbours,
     family: Scaling,
+    ends: tuple[float, float],
     target: Fraction,
     delta: Fraction,
     jobs: int,
@@ -102,22 +123,22 @@ def _overall(
 
         def epsilon(size: Fraction, label: tuple[int, ...] = label) -> float:
             made = account(family(size, False), neighbours=relation)
-            return float(made.case(label).epsilon(delta=delta))
+            return epsilon_or_zero(made.case(label), delta)
 
-        factor = max(factor, solve_factor(epsilon, float(target)))
+        factor = max(factor, solve_factor(epsilon, float(target), least=ends[0], most=ends[1]))
         after = family(factor, True)
         worst = account(after, neighbours=relation).with_workers(jobs, progress).at_delta(delta)[0]
         if Fraction(worst.epsilon) <= target:
             return factor, after
         if worst.worst == label:  # rounding: one unit in the last place does it
-            factor += Fraction(1, 10**DIGITS)
+            factor += last_place(factor)
         label = worst.worst
     raise PrecisionError(f"no factor was found that keeps epsilon {float(target):.6g}")
 
 
 def _uniform(release: Release) -> Scaling:
     def family(size: Fraction, short: bool) -> Release:
-        return release.scaled(size)
+        return short_scales(release.scaled(size)) if short else release.scaled(size)
 
     return family
 
@@ -135,6 +156,6 @@ def _weighted(release: Release, weights: Mapping[str, Exact]) -> Scaling:
             factor = float(size) ** float(share / top)
             exact = rounded_up(factor) if short else Fraction(round(factor * 2**40), 2**40)
             result = result.scaled(exact, level=name)
-        return result
+        return short_scales(result) if short else result
 
     return family

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Literal
 
+from discreet.budget.events import DiscreteGaussian, Event
 from discreet.budget.neighbours import Neighbours
 from discreet.budget.release import Release
 from discreet.exact import Interval
+from discreet.noise import LaplaceNoise
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +50,7 @@ class Calibration:
     levels: tuple[LevelChange, ...]
     price: float | None
     notes: tuple[str, ...] = ()
+    by: Literal["overall", "level"] = "overall"
 
     @property
     def reduction(self) -> float | None:
@@ -56,7 +60,8 @@ class Calibration:
     def __str__(self) -> str:
         saved = "" if self.factor is None else f"{less_or_more(self.factor)}, "
         promise = "each level's own promise" if self.epsilon is None else f"epsilon {float(self.epsilon):.6g}"
-        return f"{self.release.name}: {saved}{promise} at delta {float(self.delta):.3g}"
+        alone = "each level by itself: " if self.by == "level" and self.epsilon is not None else ""
+        return f"{self.release.name}: {alone}{saved}{promise} at delta {float(self.delta):.3g}"
 
 
 def less_or_more(factor: Fraction) -> str:
@@ -71,16 +76,31 @@ def less_or_more(factor: Fraction) -> str:
 
 
 def changes(before: Release, after: Release) -> tuple[LevelChange, ...]:
-    """Return the variances of each level and query, before and after."""
-    old = {(row.level, row.query): row for row in before.variance_table()}
+    """Return the variances of each level and query, before and after; for Laplace noise to 12 digits."""
+    old = {(row.level, row.query): row.event for row in before.variance_table()}
     levels: dict[str, list[tuple[str, Fraction, Fraction]]] = {}
+    factors: dict[str, list[tuple[bool, Fraction]]] = {}
     for row in after.variance_table():
-        was = old[row.level, row.query].variance
-        if was is not None and row.variance is not None:
-            levels.setdefault(row.level, []).append((row.query, was, row.variance))
-    return tuple(
-        LevelChange(name, queries[0][2] / queries[0][1], tuple(queries)) for name, queries in levels.items()
-    )
+        was, now = old[row.level, row.query], row.event
+        levels.setdefault(row.level, []).append((row.query, _variance(was), _variance(now)))
+        factors.setdefault(row.level, []).append(_ratio(was, now))
+    # a factor read off Gaussian noise is exact; that of a rounded Laplace scale is not
+    return tuple(LevelChange(name, max(factors[name])[1], tuple(found)) for name, found in levels.items())
+
+
+def _variance(event: Event) -> Fraction:
+    if isinstance(event, DiscreteGaussian):
+        return event.variance
+    return Fraction(f"{LaplaceNoise(event.scale).true_variance():.12g}")
+
+
+def _ratio(before: Event, after: Event) -> tuple[bool, Fraction]:
+    """Return whether the noise is Gaussian, and the factor on its variance."""
+    if isinstance(before, DiscreteGaussian) and isinstance(after, DiscreteGaussian):
+        return True, after.variance / before.variance
+    assert not isinstance(before, DiscreteGaussian)
+    assert not isinstance(after, DiscreteGaussian)
+    return False, (after.scale / before.scale) ** 2
 
 
 def named(before: Release, after: Release, note: str) -> Release:

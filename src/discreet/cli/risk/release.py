@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv as csv_module
 import io
+import math
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -196,7 +197,7 @@ def _show(profile: RiskProfile) -> None:
             (
                 row.scope,
                 row.what,
-                f"{row.accuracy:.4f}",
+                f"{row.accuracy:.4f}" if row in part.one_count else _rounded_up(row.accuracy),
                 f"{row.advantage:.4f}",
                 f"{row.expected:.4f}",
                 f"{row.quantiles[0]:.3f} to {row.quantiles[-1]:.3f}",
@@ -207,9 +208,14 @@ def _show(profile: RiskProfile) -> None:
     write("\n")
     say(
         "right: how often the best adversary with this prior is right, averaged over the prior; rows of one "
-        "count are the adversary who knows everyone else in the area. Posteriors are those of a target who "
-        "is there."
+        "count are the adversary who knows everyone else in the area, the others are bounds, rounded up. "
+        "Posteriors are those of a target who is there."
     )
+
+
+def _rounded_up(bound: float) -> str:
+    """Four digits that still bound; the margin is for a last digit that is rounding alone."""
+    return f"{min(math.ceil(1e4 * bound - 1e-9) / 1e4, 1.0):.4f}"
 
 
 def _figure(profile: RiskProfile) -> Figure:

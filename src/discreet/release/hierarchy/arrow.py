@@ -6,6 +6,7 @@ works in memory alone: an engine that spills to disk would leave confidential co
 
 from __future__ import annotations
 
+from functools import cache
 from importlib import import_module
 from typing import Any
 
@@ -15,10 +16,17 @@ from discreet.errors import DiscreetError
 def arrow(part: str = "") -> Any:
     """Return PyArrow, or one of its modules such as `csv`."""
     try:
+        _prepare()
         return import_module(f"pyarrow.{part}" if part else "pyarrow")
     except ImportError:  # pragma: no cover
         text = "tables are read and written by PyArrow, which is not installed; discreet[release] brings it"
         raise DiscreetError(text) from None
+
+
+@cache
+def _prepare() -> None:
+    """Let PyArrow load what it loads on first use; later, in a comparison, an interrupt would be misread."""
+    import_module("pyarrow").array([])
 
 
 def strings(values: Any) -> Any:

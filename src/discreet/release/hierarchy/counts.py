@@ -133,9 +133,10 @@ def _check_complete(layout: Layout, there: Any, position: Integers, table: Table
     unit, query, _ = describe(layout, hole)
     rows = np.flatnonzero((position >= layout.base[unit]) & (position < layout.base[unit + 1]))
     who = f"the unit of {problems.line(int(rows[0]))}" if rows.size else "a unit without rows"
+    some = "1 cell is" if missing == 1 else f"{missing} cells are"
     problems.say(
-        f"{missing} cells are missing: {who} lacks a cell of query {query!r}; a unit must have every cell "
-        "of its queries, zeros included, or the cells must be declared in a table of cells (query, cell)"
+        f"{some} missing: {who} lacks a cell of query {query!r}; a unit must have every cell of its "
+        "queries, zeros included, or the cells must be declared in a table of cells (query, cell)"
     )
 
 
@@ -166,7 +167,7 @@ def _report_sum(first: int, position: Integers, problems: Problems) -> None:
     problems.at(
         row,
         "a count is not the sum of its children's, so some record is counted twice or not on every level "
-        "(additive=False leaves this unchecked, for tables that are not to be made consistent)",
+        "(additive=False, or --not-additive, leaves this unchecked, for tables not to be made consistent)",
         "count",
     )
 

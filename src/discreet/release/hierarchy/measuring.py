@@ -86,7 +86,9 @@ def measure(
     pairs = level_pairs(release, invariants)
     source = _entropy(rehearsal)
     if how == "consistent" and not additive:
-        raise InputError("post is consistent, which needs counts that add up; leave additive=False out")
+        raise InputError(
+            "post is consistent, which needs counts that add up; leave additive=False (--not-additive) out"
+        )
     table = noises(release)
     free(out_dir)
     shared = None

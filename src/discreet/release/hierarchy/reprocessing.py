@@ -145,7 +145,8 @@ def _layout(
     there = filled(layout, position, problems)
     if not there.all():
         missing = int(np.count_nonzero(~there))
-        problems.say(f"{missing} cells are missing: each unit must have all cells of its level")
+        some = "1 cell is" if missing == 1 else f"{missing} cells are"
+        problems.say(f"{some} missing: each unit must have all cells of its level")
     problems.stop()
     noise: dict[tuple[int, str], float] = {}
     kinds, names = _row_kinds(table, tree, place), table.words["query"]

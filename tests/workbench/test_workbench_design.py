@@ -1,0 +1,227 @@
+"""The Tabulation design page: the numbers of `discreet safetab account`, and a file that is read back."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import tempfile
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+from browsing import value, wait_for_text, wait_for_value
+
+from discreet.errors import InputError
+from discreet.release.safetab.account import account_pass, most_total_only
+from discreet.release.safetab.configuration import read_configuration
+from discreet.release.safetab.design import exact_rho_for_margin, rivals, shown, smallest_sizes, table_chances
+from discreet.release.safetab.mechanism import mechanism
+from discreet.release.safetab.specification import read_specification
+from discreet.workbench import design_view as view
+from discreet.workbench.design_plan import Design, opened, read_chance, read_target
+from discreet.workbench.state import State
+
+DELTA = Fraction(1, 10**10)
+SPECIFICATION = Path(__file__).resolve().parents[3] / "shared" / "ddhca-2020-spec"
+
+
+@pytest.fixture(scope="module")
+def official() -> Path:
+    if not SPECIFICATION.is_dir():
+        pytest.skip("the specification of 2020 is not at hand")
+    return SPECIFICATION
+
+
+def test_the_groups_of_the_page_are_as_many_as_those_of_2020(official: Path) -> None:
+    real, configuration = read_specification(official), read_configuration(official)
+    for races in range(1, 9):
+        plan = replace(configuration, max_race_codes=races)
+        for level in (1, 2):
+            for geography in ("USA", "PR-STATE", "COUNTY", "AIANNH"):
+                wanted = real.stability(level, races, geography).value
+                assert view.groups().stability(level, races, geography).value == wanted
+                assert most_total_only(plan, view.groups(), geography, level) == most_total_only(
+                    plan, real, geography, level
+                )
+
+
+def test_the_first_design_is_that_of_2020(official: Path) -> None:
+    text = (official / "config.json").read_text()
+    found = opened(text, "config.json", Design())
+    assert found == replace(Design(), derived=False, thresholds=found.thresholds)
+    assert view.configuration(found).budgets == read_configuration(official).budgets
+    stated = replace(Design(), derived=False)  # without the file: the thresholds are known here
+    wanted = read_configuration(official)
+    assert all(
+        wanted.thresholds[place] == steps for place, steps in view.configuration(stated).thresholds.items()
+    )
+
+
+def test_the_numbers_are_those_of_the_command_line(official: Path, tmp_path: Path) -> None:
+    design = replace(Design(), races=3, gamma=Fraction(1, 5), target=Fraction(1, 4), which="PR")
+    design = design.with_on([], level=1, on=False)
+    folder = tmp_path / "params"
+    shutil.copytree(official, folder)
+    (folder / "config.json").unlink()
+    (folder / "safetab.toml").write_text(view.design_toml(design))
+    configuration, specification = read_configuration(folder), read_specification(folder)
+    costs = account_pass(configuration, specification, "PR", deltas=[DELTA]).costs
+    exact = view.design_exact(design, DELTA)
+    numbers = view.design_numbers(design, DELTA)
+    assert len(costs) == 2
+    for cost in costs:
+        assert exact[cost.neighbours][0] == pytest.approx(cost.epsilon, rel=1e-12)
+        (converted,) = [zcdp for relation, _, zcdp, _ in numbers.costs if relation == cost.neighbours]
+        assert converted == pytest.approx(cost.converted, rel=1e-12)
+    assert [line.place for line in numbers.lines] == [
+        (name, 2) for name, level in design.places if level == 2
+    ]
+    for line in numbers.lines:
+        part = mechanism(configuration, specification, *line.place)
+        assert (line.thresholds, line.suppression) == (part.thresholds, part.suppression)
+        assert line.sizes == smallest_sizes(part.stage_two, relative_margin="1/4")
+        assert line.stability == 4
+
+
+def test_curves_are_those_of_the_design_functions() -> None:
+    numbers = view.design_numbers(Design(), DELTA)
+    part = mechanism(view.configuration(Design()), view.groups(), "COUNTY", 2)
+    sizes = [int(x) for x, _ in numbers.curves.bias]
+    seen = shown(sizes, part.stage_two, part.suppression)
+    assert [y for _, y in numbers.curves.bias] == seen.bias.tolist()
+    assert [y for _, y in numbers.curves.overall_bias] == seen.overall_bias.tolist()
+    assert dict(numbers.suppression)["detailed (4 geographies)"] == tuple(
+        zip(map(float, sizes), seen.suppressed.tolist(), strict=True)
+    )
+    steps = [int(x) for x, _ in numbers.curves.tables[0]]
+    chances = table_chances(steps, part.stage_one, part.thresholds)
+    assert [[y for _, y in line] for line in numbers.curves.tables] == chances.T.tolist()
+
+
+def test_a_margin_gets_the_budget_of_the_design_functions() -> None:
+    design = replace(Design(), races=4)
+    normal, exact = view.design_margin(design, ("TRACT", 2), "11")
+    wanted = exact_rho_for_margin(11, stability=5)
+    assert wanted <= exact < wanted * Fraction(10001, 10000)
+    changed = design.with_rho(("TRACT", 2), normal)
+    margins = {line.place: line.margin for line in view.design_numbers(changed, DELTA).lines}
+    assert margins["TRACT", 2] in (10, 11)  # a published margin is rounded down
+    with pytest.raises(InputError, match="whole number"):
+        view.design_margin(design, ("TRACT", 2), "1.5")
+    assert view.design_rivals(11, 9, DELTA).geometric == rivals(11, counts=9, delta=DELTA).geometric_epsilon
+
+
+def test_a_saved_design_is_read_back(tmp_path: Path) -> None:
+    design = replace(Design(), races=2, gamma=Fraction(1, 3), chance=Fraction(0), scale=Fraction(1, 3))
+    (tmp_path / "safetab.toml").write_text(view.design_toml(design))
+    assert read_configuration(tmp_path) == view.configuration(design)
+    again = opened((tmp_path / "safetab.toml").read_text(), "safetab.toml", Design())
+    assert view.configuration(again) == view.configuration(design)
+    state = State.of("dhc-2020").with_settings("design", again.settings())
+    assert Design.of_state(state) == again
+    nothing = replace(design, off=frozenset(view.configuration(design).budgets))
+    with pytest.raises(InputError, match="nothing would be tabulated"):
+        view.design_toml(nothing)
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "message"),
+    [
+        ("privacy = ", "safetab.toml", "not valid TOML"),
+        ("{", "config.json", "not valid JSON"),
+        ('privacy = "zcdp"', "safetab.toml", "a key is missing"),
+        ("a = 1", "x.toml", "an unknown key"),
+    ],
+)
+def test_files_that_are_refused(text: str, name: str, message: str) -> None:
+    with pytest.raises(InputError, match=re.escape(message)):
+        opened(text, name, Design())
+
+
+def test_pure_privacy_and_infinite_budgets_are_refused() -> None:
+    text = view.design_toml(Design())
+    pure = text.replace('"zcdp"', '"puredp"').replace("rho =", "epsilon =")
+    with pytest.raises(InputError, match="pure privacy"):
+        opened(pure, "safetab.toml", Design())
+    with pytest.raises(InputError, match="USA, regional has an infinite budget"):
+        opened(text.replace("rho = 0.008", "rho = inf", 1), "safetab.toml", Design())
+
+
+@pytest.mark.parametrize(("read", "text"), [(read_target, "0"), (read_target, "x"), (read_chance, "1")])
+def test_wrong_texts(read: Callable[[str], Fraction], text: str) -> None:
+    with pytest.raises(InputError):
+        read(text)
+
+
+# -- in a browser ----------------------------------------------------------------------------------------
+
+
+def put(page: Any, name: str, content: bytes) -> None:
+    with page.expect_file_chooser() as chooser:
+        page.get_by_role("button", name="Open safetab.toml or config.json").click()
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / name
+        file.write_bytes(content)
+        chooser.value.set_files(file)
+        page.wait_for_timeout(100)  # the browser reads the file when it sends it
+
+
+def test_controls_change_the_numbers_to_those_of_the_functions(
+    visit: Callable[..., Any], tmp_path: Path
+) -> None:
+    page = visit("/design", preset="dhc-2022-08-25")
+    wait_for_value(page, "Exact epsilon, added", "24.4019")  # of 2020, as `discreet account ddhca-2020`
+    page.wait_for_selector("[data-exact=true]")
+    wait_for_value(page, "Exact epsilon, replaced", "37.5576")
+    slider = page.get_by_role("slider", name="Races counted, at most", exact=True)
+    slider.focus()
+    for _ in range(5):
+        page.keyboard.press("ArrowLeft")
+    wait_for_value(page, "Groups a person is in", "4")
+    page.get_by_role("checkbox", name="regional groups").uncheck()
+    field = page.get_by_role("textbox", name="rho of USA, detailed", exact=True)
+    field.fill("1/2")
+    design = replace(Design(), races=3).with_on([], level=1, on=False).with_rho(("USA", 2), Fraction(1, 2))
+    wanted = view.design_numbers(design, DELTA)
+    wait_for_value(page, "Exact epsilon, added", f"{wanted.costs[0][3]:.4f}")
+    line = next(line for line in wanted.lines if line.place == ("COUNTY", 2))
+    row = page.locator("tr", has=page.get_by_role("textbox", name="rho of COUNTY, detailed", exact=True))
+    cells = [text.replace("\xa0", " ") for text in row.locator("td").all_inner_texts()]
+    assert cells[1:6] == [f"± {line.margin}", *(f"{size:,}" for size in line.sizes)]
+    assert cells[6:] == [" / ".join(f"{step:,}" for step in line.thresholds), str(line.suppression)]
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Save safetab.toml").click()
+    download.value.save_as(tmp_path / "safetab.toml")
+    assert read_configuration(tmp_path) == view.configuration(design)
+    page.get_by_role("button", name="Undo").click()
+    page.wait_for_function(
+        "() => document.querySelector(\"[aria-label='rho of USA, detailed']\").value === '2.134'"
+    )
+
+
+def test_wrong_input_is_said_beside_it_and_files_are_opened(visit: Callable[..., Any]) -> None:
+    page = visit("/design")
+    wait_for_value(page, "Exact epsilon, added", "24.4019")
+    for name, wrong, message in (
+        ("rho of USA, detailed", "1/0", "division by zero"),
+        ("Chance to drop an empty group", "1", "and below 1"),
+        ("Target error, exact", "0", "above zero"),
+        ("Wanted margin", "1.5", "whole number"),
+    ):
+        field = page.get_by_role("textbox", name=name, exact=True)
+        field.fill(wrong)
+        beside = page.locator(".wb-field", has=field).locator("[role=alert]")
+        beside.filter(has_text=message).wait_for(state="visible")
+    assert value(page, "Exact epsilon, added") == "24.4019"
+    put(page, "broken.toml", b"privacy = ")
+    wait_for_text(page, "broken.toml was not opened: not valid TOML")
+    put(page, "picture.json", bytes([0x89, 0xFF]))
+    wait_for_text(page, "picture.json was not opened: it is not a text file")
+    design = replace(Design(), races=1, derived=False).with_rho(("TRACT", 2), Fraction(1))
+    put(page, "mine.toml", view.design_toml(design).encode())
+    wanted = view.design_numbers(design, DELTA)
+    wait_for_value(page, "Exact epsilon, added", f"{wanted.costs[0][3]:.4f}")
+    assert value(page, "Groups a person is in") == "3"

@@ -1,0 +1,210 @@
+"""The Risk page: its numbers are those of `discreet risk`, by the command line that it shows."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from browsing import value, wait_for_text, wait_for_value
+
+from discreet.budget import load
+from discreet.errors import InputError
+from discreet.risk import decision_accuracy, posterior
+from discreet.risk.profile import risk_profile
+from discreet.workbench import risk_plan as plan
+from discreet.workbench import risk_view as view
+from discreet.workbench.risk_words import chance_text, percent_text
+from discreet.workbench.state import State
+
+PRESET = "dhc-2022-08-25"
+
+
+def asked(**settings: str) -> tuple[plan.Question, State]:
+    state = State.of(PRESET).with_settings("risk", settings)
+    found = plan.question(state)
+    assert found is not None
+    return found, state
+
+
+def shown(part: float) -> str:
+    """A percentage as the page writes it, on one line."""
+    return percent_text(part).replace(" ", "\xa0")
+
+
+def run(command: str) -> Any:
+    arguments = [sys.executable, "-m", "discreet", *shlex.split(command)[1:], "--json"]
+    done = subprocess.run(arguments, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"level": "State", "published": "-4", "known": "2", "prior": "1/5"},
+        {"scenario": "unsure", "level": "State", "people": "6", "chance": "1/4", "published": "5"},
+        {"scenario": "floor", "level": "State", "published": "0"},
+    ],
+)
+def test_one_count_as_on_the_command_line(settings: dict[str, str]) -> None:
+    question, state = asked(**settings)
+    found = view.risk_numbers(question)
+    said = run(plan.command(question, state))
+    assert found.posterior == said["results"][0]["posterior"]
+    assert found.ratio == said["results"][0]["ratio"]
+    means = said["averages"][0]
+    assert found.mean_present == means["expected_posterior_given_present"]
+    assert found.mean_absent == means["expected_posterior_given_absent"]
+    assert list(found.right) == [means[f"accuracy_given_{truth}"] for truth in ("present", "absent", "prior")]
+    assert dict(found.curve)[question.published] == pytest.approx(found.posterior, rel=1e-14)
+
+
+def test_several_counts_as_on_the_command_line() -> None:
+    question, state = asked(scenario="several", published="3", prior="1/3")
+    assert len(question.counts) == len(state.release.levels)
+    found = view.risk_numbers(question)
+    (said,) = run(plan.command(question, state))["results"]
+    assert found.posterior == pytest.approx(said["posterior"], rel=1e-13)
+    assert found.ratio == pytest.approx(said["ratio"], rel=1e-13)
+    assert found.right[2] == pytest.approx(said["accuracy"]["prior"], rel=1e-9)
+
+
+def test_the_area_above_as_on_the_command_line() -> None:
+    question, state = asked(
+        scenario="hierarchy", published="7", siblings="3", beside="-2", above="4", known="1"
+    )
+    assert [count.level for count in question.counts] == [level.name for level in state.release.levels][
+        :-3:-1
+    ]
+    found = view.risk_numbers(question)
+    said = run(plan.command(question, state))
+    assert found.posterior == said["posterior"]
+    assert found.right is None
+    assert dict(found.curve)[7] == pytest.approx(found.posterior, rel=1e-9)  # by another method
+    top, _ = asked(scenario="hierarchy", level=state.release.levels[0].name)
+    with pytest.raises(InputError, match="no area above"):
+        view.risk_numbers(top)
+
+
+def test_bounds_as_in_the_profile() -> None:
+    release = load("pl94-2020-persons")
+    wanted = risk_profile(release, prior="1/3", pairs="main")
+    found = view.risk_bounds(release, "bounded", "1/3")
+    assert found.accuracy == pytest.approx(wanted.overall[0].accuracy, rel=1e-12)
+    assert found.mean == pytest.approx(wanted.overall[0].expected, rel=1e-9)
+    assert found.advantage == pytest.approx(wanted.overall[0].advantage, rel=1e-12)
+    assert found.quantiles == pytest.approx(
+        tuple(wanted.overall[0].quantiles[place] for place in (0, 2, 4)), rel=1e-3
+    )
+    assert [level.one for level in found.levels] == pytest.approx([row.accuracy for row in wanted.one_count])
+    assert [level.all for level in found.levels] == pytest.approx([row.accuracy for row in wanted.levels])
+    assert dict(found.line)[0.5] == pytest.approx(risk_profile(release, pairs="main").overall[0].accuracy)
+
+
+def test_all_pairs_bound_the_main_one() -> None:
+    release = load("pl94-2020-persons")
+    accuracy, cases, said = view.risk_overall(release, "bounded", "1/2")
+    assert cases == len(release.paths) * (len(release.paths) + 1) // 2
+    main = view.risk_bounds(release, "bounded", "1/2")
+    assert accuracy >= main.accuracy - 1e-12
+    assert said.startswith("No one who gives the target an even chance, whatever they know")
+    assert "of where people live" in said
+
+
+def test_the_release_as_it_is_now_is_attacked() -> None:
+    state = State.of(PRESET)
+    half = state.with_total(Fraction(1, 2))
+    first, second = plan.question(state), plan.question(half)
+    assert second.counts[0].variance == 2 * first.counts[0].variance
+    assert plan.command(second, half) == plan.command(first, state).replace(
+        str(first.counts[0].variance), str(second.counts[0].variance)
+    )
+    assert plan.bound_command("1/2", half) == "discreet risk release release.toml --prior 1/2"
+
+
+def test_every_sentence_names_its_adversary() -> None:
+    for scenario in plan.SCENARIOS:
+        question, _ = asked(scenario=scenario, prior="1/864")
+        said = view.risk_numbers(question).said
+        assert said[0].startswith("Someone who knows")
+        assert "a chance of 1 in 864" in said[0]
+        assert all("adversary" in text for text in said)
+
+
+@pytest.mark.parametrize("text", ["0", "1", "-1/2", "x", "1e-13"])
+def test_wrong_priors(text: str) -> None:
+    with pytest.raises(InputError):
+        plan.read_prior(text)
+
+
+@pytest.mark.parametrize("text", ["", "1.5", "--3", "9" * 30, "1e3"])
+def test_wrong_whole_numbers(text: str) -> None:
+    with pytest.raises(InputError, match="whole number"):
+        plan.read_whole(text, "the known count")
+
+
+def test_a_release_without_such_counts_has_no_question() -> None:
+    assert plan.question(State.of("sdhc-2020")) is None
+
+
+# -- in a browser ----------------------------------------------------------------------------------------
+
+
+def test_controls_change_the_numbers_to_those_of_the_functions(visit: Callable[..., Any]) -> None:
+    page = visit("/risk", preset=PRESET)
+    page.get_by_role("combobox", name="Level", exact=True).select_option("State")
+    page.get_by_role("textbox", name="published", exact=True).fill("6")
+    page.get_by_role("textbox", name="others known", exact=True).fill("2")
+    page.get_by_role("textbox", name="Prior, exact", exact=True).fill("1/5")
+    question, state = asked(level="State", published="6", known="2", prior="1/5")
+    variance = question.counts[0].variance
+    wait_for_value(
+        page, "Belief afterwards", chance_text(posterior(6, variance=variance, prior="1/5", known=2))
+    )
+    right = decision_accuracy(variance=variance, prior="1/5", given="prior")
+    wait_for_value(page, "Right decisions", shown(right))
+    wait_for_text(page, plan.command(question, state))
+    page.wait_for_selector("[data-complete-risk=true]")
+    best = risk_profile(load(PRESET), prior="1/5").overall[0].accuracy
+    wait_for_value(page, "Right decisions, at most", shown(best))
+    updates = int(page.locator("[data-risk-updates]").text_content())
+    slider = page.get_by_role("slider", name="Published count", exact=True)
+    slider.focus()
+    for _ in range(4):
+        page.keyboard.press("ArrowRight")
+    step = max(1, -(-question.reach // 24))
+    seen = 2 + step * (round((6 - 2) / step) + 4)
+    wait_for_value(
+        page, "Belief afterwards", chance_text(posterior(seen, variance=variance, prior="1/5", known=2))
+    )
+    assert int(page.locator("[data-risk-updates]").text_content()) > updates
+    page.get_by_role("combobox", name="What the adversary sees").select_option("whole")
+    page.locator(".wb-value[aria-label='Belief afterwards']").wait_for(state="hidden")
+    assert value(page, "Right decisions, at most") == shown(best)
+
+
+def test_wrong_input_is_said_beside_it_and_the_page_lives_on(visit: Callable[..., Any]) -> None:
+    page = visit("/risk", preset=PRESET)
+    page.get_by_role("combobox", name="What the adversary sees").select_option("unsure")
+    for name, wrong, message in (
+        ("Prior, exact", "1", "strictly between 0 and 1"),
+        ("others known", "-1", "from 0 to"),
+        ("published", "1.5", "whole number"),
+        ("unsure about", "0", "from 1 to"),
+        ("chance of each", "2", "the chance is 2"),
+    ):
+        field = page.get_by_role("textbox", name=name, exact=True)
+        field.fill(wrong)
+        beside = page.locator(".wb-field", has=field).locator("[role=alert]")
+        beside.filter(has_text=message).wait_for(state="visible")
+    question, _ = asked(scenario="unsure")
+    wait_for_value(page, "Belief afterwards", chance_text(view.risk_numbers(question).posterior))
+    page.get_by_role("textbox", name="others known", exact=True).fill("5")
+    question, _ = asked(scenario="unsure", known="5")
+    wait_for_value(page, "Belief afterwards", chance_text(view.risk_numbers(question).posterior))
