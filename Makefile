@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 JOBS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all bench lint format clean
+.PHONY: help demo test test-all bench lint format screenshot clean
 
 help:
 	@echo "make demo      account for the 2020 Census DHC: table, proof, plots, curves and a report in out/"
@@ -16,6 +16,7 @@ help:
 	@echo "make bench     time and accuracy against other accountants"
 	@echo "make lint      ruff and mypy alone"
 	@echo "make format    rewrite the sources in the project's format"
+	@echo "make screenshot  the picture in the README"
 	@echo "make clean     remove everything that can be made again"
 
 # -- environments: one stamp for each set of dependencies, renewed when pyproject.toml changes ------------
@@ -90,6 +91,9 @@ format: $(VENV)/.stamp-test
 
 bench: $(VENV)/.stamp-bench
 	$(BIN)/python -m benchmarks
+
+screenshot: $(VENV)/.stamp-test
+	$(BIN)/python docs/make_screenshot.py
 
 clean:
 	rm -rf $(VENV) out dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -157,3 +157,11 @@ def test_a_loss_must_be_a_table(loss: object) -> None:
         decision_accuracy(variance=5, prior=0.5, loss=loss)
     with pytest.raises(InputError, match="given is 'both'"):
         decision_accuracy(variance=5, prior=0.5, given="both")
+
+
+def test_costs_may_be_texts() -> None:
+    texts = expected_loss(rho="0.1", prior="1/5", loss=[["0", "1"], ["5/2", 0]])
+    assert texts == expected_loss(rho="0.1", prior="1/5", loss=[[0, 1], [2.5, 0]])
+    assert texts == expected_loss(rho="0.1", prior="1/5", loss=[[0, 1], [Fraction(5, 2), 0]])
+    with pytest.raises(InputError, match="table of two rows"):
+        expected_loss(rho="0.1", prior="1/5", loss=[[0, "x"], [1, 0]])

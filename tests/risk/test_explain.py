@@ -39,6 +39,29 @@ def test_an_upper_bound_is_never_rounded_down(chance: float) -> None:
     assert float(times(chance, upper=True).split()[0]) >= 100 * chance - 1e-9
 
 
+def test_rows_of_bounds_are_rounded_up_and_attacks_are_not() -> None:
+    profile = risk_profile({"Block_Group": "0.2465", "Block": "0.0992"}, prior="1/2")
+    page = explain_profile(profile)
+    rows = re.findall(r"^\| ([^|]+) \| ([\d.]+) \|", page, flags=re.MULTILINE)
+    assert len(rows) == 5
+    for (_, said), row in zip(rows, profile.rows, strict=True):
+        if row in profile.one_count:
+            assert float(said) == pytest.approx(100 * row.accuracy, abs=0.005)
+        else:
+            assert 100 * row.accuracy <= float(said) < 100 * row.accuracy + 0.01
+
+
+def test_names_and_near_certainty_read_well() -> None:
+    page = explain_profile(risk_profile({"STATE, *": "7"}, prior="0.9"))
+    assert r'in the area of "STATE, \*"' in page  # an unescaped star would start an emphasis
+    assert "looks at the area's count alone is right" in page
+    assert "above more than" not in page
+    assert "at more than" not in page
+    units = explain_profile(risk_profile(load("pl94-2020-units"), prior="1/2", pairs="main"))
+    assert "knows every other housing unit in the block" in units
+    assert "everyone else" not in units
+
+
 def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "page.md"
     assert run(["risk", "explain", "sdhc-2020", "--prior", "1/2", "--out", str(out), "--quiet"]) == 0

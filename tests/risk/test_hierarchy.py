@@ -356,3 +356,13 @@ def test_command_refuses(arguments: list[str], tmp_path: Path, monkeypatch: pyte
     monkeypatch.chdir(tmp_path)
     assert run(["risk", "hierarchy", *AREAS, *arguments]) == 2
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_list_is_not_cut_to_its_first_number() -> None:
+    areas = [Area(noisy=2, rho="0.1")]
+    with pytest.raises(InputError, match="list of 2 numbers"):
+        hierarchy_posterior(areas, prior=["1/2", "1/10"])  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="list of 2 numbers"):
+        Area(noisy=2, rho=["0.1", "0.2"])  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="list of 2 numbers"):
+        Poisson([1, 2])  # type: ignore[arg-type]

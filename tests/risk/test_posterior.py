@@ -151,3 +151,9 @@ def test_what_cannot_be_used(change: dict[str, object], says: str) -> None:
     with pytest.raises(InputError) as error:
         posterior(arguments.pop("noisy"), **arguments)  # type: ignore[arg-type]
     assert says in str(error.value)
+
+
+@pytest.mark.parametrize("prior", ["1e-400", "1e-320", 1e-320])
+def test_a_prior_that_is_no_whole_float_is_refused(prior: object) -> None:
+    with pytest.raises(InputError, match="closer than"):
+        posterior(2, rho="0.1", prior=prior, known=0)

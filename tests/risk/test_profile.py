@@ -203,3 +203,22 @@ def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 )
 def test_command_refuses(arguments: list[str]) -> None:
     assert run(["risk", "release", *arguments]) == 2
+
+
+def test_rhos_in_a_list_are_those_of_a_mapping() -> None:
+    listed = risk_profile(["0.2465", 0.0992], prior="1/2")
+    named = risk_profile({"level 1": "0.2465", "level 2": 0.0992}, prior="1/2")
+    assert listed == named
+
+
+@pytest.mark.parametrize("rhos", [["1000"], ["70", "0.1"], ["100", "100"], ["45", "0.1"]])
+def test_rhos_that_tell_nearly_everything(rhos: list[str]) -> None:
+    for row in risk_profile(rhos, prior=["1/2", "1/864"]).overall:
+        assert 1 - 1e-12 < row.accuracy <= 1  # noise is not zero with probability below 1e-19
+        assert row.expected == pytest.approx(1, abs=1e-12)
+
+
+@pytest.mark.parametrize("wrong", ["dhc-2020", None, 0.1, [], {}, {"a": ["0.1", "0.2"]}, ["x"], [0]])
+def test_what_is_neither_a_release_nor_rhos_is_refused(wrong: object) -> None:
+    with pytest.raises(InputError):
+        risk_profile(wrong, prior="1/2")  # type: ignore[arg-type]

@@ -232,3 +232,14 @@ def test_arguments_that_cannot_be_used(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(rows_module, "MOST_ENTRIES", 200)
     with pytest.raises(PrecisionError, match="too many different variances"):
         table_risk(path, prior="1/2")
+
+
+def test_headers_in_quotes(tmp_path: Path) -> None:
+    file = tmp_path / "t.csv"
+    file.write_text('"a|b",value,variance\nx,8,5\n')
+    assert table_risk(file, prior="1/10", known=0).rows == 1
+    file.write_text('"a,b"|COUNT|NOISE_VARIANCE\nx|8|5\n')
+    assert table_risk(file, prior="1/10", known=0).rows == 1
+    file.write_text('value,variance,"two\nlines"\n8,5,x\n')
+    with pytest.raises(InputError, match="more than one line"):
+        table_risk(file, prior="1/10", known=0)

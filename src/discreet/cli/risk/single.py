@@ -52,7 +52,7 @@ def single(
         Parameter(help="Their chance, one for all or one for each.", metavar="C"),
     ] = None,
     loss: Annotated[
-        tuple[float, float, float, float] | None,
+        tuple[str, str, str, str] | None,
         Parameter(
             help="Costs of deciding absent, present; first if the target is absent. Default 0 1 1 0.",
             metavar="A B C D",
