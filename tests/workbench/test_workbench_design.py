@@ -156,6 +156,15 @@ def test_wrong_texts(read: Callable[[str], Fraction], text: str) -> None:
         read(text)
 
 
+NAMELESS = """() => [...document.querySelectorAll('button, select, summary, a, input:not([type=file])')]
+    .filter(e => !(e.ariaLabel || e.innerText?.trim() || e.closest('label')?.innerText?.trim()))
+    .filter(e => !e.closest('.q-uploader')).map(e => e.outerHTML)"""
+DRAG = """async e => { for (let i = 0; i < 30; i++) { e.value = 10 + i % 20;
+    e.dispatchEvent(new Event('input', {bubbles: true})); await new Promise(r => setTimeout(r, 40)); }
+    e.value = 25; e.dispatchEvent(new Event('input', {bubbles: true}));
+    e.dispatchEvent(new Event('change', {bubbles: true})); }"""
+
+
 # -- in a browser ----------------------------------------------------------------------------------------
 
 
@@ -202,11 +211,28 @@ def test_controls_change_the_numbers_to_those_of_the_functions(
     )
 
 
+def test_a_dragged_slider_ends_at_the_right_numbers(visit: Callable[..., Any]) -> None:
+    page = visit("/design")
+    wait_for_value(page, "Exact epsilon, added", "24.4019")
+    count = "() => Number(document.querySelector('[data-design-updates]').textContent)"
+    old = page.evaluate(count)
+    page.get_by_role("slider", name="First stage gets (gamma)", exact=True).evaluate(DRAG)
+    wanted = view.design_numbers(replace(Design(), gamma=Fraction(1, 4)), DELTA)
+    wait_for_value(page, "Exact epsilon, added", f"{wanted.costs[0][3]:.4f}")
+    assert page.evaluate(count) >= old + 3  # on the way too, even on a busy machine
+    undo = page.get_by_role("button", name="Undo")
+    assert undo.get_attribute("title") == "Undo: first stage gets (gamma)"
+    undo.click()  # the whole drag is one step
+    wait_for_value(page, "Exact epsilon, added", "24.4019")
+    assert page.evaluate(NAMELESS) == []
+
+
 def test_wrong_input_is_said_beside_it_and_files_are_opened(visit: Callable[..., Any]) -> None:
     page = visit("/design")
     wait_for_value(page, "Exact epsilon, added", "24.4019")
     for name, wrong, message in (
         ("rho of USA, detailed", "1/0", "division by zero"),
+        ("rho of TRACT, detailed", "1e9", "between 0.000001 and 1000"),
         ("Chance to drop an empty group", "1", "and below 1"),
         ("Target error, exact", "0", "above zero"),
         ("Wanted margin", "1.5", "whole number"),

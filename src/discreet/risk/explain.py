@@ -156,8 +156,8 @@ def _level(one: Risk, level: Risk, chance: str, where: str, unit: str) -> str:
     area = place_words(one.scope)
     return (
         f"*{_plain(one.scope)}.* Someone who knows {_others(unit)} in the {area} and gives it {chance} is "
-        f"right {times(one.accuracy)} from its most precise count; no one who gives it {chance} is right more than "
-        f"{times(level.accuracy, upper=True)} from all counts of this level{where}."
+        f"right {times(one.accuracy)} from its most precise count; no one who gives it {chance} is right "
+        f"more than {times(level.accuracy, upper=True)} from all counts of this level{where}."
     )
 
 

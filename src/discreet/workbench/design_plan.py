@@ -204,6 +204,19 @@ def row_words(place: Place) -> str:
     return f"{place[0]}, {LEVEL_WORDS[place[1]]}"
 
 
+def read_rho(text: str) -> Fraction:
+    """Return the rho of a row.
+
+    >>> read_rho("1e6")
+    Traceback (most recent call last):
+    discreet.errors.InputError: rho is 1e6; it must lie between 0.000001 and 1000
+    """
+    value = positive(text, name="rho")
+    if not Fraction(1, 10**6) <= value <= 1000:
+        raise InputError(f"rho is {text.strip()}; it must lie between 0.000001 and 1000")
+    return value
+
+
 def read_races(text: str) -> int:
     """Return how many races of a person are counted, 1 to 8."""
     if text not in tuple("12345678"):

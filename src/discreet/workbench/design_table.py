@@ -6,7 +6,6 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from discreet.exact import positive
 from discreet.release.safetab.geographies import LEVEL_WORDS, PASSES
 from discreet.report import words
 from discreet.workbench import controls as c
@@ -90,7 +89,7 @@ class Table:
         for place, (check, field, cells) in self._rows.items():
             check.set(place not in design.off)
             rho = design.stated_rho(place) * design.scale
-            keep(field, rho, lambda text: positive(text, name="rho"), exact_text(rho))
+            keep(field, rho, plan.read_rho, exact_text(rho))
             line = lines.get(place)
             for cell, text in zip(cells, _texts(line), strict=True):
                 cell.set(text)
@@ -102,7 +101,7 @@ class Table:
         take(
             self._rows[place][1],
             text,
-            lambda said: positive(said, name="rho"),
+            plan.read_rho,
             lambda rho: self.desk.change(self.desk.design.with_rho(place, rho), f"rho {words.plain(rho)}"),
         )
 

@@ -91,16 +91,20 @@ def meaning(numbers: Numbers) -> list[str]:
     quick, errors, state = numbers.quick, numbers.errors, numbers.state
     if quick is None:
         return []
+    from discreet.risk.explain import times  # here: the first page must not wait for NumPy
+
     who = words.relation(state.relation, state.base.unit)
     said = [
         f"Two databases that differ by {who} give any published result with probabilities that differ by at "
         f"most a factor {_factor(quick.epsilon)}, but for cases of total probability "
         f"{delta_text(state.delta)}.",
         "Someone who must guess which of two such databases was used, each being as likely, is right at most "
-        f"{words.percent((1 + quick.advantage) / 2)} of the time.",
+        f"{times((1 + quick.advantage) / 2, upper=True)}.",
     ]
     if errors is not None:
-        said.append(f"A test with 5 % false alarms misses at least {_percent(errors.missed)} of the time.")
+        least = errors.missed  # what is promised is rounded down
+        least = math.floor(1000 * least) / 1000 if least >= 0.01 else least
+        said.append(f"A test with 5 % false alarms misses at least {_percent(least)} of the time.")
     return said
 
 

@@ -68,8 +68,12 @@ class Desk:
 
     @property
     def prior(self) -> str:
-        """The prior as it was typed."""
-        return self.state.setting(NAME, "prior", "1/2")
+        """The prior, as a fraction if it is one."""
+        text = self.state.setting(NAME, "prior", "1/2")
+        try:
+            return plan.plain_text(text)
+        except DiscreetError:
+            return text
 
     def start(self) -> None:
         """Begin, once all parts are there."""

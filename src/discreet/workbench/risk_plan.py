@@ -95,12 +95,12 @@ def question(state: State) -> Question | None:
     known = read_count(said.get("known", "0"), "the known count")
     return Question(
         scenario=scenario,
-        prior=said.get("prior", "1/2"),
+        prior=plain_text(said.get("prior", "1/2")),
         counts=chosen,
         known=known,
         published=read_whole(said.get("published", str(known + 1)), "the published count"),
         people=read_count(said.get("people", "20"), "the number of people", least=1, most=10_000),
-        chance=said.get("chance", "1/10"),
+        chance=plain_text(said.get("chance", "1/10")),
         siblings=read_count(said.get("siblings", "27"), "the number of areas", least=1, most=10_000),
         beside=read_whole(said.get("beside", "0"), "their published sum"),
         above=read_whole(said.get("above", "1"), "the published count above"),
@@ -120,6 +120,15 @@ def read_prior(text: str) -> Fraction:
     if min(value, 1 - value) < Fraction(1, 10**12):
         raise InputError(f"the prior is {text}; at least 1e-12 from 0 and from 1 is answered here")
     return value
+
+
+def plain_text(text: str) -> str:
+    """Write a chance as a fraction, however it was typed.
+
+    >>> plain_text("0.05"), plain_text(" 1e-3 ")
+    ('1/20', '1/1000')
+    """
+    return str(read_prior(text))
 
 
 def read_whole(text: str, name: str) -> int:

@@ -85,7 +85,8 @@ def calibrate(
         if epsilon_or_zero(loss, small) > target:
             raise InputError(
                 f"epsilon {float(target):.6g} at this delta is not kept even with {SOME:,} times the "
-                f"variances of {', '.join(weights)}: levels without a weight keep their noise, so more of them need one"
+                f"variances of {', '.join(weights)}: levels without a weight "
+                "keep their noise, so more of them need one"
             )
     factor, after = _overall(release, relation, family, ends, target, small, jobs, progress)
     proof = prove(after, relation, target, small, jobs, progress)
