@@ -139,6 +139,15 @@ def test_tables_of_units_and_cells(discreet, here):
     assert discreet(*arguments, "--out", "other").status == 2
 
 
+def test_counts_that_do_not_add_up(discreet, refused, here):
+    Path("counts.csv").write_text(COUNTS.replace("A2,A,County,sex,m,40", "A2,A,County,sex,m,41"))
+    arguments = ("measure", "release.toml", "--counts", "counts.csv", "--out", "out")
+    assert "or --not-additive, leaves this unchecked" in refused(*arguments)
+    assert "(--not-additive) out" in refused(*arguments, "--not-additive", "--post", "consistent")
+    assert discreet(*arguments, "--not-additive", "--quiet").status == 0
+    assert Path("out/measurements.csv").exists()
+
+
 def test_invariants_are_named_as_outside_the_guarantee(measure):
     arguments = ("--invariant", "State/total", "--invariant", "County/total", "--post", "consistent")
     result = measure("published", *arguments)

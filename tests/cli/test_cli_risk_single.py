@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from discreet.cli.commands import run
 from discreet.risk import joint_accuracy, posterior, ratio
 
 ONE = ("risk", "single", "--noisy", "1", "--rho", "0.099", "--prior", "1/2")
@@ -120,3 +121,11 @@ def test_rho_must_be_positive(refused: Callable[..., str], rho: str) -> None:
 def test_nothing_is_written_if_refused(refused: Callable[..., str], tmp_path: Path) -> None:
     refused("risk", "single", "--noisy", "1", "--variance", "5", "--prior", "2", "--csv", tmp_path / "a.csv")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_without_the_release_the_same_rule_decides(capsys: pytest.CaptureFixture[str]) -> None:
+    base = ["risk", "single", "--noisy", "1", "--rho", "0.1", "--prior", "0.4"]
+    assert run([*base, "--loss", "0", "1", "5", "0"]) == 0  # a miss is dear: yes, and right 40 times in 100
+    assert "without the release, 40.0 times in 100" in " ".join(capsys.readouterr().out.split())
+    assert run([*base, "--loss", "0", "1", "1/2", "0"]) == 0
+    assert "without the release, 60.0 times in 100" in " ".join(capsys.readouterr().out.split())

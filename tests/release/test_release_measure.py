@@ -282,3 +282,16 @@ def _write(folder: Path, rows: list[dict[str, Any]]) -> Path:
     country = Country(folder)
     country.rows = rows
     return country.csv()
+
+
+def test_arrow_has_loaded_all_before_its_first_comparison() -> None:
+    # PyArrow loads pandas on first use; an interrupt there, within a comparison, came out as a TypeError
+    code = (
+        "import sys\n"
+        "from discreet.release.hierarchy.arrow import arrow\n"
+        "compute = arrow('compute')\n"
+        "before = set(sys.modules)\n"
+        "compute.equal(arrow().array(['a', '']), '')\n"
+        "assert not {name for name in set(sys.modules) - before if name.startswith('pandas')}\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

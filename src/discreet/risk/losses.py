@@ -75,8 +75,8 @@ decision absent and present
     if isinstance(loss, Loss):
         return loss
     try:
-        table = np.array(ZERO_ONE if loss is None else loss, dtype=object)
-        table = np.array([float(_number(cost)) for cost in table.flat]).reshape(table.shape)
+        given: NDArray[Any] = np.array(ZERO_ONE if loss is None else loss, dtype=object)
+        table: NDArray[Any] = np.vectorize(_number, otypes=[np.float64])(given)
     except (TypeError, ValueError):  # also an InputError of a text that is no number
         table = np.empty(0)
     if table.shape != (2, 2) or not np.isfinite(table).all():
@@ -87,5 +87,5 @@ decision absent and present
     return Loss((float(table[0, 0]), float(table[0, 1])), (float(table[1, 0]), float(table[1, 1])))
 
 
-def _number(cost: Any) -> Any:
-    return fraction(cost, name="loss") if isinstance(cost, str) else cost
+def _number(cost: Any) -> float:
+    return float(fraction(cost, name="loss") if isinstance(cost, str) else cost)

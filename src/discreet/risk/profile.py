@@ -19,7 +19,7 @@ so that the largest delta over all cases bounds the mean posterior of every case
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal
@@ -46,9 +46,8 @@ _PANELS, _NODES = 16, 8
 _FEW_EVENTS = 4
 _FEW_VALUES = 1000
 _MOST_VALUES = 2_000_000
-_BEYOND = (
-    19.0  # the weights of the integral fall as exp(-2 eps): nothing is left so far past log((1 - p) / p)
-)
+# the weights of the integral fall as exp(-2 eps): nothing is left so far past log((1 - p) / p)
+_BEYOND = 19.0
 
 Pairs = Literal["all", "main"]
 
@@ -213,7 +212,7 @@ def loss_risks(loss: PrivacyLoss, priors: Sequence[Fraction], *, scope: str, wha
     advantage = float(delta([Fraction(0)])[0])
     expected = _expected_from_knots(loss, priors)
     if expected is None:
-        expected = expected_posteriors(delta, priors)
+        expected = expected_posteriors(delta, priors, reach=reach(loss.events))
     marks = loss_quantiles(loss)
     return tuple(
         Risk(scope, what, float(p), float(a), advantage, float(e), _posteriors(marks, p))
@@ -221,13 +220,30 @@ def loss_risks(loss: PrivacyLoss, priors: Sequence[Fraction], *, scope: str, wha
     )
 
 
-def expected_posteriors(delta: Callable[[list[Fraction]], Floats], priors: Sequence[Fraction]) -> Floats:
-    """Return the mean posterior of a target who is there, by integrating the profile.
+def reach(events: Iterable[Event]) -> float:
+    """Return an epsilon beyond which delta is below 1e-20, from the bound exp(-(eps - rho)^2 / (4 rho)).
+
+    Laplace noise of epsilon has rho = epsilon^2 / 2. So far out a delta is slow to compute and adds nothing.
+
+    >>> round(reach([DiscreteGaussian(variance=50, times=2)]), 3)
+    1.959
+    """
+    rho = 0.0
+    for event in events:
+        noise = event.variance if isinstance(event, DiscreteGaussian) else event.scale**2
+        rho += float(event.times * event.sensitivity**2 / noise) / 2.0
+    return rho + 2.0 * math.sqrt(47.0 * rho)
+
+
+def expected_posteriors(
+    delta: Callable[[list[Fraction]], Floats], priors: Sequence[Fraction], *, reach: float = math.inf
+) -> Floats:
+    """Return the mean posterior of a target who is there, by integrating the profile, up to `reach` at most.
 
     Gauss's rule on panels. The profile is convex but for kinks as small as the atoms of the loss; for
     compositions of more than a few counts the result holds to about 1e-6.
     """
-    top = max(epsilon_of(p) for p in priors) + _BEYOND
+    top = min(max(epsilon_of(p) for p in priors) + _BEYOND, reach)
     nodes, weights = np.polynomial.legendre.leggauss(_NODES)
     # panels are short near 0, where the weights vary, and grow with epsilon
     ends = top * np.linspace(0.0, 1.0, _PANELS + 1) ** 1.5
@@ -337,7 +353,8 @@ def _overall(whole: Account, priors: Sequence[Fraction]) -> tuple[Risk, ...]:
             first.update(zip(everything, delta(everything).tolist(), strict=True))
         return np.array([first[e] for e in epsilons])
 
-    expected = expected_posteriors(remembered, priors)
+    far = max(reach(events) for _, events in whole.cases)
+    expected = expected_posteriors(remembered, priors, reach=far)
     accuracy = best_accuracy(remembered, priors)
     rows, marks = [], {}
     for p, a, e in zip(priors, accuracy, expected, strict=True):
@@ -345,18 +362,8 @@ def _overall(whole: Account, priors: Sequence[Fraction]) -> tuple[Risk, ...]:
         if case not in marks:
             marks[case] = loss_quantiles(whole.case(case))
         chances = _posteriors(marks[case], p)
-        rows.append(
-            Risk(
-                "overall",
-                "everything published",
-                float(p),
-                float(a),
-                first[Fraction(0)],
-                float(e),
-                chances,
-                case,
-            )
-        )
+        what = ("overall", "everything published")
+        rows.append(Risk(*what, float(p), float(a), first[Fraction(0)], float(e), chances, case))
     return tuple(rows)
 
 

@@ -37,6 +37,8 @@ class Desk:
         self.exact: dict[str, tuple[float, int]] | None = None
         self.trouble = ""
         self.updates = 0
+        self.resting = True
+        """Whether no slider is on its way."""
         self._parts: list[Callable[[], None]] = []
         self._slot: Slot[tuple[Design, Fraction]] = Slot(self._compute, session.task)
         self._job: Any = None
@@ -72,6 +74,7 @@ class Desk:
         self._ask(settled=self.session.settled)
 
     def _ask(self, *, settled: bool) -> None:
+        self.resting = settled
         asked = (self.design, self.session.state.delta)
         if asked != self._asked:
             self._asked, self.exact = asked, None

@@ -138,7 +138,7 @@ class Rivals:
             self._text.set(f"{plan.row_words(design.chosen)} is off.")
             return
         asked = (max(line.margin, 1), line.stability, self.desk.session.state.delta)
-        if asked != self._asked:
+        if asked != self._asked and self.desk.resting:
             self._asked = asked
             self._slot.ask(asked)
 

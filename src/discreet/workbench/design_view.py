@@ -16,7 +16,7 @@ from typing import Any
 
 from discreet.budget import Neighbours
 from discreet.errors import InputError
-from discreet.release.safetab.geographies import BELOW_STATE, LEVEL_WORDS, Pass
+from discreet.release.safetab.geographies import LEVEL_WORDS
 from discreet.workbench.design_plan import Design, Line, Rivalry
 from discreet.workbench.design_plan import opened as design_opened
 from discreet.workbench.results import Line as Points
@@ -73,26 +73,29 @@ def groups() -> Any:
 
 def design_numbers(design: Design, delta: Fraction) -> DesignNumbers:
     """Return the numbers of a design for the pass that is looked at."""
-    from discreet.release.safetab.design import cost
-
     parts = _mechanisms(design)
     lines = tuple(_line(design, part) for part in parts)
-    costs = []
-    for relation in _RELATIONS:
-        if not parts:
-            break
-        budgets = {(part.geography, part.level): part.budget for part in parts}
-        found = cost(
-            budgets,
-            delta=delta,
-            gamma=design.gamma,
-            stability=parts[0].stability.value,
-            neighbours=relation,
-        )
-        costs.append((relation, found.rho, found.zcdp_epsilon, found.epsilon))
+    budgets = tuple(((part.geography, part.level), part.budget) for part in parts)
+    often = parts[0].stability.value if parts else 1
+    costs = tuple(_cost(budgets, often, design.gamma, delta, one) for one in _RELATIONS if parts)
     chosen = next((part for part in parts if (part.geography, part.level) == design.chosen), None)
     curves = None if chosen is None else _curves(chosen)
-    return DesignNumbers(lines, tuple(costs), _suppression(parts), curves)
+    return DesignNumbers(lines, costs, _suppression(parts), curves)
+
+
+@lru_cache(maxsize=64)
+def _cost(
+    budgets: tuple[tuple[tuple[str, int], Fraction], ...],
+    stability: int,
+    gamma: Fraction,
+    delta: Fraction,
+    relation: Neighbours,
+) -> tuple[Neighbours, Fraction, float, float]:
+    """The cost with two stages throughout; remembered, as most sliders do not change it."""
+    from discreet.release.safetab.design import cost
+
+    found = cost(dict(budgets), delta=delta, gamma=gamma, stability=stability, neighbours=relation)
+    return relation, found.rho, found.zcdp_epsilon, found.epsilon
 
 
 def _mechanisms(design: Design) -> tuple[Any, ...]:
@@ -287,13 +290,3 @@ def design_toml(design: Design) -> str:
     text = write_toml(configuration(design))
     read_toml(text)  # a design with nothing in it is refused here
     return text
-
-
-def below_state(geography: str) -> bool:
-    """Whether small groups are suppressed at a geography."""
-    return geography in BELOW_STATE
-
-
-def passes() -> dict[Pass, str]:
-    """The passes by what they are called."""
-    return {"US": "United States", "PR": "Puerto Rico"}

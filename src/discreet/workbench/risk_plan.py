@@ -160,11 +160,8 @@ def command(asked: Question, state: State) -> str:
     if asked.scenario == "whole":
         return bound_command(asked.prior, state)
     parts = ["discreet", "risk", "single"]
-    numbers = [f"--noisy={asked.published}" if asked.published < 0 else ["--noisy", str(asked.published)]]
     prior = ["--prior", asked.prior]
-    flat: list[str] = []
-    for one in numbers:
-        flat += [one] if isinstance(one, str) else one
+    noisy = ["--noisy", str(asked.published)]
     known = ["--known", str(asked.known)]
     if asked.scenario == "hierarchy" and len(asked.counts) == 2:
         block, above = asked.counts
@@ -184,14 +181,14 @@ def command(asked: Question, state: State) -> str:
         )
     if asked.scenario == "several":
         variances = [part for count in asked.counts for part in ("--variance", str(count.variance))]
-        return shlex.join([*parts, "--together", *flat * len(asked.counts), *known, *variances, *prior])
+        return shlex.join([*parts, "--together", *noisy * len(asked.counts), *known, *variances, *prior])
     more: list[str] = []
     if asked.scenario == "unsure":
         more = ["--unsure", str(asked.people), "--chance", asked.chance]
     if asked.scenario == "floor":
         more = ["--nonnegative"]
     variance = ["--variance", str(asked.counts[0].variance)]
-    return shlex.join([*parts, *flat, *known, *variance, *prior, *more])
+    return shlex.join([*parts, *noisy, *known, *variance, *prior, *more])
 
 
 def bound_command(prior: str, state: State) -> str:

@@ -13,7 +13,7 @@ from safetab_brute import random_blocks, regions_of
 from discreet.errors import InputError
 from discreet.release.engine import Engine
 from discreet.release.safetab.configuration import Configuration
-from discreet.release.safetab.geographies import GEOGRAPHIES
+from discreet.release.safetab.geographies import GEOGRAPHIES, STATES
 from discreet.release.safetab.geography import WATER_FILE, Geography, read_water
 from discreet.release.safetab.specification import Specification
 from discreet.release.safetab.validation import read_geography
@@ -109,6 +109,13 @@ def test_states_of_the_filter(
     nobody = dataclasses.replace(wanted, state_filter_us=("56",), run_pr=False)
     with pytest.raises(InputError, match="GRF-C has no state of state_filter_us, so nothing"):
         read_geography(data, nobody, engine=duckdb_engine)
+    elsewhere = dataclasses.replace(wanted, state_filter_us=("56",))
+    with pytest.raises(InputError, match="nothing of the United States would be tabulated"):
+        read_geography(data, elsewhere, engine=duckdb_engine)
+    everywhere = dataclasses.replace(wanted, state_filter_us=STATES)
+    island = read_geography(write(rows[2:], []), everywhere, engine=duckdb_engine)
+    assert island.regions["PR-STATE"] == ("72",)
+    assert "names 51 states not in GRF-C" in island.notes[0]
     alone = dataclasses.replace(wanted, run_us=False)
     assert not read_geography(data, alone, engine=duckdb_engine).regions["STATE"]
     with pytest.raises(InputError, match=r"not Puerto Rico \(72\)"):

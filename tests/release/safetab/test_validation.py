@@ -44,7 +44,8 @@ def refused(data: Path, parameters: Parameters, engine: Engine) -> list[str]:
         check(data, *parameters, engine=engine)
     assert SECRET not in str(caught.value)
     head, *rest = str(caught.value).split("\n")
-    return [line.strip() for line in rest] or [head]
+    assert [line.split(". ")[0].strip() for line in rest] == [str(i + 1) for i in range(len(rest))]
+    return [line.partition(". ")[2] for line in rest] or [head]
 
 
 def among(rows: Sequence[Row], wrong: Row, line: int) -> list[Row]:

@@ -45,7 +45,7 @@ def calibrate_levels(
             factor, proof = _least(loss, promise, delta, bounds(events))
         except InputError as error:
             raise InputError(f"level {level.name!r} by itself: {error}") from None
-        prices.append(crossing(old, loss(factor)))
+        prices.append(crossing(old, loss(factor)) if factor < 1 else None)
         worst = max(worst, proof, key=lambda box: box.upper)
         result = result.scaled(factor, level=level.name)
     result = short_scales(result)

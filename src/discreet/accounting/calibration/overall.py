@@ -78,19 +78,12 @@ def calibrate(
     if target is None:
         target = below(ZCDP(dict(before.cases)[before.main]).epsilon(delta=float(small)))
     family = _weighted(release, weights) if weights else _uniform(release)
-    ends = bounds(event for level in release.levels for event in level.events(release.neighbours))
-    if weights and len(weights) < len(release.levels):
-        ends = ends[0], float(SOME)
-        loss = account(family(Fraction(SOME), False), neighbours=relation).case(before.main)
-        if epsilon_or_zero(loss, small) > target:
-            raise InputError(
-                f"epsilon {float(target):.6g} at this delta is not kept even with {SOME:,} times the "
-                f"variances of {', '.join(weights)}: levels without a weight "
-                "keep their noise, so more of them need one"
-            )
+    ends = _ends(release, relation, family, weights, target, small)
     factor, after = _overall(release, relation, family, ends, target, small, jobs, progress)
     proof = prove(after, relation, target, small, jobs, progress)
     note = "Gains shared by the stated weights." if weights else "One factor on all variances."
+    changed = changes(release, after)
+    falls = any(level.factor < 1 for level in changed)  # more noise keeps the old promise at every delta
     return Calibration(
         named(release, after, f"Calibrated to epsilon {float(target):.6f} at delta {float(small):.3g}."),
         relation,
@@ -98,10 +91,31 @@ def calibrate(
         target,
         small,
         proof,
-        changes(release, after),
-        price(release, after, relation),
+        changed,
+        price(release, after, relation) if falls else None,
         (note,),
     )
+
+
+def _ends(
+    release: Release,
+    relation: Neighbours,
+    family: Scaling,
+    weights: Mapping[str, Exact] | None,
+    target: Fraction,
+    delta: Fraction,
+) -> tuple[float, float]:
+    """Return between which factors to look, or raise if levels without a weight make the target hopeless."""
+    ends = bounds(event for level in release.levels for event in level.events(release.neighbours))
+    if not weights or len(weights) == len(release.levels):
+        return ends
+    most = account(family(Fraction(SOME), False), neighbours=relation)
+    if epsilon_or_zero(most.case(most.main), delta) > target:
+        raise InputError(
+            f"epsilon {float(target):.6g} at this delta is not kept even with {SOME:,} times the variances "
+            f"of {', '.join(weights)}: levels without a weight keep their noise, so more of them need one"
+        )
+    return ends[0], float(SOME)
 
 
 def _overall(

@@ -117,12 +117,14 @@ class Answer:
             f"{chance(found['expected_posterior_given_absent'])} if not."
         )
         rule = "choosing the likelier answer" if self.is_zero_one else "choosing what costs less on average"
-        p = float(read_prior(prior).present)
+        before = read_prior(prior)
+        says = bool(self.loss.says_present(before.log_odds))  # by the same rule, knowing the prior alone
+        guessed = float(before.present if says else before.absent)
         yield (
             f"By {rule} this adversary is right {in_hundred(found['accuracy_given_present'])} if the "
             f"target is there, {in_hundred(found['accuracy_given_absent'])} if not, and "
             f"{in_hundred(found['accuracy_given_prior'])} averaged over the prior; without the release, "
-            f"{in_hundred(max(p, 1 - p))}."
+            f"{in_hundred(guessed)}."
         )
 
     def _who(self) -> str:

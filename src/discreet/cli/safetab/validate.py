@@ -101,7 +101,7 @@ def _collect(work: Callable[[], T], problems: list[str]) -> T | None:
         return work()
     except InputError as error:
         head, *rest = str(error).split("\n")
-        problems += [line.strip() for line in rest] or [head]
+        problems += [line.strip().partition(". ")[2] for line in rest] or [head]
         return None
 
 

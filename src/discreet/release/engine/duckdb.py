@@ -112,6 +112,8 @@ def _translated() -> Iterator[None]:
         )
     except (duckdb.InvalidInputException, duckdb.ConversionException, duckdb.SerializationException):
         problem = UnreadableError("a file is unreadable")
+    except duckdb.InternalException:  # its CSV reader, at a byte that is not UTF-8 in a line's last field
+        problem = UnreadableError("a file is unreadable, or the engine gave up (InternalException)")
     except duckdb.InterruptException:
         problem = KeyboardInterrupt()
     except duckdb.Error as error:

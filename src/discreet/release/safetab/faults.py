@@ -46,13 +46,20 @@ def _opened(source: Source) -> TextIO:
     return source.path.open(encoding="utf-8-sig", errors="surrogateescape", newline="")
 
 
-def _records(lines: Iterable[str]) -> Iterator[tuple[int, list[str]]]:
+class _BrokenRecordError(Exception):
+    """A record that is none, with its first line."""
+
+
+def _records(lines: Iterable[str], *, strict: bool = False) -> Iterator[tuple[int, list[str]]]:
     """Yield the first line and the fields of each record after the header; blank lines are none."""
-    reader = csv.reader(lines, delimiter="|")
+    reader = csv.reader(lines, delimiter="|", strict=strict)
     next(reader, None)
     while True:
         line = reader.line_num + 1
-        fields = next(reader, None)
+        try:
+            fields = next(reader, None)
+        except csv.Error:
+            raise _BrokenRecordError(line) from None
         if fields is None:
             return
         if fields:
@@ -82,16 +89,16 @@ def _report_encoding(source: Source, problems: Problems) -> None:
 def _report_records(source: Source, problems: Problems) -> None:
     """Report records with too few or too many fields, and quotes that are not closed."""
     due, short, long = len(source.header), _Lines(), _Lines()
-    line = 1
     with _opened(source) as stream:
         try:
-            for line, fields in _records(stream):
+            for line, fields in _records(stream, strict=True):
                 if len(fields) < due:
                     short.add(line)
                 elif len(fields) > due and not (len(fields) == due + 1 and not fields[-1]):
                     long.add(line)
-        except csv.Error:
-            problems.at("a quoted field does not end", file=source.name, line=line)
+        except _BrokenRecordError as error:
+            text = "a quoted field does not end, or goes on behind its quote"
+            problems.at(text, file=source.name, line=error.args[0])
     short.report(f"a record has fewer than the {due} fields of the header", source, problems)
     long.report(f"a record has more than the {due} fields of the header", source, problems)
 

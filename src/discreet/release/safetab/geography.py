@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from discreet.errors import InputError
 from discreet.release.hierarchy.arrow import arrow
 from discreet.release.safetab.configuration import Configuration
-from discreet.release.safetab.geographies import PASSES, PUERTO_RICO
+from discreet.release.safetab.geographies import PASSES, PUERTO_RICO, STATES
 from discreet.release.safetab.problems import Problems
 
 NO_PLACE, NO_AREA = "99999", "9999"
@@ -106,6 +106,13 @@ def build(codes: Any, configuration: Configuration) -> Geography:
     inside = us | puerto
     if not inside.any():
         raise InputError(_nothing(configuration))
+    # a filter of all states, as in production, fits any GRF-C; one that names some and finds none is wrong
+    some = set(configuration.state_filter_us) != set(STATES)
+    if configuration.run_us and some and not us.any():
+        raise InputError(
+            "GRF-C has no state of state_filter_us, so nothing of the United States would be tabulated; "
+            "name other states, or set run_us to false"
+        )
     atom = np.full(state.size, OUTSIDE, dtype=np.int32)
     atom[inside] = np.arange(int(inside.sum()), dtype=np.int32)
     kept = {name: values[inside] for name, values in columns.items()}

@@ -70,8 +70,9 @@ class Problems:
         texts = self.texts()
         if len(texts) == 1:
             raise InputError(texts[0])
-        if texts:
-            raise InputError(f"{len(texts)} kinds of problems:\n" + "\n".join(f"  {text}" for text in texts))
+        if texts:  # numbered, for the command line puts them into one line
+            lines = [f"  {place}. {text}" for place, text in enumerate(texts, 1)]
+            raise InputError(f"{len(texts)} kinds of problems:\n" + "\n".join(lines))
 
 
 def _named(field: str) -> str:

@@ -103,6 +103,10 @@ def _header(path: Path, columns: Sequence[str], unused: Sequence[str], problems:
     except UnreadableError as error:
         problems.at(str(error), file=path.name)
         return ()
+    if not set(columns) & set(header):
+        text = "no column has a name that is known; the first line must name them, with pipes between"
+        problems.at("a file is empty" if not path.stat().st_size else text, file=path.name)
+        return ()
     for name in (*columns, *unused):
         count = header.count(name)
         if count != 1:
