@@ -142,6 +142,17 @@ def one_path(**queries: Query) -> Release:
     return Release(name="path", neighbours="bounded", levels=levels)
 
 
+@pytest.mark.parametrize("neighbours", ["bounded", "unbounded"])
+def test_a_single_level_by_itself_is_the_whole(neighbours: str) -> None:
+    release = one_path(State=Query(name="total", variance=4))
+    whole, alone = (
+        calibrate(release, zcdp=True, delta="1e-8", neighbours=neighbours, by=by)  # type: ignore[arg-type]
+        for by in ("overall", "level")
+    )
+    assert whole.factor == alone.levels[0].factor
+    assert whole.proof == alone.proof
+
+
 @pytest.mark.parametrize(
     ("epsilon", "delta"),
     # from next to no noise to a large multiple, and where epsilon zero would be enough with the old noise

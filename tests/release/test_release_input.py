@@ -91,7 +91,7 @@ CASES: dict[str, tuple[Spoil, str]] = {
     ),
     "missing cell": (
         without(unit="A2", cell="f"),
-        "1 cells are missing: the unit of line 13 lacks a cell of query 'sex'",
+        "1 cell is missing: the unit of line 13 lacks a cell of query 'sex'",
     ),
     "missing query": (without(query="total"), "there are no rows of query 'total'"),
     "negative count": (change("A1", "sex", "f", count=-31415926), "a count is below zero (line 11 of"),
@@ -309,7 +309,7 @@ def test_post_checks_its_input(release: Release, country: Country) -> None:
     fails("no column parent")
     units = done.out / "units.csv"
     fails("leaves the table as it is", post="none")
-    fails("1 cells are missing", "".join([*lines[:4], *lines[5:]]), units=units)
+    fails("1 cell is missing", "".join([*lines[:4], *lines[5:]]), units=units)
     fails("a cell comes twice", noisy + lines[4], units=units)
     fails("a variance is not above zero (line 2", noisy.replace(",9\n", ",0\n", 1), units=units)
     fails(

@@ -84,8 +84,11 @@ def show(release: Release, found: Calibration, box: Interval | None) -> None:
     delta = plain(found.delta)
     alone = found.by == "level"
     if found.factor is not None:
+        size = (
+            f"{float(found.factor):.6f}" if found.factor >= Fraction(1, 10) else f"{float(found.factor):.6g}"
+        )
         say(
-            f"All variances times {found.factor} = {float(found.factor):.6g}: {less_or_more(found.factor)} "
+            f"All variances times {found.factor} = {size}: {less_or_more(found.factor)} "
             f"for epsilon {float(found.epsilon or 0):.6f} at delta {delta}."
         )
     elif found.epsilon is not None:
