@@ -10,7 +10,8 @@ import pytest
 from compositions import G, L
 
 from discreet.accounting.privacy_loss import PrivacyLoss, compose
-from discreet.budget import load
+from discreet.budget import DiscreteGaussian, load
+from discreet.errors import PrecisionError
 
 
 @pytest.fixture(scope="module")
@@ -133,3 +134,11 @@ def test_closed_form_of_one_discrete_gaussian() -> None:
         - math.exp(epsilon) * weight[x > epsilon * sigma2 + 0.5].sum()
     )
     assert compose([G(3)]).delta(epsilon="0.7") == pytest.approx(delta, rel=1e-13)
+
+
+@pytest.mark.parametrize("variance", ["1/500", "1/2000"])
+def test_noise_that_is_hardly_any_is_refused_in_words(variance: str) -> None:
+    # the noise is zero but for a chance of e^-250 or less: not a number, but no crash either
+    loss = compose([DiscreteGaussian(variance=variance)])
+    with pytest.raises(PrecisionError):
+        loss.epsilon(delta="1e-10")

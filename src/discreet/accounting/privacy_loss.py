@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, Literal, overload
@@ -24,6 +25,8 @@ from discreet.exact import Interval
 
 ACCURACY = 1e-12
 """Relative accuracy that a value must have before it is returned as a float."""
+
+_HARDLY_NOISE = Fraction(1, 100)  # below it, intermediate results may leave the range of floats
 
 
 class PrivacyLoss:
@@ -55,6 +58,24 @@ class PrivacyLoss:
         """The evaluation chosen for this loss."""
         return choose(self.loss)
 
+    @contextmanager
+    def _within_floats(self) -> Iterator[None]:
+        """Refuse what leaves the range of floats: noise so small that it is zero with near certainty."""
+        small = [term.sigma2 for term in (*self.loss.dual, *self.loss.primal) if hasattr(term, "sigma2")]
+        if min(small, default=_HARDLY_NOISE) >= _HARDLY_NOISE:
+            yield
+            return
+        try:
+            with np.errstate(all="ignore"):
+                yield
+        except (ZeroDivisionError, OverflowError, ValueError) as error:
+            if isinstance(error, InputError):
+                raise
+            raise PrecisionError(
+                f"a variance is {min(small)}: noise that is zero but for a chance of about "
+                f"e^-{float(1 / (2 * min(small))):.0f}, beyond what floating point can follow here"
+            ) from None
+
     # -- the privacy profile ---------------------------------------------------------------------
 
     @overload
@@ -78,7 +99,7 @@ class PrivacyLoss:
             from discreet.accounting.certified import certified_delta
 
             return _intervals(arguments, lambda e: certified_delta(self, e, digits=digits))
-        with np.errstate(under="ignore"):
+        with np.errstate(under="ignore"), self._within_floats():
             return arguments.answer(np.exp(self.log_deltas(arguments.values)))
 
     def log_delta(self, *, epsilon: Numbers) -> Any:
@@ -89,7 +110,8 @@ class PrivacyLoss:
         -25004.075826
         """
         arguments = read(epsilon, name="epsilon")
-        return arguments.answer(self.log_deltas(arguments.values))
+        with self._within_floats():
+            return arguments.answer(self.log_deltas(arguments.values))
 
     def log_deltas(self, epsilons: list[Fraction]) -> Floats:
         """log delta at exact epsilons, the sign of each handled by the symmetry of the loss."""
@@ -142,7 +164,8 @@ class PrivacyLoss:
             from discreet.accounting.certified import certified_epsilon
 
             return _intervals(arguments, lambda d: certified_epsilon(self, d, digits=digits))
-        return arguments.answer(self.epsilons(arguments.values))
+        with self._within_floats():
+            return arguments.answer(self.epsilons(arguments.values))
 
     def epsilons(self, deltas: list[Fraction]) -> Floats:
         """The epsilons at exact deltas."""
@@ -223,7 +246,8 @@ class PrivacyLoss:
             from discreet.accounting.certified import certified_tradeoff
 
             return _intervals(arguments, lambda a: certified_tradeoff(self, a, digits=digits))
-        return arguments.answer(self._tradeoff.values(arguments.values))
+        with self._within_floats():
+            return arguments.answer(self._tradeoff.values(arguments.values))
 
     def _refined_tradeoff(self, alpha: Fraction) -> float | None:
         """f from ball arithmetic, where it can be had."""
@@ -248,12 +272,14 @@ class PrivacyLoss:
         array([0.        , 0.26894142, 1.        ])
         """
         low, high = read_probabilities(list(alpha), name="alpha", closed=True).values
-        return self._tradeoff.knots(low, high, most)
+        with self._within_floats():
+            return self._tradeoff.knots(low, high, most)
 
     def errors(self, *, threshold: Numbers) -> tuple[Any, Any]:
         """Type I and type II errors (alpha, beta) of the test that rejects above the threshold."""
         arguments = read(threshold, name="threshold")
-        alpha, beta = self._tradeoff.errors(arguments.values)
+        with self._within_floats():
+            alpha, beta = self._tradeoff.errors(arguments.values)
         return arguments.answer(alpha), arguments.answer(beta)
 
     # -- the loss itself ----------------------------------------------------------------------------
@@ -269,7 +295,7 @@ class PrivacyLoss:
             raise InputError(f"under is {under!r}; it must be 'alternative' or 'null'")
         arguments = read(above, name="above")
         kind = Kind.ALT if under == "alternative" else Kind.NULL
-        with np.errstate(under="ignore"):
+        with np.errstate(under="ignore"), self._within_floats():
             return arguments.answer(np.exp(self.log_tails(kind, arguments.values)))
 
     @property
