@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import hmac
 import http.cookies
 import ipaddress
+import os
+import tempfile
 import urllib.parse
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Iterator, MutableMapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -203,7 +206,7 @@ def serve(place: Place, *, show: bool, ready: Callable[[], None]) -> None:
 
     from discreet.workbench.numbers import Server
     from discreet.workbench.pages import pages
-    from discreet.workbench.worker import Jobs, Pool, kill_children
+    from discreet.workbench.worker import Jobs, Pool
 
     server = Server(Pool(), Jobs())
 
@@ -214,7 +217,7 @@ def serve(place: Place, *, show: bool, ready: Callable[[], None]) -> None:
     app.on_startup(server.pool.warm)
     app.on_startup(lambda: background_tasks.create(_announce(place, ready)))
     app.on_shutdown(server.pool.stop)
-    try:
+    with _tidily():
         ui.run(
             host=place.host,
             port=place.port,
@@ -231,8 +234,24 @@ def serve(place: Place, *, show: bool, ready: Callable[[], None]) -> None:
             binding_refresh_interval=None,
             timeout_graceful_shutdown=1,
         )
-    finally:
-        kill_children()
+
+
+@contextlib.contextmanager
+def _tidily() -> Iterator[None]:
+    """Keep all files for a while in one directory, and leave neither it nor a process behind."""
+    from discreet.workbench.worker import kill_children
+
+    # Work that is killed leaves semaphores, which Python's tracker removes; it need not tell about it.
+    known = [
+        text for text in (os.environ.get("PYTHONWARNINGS"), "ignore:resource_tracker:UserWarning") if text
+    ]
+    os.environ["PYTHONWARNINGS"] = ",".join(known)
+    with tempfile.TemporaryDirectory(prefix="discreet-", ignore_cleanup_errors=True) as directory:
+        tempfile.tempdir = os.environ["TMPDIR"] = directory
+        try:
+            yield
+        finally:
+            kill_children()
 
 
 _ICON = (

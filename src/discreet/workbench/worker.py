@@ -10,14 +10,18 @@ import asyncio
 import contextlib
 import multiprocessing
 import os
+import shutil
 import signal
+import tempfile
 import threading
 import time
-from collections.abc import Awaitable, Callable, Coroutine
+import traceback
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
+from multiprocessing.process import BaseProcess
 from types import FrameType
 from typing import Any, Generic, NoReturn, TypeVar
 
@@ -34,6 +38,7 @@ Start = Callable[[Coroutine[Any, Any, None]], Any]
 _SPAWN = multiprocessing.get_context("spawn")
 _OFTEN = 0.1  # seconds between two reports of progress
 _GRACE = 2.0  # seconds in which a job may tidy up
+_STOPPING = (signal.SIGINT, signal.SIGTERM)
 
 
 def processors() -> int:
@@ -114,6 +119,8 @@ class Pool:
     def _executor(self) -> ProcessPoolExecutor:
         if self._pool is None:
             self._pool = ProcessPoolExecutor(self._size, mp_context=_SPAWN, initializer=_begin, initargs=(2,))
+            with unhurried():
+                self._pool.submit(int).add_done_callback(lambda done: done.exception())
         return self._pool
 
     def stop(self) -> None:
@@ -142,10 +149,11 @@ class Jobs:
 
 async def _in_process(work: Callable[..., Any], arguments: tuple[Any, ...], progress: Progress) -> Any:
     ours, theirs = _SPAWN.Pipe(duplex=False)
-    process = _SPAWN.Process(target=_child, args=(theirs, work, arguments))
+    place = tempfile.mkdtemp(prefix="discreet-")
+    process = _SPAWN.Process(target=_child, args=(theirs, place, work, arguments))
     loop = asyncio.get_running_loop()
     try:
-        await loop.run_in_executor(None, process.start)
+        await asyncio.shield(loop.run_in_executor(None, _start, process))
         theirs.close()
         while True:
             try:
@@ -159,29 +167,58 @@ async def _in_process(work: Callable[..., Any], arguments: tuple[Any, ...], prog
             else:
                 raise DiscreetError(value)
     finally:
-        await asyncio.shield(loop.run_in_executor(None, _end, process))
+        await asyncio.shield(loop.run_in_executor(None, _end, process, place))
         ours.close()
 
 
-def _end(process: SpawnProcess) -> None:
-    """Ask a job to end, which ends its helpers too; kill what is left of it."""
-    if process.pid is None:
+@contextlib.contextmanager
+def unhurried() -> Iterator[None]:
+    """Start processes that never see Ctrl-C, which a terminal sends to all: the server ends them itself.
+
+    What is blocked here stays blocked in what is started here, from its first moment.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
         return
-    if process.is_alive():
-        process.terminate()
+    old = signal.pthread_sigmask(signal.SIG_BLOCK, _STOPPING)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, old)
+
+
+def _start(process: SpawnProcess) -> None:
+    with unhurried():
+        process.start()
+
+
+def _end(process: SpawnProcess, place: str) -> None:
+    """Ask a job to end, which ends its helpers too; kill what is left of it, and remove what it left."""
+    if process.pid is not None:
+        if process.is_alive():
+            process.terminate()
+            process.join(_GRACE)
+        _kill(process)
         process.join(_GRACE)
+    shutil.rmtree(place, ignore_errors=True)
+
+
+def _kill(process: BaseProcess) -> None:
+    """Kill a process, and its group if it leads one."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
-        if hasattr(os, "killpg"):
+        if hasattr(os, "killpg") and process.pid is not None:
             os.killpg(process.pid, signal.SIGKILL)
     process.kill()
-    process.join(_GRACE)
 
 
-def _child(pipe: Connection, work: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
-    """Run in the new process."""
+def _child(pipe: Connection, place: str, work: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+    """Run in the new process; all its files for a while are in `place`."""
     if hasattr(os, "setsid"):
         os.setsid()
+    tempfile.tempdir = os.environ["TMPDIR"] = place
     signal.signal(signal.SIGTERM, _leave)
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTERM])
     _begin(10)  # dragged sliders come first
     last = 0.0
 
@@ -193,24 +230,30 @@ def _child(pipe: Connection, work: Callable[..., Any], arguments: tuple[Any, ...
             pipe.send(("progress", (stage, done, total)))
 
     try:
-        pipe.send(("done", work(*arguments, progress=progress)))
+        answer = ("done", work(*arguments, progress=progress))
     except DiscreetError as error:
-        pipe.send(("error", str(error)))
+        answer = ("error", str(error))
     except BrokenPipeError:
-        pass
+        return
     except Exception as error:
         if _leaving:  # a library took the request to leave for a failure of its own
             return
-        pipe.send(("error", f"{type(error).__name__}: {error}"))
-        raise
+        traceback.print_exc()
+        answer = ("error", f"{type(error).__name__}: {error}")
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # it is on its way out
+    with contextlib.suppress(OSError):
+        pipe.send(answer)
 
 
 _leaving: list[int] = []
 
 
 def _leave(number: int, frame: FrameType | None) -> NoReturn:
-    """End the job by an exception, so that it tidies up on its way out."""
+    """End the job by an exception, so that it tidies up on its way out; what it says of that is of no use."""
+    signal.signal(number, signal.SIG_IGN)
     _leaving.append(number)
+    with open(os.devnull, "wb") as nowhere:
+        os.dup2(nowhere.fileno(), 2)
     raise SystemExit(128 + number)
 
 
@@ -247,4 +290,4 @@ def _import_views() -> float:
 def kill_children() -> None:
     """End every process that this one has started; for the very end."""
     for child in multiprocessing.active_children():
-        child.kill()
+        _kill(child)
