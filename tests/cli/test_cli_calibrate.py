@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from fractions import Fraction
 
@@ -18,6 +19,9 @@ def test_published_table_by_level(discreet):
     assert [round(100 * (1 - level["factor"]), 2) for level in found["levels"]] == REDUCED
     assert found["upper"] <= found["delta"] == 1e-11
     assert found["factor"] is None
+    # zCDP at 1e-11 for ten queries of variance 4.9995 (rounded): rho + 2 sqrt(rho log 1e11)
+    rho = 10 / (2 * 4.9995)
+    assert found["levels"][1]["epsilon"] == pytest.approx(rho + 2 * (rho * math.log(1e11)) ** 0.5, rel=1e-5)
 
 
 def test_published_reduction_overall(discreet):

@@ -33,6 +33,7 @@ def as_object(release: Release, found: Calibration, box: Interval | None, second
                 "factor": float(level.factor),
                 "before": float(level.before),
                 "after": float(level.after),
+                **({} if level.epsilon is None else {"epsilon": float(level.epsilon)}),
                 "queries": [
                     {"name": name, "before": str(before), "after": str(after)}
                     for name, before, after in level.queries

@@ -37,8 +37,7 @@ Start = Callable[[Coroutine[Any, Any, None]], Any]
 
 _SPAWN = multiprocessing.get_context("spawn")
 _OFTEN = 0.1  # seconds between two reports of progress
-_GRACE = 2.0  # seconds in which a job may tidy up
-_STOPPING = (signal.SIGINT, signal.SIGTERM)
+_GRACE = 1.0  # seconds in which a job may tidy up; NiceGUI waits for 2 when it ends
 
 
 def processors() -> int:
@@ -173,14 +172,14 @@ async def _in_process(work: Callable[..., Any], arguments: tuple[Any, ...], prog
 
 @contextlib.contextmanager
 def unhurried() -> Iterator[None]:
-    """Start processes that never see Ctrl-C, which a terminal sends to all: the server ends them itself.
+    """Start processes that never see Ctrl-C, which a terminal sends to all; the server ends them itself.
 
     What is blocked here stays blocked in what is started here, from its first moment.
     """
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
-    old = signal.pthread_sigmask(signal.SIG_BLOCK, _STOPPING)
+    old = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     try:
         yield
     finally:
@@ -217,8 +216,6 @@ def _child(pipe: Connection, place: str, work: Callable[..., Any], arguments: tu
         os.setsid()
     tempfile.tempdir = os.environ["TMPDIR"] = place
     signal.signal(signal.SIGTERM, _leave)
-    if hasattr(signal, "pthread_sigmask"):
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTERM])
     _begin(10)  # dragged sliders come first
     last = 0.0
 

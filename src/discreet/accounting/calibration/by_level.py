@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 
 from discreet.accounting.calibration.proof import crossing
@@ -32,6 +33,7 @@ def calibrate_levels(
     """Return the release whose levels each keep the target, or their own zCDP promise, by themselves."""
     result, copies = release, 2 if relation == "bounded" else 1
     worst, prices = Interval(Fraction(0), Fraction(0)), []
+    promises: dict[str, Fraction] = {}
     for place, level in enumerate(release.levels):
         events = tuple(level.events(release.neighbours)) * copies
 
@@ -40,7 +42,7 @@ def calibrate_levels(
             return compose(tuple(made.events(release.neighbours)) * copies)
 
         old = ZCDP(events)
-        promise = target or below(old.epsilon(delta=float(delta)))
+        promise = promises[level.name] = target or below(old.epsilon(delta=float(delta)))
         try:
             factor, proof = _least(loss, promise, delta, bounds(events))
         except InputError as error:
@@ -61,7 +63,7 @@ def calibrate_levels(
         target,
         delta,
         worst,
-        changes(release, result),
+        tuple(replace(one, epsilon=promises[one.name]) for one in changes(release, result)),
         max(known, default=None),
         tuple(notes),
         by="level",

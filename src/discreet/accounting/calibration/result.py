@@ -15,11 +15,12 @@ from discreet.noise import LaplaceNoise
 
 @dataclass(frozen=True, slots=True)
 class LevelChange:
-    """One level's variances before and after."""
+    """One level's variances before and after; `epsilon` is its own promise, if calibrated by itself."""
 
     name: str
     factor: Fraction
     queries: tuple[tuple[str, Fraction, Fraction], ...]
+    epsilon: Fraction | None = None
 
     @property
     def before(self) -> Fraction:
