@@ -60,37 +60,46 @@ class _Margins:
 
     def __init__(self, session: Session) -> None:
         self.session = session
-        self._release: Any = None
-        self._own = 50
+        self._drawn: tuple[Any, int] | None = None
         with c.box("wb-card", "section"):
             with c.box("wb-between wb-top"):
                 c.heading("Margins of error", _HELP["margin"])
                 with c.box("wb-row").style("width: 220px; flex-wrap: nowrap"):
                     c.words("Group of", "wb-soft").style("white-space: nowrap")
-                    self._field = c.Field("Size of a group", "50", self._typed)
+                    self._field = c.Field("Size of a group", view.OWN_SIZE, self._typed)
             self._place = c.box("")
         session.listen(self._heard, NAME)
         self._heard("state")
 
     def _typed(self, text: str) -> None:
         try:
-            size = positive(text.replace(",", ""), name="the size of a group")
-            if size.denominator != 1 or size > 10**10:
-                raise DiscreetError("a size is a whole number")
+            view.read_size(text)
         except DiscreetError as error:
             self._field.say(str(error))
             return
         self._field.say(None)
-        self._own = int(size)
-        self._draw()
+        kept = "" if text.strip() == view.OWN_SIZE else text.strip()
+        state = self.session.state.with_settings(NAME, {"size": kept})
+        self.session.commit(state, "the size of a group", typing=True)
 
     def _heard(self, topic: str) -> None:
-        if topic == "state" and self.session.settled and self.session.state.release is not self._release:
-            self._draw()
+        if topic != "state" or not self.session.settled:
+            return
+        text = self.session.state.setting(NAME, "size", view.OWN_SIZE)
+        try:
+            own, trouble = view.read_size(text), None
+        except DiscreetError as error:
+            own, trouble = int(view.OWN_SIZE), str(error)
+        if text != self._field.value.strip():
+            self._field.set(text)
+            self._field.say(trouble)
+        now = (self.session.state.release, own)
+        if self._drawn is None or self._drawn[0] is not now[0] or self._drawn[1] != own:
+            self._drawn = now
+            self._draw(*now)
 
-    def _draw(self) -> None:
-        self._release = release = self.session.state.release
-        sizes = sorted({self._own, *view.SIZES})
+    def _draw(self, release: Any, own: int) -> None:
+        sizes = sorted({own, *view.SIZES})
         columns = ["level", "query", "std. dev.", "95 % margin", *(f"of {size:,}" for size in sizes)]
         rows = [
             [
@@ -177,22 +186,26 @@ class _Wanted:
                 }
         for name, field in self._fields.items():
             c.put(field.element, "placeholder", f"now ± {size_text(margins[name])}")
+            self._read(name, field)
         self._ask()
 
+    def _read(self, name: str, field: c.Field) -> None:
+        """Take over the margin that the state remembers."""
+        text = self.session.state.setting(NAME, f"margin {name}")
+        wrong = _wrong_margin(text)
+        if text != field.value.strip():
+            field.set(text)
+            field.say(wrong)
+        self._asked.pop(name, None)
+        if text and wrong is None:
+            self._asked[name] = text
+
     def _typed(self, name: str, text: str) -> None:
-        try:
-            if text.strip():
-                positive(text, name="the margin")
-        except DiscreetError as error:
-            self._fields[name].say(str(error))
-            return
-        self._fields[name].say(None)
-        self._asked = {
-            one: field.value.strip()
-            for one, field in self._fields.items()
-            if field.value.strip() and not field.message.shown
-        }
-        self._ask()
+        wrong = _wrong_margin(text)
+        self._fields[name].say(wrong)
+        if wrong is None:
+            state = self.session.state.with_settings(NAME, {f"margin {name}": text.strip()})
+            self.session.commit(state, f"the wanted margin of {name}", typing=True)
 
     def _ask(self) -> None:
         self._found = None
@@ -228,10 +241,19 @@ class _Wanted:
     def _take(self) -> None:
         if self._found is None:
             return
-        state, self._asked = self.session.state.with_release(self._found), {}
-        for field in self._fields.values():
-            field.set("")
+        state = self.session.state.with_release(self._found)
+        state = state.with_settings(NAME, {f"margin {name}": "" for name in self._names})
         self.session.commit(state, "the budget for wanted margins")
+
+
+def _wrong_margin(text: str) -> str | None:
+    """What is wrong with a margin; an empty one leaves a level as it is."""
+    try:
+        if text.strip():
+            positive(text, name="the margin")
+    except DiscreetError as error:
+        return str(error)
+    return None
 
 
 class _Calibration:

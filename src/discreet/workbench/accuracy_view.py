@@ -10,11 +10,16 @@ from typing import Any
 
 from discreet.budget import Release
 from discreet.budget.neighbours import Neighbours
+from discreet.errors import InputError
+from discreet.exact import positive
 from discreet.report.releases import levels_of
 from discreet.workbench.results import Line
 
 SIZES = (100, 1_000, 10_000)
 """Group sizes of the table."""
+
+OWN_SIZE = "50"
+"""The group size that is looked at until another is asked for."""
 
 _NORMAL95 = 1.96
 
@@ -54,6 +59,18 @@ def rows(release: Release) -> list[Accuracy]:
             deviation = math.sqrt(variance) if variance is not None else _laplace_deviation(scale)
             found.append(Accuracy(level, tuple(names), deviation, variance))
     return found
+
+
+def read_size(text: str) -> int:
+    """Return the size of a group.
+
+    >>> read_size("1,500")
+    1500
+    """
+    size = positive(text.replace(",", ""), name="the size of a group")
+    if size.denominator != 1 or size > 10**10:
+        raise InputError(f"the size of a group is {text.strip()}; it must be a whole number of at most 1e10")
+    return int(size)
 
 
 def names_of(row: Accuracy) -> str:

@@ -97,7 +97,8 @@ class Slider:
         moved: Callable[[int], None],
         let_go: Callable[[int], None],
     ) -> None:
-        self._moved, self._let_go = moved, let_go
+        self._let_go = let_go
+        self._last: float | None = None
         self.element = ui.element("input").classes("wb-range")
         self.element._props.update({"type": "range", "min": low, "max": high, "step": 1})
         self.element._props["data-value"] = str(value)
@@ -109,6 +110,12 @@ class Slider:
     def _hear(self, value: Any, act: Callable[[int], None]) -> None:
         if not isinstance(value, int | float):
             return
+        if act is self._let_go:
+            self._last = value
+        elif value == self._last:  # the browser holds back the last of many moves, until after it was let go
+            return
+        else:
+            self._last = None
         with self.element._props.suspend_updates():  # the browser shows it already
             put(self.element, "data-value", str(int(value)))
         act(int(value))

@@ -51,6 +51,7 @@ class Numbers:
         """How many curves were shown; for those who measure."""
         self._server, self._start, self._tell = server, start, tell
         self._job: asyncio.Task[None] | None = None
+        self._asked: State | None = None
         self._quick_of: State | None = None
         self._closed = False
         if start is not None:
@@ -63,16 +64,19 @@ class Numbers:
         if self._server is None or self._closed:
             self.state = state
             return
-        self._stop_job()
-        if state != self.state:
+        if not state.gives_same(self.state):
+            self._stop_job()
+            self._saving_slot.clear()
             self.overall = self.saving = None
         self.state = state
-        self._quick_slot.ask(state)
-        self._errors_slot.ask(state)
-        self._saving_slot.clear()
+        if self._asked is None or not state.gives_same(self._asked):
+            self._asked = state
+            self._quick_slot.ask(state)
+            self._errors_slot.ask(state)
         if settled:
-            self._saving_slot.ask(state)
-            if self.overall is None:
+            if self.saving is None and not self._saving_slot.busy:
+                self._saving_slot.ask(state)
+            if self.overall is None and self._job is None:
                 self._begin_overall(state)
 
     @property
@@ -83,7 +87,7 @@ class Numbers:
     @property
     def is_fresh(self) -> bool:
         """Whether `quick` is of the present state, and not of one that a slider has passed."""
-        return self.quick is not None and self._quick_of == self.state
+        return self.quick is not None and self._quick_of is not None and self._quick_of.gives_same(self.state)
 
     @property
     def complete(self) -> bool:
@@ -92,7 +96,7 @@ class Numbers:
 
     def take(self, other: Numbers) -> None:
         """Take over what another has found of the same state, and find the rest."""
-        if other.state == self.state:
+        if other.state.gives_same(self.state):
             self.quick, self.errors, self.saving = other.quick, other.errors, other.saving
             self.overall, self._quick_of = other.overall, other._quick_of
         if self.quick is None or self.overall is None:
@@ -132,7 +136,9 @@ class Numbers:
             if name == "quick":
                 self.trouble = None
                 self.updates += 1
-        if self._closed or (name == "saving" and state != self.state):
+        if self._closed:
+            return
+        if name == "saving" and not state.gives_same(self.state):
             return
         setattr(self, name, found)
         if name == "quick":
@@ -171,7 +177,7 @@ class Numbers:
             self._tell("progress")
             return
         self._server.remember(key, found)
-        if state == self.state and not self._closed:
+        if state.gives_same(self.state) and not self._closed:
             self.overall, self.progress = found, None
             self._tell("numbers")
 

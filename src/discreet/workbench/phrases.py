@@ -150,7 +150,12 @@ def differences(before: Numbers, after: Numbers) -> list[str]:
         found.append(f"The total rho is {change}.")
     found += _about_levels(old, new)
     text = _about_epsilon(before, after)
-    return [*found, text] if text and found else found
+    found += [text] if text and found else []
+    if old.settings != new.settings:
+        from discreet.workbench.page_words import page_differences  # only here: it needs the pages' plans
+
+        found += page_differences(old, new)
+    return found
 
 
 def _about_levels(old: State, new: State) -> list[str]:

@@ -13,6 +13,7 @@ _HOMES = {
     "least_budget": "accuracy_view",
     "calibrated": "accuracy_view",
     "reported": "report_view",
+    "printed": "report_view",
     "design_numbers": "design_view",
     "design_exact": "design_view",
     "design_margin": "design_view",

@@ -117,10 +117,14 @@ class Session:
         if self._held is not None and not self.numbers.busy:
             self._show_held()
 
-    def commit(self, state: State, what: str) -> None:
-        """Make a state the present one; `what` says in a few words what was done."""
+    def commit(self, state: State, what: str, *, typing: bool = False) -> None:
+        """Make a state the present one; `what` says in a few words what was done.
+
+        What is typed letter by letter is one step to undo.
+        """
         if state != self._committed:
-            self._past = [*self._past, (self._committed, what)][-MOST_UNDO:]
+            if not (typing and self.undo_text == what):
+                self._past = [*self._past, (self._committed, what)][-MOST_UNDO:]
             self._future = []
         self._settle(state)
 

@@ -183,6 +183,16 @@ class State:
         """Return what a page has remembered under a name."""
         return next((text for p, n, text in self.settings if (p, n) == (page, name)), default)
 
+    def gives_same(self, other: State) -> bool:
+        """Whether another state has the same numbers; what pages remember for themselves may differ.
+
+        >>> state = State.of("dhc-2020")
+        >>> state.gives_same(state.with_settings("risk", {"prior": "1/3"}))
+        True
+        """
+        mine = (self.base, self.changed, self.delta, self.neighbours)
+        return mine == (other.base, other.changed, other.delta, other.neighbours)
+
     def with_settings(self, page: str, values: Mapping[str, str]) -> State:
         """Return the state with texts that a page remembers; an empty one is forgotten.
 

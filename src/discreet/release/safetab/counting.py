@@ -12,6 +12,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+import numpy as np
+
 from discreet.errors import InputError
 from discreet.release.engine import Engine, Relation
 from discreet.release.hierarchy.arrow import arrow
@@ -64,6 +66,8 @@ class Counts:
         )
         engine.drop(found.combinations)
         self._iterations = engine.upload(_iterations(specification))
+        self._levels = np.array([one.level for one in specification.iterations], dtype=np.int8)
+        self._fetched: tuple[str, Any] = "", None
         self._totals: dict[str, Relation] = {}
         self._cells: dict[str, Relation] = {}
 
@@ -107,11 +111,19 @@ class Counts:
 
     def totals(self, geography: str, level: int) -> Any:
         """Return an Arrow table of region, iteration and count: groups with people, sorted."""
+        if level not in LEVELS:
+            raise InputError(f"level is {level}; it must be one of {', '.join(map(str, LEVELS))}")
         if not self.regions(geography):
             return _empty(_TOTALS)
-        found = self._all_totals(geography).semi_join(self._chosen(geography, level), "iteration")
-        found = found.select("region", "iteration", "count")
-        return self._engine.fetch(found, sort=["region", "iteration"]).cast(_schema(_TOTALS))
+        if self._fetched[0] != geography:  # all levels at once: a question costs an engine more than rows
+            found = self._all_totals(geography).semi_join(self._chosen(geography), "iteration")
+            found = found.select("region", "iteration", "count")
+            self._fetched = "", None
+            table = self._engine.fetch(found, sort=["region", "iteration"]).cast(_schema(_TOTALS))
+            self._fetched = geography, table
+        table = self._fetched[1]
+        here = self._levels[table.column("iteration").to_numpy()] == level
+        return table.filter(arrow().array(here))
 
     def cells(self, geography: str, level: int, groups: Any) -> Any:
         """Return region, iteration, sex, age range and count of cells with people, for groups of `totals`."""
@@ -119,13 +131,10 @@ class Counts:
         if not groups.num_rows:
             return _empty(_CELLS)
         engine, groups = self._engine, groups.select(["region", "iteration"]).cast(_schema(_TOTALS[:2]))
-        asked, regions, iterations = (
-            engine.upload(groups.group_by(names).aggregate([]))
-            for names in (["region", "iteration"], ["region"], ["iteration"])
-        )
+        asked = engine.upload(groups)
         # regions and groups that nobody asked for go before people are spread over their groups
-        rows = self._by_combination(geography).semi_join(regions, "region")
-        members = self._members.semi_join(iterations, "iteration")
+        rows = self._by_combination(geography).semi_join(asked, "region")
+        members = self._members.semi_join(asked, "iteration")
         found = rows.inner_join(members, "combination").select("region", "iteration", "cell", "people")
         found = found.semi_join(asked, ["region", "iteration"])
         found = found.group_by(["region", "iteration", "cell"]).agg(count=found.people.sum())
@@ -137,21 +146,17 @@ class Counts:
             count=found["count"],
         )
         table = engine.fetch(found, sort=["region", "iteration", "sex", "age"])
-        for used in (asked, regions, iterations):
-            engine.drop(used)
+        engine.drop(asked)
         return table.cast(_schema(_CELLS))
 
     def coterminous(self, water: frozenset[str] = frozenset()) -> Classes:
         """Return the classes of regions made of the same blocks; see `Geography.coterminous`."""
         return self.geography.coterminous(water)
 
-    def _chosen(self, geography: str, level: int) -> Relation:
+    def _chosen(self, geography: str) -> Relation:
         """Return the iterations that are tabulated."""
-        if level not in LEVELS:
-            raise InputError(f"level is {level}; it must be one of {', '.join(map(str, LEVELS))}")
         table = self._iterations
-        flag = table.below if geography in BELOW_STATE else table.above
-        return table.filter((table.level == level) & flag).select("iteration")
+        return table.filter(table.below if geography in BELOW_STATE else table.above).select("iteration")
 
     def _all_totals(self, geography: str) -> Relation:
         """Return (and keep) region, iteration and count of all levels."""
@@ -194,12 +199,11 @@ class Counts:
 
 
 def _iterations(specification: Specification) -> Any:
-    """Return an Arrow table of the iterations: level, and whether tabulated below the states, and above."""
+    """Return an Arrow table of the iterations: whether tabulated below the states, and above."""
     pa, all_of_them = arrow(), specification.iterations
     return pa.table(
         {
             "iteration": pa.array(range(len(all_of_them)), pa.int32()),
-            "level": pa.array([one.level for one in all_of_them], pa.int32()),
             "below": pa.array([one.tabulated("COUNTY") for one in all_of_them], pa.bool_()),
             "above": pa.array([one.tabulated("STATE") for one in all_of_them], pa.bool_()),
         }
