@@ -22,6 +22,9 @@ from discreet.workbench.state import State
 FIRST = "dhc-2020-persons"
 """The preset that a new session begins with."""
 
+LONGEST_ADDRESS = 30_000
+"""Characters of an address that every server reads; a state that needs more is kept in a file."""
+
 TOO_LARGE = f"the file is larger than {LARGEST_FILE // 10**6} MB, the largest that is read"
 
 
@@ -133,7 +136,8 @@ class Frame:
     def _address(self) -> None:
         """Keep the address in step, so that it can be sent or loaded again."""
         before = self.session.before.state if self.session.before else None
-        address = f"/{self.session.page}?s={to_link(self.session.state, before)}"
+        link = to_link(self.session.state, before)
+        address = f"/{self.session.page}" + (f"?s={link}" if len(link) <= LONGEST_ADDRESS else "")
         self.client.run_javascript(f"history.replaceState(history.state, '', '{address}')")
 
     # -- changes -----------------------------------------------------------------------------------------

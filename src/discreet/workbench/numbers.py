@@ -52,6 +52,7 @@ class Numbers:
         self._server, self._start, self._tell = server, start, tell
         self._job: asyncio.Task[None] | None = None
         self._asked: State | None = None
+        self._saving_asked = False
         self._quick_of: State | None = None
         self._closed = False
         if start is not None:
@@ -67,6 +68,7 @@ class Numbers:
         if not state.gives_same(self.state):
             self._stop_job()
             self._saving_slot.clear()
+            self._saving_asked = False
             self.overall = self.saving = None
         self.state = state
         if self._asked is None or not state.gives_same(self._asked):
@@ -74,7 +76,8 @@ class Numbers:
             self._quick_slot.ask(state)
             self._errors_slot.ask(state)
         if settled:
-            if self.saving is None and not self._saving_slot.busy:
+            if self.saving is None and not self._saving_asked:
+                self._saving_asked = True
                 self._saving_slot.ask(state)
             if self.overall is None and self._job is None:
                 self._begin_overall(state)

@@ -92,7 +92,7 @@ class Desk:
             plan.read_prior(self.prior)
             asked, self.trouble = plan.question(state), ""
         except DiscreetError as error:
-            self.trouble = str(error)
+            self.trouble, self.asked, self.found = str(error), None, None
             self._redraw()
             return
         if asked is None:

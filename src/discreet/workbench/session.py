@@ -48,6 +48,7 @@ class Session:
         self._start = start
         self._held: State | None = None
         self._timer: asyncio.TimerHandle | None = None
+        self._tasks: set[Any] = set()
         self.numbers = Numbers(state, server, start, self._told)
         self.before: Numbers | None = None
         if before is not None:
@@ -201,13 +202,18 @@ class Session:
         self.numbers.close()
         if self.before is not None:
             self.before.close()
+        for task in list(self._tasks):
+            task.cancel()
         self._everywhere.clear()
         self._pages.clear()
 
     def task(self, work: Any) -> Any:
-        """Start a task that belongs to this visitor."""
+        """Start a task that belongs to this visitor, and ends when the visitor has gone."""
         assert self._start is not None
-        return self._start(work)
+        task = self._start(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
 
     @property
     def server(self) -> Server:

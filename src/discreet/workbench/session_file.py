@@ -18,6 +18,8 @@ from discreet.workbench.state import Budget, State
 VERSION = 1
 _KEYS = ("session", "preset", "file", "release", "delta", "neighbours", "budget", "pages", "before")
 _LONGEST_LINK = 200_000  # bytes of TOML that an address may unfold to
+_LONGEST_SETTING = 2_000  # characters of what a page remembers
+_MOST_SETTINGS = 1_000
 
 
 def to_toml(state: State, before: State | None = None) -> str:
@@ -183,7 +185,21 @@ def _state(data: dict[str, Any], where: str) -> State:
     for page, values in _table(data.get("pages", {}), "pages", where).items():
         table = _table(values, page, where)
         state = state.with_settings(page, {name: _text(table, name, where) for name in table})
+    _check_settings(state, where)
     return state
+
+
+def _check_settings(state: State, where: str) -> None:
+    if len(state.settings) > _MOST_SETTINGS:
+        found = len(state.settings)
+        raise InputError(f"pages has {found} settings; at most {_MOST_SETTINGS} are read ({where})")
+    for page, name, text in state.settings:
+        size = max(map(len, (page, name, text)))
+        if size > _LONGEST_SETTING:
+            raise InputError(
+                f"a setting of page {page[:40]!r} has {size} characters; at most {_LONGEST_SETTING} "
+                f"are read ({where})"
+            )
 
 
 def _budget(state: State, data: dict[str, Any], where: str) -> Budget:
