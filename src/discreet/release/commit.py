@@ -48,7 +48,7 @@ class Staging:
                 recover(ledger)
             _clean(out.parent, _prefix(ledger))
             self.path.mkdir()
-            self._lock = _try_lock(self.path)
+            self._lock = try_lock(self.path)
 
     def commit(self, entry: Entry | None = None) -> None:
         """Make the output appear and, if there is a shared ledger, its entry with it."""
@@ -219,7 +219,7 @@ def locked(folder: Path) -> Iterator[None]:
         os.close(handle)
 
 
-def _try_lock(folder: Path) -> int | None:
+def try_lock(folder: Path) -> int | None:
     """Return a handle that holds the lock of a directory, or None if somebody else holds it."""
     import fcntl
 
@@ -241,7 +241,7 @@ def _prefix(ledger: Path | None) -> str:
 def _clean(parent: Path, prefix: str) -> None:
     """Remove staging directories whose run is dead; those that a ledger names were settled before."""
     for folder in parent.glob(f"{prefix}*.partial"):
-        lock = _try_lock(folder)
+        lock = try_lock(folder)
         if lock is not None:
             shutil.rmtree(folder, ignore_errors=True)
             os.close(lock)

@@ -6,7 +6,6 @@ its process lives, so the next run can tell, and removes it.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 import tempfile
@@ -15,9 +14,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from discreet.errors import InputError
+from discreet.release.commit import locked, try_lock
 
 PREFIX = "discreet-spill-"
-_LOCK = "lock"
 
 
 @contextmanager
@@ -31,30 +30,30 @@ def spill_directory() -> Iterator[Path]:
     False
     """
     root = Path(tempfile.gettempdir())
-    remove_abandoned(root)
+    lock: int | None = None
     try:
-        place = Path(tempfile.mkdtemp(prefix=PREFIX, dir=root))
-        lock = os.open(place / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+        with locked(root):  # nobody looks for abandoned ones while this one has no lock yet
+            remove_abandoned(root)
+            place = Path(tempfile.mkdtemp(prefix=PREFIX, dir=root))
+            lock = try_lock(place)
     except OSError as error:
         raise InputError(f"no temporary directory can be made in {root}: {error.strerror}") from None
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX)
         yield place
     finally:
         shutil.rmtree(place, ignore_errors=True)
-        os.close(lock)
+        if lock is not None:
+            os.close(lock)
 
 
 def remove_abandoned(root: Path) -> None:
-    """Remove directories of ours whose process is gone."""
+    """Remove directories of ours whose process is gone: the lock of a directory dies with its process."""
     with suppress(OSError):
         for place in root.glob(f"{PREFIX}*"):
             if place.is_symlink() or place.stat().st_uid != os.getuid():
                 continue
             with suppress(OSError):
-                lock = os.open(place / _LOCK, os.O_RDWR)
-                try:
-                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # fails while the process lives
+                lock = try_lock(place)
+                if lock is not None:
                     shutil.rmtree(place, ignore_errors=True)
-                finally:
                     os.close(lock)
