@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.error
 import urllib.request
@@ -24,7 +25,7 @@ FLAGS = (
     "--disable-component-update",
     "--disable-sync",
 )
-PATIENCE = 20  # seconds: other work may hold the machine
+PATIENCE = 60  # seconds: other work may hold the machine
 
 
 @dataclass
@@ -36,6 +37,8 @@ class Workbench:
     log: Path
     seconds: float
     """From the command to the first page."""
+    worked: float = 0.0
+    """Seconds that the server's process has computed until then."""
 
     def get(self, path: str = "/", **headers: str) -> tuple[int, str]:
         return fetch(f"{self.url}{path}", **headers)
@@ -72,6 +75,12 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
+def worked(pid: int) -> float:
+    """How long a process has computed, in seconds; other work on the machine does not count."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def start(folder: Path, *options: str, token: str = "") -> Workbench:
     """Start a workbench and wait for its first page."""
     port = free_port()
@@ -86,7 +95,7 @@ def start(folder: Path, *options: str, token: str = "") -> Workbench:
     while time.monotonic() - begun < PATIENCE:
         try:
             fetch(f"{url}/{f'?token={token}' if token else ''}")
-            return Workbench(process, url, log, time.monotonic() - begun)
+            return Workbench(process, url, log, time.monotonic() - begun, worked(process.pid))
         except OSError:
             assert process.poll() is None, log.read_text()
             time.sleep(0.05)
@@ -136,3 +145,59 @@ def wait_for_text(page: Any, text: str) -> None:
 def settled(page: Any) -> None:
     """Wait until every number of the page is there and of its present state."""
     page.wait_for_selector("[data-complete=true]")
+
+
+SMALL = """\
+name = "small"
+title = "Two levels"
+neighbours = "bounded"
+rho = "3/4"
+
+[[levels]]
+name = "State"
+rho = "1/2"
+[levels.queries]
+"total" = "1/5"
+"age by sex" = "4/5"
+
+[[levels]]
+name = "County"
+rho = "1/4"
+[levels.queries]
+"total" = "1/2"
+"age by sex" = "1/2"
+
+[spine.paths]
+1 = ["State", "County"]
+2 = ["State+County"]
+"""
+
+
+def command_line(*arguments: str) -> str:
+    command = [sys.executable, "-m", "discreet", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout
+
+
+def upload(page: Any, name: str, content: bytes) -> None:
+    with page.expect_file_chooser() as chooser:
+        page.get_by_role("button", name="Open a release or a session (TOML)").click()
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / name
+        file.write_bytes(content)
+        chooser.value.set_files(file)
+        page.wait_for_timeout(100)  # the browser reads the file when it sends it
+
+
+def drag(page: Any, name: str, to: float, steps: int = 12) -> None:
+    """Drag a slider's knob to a part of its width."""
+    slider = page.get_by_role("slider", name=name, exact=True)
+    slider.scroll_into_view_if_needed()
+    box = slider.bounding_box()
+    low, high, now = (float(slider.evaluate(f"e => e.{key}")) for key in ("min", "max", "value"))
+    inner = box["width"] - 18
+    x = box["x"] + 9 + inner * (now - low) / (high - low)
+    y = box["y"] + box["height"] / 2
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 9 + inner * to, y, steps=steps)
+    page.mouse.up()

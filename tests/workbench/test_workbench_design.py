@@ -24,6 +24,8 @@ from discreet.workbench import design_view as view
 from discreet.workbench.design_plan import Design, opened, read_chance, read_target
 from discreet.workbench.state import State
 
+pytestmark = pytest.mark.xdist_group("workbench")  # one server and one browser for all
+
 DELTA = Fraction(1, 10**10)
 SPECIFICATION = Path(__file__).resolve().parents[3] / "shared" / "ddhca-2020-spec"
 
@@ -221,7 +223,7 @@ def test_a_dragged_slider_ends_at_the_right_numbers(visit: Callable[..., Any]) -
     wait_for_value(page, "Exact epsilon, added", f"{wanted.costs[0][3]:.4f}")
     assert page.evaluate(count) >= old + 3  # on the way too, even on a busy machine
     undo = page.get_by_role("button", name="Undo")
-    assert undo.get_attribute("title") == "Undo: first stage gets (gamma)"
+    page.locator("button[title='Undo: first stage gets (gamma)']").wait_for()
     undo.click()  # the whole drag is one step
     wait_for_value(page, "Exact epsilon, added", "24.4019")
     assert page.evaluate(NAMELESS) == []

@@ -22,6 +22,8 @@ from discreet.workbench import risk_view as view
 from discreet.workbench.risk_words import chance_text, percent_text
 from discreet.workbench.state import State
 
+pytestmark = pytest.mark.xdist_group("workbench")  # one server and one browser for all
+
 PRESET = "dhc-2022-08-25"
 
 

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import http.client
 import json
+import re
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 from browsing import Workbench, environment, fetch, free_port, start
+
+pytestmark = pytest.mark.xdist_group("workbench")  # one server and one browser for all
 
 TOKEN = "a-token-of-the-tests"
 
@@ -94,8 +100,9 @@ def test_a_large_body_is_not_read(workbench: Workbench) -> None:
 
 
 def test_the_first_page_comes_soon(workbench: Workbench) -> None:
-    # 3 s on an idle machine; here others may be at work
-    assert workbench.seconds < 15
+    # 3 s on an idle machine, where the server alone is at work until then; here others may be too
+    print(f"{workbench.seconds:.1f} s, of them {workbench.worked:.1f} computing")
+    assert 0 < workbench.worked < 4
 
 
 @pytest.mark.parametrize(
@@ -135,6 +142,45 @@ def test_a_made_token_is_printed(tmp_path: Any) -> None:
         finally:
             process.terminate()
             process.wait(20)
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_ended_in_the_midst_of_work_it_leaves_nothing(
+    launch: Callable[..., Workbench],
+    visit: Callable[..., Any],
+    watched: Any,
+    tmp_path: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    how: signal.Signals,
+) -> None:
+    watched.expected = "ERR_CONNECTION_REFUSED|WebSocket"  # the page looks for its server
+    files = tmp_path / "files"
+    files.mkdir()
+    monkeypatch.setenv("TMPDIR", str(files))
+    one = launch()
+    page = visit("/budget", preset="dhc-2020", server=one)
+    page.get_by_text(re.compile("Comparing all pairs of paths: [1-9]")).wait_for()
+    ours = [one.process.pid, *descendants(one.process.pid)]
+    assert len(ours) > 4  # the server, its pool, a job and its helpers
+    one.process.send_signal(how)
+    assert one.process.wait(20) == 128 + how
+    for _ in range(200):
+        left = [pid for pid in ours if Path(f"/proc/{pid}").exists()]
+        if not left:
+            break
+        time.sleep(0.1)
+    assert left == []
+    assert one.log.read_text().splitlines() == [f"Workbench: {one.url}/", "Stop with Ctrl-C."]
+    assert list(files.iterdir()) == []
+
+
+def descendants(pid: int) -> list[int]:
+    """The processes that a process has started, and those that they have."""
+    found = []
+    for children in Path(f"/proc/{pid}/task").glob("*/children"):
+        for child in map(int, children.read_text().split()):
+            found += [child, *descendants(child)]
+    return found
 
 
 def test_nicegui_is_loaded_only_by_the_pages() -> None:

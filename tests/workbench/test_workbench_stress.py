@@ -23,6 +23,8 @@ from discreet.workbench.state import State, factor_at
 
 socketio = pytest.importorskip("socketio")
 
+pytestmark = pytest.mark.xdist_group("workbench")  # one server and one browser for all
+
 LAST = -50  # the step at which everyone lets go: half the stated total
 
 

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import math
-import os
 import pickle
 import re
-import time
 from dataclasses import replace
 from fractions import Fraction
 from importlib.resources import files
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -21,12 +16,11 @@ from discreet.accounting.calibration import calibrate
 from discreet.accounting.overall import account
 from discreet.accounting.privacy_loss import compose
 from discreet.budget import load, preset_names
-from discreet.workbench import accuracy_view, budget_view, charts, phrases
+from discreet.workbench import accuracy_view, budget_view, charts, phrases, report_view
 from discreet.workbench.numbers import Numbers
 from discreet.workbench.session import Session
 from discreet.workbench.session_file import from_link, from_toml, opened, to_link, to_toml
 from discreet.workbench.state import Budget, State, factor_at
-from discreet.workbench.worker import Jobs, Pool
 
 DELTA = Fraction(1, 10**10)
 
@@ -109,6 +103,15 @@ def test_a_session_comes_back_as_it_went(source: str, before: bool) -> None:
             "session = 1\npreset = 'dhc-2022-08-25'\ndelta = '1e-10'\n"
             "[budget]\ntotal = '1'\n[budget.weights]\nUS='1'",
             "State is missing",
+        ),
+        (
+            "session = 1\npreset = 'dhc-2020'\ndelta = '1e-10'\n[pages.report]\ntitle = '%s'" % ("x" * 2001),
+            "has 2001 characters; at most 2000",
+        ),
+        (
+            "session = 1\npreset = 'dhc-2020'\ndelta = '1e-10'\n[pages.risk]\n"
+            + "\n".join(f"n{i} = 'x'" for i in range(1001)),
+            "1001 settings; at most 1000",
         ),
     ],
 )
@@ -198,12 +201,73 @@ def test_differences_in_words() -> None:
     assert len(said) == 9  # every level, and the epsilon
 
 
+def test_differences_of_the_other_pages_in_words() -> None:
+    state = State.of("dhc-2022-08-25")
+
+    def said(page: str, **values: str) -> list[str]:
+        texts = {name.replace("_", " "): text for name, text in values.items()}
+        return phrases.differences(numbers_of(state), numbers_of(state.with_settings(page, texts)))
+
+    assert said("risk", prior="1/10", scenario="unsure", people="5") == [
+        "Risk: the adversary sees one count, unsure about some others, before one count, everyone else is "
+        "known.",
+        "Risk: the prior is 1/10, before 1/2.",
+        "Risk: the people who may be in the count are 5.",
+        "Risk: the chance of each of them is 1/10.",
+    ]
+    assert said("design", gamma="1/5", rho_USA_1="1", rho_AIANNH_1="1/125", derived="no", of="total") == [
+        "Design: gamma is 0.2, before 0.1.",
+        "Design: the target error is of the whole group, before of the average cell.",
+        "Design: thresholds are those of 2020, before from the target error.",
+        "Design: USA, regional has rho 1, before 0.008.",
+        "Design: AIANNH, regional is on with rho 0.008, before off.",
+    ]
+    assert said("accuracy", size="7", margin_State="3") == [
+        "Accuracy: the wanted margin of State is 3, before open.",
+        "Accuracy: groups of 7 are looked at, before 50.",
+    ]
+    assert said("report", title="x") == ["The report has another title or other parts."]
+    assert said("design", races="99") == ["The design page has other settings."]
+
+
+def test_the_report_that_a_state_asks_for() -> None:
+    state = State.of("pl94-2020-units").with_settings("risk", {"prior": "0.25"})
+    state = state.with_settings("report", {"title": "It's", "proofs": "no"})
+    asked = report_view.wanted(state, None)
+    assert (asked.prior, asked.title, asked.certify, asked.savings) == ("1/4", "It's", False, True)
+    changed = State.of("pl94-2020-units").with_total(Fraction(1, 2))
+    command = report_view.report_command(state.with_neighbours("unbounded"), changed)
+    assert command == (
+        "discreet report pl94-2020-units --delta 1e-10 --neighbours unbounded --prior 1/4 "
+        "--before before.toml --title 'It'\"'\"'s' --no-certify --out report.html"
+    )
+    # neighbours that only the first of two releases states are said for both
+    other = State.of("dhc-2022-08-25")
+    assert other.base.neighbours != state.base.neighbours or "--neighbours" not in (
+        report_view.report_command(state, other)
+    )
+    hostile = state.with_settings("risk", {"prior": "7"})
+    assert report_view.wanted(hostile, None).prior == "1/2"
+
+
+def test_what_is_typed_is_one_step() -> None:
+    session = Session(State.of("pl94-2020-units"), None, None, None)
+    for text in ("a", "ab", "abc"):
+        session.commit(session.state.with_settings("report", {"title": text}), "the title", typing=True)
+    assert (session.undo(), session.state.setting("report", "title"), session.undo()) == (
+        "the title",
+        "",
+        None,
+    )
+
+
 def test_what_the_numbers_mean() -> None:
     state = State.of("pl94-2020-units")
     loss = compose(state.main_events)
     said = " ".join(phrases.meaning(numbers_of(state)))
-    assert f"misses at least {100 * loss.tradeoff(alpha='1/20'):.1f} %" in said
-    assert f"right at most {50 * (1 + loss.total_variation):.1f} %" in said
+    # what is promised is rounded to the safe side: misses down, right guesses up
+    assert f"misses at least {math.floor(1000 * loss.tradeoff(alpha='1/20')) / 10:.1f} %" in said
+    assert f"right at most {math.ceil(500 * (1 + loss.total_variation)) / 10:.1f} times in 100" in said
 
 
 def test_commands() -> None:
@@ -231,78 +295,6 @@ def test_undo_redo_and_pages_that_are_hidden() -> None:
     assert heard == []
     session.show("accuracy")
     assert heard == ["state"]
-
-
-def slow_work(seconds: float, progress: Any = None) -> int:
-    progress(1, 2)
-    time.sleep(seconds)
-    return os.getpid()
-
-
-def is_running(pid: int) -> bool:
-    return Path(f"/proc/{pid}").exists() and "(zombie)" not in Path(f"/proc/{pid}/status").read_text()
-
-
-def pid_work(progress: Any = None) -> None:
-    progress(os.getpid(), 10**9)
-    progress(10**9, 10**9)
-    time.sleep(60)
-
-
-def test_jobs_answer_fail_and_are_killed() -> None:
-    async def main() -> None:
-        jobs = Jobs(1)
-        seen: list[int] = []
-        assert (
-            await jobs.run(slow_work, 0.0, progress=lambda stage, done, total: seen.append(done))
-            != os.getpid()
-        )
-        assert 1 in seen
-        with pytest.raises(Exception, match="TypeError"):
-            await jobs.run(slow_work, "x", progress=lambda *report: None)
-        pids: list[int] = []
-        task = asyncio.ensure_future(
-            jobs.run(pid_work, progress=lambda stage, done, total: pids.append(done) if done else None)
-        )
-        while not pids:
-            await asyncio.sleep(0.05)
-        assert is_running(pids[0])
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        for _ in range(50):
-            if not is_running(pids[0]):
-                break
-            await asyncio.sleep(0.1)
-        assert not is_running(pids[0])
-
-    run(main())
-
-
-def die(code: int) -> None:
-    os._exit(code)
-
-
-def test_a_pool_survives_a_process_that_dies() -> None:
-    async def main() -> None:
-        pool = Pool(1)
-        try:
-            assert await pool.run(abs, -1) == 1
-            with pytest.raises(Exception, match="terminated"):
-                await pool.run(die, 3)
-            assert await pool.run(abs, -2) == 2
-        finally:
-            pool.stop()
-
-    run(main())
-
-
-def run(work: Any) -> None:
-    """In a thread of its own: a browser's driver may have a loop running in this one."""
-    from concurrent.futures import ThreadPoolExecutor
-
-    with ThreadPoolExecutor(1) as pool:
-        pool.submit(asyncio.run, work).result()
 
 
 def test_budgets_of_merged_main_paths() -> None:

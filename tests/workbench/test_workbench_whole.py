@@ -1,0 +1,162 @@
+"""All pages together: what is kept, the report, hostile files, names of controls, the keyboard alone."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from browsing import SMALL, command_line, upload, wait_for_text
+
+from discreet.workbench.session_file import to_toml
+from discreet.workbench.state import State
+
+pytestmark = pytest.mark.xdist_group("workbench")  # one server and one browser for all
+
+
+def test_the_report_is_made_and_opens_from_disk(
+    visit: Callable[..., Any], chromium: Any, tmp_path: Path
+) -> None:
+    page = visit("/report")
+    upload(page, "small.toml", SMALL.encode())
+    wait_for_text(page, "The decision: small, at delta 1e-10.")
+    page.get_by_role("button", name="Risk", exact=True).click()
+    page.get_by_role("textbox", name="Prior, exact").fill("1/10")
+    page.get_by_role("button", name="Report", exact=True).click()
+    wait_for_text(page, "adversary with prior 1/10")
+    page.get_by_role("checkbox", name="With what calibration would save").uncheck()
+    page.get_by_role("textbox", name="Title", exact=True).fill("A decision")
+    options = ["--prior", "1/10", "--title", "A decision", "--no-savings"]
+    wait_for_text(page, f"discreet report release.toml --delta 1e-10 {shlex.join(options)} --out report.html")
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Make the report").click()
+    file = tmp_path / "report.html"
+    download.value.save_as(file)
+    release, other = tmp_path / "release.toml", tmp_path / "other.html"
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Save release.toml").click()
+    download.value.save_as(release)
+    command_line("report", str(release), "--delta", "1e-10", *options, "--out", str(other))
+    assert other.read_bytes() == file.read_bytes()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Make a PDF").click()
+    assert download.value.suggested_filename == "small-report.pdf"
+    assert Path(download.value.path()).read_bytes().startswith(b"%PDF-")
+    context = chromium.new_context(offline=True)
+    try:
+        opened = context.new_page()
+        asked: list[str] = []
+        opened.on("request", lambda request: asked.append(request.url))
+        opened.goto(file.as_uri())
+        assert "A decision" in opened.inner_text("body")
+        assert asked == [file.as_uri()]
+    finally:
+        context.close()
+
+
+def test_the_settings_of_all_pages_are_kept(visit: Callable[..., Any]) -> None:
+    chosen = {
+        "accuracy": {"size": "77", "margin State": "9"},
+        "design": {"races": "3", "rho USA 1": "1/4 off"},
+        "risk": {"prior": "1/8", "known": "12"},
+        "report": {"title": "Kept", "proofs": "no"},
+    }
+    state = State.of("pl94-2020-units")
+    for name, values in chosen.items():
+        state = state.with_settings(name, values)
+    page = visit("/report")
+    upload(page, "session.toml", to_toml(state, State.of("pl94-2020-units")).encode())
+    wait_for_text(page, "Design: 3 races are counted, before 8.")
+
+    def seen(page: Any) -> None:
+        shown = {
+            "Report": ("Title", "Kept"),
+            "Accuracy": ("Wanted margin of State", "9"),
+            "Risk": ("Prior, exact", "1/8"),
+            "Tabulation design": ("rho of USA, regional", "0.25"),
+        }
+        for name, (label, text) in shown.items():
+            page.get_by_role("button", name=name, exact=True).click()
+            page.get_by_role("textbox", name=label, exact=True).wait_for()
+            page.wait_for_function(
+                "([label, text]) => document.querySelector(`[aria-label='${label}']`).value === text",
+                arg=[label, text],
+            )
+        assert page.get_by_role("slider", name="Races counted, at most").input_value() == "3"
+
+    seen(page)
+    seen(visit(page.url.removeprefix(page.url.partition("/design")[0])))  # in another browser
+
+
+HOSTILE = "<img src=x onerror='window.struck=1'><script>window.struck=1</script>{{7*7}}"
+
+
+def test_names_of_a_file_are_never_markup(visit: Callable[..., Any]) -> None:
+    page = visit("/budget")
+    text = SMALL.replace('"Two levels"', json.dumps(HOSTILE)).replace('"total"', json.dumps(HOSTILE))
+    upload(page, "small.toml", text.replace("County", "Co<i>unty").encode())
+    wait_for_text(page, "Co<i>unty")
+    wait_for_text(page, HOSTILE)
+    page.get_by_role("button", name="Compare").click()
+    page.get_by_role("slider", name="Share of Co<i>unty").press("ArrowRight")
+    wait_for_text(page, "Co<i>unty gets")
+    for name in ("Accuracy", "Risk", "Report", "Budget"):
+        page.get_by_role("button", name=name, exact=True).click()
+        page.locator(f".wb-nav [aria-current=page]:text-is('{name}')").wait_for()
+        for chart in page.locator("canvas:visible").all():
+            chart.hover()  # what floats above a chart is made by the chart's library
+    assert page.evaluate("() => window.struck") is None
+    assert page.locator("main img, main script, main i:not(.q-icon)").count() == 0
+
+
+def test_a_wrong_setting_in_a_file_is_said_on_its_page(visit: Callable[..., Any]) -> None:
+    page = visit("/risk")
+    upload(page, "small.toml", SMALL.encode())
+    wait_for_text(page, "discreet account release.toml")
+    wrong = 'session = 1\npreset = "pl94-2020-units"\ndelta = "1e-10"\n[pages.risk]\nprior = "7"\n'
+    upload(page, "wrong.toml", wrong.encode())
+    wait_for_text(page, "the prior is 7; it must lie strictly between 0 and 1")
+    page.get_by_role("textbox", name="Prior, exact").fill("1/4")
+    wait_for_text(page, "--prior 1/4")
+
+
+def test_the_keyboard_alone_reaches_everything_in_order(visit: Callable[..., Any]) -> None:
+    page = visit("/risk", preset="pl94-2020-units")
+    page.get_by_role("slider", name="Prior", exact=True).wait_for()
+    seen = []
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        name, outline = page.evaluate(
+            """() => { const e = document.activeElement, s = getComputedStyle(e);
+                return [e === document.body ? '' : e.ariaLabel || e.innerText,
+                    s.outlineStyle !== 'none' || s.boxShadow !== 'none']; }"""
+        )
+        if not name:  # round and back at the browser itself
+            break
+        assert outline, f"no focus seen on {name!r}"
+        seen.append(name)
+    assert seen[0] == "Skip to the content"
+    wanted = ["Budget", "Risk", "Compare", "What the adversary sees", "Prior", "Published count"]
+    places = [seen.index(name) for name in wanted]
+    assert places == sorted(places)
+
+
+def test_every_control_has_a_name(visit: Callable[..., Any]) -> None:
+    page = visit("/budget")
+    for name in ("Budget", "Accuracy", "Tabulation design", "Risk", "Report"):
+        page.get_by_role("button", name=name, exact=True).click()
+        page.locator(f".wb-nav [aria-current=page]:text-is('{name}')").wait_for()
+    nameless = page.evaluate(
+        """() => [...document.querySelectorAll('button, select, summary, a, input:not([type=file])')]
+            .filter(e => !(e.ariaLabel || e.innerText?.trim() || e.closest('label')?.innerText?.trim()))
+            .filter(e => !e.closest('.q-uploader'))
+            .map(e => e.outerHTML)"""
+    )
+    assert nameless == []
+    hidden = page.evaluate(
+        "() => [...document.querySelectorAll('[tabindex]')].filter(e => e.tabIndex > 0).map(e => e.outerHTML)"
+    )
+    assert hidden == []  # the order of the page is the order of the keyboard
