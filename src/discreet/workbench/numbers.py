@@ -176,8 +176,8 @@ class Numbers:
                 await asyncio.sleep(_PAUSE)
                 found = await self._server.jobs.run(call, "overall", *arguments, progress=report)
         except DiscreetError as error:
-            self.trouble, self.progress = str(error), None
-            self._tell("progress")
+            self.trouble, self.progress = f"Not all pairs of paths could be compared: {error}", None
+            self._tell("numbers")
             return
         self._server.remember(key, found)
         if state.gives_same(self.state) and not self._closed:
