@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 from compositions import G, L
 
+from discreet.accounting.comparisons import GaussianDP
+from discreet.accounting.overall import account
 from discreet.accounting.privacy_loss import PrivacyLoss, compose
 from discreet.budget import DiscreteGaussian, load
 from discreet.errors import PrecisionError
@@ -142,3 +144,12 @@ def test_noise_that_is_hardly_any_is_refused_in_words(variance: str) -> None:
     loss = compose([DiscreteGaussian(variance=variance)])
     with pytest.raises(PrecisionError):
         loss.epsilon(delta="1e-10")
+
+
+def test_a_pair_of_puerto_rico_whose_sieve_comes_in_pieces() -> None:
+    # 7 million intervals on the way to a few thousand; close to its neighbour (4, 13), which needs no pieces
+    cases = dict(account(load("dhc-2020-persons-pr")).cases)
+    hard, easy = (compose(cases[pair]).epsilon(delta="1e-10") for pair in ((4, 14), (4, 13)))
+    assert hard == pytest.approx(easy, rel=1e-6)
+    # Gaussian DP with the same R is within 1e-5 of such compositions
+    assert hard == pytest.approx(GaussianDP(cases[4, 14]).epsilon(delta=1e-10), rel=1e-5)

@@ -24,6 +24,7 @@ from discreet.accounting.tilted import TiltedTransform
 
 _DEEPEST = 37.0  # standard deviations at which a tail is about 1e-300
 _MOST_NODES = 1_000_000
+_PATIENCE = 4  # times as many nodes, rather than no answer
 _REMAINDER = 2e-14
 
 
@@ -58,6 +59,7 @@ def choose(loss: Loss) -> Engine:
     if direct is not None:
         return direct
     contour = contour or _explore(loss, spread, Kind.DELTA)
+    contour = contour or _explore(loss, spread, Kind.DELTA, most=_PATIENCE * _MOST_NODES)
     if contour is not None:
         return Quadrature(loss, contour)
     # nothing reaches full accuracy: the error estimate of a short line will say so
@@ -75,7 +77,7 @@ def smooth_engine(engine: Engine) -> Engine | None:
     return None
 
 
-def _explore(loss: Loss, spread: float, kind: Kind) -> Strategy | None:
+def _explore(loss: Loss, spread: float, kind: Kind, most: int = _MOST_NODES) -> Strategy | None:
     """Go out along the contour, octave by octave, until its end or until what lies beyond is negligible.
 
     As deep as the kernel of this kind demands: a contour explored for delta alone may not serve tails.
@@ -99,26 +101,27 @@ def _explore(loss: Loss, spread: float, kind: Kind) -> Strategy | None:
         try:
             part = octave(loss, start, end, depth=DEPTH, theta=0.0, falloff=falloff(kind), scale=tilt)
             nodes += float(np.sum((part.high - part.low) / per_node + 1))
-            if nodes > _MOST_NODES:
+            if nodes > most:
                 break
             parts.append(part)
             if end == whole:
                 return Strategy(loss.step, whole, joined(parts), serves)
             # worth a look only where the rest of the contour may be long
             if nodes > 30_000 or end >= 3e6 * tilt:
-                remainder = size * _mean_modulus(loss, part, period, end - start) / end
+                remainder = size * _mean_modulus(loss, part, period, end - start, most) / end
                 many_peaks = part.low.size >= 50 and remainder < _REMAINDER
                 settled = many_peaks or (end >= 3e6 * tilt and remainder < 1e-18)
         except SieveOverflowError:
             break
         start, end = end, 8 * end
-    if settled or (start >= 1e5 * tilt and remainder < 5 * _REMAINDER):
+    enough = 5 if most == _MOST_NODES else 25
+    if settled or (start >= 1e5 * tilt and remainder < enough * _REMAINDER):
         return Strategy(None, start, joined(parts), serves, remainder=4 * remainder / size)
     return None
 
 
-def _mean_modulus(loss: Loss, part: Sieve, period: Fraction, length: float) -> float:
+def _mean_modulus(loss: Loss, part: Sieve, period: Fraction, length: float, most: int) -> float:
     """The mean of |transform| over a stretch of the contour."""
-    nodes = part.nodes(float(period), _MOST_NODES)
+    nodes = part.nodes(float(period), most)
     moduli = np.exp(TiltedTransform(loss, 0.0).log(nodes, period).real)
     return float(moduli.sum()) * (2 * math.pi / float(period)) / length

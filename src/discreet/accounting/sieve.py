@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,7 @@ from discreet.accounting.loss import Floats, GaussianTerm, Loss, Term
 _TWO_PI = 2 * math.pi
 MOST_INTERVALS = 4_000_000
 _SHALLOWEST = 8.0
+_PIECES = 16
 
 
 class SieveOverflowError(Exception):
@@ -75,7 +77,16 @@ def octave(
     """One stretch of the sieve, as deep as the kernel at its start demands."""
     here = depth if start <= scale else max(_SHALLOWEST, depth - falloff * math.log(start / scale))
     radii = [modulus_radius(term, here, theta) for term in loss.terms]
-    return Sieve(*sieved(loss, start, end, radii), end, here)
+    try:
+        return Sieve(*sieved(loss, start, end, radii), end, here)
+    except SieveOverflowError:
+        # on the way to few intervals there may be many at a time: piece by piece there are fewer
+        ends = np.linspace(start, end, _PIECES + 1)
+        found = [sieved(loss, float(a), float(b), radii) for a, b in pairwise(ends)]
+        low, high = (np.concatenate(side) for side in zip(*found, strict=True))
+        if low.size > MOST_INTERVALS:
+            raise
+        return Sieve(low, high, end, here)
 
 
 def joined(parts: Sequence[Sieve]) -> Sieve:

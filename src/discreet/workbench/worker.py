@@ -60,7 +60,8 @@ class Slot(Generic[Request]):
     ...     while slot.busy:
     ...         await asyncio.sleep(0.01)
     ...     return seen
-    >>> asyncio.run(main())
+    >>> from concurrent.futures import ThreadPoolExecutor  # a thread may already have a loop
+    >>> ThreadPoolExecutor(1).submit(asyncio.run, main()).result()
     [49]
     """
 
