@@ -62,11 +62,12 @@ def test_help_imports_nothing_heavy():
 
 
 def test_help_is_quick():
-    times = []
+    times = []  # of the processor: what else the machine does must not matter
     for _ in range(3):
-        start = time.perf_counter()
+        start = os.times()
         subprocess.run([*PROGRAM, "--help"], stdout=subprocess.DEVNULL, check=True)
-        times.append(time.perf_counter() - start)
+        end = os.times()
+        times.append(end.children_user + end.children_system - start.children_user - start.children_system)
     assert min(times) < 0.6
 
 
