@@ -15,9 +15,9 @@ SOURCE = Path(__file__).parents[1] / "src" / "discreet"
 MODULES = sorted(SOURCE.rglob("*.py"))
 LONGEST = 400
 
-# exact, errors <- noise <- budget <- accounting <- release, risk <- report <- studies <- workbench <- cli
-BELOW: dict[str, set[str]] = {"errors": set(), "exact": {"errors"}}
-BELOW["noise"] = {*BELOW["exact"], "exact"}
+# numbers, errors <- noise <- budget <- accounting <- release, risk <- report <- studies <- workbench <- cli
+BELOW: dict[str, set[str]] = {"errors": set(), "numbers": {"errors"}}
+BELOW["noise"] = {*BELOW["numbers"], "numbers"}
 BELOW["testing"] = {*BELOW["noise"], "noise"}
 BELOW["budget"] = {*BELOW["noise"], "noise"}
 BELOW["accounting"] = {*BELOW["budget"], "budget"}

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
         preset_names,
     )
     from discreet.errors import DiscreetError, InputError, PrecisionError
-    from discreet.exact import Interval
     from discreet.noise import GaussianNoise, LaplaceNoise, sample
+    from discreet.numbers import Interval
     from discreet.release.hierarchy import measure
 
 __version__ = "0.1.0"
@@ -85,7 +85,7 @@ _HOMES = {
         "preset_names",
     ),
     "discreet.errors": ("DiscreetError", "InputError", "PrecisionError"),
-    "discreet.exact": ("Interval",),
+    "discreet.numbers": ("Interval",),
     "discreet.noise": ("GaussianNoise", "LaplaceNoise", "sample"),
     "discreet.release.hierarchy": ("measure",),
 }

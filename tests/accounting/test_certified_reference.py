@@ -17,7 +17,7 @@ from discreet.accounting.privacy_loss import compose
 from discreet.budget import load
 from discreet.budget.events import Event
 from discreet.errors import PrecisionError
-from discreet.exact import Interval
+from discreet.numbers import Interval
 
 DELTAS = tuple(Fraction(d) for d in ("0.9", "0.1", "1e-5", "1e-20", "1e-100", "1e-300"))
 SMALLEST = mp.mpf(10) ** -300

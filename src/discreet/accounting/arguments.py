@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InputError
-from discreet.exact import fraction
+from discreet.numbers import fraction
 
 Number = int | float | Fraction | Decimal | str
 Numbers = Number | Sequence[Number] | NDArray[np.floating[Any]]

@@ -21,7 +21,7 @@ from discreet.accounting.solve import roots, saddlepoint_guess
 from discreet.accounting.tradeoff import Knots, TradeOff
 from discreet.budget.events import Event
 from discreet.errors import InputError, PrecisionError
-from discreet.exact import Interval
+from discreet.numbers import Interval
 
 ACCURACY = 1e-12
 """Relative accuracy that a value must have before it is returned as a float."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from discreet.budget.fields import whole
-from discreet.exact import Exact, positive
+from discreet.numbers import Exact, positive
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, init=False)

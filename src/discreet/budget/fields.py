@@ -14,7 +14,7 @@ from decimal import Decimal
 from fractions import Fraction
 
 from discreet.errors import InputError
-from discreet.exact import Exact, positive
+from discreet.numbers import Exact, positive
 
 LONGEST_NUMBER = 1000
 """Digits of the longest numerator or denominator, so that every number can be written out again."""

@@ -16,7 +16,7 @@ from math import isqrt
 from discreet.budget.events import DiscreteGaussian, DiscreteLaplace, Event
 from discreet.budget.fields import FieldError, exact, line, no_repeats, shown, whole
 from discreet.budget.neighbours import Neighbours
-from discreet.exact import Exact
+from discreet.numbers import Exact
 
 WAYS = ("share", "rho", "variance", "scale")
 """The ways in which a query may state its noise."""

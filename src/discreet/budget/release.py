@@ -14,7 +14,7 @@ from discreet.budget.neighbours import RELATIONS, Neighbours
 from discreet.budget.spine import Runs, Spine
 from discreet.budget.table import Row, rows, summary
 from discreet.errors import InputError
-from discreet.exact import Exact
+from discreet.numbers import Exact
 
 UNITS = ("person", "household", "housing unit", "establishment")
 """What one record may be of."""

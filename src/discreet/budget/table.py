@@ -11,7 +11,7 @@ from discreet.budget.events import DiscreteGaussian, Event
 from discreet.budget.levels import Level
 from discreet.budget.neighbours import Neighbours
 from discreet.budget.spine import Runs, written
-from discreet.exact import decimal
+from discreet.numbers import decimal
 
 if TYPE_CHECKING:
     from discreet.budget.release import Release

@@ -12,7 +12,7 @@ from cyclopts import App, Parameter
 from discreet.cli import options
 from discreet.cli.outputs import PLOT_KINDS, Outputs
 from discreet.errors import InputError
-from discreet.exact import fraction
+from discreet.numbers import fraction
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from discreet.accounting.calibration import Calibration
     from discreet.accounting.parallel import Progress
     from discreet.budget import Neighbours, Release
-    from discreet.exact import Interval
+    from discreet.numbers import Interval
 
 
 class Work(TypedDict):

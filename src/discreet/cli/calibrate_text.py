@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from discreet.cli.printing import say, table, write
-from discreet.exact import Interval, decimal
+from discreet.numbers import Interval, decimal
 from discreet.report.words import plain
 
 if TYPE_CHECKING:

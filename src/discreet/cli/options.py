@@ -12,7 +12,7 @@ from cyclopts import Parameter
 from discreet.budget.fields import whole
 from discreet.budget.neighbours import Neighbours
 from discreet.errors import InputError
-from discreet.exact import fraction
+from discreet.numbers import fraction
 
 MOST_JOBS = 256
 FLOAT_DIGITS = 11

@@ -14,7 +14,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from discreet.errors import PrecisionError
-from discreet.exact import Interval
+from discreet.numbers import Interval
 
 if TYPE_CHECKING:
     from flint import arb

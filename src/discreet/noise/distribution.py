@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from discreet.errors import InputError, PrecisionError
-from discreet.exact import Exact, Interval, positive
 from discreet.noise import balls
+from discreet.numbers import Exact, Interval, positive
 
 if TYPE_CHECKING:
     from flint import arb

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from discreet.errors import InputError
-from discreet.exact import Exact, positive
 from discreet.noise import balls, mills
 from discreet.noise.distribution import Floats, Noise
+from discreet.numbers import Exact, positive
 
 if TYPE_CHECKING:
     from flint import arb

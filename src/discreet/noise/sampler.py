@@ -17,7 +17,6 @@ from functools import lru_cache
 import numpy as np
 
 from discreet.errors import InputError
-from discreet.exact import Exact
 from discreet.noise.distribution import Noise
 from discreet.noise.entropy import Entropy, SystemEntropy
 from discreet.noise.gaussian import GaussianNoise
@@ -25,6 +24,7 @@ from discreet.noise.laplace import LaplaceNoise
 from discreet.noise.table import Integers, InversionTable
 from discreet.noise.wide import WideSampler
 from discreet.noise.workspace import Workspace
+from discreet.numbers import Exact
 
 BLOCK = 1 << 18
 """Draws made at a time: enough to spread the cost of each NumPy call, few enough for the cache."""

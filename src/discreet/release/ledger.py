@@ -21,7 +21,7 @@ from discreet.budget.fields import exact, one_of
 from discreet.budget.neighbours import RELATIONS
 from discreet.budget.release import UNITS
 from discreet.errors import InputError
-from discreet.exact import Exact
+from discreet.numbers import Exact
 from discreet.release.spending import spent
 
 FORMAT = "discreet ledger 1"

@@ -9,7 +9,7 @@ from typing import Any
 
 from discreet.accounting.comparisons import ZCDP, zcdp_rho
 from discreet.accounting.overall import Account
-from discreet.exact import Exact, Interval, fraction
+from discreet.numbers import Exact, Interval, fraction
 
 DELTAS = ("1e-5", "1e-10", "1e-15", "1e-20")
 """Deltas of the default table; the second is the one the US Census Bureau reports at."""

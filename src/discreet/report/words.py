@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from discreet.budget import Neighbours, Release
-from discreet.exact import Interval, decimal
+from discreet.numbers import Interval, decimal
 
 if TYPE_CHECKING:
     from discreet.accounting.overall import Account

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InputError
-from discreet.exact import fraction
+from discreet.numbers import fraction
 from discreet.risk.model import Floats
 
 ZERO_ONE = ((0.0, 1.0), (1.0, 0.0))

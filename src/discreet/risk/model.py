@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InputError
-from discreet.exact import fraction
+from discreet.numbers import fraction
 
 Floats = NDArray[np.float64]
 Number = int | float | Fraction | Decimal | str

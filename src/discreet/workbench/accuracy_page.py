@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from discreet.errors import DiscreetError
-from discreet.exact import fraction, positive
+from discreet.numbers import fraction, positive
 from discreet.report import words
 from discreet.workbench import accuracy_view as view
 from discreet.workbench import charts, phrases

@@ -11,7 +11,7 @@ from typing import Any
 from discreet.budget import Release
 from discreet.budget.neighbours import Neighbours
 from discreet.errors import InputError
-from discreet.exact import positive
+from discreet.numbers import positive
 from discreet.report.releases import levels_of
 from discreet.workbench.results import Line
 

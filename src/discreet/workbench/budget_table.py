@@ -10,7 +10,7 @@ from functools import partial
 from nicegui.element import Element
 
 from discreet.errors import DiscreetError
-from discreet.exact import positive
+from discreet.numbers import positive
 from discreet.workbench import controls as c
 from discreet.workbench.phrases import HELP
 from discreet.workbench.session import Session

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from discreet.errors import DiscreetError, InputError
-from discreet.exact import fraction, positive
+from discreet.numbers import fraction, positive
 from discreet.release.safetab.geographies import LEVEL_WORDS, LEVELS, PASSES, Pass
 from discreet.workbench.state import State
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from discreet.budget import Release
 from discreet.errors import InputError
-from discreet.exact import fraction
+from discreet.numbers import fraction
 from discreet.workbench import phrases
 from discreet.workbench.state import State
 

@@ -11,7 +11,7 @@ from typing import Any
 from discreet.budget import Release, load
 from discreet.budget.catalogue import LARGEST_FILE
 from discreet.errors import InputError
-from discreet.exact import positive
+from discreet.numbers import positive
 from discreet.report import words
 from discreet.workbench.state import Budget, State
 

@@ -19,7 +19,7 @@ from discreet.budget import Level, Neighbours, Query, Release, load
 from discreet.budget.events import Event
 from discreet.budget.neighbours import RELATIONS
 from discreet.errors import InputError
-from discreet.exact import fraction
+from discreet.numbers import fraction
 
 DELTA = Fraction(1, 10**10)
 """The delta at which the US Census Bureau reports."""

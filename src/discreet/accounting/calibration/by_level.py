@@ -21,7 +21,7 @@ from discreet.accounting.privacy_loss import PrivacyLoss, compose
 from discreet.budget.neighbours import Neighbours
 from discreet.budget.release import Release
 from discreet.errors import InputError
-from discreet.exact import Interval
+from discreet.numbers import Interval
 
 Losses = Callable[[Fraction], PrivacyLoss]
 """What a level costs by itself, by the factor on its variances."""

@@ -16,7 +16,7 @@ from discreet.budget.levels import Level
 from discreet.budget.neighbours import Neighbours
 from discreet.budget.release import Release
 from discreet.errors import InputError
-from discreet.exact import Exact, positive
+from discreet.numbers import Exact, positive
 
 NORMAL95 = Fraction(196, 100)
 """Standard deviations in a 95 % margin of error."""

@@ -25,7 +25,7 @@ from discreet.accounting.parallel import Progress
 from discreet.budget.neighbours import Neighbours
 from discreet.budget.release import Release
 from discreet.errors import InputError, PrecisionError
-from discreet.exact import Exact, positive
+from discreet.numbers import Exact, positive
 
 Scaling = Callable[[Fraction, bool], Release]
 """Releases that get less noisy as a parameter falls; the flag says whether variances are to be short."""

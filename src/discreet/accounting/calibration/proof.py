@@ -12,7 +12,7 @@ from discreet.accounting.privacy_loss import PrivacyLoss
 from discreet.budget.neighbours import Neighbours
 from discreet.budget.release import Release
 from discreet.errors import PrecisionError
-from discreet.exact import Interval
+from discreet.numbers import Interval
 
 
 def prove(

@@ -9,8 +9,8 @@ from typing import Literal
 from discreet.budget.events import DiscreteGaussian, Event
 from discreet.budget.neighbours import Neighbours
 from discreet.budget.release import Release
-from discreet.exact import Interval
 from discreet.noise import LaplaceNoise
+from discreet.numbers import Interval
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from discreet.accounting.parallel import map_cases
 from discreet.accounting.privacy_loss import compose, log_fraction
 from discreet.budget.events import Event
 from discreet.errors import PrecisionError
-from discreet.exact import Interval
+from discreet.numbers import Interval
 
 if TYPE_CHECKING:
     from discreet.accounting.overall import Account

@@ -22,7 +22,7 @@ from discreet.accounting.certified.values import (
 from discreet.accounting.quadrature import Quadrature
 from discreet.accounting.saddle import Kind
 from discreet.errors import PrecisionError
-from discreet.exact import Interval
+from discreet.numbers import Interval
 
 if TYPE_CHECKING:
     from discreet.accounting.privacy_loss import PrivacyLoss

@@ -15,7 +15,7 @@ from discreet.accounting.direct import Direct
 from discreet.accounting.quadrature import Quadrature
 from discreet.accounting.saddle import Kind
 from discreet.errors import PrecisionError
-from discreet.exact import Interval
+from discreet.numbers import Interval
 
 if TYPE_CHECKING:
     from discreet.accounting.privacy_loss import PrivacyLoss

@@ -13,7 +13,7 @@ from discreet.accounting.comparisons.normal import log_density, log_gap, log_upp
 from discreet.accounting.loss import Floats, LaplaceTerm, Loss
 from discreet.budget.events import Event
 from discreet.errors import InputError
-from discreet.exact import Exact, positive
+from discreet.numbers import Exact, positive
 
 
 class GaussianDP(Comparison):

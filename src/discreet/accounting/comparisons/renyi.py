@@ -30,7 +30,7 @@ from discreet.accounting.comparisons.curve import Comparison
 from discreet.accounting.loss import Floats, Loss
 from discreet.budget.events import DiscreteGaussian, Event
 from discreet.errors import InputError
-from discreet.exact import Exact, positive
+from discreet.numbers import Exact, positive
 
 _GRID = np.exp(np.arange(-46.0, 60.0, 0.25))
 _GOLDEN = (math.sqrt(5) - 1) / 2

@@ -30,7 +30,7 @@ from discreet.accounting.loss import GaussianTerm, Loss
 from discreet.accounting.published.bounded import PublishedMethod, WithBound, checked
 from discreet.budget.events import Event
 from discreet.errors import InputError, PrecisionError
-from discreet.exact import Exact, positive
+from discreet.numbers import Exact, positive
 
 _UNIT = 2.0**-53
 _MOST_POINTS = 2**24

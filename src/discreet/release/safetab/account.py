@@ -31,8 +31,8 @@ from discreet.budget import (
 )
 from discreet.budget.neighbours import RELATIONS
 from discreet.errors import DiscreetError, PrecisionError
-from discreet.exact import Exact, fraction
 from discreet.noise import GaussianNoise, LaplaceNoise, Noise
+from discreet.numbers import Exact, fraction
 from discreet.release.safetab.configuration import Configuration, read_configuration
 from discreet.release.safetab.geographies import BELOW_STATE, LEVEL_WORDS, LEVELS, Pass
 from discreet.release.safetab.mechanism import Mechanism, mechanism

@@ -20,8 +20,8 @@ from discreet.accounting.comparisons import ZCDP
 from discreet.accounting.privacy_loss import compose
 from discreet.budget import DiscreteGaussian, DiscreteLaplace, Event, Neighbours
 from discreet.errors import InputError
-from discreet.exact import Exact, fraction, positive
 from discreet.noise import GaussianNoise, LaplaceNoise, Noise
+from discreet.numbers import Exact, fraction, positive
 from discreet.release.safetab.configuration import Configuration
 from discreet.release.safetab.geographies import GEOGRAPHIES, LEVELS, PR_GEOGRAPHIES, STATES, US_GEOGRAPHIES
 from discreet.release.safetab.mechanism import Z95, noise_for

@@ -11,7 +11,7 @@ from fractions import Fraction
 
 from discreet.budget.fields import hint, shown
 from discreet.errors import InputError
-from discreet.exact import fraction
+from discreet.numbers import fraction
 
 _WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
 _INFINITE = ("infinity", "+infinity", "inf", "+inf")

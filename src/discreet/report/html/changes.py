@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from discreet.budget import Release
-from discreet.exact import Interval
+from discreet.numbers import Interval
 from discreet.report import words
 from discreet.report.html import sentences
 from discreet.report.html.facts import GUESS_DIGITS, Facts

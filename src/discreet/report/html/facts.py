@@ -18,7 +18,7 @@ from discreet.accounting.privacy_loss import compose
 from discreet.budget import Neighbours, Release
 from discreet.budget.events import Event
 from discreet.errors import InputError
-from discreet.exact import Exact, Interval, fraction
+from discreet.numbers import Exact, Interval, fraction
 from discreet.report.figures import Sampled, sampled
 from discreet.report.tables import DELTAS, PrivacyRow, epsilon_rows, zcdp_of
 from discreet.risk.profile import epsilon_of

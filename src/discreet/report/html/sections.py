@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from fractions import Fraction
 
 from discreet.budget import Row
-from discreet.exact import Interval
 from discreet.noise import GaussianNoise, LaplaceNoise
+from discreet.numbers import Interval
 from discreet.report import words
 from discreet.report.html import pictures, sentences
 from discreet.report.html.charts import bar

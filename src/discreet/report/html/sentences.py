@@ -7,7 +7,7 @@ import re
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from discreet.exact import Interval, decimal
+from discreet.numbers import Interval, decimal
 from discreet.report import words
 from discreet.report.html.markup import Markup, el, join, markup
 from discreet.risk.explain import times as chances
