@@ -8,9 +8,10 @@ contain the true value.
 from __future__ import annotations
 
 import math
+import operator
 import re
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import Decimal, localcontext
 from fractions import Fraction
 
 from discreet.errors import InputError
@@ -19,6 +20,7 @@ Exact = int | Fraction | Decimal | str
 """What is accepted where a number must be exact."""
 
 _NUMBER = re.compile(r"[+-]?(\d+/\d+|(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,4})?)", re.ASCII)
+_FORM = re.compile(r"\.(\d{1,3})([feg])")
 _LONGEST = 2000  # characters: no honest budget is longer, and Python refuses to print much longer numbers
 
 
@@ -36,10 +38,11 @@ write it as a string such as "0.1", or as a Fraction or an int
         raise InputError(f'{name} is {value}; an exact number such as 5 or "73/10000" is needed')
     if isinstance(value, int | Fraction):
         return Fraction(value)
-    if isinstance(value, float):
+    if isinstance(value, float):  # NumPy's float64 too, whose own repr is no number
+        shown = repr(float(value))
         raise InputError(
-            f"{name} is the float {value!r}, which is not exactly what it looks like; "
-            f'write it as a string such as "{value!r}", or as a Fraction or an int'
+            f"{name} is the float {shown}, which is not exactly what it looks like; "
+            f'write it as a string such as "{shown}", or as a Fraction or an int'
         )
     if isinstance(value, Decimal):
         if not value.is_finite():
@@ -59,6 +62,8 @@ write it as a string such as "0.1", or as a Fraction or an int
         raise InputError(
             f'{name} is {value!r}; an exact number such as 5, "73/10000", "0.159" or "1e-10" is needed'
         )
+    if hasattr(value, "__index__"):  # NumPy's integers
+        return Fraction(operator.index(value))
     raise InputError(
         f"{name} is of type {type(value).__name__}; an int, a Fraction or a string such as "
         '"73/10000" is needed'
@@ -84,11 +89,12 @@ def positive(value: Exact, *, name: str = "value") -> Fraction:
 class Interval:
     """A closed interval that provably contains a number.
 
-    Comparing two intervals that overlap raises, since the answer is not known.
+    A comparison is true if it is proved and false if the contrary is; where the ends leave it open it
+    raises. Formatted, both ends are rounded outward.
 
     >>> box = Interval(Fraction(1, 3), Fraction(2, 5))
-    >>> Fraction(3, 8) in box, box < Interval(Fraction(1, 2), Fraction(1, 1))
-    (True, True)
+    >>> Fraction(3, 8) in box, box < Interval(Fraction(1, 2), Fraction(1, 1)), box <= 0.4, f"{box:.2f}"
+    (True, True, True, '[0.33, 0.40]')
     """
 
     lower: Fraction
@@ -133,20 +139,25 @@ class Interval:
         return self.lower <= other.upper and other.lower <= self.upper
 
     def __lt__(self, other: Interval | int | float | Fraction) -> bool:
-        low, high = (other.lower, other.upper) if isinstance(other, Interval) else (other, other)
-        if self.upper < low:
-            return True
-        if self.lower >= high:
-            return False
-        raise InputError(f"{self} and {other} overlap: which is smaller is not known")
+        low, high = _ends(other)
+        return self._known(self.upper < low, self.lower >= high, other, "smaller")
 
     def __gt__(self, other: Interval | int | float | Fraction) -> bool:
-        low, high = (other.lower, other.upper) if isinstance(other, Interval) else (other, other)
-        if self.lower > high:
-            return True
-        if self.upper <= low:
-            return False
-        raise InputError(f"{self} and {other} overlap: which is larger is not known")
+        low, high = _ends(other)
+        return self._known(self.lower > high, self.upper <= low, other, "larger")
+
+    def __le__(self, other: Interval | int | float | Fraction) -> bool:
+        low, high = _ends(other)
+        return self._known(self.upper <= low, self.lower > high, other, "smaller")
+
+    def __ge__(self, other: Interval | int | float | Fraction) -> bool:
+        low, high = _ends(other)
+        return self._known(self.lower >= high, self.upper < low, other, "larger")
+
+    def _known(self, proved: bool, refuted: bool, other: object, which: str) -> bool:
+        if not proved and not refuted:
+            raise InputError(f"{self} and {other} overlap: which is {which} is not known")
+        return proved
 
     def __float__(self) -> float:
         return float(self.midpoint)
@@ -160,6 +171,36 @@ class Interval:
             decimal(self.upper, digits=digits, down=False),
         )
         return f"[{low}, {high}]"
+
+    def __format__(self, spec: str) -> str:
+        if not spec:
+            return str(self)
+        form = _FORM.fullmatch(spec)
+        if form is None:
+            raise ValueError(f"format {spec!r} of an interval; .3f, .3e and .3g are understood")
+        ends = (
+            _written(x, int(form[1]), form[2], down=down)
+            for x, down in ((self.lower, True), (self.upper, False))
+        )
+        return f"[{', '.join(ends)}]"
+
+
+def _ends(other: Interval | int | float | Fraction) -> tuple[Fraction | int | float, Fraction | int | float]:
+    return (other.lower, other.upper) if isinstance(other, Interval) else (other, other)
+
+
+def _written(value: Fraction, places: int, kind: str, *, down: bool) -> str:
+    """Write one end with so many places (f) or digits (e, g), rounded down or up."""
+    if kind == "f":
+        scaled = value * 10**places
+        end = math.floor(scaled) if down else math.ceil(scaled)
+        sign, digits = "-" if end < 0 else "", str(abs(end)).zfill(places + 1)
+        return f"{sign}{digits[:-places]}.{digits[-places:]}" if places else f"{sign}{digits}"
+    if value == 0:
+        return format(0.0, f".{places}{kind}")
+    many = places + 1 if kind == "e" else max(places, 1)
+    with localcontext(prec=many, Emin=-999_999, Emax=999_999):
+        return format(Decimal(decimal(value, digits=many, down=down)), f".{places}{kind}")
 
 
 def decimal(value: Fraction, *, digits: int = 17, down: bool) -> str:

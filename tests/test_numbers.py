@@ -1,0 +1,77 @@
+"""Numbers in and out: what is exact, what is refused, and intervals that compare only what is proved."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from discreet.errors import InputError
+from discreet.numbers import Interval, fraction
+
+
+@pytest.fixture
+def box() -> Interval:
+    return Interval(Fraction(1, 3), Fraction(2, 5))
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.int64, np.uint16])
+def test_integers_of_numpy_are_integers(kind: type) -> None:
+    assert fraction(kind(5)) == 5
+
+
+def test_the_advice_for_a_float_of_numpy_can_be_typed() -> None:
+    with pytest.raises(InputError, match=r'such as "5\.0"'):
+        fraction(np.float64(5))
+
+
+def test_truth_values_of_numpy_are_no_numbers() -> None:
+    with pytest.raises(InputError):
+        fraction(np.bool_(True))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("other", [Fraction(2, 5), Interval(Fraction(2, 5), Fraction(1))])
+def test_comparisons_that_hold_at_an_end(box: Interval, other: Fraction | Interval) -> None:
+    assert box <= other
+    assert not box > other
+    with pytest.raises(InputError, match="not known"):
+        assert box < other
+
+
+def test_comparisons_from_below(box: Interval) -> None:
+    assert box >= Fraction(1, 3)
+    assert not box < Fraction(1, 3)
+    assert not box <= 0.3
+    assert not box >= 0.5
+
+
+@pytest.mark.parametrize("other", [0.35, Interval(Fraction(1, 3), Fraction(2, 5))])
+def test_what_is_not_proved_raises(box: Interval, other: float | Interval) -> None:
+    for compare in ("__lt__", "__gt__", "__le__", "__ge__"):
+        with pytest.raises(InputError, match="overlap"):
+            getattr(box, compare)(other)
+
+
+@pytest.mark.parametrize(
+    ("spec", "text"),
+    [
+        (".3f", "[0.333, 0.400]"),
+        (".0f", "[0, 1]"),
+        (".2e", "[3.33e-1, 4.00e-1]"),
+        (".2g", "[0.33, 0.4]"),
+        ("", "[0.33333333333333333, 0.4]"),
+    ],
+)
+def test_formats_round_outward(box: Interval, spec: str, text: str) -> None:
+    assert format(box, spec) == text
+
+
+def test_formats_round_outward_below_zero() -> None:
+    assert f"{Interval(Fraction(-2, 3), Fraction(-1, 3)):.1f}" == "[-0.7, -0.3]"
+    assert f"{Interval(Fraction(-2, 3), Fraction(0)):.1e}" == "[-6.7e-1, 0.0e+00]"
+
+
+def test_an_unknown_format_is_refused(box: Interval) -> None:
+    with pytest.raises(ValueError, match=r"\.3f, \.3e and \.3g"):
+        format(box, "x")
