@@ -22,6 +22,7 @@ Exact = int | Fraction | Decimal | str
 _NUMBER = re.compile(r"[+-]?(\d+/\d+|(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,4})?)", re.ASCII)
 _FORM = re.compile(r"\.(\d{1,3})([feg])")
 _LONGEST = 2000  # characters: no honest budget is longer, and Python refuses to print much longer numbers
+_SMALLEST_PRIOR = Fraction(1, 10**300)
 
 
 def fraction(value: Exact, *, name: str = "value") -> Fraction:
@@ -82,6 +83,31 @@ def positive(value: Exact, *, name: str = "value") -> Fraction:
     number = fraction(value, name=name)
     if number <= 0:
         raise InputError(f"{name} is {number}; it must be above zero")
+    return number
+
+
+def prior(value: Exact | float, *, name: str = "prior") -> Fraction:
+    """Return a prior: a chance strictly between 0 and 1, since who is certain beforehand learns nothing.
+
+    A float stands for the binary number that it is. A prior closer than 1e-300 to 0 or to 1 is refused,
+    because it and its complement must both be floats with all their digits.
+
+    >>> prior("1/864"), prior(0.25)
+    (Fraction(1, 864), Fraction(1, 4))
+    >>> prior(1)
+    Traceback (most recent call last):
+    discreet.errors.InputError: prior is 1; it must lie strictly between 0 and 1
+    """
+    if isinstance(value, float):  # NumPy's are floats too
+        if not math.isfinite(value):
+            raise InputError(f"{name} is {float(value)}; it must lie strictly between 0 and 1")
+        number = Fraction(value)
+    else:
+        number = fraction(value, name=name)
+    if not 0 < number < 1:
+        raise InputError(f"{name} is {value}; it must lie strictly between 0 and 1")
+    if min(number, 1 - number) < _SMALLEST_PRIOR:
+        raise InputError(f"{name} is {value}; at least 1e-300 away from 0 and from 1 is needed")
     return number
 
 
