@@ -18,8 +18,7 @@ from scipy import stats
 
 from discreet.errors import InputError
 from discreet.noise import GaussianNoise, LaplaceNoise, Noise, SystemEntropy, sample, sample_many, sampler
-from discreet.noise.wide import WideSampler
-from discreet.noise.workspace import Workspace
+from discreet.noise.sampler import WideSampler, Workspace
 from discreet.testing import NotPrivateSeededEntropy
 
 ACCEPT, REJECT = 1e-4, 1e-9

@@ -17,9 +17,7 @@ from hypothesis import strategies as st
 
 from discreet.errors import DiscreetError
 from discreet.noise import GaussianNoise, LaplaceNoise, Noise
-from discreet.noise.table import SLOTS, UNDECIDED, InversionTable
-from discreet.noise.wide import WideSampler, falls_below
-from discreet.noise.workspace import Workspace
+from discreet.noise.sampler import SLOTS, UNDECIDED, InversionTable, WideSampler, Workspace, falls_below
 from discreet.testing import NotPrivateScriptedEntropy
 
 NARROW: list[Noise] = [

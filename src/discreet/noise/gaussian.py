@@ -1,7 +1,7 @@
 """Discrete Gaussian noise N_Z(0, variance): P[X = x] ~ exp(-x^2 / (2 variance)).
 
 The sum of the weights is a theta function. Poisson summation turns the slowly converging form of it
-into the quickly converging one, so that three terms serve any variance. Tails: see `mills`.
+into the quickly converging one, so that three terms serve any variance. Tails: see `gaussian_tail`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from discreet.errors import InputError
-from discreet.noise import balls, mills
+from discreet.noise import balls, gaussian_tail
 from discreet.noise.distribution import Floats, Noise
 from discreet.numbers import Exact, positive
 
@@ -131,7 +131,7 @@ class GaussianNoise(Noise):
         return -x * (x / (2.0 * float(self.variance))) - self._log_total
 
     def _log_tail(self, m: Floats) -> Floats:
-        return self._log_pmf(m) + np.log(mills.ratio(m, float(self.variance)))
+        return self._log_pmf(m) + np.log(gaussian_tail.ratio(m, float(self.variance)))
 
     def _ball_total(self) -> arb:
         from flint import arb
@@ -153,7 +153,7 @@ class GaussianNoise(Noise):
         return self._ball_weight(x) / self._ball_total()
 
     def _ball_tail(self, m: int) -> arb:
-        return self._ball_pmf(m) * mills.ball_ratio(m, self.variance)
+        return self._ball_pmf(m) * gaussian_tail.ball_ratio(m, self.variance)
 
     def _ball_pmfs(self, count: int) -> list[arb]:
         # weight(k + 1) = weight(k) ratio(k), ratio(k + 1) = ratio(k) ratio(0)^2: products, no exp

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from discreet.errors import InputError
-from discreet.noise import GaussianNoise, mills
+from discreet.noise import GaussianNoise, gaussian_tail
 from discreet.risk.losses import Loss, read_loss
 from discreet.risk.model import (
     TOLERANCE,
@@ -210,7 +210,7 @@ class Attack:
     def _zero_ratio(self) -> float:
         """The evidence of a published zero: both tails, over exp(-known^2 / (2v)) which cancels."""
         b = np.arange(self.others.size + 1, dtype=np.float64)
-        tails = np.log(mills.ratio(self.known + b, self.variance))
+        tails = np.log(gaussian_tail.ratio(self.known + b, self.variance))
         tails -= b * (self.known + b / 2.0) / self.variance
         return float(_log_sum(tails[1:], self.others) - _log_sum(tails[:-1], self.others))
 

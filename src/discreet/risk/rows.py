@@ -16,7 +16,7 @@ from fractions import Fraction
 import numpy as np
 
 from discreet.errors import PrecisionError
-from discreet.noise import GaussianNoise, mills
+from discreet.noise import GaussianNoise, gaussian_tail
 from discreet.risk.model import Floats, Prior, grouped
 from discreet.risk.single import log_likelihood_ratio, multiplier, updated
 
@@ -133,7 +133,7 @@ class _Averages:
 def _censored(variance: float, prior: Prior) -> tuple[float, float]:
     """The averages at a published zero: k is weighted by P[noise <= -k - 1]."""
     known = np.arange(math.ceil(_REACH * math.sqrt(variance)) + 2.0)
-    tails = np.log(mills.ratio(known, variance)) - known * (known / (2.0 * variance))
+    tails = np.log(gaussian_tail.ratio(known, variance)) - known * (known / (2.0 * variance))
     ratio = multiplier(prior, np.diff(tails))
     weights = np.exp(tails[1:] - tails[1])
     return float(weights @ ratio / weights.sum()), float(weights @ (ratio > ABOVE) / weights.sum())

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from discreet.errors import InputError
-from discreet.noise import mills
+from discreet.noise import gaussian_tail
 from discreet.risk.model import (
     Floats,
     Numbers,
@@ -125,7 +125,7 @@ def censored_ratio(known: Floats, variance: Floats) -> Floats:
     for v in np.unique(pairs[0]):
         these = pairs[0] == v
         k = pairs[1][these]
-        tails = np.log(mills.ratio(k + 1.0, float(v))) - np.log(mills.ratio(k, float(v)))
+        tails = np.log(gaussian_tail.ratio(k + 1.0, float(v))) - np.log(gaussian_tail.ratio(k, float(v)))
         result[these] = tails - (k + 0.5) / v
     return result[place.reshape(-1)]
 

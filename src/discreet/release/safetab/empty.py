@@ -21,8 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.noise import Entropy, Noise, balls, sample
-from discreet.noise.ladder import Above, Kinds, draw
-from discreet.noise.skips import Trials
+from discreet.noise.conditional import Above, Kinds, Trials, draw
 from discreet.release.safetab.mechanism import Mechanism
 from discreet.release.safetab.parts import CELLS, Codes, Integers, Part, spread
 

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from discreet.noise import GaussianNoise, LaplaceNoise, Noise, balls
-from discreet.noise.ladder import Above, Digit, Kinds, _thresholds, draw, settle
-from discreet.noise.skips import BASE, LONGEST, Trials
+from discreet.noise.conditional import BASE, LONGEST, Above, Digit, Kinds, Trials, _thresholds, draw, settle
 from discreet.testing import NotPrivateScriptedEntropy, NotPrivateSeededEntropy
 
 ALARM = 1e-6
@@ -86,7 +85,7 @@ def test_balls_alone_give_what_the_table_gives() -> None:
     assert table.tolist() == [settle(law, int(word), source) for word in words]
 
 
-def test_a_law_of_too_many_rungs_is_drawn_by_balls_alone() -> None:
+def test_a_law_of_too_many_thresholds_is_drawn_by_balls_alone() -> None:
     noise = GaussianNoise(10**14)
     law = Above(noise, 10**7)
     assert _thresholds(law) is None

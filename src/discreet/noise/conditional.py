@@ -6,13 +6,23 @@ V < G(m), which has that law. Of V, 64 bits u are drawn at first and compared wi
     u < F  implies  V <= (u + 1)/2^64 <= G(m),     u > F  implies  V >= u/2^64 >= (F + 1)/2^64 > G(m),
 
 and a tie u = F, one draw in 2^64 for each m, is settled with as many bits as it takes. So the law is
-exact although no probability is ever known exactly; the same idea as in `table` and `inversion`.
+exact although no probability is ever known exactly; the same idea as in `sampler` and `inversion`.
+
+`Trials` finds which of very many independent trials succeed, by exact geometric skips.
+The number of failures before a success is geometric: P[S >= m] = f^m with f the chance of a failure. Written
+in base B, its digits are independent: with S = B Q + R,
+
+    P[Q = q, R = r] = (1 - f) f^(B q + r) = [(1 - f^B) (f^B)^q] [(1 - f) f^r / (1 - f^B)],
+
+so the lowest digit is a geometric variable cut off at B, and the rest is geometric with f^B in place of f.
+Each digit is drawn exactly, although f itself is only known by balls.
 """
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -21,12 +31,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.errors import PrecisionError
+from discreet.errors import InputError, PrecisionError
 from discreet.noise import balls
 from discreet.noise.distribution import Noise
 from discreet.noise.entropy import Entropy, SystemEntropy
 from discreet.noise.inversion import more_bits
-from discreet.noise.table import Integers
+from discreet.noise.sampler import Integers
 
 if TYPE_CHECKING:
     from flint import arb
@@ -40,8 +50,13 @@ MOST_BITS = 1 << 12
 Chance = Callable[[], "arb"]
 """A probability: called, it gives a ball at the working precision."""
 
+BASE = 1 << 10
+LONGEST = 1 << 40
+"""Trials at a time: enough for any release, and sums of skips stay far from the end of 64 bits."""
+BLOCK = 1 << 20
 
-class Law(ABC):
+
+class CountingLaw(ABC):
     """A law on 0, 1, 2, ... by its balls."""
 
     @abstractmethod
@@ -49,7 +64,7 @@ class Law(ABC):
         """Return a ball around P[X >= m], m >= 1, at the working precision."""
 
     @abstractmethod
-    def rungs(self) -> int:
+    def thresholds(self) -> int:
         """Return how many m >= 1 have P[X >= m] above 2^-64: all there are, or a guess that is refined."""
 
     @property
@@ -57,13 +72,13 @@ class Law(ABC):
         """The largest value, or None if there is none."""
         return None
 
-    def ladder(self, count: int) -> list[arb]:
+    def chances(self, count: int) -> list[arb]:
         """Return balls around P[X >= m] for m = 1, ..., count."""
         return [self.ball(m) for m in range(1, count + 1)]
 
 
 @dataclass(frozen=True)
-class Kinds(Law):
+class Kinds(CountingLaw):
     """One of a few cases, by their weights: balls that need not add up to one.
 
     >>> from discreet.noise import LaplaceNoise
@@ -80,7 +95,7 @@ class Kinds(Law):
         parts = [weight() for weight in self.weights]
         return sum(parts[m:], balls.ball(0)) / sum(parts, balls.ball(0))
 
-    def rungs(self) -> int:
+    def thresholds(self) -> int:
         """Return the number of cases less one."""
         return len(self.weights) - 1
 
@@ -91,7 +106,7 @@ class Kinds(Law):
 
 
 @dataclass(frozen=True)
-class Above(Law):
+class Above(CountingLaw):
     """How far noise lies beyond its bound, given that it does: X - bound - 1 given X > bound.
 
     >>> from discreet.noise import GaussianNoise
@@ -106,12 +121,12 @@ class Above(Law):
         """Return P[X > bound + m | X > bound]."""
         return self.noise._ball_upper(self.bound + 1 + m) / self.noise._ball_upper(self.bound + 1)
 
-    def rungs(self) -> int:
+    def thresholds(self) -> int:
         """Return about where the tail is 2^-64 of the tail beyond the bound."""
         weight = float(self.noise.log_sf(self.bound))
         return max(1, int(self.noise._reach(46.0 - weight)) - self.bound)
 
-    def ladder(self, count: int) -> list[arb]:
+    def chances(self, count: int) -> list[arb]:
         """Return the chances, summed from the far end inward, so that the sums only grow."""
         far = self.bound + 1 + count
         reach = max(far, -self.bound)
@@ -127,7 +142,7 @@ class Above(Law):
 
 
 @dataclass(frozen=True)
-class Digit(Law):
+class Digit(CountingLaw):
     """A digit of a geometric variable X of ratio q = (1 - success)^power: min(X, most), or X mod `base`.
 
     P[X >= m] = q^m, and P[X mod base >= m] = (q^m - q^base) / (1 - q^base), written with expm1, so that a
@@ -143,7 +158,7 @@ class Digit(Law):
         """Return P[X >= m]."""
         return self._ball(self._rate(), m)
 
-    def rungs(self) -> int:
+    def thresholds(self) -> int:
         """Return all, or where q^m falls below 2^-64."""
         if self.last is not None:
             return self.last
@@ -156,7 +171,7 @@ class Digit(Law):
         """The largest digit."""
         return self.most if self.base is None else self.base - 1
 
-    def ladder(self, count: int) -> list[arb]:
+    def chances(self, count: int) -> list[arb]:
         """Return the chances, with one logarithm for all."""
         rate = self._rate()
         return [self._ball(rate, m) for m in range(1, count + 1)]
@@ -171,7 +186,7 @@ class Digit(Law):
         return tail * (-rate * (self.base - m)).expm1() / (-rate * self.base).expm1()
 
 
-def draw(law: Law, size: int, *, source: Entropy | None = None) -> Integers:
+def draw(law: CountingLaw, size: int, *, source: Entropy | None = None) -> Integers:
     """Return independent draws of a law.
 
     Guarantee. Assumed: `source` gives uniform and independent bits, and the law's balls contain its chances.
@@ -191,7 +206,7 @@ def draw(law: Law, size: int, *, source: Entropy | None = None) -> Integers:
     return values
 
 
-def settle(law: Law, prefix: int, source: Entropy) -> int:
+def settle(law: CountingLaw, prefix: int, source: Entropy) -> int:
     """Return the value for a uniform real that starts with these 64 bits, by balls alone.
 
     >>> from discreet.noise import LaplaceNoise
@@ -216,7 +231,7 @@ class _Real:
     def __init__(self, prefix: int, source: Entropy) -> None:
         self._prefix, self._bits, self._source = prefix, 64, source
 
-    def below(self, law: Law, m: int) -> bool:
+    def below(self, law: CountingLaw, m: int) -> bool:
         """Return whether the real is below G(m)."""
         while self._bits <= balls.MAX_BITS:
             with balls.working_bits(self._bits + 128):
@@ -231,15 +246,15 @@ class _Real:
 
 
 @lru_cache(maxsize=64)
-def _thresholds(law: Law) -> NDArray[np.uint64] | None:
+def _thresholds(law: CountingLaw) -> NDArray[np.uint64] | None:
     """Return floor(2^64 G(m)), rising, down to the first zero.
 
     None if there are too many, or if one cannot be told from an integer: then balls alone decide.
     """
-    count, bits = law.rungs(), 192
+    count, bits = law.thresholds(), 192
     while count <= MOST and bits <= MOST_BITS:
         with balls.working_bits(bits):
-            floors = _floors(law.ladder(count))
+            floors = _floors(law.chances(count))
         if len(floors) < count:
             bits *= 2
         elif floors[-1] == 0 or count == law.last:
@@ -260,3 +275,58 @@ def _floors(chances: Sequence[arb]) -> list[int]:
             break
         found.append(whole)
     return found
+
+
+@dataclass(frozen=True)
+class Trials:
+    """Independent trials that each succeed with the same chance, strictly between 0 and 1.
+
+    The chance is given as balls. It may be as small as it likes.
+
+    >>> from discreet.noise import GaussianNoise
+    >>> noise = GaussianNoise(625)
+    >>> trials = Trials(lambda: noise._ball_upper(94))
+    >>> found = sum(part.size for part in trials.successes(10**7))
+    >>> expected = 10**7 * float(noise.sf(93))
+    >>> abs(found - expected) < 6 * expected**0.5
+    True
+    """
+
+    success: Chance
+
+    def skips(self, size: int, *, source: Entropy | None = None) -> Integers:
+        """Return how many trials fail before the next success, `size` times; at most `LONGEST`."""
+        result = np.zeros(size, dtype=np.int64)
+        for place, digit in enumerate(self._digits()):
+            # what lies beyond LONGEST is never looked at, so it may be cut there
+            values = np.minimum(draw(digit, size, source=source), LONGEST >> 10 * place)
+            np.minimum(result + (values << 10 * place), LONGEST, out=result)
+        return result
+
+    def successes(self, trials: int, *, source: Entropy | None = None) -> Iterator[Integers]:
+        """Yield the places of the successes among trials 0, ..., trials - 1, rising, part by part."""
+        if not 0 <= trials < LONGEST:
+            raise InputError(f"trials is {trials}; at most {LONGEST - 1} can be made")
+        with balls.working_bits(192):
+            chance = float(self.success().mid())
+        place = 0  # the first trial whose outcome is open
+        while place < trials:
+            expected = (trials - place) * chance
+            count = min(BLOCK, int(expected + 4.0 * math.sqrt(expected)) + 16)
+            ends = place + np.cumsum(self.skips(count, source=source) + 1)
+            inside = int(np.searchsorted(ends, trials, side="right"))
+            if inside:
+                yield ends[:inside] - 1
+            place = int(ends[-1])
+
+    def _digits(self) -> list[Digit]:
+        """Return the laws of the digits, lowest first; the last takes the rest of the number."""
+        with balls.working_bits(192):
+            chance = float(self.success().mid())
+        places = 0
+        # few thresholds, once the rest's chance of success is not small any more
+        while places < 4 and chance * BASE ** (places + 1) < 1.0:
+            places += 1
+        digits = [Digit(self.success, BASE**place, base=BASE) for place in range(places)]
+        # four digits reach LONGEST: of the rest it only matters whether it is zero
+        return [*digits, Digit(self.success, BASE**places, most=1 if places == 4 else None)]
