@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 JOBS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all bench lint format screenshot clean
+.PHONY: help demo test test-all bench lint format house screenshot clean
 
 help:
 	@echo "make demo      account for the 2020 Census DHC: table, proof, plots, curves and a report in out/"
@@ -16,6 +16,7 @@ help:
 	@echo "make bench     time and accuracy against other accountants"
 	@echo "make lint      ruff and mypy alone"
 	@echo "make format    rewrite the sources in the project's format"
+	@echo "make house     how large the package is, and where each idea lives"
 	@echo "make screenshot  the picture in the README"
 	@echo "make clean     remove everything that can be made again"
 
@@ -88,6 +89,9 @@ lint: $(VENV)/.stamp-test
 format: $(VENV)/.stamp-test
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+house: $(VENV)/.stamp-test
+	$(BIN)/python tests/house.py
 
 bench: $(VENV)/.stamp-bench
 	$(BIN)/python -m benchmarks

@@ -103,7 +103,7 @@ def test_a_chance_that_is_a_dyadic_number_is_drawn_by_balls_alone() -> None:
 
 def test_kinds_have_their_shares() -> None:
     noise = GaussianNoise(9)
-    weights = (lambda: noise._ball_upper(1), lambda: noise._ball_upper(3), lambda: noise._ball_upper(6))
+    weights = (lambda: noise.ball_upper(1), lambda: noise.ball_upper(3), lambda: noise.ball_upper(6))
     values = draw(Kinds(weights), 100_000, source=NotPrivateSeededEntropy(3))
     chances = noise.sf(np.array([0, 2, 5]))
     assert p_value(values, chances / chances.sum()) > ALARM

@@ -83,7 +83,7 @@ class Kinds(CountingLaw):
 
     >>> from discreet.noise import LaplaceNoise
     >>> noise = LaplaceNoise(1)
-    >>> draws = draw(Kinds((lambda: noise._ball_upper(1), lambda: noise._ball_upper(2))), 10_000)
+    >>> draws = draw(Kinds((lambda: noise.ball_upper(1), lambda: noise.ball_upper(2))), 10_000)
     >>> bool(6900 < np.sum(draws == 0) < 7700)  # e / (1 + e) = 0.731
     True
     """
@@ -119,20 +119,20 @@ class Above(CountingLaw):
 
     def ball(self, m: int) -> arb:
         """Return P[X > bound + m | X > bound]."""
-        return self.noise._ball_upper(self.bound + 1 + m) / self.noise._ball_upper(self.bound + 1)
+        return self.noise.ball_upper(self.bound + 1 + m) / self.noise.ball_upper(self.bound + 1)
 
     def thresholds(self) -> int:
         """Return about where the tail is 2^-64 of the tail beyond the bound."""
         weight = float(self.noise.log_sf(self.bound))
-        return max(1, int(self.noise._reach(46.0 - weight)) - self.bound)
+        return max(1, int(self.noise.reach(46.0 - weight)) - self.bound)
 
     def chances(self, count: int) -> list[arb]:
         """Return the chances, summed from the far end inward, so that the sums only grow."""
         far = self.bound + 1 + count
         reach = max(far, -self.bound)
-        pmfs = self.noise._ball_pmfs(reach + 1)
-        unit = 1 / self.noise._ball_upper(self.bound + 1)
-        total = self.noise._ball_upper(far)
+        pmfs = self.noise.ball_pmfs(reach + 1)
+        unit = 1 / self.noise.ball_upper(self.bound + 1)
+        total = self.noise.ball_upper(far)
         result = [total * unit]
         for x in range(far - 1, self.bound + 1, -1):
             total += pmfs[abs(x)]
@@ -285,7 +285,7 @@ class Trials:
 
     >>> from discreet.noise import GaussianNoise
     >>> noise = GaussianNoise(625)
-    >>> trials = Trials(lambda: noise._ball_upper(94))
+    >>> trials = Trials(lambda: noise.ball_upper(94))
     >>> found = sum(part.size for part in trials.successes(10**7))
     >>> expected = 10**7 * float(noise.sf(93))
     >>> abs(found - expected) < 6 * expected**0.5

@@ -1,6 +1,6 @@
 """What the two kinds of noise have in common: integers, symmetric about zero.
 
-A kind of noise says how heavy its tail is, in floats (`_log_tail`) and in balls (`_ball_tail`); the
+A kind of noise says how heavy its tail is, in floats (`log_tail`) and in balls (`ball_tail`); the
 rest follows by symmetry. P[X >= m] for m >= 1 is the one function computed, so neither tail is ever
 found as one minus something near one.
 """
@@ -82,15 +82,15 @@ class Noise(ABC):
 
     def certified_pmf(self, x: int, *, bits: int = 100) -> Interval:
         """Return an interval that contains P[X = x], its relative width below 2^-bits."""
-        return _narrow(lambda: self._ball_pmf(x), bits)
+        return _narrow(lambda: self.ball_pmf(x), bits)
 
     def certified_sf(self, x: int, *, bits: int = 100) -> Interval:
         """Return an interval that contains P[X > x], its relative width below 2^-bits."""
-        return _narrow(lambda: self._ball_upper(x + 1), bits)
+        return _narrow(lambda: self.ball_upper(x + 1), bits)
 
     def certified_cdf(self, x: int, *, bits: int = 100) -> Interval:
         """Return an interval that contains P[X <= x], its relative width below 2^-bits."""
-        return _narrow(lambda: self._ball_upper(-x), bits)
+        return _narrow(lambda: self.ball_upper(-x), bits)
 
     # What a kind of noise provides; `m` is an integer >= 1, balls are at the working precision.
 
@@ -98,31 +98,33 @@ class Noise(ABC):
     def _log_pmf(self, x: Floats) -> Floats: ...
 
     @abstractmethod
-    def _log_tail(self, m: Floats) -> Floats:
+    def log_tail(self, m: Floats) -> Floats:
         """Return log P[X >= m]."""
 
     @abstractmethod
-    def _ball_pmf(self, x: int) -> arb: ...
+    def ball_pmf(self, x: int) -> arb:
+        """Return a ball around P[X = x]."""
 
     @abstractmethod
-    def _ball_tail(self, m: int) -> arb:
+    def ball_tail(self, m: int) -> arb:
         """Return a ball around P[X >= m]."""
 
     @abstractmethod
-    def _ball_pmfs(self, count: int) -> list[arb]:
+    def ball_pmfs(self, count: int) -> list[arb]:
         """Return balls around P[X = 0], ..., P[X = count - 1]."""
 
     @abstractmethod
-    def _reach(self, nats: float) -> float:
+    def reach(self, nats: float) -> float:
         """Return some m whose tail is below exp(-nats); it only starts a search."""
 
     def _log_upper(self, m: Floats) -> Floats:
         """Return log P[X >= m] for integers m of either sign."""
-        tail = self._log_tail(np.maximum(m, 1.0 - m))
+        tail = self.log_tail(np.maximum(m, 1.0 - m))
         return np.where(m >= 1.0, tail, np.log1p(-np.exp(tail)))
 
-    def _ball_upper(self, m: int) -> arb:
-        return self._ball_tail(m) if m >= 1 else 1 - self._ball_tail(1 - m)
+    def ball_upper(self, m: int) -> arb:
+        """Return a ball around P[X >= m], m of either sign."""
+        return self.ball_tail(m) if m >= 1 else 1 - self.ball_tail(1 - m)
 
 
 def _integers(x: ArrayLike) -> Floats:

@@ -130,7 +130,8 @@ class GaussianNoise(Noise):
     def _log_pmf(self, x: Floats) -> Floats:
         return -x * (x / (2.0 * float(self.variance))) - self._log_total
 
-    def _log_tail(self, m: Floats) -> Floats:
+    def log_tail(self, m: Floats) -> Floats:
+        """Return log P[X >= m]."""
         return self._log_pmf(m) + np.log(gaussian_tail.ratio(m, float(self.variance)))
 
     def _ball_total(self) -> arb:
@@ -149,13 +150,16 @@ class GaussianNoise(Noise):
     def _ball_weight(self, x: int) -> arb:
         return (-balls.ball(Fraction(x * x) / (2 * self.variance))).exp()
 
-    def _ball_pmf(self, x: int) -> arb:
+    def ball_pmf(self, x: int) -> arb:
+        """Return a ball around P[X = x]."""
         return self._ball_weight(x) / self._ball_total()
 
-    def _ball_tail(self, m: int) -> arb:
-        return self._ball_pmf(m) * gaussian_tail.ball_ratio(m, self.variance)
+    def ball_tail(self, m: int) -> arb:
+        """Return a ball around P[X >= m]."""
+        return self.ball_pmf(m) * gaussian_tail.ball_ratio(m, self.variance)
 
-    def _ball_pmfs(self, count: int) -> list[arb]:
+    def ball_pmfs(self, count: int) -> list[arb]:
+        """Return balls around P[X = 0], ..., P[X = count - 1]."""
         # weight(k + 1) = weight(k) ratio(k), ratio(k + 1) = ratio(k) ratio(0)^2: products, no exp
         weights = [1 / self._ball_total()]
         ratio = self._ball_weight(1)
@@ -165,5 +169,6 @@ class GaussianNoise(Noise):
             ratio *= step
         return weights
 
-    def _reach(self, nats: float) -> float:
+    def reach(self, nats: float) -> float:
+        """Return some m whose tail is below exp(-nats)."""
         return math.sqrt(2.0 * float(self.variance) * nats) + 2.0

@@ -43,11 +43,11 @@ class Tail:
     def ball(self, m: int) -> arb:
         """Return a ball around G(m), at the working precision; G(0) is 1 if folded, else above 1/2."""
         if self.folded:
-            return self.noise._ball_tail(m) * self._fold() if m > 0 else balls.ball(1)
-        return self.noise._ball_upper(m)
+            return self.noise.ball_tail(m) * self._fold() if m > 0 else balls.ball(1)
+        return self.noise.ball_upper(m)
 
     def _fold(self) -> arb:
-        return 2 / (1 + self.noise._ball_pmf(0))
+        return 2 / (1 + self.noise.ball_pmf(0))
 
     def floors(self) -> list[int]:
         """Return floor(2^64 G(m)) for m = 1, 2, ... up to the first zero, each certified."""
@@ -56,10 +56,10 @@ class Tail:
         while bits <= balls.MAX_BITS:
             with balls.working_bits(bits):
                 unit = balls.ball(1 << 64) * (self._fold() if self.folded else 1)
-                total = self.noise._ball_tail(count + 1)
+                total = self.noise.ball_tail(count + 1)
                 result = []
                 # from the far end inward, so that the sum only grows
-                for weight in reversed(self.noise._ball_pmfs(count + 1)[1:]):
+                for weight in reversed(self.noise.ball_pmfs(count + 1)[1:]):
                     total += weight
                     result.append(balls.floor(total * unit))
             result.reverse()
@@ -115,11 +115,11 @@ class Tail:
         """Return about the smallest m >= 1 with G(m) < level: a guess in floats, to be certified."""
         log_level = math.log(level.numerator) - math.log(level.denominator)
         fold = float(np.log(2.0 / (1.0 + self.noise.pmf(0)))) if self.folded else 0.0
-        low, high = 0, max(2, math.ceil(self.noise._reach(abs(log_level) + 2.0)))
+        low, high = 0, max(2, math.ceil(self.noise.reach(abs(log_level) + 2.0)))
         while high - low > 1:  # G(low) >= level > G(high), 64 sections at a time
             points = np.unique(np.linspace(low, high, 65).round()[1:-1])
             points = points[(points > low) & (points < high)]
-            below = self.noise._log_tail(points) + fold < log_level
+            below = self.noise.log_tail(points) + fold < log_level
             first = int(np.argmax(below)) if below.any() else len(points)
             low, high = (
                 int(points[first - 1]) if first > 0 else low,

@@ -86,25 +86,30 @@ class LaplaceNoise(Noise):
         log_zero = math.log1p(-2.0 * r / (1.0 + r)) if near_one else math.log(-math.expm1(-rate) / (1.0 + r))
         return log_zero - np.abs(x) / float(self.scale)
 
-    def _log_tail(self, m: Floats) -> Floats:
+    def log_tail(self, m: Floats) -> Floats:
+        """Return log P[X >= m]."""
         return -m / float(self.scale) - math.log1p(math.exp(-1.0 / float(self.scale)))
 
     def _ball_ratio(self) -> arb:
         return (-balls.ball(1 / self.scale)).exp()
 
-    def _ball_pmf(self, x: int) -> arb:
+    def ball_pmf(self, x: int) -> arb:
+        """Return a ball around P[X = x]."""
         ratio = self._ball_ratio()
         return (-balls.ball(abs(x) / self.scale)).exp() * (1 - ratio) / (1 + ratio)
 
-    def _ball_tail(self, m: int) -> arb:
+    def ball_tail(self, m: int) -> arb:
+        """Return a ball around P[X >= m]."""
         return (-balls.ball(m / self.scale)).exp() / (1 + self._ball_ratio())
 
-    def _ball_pmfs(self, count: int) -> list[arb]:
+    def ball_pmfs(self, count: int) -> list[arb]:
+        """Return balls around P[X = 0], ..., P[X = count - 1]."""
         ratio = self._ball_ratio()
         weights = [(1 - ratio) / (1 + ratio)]
         for _ in range(count - 1):
             weights.append(weights[-1] * ratio)
         return weights
 
-    def _reach(self, nats: float) -> float:
+    def reach(self, nats: float) -> float:
+        """Return some m whose tail is below exp(-nats)."""
         return float(self.scale) * nats + 1.0

@@ -40,7 +40,7 @@ class Kept:
 
     def __call__(self) -> arb:
         """Return a ball at the working precision."""
-        return self.first._ball_upper(1 - self.threshold) * self.second._ball_upper(self.bound + 1)
+        return self.first.ball_upper(1 - self.threshold) * self.second.ball_upper(self.bound + 1)
 
 
 @dataclass(frozen=True)
@@ -53,8 +53,8 @@ class Between:
 
     def __call__(self) -> arb:
         """Return a ball at the working precision."""
-        above = balls.ball(0) if self.high is None else self.noise._ball_upper(self.high)
-        return self.noise._ball_upper(self.low) - above
+        above = balls.ball(0) if self.high is None else self.noise.ball_upper(self.high)
+        return self.noise.ball_upper(self.low) - above
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class Survival:
     def __call__(self) -> arb:
         """Return a ball around the chance of being released, at the working precision."""
         total = self.kinds[0]()
-        return total + self.first._ball_upper(self.thresholds[0])
+        return total + self.first.ball_upper(self.thresholds[0])
 
     def chance(self) -> float:
         """Return the chance of being released as a float."""
