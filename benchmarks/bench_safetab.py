@@ -3,9 +3,8 @@
     python -m benchmarks.bench_safetab [--people 1 3 10] [--spark 1] [--fifty] [--figure FILE.svg]
 
 Each line is a process of its own from a cold start: interpreter, reading, validation, counting, noise,
-post-processing, writing, hashing, ledger. The toy and the full 2020 specification are read from
-`--shared FOLDER` (or DISCREET_SHARED; by default `shared` beside the project); what is not there is skipped
-and named. People are synthetic, CSV. Memory is that of the process and of its children, Spark's among them,
+post-processing, writing, hashing, ledger. The toy is that of the tests; all other people are synthetic, CSV,
+with the groups of 2020. Memory is that of the process and of its children, Spark's among them,
 summed, ten times a second; processor seconds likewise. `--fifty` also runs fifty million.
 """
 
@@ -94,41 +93,28 @@ def _tree(pid: int) -> list[int]:
 
 
 def rows(
-    shared: Path | None = None,
     *,
     people: Sequence[int] = (MILLION, 3 * MILLION, 10 * MILLION),
     spark: Sequence[int] = (MILLION,),
     tell: Callable[[str], None] = lambda _text: None,
 ) -> list[Line]:
-    """Measure everything; a folder that is not there skips its lines."""
-    shared = shared or Path(os.environ.get("DISCREET_SHARED", ROOT.parent / "shared"))
-    toy, full = shared / "ddhca-toy", shared / "ddhca-2020-spec"
+    """Measure everything."""
+    sys.path.insert(0, str(ROOT / "tests" / "release" / "safetab"))
+    from safetab_toy import DATA, TOY
+
+    from discreet.release.safetab.census2020 import write_parameters
+
     found: list[Line] = []
     with tempfile.TemporaryDirectory(prefix="discreet-bench-") as name:
         folder = Path(name)
+        full = folder / "params"
+        write_parameters(full)
 
         def add(what: str, engine: str, many: int, *arguments: str) -> None:
             tell(f"{what}, {engine}")
             found.append(Line(what, engine, many, *measured([*arguments, "--quiet"])))
 
-        if (toy / "params").is_dir():
-            add(
-                "the toy, 10 people",
-                "duckdb",
-                10,
-                "safetab",
-                "run",
-                str(toy / "params"),
-                str(toy),
-                name + "/toy",
-            )
-        else:
-            found.append(Line("the toy, 10 people", "duckdb", 10, skipped=f"there is no {toy.name}"))
-        params: list[str] = ["--params", str(full)] if full.is_dir() else []
-        if not params:
-            found.append(
-                Line("the full specification", "-", 0, skipped=f"no {full.name}: invented groups instead")
-            )
+        add("the toy, 10 people", "duckdb", 10, "safetab", "run", str(TOY), str(DATA), name + "/toy")
         for many in sorted({*people, *spark}):
             data = folder / f"{many}"
             add(
@@ -140,9 +126,10 @@ def rows(
                 str(data),
                 "--persons",
                 str(many),
-                *params,
+                "--params",
+                str(full),
             )
-            where = [str(full) if params else str(data / "params"), str(data / "data")]
+            where = [str(full), str(data / "data")]
             engines = ["duckdb"] + ["spark"] * (many in spark)
             for engine in engines:
                 out = str(folder / f"{many}-{engine}")
@@ -249,12 +236,10 @@ def main() -> None:
     parser.add_argument("--people", type=float, nargs="*", default=[1, 3, 10], help="in millions")
     parser.add_argument("--spark", type=float, nargs="*", default=[1], help="in millions; none: no Spark")
     parser.add_argument("--fifty", action="store_true", help="also fifty million")
-    parser.add_argument("--shared", type=Path, help="the folder of ddhca-toy and ddhca-2020-spec")
     parser.add_argument("--figure", type=Path, help="seconds and memory by people, .svg or .png")
     asked = parser.parse_args()
     sizes = [round(many * MILLION) for many in [*asked.people, *([50] if asked.fifty else [])]]
     lines = rows(
-        asked.shared,
         people=sizes,
         spark=[round(many * MILLION) for many in asked.spark],
         tell=lambda text: print(text, file=sys.stderr),

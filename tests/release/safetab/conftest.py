@@ -9,13 +9,11 @@ from typing import Any
 
 import pytest
 from safetab_brute import GRF_HEADER, PERSON_HEADER
+from safetab_toy import DATA, SPEC_2020
 
 from discreet.release.engine import Engine, connect
 from discreet.release.safetab.configuration import Configuration, read_configuration
 from discreet.release.safetab.specification import Specification, read_specification
-
-SHARED = Path(__file__).resolve().parents[4] / "shared"
-TOY, SPEC_2020 = SHARED / "ddhca-toy", SHARED / "ddhca-2020-spec"
 
 # what a tiny input needs of Java is a quick start, not fast loops
 _SPARK = """spark.sql.codegen.wholeStage false
@@ -57,9 +55,7 @@ def engine(request: pytest.FixtureRequest) -> Engine:
 
 @pytest.fixture(scope="session")
 def toy() -> Path:
-    if not TOY.is_dir():
-        pytest.skip("the shared toy input is not there")
-    return TOY
+    return DATA
 
 
 @pytest.fixture(scope="session")
@@ -69,8 +65,6 @@ def toy_parameters(toy: Path) -> tuple[Configuration, Specification]:
 
 @pytest.fixture(scope="session")
 def parameters_2020() -> tuple[Configuration, Specification]:
-    if not SPEC_2020.is_dir():
-        pytest.skip("the shared specification of 2020 is not there")
     return read_configuration(SPEC_2020), read_specification(SPEC_2020)
 
 

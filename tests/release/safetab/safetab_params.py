@@ -1,4 +1,4 @@
-"""Small folders of parameters for the tests, and where the shared ones are."""
+"""Small folders of parameters for the tests."""
 
 from __future__ import annotations
 
@@ -7,10 +7,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-SHARED = Path(__file__).parents[4] / "shared"
-TOY, SPEC_2020 = SHARED / "ddhca-toy" / "params", SHARED / "ddhca-2020-spec"
 GEOGRAPHIES = (
     "USA",
     "STATE",
@@ -23,8 +19,6 @@ GEOGRAPHIES = (
     "PR-TRACT",
     "PR-PLACE",
 )
-
-needs_shared = pytest.mark.skipif(not SHARED.is_dir(), reason="the shared test data is not there")
 
 _CODES = ["RACE_ETH_CODE|RACE_ETH_NAME", "1000|Northern", "1001|Southern", "2000|Island"]
 _RACES = [

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from safetab_params import SPEC_2020, TOY, config, needs_shared, write_params
+from safetab_params import config, write_params
+from safetab_toy import SPEC_2020, TOY
 
 from discreet.accounting.overall import account as account_release
 from discreet.accounting.privacy_loss import compose
@@ -28,7 +29,6 @@ from discreet.release.safetab.configuration import read_configuration
 from discreet.release.safetab.specification import read_specification
 
 
-@needs_shared
 def test_production_totals_and_exact_epsilons() -> None:
     configuration, specification = read_configuration(SPEC_2020), read_specification(SPEC_2020)
     # design note: 4.944 (US) and 2.643 (PR), add/remove, twice that bounded
@@ -47,14 +47,12 @@ def test_production_totals_and_exact_epsilons() -> None:
         assert made.rho == Fraction(total)
 
 
-@needs_shared
 def test_what_less_noise_would_do() -> None:
     found, _ = account(SPEC_2020, deltas=["1e-10"], neighbours=("unbounded",))
     (cost,) = found.costs
     assert cost.reduction == pytest.approx(0.11456, abs=1e-6)  # `discreet calibrate ddhca-2020 --zcdp`
 
 
-@needs_shared
 def test_infinite_budgets_are_no_privacy() -> None:
     for found in account(TOY):
         assert found.total is None

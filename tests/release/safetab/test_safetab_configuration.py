@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from safetab_params import SPEC_2020, TOY, config, needs_shared, write_params
+from safetab_params import config, write_params
+from safetab_toy import SPEC_2020, TOY
 
 from discreet.errors import InputError
 from discreet.release.safetab.configuration import Configuration, read_configuration, read_json
@@ -28,7 +29,6 @@ def refused(**changes: Any) -> str:
     return str(caught.value)
 
 
-@needs_shared
 def test_the_production_file_is_read_as_it_is() -> None:
     found = read_configuration(SPEC_2020)
     assert found.budgets["USA", 2] == Fraction(2134, 1000)
@@ -44,11 +44,14 @@ def test_the_production_file_is_read_as_it_is() -> None:
     # the sums of the published allocation: 4.944 and 2.643
     assert sum(found.budgets[place] or 0 for place in found.levels("US")) == Fraction("4.944")
     assert sum(found.budgets[place] or 0 for place in found.levels("PR")) == Fraction("2.643")
+
+
+def test_the_reader_of_the_bureau_is_noted() -> None:
+    found = read_json(json.dumps(config(reader="cef")))  # as in the production file
     assert found.reader == "cef"
     assert "cef" in found.notes[0]
 
 
-@needs_shared
 def test_infinite_budgets_of_the_toy() -> None:
     found = read_configuration(TOY)
     assert set(found.budgets.values()) == {None}

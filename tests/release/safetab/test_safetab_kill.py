@@ -13,14 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from safetab_params import SHARED, TOY, needs_shared
+from safetab_toy import DATA, TOY
 
 from discreet.release.ledger import read_ledger
 
 DRIVER = Path(__file__).parent / "safetab_crash.py"
 FILES = {"t1.csv", "t2.csv", "summary.json", "ledger.json"}
-
-pytestmark = needs_shared
 
 
 class Runs:
@@ -39,7 +37,7 @@ class Runs:
                 config[key] = 0
         (params / "config.json").write_text(json.dumps({**config, "run_pr": False}))
         self.process = subprocess.Popen(
-            [sys.executable, str(DRIVER), str(params), str(SHARED / "ddhca-toy")],
+            [sys.executable, str(DRIVER), str(params), str(DATA)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

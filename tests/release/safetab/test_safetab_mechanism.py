@@ -2,45 +2,42 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 import pytest
-from safetab_params import SHARED, SPEC_2020, TOY, needs_shared, write_params
+from safetab_params import write_params
+from safetab_toy import SPEC_2020, TOY
 
 from discreet.errors import InputError
 from discreet.noise import GaussianNoise, LaplaceNoise, Noise
 from discreet.release.safetab.account import mechanisms
 from discreet.release.safetab.configuration import read_configuration
+from discreet.release.safetab.geographies import Pass
 from discreet.release.safetab.mechanism import margin_of_error, mechanism, noise_for, suppression_threshold
 from discreet.release.safetab.specification import read_specification
 
 CHANCE = Fraction(9999, 10000)
-LEVELS = {"regional": 1, "detailed": 2}
+# rho, variances (total only, first stage, second stage) and thresholds of the 2020 production run
+FACTS = {
+    "regional": ("1/125", ("1125/2", "5625", "625"), (4971, 19971, 149971)),
+    "wide": ("1067/500", ("2250/1067", "22500/1067", "2500/1067"), (471, 971, 6971)),
+    "narrow": ("159/1000", ("1500/53", "15000/53", "5000/159"), (971, 4971, 19971)),
+}
 
 
-@needs_shared
-@pytest.mark.parametrize("which", ["US", "PR"])
-def test_variances_and_thresholds_of_2020(which: str) -> None:
-    facts = json.loads((SHARED / "facts" / "ddhca.json").read_text())[which]["levels"]
-    configuration, specification = read_configuration(SPEC_2020), read_specification(SPEC_2020)
-    seen = 0
-    for key, fact in facts.items():
-        geography, level = key.split(",")
-        found = mechanism(configuration, specification, geography.replace("_", "-"), LEVELS[level])
-        for noise, stated in (
-            (found.total_only, "sigma2_total_only"),
-            (found.stage_one, "sigma2_stage1"),
-            (found.stage_two, "sigma2_stage2"),
-        ):
-            assert noise == GaussianNoise(Fraction(fact[stated]))
-        assert list(found.thresholds) == fact["thresholds"]
-        assert found.budget == Fraction(fact["rho_unbounded"])
-        seen += 1
-    assert seen == {"US": 11, "PR": 8}[which]
+@pytest.mark.parametrize(("which", "many"), [("US", 11), ("PR", 8)])
+def test_variances_and_thresholds_of_2020(which: Pass, many: int) -> None:
+    found = mechanisms(read_configuration(SPEC_2020), read_specification(SPEC_2020), which)
+    assert len(found) == many
+    for one in found:
+        wide = "wide" if one.geography in ("USA", "STATE", "PR-STATE") else "narrow"
+        rho, variances, thresholds = FACTS["regional" if one.level == 1 else wide]
+        assert one.budget == Fraction(rho)
+        assert [one.total_only, one.stage_one, one.stage_two] == [GaussianNoise(text) for text in variances]
+        assert one.thresholds == thresholds
 
 
 @pytest.mark.parametrize(("rho", "threshold"), [("0.008", 93), ("0.159", 21), ("0.543", 11)])
@@ -70,7 +67,6 @@ def test_an_empty_group_is_dropped_with_at_least_the_chance(noise: Noise, chance
     assert less < float(chance) + 1e-12
 
 
-@needs_shared
 def test_suppression_is_only_below_the_states() -> None:
     configuration, specification = read_configuration(SPEC_2020), read_specification(SPEC_2020)
     found = {
@@ -80,7 +76,6 @@ def test_suppression_is_only_below_the_states() -> None:
     assert [found[place] for place in (("COUNTY", 1), ("TRACT", 2), ("AIANNH", 2))] == [93, 21, 21]
 
 
-@needs_shared
 def test_infinite_budgets_have_no_noise_and_drop_empty_groups() -> None:
     configuration, specification = read_configuration(TOY), read_specification(TOY)
     found = mechanism(configuration, specification, "TRACT", 2)

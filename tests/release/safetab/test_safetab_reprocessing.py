@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from safetab_params import SHARED, TOY, needs_shared
+from safetab_toy import DATA, TOY
 
 from discreet.cli.commands import run as command
 from discreet.errors import InputError
@@ -16,10 +16,7 @@ from discreet.release import check_ledger, read_ledger
 from discreet.release.safetab.reprocessing import coterminous, postprocess
 from discreet.release.safetab.running import Options, run
 
-DATA = SHARED / "ddhca-toy"
 MARK = "NOT-PRIVATE"
-
-pytestmark = needs_shared
 
 
 @pytest.fixture

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from safetab_params import FILES, SPEC_2020, TOY, needs_shared, write_params
+from safetab_params import FILES, write_params
+from safetab_toy import SPEC_2020, TOY
 
 from discreet.errors import InputError
 from discreet.release.safetab.problems import MOST
@@ -62,10 +63,9 @@ def test_every_way_of_writing_the_same(tmp_path: Path) -> None:
     assert read_specification(write_params(tmp_path, written)) == plain
 
 
-@needs_shared
 def test_the_specification_of_2020() -> None:
     found = read_specification(SPEC_2020)
-    # counts by kind and level: shared/facts/ddhca.json
+    # counts of the Bureau's specification, by kind and level
     assert len(found.codes) == 1755
     for level, kind, count in (
         (1, "alone", 24),
@@ -84,7 +84,6 @@ def test_the_specification_of_2020() -> None:
         assert found.stability(level, 1).value == 3  # one code: alone and in combination, and the ethnicity
 
 
-@needs_shared
 def test_the_toy() -> None:
     found = read_specification(TOY)
     # European alone has a code (1340) that European in combination lacks: not paired, yet no person exceeds 9

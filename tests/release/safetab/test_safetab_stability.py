@@ -7,7 +7,7 @@ from itertools import combinations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from safetab_params import SPEC_2020, needs_shared
+from safetab_toy import SPEC_2020
 
 from discreet.errors import InputError
 from discreet.release.safetab.specification import Iteration, Kind, Specification, read_specification
@@ -106,7 +106,6 @@ def test_groups_of_the_other_side_of_the_states_do_not_count() -> None:
         found.stability(2, 8, "BLOCK")
 
 
-@needs_shared
 def test_people_of_2020_reach_the_number() -> None:
     """Eight codes with eight combination groups, and an ethnicity: nine groups."""
     found = read_specification(SPEC_2020)

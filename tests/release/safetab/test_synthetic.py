@@ -14,6 +14,7 @@ from typing import Literal
 
 import numpy as np
 import pytest
+from safetab_toy import SPEC_2020, TOY
 
 from discreet.cli.commands import run
 from discreet.errors import InputError
@@ -23,9 +24,6 @@ from discreet.release.safetab.synthetic import Nation, nation, synthesize, writi
 from discreet.release.safetab.synthetic.answers import SLOTS, answers, table
 from discreet.release.safetab.synthetic.geography import build
 from discreet.release.safetab.synthetic.people import PORTION, RACES_NAMED, Population, _pyramid
-
-SHARED = Path(__file__).parents[4] / "shared"
-FULL, TOY = SHARED / "ddhca-2020-spec", SHARED / "ddhca-toy" / "params"
 
 
 def rows(file: Path) -> list[dict[str, str]]:
@@ -237,10 +235,8 @@ def test_it_can_be_used(format: Literal["csv", "parquet"], tmp_path: Path) -> No
     assert run(["safetab", "validate", str(made.params), str(made.data), "--quiet"]) == 0
 
 
-@pytest.mark.parametrize("params", [FULL, TOY], ids=["2020", "toy"])
+@pytest.mark.parametrize("params", [SPEC_2020, TOY], ids=["2020", "toy"])
 def test_codes_of_a_given_specification(params: Path, tmp_path: Path) -> None:
-    if not params.is_dir():
-        pytest.skip("the shared specification is not here")
     made = synthesize(tmp_path / "nation", people=20_000, params=params)
     specification = read_specification(params)
     assert made.codes == len(specification.codes)

@@ -18,7 +18,7 @@ app = App(
     usage="Usage: discreet safetab synth OUT --persons N [OPTIONS]",
     help_epilogue="Examples:\n"
     "  discreet safetab synth nation --persons 20000\n"
-    "  discreet safetab synth nation --persons 10000000 --params ddhca-2020-spec --format parquet",
+    "  discreet safetab synth nation --persons 10000000 --params params --format parquet",
 )
 
 

@@ -6,7 +6,8 @@ Pipe-delimited, UTF-8, with a header that names the columns in any order. Rules 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import csv
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -29,6 +30,7 @@ Kind = Literal["alone", "combination", "ethnicity"]
 """A race alone, alone or in any combination, or an ethnicity."""
 
 NULL = "Null"
+_ONLY = ("DETAILED_ONLY", "COARSE_ONLY")
 _FLAGS = {"True": True, "False": False}
 
 
@@ -121,6 +123,36 @@ def read_specification(params: Path) -> Specification:
     return Specification(
         iterations=tuple(iterations.values()), codes=codes, mapped=mapped, notes=_notes(iterations, mapped)
     )
+
+
+def write_specification(specification: Specification, folder: Path) -> None:
+    """Write the four files, from which `read_specification` makes an equal specification.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> one = Iteration(code="1", name="A alone", level=2, kind="alone")
+    >>> small = Specification(iterations=(one,), codes={"7": "A"}, mapped={"7": ("1",)})
+    >>> with TemporaryDirectory() as place:
+    ...     write_specification(small, Path(place))
+    ...     read_specification(Path(place)) == small
+    True
+    """
+    race: list[Sequence[str]] = [("ITERATION_CODE", "ITERATION_NAME", "LEVEL", "ALONE", *_ONLY)]
+    origin: list[Sequence[str]] = [("ITERATION_CODE", "ITERATION_NAME", "LEVEL", *_ONLY)]
+    for one in specification.iterations:
+        only = (NULL, NULL) if one.level == 0 else (str(one.total_only), str(one.coarse_only))
+        alone = () if one.kind == "ethnicity" else (str(one.kind == "alone"),)
+        rows = origin if one.kind == "ethnicity" else race
+        rows.append((one.code, one.name, str(one.level), *alone, *only))
+    pairs = [(group, code) for code, groups in specification.mapped.items() for group in groups]
+    tables: dict[str, list[Sequence[str]]] = {
+        CODE_FILE: [("RACE_ETH_CODE", "RACE_ETH_NAME"), *specification.codes.items()],
+        RACE_FILE: race,
+        ETHNICITY_FILE: origin,
+        MAPPING_FILE: [("ITERATION_CODE", "RACE_ETH_CODE"), *pairs],
+    }
+    for name, lines in tables.items():
+        with (Path(folder) / name).open("w", encoding="utf-8", newline="") as stream:
+            csv.writer(stream, delimiter="|", lineterminator="\n").writerows(lines)
 
 
 def _codes(table: Table | None, problems: Problems) -> dict[str, str]:

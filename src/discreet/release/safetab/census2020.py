@@ -1,0 +1,82 @@
+"""The groups, codes and settings of Detailed DHC-A 2020, and a folder of parameters made of them.
+
+Facts of the Census Bureau's public specification of the product, in a form of our own (`data/`): the codes;
+the groups with the codes that belong to each, where `1010-1390` is every code of the list between the two;
+and the settings as a `safetab.toml`.
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+from bisect import bisect_left, bisect_right
+from functools import lru_cache
+from importlib.resources import files
+from pathlib import Path
+from typing import cast
+
+from discreet.release.commit import staging
+from discreet.release.safetab.configuration import TOML_FILE, Configuration
+from discreet.release.safetab.safetab_toml import read_toml
+from discreet.release.safetab.specification import Iteration, Kind, Specification, write_specification
+
+_SHOWN = {"all": (False, False), "totals": (True, False), "below states": (False, True)}
+
+
+def _text(name: str) -> str:
+    return (files("discreet.release.safetab") / "data" / name).read_text(encoding="utf-8")
+
+
+@lru_cache(maxsize=1)
+def specification_2020() -> Specification:
+    """Return the groups and codes of 2020.
+
+    >>> found = specification_2020()
+    >>> len(found.codes), len(found.iterations), sum(map(len, found.mapped.values()))
+    (1755, 3054, 14088)
+    """
+    codes = {row["code"]: row["name"] for row in csv.DictReader(_text("codes-2020.csv").splitlines())}
+    order = list(codes)
+    iterations, mapped = [], {code: list[str]() for code in codes}
+    for row in csv.DictReader(_text("groups-2020.csv").splitlines()):
+        total_only, coarse_only = _SHOWN[row["shown"]]
+        iterations.append(
+            Iteration(
+                code=row["group"],
+                name=row["name"],
+                level=int(row["level"]),
+                kind=cast(Kind, row["kind"]),
+                total_only=total_only,
+                coarse_only=coarse_only,
+            )
+        )
+        for run in row["codes"].split():
+            first, _, last = run.partition("-")
+            for code in order[bisect_left(order, first) : bisect_right(order, last or first)]:
+                mapped[code].append(row["group"])
+    # the files list a code's groups by number
+    return Specification(
+        iterations=tuple(iterations),
+        codes=codes,
+        mapped={code: tuple(sorted(groups)) for code, groups in mapped.items()},
+    )
+
+
+def configuration_2020() -> Configuration:
+    """Return the settings of the production run of 2020.
+
+    >>> found = configuration_2020()
+    >>> found.budgets["USA", 2], found.thresholds["COUNTY", 2]
+    (Fraction(1067, 500), (971, 4971, 19971))
+    """
+    return read_toml(_text("safetab-2020.toml"))
+
+
+def write_parameters(out: str | os.PathLike[str]) -> tuple[str, ...]:
+    """Write a complete folder of parameters, as of 2020, to a new directory; return its files' names."""
+    with staging(out) as stage:
+        write_specification(specification_2020(), stage.path)
+        (stage.path / TOML_FILE).write_text(_text("safetab-2020.toml"), encoding="utf-8")
+        names = tuple(sorted(path.name for path in Path(stage.path).iterdir()))
+        stage.commit()
+    return names

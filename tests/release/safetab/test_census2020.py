@@ -1,0 +1,52 @@
+"""The specification of 2020 that comes with the package is that of the public files, to the last row."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+import pytest
+
+from discreet.cli.commands import run
+from discreet.release.safetab.census2020 import configuration_2020, specification_2020
+from discreet.release.safetab.configuration import read_configuration
+from discreet.release.safetab.specification import read_specification
+
+
+def test_it_is_the_published_one() -> None:
+    found = specification_2020()
+    rows = [
+        *(f"{code}|{name}" for code, name in found.codes.items()),
+        *(
+            f"{one.code}|{one.name}|{one.level}|{one.kind}|{one.total_only}|{one.coarse_only}"
+            for one in found.iterations
+        ),
+        *(f"{code}|{' '.join(groups)}" for code, groups in found.mapped.items()),
+    ]
+    assert len(rows) == 2 * 1755 + 3054
+    # SHA-256 of the same rows made of the Bureau's five files by `read_specification`
+    wanted = "7c4180bb9e58da72283d68cbbe4f7d7a4c22141b09d01a749ae09b7918d458ce"
+    assert hashlib.sha256("\n".join(rows).encode()).hexdigest() == wanted
+
+
+def test_the_folder_reads_as_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "params"
+    assert run(["safetab", "init", str(folder), "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert sorted(answer["files"]) == sorted(path.name for path in folder.iterdir())
+    assert (answer["codes"], answer["groups"]) == (1755, 3054)
+    assert read_specification(folder) == specification_2020()
+    assert read_configuration(folder) == configuration_2020()
+    assert run(["safetab", "init", str(folder)]) == 2  # never overwritten
+    assert "not empty" in capsys.readouterr().err
+    assert run(["safetab", "init", str(tmp_path / "other"), "--spec", "2010"]) == 2
+    assert not (tmp_path / "other").exists()
+
+
+def test_what_is_still_needed_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["safetab", "init", str(tmp_path / "params")]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "GRF-C" in said
+    assert "person records" in said
+    assert "discreet safetab synth" in said
