@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 from fractions import Fraction
 
 import numpy as np
@@ -13,7 +14,7 @@ from discreet.accounting.comparisons import GaussianDP
 from discreet.accounting.overall import account
 from discreet.accounting.privacy_loss import PrivacyLoss, compose
 from discreet.budget import DiscreteGaussian, load
-from discreet.errors import PrecisionError
+from discreet.errors import InputError, PrecisionError
 
 
 @pytest.fixture(scope="module")
@@ -136,6 +137,29 @@ def test_closed_form_of_one_discrete_gaussian() -> None:
         - math.exp(epsilon) * weight[x > epsilon * sigma2 + 0.5].sum()
     )
     assert compose([G(3)]).delta(epsilon="0.7") == pytest.approx(delta, rel=1e-13)
+
+
+def test_a_single_event_is_not_a_list() -> None:
+    with pytest.raises(InputError, match=r"single event .* a list of events, such as \[event\]"):
+        compose(G(5))  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="str among"):
+        compose("G5")  # type: ignore[arg-type]
+
+
+def test_delta_is_never_above_one() -> None:
+    # close to 1 rounding used to lift it by up to 7.5e-15
+    rng = random.Random(20)
+    for draw in range(60):
+        events = [
+            rng.choice((G, L))(Fraction(rng.randint(20, 3000), 1000), rng.randint(1, 4), rng.randint(1, 9))
+            for _ in range(rng.randint(1, 2))
+        ]
+        loss = compose(events)
+        points = [0, "-1/1000", "-1/3", -5, Fraction(loss.mean) / 10]
+        assert np.all(loss.delta(epsilon=points) <= 1), events
+        assert np.all(loss.tail(above=[-100, *points]) <= 1)
+        if draw < 5:
+            assert loss.delta(epsilon=0, certified=True).upper <= 1
 
 
 @pytest.mark.parametrize("variance", ["1/500", "1/2000"])

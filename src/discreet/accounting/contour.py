@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from flint import arb, ctx, fmpq
+from flint import arb, fmpq
 
-from discreet.accounting.balls import ball_log_factor
 from discreet.accounting.loss import Floats, Loss
 from discreet.accounting.sieve import Sieve
 from discreet.accounting.tilted import Complexes, Nodes, TiltedTransform, turn_table
+from discreet.noise.balls import working_bits
 
 DEPTH = 48.0
 """Nodes whose factor is below e^-DEPTH are left out: 1e-17 of the result, with room to spare."""
@@ -134,11 +134,11 @@ class Contour:
 def log_scale(loss: Loss, theta: float) -> arb:
     """log M(theta) with large parts kept exactly: only its *difference* to theta * threshold is small."""
     tilt = Fraction(theta)
-    with ctx.workprec(320):
+    with working_bits(320):
         rational = tilt * loss.offset + loss.R * tilt * tilt / 2
         total = arb(fmpq(rational.numerator, rational.denominator))
         for term in loss.primal:
-            total += term.times * ball_log_factor(term, tilt)
+            total += term.times * term.log_factor_ball(tilt)
         if loss.dual:
             total += float(loss.dual_theta_part(np.array([theta]))[0])
         return total
@@ -146,6 +146,6 @@ def log_scale(loss: Loss, theta: float) -> arb:
 
 def exact_exponent(scale: arb, theta: float, threshold: Fraction) -> float:
     """scale - theta * threshold: the large parts cancel before anything is rounded to a float."""
-    with ctx.workprec(320):
+    with working_bits(320):
         product = fmpq(*theta.as_integer_ratio()) * fmpq(threshold.numerator, threshold.denominator)
         return float(scale - arb(product))

@@ -20,9 +20,12 @@ from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
+from flint import arb
 from numpy.typing import NDArray
 
-from discreet.budget.events import DiscreteLaplace, Event, grouped
+from discreet.budget.events import DiscreteGaussian, DiscreteLaplace, Event, grouped
+from discreet.errors import InputError
+from discreet.noise.balls import ball, lattice_sum, theta3
 
 Floats = NDArray[np.float64]
 
@@ -73,6 +76,16 @@ class GaussianTerm:
         weight = np.exp(-((u - (centre - shift)) ** 2) / (2 * sigma2))
         return shift, u, weight / weight.sum()
 
+    def log_factor_ball(self, theta: Fraction) -> arb:
+        """log of what one event contributes to log E e^(theta L) beyond theta offset + theta^2 R / 2.
+
+        The ratio of the lattice sums at centre theta * mu and at 0.
+        """
+        centre = theta * self.mu
+        near = centre - round(centre)
+        lattice = theta3 if self.is_dual else lattice_sum
+        return (lattice(near, self.sigma2) / lattice(Fraction(0), self.sigma2)).log()
+
 
 @dataclass(frozen=True)
 class LaplaceTerm:
@@ -109,6 +122,21 @@ class LaplaceTerm:
         weight = np.exp(logs - logs[shift])
         return shift, u - shift, weight / weight.sum()
 
+    def tilted_balls(self, theta: Fraction) -> list[arb]:
+        """E [e^(theta step X); X = j], j = 0..mu: not yet divided by their sum."""
+        r = (-ball(1 / self.b)).exp()
+        lowest = (-ball(self.mu / self.b)).exp() / (1 + r)
+        ratio = ball(theta * self.step + 1 / self.b).exp()
+        inner = [lowest * (1 - r)]
+        for _ in range(self.mu - 1):
+            inner.append(inner[-1] * ratio)
+        highest = ball(theta * self.step * self.mu).exp() / (1 + r)
+        return [lowest, *inner[1:], highest]
+
+    def log_factor_ball(self, theta: Fraction) -> arb:
+        """log E e^(theta step X)."""
+        return sum(self.tilted_balls(theta), arb(0)).log()
+
 
 Term = GaussianTerm | LaplaceTerm
 
@@ -125,7 +153,16 @@ class Loss:
     """
 
     def __init__(self, events: Iterable[Event]) -> None:
-        self.events = grouped(events)
+        if isinstance(events, DiscreteGaussian | DiscreteLaplace):
+            raise InputError(f"events is a single event ({events}); give a list of events, such as [event]")
+        listed = list(events)
+        for event in listed:
+            if not isinstance(event, DiscreteGaussian | DiscreteLaplace):
+                raise InputError(
+                    f"events has a {type(event).__name__} among its members; "
+                    "DiscreteGaussian and DiscreteLaplace events can be composed"
+                )
+        self.events = grouped(listed)
         self.terms: tuple[Term, ...] = tuple(_term(event) for event in self.events)
 
     @cached_property

@@ -120,14 +120,15 @@ class PrivacyLoss:
             if e < 0:
                 back = math.exp(e)
                 result[i] = math.log(-math.expm1(e) + back * math.exp(result[i]))
-        return result
+        return np.minimum(result, 0.0)
 
     def log_tails(self, kind: Kind, thresholds: list[Fraction]) -> Floats:
         """Logarithms of one kind of tail, each good to `ACCURACY` or refused."""
         if not self.loss.terms:
             return np.array([-math.inf if t >= 0 else 0.0 for t in thresholds])
         tail = self.engine.tail(kind, thresholds)
-        return self._checked(kind, thresholds, tail)
+        # a probability: rounding must not lift it above 1
+        return np.minimum(self._checked(kind, thresholds, tail), 0.0)
 
     def _checked(self, kind: Kind, thresholds: list[Fraction], tail: Tail) -> Floats:
         # what a cut line leaves out is bounded by its moduli, without the phases that make it smaller

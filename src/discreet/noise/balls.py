@@ -1,12 +1,16 @@
-"""Ball arithmetic in one place: working precision, exact ends, certified floors.
+"""Ball arithmetic in one place: working precision, exact ends, certified floors, theta sums.
 
-A ball is a midpoint and a radius that provably contain a number (`flint.arb`). A ball is right at
-any precision; more bits only make it narrower. flint keeps the precision in one global, so it is set
-under a lock: a race could not make an answer wrong, but it could cost a retry.
+A ball is a midpoint and a radius that provably contain a number (`flint.arb`). A ball is right at any
+precision; more bits only make it narrower. FLINT keeps the precision in one global, so every computation
+with balls, of the sampler and of the accountant, runs inside `working_bits`, which holds a lock: another
+thread would otherwise change the precision half-way, and a value that is rounded to a float at the end
+would have fewer digits than it should.
 """
 
 from __future__ import annotations
 
+import math
+import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,8 +23,6 @@ from discreet.numbers import Interval
 if TYPE_CHECKING:
     from flint import arb
 
-_LOCK = threading.RLock()
-
 MAX_BITS = 1 << 16
 """Where a comparison that more bits do not settle gives up, instead of running for ever."""
 
@@ -28,9 +30,37 @@ SPAN = 1 << 22
 """Numbers beyond 2^SPAN, or below 2^-SPAN, are not written out as fractions."""
 
 
+class _Lock:
+    """A lock that its thread may take again, and that a forked child finds free unless it holds it itself."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._depth, self._owner = 0, 0
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._after_fork)
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+        self._depth, self._owner = self._depth + 1, threading.get_ident()
+
+    def __exit__(self, *problem: object) -> None:
+        self._depth -= 1
+        self._lock.release()
+
+    def _after_fork(self) -> None:
+        # the thread that held the lock does not exist in the child, unless it is the one that forked
+        depth = self._depth if self._depth and self._owner == threading.get_ident() else 0
+        self._lock, self._depth = threading.RLock(), depth
+        for _ in range(depth):
+            self._lock.acquire()
+
+
+_LOCK = _Lock()
+
+
 @contextmanager
-def working_bits(bits: int) -> Iterator[None]:
-    """Compute with `bits` bits inside the block.
+def working_bits(bits: float) -> Iterator[None]:
+    """Compute with `bits` bits inside the block, this thread alone.
 
     >>> with working_bits(200):
     ...     third = ball(Fraction(1, 3))
@@ -41,7 +71,7 @@ def working_bits(bits: int) -> Iterator[None]:
 
     with _LOCK:
         before = ctx.prec
-        ctx.prec = bits
+        ctx.prec = int(bits)
         try:
             yield
         finally:
@@ -71,6 +101,8 @@ def padded(value: arb, radius: arb) -> arb:
 
 def dyadic(point: arb) -> Fraction:
     """Return the exact value of a ball of radius zero."""
+    if not point.is_finite():
+        raise PrecisionError("the enclosure is not finite; ask for fewer digits")
     mantissa, exponent = point.man_exp()
     if abs(int(exponent)) > SPAN:
         raise PrecisionError(f"a number near 2^{exponent} is too long as a fraction; ask for its logarithm")
@@ -84,8 +116,17 @@ def interval(value: arb) -> Interval:
     >>> Fraction(1, 3) in interval(arb(1) / 3)
     True
     """
-    middle, radius = dyadic(value.mid()), dyadic(value.rad())
-    return Interval(middle - radius, middle + radius)
+    return Interval(lower(value), upper(value))
+
+
+def lower(value: arb) -> Fraction:
+    """Return the lower end, exactly, whatever the working precision."""
+    return dyadic(value.mid()) - dyadic(value.rad())
+
+
+def upper(value: arb) -> Fraction:
+    """Return the upper end, exactly."""
+    return dyadic(value.mid()) + dyadic(value.rad())
 
 
 def floor(value: arb) -> int | None:
@@ -104,3 +145,47 @@ def current_bits() -> int:
     from flint import ctx
 
     return int(ctx.prec)
+
+
+# -- theta sums --------------------------------------------------------------------------------------
+
+
+def theta3(centre: Fraction, sigma2: Fraction) -> arb:
+    """theta_3(pi c, q) = 1 + 2 sum_v q^(v^2) cos(2 pi v c), q = e^(-2 pi^2 sigma2), tail enclosed.
+
+    >>> with working_bits(64):
+    ...     bool(abs(theta3(Fraction(0), Fraction(1)) - 1) < Fraction(1, 10**8))
+    True
+    """
+    from flint import arb
+
+    rate = 2 * arb.pi() ** 2 * ball(sigma2)
+    turn = 2 * arb.pi() * ball(centre)
+    total = arb(1)
+    last = 0
+    for v in until_negligible(2 * math.pi**2 * float(sigma2)):
+        total += 2 * (-rate * (v * v)).exp() * (turn * v).cos()
+        last = v
+    # the rest is below twice its first term over (1 - q)
+    return padded(total, 4 * (-rate * ((last + 1) ** 2)).exp())
+
+
+def lattice_sum(centre: Fraction, sigma2: Fraction) -> arb:
+    """sum_u e^(-(u - c)^2 / 2 sigma2) for |c| <= 1/2 and sigma2 < 1/2, tail enclosed.
+
+    >>> with working_bits(64):
+    ...     bool(lattice_sum(Fraction(0), Fraction(1, 4)) > 1 + 2 * ball(-2).exp())
+    True
+    """
+    rate = 1 / (2 * ball(sigma2))
+    total = (-rate * ball(centre * centre)).exp()
+    last = 0
+    for v in until_negligible(1 / (2 * float(sigma2)), slack=1):
+        total += (-rate * ball((v - centre) ** 2)).exp() + (-rate * ball((v + centre) ** 2)).exp()
+        last = v
+    return padded(total, 4 * (-rate * ball((last + Fraction(1, 2)) ** 2)).exp())
+
+
+def until_negligible(rate: float, slack: int = 0) -> range:
+    """1, 2, ... until e^(-rate v^2) is below the working precision."""
+    return range(1, math.ceil(math.sqrt((current_bits() + 10) * math.log(2) / rate)) + 1 + slack)

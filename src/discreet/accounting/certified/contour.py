@@ -14,13 +14,13 @@ from fractions import Fraction
 
 from flint import acb, arb
 
-from discreet.accounting.balls import ball, ball_log_factor
 from discreet.accounting.certified.factors import Factors, verified_radii
 from discreet.accounting.loss import Loss
 from discreet.accounting.quadrature import kernel_size, short_above
 from discreet.accounting.saddle import Kind, period, rounded, saddle
 from discreet.accounting.sieve import Sieve, SieveOverflowError, sieved
 from discreet.errors import PrecisionError
+from discreet.noise.balls import ball
 
 MOST_BALL_NODES = 3_000_000
 
@@ -29,7 +29,7 @@ def log_mgf_ball(loss: Loss, theta: Fraction) -> arb:
     """log E e^(theta L), enclosed."""
     total = ball(theta * loss.offset + loss.R * theta * theta / 2)
     for term in loss.terms:
-        total += term.times * ball_log_factor(term, theta)
+        total += term.times * term.log_factor_ball(theta)
     return total
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from flint import acb, arb, ctx, fmpq
+from flint import acb, arb, fmpq
 
-from discreet.accounting.balls import ball, laplace_weights, lattice_sum, theta3
 from discreet.accounting.loss import GaussianTerm, LaplaceTerm, Loss, Term
 from discreet.accounting.sieve import modulus_radius
+from discreet.noise.balls import ball, current_bits, lattice_sum, theta3
 
 _QUARTER = fmpq(1, 4)
 
@@ -62,7 +62,7 @@ class Factors:
                 self._others.append((rate.numerator, rate.denominator, factor, term.times))
         self._slack = slack
         # beyond a quarter turn a plain factor is below 2^(-2 prec), and no other factor exceeds 1
-        tiny = arb(0, arb(2) ** (-2 * ctx.prec + 1))
+        tiny = arb(0, arb(2) ** (-2 * current_bits() + 1))
         self._nothing = acb(tiny, tiny)
         # up to self._inner no turn of a plain factor passes a quarter: together they are one Gaussian
         self._quadratic = -2 * arb.pi() ** 2 * ball(quadratic)
@@ -119,10 +119,12 @@ class _GaussianFactor:
             self._norm = theta3(self.near, term.sigma2)
             rate = 2 * math.pi**2 * float(term.sigma2)
             # at half a turn neighbour v of the nearest frequency has weight e^(-rate (v^2 - v))
-            self._reach = 2 + math.ceil(math.sqrt((ctx.prec + 10) * math.log(2) / rate))
+            self._reach = 2 + math.ceil(math.sqrt((current_bits() + 10) * math.log(2) / rate))
         else:
             self._norm = lattice_sum(self.near, term.sigma2)
-            self._reach = 2 + math.ceil(math.sqrt((ctx.prec + 10) * 2 * math.log(2) * float(term.sigma2)))
+            self._reach = 2 + math.ceil(
+                math.sqrt((current_bits() + 10) * 2 * math.log(2) * float(term.sigma2))
+            )
 
     def slack(self, times: int) -> arb:
         """A bound of how far a plain factor is from its Gaussian, relatively, up to a quarter turn.
@@ -137,7 +139,7 @@ class _GaussianFactor:
         if not self.term.is_dual:
             return False
         sigma2 = float(self.term.sigma2)
-        bits = ctx.prec * math.log(2)
+        bits = current_bits() * math.log(2)
         return math.pi**2 * sigma2 - math.log(times) > bits + 5 and times * sigma2 * math.pi**2 / 8 > 2 * bits
 
     def at(self, turn: arb) -> acb:
@@ -172,8 +174,7 @@ class _FiniteFactor:
     """Characteristic function of the tilted loss of discrete Laplace noise: a finite sum."""
 
     def __init__(self, term: LaplaceTerm, theta: Fraction) -> None:
-        tilt = ball(theta * term.step).exp()
-        weights = [w * tilt**j for j, w in enumerate(laplace_weights(term))]
+        weights = term.tilted_balls(theta)
         total = sum(weights, arb(0))
         self.shift = max(range(len(weights)), key=lambda j: float(weights[j].mid()))
         self.p = [w / total for w in weights]

@@ -11,14 +11,14 @@ import bisect
 import math
 from fractions import Fraction
 
-from flint import arb, arb_poly, ctx
+from flint import arb, arb_poly
 
-from discreet.accounting.balls import ball, laplace_weights
 from discreet.accounting.certified.contour import log_mgf_ball
 from discreet.accounting.direct import partition
 from discreet.accounting.loss import GaussianTerm, Loss, Term
 from discreet.accounting.saddle import Kind, saddle
 from discreet.errors import PrecisionError
+from discreet.noise.balls import ball, current_bits
 
 MOST_LISTED = 400_000
 _WHOLE = 5000  # laws of fewer values are not cut
@@ -32,7 +32,7 @@ def listed_ball(loss: Loss, kind: Kind, threshold: Fraction) -> arb:
         return arb(0)
     theta = Fraction(saddle(loss, kind, float(threshold), 0.0))
     left_terms, right_terms, left_size, right_size = partition(loss, float(theta))
-    bits = ctx.prec * math.log(2)
+    bits = current_bits() * math.log(2)
     if max(left_size, right_size) * math.sqrt(bits / 46) ** len(loss.terms) > MOST_LISTED:
         raise PrecisionError("a certified value would need too many values of the loss to be listed")
     h = loss.step
@@ -84,8 +84,7 @@ def _window(term: Term, theta: Fraction) -> tuple[int, list[arb], arb]:
     if isinstance(term, GaussianTerm):
         first, p, out = _one_gaussian(term, theta)
     else:
-        tilt = ball(theta * term.step).exp()
-        weights = [w * tilt**j for j, w in enumerate(laplace_weights(term))]
+        weights = term.tilted_balls(theta)
         total = sum(weights, arb(0))
         first, p, out = 0, [w / total for w in weights], arb(0)
     if term.times == 1:
@@ -98,7 +97,7 @@ def _one_gaussian(term: GaussianTerm, theta: Fraction) -> tuple[int, list[arb], 
     shift = round(centre)
     near = centre - shift
     sigma2 = term.sigma2
-    reach = 2 + math.ceil(math.sqrt((ctx.prec + 10) * 2 * math.log(2) * float(sigma2)))
+    reach = 2 + math.ceil(math.sqrt((current_bits() + 10) * 2 * math.log(2) * float(sigma2)))
     rate = -1 / (2 * ball(sigma2))
     weights = [(rate * ball((u - near) ** 2)).exp() for u in range(-reach, reach + 1)]
     inside = sum(weights, arb(0))
@@ -115,7 +114,7 @@ def _power(first: int, p: list[arb], out: arb, times: int) -> tuple[int, list[ar
         return times * first, (arb_poly(p) ** times).coeffs(), (times * out).upper()
     mean = sum(float(q.mid()) * k for k, q in enumerate(p))
     spread = max(math.sqrt(sum(float(q.mid()) * (k - mean) ** 2 for k, q in enumerate(p))), 1e-3)
-    bits = (ctx.prec + 10) * math.log(2)
+    bits = (current_bits() + 10) * math.log(2)
     half = math.ceil(math.sqrt(2 * bits * times) * spread + 2 * bits) + 2
     size = 2 * half + 1
     if size > MOST_LISTED:

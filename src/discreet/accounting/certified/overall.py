@@ -9,20 +9,17 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from flint import ctx
-
 from discreet.accounting.certified.tradeoff import certified_tradeoff, dual_height
 from discreet.accounting.certified.values import (
     certified_epsilon,
     default_accuracy,
     delta_ball,
-    lower,
-    upper,
 )
 from discreet.accounting.parallel import map_cases
 from discreet.accounting.privacy_loss import compose, log_fraction
 from discreet.budget.events import Event
 from discreet.errors import PrecisionError
+from discreet.noise.balls import lower, upper, working_bits
 from discreet.numbers import Interval
 
 if TYPE_CHECKING:
@@ -102,5 +99,5 @@ def certified_tradeoffs(account: Account, alphas: list[Fraction], digits: int | 
 def _line_below(task: _Proof) -> Fraction:
     """A certified lower bound of 1 - delta(l) - e^l alpha, for one case."""
     events, threshold, alpha, accuracy = task
-    with ctx.workprec(256):
+    with working_bits(256):
         return lower(dual_height(compose(events), threshold, alpha, accuracy / 64))

@@ -6,22 +6,20 @@ import math
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from flint import arb, ctx
+from flint import arb
 
-from discreet.accounting.balls import ball
 from discreet.accounting.certified.values import (
     LINE_ACCURACY,
     certified_tail,
     default_accuracy,
     delta_ball,
-    lower,
     padded,
     shortened,
-    upper,
 )
 from discreet.accounting.quadrature import Quadrature
 from discreet.accounting.saddle import Kind
 from discreet.errors import PrecisionError
+from discreet.noise.balls import ball, lower, upper, working_bits
 from discreet.numbers import Interval
 
 if TYPE_CHECKING:
@@ -63,7 +61,7 @@ def _by_knots(loss: PrivacyLoss, alpha: Fraction, fine: float) -> Interval:
     low = Fraction(0)
     for index in range(first, first + _MOST_STEPS):
         value = offset + h * index
-        with ctx.workprec(int(160 - 3 * math.log2(fine) + 3 * abs(float(value)))):
+        with working_bits(160 - 3 * math.log2(fine) + 3 * abs(float(value))):
             b = certified_tail(loss, Kind.NULL, -value - h / 2, fine)
             slope = ball(value).exp()
             if value >= 0:
@@ -98,7 +96,7 @@ def _by_duality(loss: PrivacyLoss, alpha: Fraction, accuracy: float) -> Interval
     step = shortened(Fraction(math.sqrt(accuracy) / 4 * spread), 1e-9 * spread)
     best: Interval | None = None
     for _ in range(16):
-        with ctx.workprec(256):
+        with working_bits(256):
             levels = [centre - step, centre, centre + step]
             w = [ball(level).exp() for level in levels]
             g = [dual_height(loss, level, alpha, accuracy / 256) for level in levels]

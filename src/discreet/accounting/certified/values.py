@@ -6,15 +6,15 @@ import math
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from flint import arb, ctx
+from flint import arb
 
-from discreet.accounting.balls import ball
 from discreet.accounting.certified.contour import tail_ball
 from discreet.accounting.certified.listing import listed_ball
 from discreet.accounting.direct import Direct
 from discreet.accounting.quadrature import Quadrature
 from discreet.accounting.saddle import Kind
 from discreet.errors import PrecisionError
+from discreet.noise.balls import ball, interval, lower, upper, working_bits
 from discreet.numbers import Interval
 
 if TYPE_CHECKING:
@@ -24,28 +24,6 @@ LATTICE_ACCURACY = 4e-11
 LINE_ACCURACY = 4e-7
 MOST_DIGITS = 300
 FLOAT_ACCURACY = Fraction(1, 10**12)
-
-
-def to_interval(value: arb) -> Interval:
-    """The ball's exact ends."""
-    return Interval(lower(value), upper(value))
-
-
-def lower(value: arb) -> Fraction:
-    """The lower end, exactly, whatever the working precision."""
-    return _exact(value.mid()) - _exact(value.rad())
-
-
-def upper(value: arb) -> Fraction:
-    """The upper end, exactly."""
-    return _exact(value.mid()) + _exact(value.rad())
-
-
-def _exact(value: arb) -> Fraction:
-    if not value.is_finite():
-        raise PrecisionError("the enclosure is not finite; ask for fewer digits")
-    mantissa, exponent = value.man_exp()
-    return Fraction(int(mantissa)) * Fraction(2) ** int(exponent)
 
 
 def default_accuracy(loss: PrivacyLoss, digits: int | None) -> float:
@@ -67,7 +45,7 @@ def certified_tail(loss: PrivacyLoss, kind: Kind, threshold: Fraction, accuracy:
     listing = isinstance(engine, Direct)
     value = arb(0, 1)
     for _ in range(6):
-        with ctx.workprec(int(bits)):
+        with working_bits(bits):
             try:
                 if listing:
                     value = listed_ball(loss.loss, kind, threshold)
@@ -93,10 +71,11 @@ def certified_tail(loss: PrivacyLoss, kind: Kind, threshold: Fraction, accuracy:
 def delta_ball(loss: PrivacyLoss, epsilon: Fraction, accuracy: float) -> arb:
     """delta as a ball, of either sign of epsilon."""
     if not loss.loss.terms:
-        return arb(0) if epsilon >= 0 else -ball(epsilon).expm1()
+        with working_bits(120 - 2 * math.log2(accuracy)):
+            return arb(0) if epsilon >= 0 else -ball(epsilon).expm1()
     value = certified_tail(loss, Kind.DELTA, abs(epsilon), accuracy)
     if epsilon < 0:
-        with ctx.workprec(int(120 - 2 * math.log2(accuracy))):
+        with working_bits(120 - 2 * math.log2(accuracy)):
             back = ball(epsilon)
             return -back.expm1() + back.exp() * value
     return value
@@ -104,7 +83,8 @@ def delta_ball(loss: PrivacyLoss, epsilon: Fraction, accuracy: float) -> arb:
 
 def certified_delta(loss: PrivacyLoss, epsilon: Fraction, *, digits: int | None = None) -> Interval:
     """An interval that contains delta(epsilon)."""
-    return padded(to_interval(delta_ball(loss, epsilon, default_accuracy(loss, digits))), digits)
+    found = padded(interval(delta_ball(loss, epsilon, default_accuracy(loss, digits))), digits)
+    return Interval(max(found.lower, Fraction(0)), min(found.upper, Fraction(1)))
 
 
 def padded(found: Interval, digits: int | None) -> Interval:
@@ -122,13 +102,14 @@ def certified_epsilon(loss: PrivacyLoss, delta: Fraction, *, digits: int | None 
     """An interval that contains the epsilon at which the curve passes through delta."""
     accuracy = default_accuracy(loss, digits)
     if not loss.loss.terms:
-        return to_interval((1 - ball(delta)).log())
+        with working_bits(120 - 2 * math.log2(accuracy)):
+            return interval(ball(1 - delta).log())
     epsilon = Fraction(float(loss.epsilons([delta])[0]))
     slope = _log_slope(loss, epsilon)
     # delta may be off by `fine`, which moves epsilon by fine / |slope|: keep that below half the width
     size = max(abs(float(epsilon)), 1e-12)
     fine = min(accuracy * size * abs(slope) / 4, 0.01)
-    with ctx.workprec(int(100 - 2 * math.log2(fine))):
+    with working_bits(100 - 2 * math.log2(fine)):
         for _ in range(40):  # each step gains the digits that the slope is good for
             error = (delta_ball(loss, epsilon, fine) / ball(delta)).log()
             shift = float(error.mid()) / slope
@@ -164,7 +145,7 @@ def _rest_ball(loss: PrivacyLoss, threshold: Fraction, accuracy: float) -> arb:
     """1 - delta(t), to relative accuracy: delta is asked for the finer the closer it is to 1."""
     aim = accuracy
     for _ in range(4):
-        with ctx.workprec(int(160 - 2 * math.log2(aim))):
+        with working_bits(160 - 2 * math.log2(aim)):
             value = 1 - delta_ball(loss, abs(threshold), aim)
             if threshold < 0:
                 value *= ball(threshold).exp()
@@ -188,5 +169,5 @@ def refined_log(
             f"at threshold {float(threshold):.6g} floating point reaches a relative accuracy of {found:.1g}, "
             f"not {accuracy:.0g}; ask for certified=True, which says what is known"
         ) from None
-    with ctx.workprec(128):
+    with working_bits(128):
         return float(value.log().mid()) if value > 0 else -math.inf

@@ -30,6 +30,7 @@ from discreet.accounting.loss import GaussianTerm, Loss
 from discreet.accounting.published.bounded import PublishedMethod, WithBound, checked
 from discreet.budget.events import Event
 from discreet.errors import InputError, PrecisionError
+from discreet.noise.balls import working_bits
 from discreet.numbers import Exact, positive
 
 _UNIT = 2.0**-53
@@ -138,14 +139,14 @@ def residual_supremum(*, variance: Exact, times: int) -> float:
     >>> [f"{residual_supremum(variance=v, times=10):.2e}" for v in (1, 5, 10)]
     ['4.18e-08', '2.99e-39', '5.60e-78']
     """
-    from flint import arb, arb_poly, ctx, fmpq
+    from flint import arb, arb_poly, fmpq
 
     sigma2 = positive(variance, name="variance")
     depth = 60 - min(_log_ratio_bound(sigma2, times), 0.0)  # nats: the residual and 26 digits of it
     reach = math.ceil(math.sqrt(2 * float(sigma2) * (depth + math.log(times) + 5)))
     if reach * times > 2**15:
         raise PrecisionError(f"the convolution has {2 * reach * times} points; at most 65536 are allowed")
-    with ctx.workprec(math.ceil(depth / math.log(2)) + 64):
+    with working_bits(math.ceil(depth / math.log(2)) + 64):
         ball = arb(fmpq(sigma2.numerator, sigma2.denominator))
         weights = [(-arb(u * u) / (2 * ball)).exp() for u in range(-reach, reach + 1)]
         beyond = 2 * (-arb((reach + 1) ** 2) / (2 * ball)).exp() / (1 - (-(reach + 1) / ball).exp())

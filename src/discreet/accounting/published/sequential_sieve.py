@@ -28,6 +28,7 @@ from discreet.accounting.loss import Floats, GaussianTerm, Loss
 from discreet.accounting.published.bounded import PublishedMethod, WithBound, checked
 from discreet.budget.events import Event
 from discreet.errors import InputError, PrecisionError
+from discreet.noise.balls import working_bits
 
 if TYPE_CHECKING:
     from flint import arb
@@ -169,10 +170,10 @@ class SequentialSieve(PublishedMethod):
 
     def _ball_weights(self) -> list[arb]:
         """2 phi(y_j) / (N sin(y_j / 2)) at the surviving nodes but the first."""
-        from flint import acb, arb, ctx, fmpq
+        from flint import acb, arb, fmpq
 
         N = self.nodes
-        with ctx.workprec(self._bits()):
+        with working_bits(self._bits()):
             weights = [arb(2) / N / arb.sin_pi_fmpq(fmpq(int(j), N)) for j in self._index[1:]]
             for term in self._terms:
                 # theta_3 at imaginary tau = i / (2 pi sigma2): flint takes the short sum by itself
@@ -200,9 +201,9 @@ class SequentialSieve(PublishedMethod):
         return total
 
     def _ball_delta(self, epsilon: float, thresholds: tuple[Fraction, Fraction], error: float) -> WithBound:
-        from flint import arb, ctx
+        from flint import arb
 
-        with ctx.workprec(self._bits()):
+        with working_bits(self._bits()):
             value = self._ball_tail(thresholds[0]) - arb(epsilon).exp() * self._ball_tail(thresholds[1])
             middle = float(value.mid())
             radius = float(value.rad().upper())

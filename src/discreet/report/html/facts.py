@@ -192,15 +192,12 @@ def best_guess(account: Account, prior: Fraction, *, certify: bool) -> Guess:
 
 def _odds_box(q: Fraction) -> Interval:
     """An interval that contains log((1 - q) / q)."""
-    from flint import ctx
-
-    from discreet.accounting.balls import ball
-    from discreet.accounting.certified.values import to_interval
+    from discreet.noise.balls import ball, interval, working_bits
 
     if q == Fraction(1, 2):
         return Interval(Fraction(0), Fraction(0))
-    with ctx.workprec(160):
-        found = to_interval(ball((1 - q) / q).log())
+    with working_bits(160):
+        found = interval(ball((1 - q) / q).log())
     # short ends: the threshold goes into ball arithmetic again
     scale = 2**80
     return Interval(Fraction(math.floor(found.lower * scale), scale), found.upper)
