@@ -3,6 +3,7 @@
 Events, levels of queries, spines and the paths they give, neighbours, and presets as TOML.
 """
 
+from discreet.budget.attributes import Attributes, Recode, Tabulation
 from discreet.budget.catalogue import ALIASES, load, load_file, load_preset, preset_names, presets
 from discreet.budget.events import DiscreteGaussian, DiscreteLaplace, Event, grouped
 from discreet.budget.levels import Level, Query
@@ -13,15 +14,18 @@ from discreet.budget.table import Row
 
 __all__ = [
     "ALIASES",
+    "Attributes",
     "DiscreteGaussian",
     "DiscreteLaplace",
     "Event",
     "Level",
     "Neighbours",
     "Query",
+    "Recode",
     "Release",
     "Row",
     "Spine",
+    "Tabulation",
     "cases",
     "grouped",
     "load",

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
+from discreet.budget.attributes import Attributes
 from discreet.budget.events import DiscreteGaussian, Event, grouped
 from discreet.budget.fields import FieldError, exact, hint, inside, line, no_repeats, one_of, shown
 from discreet.budget.levels import Level, Query
@@ -25,7 +26,8 @@ class Release:
     """What is released: levels of queries, and the paths on which one record is counted.
 
     `neighbours` is the relation the noise was calibrated for. `rho`, if stated, is the total, and the
-    levels must add up to it. Without a spine there is one path, with the number 1.
+    levels must add up to it. Without a spine there is one path, with the number 1. If `attributes` say what
+    a record can be, every query is a product of them.
 
     >>> state = Level(name="State", rho="1/2", queries=[Query(name="total", share=1)])
     >>> two = [Query(name="a", share="2/3"), Query(name="b", share="1/3")]
@@ -47,6 +49,7 @@ class Release:
     spine: Spine | None
     sources: tuple[str, ...]
     notes: tuple[str, ...]
+    attributes: Attributes | None
     _runs: dict[int, Runs] = field(repr=False, compare=False, init=False)
     _events: dict[int, tuple[Event, ...]] = field(repr=False, compare=False, init=False)
 
@@ -62,6 +65,7 @@ class Release:
         spine: Spine | None = None,
         sources: Iterable[str] = (),
         notes: Iterable[str] = (),
+        attributes: Attributes | None = None,
     ) -> None:
         put = object.__setattr__
         put(self, "name", line(name, name="name of the release", field=("name",)))
@@ -80,7 +84,9 @@ class Release:
             )
         names = [level.name for level in self.levels]
         no_repeats(names, name=f"release {shown(name)}", field=("levels",))
+        put(self, "attributes", attributes)
         self._check_budgets()
+        self._check_queries()
         with inside("spine"):
             put(self, "_runs", spine.resolve(names) if spine else {1: tuple((one,) for one in names)})
             self._check_merged()
@@ -112,6 +118,14 @@ class Release:
                 f"rho of the release is {self.rho}, but its levels add up to {total}; both must agree",
                 field=("rho",),
             )
+
+    def _check_queries(self) -> None:
+        """With attributes, every query is a product of them."""
+        for place, level in enumerate(self.levels if self.attributes is not None else ()):
+            for query in level.queries:
+                with inside("levels", place, "queries", query.name):
+                    assert self.attributes is not None
+                    self.attributes.tabulation(query.name)
 
     def _check_merged(self) -> None:
         laplace = {level.name for level in self.levels if level.has_laplace}

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from discreet.budget.attributes import Attributes, read_attributes
 from discreet.budget.fields import FieldError, hint, inside, shown
 from discreet.budget.levels import WAYS, Level, Query
 from discreet.budget.lines import Place, key_lines, line_of
@@ -17,7 +18,18 @@ from discreet.errors import InputError
 if TYPE_CHECKING:
     from discreet.budget.release import Release
 
-RELEASE_KEYS = ("name", "title", "unit", "neighbours", "rho", "sources", "notes", "levels", "spine")
+RELEASE_KEYS = (
+    "name",
+    "title",
+    "unit",
+    "neighbours",
+    "rho",
+    "sources",
+    "notes",
+    "attributes",
+    "levels",
+    "spine",
+)
 LEVEL_KEYS = ("name", "rho", "queries")
 QUERY_KEYS = (*WAYS, "sensitivity", "groups")
 SPINE_KEYS = ("paths", "may_merge_up")
@@ -46,6 +58,8 @@ def write(release: Release) -> str:
     for key, texts in (("sources", release.sources), ("notes", release.notes)):
         if texts:
             lines += [f"{key} = [", *(f"  {_text(text)}," for text in texts), "]"]
+    if release.attributes is not None:
+        lines += ["", "[attributes]", *_attribute_lines(release.attributes)]
     for level in release.levels:
         lines += ["", "[[levels]]", f"name = {_text(level.name)}"]
         if level.rho is not None:
@@ -103,11 +117,15 @@ def _release(data: dict[str, Any]) -> Release:
     if "spine" in data:
         with inside("spine"):
             spine = _spine(_a_table(data["spine"], "the spine"))
-    given = {key: value for key, value in data.items() if key not in ("levels", "spine")}
+    attributes = None
+    if "attributes" in data:
+        with inside("attributes"):
+            attributes = read_attributes(data["attributes"])
+    given = {key: value for key, value in data.items() if key not in ("levels", "spine", "attributes")}
     for key in ("sources", "notes"):
         if key in given:
             _a_list(given[key], key, "texts in quotes")
-    return Release(**given, levels=levels, spine=spine)
+    return Release(**given, levels=levels, spine=spine, attributes=attributes)
 
 
 def _level(table: dict[str, Any]) -> Level:
@@ -177,6 +195,24 @@ def _a_list(value: object, key: str, of: str) -> list[Any]:
     if not isinstance(value, list):
         raise FieldError(f"{key} is {shown(value)}; it must be a list of {of}", field=(key,))
     return value
+
+
+def _attribute_lines(attributes: Attributes) -> list[str]:
+    lines = []
+    for name, values in attributes.values:
+        numbered = values == tuple(map(str, range(len(values))))
+        lines.append(f"{_text(name)} = {len(values) if numbered else _list(values)}")
+    if attributes.impossible:
+        tables = [
+            "{ " + ", ".join(f"{_text(name)} = {_list(words)}" for name, words in one) + " }"
+            for one in attributes.impossible
+        ]
+        lines += ["impossible = [", *(f"  {table}," for table in tables), "]"]
+    for name, recode in attributes.recodes:
+        lines += [f"[attributes.{_text(name)}]", f"of = {_text(recode.of)}"]
+        lines += [f"[attributes.{_text(name)}.groups]"]
+        lines += [f"{_text(label)} = {_list(words)}" for label, words in recode.groups]
+    return lines
 
 
 def _query_text(query: Query) -> str:

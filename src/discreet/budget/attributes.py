@@ -1,0 +1,412 @@
+"""What the records say: attributes with their values, recodes that group them, and queries as products.
+
+A query is a text such as `"hispanic * cenrace"`: the product of attributes and recodes. `"total"`
+is the product of nothing and `"detailed"` that of all attributes. Each attribute enters a query in one of
+three ways: in full (each value by itself), not at all (all values together), or by a recode (some values
+together).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+from math import prod
+
+from discreet.budget.fields import FieldError, hint, inside, line, no_repeats, shown, whole
+
+TOTAL, DETAILED = "total", "detailed"
+"""The queries that exist whatever the attributes are called."""
+
+JOIN = " * "
+"""Between the factors of a query, and between the values of a cell."""
+
+ALL = "all"
+"""The one cell of the total."""
+
+MOST_VALUES = 100_000
+MOST_CELLS = 10**9
+
+_RESERVED = re.compile(r"[*\[\]=|]")
+
+Groups = tuple[tuple[int, ...], ...]
+"""Disjoint groups of the numbers of an attribute's values: one row of the query each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recode:
+    """Groups of the values of one attribute, each value in exactly one: a coarser attribute.
+
+    >>> Recode("age", {"child": ["0-17"], "adult": ["18-64", "65+"]}).groups[1]
+    ('adult', ('18-64', '65+'))
+    """
+
+    of: str
+    groups: tuple[tuple[str, tuple[str, ...]], ...]
+
+    def __init__(self, of: str, groups: Mapping[str, Iterable[str]]) -> None:
+        object.__setattr__(self, "of", of)
+        object.__setattr__(self, "groups", tuple((name, tuple(values)) for name, values in groups.items()))
+
+
+@dataclass(frozen=True, slots=True)
+class Factor:
+    """One factor of a query: which attribute, its groups of values, and what each is called."""
+
+    attribute: int
+    groups: Groups
+    labels: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Tabulation:
+    """A query as a table: one factor for each attribute that it splits, in the order of writing.
+
+    >>> sexes = Attributes({"sex": ["f", "m"], "age": ["0-17", "18+"]})
+    >>> table = sexes.tabulation("age * sex")
+    >>> table.cells, list(table.labels)
+    (4, ['0-17 * f', '0-17 * m', '18+ * f', '18+ * m'])
+    """
+
+    name: str
+    factors: tuple[Factor, ...]
+    sizes: tuple[int, ...]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The number of groups of each factor, as written."""
+        return tuple(len(factor.groups) for factor in self.factors)
+
+    @property
+    def cells(self) -> int:
+        """The number of cells."""
+        return prod(self.shape)
+
+    @property
+    def labels(self) -> Iterator[str]:
+        """The names of the cells, the last factor changing fastest; the total's is `all`."""
+        if not self.factors:
+            return iter((ALL,))
+        return (JOIN.join(words) for words in product(*(factor.labels for factor in self.factors)))
+
+    @cached_property
+    def by_attribute(self) -> tuple[Groups, ...]:
+        """The groups by which each attribute enters: one of all its values if the query does not split it."""
+        found = {factor.attribute: factor.groups for factor in self.factors}
+        return tuple(found.get(place, (tuple(range(size)),)) for place, size in enumerate(self.sizes))
+
+    def is_full(self, attribute: int) -> bool:
+        """Whether each value of the attribute stands by itself."""
+        return len(self.by_attribute[attribute]) == self.sizes[attribute]
+
+    @property
+    def is_covering(self) -> bool:
+        """Whether each record is in some cell, so that the cells add up to the total."""
+        pairs = zip(self.by_attribute, self.sizes, strict=True)
+        return all(sum(map(len, groups)) == size for groups, size in pairs)
+
+
+@dataclass(frozen=True)
+class Attributes:
+    """Attributes with their values, recodes of them, and combinations of values that no record can have.
+
+    >>> people = Attributes({"sex": ["f", "m"], "age": ["0-17", "18-64", "65+"]},
+    ...     recodes={"adult": Recode("age", {"no": ["0-17"], "yes": ["18-64", "65+"]})})
+    >>> people.cells, people.tabulation("adult * sex").shape
+    (6, (2, 2))
+    >>> people.tabulation("sex * aeg")
+    Traceback (most recent call last):
+    discreet.budget.fields.FieldError: query 'sex * aeg' names 'aeg', which is neither an attribute nor a \
+recode; did you mean "age"?
+    """
+
+    values: tuple[tuple[str, tuple[str, ...]], ...]
+    recodes: tuple[tuple[str, Recode], ...]
+    impossible: tuple[tuple[tuple[str, tuple[str, ...]], ...], ...]
+
+    def __init__(
+        self,
+        values: Mapping[str, Iterable[str] | int],
+        recodes: Mapping[str, Recode] | None = None,
+        impossible: Iterable[Mapping[str, Iterable[str]]] = (),
+    ) -> None:
+        put = object.__setattr__
+        put(self, "values", tuple((name, _values(name, found)) for name, found in values.items()))
+        put(self, "recodes", tuple((recodes or {}).items()))
+        fixed = [tuple((name, tuple(one)) for name, one in each.items()) for each in impossible]
+        put(self, "impossible", tuple(fixed))
+        if not self.values:
+            raise FieldError("attributes has no attribute; it must have at least one with its values")
+        for name in [*values, *(recodes or {})]:
+            _check_name(name)
+        if prod(self.sizes) > MOST_CELLS:
+            raise FieldError(
+                f"the attributes have {prod(self.sizes)} cells; at most {MOST_CELLS} are allowed"
+            )
+        for name, recode in self.recodes:
+            with inside(name):
+                self._check_recode(name, recode)
+        for place, combination in enumerate(self.impossible):
+            with inside("impossible", place):
+                self._check_combination(combination)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the attributes, recodes left out."""
+        return tuple(name for name, _ in self.values)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """How many values each attribute has."""
+        return tuple(len(values) for _, values in self.values)
+
+    @property
+    def cells(self) -> int:
+        """The number of cells of the detailed table, impossible ones included."""
+        return prod(self.sizes)
+
+    def tabulation(self, query: str, *, sums: bool = False) -> Tabulation:
+        """Read a query; with `sums`, a factor may be a sum of values in brackets, and a name may stand first.
+
+        >>> people = Attributes({"sex": ["f", "m"], "age": ["0-17", "18-64", "65+"]})
+        >>> people.tabulation("adults by sex = sex * age[18-64 | 65+]", sums=True).cells
+        2
+        """
+        name, text = query, query
+        if sums and "=" in query:
+            name, _, text = (part.strip() for part in query.partition("="))
+        if text.strip() == TOTAL:
+            return Tabulation(name, (), self.sizes)
+        parts = self.names if text.strip() == DETAILED else [part.strip() for part in text.split("*")]
+        factors = tuple(self._factor(part, query, sums) for part in parts)
+        found = [factor.attribute for factor in factors]
+        for attribute in found:
+            if found.count(attribute) > 1:
+                raise FieldError(
+                    f"query {shown(query)} splits attribute {shown(self.names[attribute])} twice; each "
+                    "attribute may come once, by itself or by one recode"
+                )
+        return Tabulation(name, factors, self.sizes)
+
+    def zeros(self) -> tuple[Tabulation, ...]:
+        """Return the combinations that no record can have as tables of cells, all of them zero."""
+        return tuple(self.block(dict(combination), name="impossible") for combination in self.impossible)
+
+    def block(self, values: Mapping[str, Iterable[str]], *, name: str) -> Tabulation:
+        """Return the detailed cells with these values of some attributes, as a table."""
+        chosen = {}
+        for attribute, words in values.items():
+            known = dict(self.values)[attribute]
+            chosen[attribute] = [known.index(word) for word in words]
+        factors = []
+        for place, (attribute, known) in enumerate(self.values):
+            ranks = chosen.get(attribute, range(len(known)))
+            groups, labels = tuple((rank,) for rank in ranks), tuple(known[rank] for rank in ranks)
+            factors.append(Factor(place, groups, labels))
+        return Tabulation(name, tuple(factors), self.sizes)
+
+    def _factor(self, part: str, query: str, sums: bool) -> Factor:
+        name, bracket, inner = part.partition("[")
+        if bracket and not sums:
+            raise FieldError(
+                f"query {shown(query)} has a sum of values in brackets; a release splits by recodes"
+            )
+        labels, groups = self._split(name.strip(), query)
+        attribute = self.names.index(self._base(name.strip()))
+        if not bracket:
+            return Factor(attribute, groups, labels)
+        words = [word.strip() for word in inner.strip().removesuffix("]").split("|")]
+        rows: list[int] = []
+        for word in words:
+            if word not in labels:
+                raise FieldError(
+                    f"query {shown(query)} names the value {shown(word)} of {shown(name.strip())}, "
+                    f"which has {_some(labels)}{hint(word, labels)}"
+                )
+            rows += groups[labels.index(word)]
+        if len(set(rows)) < len(rows):
+            raise FieldError(f"query {shown(query)} names a value of {shown(name.strip())} twice")
+        return Factor(attribute, (tuple(sorted(rows)),), (" | ".join(words),))
+
+    def _base(self, name: str) -> str:
+        return dict(self.recodes)[name].of if name in dict(self.recodes) else name
+
+    def _split(self, name: str, query: str) -> tuple[tuple[str, ...], Groups]:
+        values = dict(self.values)
+        if name in values:
+            return values[name], tuple((place,) for place in range(len(values[name])))
+        recodes = dict(self.recodes)
+        if name not in recodes:
+            known = [*values, *recodes, TOTAL, DETAILED]
+            raise FieldError(
+                f"query {shown(query)} names {shown(name)}, which is neither an attribute nor a recode"
+                + (hint(name, known) or f"; there are {_some(known)}")
+            )
+        place = {value: rank for rank, value in enumerate(values[recodes[name].of])}
+        groups = recodes[name].groups
+        return tuple(label for label, _ in groups), tuple(
+            tuple(sorted(place[value] for value in words)) for _, words in groups
+        )
+
+    def _check_recode(self, name: str, recode: Recode) -> None:
+        values = dict(self.values)
+        if name in values:
+            raise FieldError(f"{shown(name)} is an attribute and a recode; each name may come once")
+        if recode.of not in values:
+            raise FieldError(
+                f"recode {shown(name)} is of {shown(recode.of)}, which is not an attribute"
+                + (hint(recode.of, values) or f"; there are {_some(tuple(values))}"),
+                field=("of",),
+            )
+        if not recode.groups:
+            raise FieldError(f"recode {shown(name)} has no groups", field=("groups",))
+        seen: dict[str, str] = {}
+        for label, words in recode.groups:
+            _check_label(label, f"name of a group of recode {shown(name)}", ("groups",))
+            for word in words:
+                if word not in values[recode.of]:
+                    raise FieldError(
+                        f"recode {shown(name)} has the value {shown(word)}, which {shown(recode.of)} has not"
+                        + hint(word, values[recode.of]),
+                        field=("groups", label),
+                    )
+                if word in seen:
+                    raise FieldError(
+                        f"recode {shown(name)} has the value {shown(word)} in {shown(seen[word])} and in "
+                        f"{shown(label)}; each value must be in one group",
+                        field=("groups", label),
+                    )
+                seen[word] = label
+            if not words:
+                raise FieldError(
+                    f"group {shown(label)} of recode {shown(name)} has no values", field=("groups", label)
+                )
+        left = [value for value in values[recode.of] if value not in seen]
+        if left:
+            raise FieldError(
+                f"recode {shown(name)} leaves out {_some(left)} of {shown(recode.of)}; "
+                "each value must be in one group",
+                field=("groups",),
+            )
+
+    def _check_combination(self, combination: Sequence[tuple[str, tuple[str, ...]]]) -> None:
+        values = dict(self.values)
+        if not combination:
+            raise FieldError("an impossible combination names no attribute")
+        for name, words in combination:
+            if name not in values:
+                raise FieldError(
+                    f"an impossible combination names {shown(name)}, which is not an attribute"
+                    + (hint(name, values) or f"; there are {_some(tuple(values))}"),
+                    field=(name,),
+                )
+            for word in words:
+                if word not in values[name]:
+                    raise FieldError(
+                        f"an impossible combination has the value {shown(word)}, which {shown(name)} has not"
+                        + hint(word, values[name]),
+                        field=(name,),
+                    )
+            no_repeats(words, name=f"impossible combination, {name},", field=(name,))
+
+
+def read_attributes(table: object) -> Attributes:
+    """Read the TOML table `[attributes]`; places of errors are relative to it."""
+    if not isinstance(table, dict):
+        raise FieldError(f"attributes is {shown(table)}; it must be a table")
+    values: dict[str, Iterable[str] | int] = {}
+    recodes: dict[str, Recode] = {}
+    impossible: list[Mapping[str, Iterable[str]]] = []
+    for name, found in table.items():
+        if name == "impossible":
+            impossible = _impossible(found)
+        elif isinstance(found, dict):
+            with inside(name):
+                recodes[name] = _recode(name, found)
+        elif isinstance(found, list | int) and not isinstance(found, bool):
+            values[name] = found
+        else:
+            raise FieldError(
+                f"attribute {shown(name)} is {shown(found)}; it must be a list of values, their number, or a "
+                'recode such as { of = "age", groups = { child = ["0-17"], adult = ["18+"] } }',
+                field=(name,),
+            )
+    return Attributes(values, recodes, impossible)
+
+
+def _recode(name: str, found: dict[str, object]) -> Recode:
+    for key in found:
+        if key not in ("of", "groups"):
+            raise FieldError(
+                f"recode {shown(name)} has the unknown key {shown(key)}; allowed are of, groups", field=(key,)
+            )
+    of, groups = found.get("of"), found.get("groups")
+    if not isinstance(of, str):
+        raise FieldError(f'recode {shown(name)} must say of which attribute it is, such as of = "age"')
+    if not isinstance(groups, dict):
+        raise FieldError(f"recode {shown(name)} must state its groups, each a list of values")
+    for label, words in groups.items():
+        if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+            raise FieldError(
+                f"group {shown(label)} of recode {shown(name)} is {shown(words)}; a list of values is needed",
+                field=("groups", label),
+            )
+    return Recode(of, groups)
+
+
+def _impossible(found: object) -> list[Mapping[str, Iterable[str]]]:
+    if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
+        raise FieldError(
+            f"impossible is {shown(found)}; it must be a list of tables such as "
+            '{ age = ["0-14"], employed = ["yes"] }',
+            field=("impossible",),
+        )
+    for place, one in enumerate(found):
+        for name, words in one.items():
+            if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+                raise FieldError(
+                    f"{shown(name)} of an impossible combination is {shown(words)}, not a list of values",
+                    field=("impossible", place, name),
+                )
+    return list(found)
+
+
+def _values(name: str, found: Iterable[str] | int) -> tuple[str, ...]:
+    if isinstance(found, int):
+        many = whole(found, name=f"attribute {shown(name)}", field=(name,))
+        if many > MOST_VALUES:
+            raise FieldError(
+                f"attribute {shown(name)} has {many} values; at most {MOST_VALUES} are allowed", field=(name,)
+            )
+        return tuple(map(str, range(many)))
+    values = tuple(found)
+    for place, value in enumerate(values):
+        _check_label(value, f"value of attribute {shown(name)}", (name, place))
+    no_repeats(values, name=f"attribute {shown(name)}", field=(name,))
+    if not values:
+        raise FieldError(f"attribute {shown(name)} has no values; it must have at least one", field=(name,))
+    return values
+
+
+def _check_name(name: str) -> None:
+    _check_label(name, "name of an attribute", (name,))
+    if name in (TOTAL, DETAILED, "impossible"):
+        raise FieldError(
+            f"an attribute is called {shown(name)}, which has a meaning of its own", field=(name,)
+        )
+
+
+def _check_label(text: object, what: str, field: tuple[str | int, ...]) -> None:
+    word = line(text, name=what, field=field)
+    if word != word.strip() or _RESERVED.search(word):
+        raise FieldError(
+            f"{what} is {shown(word)}; it must not begin or end with a space, nor have any of * [ ] = |",
+            field=field,
+        )
+
+
+def _some(names: Iterable[str]) -> str:
+    words = [f'"{name}"' for name in names]
+    return ", ".join(words) if len(words) <= 12 else f"{', '.join(words[:12])} and {len(words) - 12} more"
