@@ -21,6 +21,7 @@ from discreet.accounting.arguments import Numbers, read, read_probabilities
 from discreet.accounting.loss import Floats
 from discreet.accounting.parallel import Progress, map_cases
 from discreet.accounting.privacy_loss import PrivacyLoss, compose, log_fraction
+from discreet.budget.answer import EXACTLY, AnswerKind, Claim
 from discreet.budget.events import Event
 from discreet.budget.neighbours import RELATIONS, Neighbours, cases
 from discreet.budget.release import Release
@@ -34,23 +35,25 @@ Case = tuple[Any, tuple[Event, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One point of the overall curve, and the case that attains it.
+    """One point of the overall curve, the case that attains it, and what kind of answer it is.
 
     >>> print(Point(24.4564939544, 1e-10, (6, 6)))
-    epsilon 24.456494 at delta 1e-10, worst case (6, 6)
+    epsilon 24.456494 (exact) at delta 1e-10, worst case (6, 6)
     """
 
     epsilon: float
     delta: float
     worst: Any
+    kind: AnswerKind = AnswerKind.EXACT
 
     def __str__(self) -> str:
-        return f"epsilon {self.epsilon:.8g} at delta {self.delta:.8g}, worst case {self.worst}"
+        epsilon = self.kind.beside(self.epsilon, 8)
+        return f"epsilon {epsilon} at delta {self.delta:.8g}, worst case {self.worst}"
 
 
 @dataclass(frozen=True)
 class Account:
-    """What a release costs one person, exactly.
+    """What a release costs one person: exactly, or as far as `claim` says.
 
     Guarantee. For neighbouring databases in the stated relation, the whole release is
     (epsilon, delta(epsilon))-differentially private and no smaller delta is true of the cases listed.
@@ -70,6 +73,7 @@ class Account:
     people: int = 1
     jobs: int = 1
     progress: Progress | None = None
+    claim: Claim = EXACTLY
 
     # -- single cases ------------------------------------------------------------------------------
 
@@ -136,7 +140,8 @@ class Account:
         with np.errstate(under="ignore"):
             deltas = np.exp(logs[worst, np.arange(len(wanted))])
         return [
-            Point(float(e), float(d), self.cases[w][0]) for e, d, w in zip(wanted, deltas, worst, strict=True)
+            Point(float(e), float(d), self.cases[w][0], self.claim.kind)
+            for e, d, w in zip(wanted, deltas, worst, strict=True)
         ]
 
     def at_delta(self, delta: Numbers) -> list[Point]:
@@ -167,7 +172,7 @@ class Account:
                         [i for i, v in zip(above, values, strict=True) if v > aim + _TIE],
                         values[values > aim + _TIE],
                     )
-            points.append(Point(epsilon, float(target), worst))
+            points.append(Point(epsilon, float(target), worst, self.claim.kind))
         return points
 
     def main_gap(self, *, delta: Numbers) -> Any:
@@ -242,6 +247,7 @@ def account(
         main,
         people,
         jobs,
+        claim=release.claim,
         release=release,
     )
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from itertools import product
 
 from discreet.accounting.overall import Account
+from discreet.budget.answer import AnswerKind, Claim
 from discreet.budget.events import Event, grouped
 from discreet.budget.neighbours import RELATIONS, Neighbours, cases
 from discreet.budget.release import Release
@@ -69,6 +70,11 @@ def portfolio(
         for _, part in combination:
             events += part
         joint.append((tuple(label for label, _ in combination), grouped(events)))
+    claims = [release.claim for release in releases]
+    if not all_pairs and any(len(release.paths) > 1 for release in releases):
+        claims.append(
+            Claim(AnswerKind.MAIN, ("In each release only the path that merges nothing is taken.",))
+        )
     return Account(
         " + ".join(release.name for release in releases),
         releases[0].unit,
@@ -77,4 +83,5 @@ def portfolio(
         tuple(labels),
         people,
         jobs,
+        claim=Claim.of_all(claims),
     )

@@ -3,6 +3,7 @@
 Events, levels of queries, spines and the paths they give, neighbours, and presets as TOML.
 """
 
+from discreet.budget.answer import AnswerKind, Claim
 from discreet.budget.attributes import Attributes, Recode, Tabulation
 from discreet.budget.catalogue import ALIASES, load, load_file, load_preset, preset_names, presets
 from discreet.budget.events import DiscreteGaussian, DiscreteLaplace, Event, grouped
@@ -14,7 +15,9 @@ from discreet.budget.table import Row
 
 __all__ = [
     "ALIASES",
+    "AnswerKind",
     "Attributes",
+    "Claim",
     "DiscreteGaussian",
     "DiscreteLaplace",
     "Event",

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
+from discreet.budget.answer import STATED, AnswerKind, Claim
 from discreet.budget.attributes import Attributes
 from discreet.budget.events import DiscreteGaussian, Event, grouped
 from discreet.budget.fields import FieldError, exact, hint, inside, line, no_repeats, one_of, shown
@@ -27,7 +28,8 @@ class Release:
 
     `neighbours` is the relation the noise was calibrated for. `rho`, if stated, is the total, and the
     levels must add up to it. Without a spine there is one path, with the number 1. If `attributes` say what
-    a record can be, every query is a product of them.
+    a record can be, every query is a product of them. `kind` says what an account of it is: "exact", an upper
+    "bound", or a "model" that leaves part of the real release out; the last two need a `reason`.
 
     >>> state = Level(name="State", rho="1/2", queries=[Query(name="total", share=1)])
     >>> two = [Query(name="a", share="2/3"), Query(name="b", share="1/3")]
@@ -50,6 +52,8 @@ class Release:
     sources: tuple[str, ...]
     notes: tuple[str, ...]
     attributes: Attributes | None
+    kind: AnswerKind
+    reason: str
     _runs: dict[int, Runs] = field(repr=False, compare=False, init=False)
     _events: dict[int, tuple[Event, ...]] = field(repr=False, compare=False, init=False)
 
@@ -66,6 +70,8 @@ class Release:
         sources: Iterable[str] = (),
         notes: Iterable[str] = (),
         attributes: Attributes | None = None,
+        kind: str = AnswerKind.EXACT,
+        reason: str = "",
     ) -> None:
         put = object.__setattr__
         put(self, "name", line(name, name="name of the release", field=("name",)))
@@ -78,6 +84,19 @@ class Release:
         for key, texts in (("sources", sources), ("notes", notes)):
             lines = (line(text, name=f"item of {key}", field=(key, i)) for i, text in enumerate(texts))
             put(self, key, tuple(lines))
+        put(
+            self,
+            "kind",
+            AnswerKind(one_of(kind, [one.value for one in STATED], name="kind", field=("kind",))),
+        )
+        put(self, "reason", line(reason, name="reason", field=("reason",), empty=True))
+        if (self.kind is AnswerKind.EXACT) == bool(self.reason):
+            found = "but no reason is given" if not self.reason else "and a reason is given"
+            raise FieldError(
+                f"kind of the release is {shown(self.kind.value)}, {found}; "
+                'a reason is needed for "bound" and "model", and has no place otherwise',
+                field=("reason",) if self.reason else ("kind",),
+            )
         if not self.levels:
             raise FieldError(
                 f"release {shown(name)} has no levels; it must have at least one", field=("levels",)
@@ -139,6 +158,16 @@ class Release:
                         "only levels of Gaussian noise can be merged",
                         field=key,
                     )
+
+    @property
+    def claim(self) -> Claim:
+        """What an account of all paths claims, and why it is not exact.
+
+        >>> from discreet.budget import load
+        >>> load("sdhc-2020").claim.kind.beside(10.9438)
+        'at most 10.9438'
+        """
+        return Claim(self.kind, (self.reason,) if self.reason else ())
 
     @property
     def paths(self) -> tuple[int, ...]:

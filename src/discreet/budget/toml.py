@@ -24,6 +24,8 @@ RELEASE_KEYS = (
     "unit",
     "neighbours",
     "rho",
+    "kind",
+    "reason",
     "sources",
     "notes",
     "attributes",
@@ -55,6 +57,8 @@ def write(release: Release) -> str:
     lines += [f"unit = {_text(release.unit)}", f"neighbours = {_text(release.neighbours)}"]
     if release.rho is not None:
         lines.append(f"rho = {_number(release.rho)}")
+    if release.reason:
+        lines += [f"kind = {_text(release.kind.value)}", f"reason = {_text(release.reason)}"]
     for key, texts in (("sources", release.sources), ("notes", release.notes)):
         if texts:
             lines += [f"{key} = [", *(f"  {_text(text)}," for text in texts), "]"]

@@ -156,4 +156,5 @@ def _one_case(
     # the unbounded account has the fewest cases to prepare; a single pair or path is the same in both
     base = account(release, neighbours="unbounded", people=people)
     loss = base.pair(*numbers) if pair is not None else base.path(*numbers)
-    return Account(release.name, release.unit, implied, [(numbers, loss.events)], numbers, people)
+    cases = [(numbers, loss.events)]
+    return Account(release.name, release.unit, implied, cases, numbers, people, claim=release.claim)

@@ -9,6 +9,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from discreet.budget import AnswerKind
 from discreet.cli.options import FLOAT_DIGITS
 from discreet.cli.printing import say, table, write
 from discreet.report import words
@@ -61,6 +62,7 @@ def as_object(answer: Answer, seconds: float) -> dict[str, Any]:
         "people": account.people,
         "rho": str(answer.rho),
         "pairs": account.pairs,
+        "answer": account.claim.as_dict(),
         "results": results,
         "cautions": [text for _, text in _cautions(answer)],
         "seconds": round(seconds, 3),
@@ -80,14 +82,16 @@ def show(answer: Answer) -> None:
     worst = "worst pair" if account.neighbours == "bounded" else "worst path"
     for given, asked, rows in answer.tables():
         write("\n")
-        columns = (given, f"exact {asked}", f"zCDP {asked}", "difference", worst)
+        columns = (given, account.claim.kind.titled(asked), f"zCDP {asked}", "difference", worst)
         cells = _epsilon_cells if asked == "epsilon" else _delta_cells
         table(columns, [(*cells(row, account, digits), words.label(row.worst)) for row in rows], left=(0, 4))
     _show_certified(answer)
     write("\n")
+    if account.claim.kind is not AnswerKind.EXACT:
+        say(account.claim.kind.sentence)
     for row in answer.by_delta:
         if row.delta == REPORTED or len(answer.by_delta) == 1:
-            say(_sentence(row, digits))
+            say(_sentence(row, digits, account.claim.kind))
             break
     for line in _worst_paths(answer):
         say(line, indent="  ")
@@ -100,7 +104,7 @@ def _epsilon_cells(row: PrivacyRow, account: Account, digits: int) -> tuple[str,
     gap = row.epsilon - row.zcdp
     return (
         words.plain(row.delta),
-        words.number(row.epsilon, digits),
+        account.claim.kind.number(row.epsilon, digits),
         words.number(row.zcdp, digits),
         f"{words.change(gap)} ({words.percent(gap / row.zcdp)})",
     )
@@ -110,7 +114,7 @@ def _delta_cells(row: PrivacyRow, account: Account, digits: int) -> tuple[str, .
     zero = row.delta == 0 and account.case(row.worst).log_delta(epsilon=row.epsilon) == -math.inf
     return (
         words.plain(row.epsilon),
-        words.probability(row.delta, digits, exactly_zero=zero),
+        account.claim.kind.number(row.delta, digits) if row.delta >= 1e-300 or zero else "below 1e-300",
         words.probability(row.zcdp, digits),
         f"{words.number(row.zcdp / row.delta, 3)} times less" if row.delta > 0 else "-",
     )
@@ -131,9 +135,9 @@ def _show_certified(answer: Answer) -> None:
         write("".join(f"  {at:<{width}}  {text}\n" for at, text in lines))
 
 
-def _sentence(row: PrivacyRow, digits: int) -> str:
+def _sentence(row: PrivacyRow, digits: int, kind: AnswerKind) -> str:
     gap = row.zcdp - row.epsilon
-    text = f"At delta {words.plain(row.delta)} the exact epsilon is {words.number(row.epsilon, digits)}"
+    text = f"At delta {words.plain(row.delta)} {kind.states('epsilon', row.epsilon, digits)}"
     if row.epsilon <= 0:
         return f"{text}: delta alone covers all that can be lost."
     return (
@@ -155,8 +159,7 @@ def _worst_paths(answer: Answer) -> list[str]:
 def _cautions(answer: Answer) -> list[tuple[Release | None, str]]:
     """What limits how the result may be read, with the release it is about."""
     found: list[tuple[Release | None, str]] = []
-    several = any(len(release.paths) > 1 for release in answer.releases)
-    if len(answer.releases) > 1 and answer.account.pairs == 1 and several:
+    if len(answer.releases) > 1 and answer.account.claim.kind is AnswerKind.MAIN:
         text = (
             "Only the main path of each release is accounted for, the one that merges nothing; "
             "other combinations of paths may cost a little more. --all-pairs compares them all."

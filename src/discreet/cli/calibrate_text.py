@@ -6,6 +6,7 @@ import math
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from discreet.budget import AnswerKind
 from discreet.cli.printing import say, table, write
 from discreet.numbers import Interval, decimal
 from discreet.report.words import plain
@@ -24,6 +25,7 @@ def as_object(release: Release, found: Calibration, box: Interval | None, second
         "reduction": found.reduction,
         "epsilon": None if found.epsilon is None else float(found.epsilon),
         "delta": float(found.delta),
+        "answer": found.claim.as_dict(),
         "lower": None if found.proof is None else float(found.proof.lower),
         "upper": None if found.proof is None else float(found.proof.upper),
         "price": found.price,
@@ -95,6 +97,8 @@ def show(release: Release, found: Calibration, box: Interval | None) -> None:
     elif found.epsilon is not None:
         who = "Each level by itself" if alone else "The new release"
         say(f"{who} keeps epsilon {float(found.epsilon):.6f} at delta {delta}.")
+    if found.claim.kind is not AnswerKind.EXACT:
+        say(str(found.claim))
     if found.proof is not None and alone:
         most = decimal(found.proof.upper, down=False)
         say(f"Proved: the true delta of each level at its promise is at most {most}, not above {delta}.")

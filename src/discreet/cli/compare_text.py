@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from discreet.budget import AnswerKind
 from discreet.cli.printing import say, table, write
 from discreet.report import words
 from discreet.report.releases import VariancePair, matching_variances, preset_object
@@ -56,6 +57,7 @@ def _facts(side: Side) -> dict[str, Any]:
     facts = preset_object(side.release)
     return facts | {
         "accounted": side.account.neighbours,
+        "answer": side.account.claim.as_dict(),
         "accounted_rho": str(zcdp_of(side.account).rho),
         "pairs": side.account.pairs,
     }
@@ -77,21 +79,26 @@ def show(a: Side, b: Side) -> None:
     rows = [
         (
             words.plain(one.delta),
-            words.number(one.epsilon),
-            words.number(two.epsilon),
+            a.account.claim.kind.number(one.epsilon),
+            b.account.claim.kind.number(two.epsilon),
             words.change(two.epsilon - one.epsilon),
             words.number(one.zcdp),
             words.number(two.zcdp),
         )
         for one, two in zip(a.rows, b.rows, strict=True)
     ]
-    columns = ("delta", "A, exact epsilon", "B, exact epsilon", "B minus A", "A, zCDP", "B, zCDP")
+    titles = (
+        f"{letter}, {side.account.claim.kind.titled('epsilon')}" for letter, side in (("A", a), ("B", b))
+    )
+    columns = ("delta", *titles, "B minus A", "A, zCDP", "B, zCDP")
     table(columns, rows)
     write("\n")
     for line in _differences(a, b):
         say(line)
     say(_verdict(a, b))
     for letter, side in (("A", a), ("B", b)):
+        if side.account.claim.kind is not AnswerKind.EXACT:
+            say(f"{letter}: {side.account.claim.kind.sentence}")
         for note in words.cautions(side.release):
             say(f"Note on {letter}: {note}", indent="  ")
     _print_variances(a, b)
@@ -120,10 +127,18 @@ def _verdict(a: Side, b: Side) -> str:
         return "Neither promises more throughout: which epsilon is smaller depends on delta."
     lower, higher = ("A", "B") if 1 in signs else ("B", "A")
     one, two = next((pair for pair in pairs if pair[0].delta == 1e-10), pairs[0])
+    kinds = {"A": a.account.claim.kind, "B": b.account.claim.kind}
+    if kinds[lower] not in (AnswerKind.EXACT, AnswerKind.BOUND) or kinds[higher] is not AnswerKind.EXACT:
+        return (
+            f"At delta {words.plain(one.delta)} A has epsilon {kinds['A'].beside(one.epsilon)} and B "
+            f"{kinds['B'].beside(two.epsilon)}: which promises more cannot be said from these."
+        )
     small, large = sorted((one.epsilon, two.epsilon))
-    gap = f"{words.number(large - small, 3)} ({words.percent((large - small) / large)})"
+    is_bound = kinds[lower] is AnswerKind.BOUND
+    small_text = kinds[lower].beside(small) if is_bound else words.number(small)
+    gap = f"{'at least ' if is_bound else ''}{words.number(large - small, 3)} ({words.percent((large - small) / large)})"
     return (
-        f"At delta {words.plain(one.delta)} {lower} has epsilon {words.number(small)}, "
+        f"At delta {words.plain(one.delta)} {lower} has epsilon {small_text}, "
         f"{gap} less than {higher}'s {words.number(large)}: {lower} promises more."
     )
 

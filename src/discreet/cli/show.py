@@ -59,6 +59,8 @@ def _print(release: Release) -> None:
         table(columns, [_cells(row) for row in rows])
     write("\n")
     _print_spine(release)
+    if release.reason:
+        say(f"An account of it: {release.claim}", indent="  ")
     for title, texts in (("Sources", release.sources), ("Notes", release.notes)):
         if texts:
             say(f"{title}:", *(f"- {text}" for text in texts), indent="  ")

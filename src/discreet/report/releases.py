@@ -66,6 +66,7 @@ def release_object(release: Release) -> dict[str, Any]:
             for level in release.levels
         ],
         "path_levels": {str(path): ["+".join(run) for run in release.runs(path)] for path in release.paths},
+        "answer": release.claim.as_dict(),
         "sources": list(release.sources),
         "notes": list(release.notes),
     }

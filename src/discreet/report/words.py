@@ -6,13 +6,11 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from discreet.budget import Neighbours, Release
+from discreet.budget.answer import DIGITS as DIGITS
 from discreet.numbers import Interval, decimal
 
 if TYPE_CHECKING:
     from discreet.accounting.overall import Account
-
-DIGITS = 6
-"""Significant digits of a result, if nobody asks for more."""
 
 _CAUTIONS = (
     "upper bound",
@@ -147,13 +145,14 @@ def compared(account: Account) -> str:
 
 
 def cautions(release: Release, *, all_paths: bool = True) -> list[str]:
-    """Return the notes that limit how a result may be read; `discreet show` prints all notes.
+    """Return why an answer is not exact, and the notes that limit how it may be read.
 
     A note on which paths are taken matters only if all of them are.
 
     >>> from discreet.budget import load
-    >>> cautions(load("sdhc-2020"))[0][:15]
-    'An upper bound:'
+    >>> cautions(load("sdhc-2020"))[0][:23]
+    'Each table is one count'
     """
     phrases = (*_CAUTIONS, _ABOUT_PATHS) if all_paths else _CAUTIONS
-    return [note for note in release.notes if any(phrase in note.lower() for phrase in phrases)]
+    notes = [note for note in release.notes if any(phrase in note.lower() for phrase in phrases)]
+    return [*release.claim.reasons, *notes]

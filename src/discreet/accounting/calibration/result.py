@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Literal
 
+from discreet.budget.answer import Claim
 from discreet.budget.events import DiscreteGaussian, Event
 from discreet.budget.neighbours import Neighbours
 from discreet.budget.release import Release
@@ -52,6 +53,11 @@ class Calibration:
     price: float | None
     notes: tuple[str, ...] = ()
     by: Literal["overall", "level"] = "overall"
+
+    @property
+    def claim(self) -> Claim:
+        """What kind of answer this is: the promise holds of the release as far as the release is modelled."""
+        return self.release.claim
 
     @property
     def reduction(self) -> float | None:

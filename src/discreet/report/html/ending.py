@@ -88,7 +88,7 @@ def limits(facts: Facts) -> Markup:
             f"this page is about {account.neighbours} ones."
         )
         items.append(el("li", el("strong", "Another relation."), " ", text))
-    for note in release.notes:
+    for note in (*release.claim.reasons, *release.notes):
         items.append(el("li", el("strong", "Note on this release."), " ", name(note)))
     parts: list[object] = [el("ul", join(items, "\n"))]
     if release.sources:
