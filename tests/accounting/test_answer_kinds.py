@@ -25,7 +25,7 @@ KINDS = {
 
 @pytest.mark.parametrize("name", preset_names())
 def test_each_preset_says_what_its_account_is(name: str) -> None:
-    """Supplemental DHC takes whole sensitivities, and the others take paths whose occurrence is not published."""
+    """Supplemental DHC takes whole sensitivities; the others take paths that may not occur."""
     release = load(name)
     assert release.kind.value == KINDS.get(name, "bound")
     assert bool(release.reason) == (release.kind is not AnswerKind.EXACT)
@@ -64,7 +64,7 @@ def test_a_calibrated_release_keeps_its_kind() -> None:
 
 
 @pytest.mark.parametrize(
-    "given, said",
+    ("given", "said"),
     [
         ({"kind": "bound"}, "no reason is given"),
         ({"reason": "because"}, "a reason is given"),

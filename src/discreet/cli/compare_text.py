@@ -136,7 +136,8 @@ def _verdict(a: Side, b: Side) -> str:
     small, large = sorted((one.epsilon, two.epsilon))
     is_bound = kinds[lower] is AnswerKind.BOUND
     small_text = kinds[lower].beside(small) if is_bound else words.number(small)
-    gap = f"{'at least ' if is_bound else ''}{words.number(large - small, 3)} ({words.percent((large - small) / large)})"
+    gap = f"{words.number(large - small, 3)} ({words.percent((large - small) / large)})"
+    gap = f"at least {gap}" if is_bound else gap
     return (
         f"At delta {words.plain(one.delta)} {lower} has epsilon {small_text}, "
         f"{gap} less than {higher}'s {words.number(large)}: {lower} promises more."
