@@ -80,6 +80,20 @@ class Noise(ABC):
             return tail.crossing(1 - chance) - 1
         return 1 - tail.crossing(chance)
 
+    def margin(self, level: Exact = "0.95") -> int:
+        """Return the smallest integer m with P[|X| <= m] >= level, certified: a two-sided margin of error.
+
+        The noise is symmetric, so P[|X| <= m] >= level says that P[X <= m] >= (1 + level) / 2.
+
+        >>> from discreet.noise import GaussianNoise, LaplaceNoise
+        >>> GaussianNoise(26).margin(), GaussianNoise("1/25").margin(), LaplaceNoise(3).margin("0.9")
+        (10, 0, 7)
+        """
+        share = positive(level, name="level")
+        if share >= 1:
+            raise InputError(f"level is {share}; a margin of error is asked for a share between 0 and 1")
+        return self.quantile((1 + share) / 2)
+
     def certified_pmf(self, x: int, *, bits: int = 100) -> Interval:
         """Return an interval that contains P[X = x], its relative width below 2^-bits."""
         return _narrow(lambda: self.ball_pmf(x), bits)
