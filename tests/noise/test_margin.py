@@ -30,8 +30,8 @@ def test_a_margin_holds_and_the_next_smaller_one_does_not(noise: Noise, level: s
     assert margin == 0 or within(margin - 1) < Fraction(level)
 
 
-def test_a_tie_belongs_to_the_margin() -> None:
-    """With r = e^(-1/scale) irrational there is no tie, so the boundary is asked from both sides of a level."""
+def test_the_boundary_between_two_margins() -> None:
+    """r = e^(-1/scale) is irrational, so there is no tie: the boundary is asked from both sides."""
     noise = LaplaceNoise(3)
     chance = 1 - 2 * noise.certified_sf(7).midpoint
     assert noise.margin(chance - Fraction(1, 10**25)) == 7
