@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from discreet.budget import load
-from discreet.release.safetab.design import exact_margin, exact_rho_for_margin, rho_for_margin, shown
-from discreet.release.safetab.mechanism import margin_of_error, noise_for, suppression_threshold, variance_of
+from discreet.release.safetab.design import exact_rho_for_margin, rho_for_margin, shown
+from discreet.release.safetab.mechanism import bureau_margin, noise_for, suppression_threshold, variance_of
+from discreet.release.safetab.mechanism import margin as exact_margin
 from discreet.report.plots import BLUE, GREEN, GREY, VERMILION
 from discreet.studies.canvas import BLACK, ORANGE, canvas, legend_below
 from discreet.studies.study import SAFETAB, Study, difference, table
@@ -132,7 +133,7 @@ def safetab_margins() -> Study:
                     float(level.rho),
                     float(rho - level.rho),
                     float(variance),
-                    margin_of_error(variance),
+                    bureau_margin(variance),
                     exact_margin(noise),
                     float(exact_rho_for_margin(margin, stability=STABILITY, gamma=GAMMA)),
                 )

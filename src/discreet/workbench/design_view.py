@@ -151,13 +151,13 @@ def derived(rho: Fraction, stability: int, gamma: Fraction, target: Fraction, of
 
 def _line(design: Design, part: Any) -> Line:
     from discreet.release.safetab.design import smallest_sizes
-    from discreet.release.safetab.mechanism import margin_of_error, variance_of
+    from discreet.release.safetab.mechanism import margin, variance_of
 
     return Line(
         place=(part.geography, part.level),
         stability=part.stability.value,
         variance=float(variance_of(part.stage_two)),
-        margin=margin_of_error(variance_of(part.stage_two)),
+        margin=margin(part.stage_two),
         sizes=smallest_sizes(part.stage_two, relative_margin=design.target, of=design.of),  # type: ignore[arg-type]
         thresholds=part.thresholds,
         suppression=part.suppression,

@@ -13,7 +13,7 @@ from discreet.accounting.overall import account
 from discreet.budget import load
 from discreet.errors import InputError
 from discreet.noise import GaussianNoise, LaplaceNoise, Noise, sample
-from discreet.release.safetab import design
+from discreet.release.safetab import design, mechanism
 from discreet.release.safetab.mechanism import noise_for
 from discreet.release.safetab.safetab_toml import read_toml, write_toml
 from discreet.testing import NotPrivateSeededEntropy
@@ -57,7 +57,7 @@ def test_the_exact_rho_keeps_the_margin_and_no_less_does(margin: int) -> None:
 
 @pytest.mark.parametrize("noise", NOISES)
 def test_exact_margins(noise: Noise) -> None:
-    margin = design.exact_margin(noise)
+    margin = mechanism.margin(noise)
     probabilities = weights(noise, 300)
     inside = [fsum(p for x, p in probabilities.items() if abs(x) <= m) for m in (margin - 1, margin)]
     assert inside[0] < 0.95 <= inside[1]
@@ -172,7 +172,7 @@ def test_a_design_becomes_a_configuration() -> None:
     for (geography, level), (margin, sizes) in wanted.items():
         budget = found.budgets[geography, level]
         assert budget is not None
-        assert design.exact_margin(noise_for(budget * Fraction(9, 10), 9, "zcdp")) == margin
+        assert mechanism.margin(noise_for(budget * Fraction(9, 10), 9, "zcdp")) == margin
         chances = design.table_chances(
             sizes, noise_for(budget / 10, 9, "zcdp"), found.thresholds[geography, level]
         )

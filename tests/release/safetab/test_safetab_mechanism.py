@@ -16,7 +16,7 @@ from discreet.noise import GaussianNoise, LaplaceNoise, Noise
 from discreet.release.safetab.account import mechanisms
 from discreet.release.safetab.configuration import read_configuration
 from discreet.release.safetab.geographies import Pass
-from discreet.release.safetab.mechanism import margin_of_error, mechanism, noise_for, suppression_threshold
+from discreet.release.safetab.mechanism import bureau_margin, mechanism, noise_for, suppression_threshold
 from discreet.release.safetab.specification import read_specification
 
 CHANCE = Fraction(9999, 10000)
@@ -121,11 +121,11 @@ def test_the_smallest_and_the_largest_budget_have_noise(tmp_path: Path, budget: 
     ("variance", "margin"), [("625", 49), ("2500/1067", 3), ("5000/159", 10), ("0", 0), ("0.26", 0)]
 )
 def test_margins(variance: str, margin: int) -> None:
-    assert margin_of_error(Fraction(variance)) == margin
-    assert margin_of_error(float(Fraction(variance))) == margin
+    assert bureau_margin(Fraction(variance)) == margin
+    assert bureau_margin(float(Fraction(variance))) == margin
 
 
 def test_a_margin_at_the_edge_is_exact() -> None:
     edge = Fraction(50, 49) ** 2 * 625  # 1.96 sigma is exactly 50
-    assert margin_of_error(edge) == 50
-    assert margin_of_error(edge - Fraction(1, 10**30)) == 49
+    assert bureau_margin(edge) == 50
+    assert bureau_margin(edge - Fraction(1, 10**30)) == 49

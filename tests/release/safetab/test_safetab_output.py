@@ -102,11 +102,23 @@ def test_an_empty_release_has_its_headers(tmp_path: Path) -> None:
     assert (tmp_path / "t2.csv").read_text() == t2
 
 
-def test_a_margin_next_to_a_whole_number_is_told_exactly() -> None:
+def test_the_bureaus_margin_next_to_a_whole_number_is_told_exactly() -> None:
     # 1.96 sigma = 49 exactly at 625; one part in 1e30 less is 48, which floats cannot see
-    assert margin(GaussianNoise(625), 1) == Margin("625", 49)
+    assert margin(GaussianNoise(625), 1) == Margin("625", 49, 49)
     below = GaussianNoise(625 - Fraction(1, 10**30))
-    assert margin(below, 1) == Margin("625", 48)
+    assert margin(below, 1) == Margin("625", 49, 48)
+
+
+def test_the_bureaus_margins_stand_in_a_column_of_their_own(tmp_path: Path) -> None:
+    with Writer(Folder(tmp_path, "csv"), ITERATIONS, labels(), bureau=False, bureau_margins=True) as writer:
+        writer.write(some(4), REGIONS)
+    known = {(one.variance, str(one.margin)): str(one.bureau) for one in (*labels().total, *labels().rows)}
+    for name in ("t1", "t2"):
+        with (tmp_path / f"{name}.csv").open(newline="") as stream:
+            found = list(csv.DictReader(stream, delimiter="|"))
+        assert found
+        for row in found:
+            assert row["MOE95_BUREAU"] == known[row["NOISE_VARIANCE"], row["MOE95"]]
 
 
 @pytest.mark.parametrize("cells", [1, 8, 46])
@@ -116,7 +128,7 @@ def test_margins_of_geometric_noise_agree_with_another_way(cells: int) -> None:
             r = mpmath.exp(-mpmath.mpf(scale.denominator) / scale.numerator)
             variance = cells * 2 * r / (1 - r) ** 2
             found = margin(LaplaceNoise(scale), cells)
-            assert found.margin == int(mpmath.floor(mpmath.mpf("1.96") * mpmath.sqrt(variance)))
+            assert found.bureau == int(mpmath.floor(mpmath.mpf("1.96") * mpmath.sqrt(variance)))
             assert abs(mpmath.mpf(found.variance) / variance - 1) < mpmath.mpf("1e-14")
 
 

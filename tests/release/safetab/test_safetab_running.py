@@ -34,6 +34,7 @@ from discreet.release.safetab.account import mechanisms
 from discreet.release.safetab.ages import RANGES
 from discreet.release.safetab.configuration import read_configuration
 from discreet.release.safetab.counting import Counts, count
+from discreet.release.safetab.labels import label as margins
 from discreet.release.safetab.running import Clock, Options, add_noise, run
 from discreet.release.safetab.specification import read_specification
 
@@ -159,25 +160,38 @@ def test_other_people_with_the_specification_of_2020(
         assert set(found) == wanted
 
 
+def covering(variance: float, cells: int) -> int:
+    """The smallest margin with 95 % of a sum of cells inside, by adding up probabilities."""
+    one = np.exp(-(np.arange(-400, 401) ** 2) / (2 * variance))
+    mass = one / one.sum()
+    for _ in range(cells - 1):
+        mass = np.convolve(mass, one / one.sum())
+    middle = mass.size // 2
+    inside = mass[middle] + np.append(0, 2 * np.cumsum(mass[middle + 1 :]))
+    return int(np.argmax(inside >= 0.95))
+
+
 def test_a_run_with_noise_says_how_much(tmp_path: Path, params: Callable[..., Path]) -> None:
     folder = params({"1_usa": 0.5, "2_county": 0.159, "2_pr_tract": 0.008}, zero_suppression_chance=0.9)
-    done = run(folder, DATA, tmp_path / "out")
+    done = run(folder, DATA, tmp_path / "out", options=Options(bureau_margins=True))
     assert done.warning is None
     assert done.files == ("t1.csv", "t2.csv", "summary.json", "ledger.json")
     assert {place.mechanism.geography for place in done.places} == {"USA", "COUNTY", "PR-TRACT"}
     t1 = rows(tmp_path / "out" / "t1.csv")
-    assert ",".join(t1[0]) == "REGION_ID,REGION_TYPE,ITERATION_CODE,COUNT,TABLE,NOISE_VARIANCE,MOE95"
+    assert ",".join(t1[0]) == (
+        "REGION_ID,REGION_TYPE,ITERATION_CODE,COUNT,TABLE,NOISE_VARIANCE,MOE95,MOE95_BUREAU"
+    )
     assert {row["TABLE"] for row in t1} == {"T01001"}
     # stability 9, gamma 1/10: sigma^2 = 9 / (2 * 0.9 * rho) a cell, of which a total has 1, 8, 18 or 46;
     # total-only groups spend everything: 9 / (2 * rho)
-    allowed = {
-        where: {f"{float(cells * Fraction(5) / Fraction(rho)):.15g}" for cells in (1, 8, 18, 46)}
-        | {f"{float(Fraction(9, 2) / Fraction(rho)):.15g}"}
-        for where, rho in (("USA", "0.5"), ("COUNTY", "0.159"), ("PR-TRACT", "0.008"))
-    }
+    allowed = {}
+    for where, rho in (("USA", "0.5"), ("COUNTY", "0.159"), ("PR-TRACT", "0.008")):
+        for cells, variance in ((1, Fraction(9, 2)), (1, 5), (8, 5), (18, 5), (46, 5)):
+            each = variance / Fraction(rho)
+            allowed[where, f"{float(cells * each):.15g}"] = covering(float(each), cells)
     for row in t1:
-        assert row["NOISE_VARIANCE"] in allowed[row["REGION_TYPE"]]
-        assert int(row["MOE95"]) == int(1.96 * float(row["NOISE_VARIANCE"]) ** 0.5)
+        assert int(row["MOE95"]) == allowed[row["REGION_TYPE"], row["NOISE_VARIANCE"]]
+        assert int(row["MOE95_BUREAU"]) == int(1.96 * float(row["NOISE_VARIANCE"]) ** 0.5)
     for row in rows(tmp_path / "out" / "t2.csv"):
         table = {"T02001": 4, "T02002": 9, "T02003": 23}[row["TABLE"]]
         rho = {"USA": 0.5, "COUNTY": 0.159, "PR-TRACT": 0.008}[row["REGION_TYPE"]]
@@ -262,8 +276,10 @@ def test_pure_privacy_is_counted_in_epsilons(tmp_path: Path, params: Callable[..
     assert county.suppression == county.stage_two.quantile("0.5") == 0
     t1 = rows(tmp_path / "out" / "t1.csv")
     assert min(int(row["COUNT"]) for row in t1) == 0
-    for row in t1:
-        assert int(row["MOE95"]) == int(1.96 * float(row["NOISE_VARIANCE"]) ** 0.5)
+    noises = [noise for one in (state, county) for noise in (one.total_only, one.stage_two)]
+    known = [margins(noise, table).total for noise in noises for table in range(4)]
+    found = {(row["NOISE_VARIANCE"], int(row["MOE95"])) for row in t1}
+    assert found <= {(one.variance, one.margin) for one in known}
     (entry,) = read_ledger(tmp_path / "out" / "ledger.json").entries
     assert "scale" in entry.release.to_toml()
 

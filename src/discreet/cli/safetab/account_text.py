@@ -12,7 +12,7 @@ from discreet.cli.printing import say, table, write
 from discreet.noise import Noise
 from discreet.release.safetab.account import PassAccount
 from discreet.release.safetab.configuration import Configuration
-from discreet.release.safetab.mechanism import Mechanism, margin_of_error, variance_of
+from discreet.release.safetab.mechanism import Mechanism, margin, variance_of
 from discreet.release.safetab.safetab_toml import BUDGET_WORDS
 from discreet.release.safetab.specification import Specification
 from discreet.report import words
@@ -82,7 +82,7 @@ def _level_object(answer: Answer, part: Mechanism) -> dict[str, Any]:
         "variance_total_only": _exact(variance_of(part.total_only)),
         "variance_stage_1": _exact(variance_of(part.stage_one)),
         "variance_stage_2": _exact(variance_of(part.stage_two)),
-        "margin_of_error": margin_of_error(variance_of(part.stage_two)),
+        "margin_of_error": margin(part.stage_two),
         "thresholds": list(part.thresholds),
         "suppressed_up_to": part.suppression,
     }
@@ -115,7 +115,7 @@ def _row(part: Mechanism) -> tuple[str, ...]:
         str(part.stability.value),
         "infinite" if part.budget is None else words.plain(part.budget),
         *(_variance(noise) for noise in (part.stage_one, part.stage_two, part.total_only)),
-        str(margin_of_error(variance_of(part.stage_two))),
+        str(margin(part.stage_two)),
         " / ".join(map(str, part.thresholds)),
         "-" if part.suppression is None else str(part.suppression),
     )

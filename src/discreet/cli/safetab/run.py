@@ -15,6 +15,9 @@ Format = Annotated[
     Parameter(help="Of the tables. Default: csv, pipe-delimited.", show_choices=False, metavar="csv|parquet"),
 ]
 BureauColumns = Annotated[bool, Parameter(help="Leave out TABLE, NOISE_VARIANCE and MOE95.")]
+BureauMargins = Annotated[
+    bool, Parameter(help="Add MOE95_BUREAU, the Bureau's floor(1.96 sigma), which covers less than 95 %.")
+]
 
 app = App(
     name="run",
@@ -44,6 +47,7 @@ def run(
     threads: Annotated[int | None, Parameter(help="Default: one for each CPU.", metavar="N")] = None,
     format: Format = "csv",
     bureau_columns: BureauColumns = False,
+    bureau_margins: BureauMargins = False,
     no_coterminous: Annotated[
         bool, Parameter(help="Leave regions made of the same blocks as they are.")
     ] = False,
@@ -70,6 +74,7 @@ def run(
     chosen = Options(
         format=format,
         bureau_columns=bureau_columns,
+        bureau_margins=bureau_margins,
         coterminous=not no_coterminous,
         tabulation_suppression=tabulation_suppression,
         rehearsal=rehearsal,

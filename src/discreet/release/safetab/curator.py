@@ -23,7 +23,7 @@ from discreet.release.safetab.curated import SIZES, Curated, ErrorLine, Errors, 
 from discreet.release.safetab.geographies import GEOGRAPHIES
 from discreet.release.safetab.geography import read_water
 from discreet.release.safetab.law import Expected, Floats, Ints, law
-from discreet.release.safetab.mechanism import margin_of_error, variance_of
+from discreet.release.safetab.mechanism import variance_of
 from discreet.release.safetab.output import with_sexes
 from discreet.release.safetab.parts import TABLES, Part
 from discreet.release.safetab.released import Released, read_released
@@ -166,12 +166,12 @@ class _Place:
         """Return where the margins of each group stand among the labels."""
         return self._part.label.astype(np.int64) * len(TABLES) + self._part.table
 
-    def _margin(self, kind: str, group: NDArray[np.intp], variance: Floats) -> Ints:
-        """Return the margins of error: as published, or from the variances."""
+    def _margin(self, kind: str, group: NDArray[np.intp], variance: Floats, cells: Ints) -> Ints:
+        """Return the margins of error: as published, or as the law of the noise has them."""
         if self._labels is None:
-            distinct, place = np.unique(variance, return_inverse=True)
-            found = np.array([margin_of_error(value) for value in distinct.tolist()], dtype=np.int64)
-            return found[place]
+            kinds, place = np.unique(np.stack([variance / cells, cells]), axis=1, return_inverse=True)
+            found = [law(self._privacy, float(each), int(many)).margin() for each, many in kinds.T]
+            return np.array(found, dtype=np.int64)[place.ravel()]
         number = self._number()[group]
         if kind == "total":
             return np.array([one.margin for one in self._labels.total], dtype=np.int64)[number]
@@ -200,7 +200,7 @@ class _Place:
         cut: Ints,
     ) -> list[ErrorLine]:
         """Sum up numbers of one kind, each of a group, with the variance of a sum of so many cells."""
-        margin = self._margin(kind, group, variance)
+        margin = self._margin(kind, group, variance, cells)
         expected = self._expected(variance / cells, cells, cut, margin)
         code = size * len(TABLES) + self._part.table[group]
         sums = {

@@ -24,15 +24,13 @@ from discreet.noise import GaussianNoise, LaplaceNoise, Noise
 from discreet.numbers import Exact, fraction, positive
 from discreet.release.safetab.configuration import Configuration
 from discreet.release.safetab.geographies import GEOGRAPHIES, LEVELS, PR_GEOGRAPHIES, STATES, US_GEOGRAPHIES
-from discreet.release.safetab.mechanism import Z95, noise_for
+from discreet.release.safetab.mechanism import CONFIDENCE, Z95, noise_for
+from discreet.release.safetab.mechanism import margin as margin_of
 
 Floats = NDArray[np.float64]
 
 CELLS = (1, 8, 18, 46)
 """Published cells of a group by table: a total, or sex by 4, 9 or 23 ages."""
-
-CONFIDENCE = Fraction(95, 100)
-"""The chance with which a margin of error covers the noise."""
 
 STABILITY = 9
 """Groups of one region and level that a person can be in, in the specification of 2020."""
@@ -62,16 +60,6 @@ def exact_rho_for_margin(margin: int, *, stability: int = STABILITY, gamma: Exac
     (1.528, 0.00753)
     """
     return Fraction(stability) / (2 * _widest(GaussianNoise, margin) * (1 - _share(gamma)))
-
-
-def exact_margin(noise: Noise | None, chance: Exact = CONFIDENCE) -> int:
-    """Return the smallest integer that the noise does not exceed, in size, with this chance.
-
-    >>> exact_margin(GaussianNoise(625)), exact_margin(GaussianNoise("2500/1067")), exact_margin(None)
-    (49, 3, 0)
-    """
-    # P(|X| <= m) >= chance where P(X <= m) >= (1 + chance) / 2, the noise being symmetric
-    return 0 if noise is None else noise.quantile((1 + fraction(chance, name="chance")) / 2)
 
 
 def smallest_sizes(
@@ -301,7 +289,7 @@ def _widest(kind: type[GaussianNoise] | type[LaplaceNoise], margin: int) -> Frac
             break
     grain = Fraction(10) ** (floor(log10(low)) + 1 - _DIGITS)
     size = floor(Fraction(low) / grain) * grain
-    while exact_margin(kind(size)) > margin:  # certified
+    while margin_of(kind(size)) > margin:  # certified
         size -= grain
     return size
 

@@ -66,6 +66,11 @@ class Law:
         found: Floats = self._sums[0][self._place(value)]
         return np.clip(found, 0, 1)
 
+    def margin(self, chance: float = 0.95) -> int:
+        """Return the smallest integer that the noise does not exceed with this chance."""
+        sizes = np.arange(self.reach)
+        return int(np.argmax(self.below(sizes) - self.below(-sizes - 1) >= chance))
+
     def expected(self, cut: Ints, margin: Ints) -> Expected:
         """Return what is expected of groups that are kept if the noise is above `cut`."""
         start, end = self._place(cut), self._sums[0].size - 1

@@ -22,11 +22,13 @@ from discreet.release.safetab.parts import AGES, CELLS, TABLES, TOTAL, Integers,
 T1_COLUMNS = ("REGION_ID", "REGION_TYPE", "ITERATION_CODE", "COUNT")
 T2_COLUMNS = ("REGION_ID", "REGION_TYPE", "ITERATION_CODE", "AGESTART", "AGEEND", "SEX", "COUNT")
 MORE_COLUMNS = ("TABLE", "NOISE_VARIANCE", "MOE95")
+BUREAU_MARGIN = "MOE95_BUREAU"
+"""The Bureau's margin, floor(1.96 sigma), on request."""
 ALL_AGES = "*"
 ROWS = 1 << 19
 """Rows that are made and written at a time."""
 
-_NUMBERS = {"COUNT": "int64", "MOE95": "int64"}
+_NUMBERS = {"COUNT": "int64", "MOE95": "int64", BUREAU_MARGIN: "int64"}
 
 
 class Labels:
@@ -44,8 +46,18 @@ class Labels:
 class Writer:
     """Write t1 and t2 into a folder, part by part."""
 
-    def __init__(self, folder: Folder, iterations: Sequence[str], labels: Labels, *, bureau: bool) -> None:
+    def __init__(
+        self,
+        folder: Folder,
+        iterations: Sequence[str],
+        labels: Labels,
+        *,
+        bureau: bool,
+        bureau_margins: bool = False,
+    ) -> None:
+        """`bureau`: the Bureau's columns alone. `bureau_margins`: its margins too, in their own column."""
         self.folder, self.bureau, self._labels = folder, bureau, labels
+        self._more = () if bureau else (*MORE_COLUMNS, *((BUREAU_MARGIN,) if bureau_margins else ()))
         self._iterations = strings(list(iterations))
         self.rows = dict.fromkeys(TABLES, 0)
         self._files = {
@@ -72,7 +84,7 @@ class Writer:
     def _schema(self, columns: Sequence[str]) -> Any:
         pa = arrow()
         text = pa.dictionary(pa.int32(), pa.string())
-        names = [*columns, *(() if self.bureau else MORE_COLUMNS)]
+        names = [*columns, *self._more]
         types = {"NOISE_VARIANCE": pa.float64()} if self.folder.kind == "parquet" else {}
         types |= {name: pa.type_for_alias(alias) for name, alias in _NUMBERS.items()}
         marked = [MARK] if self.folder.mark and not self.bureau else []
@@ -121,6 +133,7 @@ class Writer:
             else:
                 columns["NOISE_VARIANCE"] = _coded(number.astype(np.int32), [one.variance for one in margins])
             columns["MOE95"] = np.array([one.margin for one in margins], dtype=np.int64)[number]
+            columns[BUREAU_MARGIN] = np.array([one.bureau for one in margins], dtype=np.int64)[number]
             if self.folder.mark:
                 columns[MARK] = _coded(np.zeros(number.size, dtype=np.int32), [self.folder.mark])
         self._files[stem].write(columns)

@@ -21,7 +21,14 @@ from discreet.release.ledger import NOT_PRIVATE
 from discreet.release.safetab.ages import RANGES
 from discreet.release.safetab.geographies import GEOGRAPHIES, LEVELS
 from discreet.release.safetab.labels import NO_NOISE, Label, Margin
-from discreet.release.safetab.output import ALL_AGES, MORE_COLUMNS, T1_COLUMNS, T2_COLUMNS, Labels
+from discreet.release.safetab.output import (
+    ALL_AGES,
+    BUREAU_MARGIN,
+    MORE_COLUMNS,
+    T1_COLUMNS,
+    T2_COLUMNS,
+    Labels,
+)
 from discreet.release.safetab.parts import AGES, CELLS, TABLES, Integers, Part
 from discreet.release.safetab.specification import Specification
 
@@ -36,6 +43,7 @@ class Released:
     regions: dict[str, Sequence[str]]
     labels: Labels
     bureau: bool
+    bureau_margins: bool
     format: str
     marked: bool
     files: tuple[Path, ...]
@@ -82,7 +90,8 @@ def read_released(
             )
     marked = MARK in t1.column_names or any(_MARKED in path.name for path in paths)
     kind = "parquet" if paths[0].suffix == ".parquet" else "csv"
-    return Released(found, dict(known), labels, bureau, kind, marked, tuple(paths))
+    margins = BUREAU_MARGIN in t1.column_names
+    return Released(found, dict(known), labels, bureau, margins, kind, marked, tuple(paths))
 
 
 _MARKED = NOT_PRIVATE.replace(" ", "-")
@@ -191,9 +200,11 @@ def _margins(table: Any, seen: dict[Margin, int]) -> Integers:
     texts = table.column("NOISE_VARIANCE").combine_chunks()
     coded = pc.dictionary_encode(texts)
     words = [_text(value) for value in coded.dictionary.to_pylist()]
-    pairs = np.stack([coded.indices.to_numpy(zero_copy_only=False), table.column("MOE95").to_numpy()], axis=1)
-    kinds, number = np.unique(pairs, axis=0, return_inverse=True)
-    codes = [seen.setdefault(Margin(words[code], int(margin)), len(seen)) for code, margin in kinds]
+    margin = table.column("MOE95").to_numpy()
+    bureau = table.column(BUREAU_MARGIN).to_numpy() if BUREAU_MARGIN in table.column_names else margin
+    rows = np.stack([coded.indices.to_numpy(zero_copy_only=False), margin, bureau], axis=1)
+    kinds, number = np.unique(rows, axis=0, return_inverse=True)
+    codes = [seen.setdefault(Margin(words[code], *map(int, both)), len(seen)) for code, *both in kinds]
     return np.array(codes, dtype=np.int64)[number.ravel()]
 
 
@@ -228,7 +239,7 @@ def _read(path: Path, columns: Sequence[str]) -> Any:
     """Read the columns that are known; texts as they are, counts as whole numbers."""
     pa = arrow()
     kinds = {name: pa.string() for name in (*T2_COLUMNS, *MORE_COLUMNS, MARK)}
-    kinds |= {"COUNT": pa.int64(), "MOE95": pa.int64()}
+    kinds |= {"COUNT": pa.int64(), "MOE95": pa.int64(), BUREAU_MARGIN: pa.int64()}
     try:
         if path.suffix == ".parquet":
             table = _typed(arrow("parquet").read_table(path), kinds)

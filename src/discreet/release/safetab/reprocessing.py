@@ -113,7 +113,9 @@ def _write(
     with staging(new) as stage:
         mark = f"{NOT_PRIVATE}: made from a rehearsal" if found.marked else None
         folder = Folder(stage.path, kind, mark=mark)
-        with Writer(folder, codes, found.labels, bureau=found.bureau) as writer:
+        with Writer(
+            folder, codes, found.labels, bureau=found.bureau, bureau_margins=found.bureau_margins
+        ) as writer:
             for (geography, _), part in parts.items():
                 writer.write(part, found.regions[geography])
         tables = np.sum([np.bincount(part.table, minlength=len(TABLES)) for part in parts.values()], axis=0)

@@ -47,6 +47,7 @@ class Options:
 
     format: str = "csv"
     bureau_columns: bool = False
+    bureau_margins: bool = False
     coterminous: bool = True
     tabulation_suppression: bool = False
     order: tuple[str, ...] = ORDER
@@ -55,6 +56,8 @@ class Options:
     def __post_init__(self) -> None:
         if self.format not in FORMATS:
             raise InputError(f"format is {self.format!r}; it must be csv or parquet")
+        if self.bureau_columns and self.bureau_margins:
+            raise InputError("the Bureau's columns have no margins: choose its columns or its margins")
         if self.rehearsal is not None and (
             isinstance(self.rehearsal, bool) or not isinstance(self.rehearsal, int)
         ):
@@ -65,6 +68,7 @@ class Options:
         return {
             "format": self.format,
             "bureau_columns": self.bureau_columns,
+            "bureau_margins": self.bureau_margins,
             "coterminous": self.coterminous,
             "tabulation_suppression": self.tabulation_suppression,
             "order": list(self.order),
@@ -318,7 +322,9 @@ def write(
     noises: list[Noise | None] = [noise for one in plan for noise in adaptive.noises(one).values()]
     labels = Labels([label(noise, table) for noise in noises for table in range(len(TABLES))])
     codes = [one.code for one in specification.iterations]
-    with Writer(folder, codes, labels, bureau=options.bureau_columns) as writer:
+    with Writer(
+        folder, codes, labels, bureau=options.bureau_columns, bureau_margins=options.bureau_margins
+    ) as writer:
         for number, one in enumerate(plan):
             writer.write(parts[one.geography, one.level], regions[one.geography])
             tell(number + 1, len(plan))
