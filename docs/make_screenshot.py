@@ -27,7 +27,8 @@ def main() -> None:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     url = f"http://127.0.0.1:{port}/budget"
-    server = subprocess.Popen([sys.executable, "-m", "discreet", "workbench", "--port", str(port)])
+    command = [sys.executable, "-m", "discreet", "workbench", "--port", str(port), "--no-token"]
+    server = subprocess.Popen(command)
     try:
         wait_for(url)
         OUT.parent.mkdir(exist_ok=True)

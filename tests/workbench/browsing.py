@@ -82,10 +82,11 @@ def worked(pid: int) -> float:
 
 
 def start(folder: Path, *options: str, token: str = "") -> Workbench:
-    """Start a workbench and wait for its first page."""
+    """Start a workbench, without a token unless one is given, and wait for its first page."""
     port = free_port()
     log = folder / f"workbench-{port}.log"
     command = [sys.executable, "-m", "discreet", "workbench", "--port", str(port), *options]
+    command += ["--token", token] if token else ["--no-token"]
     begun = time.monotonic()
     with log.open("w") as output:
         process = subprocess.Popen(
@@ -94,7 +95,7 @@ def start(folder: Path, *options: str, token: str = "") -> Workbench:
     url = f"http://127.0.0.1:{port}"
     while time.monotonic() - begun < PATIENCE:
         try:
-            fetch(f"{url}/{f'?token={token}' if token else ''}")
+            fetch(f"{url}/")
             return Workbench(process, url, log, time.monotonic() - begun, worked(process.pid))
         except OSError:
             assert process.poll() is None, log.read_text()

@@ -6,9 +6,12 @@ import http.client
 import json
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
+import urllib.error
+import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -23,13 +26,13 @@ TOKEN = "a-token-of-the-tests"
 
 @pytest.fixture(scope="module")
 def guarded(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    one = start(tmp_path_factory.mktemp("guarded"), "--token", TOKEN, token=TOKEN)
+    one = start(tmp_path_factory.mktemp("guarded"), token=TOKEN)
     yield one
     one.stop()
 
 
 def static_path(workbench: Workbench, token: str = "") -> str:
-    _, text = workbench.get(f"/?token={token}" if token else "/")
+    _, text = workbench.get("/", **({"Authorization": f"Bearer {token}"} if token else {}))
     return "/_nicegui/" + text.split("/_nicegui/")[1].split('"')[0]
 
 
@@ -67,15 +70,53 @@ def test_without_the_token_nothing_is_served(guarded: Workbench, path: str, toke
 def test_files_and_sockets_need_the_token_too(guarded: Workbench) -> None:
     path = static_path(guarded, TOKEN)
     assert guarded.get(path)[0] == 401
-    assert guarded.get(path, Cookie=f"discreet_workbench={TOKEN}")[0] == 200
+    cookie = welcome(guarded, "/")[1]
+    assert guarded.get(path, Cookie=cookie)[0] == 200
     assert guarded.get("/", Authorization=f"Bearer {TOKEN}")[0] == 200
     assert knock(guarded) == 401
+    assert knock(guarded, Cookie=cookie) == 101
+    name = cookie.partition("=")[0]
+    assert guarded.get(path, Cookie=f"{name}={TOKEN}")[0] == 401  # a cookie holds something else
+
+
+def welcome(workbench: Workbench, path: str) -> tuple[str, str]:
+    """Show the token in an address: where that leads, and the cookie that comes with it."""
+    connection = http.client.HTTPConnection(workbench.url.removeprefix("http://"), timeout=20)
+    joint = "&" if "?" in path else "?"
+    connection.request("GET", f"{path}{joint}token={TOKEN}")
+    answer = connection.getresponse()
+    assert answer.status == 303
+    place, cookie = answer.getheader("Location", ""), answer.getheader("Set-Cookie", "")
+    connection.close()
+    assert "HttpOnly" in cookie
+    assert "SameSite=Strict" in cookie
+    assert TOKEN not in place + cookie
+    return place, cookie.partition(";")[0]
+
+
+@pytest.mark.parametrize(
+    ("path", "place"),
+    [("/", "/"), ("/risk?s=abc", "/risk?s=abc"), ("//evil.example/x", "/evil.example/x")],
+)
+def test_the_token_leaves_the_address_at_once(guarded: Workbench, path: str, place: str) -> None:
+    assert welcome(guarded, path)[0] == place
+
+
+def test_guessing_is_limited_but_not_for_those_who_are_in(launch: Callable[..., Workbench]) -> None:
+    one = launch(token=TOKEN)
+    _, cookie = welcome(one, "/")
+    for number in range(10):
+        assert one.get(f"/?token=a-wrong-token-{number}")[0] == 401
+    assert one.get("/?token=a-wrong-token-11")[0] == 429
+    assert one.get("/", Authorization=f"Bearer {TOKEN}")[0] == 429  # it is not even looked at
+    assert one.get("/", Cookie=cookie)[0] == 200
 
 
 def test_a_browser_with_the_token_works(guarded: Workbench, visit: Callable[..., Any]) -> None:
     page = visit(f"/?token={TOKEN}", server=guarded)
     page.wait_for_selector(".wb-value")
-    assert TOKEN not in page.url  # the cookie has it from now on
+    assert "token" not in page.url  # so that a link that is sent never carries it
+    assert TOKEN not in page.content()
     page.reload()
     page.wait_for_selector(".wb-value")
 
@@ -86,6 +127,42 @@ def test_a_browser_without_it_sees_nothing(
     watched.expected = "401"
     page = visit("/", server=guarded, ready=False)
     assert page.locator("body").inner_text().startswith("A token is needed")
+
+
+@pytest.mark.parametrize("host", ["[::1", "a b", "127.0.0.1:99999", "127.0.0.1:x", "", "a,b", "[1.2.3]:"])
+def test_a_malformed_host_is_refused(workbench: Workbench, host: str) -> None:
+    assert workbench.get("/", Host=host)[0] == 400
+
+
+@pytest.mark.parametrize("site", ["cross-site", "same-site"])
+def test_what_another_site_asks_for_is_refused(workbench: Workbench, site: str) -> None:
+    assert workbench.get("/", Sec_Fetch_Site=site)[0] == 403
+    assert knock(workbench, **{"Sec-Fetch-Site": site}) == 403
+    assert workbench.get("/", Sec_Fetch_Site="none")[0] == 200
+
+
+@pytest.mark.parametrize("path", ["/", "/nothing", "/_nicegui/nothing"])
+def test_every_answer_says_what_a_browser_must_not_do(workbench: Workbench, path: str) -> None:
+    connection = http.client.HTTPConnection(workbench.url.removeprefix("http://"), timeout=20)
+    connection.request("GET", path)
+    answer = connection.getresponse()
+    policy = answer.getheader("Content-Security-Policy", "")
+    assert "frame-ancestors 'none'" in policy
+    assert "default-src 'self'" in policy
+    assert answer.getheader("X-Content-Type-Options") == "nosniff"
+    assert answer.getheader("Referrer-Policy") == "no-referrer"
+    connection.close()
+
+
+def test_a_page_cannot_be_framed(workbench: Workbench, chromium: Any) -> None:
+    context = chromium.new_context()
+    try:
+        page = context.new_page()
+        page.set_content(f"<iframe src='{workbench.url}/'></iframe>")
+        page.wait_for_timeout(1500)
+        assert not any(frame.url.startswith(workbench.url) for frame in page.frames)
+    finally:
+        context.close()
 
 
 def test_other_names_and_other_sites_are_refused(workbench: Workbench) -> None:
@@ -109,6 +186,8 @@ def test_the_first_page_comes_soon(workbench: Workbench) -> None:
     ("options", "message"),
     [
         (["--host", "0.0.0.0"], "say --token"),
+        (["--host", "0.0.0.0", "--no-token"], "for this machine alone"),
+        (["--token", "a-long-enough-one", "--no-token"], "choose one of them"),
         (["--port", "0"], "port is 0"),
         (["--token", "short"], "12 or more"),
         (["--token", "with spaces in it"], "12 or more"),
@@ -130,18 +209,87 @@ def test_a_port_that_is_taken(workbench: Workbench) -> None:
     assert "cannot be used" in done.stderr
 
 
-def test_a_made_token_is_printed(tmp_path: Any) -> None:
+def printed_address(process: Any) -> str:
+    assert process.stdout is not None
+    return str(process.stdout.readline()).split()[1]
+
+
+@pytest.mark.parametrize("options", [[], ["--token", "auto"]])
+def test_a_token_is_made_unless_told_otherwise(options: list[str]) -> None:
     port = free_port()
-    command = [sys.executable, "-m", "discreet", "workbench", "--port", str(port), "--token", "auto"]
+    command = [sys.executable, "-m", "discreet", "workbench", "--port", str(port), *options]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment()) as process:
         try:
-            assert process.stdout is not None
-            address = process.stdout.readline().split()[-1]
-            assert fetch(address)[0] == 200
+            address = printed_address(process)
+            with_cookies = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+            with with_cookies.open(address, timeout=20) as answer:
+                assert answer.status == 200
+                assert answer.url == f"http://127.0.0.1:{port}/"
             assert fetch(f"http://127.0.0.1:{port}/")[0] == 401
         finally:
             process.terminate()
             process.wait(20)
+
+
+def status_of(address: str) -> int:
+    """Open an address as a browser without a past would."""
+    visitor = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+    try:
+        with visitor.open(address, timeout=20) as answer:
+            return int(answer.status)
+    except urllib.error.HTTPError as error:
+        error.close()
+        return error.code
+
+
+def test_open_brings_a_token_that_is_good_for_one_visit(tmp_path: Path) -> None:
+    seen = tmp_path / "seen"
+    browser = tmp_path / "browser"
+    browser.write_text(f'#!/bin/sh\necho "$1" > {seen}\n')
+    browser.chmod(0o755)
+    port = free_port()
+    command = [sys.executable, "-m", "discreet", "workbench", "--port", str(port), "--open"]
+    more = {"BROWSER": f"{browser} %s"}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment() | more) as process:
+        try:
+            printed = printed_address(process)
+            for _ in range(100):
+                if seen.exists() and seen.read_text().endswith("\n"):
+                    break
+                time.sleep(0.1)
+            opened = seen.read_text().strip()
+            assert opened != printed
+            assert [status_of(opened), status_of(opened)] == [200, 401]
+            assert [status_of(printed), status_of(printed)] == [200, 200]
+        finally:
+            process.terminate()
+            process.wait(20)
+
+
+def test_a_unix_socket_is_for_its_owner_alone(tmp_path: Path) -> None:
+    path = tmp_path / "s"
+    command = [sys.executable, "-m", "discreet", "workbench", "--socket", str(path), "--no-token"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment()) as process:
+        try:
+            assert str(path) in process.stdout.readline()  # type: ignore[union-attr]
+            assert path.stat().st_mode & 0o777 == 0o600
+            with socket.socket(socket.AF_UNIX) as line:
+                line.connect(str(path))
+                line.sendall(b"GET /budget HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+                assert line.recv(100).startswith(b"HTTP/1.1 200")
+            again = subprocess.run(command, capture_output=True, text=True, timeout=60)
+            assert again.returncode == 2
+            assert "is the socket of a server that is running" in again.stderr
+        finally:
+            process.terminate()
+            process.wait(20)
+    assert not path.exists()
+    (tmp_path / "file").write_text("kept")
+    command[-2] = str(tmp_path / "file")
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2
+    assert "is not a socket" in done.stderr
+    assert (tmp_path / "file").read_text() == "kept"
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
@@ -186,7 +334,7 @@ def descendants(pid: int) -> list[int]:
 def test_nicegui_is_loaded_only_by_the_pages() -> None:
     code = (
         "import sys, json; from discreet.workbench import state, session_file, budget_view, accuracy_view, "
-        "charts, session, numbers, phrases, worker; print(json.dumps('nicegui' in sys.modules))"
+        "charts, session, numbers, phrases, workers, tasks; print(json.dumps('nicegui' in sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert json.loads(done.stdout) is False

@@ -19,7 +19,7 @@ from discreet.budget import load, preset_names
 from discreet.workbench import accuracy_view, budget_view, charts, phrases, report_view
 from discreet.workbench.numbers import Numbers
 from discreet.workbench.session import Session
-from discreet.workbench.session_file import from_link, from_toml, opened, to_link, to_toml
+from discreet.workbench.session_file import from_link, from_toml, read_file, to_link, to_toml
 from discreet.workbench.state import Budget, State, factor_at
 
 DELTA = Fraction(1, 10**10)
@@ -76,7 +76,9 @@ def test_laplace_levels_stay_as_they_are() -> None:
 @pytest.mark.parametrize("before", [False, True])
 @pytest.mark.parametrize("source", ["preset", "file"])
 def test_a_session_comes_back_as_it_went(source: str, before: bool) -> None:
-    state = State.of("dhc-2020") if source == "preset" else opened(LAPLACE, 'odd "name"\\.toml')[0]
+    state = (
+        State.of("dhc-2020") if source == "preset" else read_file(LAPLACE.encode(), 'odd "name"\\.toml')[0]
+    )
     shares = tuple(reversed(state.budget.shares[1]))
     changed = state.with_budget(state.budget.with_shares(1, shares)).with_total(factor_at(-13))
     changed = changed.with_delta("1/3").with_neighbours("unbounded")
@@ -85,7 +87,7 @@ def test_a_session_comes_back_as_it_went(source: str, before: bool) -> None:
     assert from_toml(to_toml(changed, other)) == (changed, other)
     assert from_link(to_link(changed, other)) == (changed, other)
     assert pickle.loads(pickle.dumps(changed)) == changed
-    assert opened(to_toml(changed, other), "x.toml") == (changed, other)
+    assert read_file(to_toml(changed, other).encode(), "x.toml") == (changed, other)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Work outside the event loop: found once, killed when it is no longer wanted, nothing left behind."""
+"""Work outside the event loop: fair, found once, killed when it is no longer wanted, nothing left behind."""
 
 from __future__ import annotations
 
@@ -6,16 +6,55 @@ import asyncio
 import os
 import tempfile
 import time
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from discreet.errors import DiscreetError
 from discreet.workbench.numbers import Numbers, Server
-from discreet.workbench.remote import call
 from discreet.workbench.state import State
-from discreet.workbench.worker import Jobs, Pool
+from discreet.workbench.tasks import call
+from discreet.workbench.workers import MOST_WAITING, Lane, Workers
+
+LONG = Lane(float("inf"), 1, 10)
+
+
+def run(main: Callable[[Workers], Any], *lanes: Lane) -> None:
+    """In a thread of its own: a browser's driver may have a loop running in this one."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    async def whole() -> None:
+        workers = Workers(lanes or None)
+        try:
+            await main(workers)
+        finally:
+            await workers.stop()
+
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(asyncio.run, whole()).result()
+
+
+def one(workers: Workers, work: Any, *arguments: Any, **more: Any) -> asyncio.Task[Any]:
+    chosen = {"owner": "a", "cost": 0.01, "deadline": 60.0} | more
+    return asyncio.ensure_future(workers.run(work, *arguments, **chosen))  # type: ignore[arg-type]
+
+
+def is_running(pid: int) -> bool:
+    try:
+        return "(zombie)" not in Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return False
+
+
+async def gone(pid: int) -> bool:
+    for _ in range(100):
+        if not is_running(pid):
+            return True
+        await asyncio.sleep(0.1)
+    return False
 
 
 def slow_work(seconds: float, progress: Any = None) -> int:
@@ -24,70 +63,134 @@ def slow_work(seconds: float, progress: Any = None) -> int:
     return os.getpid()
 
 
-def is_running(pid: int) -> bool:
-    return Path(f"/proc/{pid}").exists() and "(zombie)" not in Path(f"/proc/{pid}/status").read_text()
-
-
 def pid_work(progress: Any = None) -> None:
     progress(os.getpid(), 10**9)
     progress(10**9, 10**9)
     time.sleep(60)
 
 
-def test_jobs_answer_fail_and_are_killed() -> None:
-    async def main() -> None:
-        jobs = Jobs(1)
-        seen: list[int] = []
-        assert (
-            await jobs.run(slow_work, 0.0, progress=lambda stage, done, total: seen.append(done))
-            != os.getpid()
-        )
-        assert 1 in seen
-        with pytest.raises(Exception, match="TypeError"):
-            await jobs.run(slow_work, "x", progress=lambda *report: None)
-        pids: list[int] = []
-        task = asyncio.ensure_future(
-            jobs.run(pid_work, progress=lambda stage, done, total: pids.append(done) if done else None)
-        )
-        while not pids:
-            await asyncio.sleep(0.05)
-        assert is_running(pids[0])
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        for _ in range(50):
-            if not is_running(pids[0]):
-                break
-            await asyncio.sleep(0.1)
-        assert not is_running(pids[0])
-
-    run(main())
+def nap(seconds: float) -> int:
+    time.sleep(seconds)
+    return os.getpid()
 
 
 def die(code: int) -> None:
     os._exit(code)
 
 
-def test_a_pool_survives_a_process_that_dies() -> None:
-    async def main() -> None:
-        pool = Pool(1)
-        try:
-            assert await pool.run(abs, -1) == 1
-            with pytest.raises(Exception, match="terminated"):
-                await pool.run(die, 3)
-            assert await pool.run(abs, -2) == 2
-        finally:
-            pool.stop()
+def test_work_answers_fails_and_is_killed() -> None:
+    async def main(workers: Workers) -> None:
+        seen: list[int] = []
+        tell = lambda stage, done, total: seen.append(done)  # noqa: E731
+        assert await one(workers, slow_work, 0.0, progress=tell) != os.getpid()
+        assert 1 in seen
+        with pytest.raises(DiscreetError, match="TypeError"):
+            await one(workers, slow_work, "x", progress=tell)
+        pids: list[int] = []
+        task = one(workers, pid_work, progress=lambda stage, done, total: pids.append(done) if done else None)
+        while not pids:
+            await asyncio.sleep(0.05)
+        assert is_running(pids[0])
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert await gone(pids[0])
+        assert workers.owned("a") == 0
 
-    run(main())
+    run(main)
 
 
-def run(work: Any) -> None:
-    """In a thread of its own: a browser's driver may have a loop running in this one."""
-    from concurrent.futures import ThreadPoolExecutor
+def test_a_process_that_dies_is_replaced() -> None:
+    async def main(workers: Workers) -> None:
+        assert await one(workers, abs, -1) == 1
+        with pytest.raises(DiscreetError, match="ended without an answer"):
+            await one(workers, die, 3)
+        assert await one(workers, abs, -2) == 2
 
-    with ThreadPoolExecutor(1) as pool:
-        pool.submit(asyncio.run, work).result()
+    run(main, Lane(1.0, 1, 2), LONG)
+
+
+def test_a_deadline_ends_the_work() -> None:
+    async def main(workers: Workers) -> None:
+        pids: list[int] = []
+        begun = time.monotonic()
+        with pytest.raises(DiscreetError, match="given up after 4 s"):
+            await one(workers, pid_work, deadline=4.0, progress=lambda *said: pids.append(said[1]))
+        assert time.monotonic() - begun < 30
+        for pid in pids:
+            assert pid == 0 or pid == 10**9 or await gone(pid)
+
+    run(main)
+
+
+def test_nobody_waits_for_one_who_asks_much() -> None:
+    # one process: without turns the last would wait for all forty
+    async def main(workers: Workers) -> None:
+        await one(workers, abs, 0)  # the process is there
+        order: list[str] = []
+        tasks = []
+        for owner, many in (("greedy", 40), ("second", 1), ("third", 1)):
+            for _ in range(many):
+                task = one(workers, nap, 0.02, owner=owner)
+                task.add_done_callback(lambda done, owner=owner: order.append(owner))
+                tasks.append(task)
+            await asyncio.sleep(0)
+        await asyncio.gather(*tasks)
+        assert max(order.index("second"), order.index("third")) <= 4
+
+    run(main, Lane(5.0, 1, 2), LONG)
+
+
+def test_slow_work_makes_room_for_quick_work() -> None:
+    async def main(workers: Workers) -> None:
+        await one(workers, abs, 0)
+        slow = one(workers, nap, 30.0, owner="slow")
+        await asyncio.sleep(0.1)
+        # the only quick process is taken; after half a second the slow one is none of them any more
+        assert await asyncio.wait_for(one(workers, abs, -1, owner="quick"), 20) == 1
+        assert not slow.done()
+        slow.cancel()
+
+    run(main, Lane(0.5, 1, 2), LONG)
+
+
+def test_long_work_never_holds_a_quick_place() -> None:
+    async def main(workers: Workers) -> None:
+        long = [one(workers, nap, 30.0, owner=f"visitor {number}", cost=100.0) for number in range(3)]
+        await asyncio.sleep(0.1)
+        assert await asyncio.wait_for(one(workers, abs, -1, owner="quick"), 20) == 1
+        for task in long:
+            task.cancel()
+
+    run(main, Lane(5.0, 1, 2), LONG)
+
+
+def test_what_a_job_took_is_the_estimate_of_the_next() -> None:
+    async def main(workers: Workers) -> None:
+        await one(workers, burn, 0.3, kind="curve")
+        task = one(workers, nap, 0.0, kind="curve")
+        await asyncio.sleep(0)
+        assert len(workers.running(1)) == 1
+        await task
+
+    run(main, Lane(0.2, 1, 2), LONG)
+
+
+def burn(seconds: float) -> None:
+    end = time.process_time() + seconds
+    while time.process_time() < end:
+        pass
+
+
+def test_one_visitor_cannot_fill_the_queue() -> None:
+    async def main(workers: Workers) -> None:
+        tasks = [one(workers, nap, 0.0) for _ in range(MOST_WAITING + 40)]
+        found = await asyncio.gather(*tasks, return_exceptions=True)
+        refused = [error for error in found if isinstance(error, DiscreetError)]
+        assert 30 < len(refused) <= 40
+        assert all("too many questions" in str(error) for error in refused)
+
+    run(main, Lane(5.0, 1, 2), LONG)
 
 
 class Counting:
@@ -95,19 +198,22 @@ class Counting:
 
     def __init__(self) -> None:
         self.asked: list[str] = []
+        self.server = Server(Workers())
 
-    async def run(self, work: Any, name: str, *arguments: Any, progress: Any = None) -> Any:
+    def task(self, work: Any) -> Any:
+        return asyncio.ensure_future(work)
+
+    async def find(self, name: str, *arguments: Any, progress: Any = None) -> Any:
         self.asked.append(name)
         await asyncio.sleep(0.01)
-        return work(name, *arguments)
+        return call(name, *arguments)
 
 
 def test_numbers_are_found_once_for_all_settings_of_other_pages() -> None:
-    async def main() -> None:
+    async def main(_: Workers) -> None:
         processes = Counting()
         state = State.of("pl94-2020-units")
-        server = Server(processes, processes)  # type: ignore[arg-type]
-        numbers = Numbers(state, server, asyncio.ensure_future, lambda topic: None)
+        numbers = Numbers(state, processes, lambda topic: None)
 
         async def finished() -> None:
             for _ in range(2000):
@@ -136,7 +242,7 @@ def test_numbers_are_found_once_for_all_settings_of_other_pages() -> None:
         await finished()
         assert numbers.saving == call("saving_of", half)
 
-    run(main())
+    run(main)
 
 
 def leave_a_file(progress: Any = None) -> str:
@@ -149,18 +255,16 @@ def leave_a_file(progress: Any = None) -> str:
 def test_a_job_that_is_killed_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
 
-    async def main() -> None:
+    async def main(workers: Workers) -> None:
         begun = asyncio.Event()
-        task = asyncio.ensure_future(
-            Jobs(1).run(leave_a_file, progress=lambda stage, done, total: begun.set() if done else None)
-        )
+        task = one(workers, leave_a_file, progress=lambda stage, done, total: begun.set() if done else None)
         await begun.wait()
         assert [file.name for file in tmp_path.rglob("*") if file.is_file()] == ["left"]
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
 
-    run(main())
+    run(main)
     for _ in range(100):
         if not list(tmp_path.iterdir()):
             break

@@ -14,6 +14,7 @@ app = App(
     help_epilogue="Examples:\n"
     "  discreet workbench --open\n"
     "  discreet workbench --port 9000\n"
+    "  discreet workbench --socket ~/.workbench.sock\n"
     "  discreet workbench --host 0.0.0.0 --token auto",
 )
 
@@ -27,39 +28,61 @@ def workbench(
     *,
     port: Annotated[int, Parameter(help=f"Default: {PORT}.", metavar="P")] = PORT,
     host: Annotated[
-        str, Parameter(help="Default: 127.0.0.1, this machine alone; others need --token.", metavar="ADDRESS")
+        str, Parameter(help="Default: 127.0.0.1, this machine alone.", metavar="ADDRESS")
     ] = "127.0.0.1",
+    socket: Annotated[
+        str | None,
+        Parameter(help="Listen on a Unix socket that only you can use, not on a port.", metavar="PATH"),
+    ] = None,
     open: Annotated[bool, Parameter(help="Open the page in the browser.")] = False,
     token: Annotated[
         str | None,
-        Parameter(help="Who does not know it is not served; `auto` makes one and prints it.", metavar="T"),
+        Parameter(
+            help="Only who knows it is served; `auto`, the default on this machine, makes one and prints it.",
+            metavar="T",
+            negative="",
+        ),
     ] = None,
+    no_token: Annotated[bool, Parameter(help="Serve every program on this machine.", negative="")] = False,
 ) -> None:
     """Serve the pages until Ctrl-C. Nothing leaves this machine."""
+    import os
+    import secrets
+
     from discreet.cli.printing import write
     from discreet.workbench.server import Place, check_port, is_loopback
 
     if not 1 <= port <= 65535:
         raise InputError(f"port is {port}; it must be 1 to 65535")
-    if token is None and not is_loopback(host):
-        raise InputError(
-            f"host is {host}, which others can reach; say --token T, or --token auto for one that is printed"
-        )
-    if token == "auto":
-        import secrets
-
+    if no_token and token is not None:
+        raise InputError("--token and --no-token were both given; choose one of them")
+    if socket is not None and not hasattr(__import__("socket"), "AF_UNIX"):
+        raise InputError("this system has no Unix sockets; use --port")
+    if socket is None and not is_loopback(host):
+        if no_token:
+            raise InputError(f"host is {host}, which others can reach; --no-token is for this machine alone")
+        if token is None:
+            raise InputError(
+                f"host is {host}, which others can reach; say --token T, or --token auto for one that is "
+                "printed"
+            )
+    if no_token:
+        token = None
+    elif token is None or token == "auto":
         token = secrets.token_urlsafe(24)
-    elif token is not None:
+    else:
         checked_token(token)
-    check_port(host, port)
+    if socket is None:
+        check_port(host, port)
     try:
         import nicegui as _  # noqa: F401
     except ImportError:
         raise InputError("the workbench needs NiceGUI: pip install 'discreet[workbench]'") from None
     from discreet.workbench.server import serve
 
-    place = Place(host, port, token)
-    serve(place, show=open, ready=lambda: write(f"Workbench: {place.url}\nStop with Ctrl-C.\n"))
+    place = Place(host, port, token, os.path.abspath(os.path.expanduser(socket)) if socket else "")
+    where = f"{place.url} by way of {place.socket}" if place.socket else place.url
+    serve(place, show=open, ready=lambda: write(f"Workbench: {where}\nStop with Ctrl-C.\n"))
 
 
 def checked_token(token: str) -> str:

@@ -12,9 +12,8 @@ from discreet.report import words
 from discreet.workbench import accuracy_view as view
 from discreet.workbench import charts, phrases
 from discreet.workbench import controls as c
-from discreet.workbench.remote import call
 from discreet.workbench.session import Session
-from discreet.workbench.worker import Slot, processors
+from discreet.workbench.workers import Slot, processors
 
 NAME = "accuracy"
 _HELP = phrases.HELP
@@ -221,8 +220,8 @@ class _Wanted:
     async def _compute(self, asked: tuple[Any, dict[str, str]]) -> None:
         state, wanted = asked
         try:
-            found = await self.session.server.pool.run(
-                call, "least_budget", state.release, state.relation, wanted, state.delta
+            found = await self.session.find(
+                "least_budget", state.release, state.relation, wanted, state.delta
             )
         except DiscreetError as error:
             self._answer.set(str(error))
@@ -315,8 +314,7 @@ class _Calibration:
             self._done.style(f"width: {100 * done / max(total, 1):.0f}%")
 
         try:
-            found = await self.session.server.jobs.run(
-                call,
+            found = await self.session.find(
                 "calibrated",
                 state.release,
                 state.relation,

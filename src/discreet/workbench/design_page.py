@@ -17,10 +17,9 @@ from discreet.workbench.design_parts import Files, Margin, Rivals, exact_text, k
 from discreet.workbench.design_plan import NAME, Design
 from discreet.workbench.design_table import Row, Table
 from discreet.workbench.design_words import HELP, cost_words
-from discreet.workbench.remote import call
 from discreet.workbench.session import Session
 from discreet.workbench.state import TOTAL_STEPS, factor_at, step_of
-from discreet.workbench.worker import Slot
+from discreet.workbench.workers import Slot
 
 _PASSES = {"US": "United States", "PR": "Puerto Rico"}
 _ERRORS = {"cell": "of the average cell", "total": "of the whole group"}
@@ -65,7 +64,9 @@ class Desk:
     def _heard(self, topic: str) -> None:
         if topic == "theme":
             self._redraw()
-        if topic != "state":
+        if topic == "resume":  # what was not found yet is asked for again
+            self._asked = None
+        if topic not in ("state", "resume"):
             return
         try:
             self.design, self.trouble = Design.of_state(self.session.state), ""
@@ -86,7 +87,7 @@ class Desk:
 
     async def _compute(self, asked: tuple[Design, Fraction]) -> None:
         try:
-            self.numbers = await self.session.server.pool.run(call, "design_numbers", *asked)
+            self.numbers = await self.session.find("design_numbers", *asked)
         except DiscreetError as error:
             self.trouble = str(error)
         self.updates += 1
@@ -94,9 +95,7 @@ class Desk:
 
     async def _compare(self, asked: tuple[Design, Fraction]) -> None:
         try:
-            found = await self.session.server.jobs.run(
-                call, "design_exact", *asked, progress=lambda stage, done, total: None
-            )
+            found = await self.session.find("design_exact", *asked, progress=lambda stage, done, total: None)
         except DiscreetError as error:
             self.trouble = str(error)
         else:

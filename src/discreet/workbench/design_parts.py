@@ -13,8 +13,7 @@ from discreet.report import words
 from discreet.workbench import controls as c
 from discreet.workbench import design_plan as plan
 from discreet.workbench.design_words import HELP, command, rival_words
-from discreet.workbench.remote import call
-from discreet.workbench.worker import Slot
+from discreet.workbench.workers import Slot
 
 if TYPE_CHECKING:
     from discreet.workbench.design_page import Desk
@@ -86,9 +85,7 @@ class Margin:
     async def _compute(self, asked: Any) -> None:
         design, text = asked
         try:
-            self._found = await self.desk.session.server.pool.run(
-                call, "design_margin", design, design.chosen, text
-            )
+            self._found = await self.desk.session.find("design_margin", design, design.chosen, text)
             self._field.say(None)
         except DiscreetError as error:
             self._field.say(str(error))
@@ -144,7 +141,7 @@ class Rivals:
 
     async def _compute(self, asked: tuple[int, int, Fraction]) -> None:
         try:
-            found = await self.desk.session.server.pool.run(call, "design_rivals", *asked)
+            found = await self.desk.session.find("design_rivals", *asked)
         except DiscreetError as error:
             self._text.set(str(error))
             return
@@ -198,7 +195,7 @@ class Files:
 
     async def _save(self) -> None:
         try:
-            text = await self.desk.session.server.pool.run(call, "design_toml", self.desk.design)
+            text = await self.desk.session.find("design_toml", self.desk.design)
         except DiscreetError as error:
             self._say(str(error))
             return
@@ -215,9 +212,7 @@ class Files:
                 text = content.decode("utf-8-sig")
             except UnicodeDecodeError as error:
                 raise DiscreetError(f"it is not a text file: not UTF-8 at byte {error.start + 1}") from None
-            found = await self.desk.session.server.pool.run(
-                call, "design_opened", text, name, self.desk.design
-            )
+            found = await self.desk.session.find("design_opened", text, name, self.desk.design)
         except DiscreetError as error:
             self._say(f"{name} was not opened: {error}")
             return

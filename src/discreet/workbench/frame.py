@@ -16,27 +16,29 @@ from discreet.workbench import phrases
 from discreet.workbench.numbers import Server
 from discreet.workbench.pages import Page, pages
 from discreet.workbench.session import Session
-from discreet.workbench.session_file import decoded, from_link, opened, to_link, to_toml
+from discreet.workbench.session_file import LONGEST_LINK, to_link, to_toml
 from discreet.workbench.state import State
 
 FIRST = "dhc-2020-persons"
 """The preset that a new session begins with."""
 
-LONGEST_ADDRESS = 30_000
-"""Characters of an address that every server reads; a state that needs more is kept in a file."""
-
 TOO_LARGE = f"the file is larger than {LARGEST_FILE // 10**6} MB, the largest that is read"
 
 
-def build(server: Server, page: str, link: str) -> Session:
+async def build(server: Server, page: str, link: str) -> Session:
     """Draw the frame with one page for a new visitor."""
     client = ui.context.client
+    session = Session(
+        State.of(FIRST), None, server, lambda work: background_tasks.create(work, context=client)
+    )
     trouble = ""
-    try:
-        state, before = from_link(link) if link else (State.of(FIRST), None)
-    except DiscreetError as error:
-        trouble, state, before = str(error), State.of(FIRST), None
-    session = Session(state, before, server, lambda work: background_tasks.create(work, context=client))
+    if link:
+        try:
+            state, before = await session.find("read_link", link)
+        except DiscreetError as error:
+            trouble = str(error)
+        else:
+            session.begin(state, before)
     frame = Frame(session, client)
     if trouble:
         frame.warn(trouble)
@@ -137,7 +139,7 @@ class Frame:
         """Keep the address in step, so that it can be sent or loaded again."""
         before = self.session.before.state if self.session.before else None
         link = to_link(self.session.state, before)
-        address = f"/{self.session.page}" + (f"?s={link}" if len(link) <= LONGEST_ADDRESS else "")
+        address = f"/{self.session.page}" + (f"?s={link}" if len(link) <= LONGEST_LINK else "")
         self.client.run_javascript(f"history.replaceState(history.state, '', '{address}')")
 
     # -- changes -----------------------------------------------------------------------------------------
@@ -207,9 +209,7 @@ class Frame:
         try:
             if event.file.size() > LARGEST_FILE:
                 raise DiscreetError(TOO_LARGE)
-            text = decoded(await event.file.read(), name)
-            state, before = opened(text, name)
-            _ = state.main_events
+            state, before = await self.session.find("read_file", await event.file.read(), name)
         except DiscreetError as error:
             self.warn(f"{name} was not opened: {error}")
             return

@@ -7,39 +7,55 @@ import contextlib
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from discreet.errors import DiscreetError
-from discreet.workbench.remote import call
 from discreet.workbench.results import Errors, Overall, Quick
 from discreet.workbench.state import State
-from discreet.workbench.worker import Jobs, Pool, Slot, Start, processors
+from discreet.workbench.workers import Slot, Workers, processors
 
-_REMEMBERED = 64
+_REMEMBERED = 256
 _PAUSE = 0.3  # seconds that a state must last before all pairs are compared
 
 
 @dataclass
 class Server:
-    """What all visitors share: processes, and answers that took long."""
+    """What all visitors share: processes, and answers that were found."""
 
-    pool: Pool
-    jobs: Jobs
-    known: OrderedDict[Any, Overall] = field(default_factory=OrderedDict)
+    workers: Workers
+    known: OrderedDict[Any, Any] = field(default_factory=OrderedDict)
 
-    def remember(self, key: Any, found: Overall) -> None:
-        """Keep an answer; the oldest is forgotten."""
+    def recall(self, key: Any) -> Any:
+        """Return an answer that is known, or None."""
+        if key in self.known:
+            self.known.move_to_end(key)
+        return self.known.get(key)
+
+    def remember(self, key: Any, found: Any) -> None:
+        """Keep an answer; the one that was not asked for longest is forgotten."""
         self.known[key] = found
         while len(self.known) > _REMEMBERED:
             self.known.popitem(last=False)
 
 
+class Owner(Protocol):
+    """Whose numbers they are: a session."""
+
+    @property
+    def server(self) -> Server:
+        """What all visitors share."""
+
+    def task(self, work: Any) -> Any:
+        """Start a task."""
+
+    async def find(self, name: str, *arguments: Any, progress: Any = None) -> Any:
+        """Have something computed."""
+
+
 class Numbers:
     """Numbers of the latest state; None until known, and while a slider is dragged those of a moment ago."""
 
-    def __init__(
-        self, state: State, server: Server | None, start: Start | None, tell: Callable[[str], None]
-    ) -> None:
+    def __init__(self, state: State, owner: Owner | None, tell: Callable[[str], None]) -> None:
         self.state = state
         self.quick: Quick | None = None
         self.errors: Errors | None = None
@@ -49,20 +65,20 @@ class Numbers:
         self.trouble: str | None = None
         self.updates = 0
         """How many curves were shown; for those who measure."""
-        self._server, self._start, self._tell = server, start, tell
+        self._owner, self._tell = owner, tell
         self._job: asyncio.Task[None] | None = None
         self._asked: State | None = None
         self._saving_asked = False
         self._quick_of: State | None = None
         self._closed = False
-        if start is not None:
-            self._quick_slot: Slot[State] = Slot(self._find_quick, start)
-            self._errors_slot: Slot[State] = Slot(self._find_errors, start)
-            self._saving_slot: Slot[State] = Slot(self._find_saving, start)
+        if owner is not None:
+            self._quick_slot: Slot[State] = Slot(self._find_quick, owner.task)
+            self._errors_slot: Slot[State] = Slot(self._find_errors, owner.task)
+            self._saving_slot: Slot[State] = Slot(self._find_saving, owner.task)
 
     def ask(self, state: State, *, settled: bool) -> None:
         """Ask for the numbers of a state; those of all pairs only if it lasts."""
-        if self._server is None or self._closed:
+        if self._owner is None or self._closed:
             self.state = state
             return
         if not state.gives_same(self.state):
@@ -85,7 +101,7 @@ class Numbers:
     @property
     def busy(self) -> bool:
         """Whether the numbers of the main path are being computed and a newer state waits already."""
-        return self._server is not None and self._quick_slot.waiting
+        return self._owner is not None and self._quick_slot.waiting
 
     @property
     def is_fresh(self) -> bool:
@@ -106,14 +122,17 @@ class Numbers:
             self.ask(self.state, settled=True)
 
     def pause(self) -> None:
-        """End the comparison of all pairs; the next question begins it again."""
+        """End all work; the next question begins it again."""
         self._stop_job()
+        self._saving_asked = self.saving is not None
+        if not self.is_fresh or self.errors is None:
+            self._asked = None
 
     def close(self) -> None:
         """End all work."""
         self._closed = True
         self._stop_job()
-        if self._server is not None:
+        if self._owner is not None:
             for slot in (self._quick_slot, self._errors_slot, self._saving_slot):
                 slot.clear()
 
@@ -129,13 +148,17 @@ class Numbers:
         await self._find(state, "saving")
 
     async def _find(self, state: State, name: str) -> None:
-        assert self._server is not None
+        assert self._owner is not None
+        key = (name, state.release, state.relation, state.delta)
         try:
-            found = await self._server.pool.run(call, f"{name}_of", state)
+            found = self._owner.server.recall(key)
+            if found is None:
+                found = await self._owner.find(f"{name}_of", state)
         except DiscreetError as error:
             self.trouble = str(error)
             found = None
         else:
+            self._owner.server.remember(key, found)
             if name == "quick":
                 self.trouble = None
                 self.updates += 1
@@ -151,35 +174,33 @@ class Numbers:
     # -- all pairs ---------------------------------------------------------------------------------------
 
     def _begin_overall(self, state: State) -> None:
-        assert self._server is not None
-        assert self._start is not None
-        key = (state.release, state.relation, state.delta)
-        if key in self._server.known:
-            self.overall = self._server.known[key]
+        assert self._owner is not None
+        key = ("overall", state.release, state.relation, state.delta)
+        self.overall = self._owner.server.recall(key)
+        if self.overall is not None:
             self._tell("numbers")
             return
         self.progress = ("", 0, 0)
-        self._job = self._start(self._find_overall(state, key))
+        self._job = self._owner.task(self._find_overall(state, key))
 
     async def _find_overall(self, state: State, key: Any) -> None:
-        assert self._server is not None
+        assert self._owner is not None
 
         def report(stage: str, done: int, total: int) -> None:
             self.progress = (stage, done, total)
             self._tell("progress")
 
-        arguments = (state.release, state.relation, state.delta, processors())
+        helpers = 1 if len(state.release.paths) == 1 else processors()
+        arguments = (state.release, state.relation, state.delta, helpers)
         try:
-            if len(state.release.paths) == 1:
-                found: Overall = await self._server.pool.run(call, "overall", *arguments[:3])
-            else:
+            if helpers > 1:
                 await asyncio.sleep(_PAUSE)
-                found = await self._server.jobs.run(call, "overall", *arguments, progress=report)
+            found: Overall = await self._owner.find("overall", *arguments, progress=report)
         except DiscreetError as error:
             self.trouble, self.progress = f"Not all pairs of paths could be compared: {error}", None
             self._tell("numbers")
             return
-        self._server.remember(key, found)
+        self._owner.server.remember(key, found)
         if state.gives_same(self.state) and not self._closed:
             self.overall, self.progress = found, None
             self._tell("numbers")

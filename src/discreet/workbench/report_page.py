@@ -12,11 +12,10 @@ from discreet.report import words
 from discreet.workbench import controls as c
 from discreet.workbench import report_view as view
 from discreet.workbench.phrases import target
-from discreet.workbench.remote import call
 from discreet.workbench.session import Session
 from discreet.workbench.session_file import delta_text
 from discreet.workbench.state import State
-from discreet.workbench.worker import processors
+from discreet.workbench.workers import processors
 
 NAME = "report"
 _PROOFS = "An interval for every headline number that provably contains it. Minutes for many paths."
@@ -113,14 +112,13 @@ class _Making:
             self._done.style(f"width: {100 * done / max(total, 1):.0f}%")
             self._status.set(f"{stage[:1].upper()}{stage[1:]} …" if stage else "Working …")
 
-        jobs = self.session.server.jobs
         try:
             if self._made is None or self._made[0] != asked:
-                html = await jobs.run(call, "reported", asked, processors(), progress=progress)
+                html = await self.session.find("reported", asked, processors(), progress=progress)
                 self._made = (asked, html)
             content = self._made[1].encode()
             if kind == "pdf":
-                content = await jobs.run(call, "printed", self._made[1], progress=progress)
+                content = await self.session.find("printed", self._made[1], progress=progress)
         except DiscreetError as error:
             self._status.set(str(error))
             return

@@ -11,13 +11,12 @@ from discreet.errors import DiscreetError
 from discreet.report import words
 from discreet.workbench import controls as c
 from discreet.workbench import risk_plan as plan
-from discreet.workbench.remote import call
 from discreet.workbench.risk_plan import NAME, SCENARIOS, Question
 from discreet.workbench.risk_results import Answer, Commands, Everything, Pictures
 from discreet.workbench.risk_words import HELP
 from discreet.workbench.session import Session
 from discreet.workbench.state import State
-from discreet.workbench.worker import Slot, processors
+from discreet.workbench.workers import Slot, processors
 
 _OWN = {
     "unsure": (("people", "unsure about", HELP["unsure"]), ("chance", "chance of each", "")),
@@ -82,7 +81,9 @@ class Desk:
     def _heard(self, topic: str) -> None:
         if topic == "theme":
             self._redraw()
-        if topic != "state":
+        if topic == "resume":  # what was not found yet is asked for again
+            self.asked = self._key = None
+        if topic not in ("state", "resume"):
             return
         self._use(self.session.state, settled=self.session.settled)
 
@@ -112,7 +113,7 @@ class Desk:
 
     async def _find(self, asked: Question) -> None:
         try:
-            found = await self.session.server.pool.run(call, "risk_numbers", asked)
+            found = await self.session.find("risk_numbers", asked)
         except DiscreetError as error:
             found, self.trouble = None, str(error)
         self.found = None if found is None else (asked, found)
@@ -121,7 +122,7 @@ class Desk:
 
     async def _find_bounds(self, key: tuple[Any, ...]) -> None:
         try:
-            self.bounds = (key, await self.session.server.pool.run(call, "risk_bounds", *key))
+            self.bounds = (key, await self.session.find("risk_bounds", *key))
         except DiscreetError as error:
             self.trouble = str(error)
         self._redraw()
@@ -132,12 +133,8 @@ class Desk:
             self._redraw()
 
         try:
-            if len(key[0].paths) == 1:
-                found = await self.session.server.pool.run(call, "risk_overall", *key)
-            else:
-                found = await self.session.server.jobs.run(
-                    call, "risk_overall", *key, processors(), progress=report
-                )
+            helpers = processors() if len(key[0].paths) > 1 else 1
+            found = await self.session.find("risk_overall", *key, helpers, progress=report)
         except DiscreetError as error:
             self.trouble, self.progress = str(error), ""
         else:

@@ -1,4 +1,4 @@
-"""The server: loopback unless a token guards it, offline, and gone with everything it started."""
+"""The server: loopback unless told otherwise, behind a token, offline, and gone with all that it started."""
 
 from __future__ import annotations
 
@@ -7,8 +7,12 @@ import hmac
 import http.cookies
 import ipaddress
 import os
+import re
+import secrets
 import tempfile
+import time
 import urllib.parse
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterator, MutableMapping
 from dataclasses import dataclass
 from typing import Any
@@ -18,12 +22,30 @@ from discreet.errors import InputError
 LARGEST_BODY = 11_000_000
 """Bytes of the largest request that is read: a file of 10 MB and what wraps it."""
 
-COOKIE = "discreet_workbench"
+MOST_ATTEMPTS = 10
+"""Wrong tokens from one address within a minute; after that no token of that address is looked at."""
+
 _DAY = 86_400
+_MINUTE = 60.0
+_MOST_ADDRESSES = 1000
+_HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]{2,45})\]|([A-Za-z0-9_.-]{1,253}))(?::([0-9]{1,5}))?")
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+
+HEADERS = {
+    # Vue compiles templates in the page, so `eval` cannot be forbidden; scripts of other hosts are
+    "Content-Security-Policy": "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval'; "
+    "style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; font-src 'self' data:; "
+    "connect-src 'self'; object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "X-Frame-Options": "DENY",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+"""What every answer says to the browser: run nothing from elsewhere, and show this in no frame."""
 
 
 def is_loopback(host: str) -> bool:
@@ -40,59 +62,126 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-class Guard:
-    """Answers 401 to whoever has no token, and 421 to a page of another site that was led here by its name.
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the server listens, and who may come in."""
 
-    It stands before everything: pages, files, uploads and the web socket.
+    host: str
+    port: int
+    token: str | None
+    socket: str = ""
+    """The path of a Unix socket, instead of a host and port."""
+
+    @property
+    def url(self) -> str:
+        """The address to open."""
+        return self.with_token(self.token)
+
+    def with_token(self, token: str | None) -> str:
+        """The address that lets someone in."""
+        if self.socket:
+            host = "localhost"
+        else:
+            host = f"[{self.host}]" if ":" in self.host else self.host
+            host = f"{host}:{self.port}"
+        return f"http://{host}/?token={token}" if token else f"http://{host}/"
+
+    @property
+    def is_private(self) -> bool:
+        """Whether only this machine can reach it."""
+        return bool(self.socket) or is_loopback(self.host)
+
+
+class Guard:
+    """Stands before everything: pages, files, uploads and the web socket.
+
+    It answers 400 to a malformed Host, 401 to whoever has no token, 403 to what another site asks for, 421 to
+    a name that is not this machine's, 429 to whoever guesses, and 413 to a body that is too large.
     """
 
-    def __init__(self, app: Any, token: str | None = None) -> None:
+    def __init__(self, app: Any, place: Place, once: str = "") -> None:
         self._app = app
-        self._token = token
+        self._place = place
+        self._once = once
+        # what a cookie holds is not the token, so that nothing that is kept can be handed on as one
+        self._pass = secrets.token_urlsafe(24)
+        self._cookie = f"discreet_workbench_{place.port}"  # cookies do not tell ports apart
+        self._wrong: OrderedDict[str, list[float]] = OrderedDict()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a request through, or answer it here."""
         if scope["type"] not in ("http", "websocket"):
             await self._app(scope, receive, send)
             return
-        headers = {key.decode("latin-1").lower(): value.decode("latin-1") for key, value in scope["headers"]}
-        refusal = self._refusal(scope, headers)
+        refusal = self._refusal(scope)
         if refusal is not None:
-            await _refuse(scope, receive, send, *refusal)
+            await _answer(scope, receive, send, *refusal)
             return
-        if self._token is not None and _in_query(scope) == self._token:
-            send = _with_cookie(send, self._token)
-        await self._app(scope, _limited(receive), send)
+        await self._app(scope, _limited(receive), _with_headers(send))
 
-    def _refusal(self, scope: Scope, headers: dict[str, str]) -> tuple[int, str] | None:
-        if self._token is not None:
-            given = _given(scope, headers)
-            if not hmac.compare_digest(given.encode(), self._token.encode()):
-                return 401, "A token is needed: open the address that `discreet workbench` printed.\n"
-        elif not is_loopback(_host(headers.get("host", ""))):
-            return 421, "This server answers to the names of this machine only.\n"
+    def _refusal(self, scope: Scope) -> tuple[int, str, dict[str, str]] | None:
+        """The answer to a request that goes no further: status, text and headers; None lets it through."""
+        headers: dict[str, str] = {}
+        for raw, value in scope["headers"]:
+            key = raw.decode("latin-1").lower()
+            if key == "host" and "host" in headers:
+                return 400, "The request names two hosts.\n", {}
+            headers[key] = value.decode("latin-1")
+        found = _HOST.fullmatch(headers.get("host", ""))
+        if found is None or int(found[3] or 0) > 65535:
+            return 400, "The Host of the request cannot be read.\n", {}
+        if self._place.is_private and not self._place.socket and not is_loopback(found[1] or found[2]):
+            return 421, "This server answers to the names of this machine only.\n", {}
+        # a browser says where a request comes from; other programs say nothing
         origin = headers.get("origin")
-        if origin and urllib.parse.urlsplit(origin).netloc != headers.get("host"):
-            return 403, "Another site may not connect.\n"
+        if headers.get("sec-fetch-site", "none") not in ("same-origin", "none") or (
+            origin and urllib.parse.urlsplit(origin).netloc != headers["host"]
+        ):
+            return 403, "Another site asked for this. To open it yourself, paste the address.\n", {}
         length = headers.get("content-length", "0")
-        if not length.isdigit() or int(length) > LARGEST_BODY:
-            return 413, f"At most {LARGEST_BODY // 10**6} MB are read.\n"
-        return None
+        if not length.isdecimal() or int(length) > LARGEST_BODY:
+            return 413, f"At most {LARGEST_BODY // 10**6} MB are read.\n", {}
+        return None if self._place.token is None else self._stranger(scope, headers)
+
+    def _stranger(self, scope: Scope, headers: dict[str, str]) -> tuple[int, str, dict[str, str]] | None:
+        """The answer to someone who has no token, or shows one for the first time."""
+        with contextlib.suppress(http.cookies.CookieError):
+            cookies = http.cookies.SimpleCookie(headers.get("cookie", ""))
+            if self._cookie in cookies and _same(cookies[self._cookie].value, self._pass):
+                query = urllib.parse.parse_qs(scope.get("query_string", b"").decode("latin-1"))
+                return self._welcome(scope) if "token" in query and scope["type"] == "http" else None
+        scheme, _, bearer = headers.get("authorization", "").partition(" ")
+        given = bearer.strip() if scheme.lower() == "bearer" else _in_query(scope)
+        if given:
+            address = (scope.get("client") or ("",))[0]
+            now = time.monotonic()
+            wrong = [then for then in self._wrong.get(address, []) if now - then < _MINUTE]
+            if len(wrong) >= MOST_ATTEMPTS:
+                return 429, "Too many wrong tokens; try again in a minute.\n", {"Retry-After": "60"}
+            assert self._place.token is not None
+            if _same(given, self._place.token) or (self._once and _same(given, self._once)):
+                if not bearer:
+                    self._once = "" if _same(given, self._once) else self._once
+                    return self._welcome(scope) if scope["type"] == "http" else None
+                return None
+            self._wrong[address] = [*wrong, now]
+            self._wrong.move_to_end(address)
+            while len(self._wrong) > _MOST_ADDRESSES:
+                self._wrong.popitem(last=False)
+        return 401, "A token is needed: open the address that `discreet workbench` printed.\n", {}
+
+    def _welcome(self, scope: Scope) -> tuple[int, str, dict[str, str]]:
+        """Hand out a cookie and lead to the same page, so that no address on the screen holds the token."""
+        query = urllib.parse.parse_qsl(scope.get("query_string", b"").decode("latin-1"))
+        rest = urllib.parse.urlencode([(key, text) for key, text in query if key != "token"])
+        # a path that begins with two slashes would be another host
+        path = "/" + urllib.parse.quote(scope.get("path", "/").lstrip("/\\"), safe="/-_.~")
+        cookie = f"{self._cookie}={self._pass}; Path=/; HttpOnly; SameSite=Strict; Max-Age={_DAY}"
+        return 303, "", {"Location": f"{path}?{rest}" if rest else path, "Set-Cookie": cookie}
 
 
-def _given(scope: Scope, headers: dict[str, str]) -> str:
-    """The token that a request brings: in its address, its cookie or its Authorization header."""
-    found = _in_query(scope)
-    if found:
-        return found
-    scheme, _, bearer = headers.get("authorization", "").partition(" ")
-    if scheme.lower() == "bearer":
-        return bearer.strip()
-    try:
-        cookies = http.cookies.SimpleCookie(headers.get("cookie", ""))
-    except http.cookies.CookieError:
-        return ""
-    return str(cookies[COOKIE].value) if COOKIE in cookies else ""
+def _same(first: str, second: str) -> bool:
+    return hmac.compare_digest(first.encode("utf-8", "surrogatepass"), second.encode())
 
 
 def _in_query(scope: Scope) -> str:
@@ -100,11 +189,9 @@ def _in_query(scope: Scope) -> str:
     return str(query.get("token", [""])[0])
 
 
-def _host(text: str) -> str:
-    return urllib.parse.urlsplit(f"//{text}").hostname or ""
-
-
-async def _refuse(scope: Scope, receive: Receive, send: Send, status: int, text: str) -> None:
+async def _answer(
+    scope: Scope, receive: Receive, send: Send, status: int, text: str, more: dict[str, str]
+) -> None:
     kind = "http.response"
     if scope["type"] == "websocket":
         await receive()
@@ -112,18 +199,19 @@ async def _refuse(scope: Scope, receive: Receive, send: Send, status: int, text:
         if kind not in scope.get("extensions", {}):
             await send({"type": "websocket.close", "code": 1008})
             return
-    headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"cache-control", b"no-store")]
+    said = {"Content-Type": "text/plain; charset=utf-8", "Cache-Control": "no-store", **HEADERS, **more}
+    headers = [(key.lower().encode(), value.encode("latin-1")) for key, value in said.items()]
     await send({"type": f"{kind}.start", "status": status, "headers": headers})
     await send({"type": f"{kind}.body", "body": text.encode()})
 
 
-def _with_cookie(send: Send, token: str) -> Send:
-    """Hand out a cookie, so that the token need not stay in the address."""
+def _with_headers(send: Send) -> Send:
+    """Say to the browser what it must not do with the answer."""
+    added = [(key.lower().encode(), value.encode()) for key, value in HEADERS.items()]
 
     async def sending(message: MutableMapping[str, Any]) -> None:
         if message["type"] == "http.response.start":
-            cookie = f"{COOKIE}={token}; Path=/; HttpOnly; SameSite=Strict; Max-Age={_DAY}"
-            message["headers"] = [*message.get("headers", []), (b"set-cookie", cookie.encode())]
+            message["headers"] = [*message.get("headers", []), *added]
         await send(message)
 
     return sending
@@ -145,22 +233,6 @@ def _limited(receive: Receive) -> Receive:
     return receiving
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where the server listens."""
-
-    host: str
-    port: int
-    token: str | None
-
-    @property
-    def url(self) -> str:
-        """The address to open."""
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        query = f"/?token={self.token}" if self.token else "/"
-        return f"http://{host}:{self.port}{query}"
-
-
 def check_port(host: str, port: int) -> None:
     """Refuse a port that cannot be had, before anything is loaded."""
     import socket
@@ -174,14 +246,36 @@ def check_port(host: str, port: int) -> None:
             raise InputError(f"port {port} of {host} cannot be used: {error.strerror}") from None
 
 
-def _visit(server: Any, name: str) -> Callable[[str], None]:
-    """The function that draws one page; `s` is the session in the address."""
-    from discreet.workbench import frame
+def open_socket(path: str) -> int:
+    """Make a Unix socket that only its owner can use, and return its file descriptor."""
+    import socket
+    import stat
 
-    def visit(s: str = "") -> None:
-        frame.build(server, name, s)
-
-    return visit
+    try:
+        if stat.S_ISSOCK(os.lstat(path).st_mode):
+            with socket.socket(socket.AF_UNIX) as probe:
+                try:
+                    probe.connect(path)
+                except ConnectionRefusedError:
+                    os.unlink(path)  # nobody listens any more
+                else:
+                    raise InputError(f"{path} is the socket of a server that is running")
+        else:
+            raise InputError(f"{path} is there already and is not a socket")
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        raise InputError(f"{path} cannot be used: {error.strerror or error}") from None
+    made = socket.socket(socket.AF_UNIX)
+    old = os.umask(0o177)
+    try:
+        made.bind(path)
+    except OSError as error:
+        raise InputError(f"{path} cannot be used: {error.strerror or error}") from None
+    finally:
+        os.umask(old)
+    made.listen(2048)
+    return made.detach()
 
 
 async def _announce(place: Place, ready: Callable[[], None]) -> None:
@@ -191,7 +285,10 @@ async def _announce(place: Place, ready: Callable[[], None]) -> None:
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(place.host, place.host)
     for _ in range(200):
         try:
-            _, writer = await asyncio.open_connection(host, place.port)
+            if place.socket:
+                _, writer = await asyncio.open_unix_connection(place.socket)
+            else:
+                _, writer = await asyncio.open_connection(host, place.port)
         except OSError:
             await asyncio.sleep(0.05)
         else:
@@ -204,20 +301,38 @@ def serve(place: Place, *, show: bool, ready: Callable[[], None]) -> None:
     """Serve the pages until Ctrl-C; `ready` is called when the first can be asked for."""
     from nicegui import app, background_tasks, ui
 
+    from discreet.workbench import frame
     from discreet.workbench.numbers import Server
     from discreet.workbench.pages import pages
-    from discreet.workbench.worker import Jobs, Pool
+    from discreet.workbench.tasks import warm
+    from discreet.workbench.workers import Workers
 
-    server = Server(Pool(), Jobs())
+    server = Server(Workers(warm=warm))
+    once = secrets.token_urlsafe(24) if show and place.token else ""
+
+    def visit(name: str) -> Callable[[str], Awaitable[None]]:
+        async def draw(s: str = "") -> None:
+            await frame.build(server, name, s)
+
+        return draw
 
     for name in ("", *(page.name for page in pages())):
-        ui.page(f"/{name}")(_visit(server, name))
+        ui.page(f"/{name}", response_timeout=60)(visit(name))
 
-    app.add_middleware(Guard, token=place.token)
-    app.on_startup(server.pool.warm)
-    app.on_startup(lambda: background_tasks.create(_announce(place, ready)))
-    app.on_shutdown(server.pool.stop)
-    with _tidily():
+    def announced() -> None:
+        ready()
+        if show and not place.socket:
+            import webbrowser
+
+            # other users of the machine see a program's arguments: what is in them is good for one visit
+            webbrowser.open(place.with_token(once))
+
+    app.add_middleware(Guard, place=place, once=once)
+    app.on_startup(server.workers.warm_up)
+    app.on_startup(lambda: background_tasks.create(_announce(place, announced)))
+    app.on_shutdown(server.workers.stop)
+    where: dict[str, Any] = {"fd": open_socket(place.socket)} if place.socket else {}
+    with _tidily(place.socket):
         ui.run(
             host=place.host,
             port=place.port,
@@ -226,20 +341,22 @@ def serve(place: Place, *, show: bool, ready: Callable[[], None]) -> None:
             dark=None,
             language="en-US",
             reload=False,
-            show=False if not show else place.url.partition(str(place.port))[2],
+            show=False,
             show_welcome_message=False,
             tailwind=False,
             message_history_length=200,
             reconnect_timeout=20,  # a busy machine is no reason to begin anew
             binding_refresh_interval=None,
             timeout_graceful_shutdown=1,
+            server_header=False,
+            **where,
         )
 
 
 @contextlib.contextmanager
-def _tidily() -> Iterator[None]:
+def _tidily(socket: str = "") -> Iterator[None]:
     """Keep all files for a while in one directory, and leave neither it nor a process behind."""
-    from discreet.workbench.worker import kill_children
+    from discreet.workbench.workers import kill_children
 
     # Work that is killed leaves semaphores, which Python's tracker removes; it need not tell about it.
     known = [
@@ -252,6 +369,9 @@ def _tidily() -> Iterator[None]:
             yield
         finally:
             kill_children()
+            if socket:
+                with contextlib.suppress(OSError):
+                    os.unlink(socket)
 
 
 _ICON = (

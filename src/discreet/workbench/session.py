@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from discreet.workbench.numbers import Numbers, Server
 from discreet.workbench.state import State
-from discreet.workbench.worker import Start
+from discreet.workbench.tasks import TASKS, call, cost
+from discreet.workbench.workers import Progress, Start
 
 MOST_UNDO = 200
 _HOLD = 0.15  # seconds
+_GRACE = 3.0  # seconds in which a visitor who was cut off may come back and find the work going on
 
 Listener = Callable[[str], None]
-"""Called with a topic: "state", "numbers", "progress", "before" or "theme"."""
+"""Called with a topic: "state", "numbers", "progress", "before", "theme", or "resume" when work was ended."""
 
 
 @dataclass
@@ -48,9 +51,19 @@ class Session:
         self._start = start
         self._held: State | None = None
         self._timer: asyncio.TimerHandle | None = None
+        self._leaving: asyncio.TimerHandle | None = None
+        self._ended = False
         self._tasks: set[Any] = set()
-        self.numbers = Numbers(state, server, start, self._told)
+        self.key = secrets.token_hex(8)
+        """Whose work it is, for those who share out the processors."""
+        self.numbers = Numbers(state, self if server else None, self._told)
         self.before: Numbers | None = None
+        if before is not None:
+            self._compare(before)
+
+    def begin(self, state: State, before: State | None) -> None:
+        """Begin with another state, before anyone has seen the first one."""
+        self.state = self._committed = self.numbers.state = state
         if before is not None:
             self._compare(before)
 
@@ -79,7 +92,7 @@ class Session:
         self.page = page
         if page in self._pages:
             missed, self._pages[page].waiting = self._pages[page].waiting, set()
-            for topic in ("theme", "before", "state", "numbers", "progress"):
+            for topic in ("theme", "before", "resume", "state", "numbers", "progress"):
                 for listener in self._pages[page].listeners if topic in missed else ():
                     listener(topic)
 
@@ -185,20 +198,36 @@ class Session:
         self.notify("before")
 
     def settle(self) -> None:
-        """Begin the work that waits until a state lasts."""
+        """The visitor is here: begin the work that waits until a state lasts, or that was ended."""
+        if self._leaving is not None:
+            self._leaving.cancel()
+            self._leaving = None
         self.numbers.ask(self.state, settled=True)
         if self.before is not None:
             self.before.ask(self.before.state, settled=True)
+        if self._ended:
+            self._ended = False
+            self.notify("resume")
 
     def pause(self) -> None:
-        """End long work; the visitor may come back."""
+        """The visitor has closed the page or was cut off: end all work, unless they are back at once."""
+        if self._leaving is None:
+            self._leaving = asyncio.get_running_loop().call_later(_GRACE, self.end_work)
+
+    def end_work(self) -> None:
+        """End all work that was begun for this visitor."""
+        self._ended, self._leaving = True, None
         for numbers in (self.numbers, self.before):
             if numbers is not None:
                 numbers.pause()
+        for task in list(self._tasks):
+            task.cancel()
 
     def close(self) -> None:
         """End all work; the visitor has gone."""
         self._let_go()
+        if self._leaving is not None:
+            self._leaving.cancel()
         self.numbers.close()
         if self.before is not None:
             self.before.close()
@@ -215,9 +244,22 @@ class Session:
         task.add_done_callback(self._tasks.discard)
         return task
 
+    async def find(self, name: str, *arguments: Any, progress: Progress | None = None) -> Any:
+        """Have something computed for this visitor, by its name in `tasks`."""
+        return await self.server.workers.run(
+            call,
+            name,
+            *arguments,
+            owner=self.key,
+            cost=cost(name, *arguments),
+            deadline=TASKS[name].deadline,
+            kind=name,
+            progress=progress,
+        )
+
     @property
     def server(self) -> Server:
-        """The processes that all visitors share."""
+        """What all visitors share."""
         assert self._server is not None
         return self._server
 
@@ -230,4 +272,5 @@ class Session:
     def _compare(self, state: State) -> None:
         if self.before is not None:
             self.before.close()
-        self.before = Numbers(state, self._server, self._start, lambda topic: self.notify("before"))
+        owner = self if self._server else None
+        self.before = Numbers(state, owner, lambda topic: self.notify("before"))

@@ -1,15 +1,19 @@
-"""A session as TOML and as part of an address: every state can be kept, sent and opened again."""
+"""A session as TOML and as part of an address: every state can be kept, sent and opened again.
+
+What comes from outside is measured before it is read, and read by a process that can be killed (`tasks`).
+"""
 
 from __future__ import annotations
 
 import base64
+import re
 import tomllib
 import zlib
 from fractions import Fraction
 from typing import Any
 
-from discreet.budget import Release, load
-from discreet.budget.catalogue import LARGEST_FILE
+from discreet.budget import Release
+from discreet.budget.catalogue import LARGEST_FILE, load_preset
 from discreet.errors import InputError
 from discreet.numbers import positive
 from discreet.report import words
@@ -17,7 +21,22 @@ from discreet.workbench.state import Budget, State
 
 VERSION = 1
 _KEYS = ("session", "preset", "file", "release", "delta", "neighbours", "budget", "pages", "before")
-_LONGEST_LINK = 200_000  # bytes of TOML that an address may unfold to
+LONGEST_LINK = 30_000
+"""Characters of an address that every server reads; a state that needs more is kept in a file."""
+
+MOST_KEYS = 10_000
+"""Keys of a file, in all its tables."""
+
+MOST_LEVELS = 60
+MOST_QUERIES = 1_500
+"""Queries of a release, in all its levels: each is a cell of a table on the page."""
+
+MOST_PATHS = 400
+MOST_VARIANCES = 500
+"""Different variances on all levels; the time of an account grows with them."""
+
+_LONGEST_KEY = 60  # parts of a key with dots
+_LONGEST_UNFOLDED = 200_000  # bytes of TOML that an address may unfold to
 _LONGEST_SETTING = 2_000  # characters of what a page remembers
 _MOST_SETTINGS = 1_000
 
@@ -48,6 +67,7 @@ def from_toml(text: str, where: str = "the session") -> tuple[State, State | Non
     Traceback (most recent call last):
     discreet.errors.InputError: the session is of version 2; this program reads version 1
     """
+    check_text(text, where)
     try:
         data = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
@@ -61,39 +81,84 @@ def from_toml(text: str, where: str = "the session") -> tuple[State, State | Non
     return state, None if before is None else _state(_table(before, "before", where), where)
 
 
-def opened(text: str, where: str) -> tuple[State, State | None]:
+def read_file(content: bytes, where: str) -> tuple[State, State | None]:
     """Read a file that was handed in: a session, or a release, which begins a new one.
 
-    >>> opened("name = 1", where="a.toml")
+    >>> read_file(b"name = 1", where="a.toml")
     Traceback (most recent call last):
     discreet.errors.InputError: the release has no neighbours; it must state one (a.toml)
-    """
-    if is_session(text):
-        return from_toml(text, where)
-    return State(Release.from_toml(text, where=where), where, False), None
-
-
-def is_session(text: str) -> bool:
-    """Whether a TOML text is a session rather than a release."""
-    try:
-        return "session" in tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError, ValueError):
-        return False
-
-
-def decoded(content: bytes, where: str) -> str:
-    """Return the text of a file that was handed in, or say what is wrong with it.
-
-    >>> decoded(bytes([0xFF, 0xFE]), "a.toml")
+    >>> read_file(bytes([0xFF, 0xFE]), "a.toml")
     Traceback (most recent call last):
     discreet.errors.InputError: a.toml is not a text file: not UTF-8 at byte 1
     """
     if len(content) > LARGEST_FILE:
         raise InputError(f"{where} is larger than {LARGEST_FILE // 10**6} MB, the largest file that is read")
     try:
-        return content.decode("utf-8")
+        text = content.decode("utf-8")
     except UnicodeDecodeError as error:
         raise InputError(f"{where} is not a text file: not UTF-8 at byte {error.start + 1}") from None
+    check_text(text, where)
+    if re.search(r"^\s*[\"']?session[\"']?\s*=", text, re.MULTILINE):
+        return _checked(*from_toml(text, where))
+    return _checked(State(_release(text, where), where, False), None)
+
+
+def check_text(text: str, where: str) -> None:
+    """Refuse a text whose keys take the parser long, before it is parsed.
+
+    The time to read a key grows with the square of its parts.
+
+    >>> check_text(".".join("a" * 5000) + " = 1", "a.toml")
+    Traceback (most recent call last):
+    discreet.errors.InputError: a key has 5000 parts; at most 60 are read (line 1 of a.toml)
+    >>> check_text("a = 1\n" * 20_000, "a.toml")
+    Traceback (most recent call last):
+    discreet.errors.InputError: a.toml has 20000 keys; at most 10000 are read
+    """
+    keys = text.count("=")
+    if keys > MOST_KEYS:
+        raise InputError(f"{where} has {keys} keys; at most {MOST_KEYS} are read")
+    if text.count(".") < _LONGEST_KEY:
+        return
+    for found in _PIECE.finditer(text):
+        parts = found[1].count(".") + 1
+        if parts > _LONGEST_KEY and (found[2] == "=" or found[1].lstrip().startswith("[")):
+            line = text.count("\n", 0, found.start()) + 1
+            raise InputError(
+                f"a key has {parts} parts; at most {_LONGEST_KEY} are read (line {line} of {where})"
+            )
+
+
+_PIECE = re.compile(r"([^\n=,{}]*+)([\n=,{}]|\Z)")
+"""What may be a key, if an equals sign follows it, or the name of a table."""
+
+
+def _release(text: str, where: str) -> Release:
+    """Read a release that the pages can show."""
+
+    def check(many: int, most: int, what: str) -> None:
+        if many > most:
+            raise InputError(f"the release has {many} {what}; the workbench shows at most {most} ({where})")
+
+    check(len(re.findall(r"^\s*\[\[\s*levels\s*\]\]", text, re.MULTILINE)), MOST_LEVELS, "levels")
+    release = Release.from_toml(text, where=where)
+    check(len(release.levels), MOST_LEVELS, "levels")
+    check(sum(len(level.queries) for level in release.levels), MOST_QUERIES, "queries")
+    check(len(release.paths), MOST_PATHS, "paths")
+    return release
+
+
+def _checked(state: State, before: State | None) -> tuple[State, State | None]:
+    """Refuse what the pages cannot draw, while nobody waits for it but the visitor."""
+    for one in (state, before):
+        if one is not None:
+            noise = {getattr(event, "variance", None) for event in one.main_events}
+            if len(noise) > MOST_VARIANCES:
+                raise InputError(
+                    f"the release has {len(noise)} different variances; the workbench accounts for at most "
+                    f"{MOST_VARIANCES} ({one.source})"
+                )
+    return state, before
 
 
 def to_link(state: State, before: State | None = None) -> str:
@@ -107,14 +172,33 @@ def to_link(state: State, before: State | None = None) -> str:
 
 
 def from_link(link: str) -> tuple[State, State | None]:
-    """Read a session from an address."""
+    """Read a session from an address.
+
+    >>> bomb = base64.urlsafe_b64encode(zlib.compress(b"#" * 10_000_000, 9)).decode().rstrip("=")
+    >>> len(bomb), from_link(bomb)
+    Traceback (most recent call last):
+    discreet.errors.InputError: the address unfolds to more than 200000 bytes; save the session as a file
+    """
+    if len(link) > LONGEST_LINK:
+        raise InputError(f"the address has {len(link)} characters; at most {LONGEST_LINK} are read")
     try:
         packed = base64.urlsafe_b64decode(link + "=" * (-len(link) % 4))
         unpacker = zlib.decompressobj()
-        text = unpacker.decompress(packed, _LONGEST_LINK).decode("utf-8")
+        content = unpacker.decompress(packed, _LONGEST_UNFOLDED)
+        rest = bool(unpacker.unconsumed_tail) and not unpacker.eof
+        text = content.decode("utf-8")
     except (ValueError, zlib.error):
         raise InputError("the address holds no session that can be read") from None
+    if rest:
+        raise InputError(
+            f"the address unfolds to more than {_LONGEST_UNFOLDED} bytes; save the session as a file"
+        )
     return from_toml(text, "the address")
+
+
+def read_link(link: str) -> tuple[State, State | None]:
+    """Read a session from an address, if the pages can show it."""
+    return _checked(*from_link(link))
 
 
 def delta_text(delta: Fraction) -> str:
@@ -171,10 +255,10 @@ def _state(data: dict[str, Any], where: str) -> State:
         if key not in _KEYS:
             raise InputError(f"{where} has the unknown key {key!r}; allowed are {', '.join(_KEYS)}")
     if "preset" in data:
-        release = load(_text(data, "preset", where))
+        release = load_preset(_text(data, "preset", where))  # never a file of the server
         state = State(release, release.name, True)
     else:
-        base = Release.from_toml(_text(data, "release", where), where=f"release in {where}")
+        base = _release(_text(data, "release", where), f"release in {where}")
         state = State(base, _text(data, "file", where), False)
     state = state.with_delta(_text(data, "delta", where))
     if "neighbours" in data:

@@ -1,0 +1,536 @@
+"""Work outside the event loop: fair to all visitors, and ended when nobody waits for it any more.
+
+Whatever is read or computed for a visitor runs in a process that can be killed. A job has an owner, an
+estimate of its cost and a deadline:
+
+- By its cost a job goes to one of three lanes, each with processes of its own, so that work of minutes never
+  stands before work of milliseconds. A job that takes longer than its lane allows is moved to the next one.
+- In a lane the visitor goes first who has used the least time; a newcomer goes before everyone.
+- A job that is cancelled, or has reached its deadline, is killed with everything that it has started.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import multiprocessing
+import os
+import shutil
+import signal
+import tempfile
+import threading
+import time
+import traceback
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
+from types import FrameType
+from typing import Any, Generic, NoReturn, TypeVar
+
+from discreet.errors import DiscreetError
+
+Request = TypeVar("Request")
+Progress = Callable[[str, int, int], None]
+"""Called with (stage, done, total)."""
+
+Message = tuple[str, Any, float]
+"""What a process says: of what kind, what, and the seconds that it has computed."""
+
+Start = Callable[[Coroutine[Any, Any, None]], Any]
+"""Starts a task and keeps hold of it."""
+
+MOST_WAITING = 64
+"""Jobs of one visitor that may wait; more are refused."""
+
+_SPAWN = multiprocessing.get_context("spawn")
+_OFTEN = 0.1  # seconds between two reports of progress
+_GRACE = 1.0  # seconds in which a job may tidy up; NiceGUI waits for 2 when it ends
+_MEMORY = 4 * 2**30  # bytes that one process may hold
+_SPARE = 1  # processes that are warm and idle, to take the place of one that was killed
+_REMEMBERED = 1000  # how long jobs took
+_OVERFULL = 4  # jobs that a lane may take over from the one before, beyond its own number
+
+
+def processors() -> int:
+    """Return how many processors this program may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class Slot(Generic[Request]):
+    """One place for work: the latest request wins, and none is computed twice or queued.
+
+    >>> async def main():
+    ...     seen = []
+    ...     async def work(number):
+    ...         await asyncio.sleep(0.01)
+    ...         seen.append(number)
+    ...     tasks = []
+    ...     slot = Slot(work, lambda task: tasks.append(asyncio.ensure_future(task)))
+    ...     for number in range(50):
+    ...         slot.ask(number)
+    ...     while slot.busy:
+    ...         await asyncio.sleep(0.01)
+    ...     return seen
+    >>> from concurrent.futures import ThreadPoolExecutor  # a thread may already have a loop
+    >>> ThreadPoolExecutor(1).submit(asyncio.run, main()).result()
+    [49]
+    """
+
+    def __init__(self, work: Callable[[Request], Awaitable[None]], start: Start) -> None:
+        self._work = work
+        self._start = start
+        self._next: list[Request] = []
+        self.busy = False
+
+    def ask(self, request: Request) -> None:
+        """Ask for work; a request that waits is replaced."""
+        self._next = [request]
+        if not self.busy:
+            self.busy = True
+            self._start(self._run())
+
+    @property
+    def waiting(self) -> bool:
+        """Whether a request waits for the one that is computed."""
+        return self.busy and bool(self._next)
+
+    def clear(self) -> None:
+        """Forget the request that waits."""
+        self._next = []
+
+    async def _run(self) -> None:
+        try:
+            while self._next:
+                await self._work(self._next.pop())
+        finally:
+            self.busy = False
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """A group of jobs of similar length: how many run at once, with what courtesy to others."""
+
+    longest: float
+    """Seconds; a job that takes longer is moved to the next lane."""
+    at_once: int
+    nice: int
+
+
+@dataclass(eq=False)
+class Job:
+    """One piece of work that someone waits for."""
+
+    owner: str
+    work: Callable[..., Any]
+    arguments: tuple[Any, ...]
+    deadline: float
+    progress: Progress | None
+    answer: asyncio.Future[Any]
+    lane: int
+    worker: Worker | None = None
+    begun: float = 0.0
+    seconds: float = 0.0
+    """That it has computed, in the end; other work on the machine does not count."""
+    timers: list[asyncio.TimerHandle] = field(default_factory=list)
+
+
+class Workers:
+    """The processes that all visitors share.
+
+    >>> async def main():
+    ...     workers = Workers()
+    ...     try:
+    ...         return await workers.run(pow, 2, 10, owner="a visitor", cost=0.01, deadline=60)
+    ...     finally:
+    ...         await workers.stop()
+    >>> from concurrent.futures import ThreadPoolExecutor
+    >>> ThreadPoolExecutor(1).submit(asyncio.run, main()).result()
+    1024
+    """
+
+    def __init__(self, lanes: tuple[Lane, ...] | None = None, warm: Callable[[], Any] | None = None) -> None:
+        many = max(1, min(processors(), 8))
+        half = max(1, many // 2)
+        self.lanes = lanes or (Lane(1.0, many, 2), Lane(20.0, half, 6), Lane(float("inf"), half, 10))
+        self._warm = warm
+        self._waiting: list[dict[str, list[Job]]] = [{} for _ in self.lanes]
+        self._running: list[set[Job]] = [set() for _ in self.lanes]
+        self._used: dict[str, float] = {}
+        self._took: OrderedDict[tuple[str, Any], float] = OrderedDict()
+        self._idle: list[Worker] = []
+        self._all: set[Worker] = set()
+        self._ending: set[asyncio.Task[None]] = set()
+        self._stopped = False
+
+    async def run(
+        self,
+        work: Callable[..., Any],
+        *arguments: Any,
+        owner: str,
+        cost: float,
+        deadline: float,
+        kind: str = "",
+        progress: Progress | None = None,
+    ) -> Any:
+        """Return work(*arguments), computed elsewhere; with `progress` it is handed a function to report to.
+
+        `cost` is an estimate in seconds, which what the visitor's last job of the same `kind` took replaces;
+        `deadline` the seconds after which the work is given up. Cancelling the task that waits ends the work.
+        """
+        cost = self._took.get((owner, kind), cost)
+        lane = next(place for place, one in enumerate(self.lanes) if cost <= one.longest)
+        waiting = self._waiting[lane].setdefault(owner, [])
+        if len(waiting) >= MOST_WAITING or self._stopped:
+            raise DiscreetError("too many questions at once; wait for their answers")
+        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        job = Job(owner, work, arguments, deadline, progress, future, lane)
+        known = [self._used[one] for one in self._owners() if one in self._used]
+        self._used[owner] = max(self._used.get(owner, 0.0), min(known, default=0.0) - 1e-3)
+        waiting.append(job)
+        self._fill(lane)
+        if progress is not None:
+            progress("" if job.worker else "waiting", 0, 0)
+        try:
+            found = await future
+            if kind:
+                self._took[owner, kind] = job.seconds
+                while len(self._took) > _REMEMBERED:
+                    self._took.popitem(last=False)
+            return found
+        finally:
+            self._leave(job)
+
+    def owned(self, owner: str) -> int:
+        """Return how many jobs of a visitor wait or run."""
+        waiting = sum(len(lane.get(owner, ())) for lane in self._waiting)
+        return waiting + sum(job.owner == owner for lane in self._running for job in lane)
+
+    def running(self, lane: int) -> tuple[Job, ...]:
+        """Return the jobs that run in a lane."""
+        return tuple(self._running[lane])
+
+    def warm_up(self) -> None:
+        """Start as many processes as the first visitors will need."""
+        for _ in range(self.lanes[0].at_once + _SPARE):
+            self._idle.append(self._new())
+
+    async def stop(self) -> None:
+        """End all processes, in the middle of their work if need be."""
+        self._stopped = True
+        for lane in self._running:
+            for job in list(lane):
+                job.answer.cancel()
+        for worker in list(self._all):
+            self._end(worker, gently=True)
+        while self._ending:
+            await asyncio.gather(*self._ending, return_exceptions=True)
+
+    # -- whose turn it is --------------------------------------------------------------------------------
+
+    def _owners(self) -> set[str]:
+        """Who waits or is served."""
+        waiting = {owner for lane in self._waiting for owner, jobs in lane.items() if jobs}
+        return waiting | {job.owner for lane in self._running for job in lane}
+
+    def _fill(self, lane: int) -> None:
+        """Begin what may begin."""
+        waiting = self._waiting[lane]
+        while len(self._running[lane]) < self.lanes[lane].at_once and not self._stopped:
+            owners = [owner for owner, jobs in waiting.items() if jobs]
+            if not owners:
+                return
+            owner = min(owners, key=lambda one: self._used[one])
+            self._begin(waiting[owner].pop(0), lane)
+
+    def _begin(self, job: Job, lane: int) -> None:
+        loop, nice = asyncio.get_running_loop(), self.lanes[lane].nice
+        fit = [worker for worker in self._idle if worker.nice <= nice]
+        job.worker = max(fit, key=lambda one: one.nice) if fit else self._new()
+        if fit:
+            self._idle.remove(job.worker)
+        job.begun = time.monotonic()
+        self._running[lane].add(job)
+        job.timers = [loop.call_later(job.deadline, self._too_late, job)]
+        if lane + 1 < len(self.lanes):
+            job.timers.append(loop.call_later(self.lanes[lane].longest, self._move, job))
+        job.worker.do(job, nice)
+        while sum(worker.nice == self.lanes[0].nice for worker in self._idle) < _SPARE:
+            self._idle.append(self._new())
+
+    def _move(self, job: Job) -> None:
+        """Move a job that takes long to the next lane; the place it held is free for others."""
+        after = job.lane + 1
+        if len(self._running[after]) >= self.lanes[after].at_once + _OVERFULL:
+            job.timers.append(
+                asyncio.get_running_loop().call_later(self.lanes[job.lane].longest, self._move, job)
+            )
+            return
+        self._running[job.lane].discard(job)
+        self._running[after].add(job)
+        if job.worker is not None:
+            job.worker.slow_down(self.lanes[after].nice)
+        before, job.lane = job.lane, after
+        if after + 1 < len(self.lanes):
+            rest = self.lanes[after].longest - self.lanes[before].longest
+            job.timers.append(asyncio.get_running_loop().call_later(rest, self._move, job))
+        self._fill(before)
+
+    def _too_late(self, job: Job) -> None:
+        if not job.answer.done():
+            job.answer.set_exception(DiscreetError(f"given up after {job.deadline:g} s"))
+
+    def _leave(self, job: Job) -> None:
+        """Take a job off its lane, answered or not."""
+        for timer in job.timers:
+            timer.cancel()
+        waiting = self._waiting[job.lane].get(job.owner, [])
+        if job in waiting:
+            waiting.remove(job)
+        for lane in self._waiting:
+            if not lane.get(job.owner, True):
+                del lane[job.owner]
+        if job.worker is not None:
+            self._used[job.owner] += time.monotonic() - job.begun
+            self._running[job.lane].discard(job)
+            worker, job.worker = job.worker, None
+            alike = sum(one.nice == worker.nice for one in self._idle)
+            if worker.job is job or alike > self.lanes[job.lane].at_once or self._stopped:
+                self._end(worker)  # it still works, or there are enough
+            else:
+                self._idle.append(worker)
+            self._fill(job.lane)
+        if not self.owned(job.owner):
+            here = self._owners()
+            self._used = {owner: used for owner, used in self._used.items() if owner in here}
+
+    # -- processes ---------------------------------------------------------------------------------------
+
+    def _new(self) -> Worker:
+        worker = Worker(asyncio.get_running_loop(), self._warm, self.lanes[0].nice, self._died)
+        self._all.add(worker)
+        return worker
+
+    def _died(self, worker: Worker) -> None:
+        if worker in self._idle:
+            self._idle.remove(worker)
+            self._end(worker)
+
+    def _end(self, worker: Worker, *, gently: bool = False) -> None:
+        if worker in self._idle:
+            self._idle.remove(worker)
+        if worker not in self._all:
+            return
+        self._all.discard(worker)
+        task = asyncio.ensure_future(worker.end(gently=gently or worker.nice > self.lanes[0].nice))
+        self._ending.add(task)
+        task.add_done_callback(self._ending.discard)
+
+
+class Worker:
+    """One process that computes; whoever talks to it is on the event loop."""
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        warm: Callable[[], Any] | None,
+        nice: int,
+        died: Callable[[Worker], None],
+    ) -> None:
+        self.job: Job | None = None
+        self.nice = nice
+        self._loop = loop
+        self._died = died
+        self._ours, self._theirs = _SPAWN.Pipe()
+        self._place = tempfile.mkdtemp(prefix="discreet-")
+        self._process = _SPAWN.Process(target=_work, args=(self._theirs, self._place, nice, warm))
+        self._started = threading.Event()
+        threading.Thread(target=self._listen, daemon=True).start()
+
+    def do(self, job: Job, nice: int) -> None:
+        """Begin a job."""
+        self.job, more = job, nice - self.nice
+        self.nice = nice
+        # what is sent waits in the pipe while the process starts
+        threading.Thread(target=self._send, args=(job, more), daemon=True).start()
+
+    def slow_down(self, nice: int) -> None:
+        """Be more courteous from now on."""
+        self.nice = nice
+        with contextlib.suppress(OSError, AttributeError):
+            if self._process.pid is not None:
+                os.setpriority(os.PRIO_PGRP, self._process.pid, nice)
+
+    async def end(self, *, gently: bool) -> None:
+        """End the process; gently, it may tidy up first, and what it has started with it."""
+        await self._loop.run_in_executor(None, self._end, gently)
+
+    def _send(self, job: Job, more: int) -> None:
+        try:
+            self._started.wait()
+            self._ours.send((job.work, job.arguments, job.progress is not None, more))
+        except (OSError, ValueError):
+            return  # the listener hears of it
+        except Exception as error:  # what cannot be sent
+            self._tell(("error", f"{type(error).__name__}: {error}", 0.0))
+
+    def _listen(self) -> None:
+        with unhurried():
+            self._process.start()
+        self._theirs.close()
+        self._started.set()
+        while True:
+            try:
+                message = self._ours.recv()
+            except (EOFError, OSError):
+                self._tell(None)
+                return
+            self._tell(message)
+
+    def _tell(self, message: Message | None) -> None:
+        with contextlib.suppress(RuntimeError):  # the loop has ended
+            self._loop.call_soon_threadsafe(self._heard, message)
+
+    def _heard(self, message: Message | None) -> None:
+        job = self.job
+        if job is None:
+            if message is None:
+                self._died(self)
+            return
+        kind, value, job.seconds = message or ("error", "the computation ended without an answer", 0.0)
+        if kind == "progress":
+            if job.progress is not None and not job.answer.done():
+                job.progress(*value)
+            return
+        if message is not None:
+            self.job = None  # it is free again
+        if job.answer.done():
+            return
+        if kind == "done":
+            job.answer.set_result(value)
+        else:
+            job.answer.set_exception(DiscreetError(value))
+
+    def _end(self, gently: bool) -> None:
+        self._started.wait()
+        if gently and self._process.is_alive():
+            self._process.terminate()
+            self._process.join(_GRACE)
+        _kill(self._process)
+        self._process.join(_GRACE)
+        self._ours.close()
+        shutil.rmtree(self._place, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def unhurried() -> Iterator[None]:
+    """Start processes that never see Ctrl-C, which a terminal sends to all; the server ends them itself.
+
+    What is blocked here stays blocked in what is started here, from its first moment.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    old = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, old)
+
+
+def _kill(process: BaseProcess) -> None:
+    """Kill a process, and its group if it leads one."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        if hasattr(os, "killpg") and process.pid is not None:
+            os.killpg(process.pid, signal.SIGKILL)
+    process.kill()
+
+
+def kill_children() -> None:
+    """End every process that this one has started; for the very end."""
+    for child in multiprocessing.active_children():
+        _kill(child)
+
+
+# -- in the process that computes ------------------------------------------------------------------------
+
+
+def _work(pipe: Connection, place: str, nice: int, warm: Callable[[], Any] | None) -> None:
+    """Do one job after the other; all files for a while are in `place`."""
+    if hasattr(os, "setsid"):
+        os.setsid()
+    if hasattr(os, "nice"):
+        os.nice(nice)
+    tempfile.tempdir = os.environ["TMPDIR"] = place
+    signal.signal(signal.SIGTERM, _leave)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # left to the server
+    with contextlib.suppress(ImportError, ValueError, OSError):
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_DATA, (_MEMORY, _MEMORY))
+    parent = multiprocessing.parent_process()
+
+    def watch() -> None:
+        if parent is not None:
+            parent.join()
+            os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+    if warm is not None:
+        warm()
+    with contextlib.suppress(EOFError, OSError):
+        while True:
+            work, arguments, reports, more = pipe.recv()
+            if more > 0 and hasattr(os, "nice"):
+                os.nice(more)
+            begun = time.process_time()
+            answer = _answer(work, arguments, _reporter(pipe) if reports else None)
+            if answer is None:
+                return
+            pipe.send((*answer, time.process_time() - begun))
+
+
+def _reporter(pipe: Connection) -> Callable[..., None]:
+    last = 0.0
+
+    def progress(*report: Any) -> None:
+        nonlocal last
+        stage, done, total = report if len(report) == 3 else ("", *report)
+        if done == total or time.monotonic() - last > _OFTEN:
+            last = time.monotonic()
+            pipe.send(("progress", (stage, done, total), 0.0))
+
+    return progress
+
+
+def _answer(
+    work: Callable[..., Any], arguments: tuple[Any, ...], progress: Callable[..., None] | None
+) -> tuple[str, Any] | None:
+    """What is sent back; None if nobody waits for it."""
+    more = {} if progress is None else {"progress": progress}
+    try:
+        return "done", work(*arguments, **more)
+    except DiscreetError as error:
+        return "error", str(error)
+    except MemoryError:
+        return "error", f"it needs more than {_MEMORY // 2**30} GB of memory"
+    except BrokenPipeError:
+        return None
+    except Exception as error:
+        if _leaving:  # a library took the request to leave for a failure of its own
+            return None
+        traceback.print_exc()
+        return "error", f"{type(error).__name__}: {error}"
+
+
+_leaving: list[int] = []
+
+
+def _leave(number: int, frame: FrameType | None) -> NoReturn:
+    """End the job by an exception, so that it tidies up on its way out; what it says of that is of no use."""
+    signal.signal(number, signal.SIG_IGN)
+    _leaving.append(number)
+    with open(os.devnull, "wb") as nowhere:
+        os.dup2(nowhere.fileno(), 2)
+    raise SystemExit(128 + number)
