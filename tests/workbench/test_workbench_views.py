@@ -179,7 +179,7 @@ def test_margins() -> None:
 
 
 def numbers_of(state: State) -> Numbers:
-    numbers = Numbers(state, None, None, lambda topic: None)
+    numbers = Numbers(state, None, lambda topic: None)
     numbers.quick = budget_view.quick_of(state)
     numbers.errors = budget_view.errors_of(state)
     return numbers
