@@ -251,6 +251,8 @@ def open_socket(path: str) -> int:
     import socket
     import stat
 
+    if not hasattr(socket, "AF_UNIX"):
+        raise InputError("this system has no Unix sockets; use a port")
     try:
         if stat.S_ISSOCK(os.lstat(path).st_mode):
             with socket.socket(socket.AF_UNIX) as probe:
