@@ -45,8 +45,8 @@ def margin(noise: Noise, chance: Exact = "0.95", *, times: int = 1) -> int:
 
 @lru_cache(maxsize=1024)
 def _margin(noise: Noise, chance: Fraction, times: int) -> int:
-    if times == 1:  # P[|X| <= m] >= chance where P[X <= m] >= (1 + chance) / 2, by symmetry
-        return noise.quantile((1 + chance) / 2)
+    if times == 1:
+        return noise.margin(chance)
     outside, limit = _outside(noise, times), float(1 - chance)
     found = int(np.searchsorted(-outside, -limit))
     near = outside[max(found - 1, 0) : found + 1]

@@ -31,20 +31,52 @@ from discreet.release.safetab.specification import read_specification
 
 def test_production_totals_and_exact_epsilons() -> None:
     configuration, specification = read_configuration(SPEC_2020), read_specification(SPEC_2020)
-    # design note: 4.944 (US) and 2.643 (PR), add/remove, twice that bounded
-    for which, preset, total in (("US", "ddhca-2020", "4.944"), ("PR", "ddhca-2020-pr", "2.643")):
+    both = {which: load(preset) for which, preset in (("US", "ddhca-2020"), ("PR", "ddhca-2020-pr"))}
+    # production spends 4.944 (US) and 2.643 (PR), add/remove. Replaced: twice the first; a resident of Puerto
+    # Rico whose place a resident of the United States takes meets 2.643 + 4.944
+    for which, total, replaced in (("US", "4.944", "9.888"), ("PR", "2.643", "7.587")):
         found = account_pass(configuration, specification, which, deltas=["1e-10"])  # type: ignore[arg-type]
         assert found.total_for("unbounded") == Fraction(total)
-        assert found.total_for("bounded") == 2 * Fraction(total)
-        release = load(preset)
-        assert {cost.neighbours for cost in found.costs} == {"bounded", "unbounded"}
-        for cost in found.costs:
-            exact = account_release(release, neighbours=cost.neighbours).epsilon(delta="1e-10")
-            assert cost.epsilon == pytest.approx(exact, rel=1e-12)
-            assert exact < cost.converted
+        assert found.total_for("bounded") == Fraction(replaced)
+        assert found.replacing == "US"
+        assert found.claim.kind == "bound"  # small groups are dropped
+        release = both[which]
+        own = release.path_events(release.main)
+        comes = both["US"].path_events(both["US"].main)
+        costs = {cost.neighbours: cost for cost in found.costs}
+        for relation, events in (("unbounded", own), ("bounded", (*own, *comes))):
+            exact = compose(events).epsilon(delta="1e-10")
+            assert costs[relation].epsilon == pytest.approx(exact, rel=1e-12)
+            assert exact < costs[relation].converted
         made = budget_release(configuration, specification, which)  # type: ignore[arg-type]
-        assert made.path_events(made.main) == release.path_events(release.main)
+        assert made.path_events(made.main) == own
         assert made.rho == Fraction(total)
+        assert made.claim.kind == "bound"
+
+
+def test_a_resident_of_the_other_pass_may_take_the_place(tmp_path: Path) -> None:
+    """By hand: one geography each, no total-only groups below the states, one code and an origin."""
+    names = ("usa", "state", "tract", "place", "aiannh", "pr_state", "pr_tract", "pr_place")
+    spends = {f"privacy_budget_p_level_2_{name}": 0 for name in names}
+    spends |= {"privacy_budget_p_level_2_county": 0.5, "privacy_budget_p_level_2_pr_county": 2}
+    params = write_params(tmp_path, **spends, zero_suppression_chance=0)
+    us, pr = account(params, deltas=["1e-6"], neighbours=("bounded",))
+    stable = {one.which: one.mechanisms[0].stability.value for one in (us, pr)}
+    events = {
+        which: [
+            DiscreteGaussian(variance=Fraction(stable[which]) / (2 * share * rho), times=stable[which])
+            for share in (Fraction(1, 10), Fraction(9, 10))
+        ]
+        for which, rho in (("US", Fraction(1, 2)), ("PR", Fraction(2)))
+    }
+    assert (us.replaced, us.replacing) == (Fraction(5, 2), "PR")
+    assert (pr.replaced, pr.replacing) == (4, "PR")
+    for one, pair in ((us, ("US", "PR")), (pr, ("PR", "PR"))):
+        wanted = compose([event for which in pair for event in events[which]]).epsilon(delta="1e-6")
+        assert one.costs[0].epsilon == pytest.approx(wanted, rel=1e-9)
+        assert one.claim.kind == "exact"  # nothing is dropped
+    alone = account(write_params(tmp_path, **spends, run_us=False), deltas=["1e-6"], neighbours=("bounded",))
+    assert [(one.which, one.replaced) for one in alone] == [("PR", 4)]
 
 
 def test_what_less_noise_would_do() -> None:
@@ -66,6 +98,8 @@ def test_one_infinite_budget_is_enough(tmp_path: Path) -> None:
     assert us.total is None
     assert [(part.geography, part.level) for part in us.infinite] == [("TRACT", 2)]
     assert pr.total == 2  # four geographies of a half each
+    assert pr.replaced is None  # by a resident of the United States, whose tract is published as it is
+    assert {cost.neighbours for cost in pr.costs} == {"unbounded"}
 
 
 SMALL: dict[str, Any] = {

@@ -18,6 +18,7 @@ from discreet.release.safetab.specification import Specification
 from discreet.report import words
 
 _PASS_WORDS = {"US": "United States", "PR": "Puerto Rico"}
+_IN_WORDS = {"US": "the United States", "PR": "Puerto Rico"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +66,7 @@ def _pass_object(answer: Answer, one: PassAccount) -> dict[str, Any]:
     return {
         "pass": one.which,
         "private": one.total is not None,
+        "answer": one.claim.as_dict(),
         **{f"{answer.word}_{relation}": _exact(one.total_for(relation)) for relation in answer.relations},
         "results": results,
         "levels": [_level_object(answer, part) for part in one.mechanisms],
@@ -129,14 +131,19 @@ def _show_totals(answer: Answer, one: PassAccount) -> None:
     zcdp = answer.configuration.privacy == "zcdp"
     for relation in answer.relations:
         total = one.total_for(relation)
-        assert total is not None
         kind = "zCDP rho" if zcdp else "pure epsilon"
-        say(f"Neighbours: {words.relation(relation)} ({relation}). {kind} {words.with_fraction(total)}.")
+        who = words.relation(relation)
+        if relation == "bounded" and one.replacing != one.which:
+            who += f" who may live in {_IN_WORDS[one.replacing]}"
+        if total is None:
+            say(f"Neighbours: {who} ({relation}). No privacy: some of their counts have no noise.")
+        else:
+            say(f"Neighbours: {who} ({relation}). {kind} {words.with_fraction(total)}.")
     write("\n")
     columns = [
         "neighbours",
         "delta",
-        "exact epsilon",
+        one.claim.kind.titled("epsilon"),
         "zCDP epsilon" if zcdp else "sum of epsilons",
         "difference",
     ]
@@ -147,7 +154,7 @@ def _show_totals(answer: Answer, one: PassAccount) -> None:
             row += ["-", words.number(cost.converted), "-"]
         else:
             gap = cost.epsilon - cost.converted
-            row += [words.number(cost.epsilon), words.number(cost.converted)]
+            row += [one.claim.kind.number(cost.epsilon), words.number(cost.converted)]
             row.append(f"{words.change(gap)} ({words.percent(gap / cost.converted)})")
         if zcdp:
             row.append("-" if cost.reduction is None else f"{100 * cost.reduction:.3f} %")
@@ -169,10 +176,15 @@ def _remarks(answer: Answer) -> list[str]:
             "variance to spare: how much smaller all variances could be with zCDP's promise at this delta "
             "still kept, exactly."
         )
+    for said in dict.fromkeys(one.claim for one in answer.passes if one.costs):
+        remarks.append(str(said))
     if len(answer.passes) == 2:
-        remarks.append("The two passes are over different people: one person meets one of them.")
+        remarks.append(
+            "The two passes are over different people: one person meets one of them. If a resident of the "
+            "other pass takes the place, both are met."
+        )
     if any(cost.epsilon is None for one in answer.passes for cost in one.costs):
-        remarks.append("exact epsilon -: the budgets are too large for it to be computed, or to matter.")
+        remarks.append("epsilon -: the budgets are too large for it to be computed, or to matter.")
     unpaired = sorted(
         {p.stability.why for one in answer.passes for p in one.mechanisms if not p.stability.paired}
     )

@@ -1,7 +1,8 @@
 """What a run costs one person: the sum of the budgets, and the exact curve behind it.
 
 A person is in at most `stability` groups of one region of each geography. Each of those groups is met by
-two noisy counts (first and second stage), or by one if it is total-only; every count changes by one.
+two noisy counts (first and second stage), or by one if it is total-only; every count changes by one. A person
+who is replaced is one removed and one added, and the one who comes may live in the other pass.
 Why exact composition holds although the second stage depends on the first: `docs/explanation/safetab.md`.
 """
 
@@ -20,6 +21,8 @@ from discreet.accounting.overall import Account, Point
 from discreet.accounting.parallel import Progress
 from discreet.accounting.privacy_loss import compose
 from discreet.budget import (
+    AnswerKind,
+    Claim,
     DiscreteGaussian,
     DiscreteLaplace,
     Event,
@@ -55,6 +58,11 @@ _NOTES = (
     "better protected.",
     "Dropping groups whose noisy count is small, and all that follows, uses noisy counts only: it is free.",
 )
+DROPPED = (
+    "It is exact for all noisy counts; those of groups that are dropped for a small one are not published, "
+    "which can only lower it."
+)
+"""Why the account of published tables is a bound."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,16 +83,23 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class PassAccount:
-    """What one pass spends on one person. A `total` of None is infinite: no privacy."""
+    """What one pass spends on one person. A `total` of None is infinite: no privacy.
+
+    `replacing` is the pass whose resident costs most if one of them takes this person's place, and `replaced`
+    what both spend together.
+    """
 
     which: Pass
     mechanisms: tuple[Mechanism, ...]
     total: Fraction | None
+    replaced: Fraction | None
+    replacing: Pass
     costs: tuple[Cost, ...]
+    claim: Claim
 
     def total_for(self, neighbours: Neighbours) -> Fraction | None:
-        """Return the sum of the budgets; a replaced person is one removed and one added."""
-        return self.total if self.total is None or neighbours == "unbounded" else 2 * self.total
+        """Return the sum of the budgets that one person's records meet, or one removed and one added."""
+        return self.total if neighbours == "unbounded" else self.replaced
 
     @property
     def infinite(self) -> tuple[Mechanism, ...]:
@@ -118,17 +133,21 @@ def account_pass(
 ) -> PassAccount:
     """Return what one pass costs one person; `progress` is told of cases done, of how many."""
     parts = mechanisms(configuration, specification, which)
-    budgets = [part.budget for part in parts if part.budget is not None]
-    if len(budgets) < len(parts):
-        return PassAccount(which, parts, None, ())
-    total = sum(budgets, Fraction(0))
+    spends = {one: spent(mechanisms(configuration, specification, one)) for one in configuration.passes}
+    total = spends[which]
+    # whoever comes: first those that cost without end, then the most, then of the same pass
+    replacing = max(spends, key=lambda one: (spends[one] is None, spends[one] or 0, one == which))
+    come = spends[replacing]
+    replaced = None if total is None or come is None else total + come
     wanted = [fraction(delta, name="delta") for delta in deltas]
     costs: list[Cost] = []
     for relation in neighbours:
+        whole = total if relation == "unbounded" else replaced
+        if whole is None:
+            continue
         exact = None
-        if total <= LARGEST:
+        if whole <= 2 * LARGEST:
             exact = exact_account(configuration, specification, which, relation).with_workers(1, progress)
-        whole = total if relation == "unbounded" else 2 * total
         for delta, point in zip(wanted, _points(exact, wanted), strict=True):
             converted, reduction = float(whole), None
             if configuration.privacy == "zcdp":
@@ -137,7 +156,21 @@ def account_pass(
                     reduction = _reduction(exact, point.worst, delta, below(converted))
             epsilon = None if point is None else max(point.epsilon, 0.0)
             costs.append(Cost(relation, delta, epsilon, converted, reduction))
-    return PassAccount(which, parts, total, tuple(costs))
+    return PassAccount(which, parts, total, replaced, replacing, tuple(costs), claim(parts))
+
+
+def claim(parts: Sequence[Mechanism]) -> Claim:
+    """Return what an account of these mechanisms claims of the tables that are published."""
+    reasons = [DROPPED] if any(part.suppression is not None for part in parts) else []
+    if not all(part.stability.paired for part in parts):
+        reasons.append("How many groups a person is in is itself a bound.")
+    return Claim(AnswerKind.BOUND, tuple(reasons)) if reasons else Claim()
+
+
+def spent(parts: Sequence[Mechanism]) -> Fraction | None:
+    """Return the sum of the budgets of a pass, None if one is infinite."""
+    budgets = [part.budget for part in parts if part.budget is not None]
+    return sum(budgets, Fraction(0)) if len(budgets) == len(parts) else None
 
 
 def mechanisms(
@@ -168,6 +201,7 @@ def budget_release(configuration: Configuration, specification: Specification, w
             if groups
         ]
         levels.append(Level(name=f"{part.geography}, {LEVEL_WORDS[part.level]}", queries=queries))
+    said = claim(mechanisms(configuration, specification, which))
     return Release(
         name=f"safetab-{which.lower()}",
         title=f"SafeTab-P, {_NAMES[which]}",
@@ -175,6 +209,8 @@ def budget_release(configuration: Configuration, specification: Specification, w
         neighbours="unbounded",
         rho=spent if configuration.privacy == "zcdp" else None,
         levels=levels,
+        kind=said.kind,
+        reason=" ".join(said.reasons),
         notes=_NOTES,
     )
 
@@ -184,21 +220,54 @@ def exact_account(
 ) -> Account:
     """Return the exact account of a pass: the worst over how many total-only groups people are in.
 
+    With bounded neighbours also over whether the one who takes the place lives in this pass or the other.
+    """
+    people = 1 if neighbours == "unbounded" else 2
+    cases = _cases(configuration, specification, which, people)
+    for other in configuration.passes if people == 2 else ():
+        if other == which:
+            continue
+        alone = (_cases(configuration, specification, one, 1) for one in (which, other))
+        crossing: dict[tuple[Event, ...], Any] = {}
+        for (label, events), (far, more) in product(*alone):
+            crossing.setdefault(grouped((*events, *more)), (*label, other, *far))
+        # what is part of another case costs no more
+        more_cases = [
+            (label, events)
+            for events, label in crossing.items()
+            if not any(_inside(events, whole) for _, whole in cases)
+        ]
+        cases = [
+            case for case in cases if not any(_inside(case[1], whole) for _, whole in more_cases)
+        ] + more_cases
+    parts = mechanisms(configuration, specification, which)
+    return Account(f"safetab-{which.lower()}", "person", neighbours, cases, cases[0][0], claim=claim(parts))
+
+
+def _inside(events: Sequence[Event], whole: Sequence[Event]) -> bool:
+    """Whether every event of some is among those of another list, at least as often."""
+    often = {replace(event, times=1): event.times for event in whole}
+    return all(event.times <= often.get(replace(event, times=1), 0) for event in events)
+
+
+def _cases(
+    configuration: Configuration, specification: Specification, which: Pass, people: int
+) -> list[tuple[Any, tuple[Event, ...]]]:
+    """The events of people of one pass, by how many total-only groups of each level they are in.
+
     A person's groups are the same in the nation and in a state, so one number for each level says it all.
     """
     parts = mechanisms(configuration, specification, which)
-    people = 1 if neighbours == "unbounded" else 2
     choices = []
     for level in LEVELS:
         above = [part for part in parts if part.level == level and part.geography not in BELOW_STATE]
         sizes = [most_total_only(configuration, specification, one.geography, level) for one in above]
         most = max(sizes, default=0)
         choices.append(_choices(above, most, people))
-    cases = [
+    return [
         ((regional, detailed), _events(parts, {1: regional, 2: detailed}, people))
         for regional, detailed in product(*choices)
     ]
-    return Account(f"safetab-{which.lower()}", "person", neighbours, cases, cases[0][0])
 
 
 def most_total_only(

@@ -18,7 +18,7 @@ from discreet.release.commit import Staging, free, open_ledger, staging
 from discreet.release.hierarchy.writing import Folder
 from discreet.release.ledger import Entry
 from discreet.release.safetab import adaptive, entry, post
-from discreet.release.safetab.account import mechanisms
+from discreet.release.safetab.account import mechanisms, spent
 from discreet.release.safetab.configuration import Configuration, read_configuration
 from discreet.release.safetab.coterminous import ORDER, Classes
 from discreet.release.safetab.coterminous import donated as donate
@@ -27,7 +27,7 @@ from discreet.release.safetab.mechanism import Mechanism
 from discreet.release.safetab.output import Labels, Writer
 from discreet.release.safetab.parts import TABLES, Part
 from discreet.release.safetab.specification import Specification, read_specification
-from discreet.release.safetab.summary import Place, Summary, spent
+from discreet.release.safetab.summary import Place, Summary
 
 if TYPE_CHECKING:
     from discreet.release.engine import Engine

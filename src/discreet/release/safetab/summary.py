@@ -7,7 +7,7 @@ the stages took depends on the records, so it is told to the person at the scree
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
@@ -127,9 +127,3 @@ def noise_text(noise: Noise | None) -> str:
     if isinstance(noise, GaussianNoise):
         return f"discrete Gaussian, variance {noise.variance}"
     return "none" if not isinstance(noise, LaplaceNoise) else f"discrete Laplace, scale {noise.scale}"
-
-
-def spent(mechanisms: Sequence[Mechanism]) -> Fraction | None:
-    """Return the sum of the budgets of a pass, None if one is infinite."""
-    budgets = [one.budget for one in mechanisms if one.budget is not None]
-    return sum(budgets, Fraction(0)) if len(budgets) == len(mechanisms) else None
