@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 
 from discreet.accounting.overall import Account, account
-from discreet.budget import Level, Query, Release, load
+from discreet.budget import Level, Query, Release, Spine, load
 from discreet.errors import InputError
 from discreet.noise import GaussianNoise
 from discreet.report import words
 from discreet.report.html import Facts, gather, page, render
 from discreet.report.html.ending import GLOSSARY
-from discreet.report.html.facts import best_guess
+from discreet.risk import risk_profile
 
 SMALL = """\
 name = "small"
@@ -223,7 +223,7 @@ def test_the_best_guess_is_that_of_all_outcomes_listed(prior):
     # independent: two noisy counts, every pair of outcomes, the likelier of the two possibilities chosen
     levels = [Level(name="one", queries=[Query(name="a", variance=2), Query(name="b", variance=5)])]
     release = Release(name="two", neighbours="unbounded", levels=levels)
-    found = best_guess(account(release), Fraction(prior), certify=True)
+    found = risk_profile(release, prior=prior, certify=True).overall[0]
     p = float(Fraction(prior))
     x = np.arange(-60, 62)
     here = np.outer(*(GaussianNoise(v).pmf(x - 1) for v in (2, 5)))
@@ -235,16 +235,22 @@ def test_the_best_guess_is_that_of_all_outcomes_listed(prior):
     assert found.certified.relative_width < 1e-5
 
 
-def test_the_best_guess_is_that_of_the_risk_profile():
-    profile = pytest.importorskip("discreet.risk.profile", reason="the risk profile is not there")
+def test_risks_are_those_of_the_risk_profile():
     found = gather(small(), prior="1/10", certify=False, savings=False)
-    other = profile.risk_profile(small(), prior="1/10")
-    assert other.overall[0].accuracy == pytest.approx(found.guess.accuracy, rel=1e-10)
-    singles = {row.scope: row.accuracy for row in other.one_count}
-    wholes = {row.scope: row.accuracy for row in other.levels}
-    for one in found.onlookers:
-        assert one.count == pytest.approx(singles[one.level], rel=1e-10)
-        assert one.whole == pytest.approx(wholes[one.level], rel=1e-10)
+    assert found.risk == risk_profile(small(), prior="1/10")
+
+
+def test_a_level_that_is_always_merged_has_one_row_with_the_noise_it_has():
+    levels = [Level(name=name, queries=[Query(name="total", variance=6)]) for name in ("State", "County")]
+    release = Release(
+        name="merged", neighbours="unbounded", levels=levels, spine=Spine(paths={1: ["State+County"]})
+    )
+    prose = Reader(page(release, certify=False, savings=False)).prose
+    # one count of variance 3: 1/2 + P[noise = 0] / 2, by the sum over its values
+    right = 0.5 + GaussianNoise(3).pmf([0])[0] / 2
+    assert f"{100 * right:.2f}" == "61.52"
+    assert "State+Countytotal61.5261.52" in prose
+    assert "58.14" not in prose
 
 
 def test_hostile_names_stay_names():
@@ -323,9 +329,8 @@ def test_an_account_at_hand_is_taken(facts):
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
-        ({"prior": "1"}, "between 1e-12"),
-        ({"prior": "-1/2"}, "between 1e-12"),
-        ({"prior": 0.5}, "float"),
+        ({"prior": "1"}, "strictly between 0 and 1"),
+        ({"prior": "-1/2"}, "strictly between 0 and 1"),
         ({"delta": []}, "at least one"),
         ({"delta": "2"}, "delta"),
         ({"title": "two\nlines"}, "title"),

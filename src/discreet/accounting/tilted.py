@@ -51,10 +51,17 @@ def turn_table(nodes: Nodes, tops: Sequence[int], bottom: int) -> Floats:
 
 
 def log1p_complex(z: Complexes) -> Complexes:
-    """log(1 + z) with full relative accuracy near 0 (NumPy's own loses it)."""
+    """log(1 + z) with full relative accuracy near 0 (NumPy's own loses it), and near its zero at -1.
+
+    >>> log1p_complex(np.array([-1 + 1e-12, 1e-20 + 0j])).real.round(4).tolist()
+    [-27.631, 0.0]
+    """
     x, y = z.real, z.imag
+    size = np.hypot(1 + x, y)
     with np.errstate(divide="ignore"):
-        return np.asarray(0.5 * np.log1p(x * (2 + x) + y * y) + 1j * np.arctan2(y, 1 + x))
+        # the square of a small size would have lost half of its digits
+        real = np.where(size < 0.5, np.log(size), 0.5 * np.log1p(np.maximum(x * (2 + x) + y * y, -1.0)))
+    return np.asarray(real + 1j * np.arctan2(y, 1 + x))
 
 
 class TiltedTransform:

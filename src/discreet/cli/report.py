@@ -67,14 +67,15 @@ def report(
     outputs.plan("--out", out, (".html", ".htm"))
     outputs.plan("--pdf", pdf, (".pdf",))
 
-    from discreet.report.html.facts import checked_prior, gather
+    from discreet.numbers import prior as read_prior
+    from discreet.report.html.facts import gather
     from discreet.report.html.page import checked_title, render
     from discreet.report.html.pdf import find_chromium, print_pdf
 
     browser = find_chromium() if outputs.wanted("--pdf") else None
     asked: dict[str, Any] = {
         "delta": deltas,
-        "prior": checked_prior(prior),
+        "prior": read_prior(prior),
         "neighbours": neighbours,
         "people": people,
         "certify": not no_certify,
@@ -131,8 +132,8 @@ def _answer(
 def _object(facts: Facts, files: list[str], seconds: float) -> dict[str, Any]:
     from decimal import Decimal
 
-    from discreet.report.html.facts import GUESS_DIGITS
     from discreet.report.words import interval
+    from discreet.risk.profile import DIGITS
 
     row, guess = facts.headline, facts.guess
     made: dict[str, Any] = {
@@ -150,7 +151,7 @@ def _object(facts: Facts, files: list[str], seconds: float) -> dict[str, Any]:
     if row.certified is not None and guess.certified is not None:
         lower, upper = interval(row.certified)
         made |= {"lower": Decimal(lower), "upper": Decimal(upper)}
-        lower, upper = interval(guess.certified, GUESS_DIGITS)
+        lower, upper = interval(guess.certified, DIGITS)
         made |= {"accuracy_lower": Decimal(lower), "accuracy_upper": Decimal(upper)}
     return made | {"files": files, "seconds": round(seconds, 3)}
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -172,6 +172,39 @@ class HierarchyPosterior:
     def ratio(self) -> float:
         """The posterior over the prior."""
         return self.probability / self.prior
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the answer as JSON has it."""
+        return {
+            "posterior": self.probability,
+            "prior": self.prior,
+            "ratio": self.ratio,
+            "known": self.known,
+            "method": self.method,
+            "siblings": self.siblings,
+            "truncation_error": self.truncation_error if self.method == "exact" else None,
+            "standard_error": self.standard_error,
+            "draws": self.draws,
+            "sibling_error": self.sibling_error,
+            "areas": [
+                {
+                    "name": area.name,
+                    "mean": area.mean,
+                    "standard_deviation": area.standard_deviation,
+                    "quantile_0.025": area.quantile(0.025),
+                    "quantile_0.975": area.quantile(0.975),
+                }
+                for area in self.areas
+            ],
+        }
+
+    def table(self) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
+        """Return the header and the rows of a table of every posterior, as CSV has it."""
+        return ("area", "count", "probability"), [
+            (area.name, value, chance)
+            for area in self.areas
+            for value, chance in zip(area.values.tolist(), area.probabilities.tolist(), strict=True)
+        ]
 
     def __str__(self) -> str:
         how = {

@@ -1,64 +1,83 @@
-"""The best any adversary can do with a whole release, from its exact privacy profile.
+"""What the best adversary makes of a whole release, from its exact privacy loss.
 
-Let P1 and P0 be the laws of everything published with the target and without (or with another in their
-place), and p the prior of the first. The best decision says "there" where p P1 > (1 - p) P0 and is right,
-averaged over the prior, with probability
+Let P1 and P0 be the laws of everything published with the target's record and without it (or with another in
+its place), L = log(P1 / P0) the loss under P1, p the prior of the first and t = log((1 - p) / p).
 
-    (1 - p) + p delta(log((1 - p) / p)) = 1 - min over alpha of [(1 - p) alpha + p f(alpha)],
+*Accuracy.* The best decision says "present" where p P1 > (1 - p) P0. Averaged over the prior it is right with
+probability (1 - q) + q delta(|t|), where q is the smaller of p and 1 - p, and delta the exact privacy
+profile; that is 1 - min over alpha of [(1 - p) alpha + p f(alpha)]. At p = 1/2 the excess over one half is
+half of delta(0), the advantage.
 
-a single point of the profile delta; by the symmetry of the loss p and 1 - p can change places, so only
-epsilon >= 0 is needed. At p = 1/2 the excess over one half is half of delta(0), the advantage.
-The mean posterior of a target who is there is an integral of delta with positive weights,
+*Mean posterior* of a target who is present: E[g(L - t)], g(y) = 1 / (1 + e^-y). By Mellin's inversion
 
-    p + integral over epsilon >= 0 of [F''(e^eps) e^eps + F''(e^-eps) e^(-2 eps)] delta(eps),
-    F''(r) = 2 p (1 - p)^2 / (p r + 1 - p)^3,
+    E[g(L - t)] = 1/(2 pi) integral over y of  pi / sin(pi z) e^(-z t) E[e^(z L)],   z = a + iy,  0 < a < 1,
 
-so that the largest delta over all cases bounds the mean posterior of every case.
+whose integrand falls as e^(-pi |y|) for every law, lattice or not. To the left of the pole at 0 the integral
+is less by 1, to the right of that at 1 by e^-t E[e^L]; the line is laid where the integrand is small, so
+that no digits cancel. The trapezoidal rule of step 2 pi / D adds the values at L + D, L - D, L + 2 D, ...,
+which together are below e^-40 relatively (`_period` has the bounds).
+
+*Quantiles* of the posterior are those of L, found from its exact tails and moved to the point of its lattice.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
-from discreet.accounting.arguments import Number, Numbers, read_probabilities
+from discreet.accounting.arguments import Number, Numbers
+from discreet.accounting.loss import Loss
 from discreet.accounting.overall import Account, account
 from discreet.accounting.parallel import Progress
 from discreet.accounting.privacy_loss import PrivacyLoss, compose
-from discreet.budget.events import DiscreteGaussian, Event, of_kind
-from discreet.budget.events import kind as kind_of
+from discreet.accounting.tilted import TiltedTransform
+from discreet.budget.events import DiscreteGaussian, Event
 from discreet.budget.neighbours import Neighbours
 from discreet.budget.release import Release
-from discreet.errors import DiscreetError, InputError
+from discreet.errors import InputError
 from discreet.noise import GaussianNoise, LaplaceNoise, Noise
-from discreet.risk.hierarchy_priors import Floats
+from discreet.numbers import Interval
+from discreet.numbers import prior as read_prior
+from discreet.risk.hierarchy import read_variance
+
+Floats = NDArray[np.float64]
+Pairs = Literal["all", "main"]
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
-"""Of the posterior of a target who is there: half of such targets have at most the middle one."""
+"""Of the posterior of a target who is present: half of such targets have at most the middle one."""
 
-PRIORS = (1e-12, 1 - 1e-12)
-_PANELS, _NODES = 16, 8
-_FEW_EVENTS = 4
-_FEW_VALUES = 1000
+DIGITS = 5
+"""Of a certified accuracy. All cases lie close together there, so that more digits would take minutes."""
+
+CERTAIN = Fraction(1, 100)
+"""Noise of this variance or less is not zero with probability below 1e-21: the count is as good as told."""
+
 _MOST_VALUES = 2_000_000
-# the weights of the integral fall as exp(-2 eps): nothing is left so far past log((1 - p) / p)
-_BEYOND = 19.0
-
-Pairs = Literal["all", "main"]
+_ROUNDING = Fraction(1, 10**12)
+_NATS = 40.0
+_HEIGHT = 14.0  # where e^(-pi y) is below 1e-19
+_ENTRIES = 4_000_000
+_NEAR = np.array([-0.03, -0.001, 0.001, 0.03])
+_QUARTERS = np.array([0.25, 0.5, 0.75])
 
 
 @dataclass(frozen=True, slots=True)
 class Risk:
     """What the best adversary gets out of one part of a release, at one prior.
 
-    `accuracy` is averaged over the prior; `baseline` is what guessing the likelier value gives without any
-    release. `advantage` is the total variation. `expected` and `quantiles` are of the posterior of a target
-    who is there (quantiles: at the case that decides the accuracy).
+    `accuracy` is averaged over the prior, and `certified` contains it where a proof was asked for; `baseline`
+    is what guessing the likelier value gives without any release. `advantage` is the total variation.
+    `expected` and `quantiles` are of the posterior of a target who is present. An adversary who names those
+    whose posterior exceeds one half names a present target with the chance `named`, and whom they name is
+    present with the chance `predictive` (None if nobody is ever named). Over several cases accuracy,
+    advantage and `expected` are the largest; the rest is of `case`, the one that decides the accuracy.
     """
 
     scope: str
@@ -68,7 +87,10 @@ class Risk:
     advantage: float
     expected: float
     quantiles: tuple[float, ...]
+    named: float
+    predictive: float | None
     case: Any = None
+    certified: Interval | None = None
 
     @property
     def baseline(self) -> float:
@@ -80,14 +102,40 @@ class Risk:
         """The expected posterior over the prior."""
         return self.expected / self.prior
 
+    @property
+    def upper(self) -> float:
+        """The accuracy that is safe to state: the upper end of its proof, where there is one."""
+        return self.accuracy if self.certified is None else float(self.certified.upper)
+
+    @property
+    def query(self) -> str:
+        """The query of a row of one count."""
+        return self.what.removeprefix("one count of ")
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the row as JSON has it."""
+        return {
+            "scope": self.scope,
+            "what": self.what,
+            "prior": self.prior,
+            "baseline": self.baseline,
+            "accuracy": self.accuracy,
+            "advantage": self.advantage,
+            "expected_posterior": self.expected,
+            "posterior_quantiles": {f"{c:g}": q for c, q in zip(QUANTILES, self.quantiles, strict=True)},
+            "true_positive_rate": self.named,
+            "positive_predictive_value": self.predictive,
+            "worst_case": None if self.case is None else list(self.case),
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class RiskProfile:
     """The risk of one count of each level, of each level, and of the whole release, by prior.
 
     `one_count` is the paper's attack: its adversary knows everyone else in the area and looks at the most
-    precise count of the level that holds the target. `compared` says how many cases the overall bound covers
-    and `complete` whether these are all of them.
+    telling count of the level that holds the target. Levels are those of the main path, merged ones together.
+    `compared` says how many cases the overall numbers cover and `complete` whether these are all of them.
     """
 
     name: str
@@ -98,48 +146,52 @@ class RiskProfile:
     overall: tuple[Risk, ...]
     compared: int
     complete: bool
+    people: int = 1
 
     @property
     def rows(self) -> tuple[Risk, ...]:
         """All rows, from single counts up to the whole release."""
         return (*self.one_count, *self.levels, *self.overall)
 
+    @property
+    def priors(self) -> tuple[float, ...]:
+        """The priors, in the order asked for."""
+        return tuple(dict.fromkeys(row.prior for row in self.overall))
+
+    @property
+    def kind(self) -> str:
+        """What the overall numbers are: a bound for every case, or the main path only."""
+        return "bound" if self.complete else "main path only"
+
     def at(self, prior: Number) -> RiskProfile:
         """Return the rows of one prior."""
-        wanted = float(read_probabilities(prior, name="prior").values[0])
-        parts = [
+        wanted = float(read_prior(prior))
+        if wanted not in self.priors:
+            raise InputError(f"the profile was not computed at prior {wanted:g}")
+        one, levels, overall = (
             tuple(row for row in rows if row.prior == wanted)
             for rows in (self.one_count, self.levels, self.overall)
-        ]
-        if not parts[2]:
-            raise InputError(f"the profile was not computed at prior {wanted:g}")
-        return RiskProfile(
-            self.name, self.unit, self.neighbours, parts[0], parts[1], parts[2], self.compared, self.complete
         )
+        return replace(self, one_count=one, levels=levels, overall=overall)
 
+    def as_dict(self) -> dict[str, Any]:
+        """Return the profile as JSON has it."""
+        return {
+            "name": self.name,
+            "unit": self.unit,
+            "neighbours": self.neighbours,
+            "cases_compared": self.compared,
+            "is_bound": self.complete,
+            "rows": [row.as_dict() for row in self.rows],
+        }
 
-def best_accuracy(delta: Callable[[list[Fraction]], Floats], priors: Sequence[Fraction]) -> Floats:
-    """Return the best prior-averaged accuracy from the profile delta, given as a function of epsilons.
-
-    >>> from discreet.budget import DiscreteGaussian
-    >>> one = compose([DiscreteGaussian(variance="10.08")])
-    >>> best_accuracy(lambda eps: one.delta(epsilon=eps), [Fraction(1, 2)]).round(4).tolist()
-    [0.5628]
-    """
-    less = [min(p, 1 - p) for p in priors]
-    values = delta([Fraction(epsilon_of(p)) for p in priors])
-    found = [float(1 - q) + float(q) * value for q, value in zip(less, values, strict=True)]
-    return np.minimum(found, 1.0)  # rounding may lift a certainty above one
-
-
-def epsilon_of(prior: Fraction) -> float:
-    """Return |log((1 - p) / p)|, the epsilon at which the profile tells the accuracy.
-
-    >>> epsilon_of(Fraction(1, 2)), round(epsilon_of(Fraction(1, 5)), 6)
-    (0.0, 1.386294)
-    """
-    less = min(prior, 1 - prior)
-    return math.log((1 - less) / less) if 2 * less != 1 else 0.0
+    def table(self) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
+        """Return the header and the rows of a table with all digits, as CSV has it."""
+        names = ("scope", "what", "prior", "baseline", "accuracy", "advantage", "expected_posterior")
+        return (*names, *(f"quantile_{chance:g}" for chance in QUANTILES)), [
+            (r.scope, r.what, r.prior, r.baseline, r.accuracy, r.advantage, r.expected, *r.quantiles)
+            for r in self.rows
+        ]
 
 
 def risk_profile(
@@ -147,7 +199,9 @@ def risk_profile(
     *,
     prior: Numbers = "1/2",
     neighbours: Neighbours | None = None,
+    people: int = 1,
     pairs: Pairs = "all",
+    certify: bool = False,
     jobs: int = 1,
     progress: Progress | None = None,
 ) -> RiskProfile:
@@ -156,235 +210,389 @@ def risk_profile(
     `release` is a release, taken with its true variances, or rhos (a list, or a mapping by level), each one
     count with noise of variance 1/(2 rho). With bounded neighbours the target is replaced by another record,
     and all pairs of paths are compared; `pairs="main"` looks at the main pair alone: quick, but no bound.
+    `people` is the number of people whose records change together. `certify` adds a proof of the overall
+    accuracy.
 
-    Guarantee. No procedure whatever, applied to what is published, is right more often than `accuracy` when
-    averaged over the prior, for neighbours in the stated relation. It is no bound on the posterior at one
-    lucky outcome, nor on accuracy given that the target is there.
+    Guarantee. Neighbours are in the stated relation, and the adversary knows every other record. Then no
+    procedure whatever, applied to what is published, is right more often than `accuracy` when averaged over
+    the prior. Not covered: what invariants published without noise tell; records that move with the target's
+    (count them in `people`); the posterior at one lucky outcome; accuracy given that the target is present.
 
     >>> profile = risk_profile({"block group": "0.2465", "block": "0.0992"}, prior="1/2")
     >>> [(row.scope, round(row.accuracy, 4)) for row in profile.rows[2:]]
     [('block group', 0.6401), ('block', 0.5888), ('overall', 0.6613)]
     """
-    priors = read_probabilities(prior, name="prior").values
+    many = isinstance(prior, Sequence | np.ndarray) and not isinstance(prior, str)
+    priors = [read_prior(one) for one in (prior if many else [prior])]  # type: ignore[union-attr, arg-type]
     if not priors:
         raise InputError("no prior is given; at least one is needed")
-    for one in priors:
-        if not PRIORS[0] <= one <= PRIORS[1]:
-            raise InputError(f"prior is {float(one):g}; it must lie between 1e-12 and 1 - 1e-12")
     if pairs not in ("all", "main"):
         raise InputError(f"pairs is {pairs!r}; it must be 'all' or 'main'")
     if not isinstance(release, Release):
-        from discreet.risk.profile_rhos import profile_of_rhos, read_rhos
-
-        return profile_of_rhos(read_rhos(release), priors)
-    whole: Account = account(release, neighbours=neighbours, jobs=jobs)
+        return _profile_of_rhos(_read_rhos(release), priors)
+    whole: Account = account(release, neighbours=neighbours, people=people, jobs=jobs)
     if progress is not None:
         whole = whole.with_workers(jobs, progress)
-    twice = 2 if whole.neighbours == "bounded" else 1
+    return profile_of(whole, release, priors, pairs=pairs, certify=certify)
+
+
+def profile_of(
+    whole: Account,
+    release: Release,
+    priors: Sequence[Fraction],
+    *,
+    pairs: Pairs = "all",
+    certify: bool = False,
+) -> RiskProfile:
+    """Return the profile of a release whose account is at hand."""
+    levels: dict[str, list[tuple[str, Event]]] = {}
+    for row in release.variance_table():
+        levels.setdefault(row.level, []).append((row.query, row.event.for_people(whole.people)))
     single: list[Risk] = []
-    levels: list[Risk] = []
-    for name, events in _by_level(release).items():
-        query, event = min(events, key=lambda pair: _noise(pair[1]))
-        single += count_risks(_once(event), priors, scope=name, what=f"one count of {query}")
-        every = [one for _, one in events] * twice
-        levels += loss_risks(compose(every), priors, scope=name, what="every count of the level")
+    every: list[Risk] = []
+    for name, events in levels.items():
+        query, event = max(events, key=lambda pair: _advantage(_once(pair[1])))
+        single += part_risks([_once(event)], priors, scope=name, what=f"one count of {query}")
+        together = [one for _, one in events] * (2 if whole.neighbours == "bounded" else 1)
+        every += part_risks(together, priors, scope=name, what="every count of the level")
     complete = pairs == "all" or whole.pairs == 1
-    overall = _overall(whole if complete else _main_only(whole), priors)
+    if not complete:
+        main = (whole.main, dict(whole.cases)[whole.main])
+        whole = Account(whole.name, whole.unit, whole.neighbours, [main], whole.main, whole.people)
     return RiskProfile(
-        release.name,
-        release.unit,
+        whole.name,
+        whole.unit,
         whole.neighbours,
         tuple(single),
-        tuple(levels),
-        overall,
-        whole.pairs if complete else 1,
+        tuple(every),
+        _overall(whole, priors, certify=certify),
+        whole.pairs,
         complete,
+        whole.people,
     )
 
 
-def loss_risks(loss: PrivacyLoss, priors: Sequence[Fraction], *, scope: str, what: str) -> tuple[Risk, ...]:
-    """Return the risks of one composition at each prior."""
+def part_risks(
+    events: Sequence[Event], priors: Sequence[Fraction], *, scope: str = "", what: str = ""
+) -> tuple[Risk, ...]:
+    """Return the risks of some counts together, at each prior.
 
-    def delta(epsilons: list[Fraction]) -> Floats:
-        return np.asarray(loss.delta(epsilon=epsilons))
-
-    accuracy = best_accuracy(delta, priors)
-    advantage = float(delta([Fraction(0)])[0])
-    expected = _expected_from_knots(loss, priors)
-    if expected is None:
-        expected = expected_posteriors(delta, priors, reach=reach(loss.events))
+    >>> row, = part_risks([DiscreteGaussian(variance="10.08")], [Fraction(1, 2)])
+    >>> round(row.accuracy, 4), round(row.expected, 4)
+    (0.5628, 0.5121)
+    """
+    if len(events) == 1 and events[0].times == 1 and _reach(events[0]) <= _MOST_VALUES:
+        return tuple(_count_risk(events[0], p, scope=scope, what=what) for p in priors)
+    loss = compose(events)
+    deltas = np.asarray(loss.delta(epsilon=[Fraction(0), *(_threshold(p) for p in priors)]))
+    means = mean_posteriors([loss.events], priors)[0]
     marks = loss_quantiles(loss)
     return tuple(
-        Risk(scope, what, float(p), float(a), advantage, float(e), _posteriors(marks, p))
-        for p, a, e in zip(priors, accuracy, expected, strict=True)
+        Risk(
+            scope,
+            what,
+            float(p),
+            accuracy_at(p, float(delta)),
+            float(deltas[0]),
+            float(mean),
+            _posteriors(marks, p),
+            *_naming(loss, p),
+        )
+        for p, delta, mean in zip(priors, deltas[1:], means, strict=True)
     )
 
 
-def reach(events: Iterable[Event]) -> float:
-    """Return an epsilon beyond which delta is below 1e-20, from the bound exp(-(eps - rho)^2 / (4 rho)).
+def _naming(loss: PrivacyLoss, prior: Fraction) -> tuple[float, float | None]:
+    """How often a present target is named, and how often a named one is present."""
+    odds = Fraction(math.log(1 - prior) - math.log(prior))
+    true, false = (loss.tail(above=odds, under=law) for law in ("alternative", "null"))
+    return _named(prior, true, false)
 
-    Laplace noise of epsilon has rho = epsilon^2 / 2. So far out a delta is slow to compute and adds nothing.
 
-    >>> round(reach([DiscreteGaussian(variance=50, times=2)]), 3)
-    1.959
+def _named(prior: Fraction, true: float, false: float) -> tuple[float, float | None]:
+    named = float(prior) * true + float(1 - prior) * false
+    return min(true, 1.0), None if named <= 0 else min(float(prior) * true / named, 1.0)
+
+
+def accuracy_at(prior: Fraction, delta: float) -> float:
+    """Return the best accuracy, averaged over the prior, from delta at |log((1 - p) / p)|."""
+    less = min(prior, 1 - prior)
+    return min(float(1 - less) + float(less) * delta, 1.0)  # rounding may lift a certainty above one
+
+
+def best_accuracies(loss: PrivacyLoss, priors: Sequence[Fraction]) -> Floats:
+    """Return the best accuracy from one loss at each prior.
+
+    >>> best_accuracies(compose([DiscreteGaussian(variance="10.08")]), [Fraction(1, 2)]).round(4).tolist()
+    [0.5628]
     """
-    rho = 0.0
-    for event in events:
-        noise = event.variance if isinstance(event, DiscreteGaussian) else event.scale**2
-        rho += float(event.times * event.sensitivity**2 / noise) / 2.0
-    return rho + 2.0 * math.sqrt(47.0 * rho)
+    deltas = np.asarray(loss.delta(epsilon=[_threshold(p) for p in priors]))
+    return np.array([accuracy_at(p, float(delta)) for p, delta in zip(priors, deltas, strict=True)])
 
 
-def expected_posteriors(
-    delta: Callable[[list[Fraction]], Floats], priors: Sequence[Fraction], *, reach: float = math.inf
-) -> Floats:
-    """Return the mean posterior of a target who is there, by integrating the profile, up to `reach` at most.
-
-    Gauss's rule on panels. The profile is convex but for kinks as small as the atoms of the loss; for
-    compositions of more than a few counts the result holds to about 1e-6.
-    """
-    top = min(max(epsilon_of(p) for p in priors) + _BEYOND, reach)
-    nodes, weights = np.polynomial.legendre.leggauss(_NODES)
-    # panels are short near 0, where the weights vary, and grow with epsilon
-    ends = top * np.linspace(0.0, 1.0, _PANELS + 1) ** 1.5
-    half = np.diff(ends) / 2.0
-    eps = (ends[:-1, None] + half[:, None] * (nodes + 1.0)).ravel()
-    measure = (half[:, None] * weights).ravel()
-    values = delta([Fraction(x) for x in eps])
-    found = []
-    for prior in priors:
-        p, q = float(prior), float(1 - prior)
-        rise, fall = np.exp(eps), np.exp(-eps)
-        density = 2 * p * q * q * (rise / (p * rise + q) ** 3 + fall**2 / (p * fall + q) ** 3)
-        found.append(p + float(np.sum(measure * density * values)))
-    return np.array(found)
+def _threshold(prior: Fraction) -> Fraction:
+    """|log((1 - p) / p)|, the epsilon at which the profile tells the accuracy."""
+    less = min(prior, 1 - prior)
+    return Fraction(math.log((1 - less) / less) if 2 * less != 1 else 0.0)
 
 
-def _expected_from_knots(loss: PrivacyLoss, priors: Sequence[Fraction]) -> Floats | None:
-    """The same by an exact sum over the values of the loss, where these are few."""
-    if sum(event.times for event in loss.events) > _FEW_EVENTS:
-        return None
-    try:
-        knots = loss.knots(most=_FEW_VALUES)
-    except DiscreetError:
-        return None
-    null = np.diff(np.concatenate([[0.0], knots.alpha, [1.0]]))
-    there = -np.diff(np.concatenate([[1.0], knots.beta, [0.0]]))
-    found = []
-    for prior in priors:
-        p, q = float(prior), float(1 - prior)
-        both = p * there + q * null
-        share = np.divide(p * there, both, out=np.zeros_like(both), where=both > 0)
-        found.append(float(np.sum(there * share)))
-    return np.array(found)
+def _overall(whole: Account, priors: Sequence[Fraction], *, certify: bool) -> tuple[Risk, ...]:
+    names = ("overall", "everything published")
+    if whole.pairs == 1:
+        rows = part_risks(whole.cases[0][1], priors, scope=names[0], what=names[1])
+        rows = tuple(replace(row, case=whole.main) for row in rows)
+    else:
+        none, *points = whole.at_epsilon([Fraction(0), *(_threshold(p) for p in priors)])
+        means = mean_posteriors([events for _, events in whole.cases], priors).max(axis=0)
+        marks = {point.worst: loss_quantiles(whole.case(point.worst)) for point in points}
+        rows = tuple(
+            Risk(
+                *names,
+                float(p),
+                accuracy_at(p, point.delta),
+                none.delta,
+                float(mean),
+                _posteriors(marks[point.worst], p),
+                *_naming(whole.case(point.worst), p),
+                point.worst,
+            )
+            for p, point, mean in zip(priors, points, means, strict=True)
+        )
+    if not certify:
+        return rows
+    return tuple(replace(row, certified=_certified(whole, p)) for row, p in zip(rows, priors, strict=True))
 
 
-def loss_quantiles(loss: PrivacyLoss, chances: Sequence[float] = QUANTILES) -> Floats:
-    """Return quantiles of the loss with the target there, to 1e-3 of its standard deviation or better.
+def _certified(whole: Account, prior: Fraction) -> Interval:
+    """An interval that contains the best accuracy."""
+    from discreet.noise.balls import ball, interval, working_bits
 
-    >>> from discreet.budget import DiscreteLaplace
-    >>> loss_quantiles(compose([DiscreteLaplace(scale=1)]), [0.5]).round(3).tolist()
-    [1.0]
-    """
-    above = 1.0 - np.array(chances)
-    # Cantelli: beyond k standard deviations on one side lies at most 1 / (1 + k^2)
-    reach = 1.001 * math.sqrt(loss.variance) * np.sqrt(1.0 / np.minimum(above, 1.0 - above) - 1.0) + 1e-9
-    low, high = loss.mean - reach, loss.mean + reach
-    for points in (20, 10, 10, 10):  # few rounds of many points: tails asked for together share their work
-        grid = low[:, None] + (high - low)[:, None] * np.linspace(0.0, 1.0, points + 1)[1:-1]
-        reached = np.asarray(loss.tail(above=grid.ravel())).reshape(grid.shape) <= above[:, None]
-        place = reached.argmax(axis=1)
-        place = np.where(reached.any(axis=1), place, points - 1)
-        step = (high - low) / points
-        low, high = low + step * place, low + step * (place + 1)
-    return np.asarray(high)
+    q = min(prior, 1 - prior)
+    threshold = Interval(Fraction(0), Fraction(0))
+    if 2 * q != 1:
+        with working_bits(160):
+            found = interval(ball((1 - q) / q).log())
+        # short ends: the threshold goes into ball arithmetic again
+        threshold = Interval(Fraction(math.floor(found.lower * 2**80), 2**80), found.upper)
+    box = whole.delta(epsilon=threshold.lower, certified=True, digits=DIGITS)
+    # delta falls by no more than epsilon rises, so the exact t costs the lower end no more than its width
+    low = max(box.lower - threshold.width, Fraction(0))
+    # wide enough for the float beside it, which is rounded
+    return Interval(1 - q + q * low - _ROUNDING, 1 - q + q * box.upper + _ROUNDING)
+
+
+# -- one count, value by value -----------------------------------------------------------------------------
+
+
+def _once(event: Event) -> Event:
+    return replace(event, times=1)
+
+
+def _law(event: Event) -> Noise:
+    return GaussianNoise(event.variance) if isinstance(event, DiscreteGaussian) else LaplaceNoise(event.scale)
+
+
+def _reach(event: Event) -> int:
+    """All but 1e-17 of the chances of a noisy count, with the target and without, lie this close to zero."""
+    return event.sensitivity - _law(event).quantile("1e-17")
+
+
+def _values(event: Event) -> tuple[Floats, Floats, Floats]:
+    """The chances of each value with the target and without, and the loss there."""
+    far = _reach(event)
+    values = np.arange(-far, far + 1)
+    noise = _law(event)
+    before, after = noise.log_pmf(values), noise.log_pmf(values - event.sensitivity)
+    return np.exp(after), np.exp(before), after - before
+
+
+@lru_cache(maxsize=1024)
+def _advantage(event: Event) -> float:
+    """The total variation of one count: how much it tells."""
+    if _reach(event) > _MOST_VALUES:
+        return compose([event]).total_variation
+    present, absent, _ = _values(event)
+    return float(np.maximum(present - absent, 0.0).sum())
+
+
+def _count_risk(event: Event, prior: Fraction, *, scope: str, what: str) -> Risk:
+    """The risk of one count, by sums over its values."""
+    present, absent, losses = _values(event)
+    places = np.searchsorted(np.cumsum(present), np.array(QUANTILES) * (1.0 - 1e-15))
+    marks = losses[np.minimum(places, losses.size - 1)]
+    p, q = float(prior), float(1 - prior)
+    gain = float(np.maximum(min(p, q) * present - max(p, q) * absent, 0.0).sum())
+    # p P1 / (p P1 + q P0), from the loss so that values of tiny chances count too
+    odds = losses + (math.log(prior) - math.log(1 - prior))
+    mean = min(float(present @ _logistic(odds)), 1.0)
+    naming = _named(prior, float(present[odds > 0].sum()), float(absent[odds > 0].sum()))
+    accuracy = min(max(p, q) + gain, 1.0)
+    return Risk(scope, what, p, accuracy, _advantage(event), mean, _posteriors(marks, prior), *naming)
+
+
+def _logistic(odds: Floats) -> Floats:
+    rare = np.exp(-np.abs(odds))
+    return np.where(odds >= 0, 1.0, rare) / (1.0 + rare)
 
 
 def _posteriors(losses: Floats, prior: Fraction) -> tuple[float, ...]:
     """The posterior rises with the loss, so its quantiles are those of the loss, turned into chances."""
-    odds = np.clip(losses + (math.log(prior) - math.log(1 - prior)), -700.0, 700.0)
-    return tuple((1.0 / (1.0 + np.exp(-odds))).tolist())
+    return tuple(_logistic(losses + (math.log(prior) - math.log(1 - prior))).tolist())
 
 
-def count_risks(event: Event, priors: Sequence[Fraction], *, scope: str, what: str) -> tuple[Risk, ...]:
-    """Return the risks of one noisy count, by sums over its values.
+# -- many counts --------------------------------------------------------------------------------------------
 
-    >>> row, = count_risks(DiscreteGaussian(variance="10.08"), [Fraction(1, 2)], scope="Block", what="")
-    >>> round(row.accuracy, 4), round(row.expected, 4)
-    (0.5628, 0.5121)
+
+def loss_quantiles(loss: PrivacyLoss, chances: Sequence[float] = QUANTILES) -> Floats:
+    """Return quantiles of the loss with the target present: points of its lattice, or 1e-9 deviations off.
+
+    >>> from discreet.budget import DiscreteLaplace
+    >>> loss_quantiles(compose([DiscreteLaplace(scale=1, times=2)])).tolist()
+    [-2.0, 0.0, 2.0, 2.0, 2.0]
     """
-    noise: Noise = (
-        GaussianNoise(event.variance) if isinstance(event, DiscreteGaussian) else LaplaceNoise(event.scale)
+    above = 1.0 - np.array(chances)
+    deviation, lattice, offset = math.sqrt(loss.variance), loss.loss.step, loss.loss.offset
+    # Cantelli: beyond k standard deviations on one side lies at most 1 / (1 + k^2)
+    reach = 1.001 * deviation * np.sqrt(1.0 / np.minimum(above, 1.0 - above).min() - 1.0) + 1e-9
+    points, tails = loss.mean + np.array([-reach, reach]), np.array([1.0, 0.0])
+    enough = max(1e-9 * deviation + 4e-16 * abs(loss.mean), 0.9 * float(lattice))
+    asked = loss.mean + deviation * np.linspace(-2.6, 2.6, 27)
+    while asked.size:  # few rounds of several points: tails asked for together share their work
+        points, tails = np.append(points, asked), np.append(tails, loss.tail(above=asked))
+        order = np.argsort(points)
+        points, tails = points[order], tails[order]
+        place = np.maximum((tails <= above[:, None] + 1e-15).argmax(axis=1), 1)
+        low, high = points[place - 1], points[place]
+        # points that quarter, and points close to where a smooth tail would have the value
+        share = (tails[place - 1] - above) / np.maximum(tails[place - 1] - tails[place], 1e-300)
+        steps = np.concatenate(
+            [np.clip(share[:, None] + _NEAR, 0.0, 1.0), _QUARTERS + 0 * share[:, None]], axis=1
+        )
+        open_ = high - low > enough
+        asked = np.unique((low[:, None] + (high - low)[:, None] * steps)[open_])
+        asked = asked[~np.isin(asked, points)]
+    found = []
+    for left, right in zip(low.tolist(), high.tolist(), strict=True):
+        point = offset + lattice * math.floor((Fraction(right) - offset) / lattice)
+        found.append(float(point) if point >= Fraction(left) else right)
+    return np.maximum.accumulate(found)
+
+
+def mean_posteriors(cases: Sequence[Sequence[Event]], priors: Sequence[Fraction]) -> Floats:
+    """Return the mean posterior of a target who is present: a row for each case, a column for each prior.
+
+    Relative error: some 1e-12. See the head of this module.
+
+    >>> mean_posteriors([[DiscreteGaussian(variance=5)]], [Fraction(1, 2), Fraction(1, 5)]).round(12).tolist()
+    [[0.523842579115, 0.225620914562]]
+    """
+    kinds = {_once(event): None for events in cases for event in events}
+    place = {event: row for row, event in enumerate(kinds)}
+    losses = [Loss([event]) for event in kinds]
+    times = np.zeros((len(cases), len(kinds)))
+    for row, events in enumerate(cases):
+        for event in events:
+            times[row, place[_once(event)]] += event.times
+    found = np.empty((len(cases), len(priors)))
+    for column, prior in enumerate(priors):
+        odds = math.log(1 - prior) - math.log(prior)
+        lines = _lines(losses, times, odds)
+        for line in np.unique(lines):
+            rows = np.flatnonzero(lines == line)
+            used = np.flatnonzero(times[rows].any(axis=0))
+            found[rows, column] = _on_line(
+                float(line), [losses[i] for i in used], times[np.ix_(rows, used)], odds
+            )
+    return np.clip(found, 0.0, 1.0)
+
+
+def _lines(losses: Sequence[Loss], times: Floats, odds: float) -> Floats:
+    """For each case the a of a line on which neither the integrand nor what a pole adds is large."""
+    spread = times @ np.array(
+        [max(loss.tilted_moments(tilt)[1] for tilt in (-1.0, 0.0, 1.0)) for loss in losses]
     )
-    far = -noise.quantile("1e-17") + event.sensitivity
-    if far > _MOST_VALUES:
-        return loss_risks(compose([event]), priors, scope=scope, what=what)
-    values = np.arange(-far, far + 1)
-    null, there = noise.pmf(values), noise.pmf(values - event.sensitivity)
-    losses = noise.log_pmf(values - event.sensitivity) - noise.log_pmf(values)
-    places = np.minimum(np.searchsorted(np.cumsum(there), QUANTILES), len(values) - 1)
-    advantage = float(np.maximum(there - null, 0.0).sum())
-    rows = []
-    for prior in priors:
-        p, q = float(prior), float(1 - prior)
-        both = p * there + q * null
-        mean = float(np.sum(there * np.divide(p * there, both, out=np.zeros_like(both), where=both > 0)))
-        accuracy = max(p, q) + float(np.maximum(min(p, q) * there - max(p, q) * null, 0.0).sum())
-        rows.append(Risk(scope, what, p, accuracy, advantage, mean, _posteriors(losses[places], prior)))
-    return tuple(rows)
-
-
-def _overall(whole: Account, priors: Sequence[Fraction]) -> tuple[Risk, ...]:
-    """All cases together: one pass over them for every epsilon that is needed."""
-    worst: dict[float, Any] = {}
-
-    def delta(epsilons: list[Fraction]) -> Floats:
-        points = whole.at_epsilon(epsilons)
-        worst.update((point.epsilon, point.worst) for point in points)
-        return np.array([point.delta for point in points])
-
-    asked = [Fraction(0), *(Fraction(epsilon_of(p)) for p in priors)]
-    first: dict[Fraction, float] = {}
-
-    def remembered(epsilons: list[Fraction]) -> Floats:
-        # the integral and the accuracies share one pass over the cases
-        if not first:
-            everything = [*asked, *epsilons]
-            first.update(zip(everything, delta(everything).tolist(), strict=True))
-        return np.array([first[e] for e in epsilons])
-
-    far = max(reach(events) for _, events in whole.cases)
-    expected = expected_posteriors(remembered, priors, reach=far)
-    accuracy = best_accuracy(remembered, priors)
-    rows, marks = [], {}
-    for p, a, e in zip(priors, accuracy, expected, strict=True):
-        case = worst[float(Fraction(epsilon_of(p)))]
-        if case not in marks:
-            marks[case] = loss_quantiles(whole.case(case))
-        chances = _posteriors(marks[case], p)
-        what = ("overall", "everything published")
-        rows.append(Risk(*what, float(p), float(a), first[Fraction(0)], float(e), chances, case))
-    return tuple(rows)
-
-
-def _main_only(whole: Account) -> Account:
-    events = dict(whole.cases)[whole.main]
-    return Account(whole.name, whole.unit, whole.neighbours, [(whole.main, events)], whole.main, whole.people)
-
-
-def _by_level(release: Release) -> dict[str, list[tuple[str, Event]]]:
-    found: dict[str, list[tuple[str, Event]]] = {}
-    for row in release.variance_table():
-        found.setdefault(row.level, []).append((row.query, row.event))
+    # lines a 16th apart, or less where the integrand varies faster than that
+    parts = 2.0 ** np.clip(np.ceil(np.log2(np.sqrt(spread))), 4, 12)
+    found = np.empty(len(times))
+    for count in np.unique(parts):
+        rows = np.flatnonzero(parts == count)
+        inner = np.arange(1, int(count)) / count
+        tilts = np.concatenate([inner - 1.0, inner, inner + 1.0, [1.0]])
+        logs = times[rows] @ np.array([loss.log_mgf(tilts) for loss in losses])
+        first = logs[:, -1] - odds
+        strips = (logs[:, :-1] - tilts[:-1] * odds).reshape(len(rows), 3, -1)
+        strips = strips - np.log(np.sin(np.pi * inner))
+        best = strips.min(axis=2)
+        size = np.stack([np.maximum(best[:, 0], 0.0), best[:, 1], np.maximum(best[:, 2], first)], axis=1)
+        strip = size.argmin(axis=1)
+        found[rows] = strip - 1.0 + inner[strips[np.arange(len(rows)), strip].argmin(axis=1)]
     return found
 
 
-def _noise(event: Event) -> float:
-    """The event's noise against what one record changes: the smaller, the more a single count tells."""
-    if isinstance(event, DiscreteGaussian):
-        return float(event.variance) / event.sensitivity**2
-    return 2.0 * float(event.scale) ** 2 / event.sensitivity**2
+def _on_line(a: float, losses: Sequence[Loss], times: Floats, odds: float) -> Floats:
+    """The mean posterior of some cases, by the integral along Re z = a."""
+    strip = math.floor(a)
+    ends = np.array([loss.log_mgf(np.array([a, 1.0, 2.0])) for loss in losses])
+    here, first, second = (times @ ends).T
+    size = here - a * odds + math.log(math.pi / abs(math.sin(math.pi * a)))
+    period = math.ceil(max(_period(a, strip, odds, *logs) for logs in zip(size, first, second, strict=True)))
+    transforms = [TiltedTransform(loss, a) for loss in losses]
+    total = np.zeros(len(times))
+    last = math.ceil(_HEIGHT * period / (2 * math.pi))
+    width = max(16, _ENTRIES // max(len(losses), len(times)))
+    for start in range(0, last + 1, width):
+        nodes = np.arange(start, min(start + width, last + 1))
+        y = (2 * math.pi / period) * nodes
+        logs = np.array([t.log(nodes, Fraction(period)) + 1j * (float(t.centre) * y) for t in transforms])
+        kernel = math.pi / np.sin(math.pi * (a + 1j * y)) * np.exp(-1j * odds * y)
+        values = (np.exp(times @ logs) * kernel).real
+        total += 2.0 * values.sum(axis=1) - (values[:, 0] if start == 0 else 0.0)
+    integral = np.exp(here - a * odds) * total / period
+    added = {-1: np.ones(len(times)), 0: np.zeros(len(times)), 1: np.exp(first - odds)}[strip]
+    return np.asarray(added + integral)
 
 
-def _once(event: Event) -> Event:
-    return of_kind(kind_of(event), 1)
+def _period(a: float, strip: int, odds: float, size: float, first: float, second: float) -> float:
+    """How long the period must be that shifted arguments add less than e^-40 to the result.
+
+    A shift by m periods D multiplies by e^(-a m D). Right of 0 the function is at most 1 and at most e^y, so
+    shifts add at most e^(-a D) and E[e^L] e^(-t - (1 - a) D); left of 0 likewise, with E[e^-L] = 1; right of
+    1 what remains is at most e^y and at most e^(2 y).
+    """
+    if strip == -1:
+        return max(_NATS / -a, (_NATS + odds) / (1.0 + a))
+    if strip == 0:
+        return max((_NATS - size) / a, (_NATS + first - odds - size) / (1.0 - a))
+    return max(_NATS / (a - 1.0), (_NATS + second - odds - first) / (2.0 - a))
+
+
+# -- counts that are stated by their rhos alone ------------------------------------------------------------
+
+
+def _read_rhos(rhos: Any) -> dict[str, Fraction]:
+    """The variance of each level's noise, from rhos by level or in a list."""
+    if isinstance(rhos, np.ndarray):
+        rhos = np.atleast_1d(rhos).tolist()
+    if isinstance(rhos, str) or not isinstance(rhos, Mapping | Sequence):
+        raise InputError(
+            "a release is needed (a preset's is load('dhc-2020')), or rhos by level or in a list; "
+            f"this is of type {type(rhos).__name__}"
+        )
+    if not rhos:
+        raise InputError("no rho is given; rhos by level such as {'block': '0.0992'} are needed")
+    named = rhos if isinstance(rhos, Mapping) else {f"level {i}": rho for i, rho in enumerate(rhos, start=1)}
+    return {str(name): read_variance(None, rho, who=f" of {name}") for name, rho in named.items()}
+
+
+def _profile_of_rhos(variances: Mapping[str, Fraction], priors: Sequence[Fraction]) -> RiskProfile:
+    """One count a level, all of them about the same target."""
+    events = {name: DiscreteGaussian(variance=variance) for name, variance in variances.items()}
+    single, levels = (
+        tuple(row for name, one in events.items() for row in part_risks([one], priors, scope=name, what=what))
+        for what in ("one count", "every count of the level")
+    )
+    least = min(events.values(), key=lambda event: event.variance)
+    # beside noise that is hardly any, the other counts add nothing to the last digit
+    seen = [least] if least.variance <= CERTAIN else list(events.values())
+    overall = part_risks(seen, priors, scope="overall", what="everything published")
+    return RiskProfile("rhos", "person", "unbounded", single, levels, overall, 1, True)

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from discreet.errors import DiscreetError
+from discreet.numbers import prior
 from discreet.report import words
 from discreet.workbench import controls as c
 from discreet.workbench import risk_plan as plan
@@ -42,7 +43,7 @@ class Desk:
         self.asked: Question | None = None
         self.found: Any = None
         self.bounds: Any = None
-        self.overall: tuple[float, int, str] | None = None
+        self.overall: Any = None
         self.progress = ""
         self.trouble = ""
         self.updates = 0
@@ -90,7 +91,7 @@ class Desk:
     def _use(self, state: State, *, settled: bool) -> None:
         self.state = state
         try:
-            plan.read_prior(self.prior)
+            prior(self.prior, name="the prior")
             asked, self.trouble = plan.question(state), ""
         except DiscreetError as error:
             self.trouble, self.asked, self.found = str(error), None, None
@@ -258,7 +259,7 @@ class _Adversary:
         for name, box in self._own.items():
             c.show(box, name == scenario)
         if not self._prior.message.shown:
-            value = plan.read_prior(desk.prior) if not desk.trouble else Fraction(1, 2)
+            value = prior(desk.prior) if not desk.trouble else Fraction(1, 2)
             self._prior_now.set(words.plain(value))
             self._slider.set(min(99, max(1, round(100 * value))), f"prior {words.plain(value)}")
             if not _same(self._prior.value, value):
@@ -310,7 +311,7 @@ class _Adversary:
 
     def _typed_prior(self, text: str) -> None:
         try:
-            plan.read_prior(text)
+            prior(text, name="the prior")
         except DiscreetError as error:
             self._prior.say(str(error))
             return
@@ -322,12 +323,12 @@ class _Adversary:
         try:
             state = self.desk.session.state.with_settings(NAME, {name: text.strip()})
             if name == "chance":
-                plan.read_prior(text)
+                prior(text, name="the chance")
             asked = plan.question(state)
             if asked is not None and asked.scenario == "floor" and asked.published < 0:
                 raise DiscreetError("negative values are published as 0 here")
         except DiscreetError as error:
-            field.say(str(error).replace("the prior is", "the chance is"))
+            field.say(str(error))
             return
         field.say(None)
         self.desk.session.commit(state, f"{name} {text.strip()}")

@@ -10,7 +10,7 @@ from typing import Any
 
 from discreet.budget import Release
 from discreet.errors import InputError
-from discreet.numbers import fraction
+from discreet.numbers import prior
 from discreet.workbench import phrases
 from discreet.workbench.state import State
 
@@ -107,28 +107,13 @@ def question(state: State) -> Question | None:
     )
 
 
-def read_prior(text: str) -> Fraction:
-    """Return a prior.
-
-    >>> read_prior("1")
-    Traceback (most recent call last):
-    discreet.errors.InputError: the prior is 1; it must lie strictly between 0 and 1
-    """
-    value = fraction(text, name="the prior")
-    if not 0 < value < 1:
-        raise InputError(f"the prior is {text}; it must lie strictly between 0 and 1")
-    if min(value, 1 - value) < Fraction(1, 10**12):
-        raise InputError(f"the prior is {text}; at least 1e-12 from 0 and from 1 is answered here")
-    return value
-
-
 def plain_text(text: str) -> str:
     """Write a chance as a fraction, however it was typed.
 
     >>> plain_text("0.05"), plain_text(" 1e-3 ")
     ('1/20', '1/1000')
     """
-    return str(read_prior(text))
+    return str(prior(text, name="the prior"))
 
 
 def read_whole(text: str, name: str) -> int:
@@ -160,7 +145,7 @@ def command(asked: Question, state: State) -> str:
     if asked.scenario == "whole":
         return bound_command(asked.prior, state)
     parts = ["discreet", "risk", "single"]
-    prior = ["--prior", asked.prior]
+    given = ["--prior", asked.prior]
     noisy = ["--noisy", str(asked.published)]
     known = ["--known", str(asked.known)]
     if asked.scenario == "hierarchy" and len(asked.counts) == 2:
@@ -175,20 +160,20 @@ def command(asked: Question, state: State) -> str:
                 f"siblings={asked.siblings},siblings-noisy={asked.beside}",
                 "--area",
                 f"name={above.level},noisy={asked.above},variance={above.variance}",
-                *prior,
+                *given,
                 *known,
             ]
         )
     if asked.scenario == "several":
         variances = [part for count in asked.counts for part in ("--variance", str(count.variance))]
-        return shlex.join([*parts, "--together", *noisy * len(asked.counts), *known, *variances, *prior])
+        return shlex.join([*parts, "--together", *noisy * len(asked.counts), *known, *variances, *given])
     more: list[str] = []
     if asked.scenario == "unsure":
         more = ["--unsure", str(asked.people), "--chance", asked.chance]
     if asked.scenario == "floor":
         more = ["--nonnegative"]
     variance = ["--variance", str(asked.counts[0].variance)]
-    return shlex.join([*parts, *noisy, *known, *variance, *prior, *more])
+    return shlex.join([*parts, *noisy, *known, *variance, *given, *more])
 
 
 def bound_command(prior: str, state: State) -> str:

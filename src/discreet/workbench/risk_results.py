@@ -9,7 +9,7 @@ from discreet.report import words
 from discreet.workbench import controls as c
 from discreet.workbench import risk_charts as charts
 from discreet.workbench import risk_plan as plan
-from discreet.workbench.risk_words import HELP, chance_text, percent_text
+from discreet.workbench.risk_words import HELP, chance_text, percent_text, said_of
 
 if TYPE_CHECKING:
     from discreet.workbench.risk_page import Desk
@@ -132,25 +132,25 @@ class Pictures:
                 f"{chance_text(prior)} before."
             )
         if desk.bounds is not None:
-            key, bounds = desk.bounds
+            key, main = desk.bounds
             right = found.right[2] if found is not None and found.right else None
             mine = found.accuracy if found is not None else ()
             prior = float(Fraction(key[2]))
-            self._accuracy.set(charts.accuracy(mine, bounds.line, prior=prior, right=right, dark=dark))
+            self._accuracy.set(charts.accuracy(mine, main.line, prior=prior, right=right, dark=dark))
             self._accuracy.say(
-                f"Right decisions against the prior; at prior {chance_text(prior)} no one can be right more "
-                f"often than {percent_text(bounds.accuracy)} on the main path."
+                f"Right decisions against the prior; at prior {chance_text(prior)} someone who knows every "
+                f"other record is right {percent_text(main.profile.overall[0].accuracy)} on the main path."
             )
 
 
 class Everything:
-    """The bound for everything published, and level by level."""
+    """The best anyone can do with everything published, and level by level."""
 
     def __init__(self, desk: Desk) -> None:
         self.desk = desk
         self._seen: Any = None
         with c.box("wb-card", "section") as self._card:
-            c.heading("With everything published: what no one can beat", HELP["bound"])
+            c.heading("With everything published: the best anyone can do", HELP["bound"])
             with c.box("wb-tiles"):
                 self._right = c.Tile("Right decisions, at most", HELP["bound"], first=True)
                 self._advantage = c.Tile("Advantage", HELP["advantage"])
@@ -171,33 +171,37 @@ class Everything:
         c.put(self._card, "data-complete-risk", "true" if desk.overall else "false")
         if desk.bounds is None:
             return
-        _, bounds = desk.bounds
-        overall, cases, said = desk.overall or (None, 0, bounds.said[0])
-        best = bounds.accuracy if overall is None else overall
-        note = "main path" if overall is None else "all pairs of paths" if cases > 1 else "the only case"
-        self._right.set(percent_text(best), f"{note}; nothing published {percent_text(bounds.baseline)}")
-        self._advantage.set(f"{bounds.advantage:.4f}", "main path, over chance")
-        self._mean.set(chance_text(bounds.mean), "main path")
-        self._median.set(chance_text(bounds.quantiles[1]), "of targets who are there")
-        self._texts[0].set(said)
-        self._texts[1].set(bounds.said[1])
-        seen = (bounds, overall, dark)
+        profile = desk.overall or desk.bounds[1].profile
+        (row,) = profile.overall
+        note = "main path"
+        if profile.complete:
+            note = "all pairs of paths" if profile.compared > 1 else "the only case"
+        self._right.set(percent_text(row.accuracy), f"{note}; nothing published {percent_text(row.baseline)}")
+        self._advantage.set(f"{row.advantage:.4f}", f"{note}, over chance")
+        self._mean.set(chance_text(row.expected), note)
+        self._median.set(chance_text(row.quantiles[2]), "of targets who are present")
+        for text, said in zip(self._texts, said_of(profile), strict=True):
+            text.set(said)
+        seen = (profile, dark)
         if self._seen == seen:
             return
         self._seen = seen
-        levels = bounds.levels
-        self._chart.element.style(f"height: {110 + 30 * len(levels)}px")
+        pairs = list(zip(profile.one_count, profile.levels, strict=True))
+        self._chart.element.style(f"height: {110 + 30 * len(pairs)}px")
         self._chart.set(
             charts.levels(
-                [level.level for level in levels],
-                [level.one for level in levels],
-                [level.all for level in levels],
-                overall=best,
-                baseline=bounds.baseline,
+                [one.scope for one, _ in pairs],
+                [one.accuracy for one, _ in pairs],
+                [level.accuracy for _, level in pairs],
+                overall=row.accuracy,
+                baseline=row.baseline,
                 dark=dark,
             )
         )
         self._chart.say(
             "Right decisions from one count and from all counts of a level: "
-            + "; ".join(f"{one.level} {percent_text(one.one)}, {percent_text(one.all)}" for one in levels)
+            + "; ".join(
+                f"{one.scope} {percent_text(one.accuracy)}, {percent_text(level.accuracy)}"
+                for one, level in pairs
+            )
         )

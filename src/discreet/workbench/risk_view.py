@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from discreet.budget import Neighbours, Release
 from discreet.errors import InputError
 from discreet.workbench.results import Line
 from discreet.workbench.risk_plan import Question
+
+if TYPE_CHECKING:
+    from discreet.risk.profile import RiskProfile
 
 _POINTS = 160
 _PRIORS = tuple(Fraction(place, 100) for place in (1, 2, 5, *range(10, 91, 5), 95, 98, 99))
@@ -36,31 +39,11 @@ class Attacked:
 
 
 @dataclass(frozen=True, slots=True)
-class LevelBound:
-    """One level at one prior: from its most precise count, and from all of its counts."""
+class MainPath:
+    """The profile on the main path, and `line`, the best accuracy there against priors."""
 
-    level: str
-    query: str
-    one: float
-    all: float
-
-
-@dataclass(frozen=True, slots=True)
-class Bounds:
-    """What no adversary can beat, on the main path.
-
-    `quantiles` are of the posterior of a target who is there, at 5, 50 and 95 %; `line` is the best accuracy
-    against priors.
-    """
-
-    levels: tuple[LevelBound, ...]
-    accuracy: float
-    baseline: float
-    advantage: float
-    mean: float
-    quantiles: tuple[float, float, float]
+    profile: RiskProfile
     line: Line
-    said: tuple[str, ...] = ()
 
 
 def risk_numbers(asked: Question) -> Attacked:
@@ -190,48 +173,14 @@ def _hierarchy(asked: Question, baseline: float) -> Attacked:
     )
 
 
-def risk_bounds(release: Release, neighbours: Neighbours, prior: str) -> Bounds:
-    """Return what no adversary can beat on the main path, level by level and with everything published."""
-    import numpy as np
-
+def risk_bounds(release: Release, neighbours: Neighbours, prior: str) -> MainPath:
+    """Return the best any adversary can do on the main path."""
     from discreet.accounting.overall import account
-    from discreet.accounting.privacy_loss import compose
-    from discreet.risk.profile import (
-        best_accuracy,
-        count_risks,
-        expected_posteriors,
-        loss_quantiles,
-    )
-    from discreet.workbench.risk_words import bound_sentences
+    from discreet.risk.profile import best_accuracies, profile_of
 
-    chance = Fraction(prior)
-    twice = 2 if neighbours == "bounded" else 1
-    levels = []
-    for name, rows in _rows(release).items():
-        first = min(rows, key=_width)
-        one = count_risks(_once(first.event), [chance], scope=name, what=first.query)[0]
-        loss = compose([row.event for row in rows] * twice)
-        best = best_accuracy(lambda eps, loss=loss: np.asarray(loss.delta(epsilon=eps)), [chance])  # type: ignore[misc]
-        levels.append(LevelBound(name, first.query, one.accuracy, float(best[0])))
     whole = account(release, neighbours=neighbours)
-    main = compose(dict(whole.cases)[whole.main])
-
-    def delta(epsilons: list[Fraction]) -> Any:
-        return np.asarray(main.delta(epsilon=epsilons))
-
-    marks = loss_quantiles(main, (0.05, 0.5, 0.95))
-    odds = np.clip(marks + (np.log(float(chance)) - np.log(float(1 - chance))), -700, 700)
-    low, middle, high = (1 / (1 + np.exp(-odds))).tolist()
-    found = Bounds(
-        levels=tuple(levels),
-        accuracy=float(best_accuracy(delta, [chance])[0]),
-        baseline=float(max(chance, 1 - chance)),
-        advantage=float(delta([Fraction(0)])[0]),
-        mean=float(expected_posteriors(delta, [chance])[0]),
-        quantiles=(low, middle, high),
-        line=_points(_PRIORS, best_accuracy(delta, _PRIORS)),
-    )
-    return replace(found, said=tuple(bound_sentences(prior, found)))
+    profile = profile_of(whole, release, [Fraction(prior)], pairs="main")
+    return MainPath(profile, _points(_PRIORS, best_accuracies(whole.case(whole.main), _PRIORS)))
 
 
 def risk_overall(
@@ -241,46 +190,17 @@ def risk_overall(
     jobs: int = 1,
     *,
     progress: Callable[[int, int], None] | None = None,
-) -> tuple[float, int, str]:
-    """Return the best accuracy over all pairs of paths with everything published, of how many, and in words.
+) -> RiskProfile:
+    """Return the best any adversary can do over all pairs of paths.
 
     >>> from discreet.budget import load
-    >>> accuracy, cases, _ = risk_overall(load("dhc-2022-08-25"), "bounded", "1/2")
-    >>> round(accuracy, 6), cases
+    >>> found = risk_overall(load("dhc-2022-08-25"), "bounded", "1/2")
+    >>> round(found.overall[0].accuracy, 6), found.compared
     (0.971965, 1)
     """
-    import numpy as np
+    from discreet.risk.profile import risk_profile
 
-    from discreet.accounting.overall import account
-    from discreet.risk.profile import best_accuracy
-    from discreet.workbench.risk_words import overall_sentence
-
-    whole: Any = account(release, neighbours=neighbours, jobs=jobs)
-    if progress is not None:
-        whole = whole.with_workers(jobs, progress)
-
-    def delta(epsilons: list[Fraction]) -> Any:
-        return np.array([point.delta for point in whole.at_epsilon(epsilons)])
-
-    accuracy = float(best_accuracy(delta, [Fraction(prior)])[0])
-    return accuracy, whole.pairs, overall_sentence(prior, accuracy, whole.pairs)
-
-
-def _rows(release: Release) -> dict[str, list[Any]]:
-    found: dict[str, list[Any]] = {}
-    for row in release.variance_table():
-        found.setdefault(row.level, []).append(row)
-    return found
-
-
-def _width(row: Any) -> float:
-    """The noise against what one record changes."""
-    size: float = row.event.sensitivity**2
-    return float(row.variance) / size if row.variance is not None else 2.0 * float(row.scale) ** 2 / size
-
-
-def _once(event: Any) -> Any:
-    return replace(event, times=1)
+    return risk_profile(release, prior=prior, neighbours=neighbours, jobs=jobs, progress=progress)
 
 
 def _points(x: Any, y: Any) -> Line:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from discreet.report import words
 from discreet.workbench.risk_plan import Question
 
 if TYPE_CHECKING:
-    from discreet.workbench.risk_view import Attacked, Bounds
+    from discreet.risk.profile import RiskProfile
+    from discreet.workbench.risk_view import Attacked
 
 HELP = {
     "scenario": "What the adversary knows and looks at. The target is one person of whom they want to know "
@@ -31,12 +33,14 @@ HELP = {
     "siblings": "The other areas of this level inside the same area above, such as the other blocks of a "
     "block group, and the sum of their published counts.",
     "above": "The published count of the area above, the level before this one in the list.",
-    "bound": "From the exact trade-off curve of the release: no procedure whatever is right more often, "
-    "averaged over the prior. While sliders move for the main path, then for all pairs of paths.",
-    "advantage": "The most by which any observer who must guess whether one person is in the data can do "
-    "better than chance.",
-    "median": "Half of the targets who are there end with at most this belief, for someone who knows all "
-    "other records and sees everything published.",
+    "bound": "From the exact trade-off curve of the release: for someone who knows every other record, no "
+    "procedure is right more often, averaged over the prior. Left out are records that change together with "
+    "the target's and what is published without noise. While sliders move for the main path, then for all "
+    "pairs of paths.",
+    "advantage": "The most by which someone who knows every other record and must guess whether one person "
+    "is in the data can do better than chance.",
+    "median": "Half of the targets who are present end with at most this belief, for someone who knows every "
+    "other record and sees everything published.",
     "levels": "How often the best decision is right from one count, from all counts of a level, and from "
     "everything published.",
 }
@@ -73,8 +77,6 @@ def who(asked: Question) -> str:
     'Someone who knows everyone else in the block, 3 of them with the characteristics, gives the target an \
 even chance of being one more, and looks at one count of the block'
     """
-    from fractions import Fraction
-
     from discreet.risk.explain import chance_words, place_words
 
     area = place_words(asked.counts[0].level)
@@ -119,32 +121,8 @@ def sentences(asked: Question, found: Attacked) -> list[str]:
     return said
 
 
-def overall_sentence(prior: str, accuracy: float, cases: int) -> str:
-    """Say what no adversary can beat with everything published, whatever path the target is on."""
-    from fractions import Fraction
+def said_of(profile: RiskProfile) -> tuple[str, str]:
+    """Say what someone who sees everything published achieves and believes, in words of `risk explain`."""
+    from discreet.risk.explain import belief_sentence, right_sentence
 
-    from discreet.risk.explain import chance_words, times
-
-    many = f"over all {cases} cases of where people live, " if cases > 1 else ""
-    return (
-        f"No one who gives the target {chance_words(Fraction(prior))}, whatever they know and compute, is "
-        f"right more than {times(accuracy, upper=True)} with everything published ({many}averaged over the "
-        "prior)."
-    )
-
-
-def bound_sentences(prior: str, bounds: Bounds) -> list[str]:
-    """Say what someone who knows everything else achieves and believes, on the main path."""
-    from fractions import Fraction
-
-    from discreet.risk.explain import chance_words, times
-
-    knows = f"someone who knows every other record, gives the target {chance_words(Fraction(prior))}"
-    low, middle, high = (chance_text(one) for one in bounds.quantiles)
-    return [
-        f"S{knows[1:]} and sees everything published is right {times(bounds.accuracy)} if the target's path "
-        "is the main one; other paths are compared next.",
-        f"If the target is there, {knows} and sees everything published ends with a belief of "
-        f"{chance_text(bounds.mean)} on average; for one target in twenty {low} or less, for half of them "
-        f"{middle} or less, for one in twenty more than {high} (main path).",
-    ]
+    return right_sentence(profile), belief_sentence(profile)

@@ -9,7 +9,7 @@ from cyclopts import App, Parameter
 
 from discreet.cli import options
 from discreet.cli.outputs import Outputs
-from discreet.cli.risk.release import MainOnly, as_object, compute
+from discreet.cli.risk.release import MainOnly, compute
 from discreet.errors import InputError
 
 app = App(
@@ -28,6 +28,7 @@ def explain(
     prior: Annotated[str, Parameter(help="Chance given beforehand, such as 1/2.", metavar="P")] = "1/2",
     out: Annotated[Path | None, Parameter(help="Write the page there.", metavar="FILE.md|txt")] = None,
     neighbours: options.Relation = None,
+    people: options.People = 1,
     main_only: MainOnly = False,
     jobs: options.Jobs = None,
     json: options.Json = False,
@@ -39,14 +40,21 @@ def explain(
     outputs = Outputs()
     outputs.plan("--out", out, (".md", ".txt"))
     profile, title = compute(
-        target, [prior], None, neighbours, main_only=main_only, jobs=jobs, bar=not (quiet or json)
+        target,
+        [prior],
+        None,
+        neighbours,
+        people=people,
+        main_only=main_only,
+        jobs=jobs,
+        bar=not (quiet or json),
     )
     from discreet.cli.printing import write, write_json
     from discreet.risk.explain import explain_profile
 
     page = explain_profile(profile, title=title)
     if json:
-        write_json({**as_object(profile), "page": page})
+        write_json({**profile.as_dict(), "page": page})
     elif out is None:
         write(page)
     else:

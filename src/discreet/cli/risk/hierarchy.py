@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv as csv_module
-import io
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,6 +9,7 @@ from cyclopts import App, Parameter
 
 from discreet.cli import options
 from discreet.cli.outputs import PLOT_KINDS, TABLE_KINDS, Outputs
+from discreet.cli.risk.options import csv_text
 from discreet.errors import InputError
 
 if TYPE_CHECKING:
@@ -81,7 +80,7 @@ def hierarchy(
         ).probability
     contents: dict[str, bytes] = {}
     if outputs.wanted("--csv"):
-        contents["--csv"] = _csv(found).encode()
+        contents["--csv"] = csv_text(*found.table()).encode()
     if outputs.wanted("--plot"):
         from discreet.report.figures import figure_bytes
 
@@ -91,7 +90,7 @@ def hierarchy(
     if json:
         from discreet.cli.printing import write_json
 
-        write_json(_as_object(found, other))
+        write_json({**found.as_dict(), "posterior_other_siblings": other})
         return
     _show(found, other)
 
@@ -129,43 +128,6 @@ siblings-noisy, given, count
             except ValueError:
                 raise InputError(f"{key} of an area is {found[key]!r}; a whole number is needed") from None
     return Area(**{_RENAMED.get(key, key): value for key, value in found.items()})
-
-
-def _as_object(found: HierarchyPosterior, other: float | None) -> dict[str, Any]:
-    exact = found.method == "exact"
-    return {
-        "posterior": found.probability,
-        "prior": found.prior,
-        "ratio": found.ratio,
-        "known": found.known,
-        "method": found.method,
-        "siblings": found.siblings,
-        "truncation_error": found.truncation_error if exact else None,
-        "standard_error": found.standard_error,
-        "draws": found.draws,
-        "sibling_error": found.sibling_error,
-        "posterior_other_siblings": other,
-        "areas": [
-            {
-                "name": area.name,
-                "mean": area.mean,
-                "standard_deviation": area.standard_deviation,
-                "quantile_0.025": area.quantile(0.025),
-                "quantile_0.975": area.quantile(0.975),
-            }
-            for area in found.areas
-        ],
-    }
-
-
-def _csv(found: HierarchyPosterior) -> str:
-    stream = io.StringIO()
-    writer = csv_module.writer(stream, lineterminator="\n")
-    writer.writerow(("area", "count", "probability"))
-    for area in found.areas:
-        for value, chance in zip(area.values.tolist(), area.probabilities.tolist(), strict=True):
-            writer.writerow((area.name, value, chance))
-    return stream.getvalue()
 
 
 def _show(found: HierarchyPosterior, other: float | None) -> None:

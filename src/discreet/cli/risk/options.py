@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import csv
+import io
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 
@@ -25,6 +28,19 @@ Rhos = Annotated[
 Floor = Annotated[bool, Parameter(help="Negative values were published as zero.")]
 Csv = Annotated[Path | None, Parameter(help="Write the numbers.", metavar="FILE.csv")]
 Plot = Annotated[Path | None, Parameter(help="Draw them.", metavar="FILE.svg|png|pdf")]
+
+
+def csv_text(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """Write a table as CSV, every float with all its digits.
+
+    >>> csv_text(("prior", "posterior"), [("1/2", 0.1)])
+    'prior,posterior\\n1/2,0.1\\n'
+    """
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(rows)
+    return stream.getvalue()
 
 
 def chance(value: float) -> str:

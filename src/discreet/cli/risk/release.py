@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import csv as csv_module
-import io
-import math
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,6 +10,7 @@ from cyclopts import App, Parameter
 
 from discreet.cli import options
 from discreet.cli.outputs import PLOT_KINDS, TABLE_KINDS, Outputs
+from discreet.cli.risk.options import csv_text
 from discreet.errors import InputError
 
 if TYPE_CHECKING:
@@ -51,6 +49,7 @@ def release(
         ),
     ] = None,
     neighbours: options.Relation = None,
+    people: options.People = 1,
     main_only: MainOnly = False,
     csv: Annotated[Path | None, Parameter(help="Write all rows.", metavar="FILE.csv")] = None,
     plot: Annotated[
@@ -66,11 +65,18 @@ def release(
     outputs.plan("--csv", csv, TABLE_KINDS)
     outputs.plan("--plot", plot, PLOT_KINDS)
     profile, _ = compute(
-        target, prior or ["1/2"], rho, neighbours, main_only=main_only, jobs=jobs, bar=not (quiet or json)
+        target,
+        prior or ["1/2"],
+        rho,
+        neighbours,
+        people=people,
+        main_only=main_only,
+        jobs=jobs,
+        bar=not (quiet or json),
     )
     contents: dict[str, bytes] = {}
     if outputs.wanted("--csv"):
-        contents["--csv"] = rows_csv(profile).encode()
+        contents["--csv"] = csv_text(*profile.table()).encode()
     if outputs.wanted("--plot"):
         from discreet.report.figures import figure_bytes
 
@@ -80,7 +86,7 @@ def release(
     from discreet.cli.printing import say_time, write_json
 
     if json:
-        write_json(as_object(profile))
+        write_json(profile.as_dict())
         return
     _show(profile)
     say_time(time.perf_counter() - started, show=not quiet)
@@ -92,22 +98,24 @@ def compute(
     rho: list[str] | None,
     neighbours: Any,
     *,
+    people: int,
     main_only: bool,
     jobs: int | None,
     bar: bool,
 ) -> tuple[RiskProfile, str]:
     """Return the profile of a target or of rhos, and its title."""
-    from discreet.accounting.arguments import read_probabilities
     from discreet.cli.printing import progress_bar
+    from discreet.numbers import prior as read_prior
     from discreet.risk.profile import risk_profile
 
     if (target is None) == (not rho):
         raise InputError("give either a preset's name or a TOML file, or one or more --rho LEVEL=RHO")
     workers = options.jobs_or_cpus(jobs)
-    read_probabilities(list(priors), name="prior")  # before the long work
+    for one in priors:  # before the long work
+        read_prior(one)
     if rho:
-        if neighbours is not None or main_only:
-            raise InputError("--neighbours and --main-only are about a release, not about --rho")
+        if neighbours is not None or main_only or people != 1:
+            raise InputError("--neighbours, --people and --main-only are about a release, not about --rho")
         return risk_profile(_rhos(rho), prior=priors), ""
     from discreet.budget import load
 
@@ -118,6 +126,7 @@ def compute(
             found,
             prior=priors,
             neighbours=neighbours,
+            people=people,
             pairs="main" if main_only else "all",
             jobs=workers,
             progress=progress,
@@ -137,59 +146,17 @@ def _rhos(texts: list[str]) -> dict[str, str]:
     return found
 
 
-COLUMNS = ("scope", "what", "prior", "baseline", "accuracy", "advantage", "expected_posterior")
-
-
-def rows_csv(profile: RiskProfile) -> str:
-    """Return all rows as CSV, every float with all its digits."""
-    from discreet.risk.profile import QUANTILES
-
-    stream = io.StringIO()
-    writer = csv_module.writer(stream, lineterminator="\n")
-    writer.writerow([*COLUMNS, *(f"quantile_{chance:g}" for chance in QUANTILES)])
-    for row in profile.rows:
-        head = (row.scope, row.what, row.prior, row.baseline, row.accuracy, row.advantage, row.expected)
-        writer.writerow([*head, *row.quantiles])
-    return stream.getvalue()
-
-
-def as_object(profile: RiskProfile) -> dict[str, Any]:
-    """Return the profile as one JSON object."""
-    from discreet.risk.profile import QUANTILES
-
-    return {
-        "name": profile.name,
-        "unit": profile.unit,
-        "neighbours": profile.neighbours,
-        "cases_compared": profile.compared,
-        "is_bound": profile.complete,
-        "rows": [
-            {
-                "scope": row.scope,
-                "what": row.what,
-                "prior": row.prior,
-                "baseline": row.baseline,
-                "accuracy": row.accuracy,
-                "advantage": row.advantage,
-                "expected_posterior": row.expected,
-                "posterior_quantiles": {f"{c:g}": q for c, q in zip(QUANTILES, row.quantiles, strict=True)},
-                "worst_case": list(row.case) if row.case is not None else None,
-            }
-            for row in profile.rows
-        ],
-    }
-
-
 def _show(profile: RiskProfile) -> None:
     from discreet.cli.printing import say, table, write
     from discreet.report.words import relation
+    from discreet.risk.explain import at_most
 
     who = relation(profile.neighbours, profile.unit)
     cases = f"{profile.compared} cases compared" if profile.compared > 1 else "one case"
     say(f"{profile.name}: {who}; {cases}.", indent="  ")
     if not profile.complete:
         say("Only the main pair of paths: the overall row is no bound for the release.", indent="  ")
-    for prior in dict.fromkeys(row.prior for row in profile.overall):
+    for prior in profile.priors:
         part = profile.at(prior)
         base = part.overall[0].baseline
         write(f"\nPrior {prior:g}: right {100 * base:.4g} times in 100 with nothing published.\n")
@@ -197,7 +164,7 @@ def _show(profile: RiskProfile) -> None:
             (
                 row.scope,
                 row.what,
-                f"{row.accuracy:.4f}" if row in part.one_count else _rounded_up(row.accuracy),
+                f"{row.accuracy:.4f}" if row in part.one_count else at_most(row.accuracy),
                 f"{row.advantage:.4f}",
                 f"{row.expected:.4f}",
                 f"{row.quantiles[0]:.3f} to {row.quantiles[-1]:.3f}",
@@ -213,11 +180,6 @@ def _show(profile: RiskProfile) -> None:
     )
 
 
-def _rounded_up(bound: float) -> str:
-    """Four digits that still bound; the margin is for a last digit that is rounding alone."""
-    return f"{min(math.ceil(1e4 * bound - 1e-9) / 1e4, 1.0):.4f}"
-
-
 def _figure(profile: RiskProfile) -> Figure:
     """Accuracy by level: one count, the whole level, everything."""
     import matplotlib
@@ -226,7 +188,7 @@ def _figure(profile: RiskProfile) -> Figure:
     from discreet.report.figures import STYLE
     from discreet.report.plots import BLUE, GREY, VERMILION
 
-    priors = list(dict.fromkeys(row.prior for row in profile.overall))
+    priors = profile.priors
     with matplotlib.rc_context(STYLE):
         figure = Figure(figsize=(3.4 * min(len(priors), 3) + 1.6, 3.4), layout="constrained")
         axes = figure.subplots(1, len(priors), squeeze=False, sharey=True)[0]

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from discreet.cli.printing import say, table
-from discreet.cli.risk.options import chance, in_hundred
+from discreet.cli.risk.options import chance, csv_text, in_hundred
 from discreet.risk import (
     Attack,
     Step,
@@ -76,7 +74,7 @@ class Answer:
 
     def csv(self) -> str:
         """The rows as CSV."""
-        return _csv(COLUMNS, self.rows())
+        return csv_text(COLUMNS, self.rows())
 
     def as_object(self) -> dict[str, Any]:
         """The answer as one JSON object."""
@@ -187,7 +185,7 @@ class Together:
             for s, k in zip(self.steps(prior), self.known, strict=True)
         ]
         names = ("prior", "noisy", "variance", "known", "before", "posterior", "ratio", "total_ratio")
-        return _csv(names, rows)
+        return csv_text(names, rows)
 
     def as_object(self) -> dict[str, Any]:
         """The answer as one JSON object."""
@@ -271,11 +269,3 @@ def _variance(variance: float, rho: str | None) -> str:
 def _finite(ratio: float) -> float | None:
     """A ratio beyond all floats, after a belief that was as good as zero, is left out of JSON."""
     return ratio if math.isfinite(ratio) else None
-
-
-def _csv(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(rows)
-    return stream.getvalue()

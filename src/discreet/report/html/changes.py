@@ -8,10 +8,11 @@ from discreet.budget import Release
 from discreet.numbers import Interval
 from discreet.report import words
 from discreet.report.html import sentences
-from discreet.report.html.facts import GUESS_DIGITS, Facts
+from discreet.report.html.facts import Facts
 from discreet.report.html.markup import Group, Markup, el, join, markup, name, table
 from discreet.report.html.sections import few_names, margin, paragraph, section
 from discreet.report.releases import VariancePair, levels_of, matching_variances, rho_total
+from discreet.risk.profile import DIGITS
 
 
 def side_by_side(after: Facts, before: Facts) -> Markup:
@@ -59,8 +60,8 @@ def _numbers(after: Facts, before: Facts) -> Markup:
     rows.append(
         [
             "Best guess right, times in 100",
-            _proved(shown[0], before.guess.certified, "chance", GUESS_DIGITS),
-            _proved(shown[1], after.guess.certified, "chance", GUESS_DIGITS),
+            _proved(shown[0], before.guess.certified, "chance", DIGITS),
+            _proved(shown[1], after.guess.certified, "chance", DIGITS),
             # of what is shown: a change that rounds to nothing is none
             sentences.minus(f"{float(shown[1]) - float(shown[0]):+.2f}") if shown[0] != shown[1] else "0",
         ]

@@ -12,9 +12,10 @@ from discreet.numbers import Interval
 from discreet.report import words
 from discreet.report.html import pictures, sentences
 from discreet.report.html.charts import bar
-from discreet.report.html.facts import GUESS_DIGITS, Facts
+from discreet.report.html.facts import Facts
 from discreet.report.html.markup import Group, Markup, el, join, markup, name, table, term
 from discreet.report.releases import levels_of, path_text, rho_total
+from discreet.risk.profile import DIGITS
 
 PROOF_DIGITS = 8
 """Of the proof that a calibrated release keeps its promise: only that it lies below delta matters."""
@@ -43,7 +44,7 @@ def decision(facts: Facts) -> Markup:
         _card(
             "Best guess of any adversary",
             _percent_up(facts.guess.upper),
-            _proof(facts.guess.certified, "chance", GUESS_DIGITS),
+            _proof(facts.guess.certified, "chance", DIGITS),
             f"Without the release: {words.percent(max(facts.prior, 1 - facts.prior))}",
         ),
     ]
@@ -247,8 +248,8 @@ def _worst(facts: Facts) -> Markup:
 def risk(facts: Facts) -> Markup:
     """Return what the numbers mean for one record, in words and as a table."""
     groups = [
-        [name(one.level), name(one.query), f"{100 * one.count:.2f}", f"{100 * one.whole:.2f}"]
-        for one in facts.onlookers
+        [name(one.scope), name(one.query), f"{100 * one.accuracy:.2f}", f"{100 * level.accuracy:.2f}"]
+        for one, level in zip(facts.risk.one_count, facts.risk.levels, strict=True)
     ]
     everything = el("strong", "Everything published")
     groups.append([everything, "–", "–", el("strong", f"{100 * facts.guess.accuracy:.2f}")])
@@ -270,8 +271,9 @@ def risk(facts: Facts) -> Markup:
         paragraph(
             "These are averages. In a single unlucky case the noise can come out small, and a guess be "
             "better founded than that; no noise of this kind rules it out. The sentences are about what the "
-            "release adds: what follows from everybody else’s records is not counted as a loss. The table "
-            "takes each level by itself, where none are merged.",
+            "release adds: what follows from everybody else’s records is not counted as a loss. They leave "
+            "out records that change together with this one (a household that moves) and whatever is "
+            "published without noise. Each row is a level of the main path; levels merged there share a row.",
         ),
         table(caption, columns, [Group(None, groups)], left=(0, 1)),
         table(

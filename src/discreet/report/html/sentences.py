@@ -168,17 +168,17 @@ def risk_sentences(facts: Facts) -> list[Markup]:
             f"at most {times(facts.guess.upper)}, on average over both possibilities and over the noise.",
         ]
     )
-    best = max(facts.onlookers, key=lambda one: one.count)
-    last = facts.onlookers[-1]
+    counts = facts.risk.one_count
+    best, last = max(counts, key=lambda one: one.accuracy), counts[-1]
     single = join(
         [
             el("strong", "Someone who looks at one count. "),
             f"This adversary knows everyone else who is counted there, asks whether this {unit} is, and "
-            f"{odds(facts.prior)}. From the most telling single count of level “{last.level}” the guess "
-            f"is right {about(last.count)}",
+            f"{odds(facts.prior)}. From the most telling single count of level “{last.scope}” the guess "
+            f"is right {about(last.accuracy)}",
             "."
-            if best.level == last.level
-            else f"; from that of level “{best.level}”, the most telling of all, {about(best.count)}.",
+            if best.scope == last.scope
+            else f"; from that of level “{best.scope}”, the most telling of all, {about(best.accuracy)}.",
         ]
     )
     misses = next(one for one in facts.misses if one.alpha == Fraction(1, 20))
