@@ -19,6 +19,7 @@ from discreet.budget import DiscreteGaussian, DiscreteLaplace, Level, Query, Rel
 from discreet.budget.events import Event
 from discreet.cli.commands import run
 from discreet.errors import InputError
+from discreet.risk.explain import at_most, explain_profile
 from discreet.risk.hierarchy_decisions import TwoLevels
 from discreet.risk.profile import best_accuracies, mean_posteriors, part_risks, risk_profile
 
@@ -332,3 +333,44 @@ def test_rhos_that_tell_nearly_everything(rhos: list[str]) -> None:
 def test_what_is_neither_a_release_nor_rhos_is_refused(wrong: object) -> None:
     with pytest.raises(InputError):
         risk_profile(wrong, prior="1/2")  # type: ignore[arg-type]
+
+
+ODD = {
+    "one count": small_release(a={"variance": "1/10"}),
+    "Laplace": small_release(a={"scale": 1}, b={"scale": "5/2", "groups": 3}),
+    "merged": Release(
+        name="merged",
+        neighbours="unbounded",
+        levels=[Level(name=n, queries=[Query(name="total", variance=6)]) for n in ("State", "County")],
+        spine=Spine(paths={1: ["State+County"]}),
+    ),
+    "two paths": Release(
+        name="two",
+        neighbours="bounded",
+        levels=[Level(name=n, queries=[Query(name="total", variance="1/2")]) for n in ("S", "C")],
+        spine=Spine(may_merge_up=["C"]),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+@pytest.mark.parametrize("prior", ["1/5", "1/100"])
+def test_one_answer_on_every_surface(
+    name: str, prior: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from discreet.report.html import gather
+    from discreet.workbench.risk_view import risk_overall
+
+    release, target = ODD[name], str(tmp_path / "release.toml")
+    Path(target).write_text(release.to_toml())
+    profile = risk_profile(release, prior=prior)
+    assert gather(release, prior=prior, certify=False, savings=False).risk == profile
+    assert risk_overall(release, release.neighbours, prior) == profile
+    assert run(["risk", "release", target, "--prior", prior, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == json.loads(json.dumps(profile.as_dict()))
+    assert run(["risk", "release", target, "--prior", prior, "--quiet"]) == 0
+    last = capsys.readouterr().out.partition("everything published")[2].split()
+    (row,) = profile.overall
+    assert last[:3] == [at_most(row.accuracy), f"{row.advantage:.4f}", f"{row.expected:.4f}"]
+    page = explain_profile(profile)
+    assert f"| everything published | {at_most(row.accuracy, percent=True)} | {row.advantage:.4f} |" in page

@@ -20,7 +20,7 @@ from discreet.risk.explain import explain_profile
 from discreet.risk.profile import risk_profile
 from discreet.workbench import risk_plan as plan
 from discreet.workbench import risk_view as view
-from discreet.workbench.risk_words import chance_text, percent_text, said_of
+from discreet.workbench.risk_words import bound_text, chance_text, percent_text, said_of
 from discreet.workbench.state import State
 
 pytestmark = pytest.mark.xdist_group("workbench")  # one server and one browser for all
@@ -169,7 +169,7 @@ def test_controls_change_the_numbers_to_those_of_the_functions(visit: Callable[.
     wait_for_text(page, plan.command(question, state))
     page.wait_for_selector("[data-complete-risk=true]")
     best = risk_profile(load(PRESET), prior="1/5").overall[0].accuracy
-    wait_for_value(page, "Right decisions, at most", shown(best))
+    wait_for_value(page, "Right decisions, at most", bound_text(best).replace(" ", "\xa0"))
     updates = int(page.locator("[data-risk-updates]").text_content())
     slider = page.get_by_role("slider", name="Published count", exact=True)
     slider.focus()
@@ -183,7 +183,7 @@ def test_controls_change_the_numbers_to_those_of_the_functions(visit: Callable[.
     assert int(page.locator("[data-risk-updates]").text_content()) > updates
     page.get_by_role("combobox", name="What the adversary sees").select_option("whole")
     page.locator(".wb-value[aria-label='Belief afterwards']").wait_for(state="hidden")
-    assert value(page, "Right decisions, at most") == shown(best)
+    assert value(page, "Right decisions, at most") == bound_text(best).replace(" ", "\xa0")
 
 
 def test_wrong_input_is_said_beside_it_and_the_page_lives_on(visit: Callable[..., Any]) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
+from discreet.budget.answer import AnswerKind
 from discreet.risk.profile import Risk, RiskProfile
 
 LOPSIDED = 0.8
@@ -79,18 +80,24 @@ right at most 58.9 times in 100, by whatever method.
             f"{who} is right {times(row.accuracy)} if the target is on the main path; other paths were not "
             "looked at, so this is no bound."
         )
+    if not profile.is_bound:
+        return (
+            f"{who} is right {times(row.accuracy)} as far as the release is modelled; not all of it is, so "
+            "this is no bound."
+        )
     return f"{who} is right at most {times(row.accuracy, upper=True)}, by whatever method."
 
 
 def belief_sentence(profile: RiskProfile) -> str:
     """Say what someone who sees everything published comes to believe of a target who is present."""
     (row,) = profile.overall
-    where = (
-        "where the release tells most" if profile.complete else "on the main path; others were not looked at"
-    )
+    most = "at most " if profile.is_bound else ""
+    where = "where the release tells most"
+    if not profile.complete:
+        where = "on the main path; others were not looked at"
     return (
         f"If the target is present, someone who {_knows(profile)} comes to believe it with a chance of "
-        f"{'at most ' if profile.complete else ''}{_c(row.expected)} on average, {row.ratio:.3g} times the "
+        f"{most}{_c(row.expected)} on average, {row.ratio:.3g} times the "
         f"prior; for one such target in twenty {_c(row.quantiles[0])} or less, for half of them "
         f"{_c(row.quantiles[2])} or less, for one in twenty more than {_c(row.quantiles[4])} ({where})."
     )
@@ -247,6 +254,8 @@ def _limits(profile: RiskProfile) -> list[str]:
     coverage = f"The bound covers {many} of one {profile.unit} {how}, with the noise that the release has."
     if not profile.complete:
         coverage = "Paths other than the main one. Leave out `--main-only` to have a bound."
+    elif profile.claim.kind is not AnswerKind.EXACT:
+        coverage = f"{coverage} {profile.claim}"
     return [
         "Luck. The numbers are averages over the noise, and over the answers yes and no as the adversary "
         "expects them. After a lucky draw of the noise an adversary may be far surer; nothing bounds that.",
@@ -302,15 +311,22 @@ def _table(profile: RiskProfile) -> list[str]:
         lines.append(
             f"| {what} | {right} | {row.advantage:.4f} | {row.expected:.4g} | {100 * row.named:.3g} |"
         )
-    bounds = "every count and of everything are" if profile.complete else "every count are"
+    bounds = "every count and of everything are" if profile.is_bound else "every count are"
     return [*lines, "", f"Rows of {bounds} bounds, rounded up."]
 
 
 def at_most(chance: float, *, percent: bool = False) -> str:
-    """Write a bound with four digits, rounded up so that it stays one.
+    """Write a bound with four digits, rounded up so that it stays one; more where it would become certainty.
 
-    >>> at_most(0.61511), at_most(0.61511, percent=True), at_most(0.99999999)
-    ('0.6152', '61.52', '1.0000')
+    >>> at_most(0.61511), at_most(0.61511, percent=True), at_most(0.99999123), at_most(1.0)
+    ('0.6152', '61.52', '0.999992', '1.0000')
     """
-    rounded = min(math.ceil(1e4 * chance - 1e-9), 10_000)  # the margin is for rounding in the last digit
-    return f"{rounded / 100:.2f}" if percent else f"{rounded / 1e4:.4f}"
+    places = 4
+    while True:
+        rounded = math.ceil(10**places * chance - 1e-9)  # the margin is for rounding in the last digit
+        if rounded < 10**places or places == 12 or chance >= 1 - 1e-12:
+            break
+        places += 1
+    places = places if rounded < 10**places else 4
+    value = min(rounded / 10**places, 1.0)
+    return f"{100 * value:.{places - 2}f}" if percent else f"{value:.{places}f}"

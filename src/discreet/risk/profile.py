@@ -38,6 +38,7 @@ from discreet.accounting.overall import Account, account
 from discreet.accounting.parallel import Progress
 from discreet.accounting.privacy_loss import PrivacyLoss, compose
 from discreet.accounting.tilted import TiltedTransform
+from discreet.budget.answer import EXACTLY, AnswerKind, Claim
 from discreet.budget.events import DiscreteGaussian, Event
 from discreet.budget.neighbours import Neighbours
 from discreet.budget.release import Release
@@ -135,7 +136,8 @@ class RiskProfile:
 
     `one_count` is the paper's attack: its adversary knows everyone else in the area and looks at the most
     telling count of the level that holds the target. Levels are those of the main path, merged ones together.
-    `compared` says how many cases the overall numbers cover and `complete` whether these are all of them.
+    `compared` says how many cases the overall numbers cover and `complete` whether these are all of them;
+    `claim` says what kind of answer they are, and why.
     """
 
     name: str
@@ -147,6 +149,7 @@ class RiskProfile:
     compared: int
     complete: bool
     people: int = 1
+    claim: Claim = EXACTLY
 
     @property
     def rows(self) -> tuple[Risk, ...]:
@@ -159,9 +162,9 @@ class RiskProfile:
         return tuple(dict.fromkeys(row.prior for row in self.overall))
 
     @property
-    def kind(self) -> str:
-        """What the overall numbers are: a bound for every case, or the main path only."""
-        return "bound" if self.complete else "main path only"
+    def is_bound(self) -> bool:
+        """Whether the overall numbers hold for every case and for all that was released."""
+        return self.claim.kind in (AnswerKind.EXACT, AnswerKind.BOUND)
 
     def at(self, prior: Number) -> RiskProfile:
         """Return the rows of one prior."""
@@ -181,7 +184,8 @@ class RiskProfile:
             "unit": self.unit,
             "neighbours": self.neighbours,
             "cases_compared": self.compared,
-            "is_bound": self.complete,
+            "is_bound": self.is_bound,
+            "answer": self.claim.as_dict(),
             "rows": [row.as_dict() for row in self.rows],
         }
 
@@ -256,7 +260,9 @@ def profile_of(
         together = [one for _, one in events] * (2 if whole.neighbours == "bounded" else 1)
         every += part_risks(together, priors, scope=name, what="every count of the level")
     complete = pairs == "all" or whole.pairs == 1
+    claim = release.claim
     if not complete:
+        claim = Claim.of_all([claim, Claim(AnswerKind.MAIN)])
         main = (whole.main, dict(whole.cases)[whole.main])
         whole = Account(whole.name, whole.unit, whole.neighbours, [main], whole.main, whole.people)
     return RiskProfile(
@@ -269,6 +275,7 @@ def profile_of(
         whole.pairs,
         complete,
         whole.people,
+        claim,
     )
 
 

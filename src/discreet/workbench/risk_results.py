@@ -9,7 +9,7 @@ from discreet.report import words
 from discreet.workbench import controls as c
 from discreet.workbench import risk_charts as charts
 from discreet.workbench import risk_plan as plan
-from discreet.workbench.risk_words import HELP, chance_text, percent_text, said_of
+from discreet.workbench.risk_words import HELP, bound_text, chance_text, percent_text, said_of
 
 if TYPE_CHECKING:
     from discreet.workbench.risk_page import Desk
@@ -173,10 +173,11 @@ class Everything:
             return
         profile = desk.overall or desk.bounds[1].profile
         (row,) = profile.overall
-        note = "main path"
-        if profile.complete:
+        note = profile.claim.kind.label
+        if profile.is_bound:
             note = "all pairs of paths" if profile.compared > 1 else "the only case"
-        self._right.set(percent_text(row.accuracy), f"{note}; nothing published {percent_text(row.baseline)}")
+        right = bound_text(row.accuracy) if profile.is_bound else percent_text(row.accuracy)
+        self._right.set(right, f"{note}; nothing published {percent_text(row.baseline)}")
         self._advantage.set(f"{row.advantage:.4f}", f"{note}, over chance")
         self._mean.set(chance_text(row.expected), note)
         self._median.set(chance_text(row.quantiles[2]), "of targets who are present")

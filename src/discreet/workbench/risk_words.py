@@ -68,6 +68,17 @@ def percent_text(value: float) -> str:
     return f"{100 * value:.2f} %" if value < 0.9995 else f"{100 * value:.3f} %"
 
 
+def bound_text(value: float) -> str:
+    """Write a bound on how often a decision is right, rounded up.
+
+    >>> bound_text(0.588712)
+    '58.88 %'
+    """
+    from discreet.risk.explain import at_most
+
+    return f"{at_most(value, percent=True)} %"
+
+
 def who(asked: Question) -> str:
     """Say who the adversary is.
 

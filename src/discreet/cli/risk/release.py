@@ -147,6 +147,7 @@ def _rhos(texts: list[str]) -> dict[str, str]:
 
 
 def _show(profile: RiskProfile) -> None:
+    from discreet.budget.answer import AnswerKind
     from discreet.cli.printing import say, table, write
     from discreet.report.words import relation
     from discreet.risk.explain import at_most
@@ -154,8 +155,8 @@ def _show(profile: RiskProfile) -> None:
     who = relation(profile.neighbours, profile.unit)
     cases = f"{profile.compared} cases compared" if profile.compared > 1 else "one case"
     say(f"{profile.name}: {who}; {cases}.", indent="  ")
-    if not profile.complete:
-        say("Only the main pair of paths: the overall row is no bound for the release.", indent="  ")
+    if profile.claim.kind is not AnswerKind.EXACT:
+        say(str(profile.claim), indent="  ")
     for prior in profile.priors:
         part = profile.at(prior)
         base = part.overall[0].baseline

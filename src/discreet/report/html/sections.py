@@ -15,6 +15,7 @@ from discreet.report.html.charts import bar
 from discreet.report.html.facts import Facts
 from discreet.report.html.markup import Group, Markup, el, join, markup, name, table, term
 from discreet.report.releases import levels_of, path_text, rho_total
+from discreet.risk.explain import at_most
 from discreet.risk.profile import DIGITS
 
 PROOF_DIGITS = 8
@@ -248,11 +249,11 @@ def _worst(facts: Facts) -> Markup:
 def risk(facts: Facts) -> Markup:
     """Return what the numbers mean for one record, in words and as a table."""
     groups = [
-        [name(one.scope), name(one.query), f"{100 * one.accuracy:.2f}", f"{100 * level.accuracy:.2f}"]
+        [name(one.scope), name(one.query), f"{100 * one.accuracy:.2f}", at_most(level.accuracy, percent=True)]
         for one, level in zip(facts.risk.one_count, facts.risk.levels, strict=True)
     ]
     everything = el("strong", "Everything published")
-    groups.append([everything, "–", "–", el("strong", f"{100 * facts.guess.accuracy:.2f}")])
+    groups.append([everything, "–", "–", el("strong", at_most(facts.guess.accuracy, percent=True))])
     columns = ["who sees only", "most telling count", "from that count", "from all its counts"]
     alone = f"{100 * float(max(facts.prior, 1 - facts.prior)):.2f}"
     caption = f"How many times in 100 the best guess is right ({alone} without the release)"
