@@ -5,14 +5,19 @@ from __future__ import annotations
 import functools
 import itertools
 from fractions import Fraction
+from itertools import product
 
 import mpmath as mp
 import numpy as np
 import pytest
 from reference import Reference
 
-from discreet.budget import Level, Query, Release, Spine, load
+from discreet.accounting.overall import account
+from discreet.accounting.portfolio import portfolio
+from discreet.accounting.privacy_loss import compose
+from discreet.budget import AnswerKind, Level, Query, Release, Spine, load
 from discreet.budget.events import Event
+from discreet.errors import InputError
 
 DELTAS = ("0.9", "0.1", "1e-5", "1e-10", "1e-40")
 
@@ -161,3 +166,63 @@ def test_a_case_that_is_not_there(release: Release) -> None:
         release.account().case((7, 7))
     with pytest.raises(InputError, match="no path 9"):
         release.account().pair(9, 1)
+
+
+def two_levels(neighbours: str) -> Release:
+    levels = [Level(name=name, queries=[Query(name="q", variance="1/2")]) for name in ("S", "C")]
+    spine = Spine(may_merge_up=["C"])
+    return Release(name="two", neighbours=neighbours, levels=levels, spine=spine)  # type: ignore[arg-type]
+
+
+def test_releases_over_one_spine_are_joined_path_by_path() -> None:
+    """The main paths alone give 13.519938, which is no bound: where levels are merged, more is lost."""
+    release = two_levels("unbounded")
+    joint = portfolio([release] * 3)
+    assert [label for label, _ in joint.cases] == [((1,),) * 3, ((2,),) * 3]
+    by_hand = [compose(release.path_events(path) * 3).epsilon(delta="1e-2") for path in release.paths]
+    assert joint.epsilon(delta="1e-2") == pytest.approx(max(by_hand), rel=1e-12)
+    assert round(max(by_hand), 6) == 13.617059
+    assert joint.claim.kind is AnswerKind.EXACT
+    assert Fraction(max(by_hand)) in joint.epsilon(delta="1e-2", certified=True)
+    main = portfolio([release] * 3, all_pairs=False)
+    assert main.claim.kind is AnswerKind.MAIN
+    assert round(main.epsilon(delta="1e-2"), 6) == 13.519938
+
+
+def test_a_portfolio_does_not_depend_on_how_paths_are_numbered() -> None:
+    release = two_levels("bounded")
+    other = Release(
+        name="other",
+        neighbours="bounded",
+        levels=release.levels,
+        spine=Spine(paths={4: ["S+C"], 9: ["S", "C"]}),
+    )
+    joint = portfolio([release, other])
+    assert [label for label, _ in joint.cases] == [((1, 1), (9, 9)), ((1, 2), (9, 4)), ((2, 2), (4, 4))]
+    assert joint.events(((1, 2), (9, 4))) == portfolio([release] * 2).events(((1, 2), (1, 2)))
+
+
+def test_different_spines_take_all_combinations() -> None:
+    first = two_levels("unbounded")
+    level = Level(name="Block", queries=[Query(name="q", variance="3/4")])
+    below = Level(name="Person", queries=[Query(name="q", variance=2)])
+    spine = Spine(may_merge_up=["Person"])
+    second = Release(name="b", neighbours="unbounded", levels=[level, below], spine=spine)
+    joint = portfolio([first, second])
+    combinations = list(product(first.paths, second.paths))
+    assert [label for label, _ in joint.cases] == [((i,), (j,)) for i, j in combinations]
+    by_hand = max(
+        compose(first.path_events(i) + second.path_events(j)).epsilon(delta="1e-4") for i, j in combinations
+    )
+    assert joint.epsilon(delta="1e-4") == pytest.approx(by_hand, rel=1e-12)
+    assert Fraction(by_hand) in joint.epsilon(delta="1e-4", certified=True)
+    assert joint.claim.kind is AnswerKind.BOUND  # which paths go together is not known
+
+
+def test_an_account_is_short_in_print_and_makes_no_case_that_is_not_asked_for() -> None:
+    whole = account(load("dhc-2020"))
+    assert len(repr(whole)) < 300
+    assert whole.events((6, 9)) == dict(whole.cases)[6, 9]
+    for wrong in [(9, 6), (6,), (0, 6), "x", ((6, 9),)]:
+        with pytest.raises(InputError, match="there is no case"):
+            whole.events(wrong)

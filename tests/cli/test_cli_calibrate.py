@@ -8,6 +8,8 @@ from fractions import Fraction
 
 import pytest
 
+from discreet.noise import GaussianNoise
+
 PRESET = "dhc-2022-08-25"
 PUBLISHED = [54.19, 4.25, 13.28, 8.72, 8.72, 4.87, 9.65, 343.27]
 REDUCED = [20.88, 15.08, 17.58, 16.62, 16.62, 15.33, 16.89, 24.82]
@@ -97,7 +99,7 @@ def test_names_with_commas_and_equal_signs(discreet, tmp_path):
     )
     wanted = "A,B=C=5,Región, größer=7/2"
     found = discreet("calibrate", odd, "--moe", wanted, "--delta", "1e-6", "--jobs", 1, "--json").json
-    assert [round(1.96 * level["after"] ** 0.5, 3) for level in found["levels"]] == [5, 3.5]
+    assert [level["queries"][0]["margins"][1] for level in found["levels"]] == [5, 3]
 
 
 def test_by_level_claims_nothing_about_the_whole(discreet, small):
@@ -111,7 +113,8 @@ def test_margins_of_error(discreet, small):
     found = discreet("calibrate", small, "--moe", "State=5", "--delta", "1e-6", "--jobs", 1, "--json").json
     state, county = found["levels"]
     for query in state["queries"]:
-        assert 4.999 < 1.96 * float(Fraction(query["after"])) ** 0.5 <= 5
+        assert query["margins"][1] == 5
+        assert GaussianNoise(Fraction(query["after"]) * Fraction(1001, 1000)).margin() == 6
     assert county["factor"] == 1
     assert found["upper"] <= found["delta"]
 

@@ -23,14 +23,11 @@ from discreet.accounting.parallel import Progress, map_cases
 from discreet.accounting.privacy_loss import PrivacyLoss, compose, log_fraction
 from discreet.budget.answer import EXACTLY, AnswerKind, Claim
 from discreet.budget.events import Event
-from discreet.budget.neighbours import RELATIONS, Neighbours, cases
+from discreet.budget.neighbours import RELATIONS, Case, Cases, Neighbours, cases
 from discreet.budget.release import Release
 from discreet.errors import InputError
 
 _TIE = 2e-12  # two cases whose deltas differ by less are equal as far as floats can tell
-
-Case = tuple[Any, tuple[Event, ...]]
-"""A label and the events that tell two neighbours apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +48,7 @@ class Point:
         return f"epsilon {epsilon} at delta {self.delta:.8g}, worst case {self.worst}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Account:
     """What a release costs one person: exactly, or as far as `claim` says.
 
@@ -79,24 +76,47 @@ class Account:
 
     @cached_property
     def _by_label(self) -> dict[Any, tuple[Event, ...]]:
-        return dict(self.cases)
+        return {} if isinstance(self.cases, Cases) else dict(self.cases)
 
     @cached_property
     def _losses(self) -> dict[Any, PrivacyLoss]:
         return {}
 
+    def events(self, label: Any) -> tuple[Event, ...]:
+        """The events of one case by its label; the other cases are not made for it."""
+        if isinstance(self.cases, Cases):
+            place = self.cases.find(label)
+            if place is not None:
+                return self.cases[place][1]
+        elif label in self._by_label:
+            return self._by_label[label]
+        raise InputError(f"there is no case {label} in {self.name} ({self.neighbours} neighbours)")
+
     def case(self, label: Any) -> PrivacyLoss:
         """The loss of one case by its label."""
         if label not in self._losses:
-            if label not in self._by_label:
-                raise InputError(f"there is no case {label} in {self.name} ({self.neighbours} neighbours)")
-            self._losses[label] = compose(self._by_label[label])
+            self._losses[label] = compose(self.events(label))
         return self._losses[label]
+
+    @cached_property
+    def rho(self) -> Fraction:
+        """The largest zCDP rho of a case, exactly."""
+        from discreet.accounting.comparisons import zcdp_rho
+
+        if isinstance(self.cases, Cases):
+            return self.cases.largest(zcdp_rho)
+        return max(zcdp_rho(events) for _, events in self.cases)
 
     @property
     def pairs(self) -> int:
         """How many cases are compared."""
         return len(self.cases)
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}({self.name!r}, unit={self.unit!r}, neighbours={self.neighbours!r}, "
+            f"cases={self.pairs}, main={self.main}, people={self.people}, kind={self.claim.kind.value!r})"
+        )
 
     def with_workers(self, jobs: int, progress: Progress | None = None) -> Account:
         """The same account, computed in several processes."""
@@ -202,7 +222,7 @@ class Account:
         return float(self.delta(epsilon=0))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ReleaseAccount(Account):
     """The account of one release, whose cases are paths or pairs of paths."""
 

@@ -1,13 +1,20 @@
 """Work on many cases in several processes, with progress and a clean stop.
 
-Processes are spawned, not forked, and are gone when this returns, also after Ctrl-C.
+Processes are spawned, not forked, and are gone when this returns, also after Ctrl-C. They import this package
+and never the caller's script: a script without `if __name__ == "__main__":` would start its own work over
+again in each of them, without end.
 """
 
 from __future__ import annotations
 
 import multiprocessing
+import multiprocessing.pool
 import signal
+import sys
+import threading
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from types import ModuleType
 from typing import TypeVar
 
 Task = TypeVar("Task")
@@ -15,10 +22,7 @@ Result = TypeVar("Result")
 Progress = Callable[[int, int], None]
 """Called with (done, total) as work goes on."""
 
-
-def _ignore_interrupt() -> None:
-    # Ctrl-C reaches the whole process group; the parent alone decides what to do with it
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+_STARTING = threading.Lock()
 
 
 def map_cases(
@@ -30,6 +34,8 @@ def map_cases(
     least: int = 64,
 ) -> list[Result]:
     """Return [work(task) for task in tasks], in order; in this process if there are few tasks.
+
+    `work` must be a function of a module that can be imported, not of a script.
 
     >>> map_cases(abs, [-1, 2, -3])
     [1, 2, 3]
@@ -47,10 +53,36 @@ def _stream(work: Callable[[Task], Result], tasks: Sequence[Task], jobs: int) ->
     if jobs <= 1:
         yield from map(work, tasks)
         return
-    pool = multiprocessing.get_context("spawn").Pool(jobs, initializer=_ignore_interrupt)
+    with _undisturbed():
+        pool = multiprocessing.get_context("spawn").Pool(jobs, initializer=_ignore_interrupt)
     try:
         yield from pool.imap(work, tasks, chunksize=max(1, min(16, len(tasks) // (4 * jobs))))
         pool.close()
     finally:
         pool.terminate()
         pool.join()
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Start processes that neither import the caller's script nor see Ctrl-C while they start.
+
+    A spawned process imports what `__main__` is at that moment, and inherits blocked signals. Ctrl-C
+    reaches the whole process group; the parent alone decides what to do with it.
+    """
+    with _STARTING:
+        script, blocked = sys.modules["__main__"], None
+        if hasattr(signal, "pthread_sigmask"):
+            blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        sys.modules["__main__"] = ModuleType("__main__")
+        try:
+            yield
+        finally:
+            sys.modules["__main__"] = script
+            if blocked is not None:
+                signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+
+
+def _ignore_interrupt() -> None:
+    # where signals cannot be blocked before a process starts, at least from here on
+    signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -1,19 +1,17 @@
 """Several releases at once: what they cost one person together.
 
-The same person has a path (or a pair of paths) in each release, and the spines of different products
-combine in every way. All of the combinations are the truth; the combination of the main ones is quick and
-close to it.
+The same person has a path (or a pair of paths) in each release. Releases over the same spine are joined path
+by path: the person has the same path in each. The spines of different products combine in every way, since
+nobody says which paths go together: that can only be too much. The main paths alone bound nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import product
 
 from discreet.accounting.overall import Account
 from discreet.budget.answer import AnswerKind, Claim
-from discreet.budget.events import Event, grouped
-from discreet.budget.neighbours import RELATIONS, Neighbours, cases
+from discreet.budget.neighbours import RELATIONS, Neighbours, joint_cases
 from discreet.budget.release import Release
 from discreet.errors import InputError
 
@@ -26,16 +24,16 @@ def portfolio(
     neighbours: Neighbours | None = None,
     people: int = 1,
     jobs: int = 1,
-    all_pairs: bool = False,
+    all_pairs: bool | None = None,
 ) -> Account:
     """The joint account of several releases about the same people.
 
-    Labels of cases are tuples, one label for each release. Without `all_pairs` only the main case is taken:
-    in each release the path with no level merged. The relation is that of the releases, or replacement where
-    they were calibrated for different ones.
+    Labels of cases are tuples, one label for each release. With `all_pairs=False` only the main case is
+    taken, in each release the path with no level merged; so it is by default where there are thousands. The
+    relation is that of the releases, or replacement where they were calibrated for different ones.
 
     >>> from discreet.budget import load
-    >>> both = portfolio([load("pl94-2020-persons"), load("dhc-2020")])
+    >>> both = portfolio([load("pl94-2020-persons"), load("dhc-2020")], all_pairs=False)
     >>> both.main, round(both.epsilon(delta="1e-10"), 3)
     (((1, 1), (13, 13)), 31.596)
     """
@@ -43,9 +41,9 @@ def portfolio(
         raise InputError("a portfolio needs at least one release")
     units = {release.unit for release in releases}
     if len(units) > 1:
-        found = ", ".join(f"{release.name} protects one {release.unit}" for release in releases)
+        listed = ", ".join(f"{release.name} protects one {release.unit}" for release in releases)
         raise InputError(
-            f"these releases cannot be accounted together: {found}. A promise about one unit says nothing "
+            f"these releases cannot be accounted together: {listed}. A promise about one unit says nothing "
             "about another, since one household holds several people"
         )
     # releases calibrated for different relations are accounted under replacement, the dearer of the two
@@ -53,34 +51,27 @@ def portfolio(
     relation: Neighbours = neighbours or ("bounded" if "bounded" in relations else "unbounded")
     if relation not in RELATIONS:
         raise InputError(f"neighbours is {relation!r}; it must be 'bounded' or 'unbounded'")
-    labels, found_cases = [], []
-    for release in releases:
-        main = (release.main, release.main) if relation == "bounded" else (release.main,)
-        labels.append(main)
-        listed = cases(release, relation, people)
-        found_cases.append(listed if all_pairs else [case for case in listed if case[0] == main])
-    count = 1
-    for listed in found_cases:
-        count *= len(listed)
-    if count > MOST_COMBINATIONS:
-        raise InputError(f"these releases have {count} joint cases; at most {MOST_COMBINATIONS} are compared")
-    joint = []
-    for combination in product(*found_cases):
-        events: list[Event] = []
-        for _, part in combination:
-            events += part
-        joint.append((tuple(label for label, _ in combination), grouped(events)))
+    found = joint_cases(releases, relation, people)
+    if all_pairs is None:
+        all_pairs = len(found) <= 2000
     claims = [release.claim for release in releases]
-    if not all_pairs and any(len(release.paths) > 1 for release in releases):
-        claims.append(
-            Claim(AnswerKind.MAIN, ("In each release only the path that merges nothing is taken.",))
+    if not all_pairs:
+        if len(found) > 1:
+            claims.append(Claim(AnswerKind.MAIN, ("In each release only the main path is taken.",)))
+        found = found.only_main()
+    elif len(found) > MOST_COMBINATIONS:
+        raise InputError(
+            f"these releases have {len(found)} joint cases; at most {MOST_COMBINATIONS} are compared"
         )
+    elif sum(len(group) > 1 for group in found.groups) > 1:
+        why = "Which paths of different spines go together is not known, so all combinations are taken."
+        claims.append(Claim(AnswerKind.BOUND, (why,)))
     return Account(
         " + ".join(release.name for release in releases),
         releases[0].unit,
         relation,
-        joint,
-        tuple(labels),
+        found,
+        found.label(found.main),
         people,
         jobs,
         claim=Claim.of_all(claims),

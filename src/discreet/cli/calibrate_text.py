@@ -12,7 +12,7 @@ from discreet.numbers import Interval, decimal
 from discreet.report.words import plain
 
 if TYPE_CHECKING:
-    from discreet.accounting.calibration import Calibration
+    from discreet.accounting.calibration import Calibration, NoiseChange
     from discreet.budget import Release
 
 
@@ -37,8 +37,13 @@ def as_object(release: Release, found: Calibration, box: Interval | None, second
                 "after": float(level.after),
                 **({} if level.epsilon is None else {"epsilon": float(level.epsilon)}),
                 "queries": [
-                    {"name": name, "before": str(before), "after": str(after)}
-                    for name, before, after in level.queries
+                    {
+                        "name": query.name,
+                        "before": str(query.before),
+                        "after": str(query.after),
+                        "margins": list(query.margins),
+                    }
+                    for query in level.queries
                 ],
             }
             for level in found.levels
@@ -53,22 +58,21 @@ def as_object(release: Release, found: Calibration, box: Interval | None, second
 
 def show(release: Release, found: Calibration, box: Interval | None) -> None:
     """The answer for a reader."""
-    from discreet.accounting.calibration.result import less_or_more
-
     say(f"{release.name}: {release.title}" if release.title else release.name)
     say(f"{found.neighbours.capitalize()} neighbours, delta {plain(found.delta)}. {' '.join(found.notes)}")
     write("\n")
     rows = []
     for level in found.levels:
-        for name, before, after in _distinct(level.queries):
+        for name, query in _distinct(level.queries):
+            both = (query.before, query.after)
             rows.append(
                 [
                     level.name,
                     name,
-                    *(f"{float(v):.6g}" for v in (before, after)),
-                    *(f"{math.sqrt(v):.4g}" for v in (before, after)),
-                    *(f"{1.96 * math.sqrt(v):.4g}" for v in (before, after)),
-                    f"{100 * float(after / before - 1):+.2f} %",
+                    *(f"{float(v):.6g}" for v in both),
+                    *(f"{math.sqrt(v):.4g}" for v in both),
+                    *map(str, query.margins),
+                    f"{-100 * query.saving:+.2f} %",
                 ]
             )
     columns = [
@@ -91,7 +95,7 @@ def show(release: Release, found: Calibration, box: Interval | None) -> None:
             f"{float(found.factor):.6f}" if found.factor >= Fraction(1, 10) else f"{float(found.factor):.6g}"
         )
         say(
-            f"All variances times {found.factor} = {size}: {less_or_more(found.factor)} "
+            f"All {_sizes(found)} times {found.factor} = {size}: {found.saved} "
             f"for epsilon {float(found.epsilon or 0):.6f} at delta {delta}."
         )
     elif found.epsilon is not None:
@@ -115,14 +119,21 @@ def show(release: Release, found: Calibration, box: Interval | None) -> None:
         )
 
 
-def _distinct(
-    queries: tuple[tuple[str, Fraction, Fraction], ...],
-) -> list[tuple[str, Fraction, Fraction]]:
+def _sizes(found: Calibration) -> str:
+    """What the factor is on: a Laplace scale is multiplied by its root."""
+    laplace = [level.has_laplace for level in found.release.levels]
+    if not any(laplace):
+        return "variances"
+    gaussian = any(query.scale is None for level in found.release.levels for query in level.queries)
+    return "variances and squares of Laplace scales" if gaussian else "squares of scales"
+
+
+def _distinct(queries: tuple[NoiseChange, ...]) -> list[tuple[str, NoiseChange]]:
     """One row for queries of equal noise."""
-    groups: dict[tuple[Fraction, Fraction], list[str]] = {}
-    for name, before, after in queries:
-        groups.setdefault((before, after), []).append(name)
+    groups: dict[tuple[Fraction, Fraction], list[NoiseChange]] = {}
+    for query in queries:
+        groups.setdefault((query.before, query.after), []).append(query)
     return [
-        (names[0] if len(names) == 1 else f"{len(names)} queries alike", before, after)
-        for (before, after), names in groups.items()
+        (alike[0].name if len(alike) == 1 else f"{len(alike)} queries alike", alike[0])
+        for alike in groups.values()
     ]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from discreet.accounting.comparisons import ZCDP, zcdp_rho
+from discreet.accounting.comparisons import ZCDP
 from discreet.accounting.overall import Account
 from discreet.numbers import Exact, Interval, fraction
 
@@ -38,7 +38,7 @@ def zcdp_of(account: Account) -> ZCDP:
     >>> zcdp_of(account(load("dhc-2022-08-25"))).rho
     Fraction(73, 20)
     """
-    return ZCDP.from_rho(max(zcdp_rho(events) for _, events in account.cases))
+    return ZCDP.from_rho(account.rho)
 
 
 def epsilon_rows(

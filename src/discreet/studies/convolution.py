@@ -103,13 +103,13 @@ def nodes(*, spines: int | None = None) -> Study:
     """
     whole = account(load(PRESET))
     release = load(PRESET)
-    main = dict(whole.cases)[(13, 13)]
+    main = whole.events((13, 13))
     deep = SequentialSieve(main, digits=50)
     rows: list[tuple[str | int | float | None, ...]] = [
         ("(13, 13), 50 digits", deep.nodes, deep.survivors, None, None, None, None)
     ]
     for spine in release.paths[:spines]:
-        events = dict(whole.cases)[(min(13, spine), max(13, spine))]
+        events = whole.events((min(13, spine), max(13, spine)))
         total, survivors, kept, intervals = _counts(events)
         rows.append((f"(13, {spine})", total, survivors, kept, intervals, None, None))
     return Study(

@@ -196,7 +196,7 @@ def dhc_spines() -> Study:
     43
     """
     whole = account(load(PRESET))
-    zcdp = ZCDP(dict(whole.cases)[whole.main])
+    zcdp = ZCDP(whole.events(whole.main))
     deltas = np.array([float(f"1e-{place}") for place in range(1, 22, 2)])
     epsilons = [Fraction(e) for e in zcdp.epsilon(delta=deltas)]
     main = whole.case(whole.main).log_deltas(epsilons)
@@ -251,7 +251,7 @@ def _matrix(
 ) -> tuple[list[tuple[int, int]], ZCDP, Floats, Floats]:
     """Labels, zCDP, epsilons, and log delta of each pair (rows) at each epsilon; computed once a process."""
     whole = account(load(PRESET))
-    zcdp = ZCDP(dict(whole.cases)[whole.main])
+    zcdp = ZCDP(whole.events(whole.main))
     epsilons = zcdp.epsilon(delta=curve_deltas())
     chosen = [case for k, case in enumerate(whole.cases) if k % every == 0 or case[0] == whole.main]
     if every not in _kept:

@@ -117,7 +117,7 @@ def overall_reduction() -> Study:
     """
     release = load(PRESET)
     whole = account(release)
-    target = ZCDP(dict(whole.cases)[whole.main]).epsilon(delta=float(OVERALL_DELTA))
+    target = ZCDP(whole.events(whole.main)).epsilon(delta=float(OVERALL_DELTA))
 
     def scaled(size: Fraction) -> PrivacyLoss:
         made = account(release.scaled(size))

@@ -6,12 +6,13 @@ side and keeps a lattice that exact accounting can use.
 
 from discreet.accounting.calibration.margins import margins, reached
 from discreet.accounting.calibration.overall import calibrate
-from discreet.accounting.calibration.result import Calibration, LevelChange, changes
+from discreet.accounting.calibration.result import Calibration, LevelChange, NoiseChange, changes
 from discreet.accounting.calibration.search import below, solve_factor
 
 __all__ = [
     "Calibration",
     "LevelChange",
+    "NoiseChange",
     "below",
     "calibrate",
     "changes",

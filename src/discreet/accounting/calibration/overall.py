@@ -76,7 +76,7 @@ def calibrate(
         return calibrate_levels(release, relation, target, small)
     before = account(release, neighbours=relation, jobs=jobs)
     if target is None:
-        target = below(ZCDP(dict(before.cases)[before.main]).epsilon(delta=float(small)))
+        target = below(ZCDP(before.events(before.main)).epsilon(delta=float(small)))
     family = _weighted(release, weights) if weights else _uniform(release)
     ends = _ends(release, relation, family, weights, target, small)
     factor, after = _overall(release, relation, family, ends, target, small, jobs, progress)

@@ -36,7 +36,7 @@ def prove(
 def price(before: Release, after: Release, relation: Neighbours) -> float | None:
     """Return the delta below which the old noise's zCDP curve is the better promise, by the main case."""
     old = account(before, neighbours=relation)
-    promise = ZCDP(dict(old.cases)[old.main])
+    promise = ZCDP(old.events(old.main))
     new = account(after, neighbours=relation).case(old.main)
     return crossing(promise, new)
 

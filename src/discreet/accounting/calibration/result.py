@@ -10,8 +10,32 @@ from discreet.budget.answer import Claim
 from discreet.budget.events import DiscreteGaussian, Event
 from discreet.budget.neighbours import Neighbours
 from discreet.budget.release import Release
-from discreet.noise import LaplaceNoise
+from discreet.noise import GaussianNoise, LaplaceNoise, Noise
 from discreet.numbers import Interval
+
+LEVEL = Fraction(95, 100)
+"""The chance with which the noise is within its margin of error."""
+
+
+@dataclass(frozen=True, slots=True)
+class NoiseChange:
+    """The noise of one query before and after; for Laplace noise the variance is rounded to 12 digits."""
+
+    name: str
+    before: Fraction
+    after: Fraction
+    events: tuple[Event, Event]
+
+    @property
+    def margins(self) -> tuple[int, int]:
+        """The exact 95 % margins of error before and after: what the noise does not exceed."""
+        old, new = (_law(event).margin(LEVEL) for event in self.events)
+        return old, new
+
+    @property
+    def saving(self) -> float:
+        """The share of the variance that is saved; negative if there is more of it."""
+        return float(1 - self.after / self.before)
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,18 +44,18 @@ class LevelChange:
 
     name: str
     factor: Fraction
-    queries: tuple[tuple[str, Fraction, Fraction], ...]
+    queries: tuple[NoiseChange, ...]
     epsilon: Fraction | None = None
 
     @property
     def before(self) -> Fraction:
         """The variance of the level's most common kind of query, before."""
-        return _most_common([before for _, before, _ in self.queries])
+        return _most_common([query.before for query in self.queries])
 
     @property
     def after(self) -> Fraction:
         """The same, after."""
-        return _most_common([after for _, _, after in self.queries])
+        return _most_common([query.after for query in self.queries])
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,39 +84,63 @@ class Calibration:
         return self.release.claim
 
     @property
+    def savings(self) -> tuple[float, float]:
+        """The smallest and the largest share of a query's variance that is saved; negative if noise grows."""
+        found = [query.saving for level in self.levels for query in level.queries]
+        return min(found), max(found)
+
+    @property
     def reduction(self) -> float | None:
-        """The share of the variance that is saved; negative if the promise needs more noise."""
-        return None if self.factor is None else float(1 - self.factor)
+        """The share of every query's variance that is saved by one factor: the least of them.
+
+        The factor is on the squares of Laplace scales, whose variances change a little differently.
+        """
+        return None if self.factor is None else self.savings[0]
+
+    @property
+    def saved(self) -> str:
+        """What one factor does to the variances, in words."""
+        least, most = self.savings
+        if f"{100 * least:.3f}" == f"{100 * most:.3f}":
+            return less_or_more(1 - least)
+        if least >= 0:
+            return f"{100 * least:.3f} to {100 * most:.3f} % less variance"
+        return f"{1 - most:.6g} to {1 - least:.6g} times the variance"
 
     def __str__(self) -> str:
-        saved = "" if self.factor is None else f"{less_or_more(self.factor)}, "
+        saved = "" if self.factor is None else f"{self.saved}, "
         promise = "each level's own promise" if self.epsilon is None else f"epsilon {float(self.epsilon):.6g}"
         alone = "each level by itself: " if self.by == "level" and self.epsilon is not None else ""
         return f"{self.release.name}: {alone}{saved}{promise} at delta {float(self.delta):.3g}"
 
 
-def less_or_more(factor: Fraction) -> str:
+def less_or_more(factor: float) -> str:
     """Say what a factor does to a variance.
 
-    >>> less_or_more(Fraction("0.877203")), less_or_more(Fraction("7.46"))
+    >>> less_or_more(0.877203), less_or_more(7.46)
     ('12.280 % less variance', '7.46 times the variance')
     """
     if factor <= 1:
-        return f"{float(100 * (1 - factor)):.3f} % less variance"
-    return f"{float(factor):.6g} times the variance"
+        return f"{100 * (1 - factor):.3f} % less variance"
+    return f"{factor:.6g} times the variance"
 
 
 def changes(before: Release, after: Release) -> tuple[LevelChange, ...]:
     """Return the variances of each level and query, before and after; for Laplace noise to 12 digits."""
     old = {(row.level, row.query): row.event for row in before.variance_table()}
-    levels: dict[str, list[tuple[str, Fraction, Fraction]]] = {}
+    levels: dict[str, list[NoiseChange]] = {}
     factors: dict[str, list[tuple[bool, Fraction]]] = {}
     for row in after.variance_table():
         was, now = old[row.level, row.query], row.event
-        levels.setdefault(row.level, []).append((row.query, _variance(was), _variance(now)))
+        change = NoiseChange(row.query, _variance(was), _variance(now), (was, now))
+        levels.setdefault(row.level, []).append(change)
         factors.setdefault(row.level, []).append(_ratio(was, now))
     # a factor read off Gaussian noise is exact; that of a rounded Laplace scale is not
     return tuple(LevelChange(name, max(factors[name])[1], tuple(found)) for name, found in levels.items())
+
+
+def _law(event: Event) -> Noise:
+    return GaussianNoise(event.variance) if isinstance(event, DiscreteGaussian) else LaplaceNoise(event.scale)
 
 
 def _variance(event: Event) -> Fraction:

@@ -16,6 +16,9 @@ from discreet.errors import InputError, PrecisionError
 DIGITS = 6
 """Digits of a factor: rounding changes a variance by a millionth at most."""
 
+SLACK = Fraction(1, 10**4)
+"""By how much of itself a variance may be shortened, to keep the losses on a short lattice."""
+
 LEAST, MOST = Fraction(1, 25), 10**12
 """Variances that a search looks at, with sensitivity 1: at 1/25 a count is noisy once in 100,000
 times, and beyond the upper end the lattice of possible losses is too fine to be accounted for in time."""
@@ -39,14 +42,32 @@ def rounded_up(factor: float | Fraction) -> Fraction:
     return math.ceil(Fraction(factor) / last_place(factor)) * last_place(factor)
 
 
-def rounded_down(factor: float | Fraction) -> Fraction:
-    """Return the number with at least so many decimals, significant or after the point, rounded down.
+def lattice_unit(events: Iterable[Event]) -> Fraction:
+    """Return the largest step of which all losses of these events are multiples; 1 if there are none.
 
-    >>> str(rounded_down(Fraction(20, 3))), str(rounded_down(Fraction(1, 3000)))
-    ('3333333/500000', '333333/1000000000')
+    >>> lattice_unit([DiscreteGaussian(variance=4), DiscreteGaussian(variance="6", sensitivity=5)])
+    Fraction(1, 12)
     """
-    unit = min(Fraction(1, 10**DIGITS), last_place(factor))
-    return math.floor(Fraction(factor) / unit) * unit
+    steps = {
+        event.sensitivity / event.variance if isinstance(event, DiscreteGaussian) else 2 / event.scale
+        for event in events
+    }
+    bottom = math.lcm(*(step.denominator for step in steps))
+    return Fraction(math.gcd(*(int(step * bottom) for step in steps)) or 1, bottom)
+
+
+def short_above(value: Fraction, unit: Fraction, slack: Fraction = SLACK) -> tuple[Fraction, Fraction]:
+    """Return the least multiple of unit / 10^k above the value, within `slack` of it, and that unit.
+
+    Steps that are multiples of one short unit keep the losses on a lattice that can be accounted for; an
+    arbitrary fraction would destroy it.
+
+    >>> short_above(Fraction(1, 7), Fraction(1, 12))
+    (Fraction(3429, 24000), Fraction(1, 120000))
+    """
+    while unit > slack * value:
+        unit /= 10
+    return math.ceil(value / unit) * unit, unit
 
 
 def last_place(factor: float | Fraction) -> Fraction:

@@ -115,7 +115,7 @@ def gather(
         release=release,
         account=whole,
         zcdp=zcdp,
-        gaussian=GaussianDP(dict(whole.cases)[whole.main]),
+        gaussian=GaussianDP(whole.events(whole.main)),
         rows=tuple(sorted(rows, key=lambda row: -row.delta)),
         headline=rows[0],
         prior=chance,

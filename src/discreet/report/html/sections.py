@@ -349,8 +349,8 @@ def savings(facts: Facts) -> Markup:
     groups = []
     for level in found.levels:
         pairs: dict[tuple[Fraction, Fraction], list[str]] = {}
-        for query, before, after in level.queries:
-            pairs.setdefault((before, after), []).append(query)
+        for query in level.queries:
+            pairs.setdefault((query.before, query.after), []).append(query.name)
         rows = [
             [few_names(names), words.plain(old), words.plain(new), margin(old), margin(new)]
             for (old, new), names in pairs.items()
