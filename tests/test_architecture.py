@@ -15,13 +15,16 @@ SOURCE = Path(__file__).parents[1] / "src" / "discreet"
 MODULES = sorted(SOURCE.rglob("*.py"))
 LONGEST = 900
 
-# numbers, errors <- noise <- budget <- accounting <- release, risk <- report <- studies <- workbench <- cli
+# numbers, errors <- noise <- budget <- accounting <- estimation <- release
+# accounting <- risk; release, risk <- report <- studies <- workbench <- cli
 BELOW: dict[str, set[str]] = {"errors": set(), "numbers": {"errors"}}
 BELOW["noise"] = {*BELOW["numbers"], "numbers"}
 BELOW["testing"] = {*BELOW["noise"], "noise"}
 BELOW["budget"] = {*BELOW["noise"], "noise"}
 BELOW["accounting"] = {*BELOW["budget"], "budget"}
-BELOW["release"] = BELOW["risk"] = {*BELOW["accounting"], "accounting", "testing"}
+BELOW["risk"] = {*BELOW["accounting"], "accounting", "testing"}
+BELOW["estimation"] = {*BELOW["accounting"], "accounting"}
+BELOW["release"] = {*BELOW["estimation"], "estimation", "testing"}
 BELOW["report"] = {*BELOW["release"], "release", "risk"}
 BELOW["studies"] = {*BELOW["report"], "report"}
 BELOW["workbench"] = {*BELOW["studies"], "studies"}
