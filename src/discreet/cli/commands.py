@@ -19,6 +19,7 @@ from discreet.errors import DiscreetError
 
 COMMANDS = {
     "account": "What a release costs one person, exactly, beside what zCDP says.",
+    "accuracy": "How accurate the estimates of a release will be, before anything is released.",
     "calibrate": "How little noise keeps a promise, and what that saves.",
     "compare": "Two releases side by side.",
     "ledger": "Make, read and check the ledger of what runs have spent.",

@@ -1,7 +1,7 @@
 """How accurate the estimates of a release will be, before anything is released.
 
-The variance of the best linear unbiased estimate depends on the plan and on the tree alone. `accuracy` gives it for
-every query at every level, root mean square over the cells of the query, beside that of the noise alone.
+The variance of the best linear unbiased estimate depends on the plan and on the tree alone. `accuracy` gives
+it for every query at every level, root mean square over the cells of the query, beside that of the noise.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ import numpy as np
 
 from discreet.budget import Release
 from discreet.errors import InputError
-from discreet.estimation.components import ByComponent, Floats, Projection
-from discreet.estimation.intervals import SMOOTH, Term, half_width
-from discreet.estimation.model import ApartProjection, Model, Told, Units, folded, told_by_level, uniform_tree
+from discreet.estimation.components import ByComponent, Floats
+from discreet.estimation.intervals import MOST_TERMS, SMOOTH, Term, half_width
+from discreet.estimation.model import Model, Told, Units, folded, told_by_level, uniform_tree
 from discreet.estimation.tree import Integers, Shape, Solution
 
 
@@ -24,8 +24,8 @@ from discreet.estimation.tree import Integers, Shape, Solution
 class QueryAccuracy:
     """One query at one level: standard deviation of its noise (None: not asked) and of its estimate.
 
-    `sd` and `margin95` are None where no measurement determines the query. 95 % of the time the estimate of a cell lies
-    within `margin95` of the truth; where cells differ, it is the largest of their margins.
+    `sd` and `margin95` are None where no measurement determines the query. 95 % of the time the estimate of
+    a cell lies within `margin95` of the truth; where cells differ, it is the largest of their margins.
     """
 
     name: str
@@ -124,8 +124,9 @@ def _shown(value: float | None, none: str = "not determined") -> str:
 def accuracy(release: Release, *, tree: Sequence[float] | Units | None = None) -> Accuracy:
     """Return how accurate the estimates of every query at every level will be.
 
-    `tree` says how many children a unit has on average, for each level below the top (no level is merged then), or it is a tree of
-    units. Without it the numbers of the United States in 2020 are taken, for releases with its levels.
+    `tree` says how many children a unit has on average, for each level below the top (no level is merged
+    then), or it is a tree of units. Without it the numbers of the United States in 2020 are taken, for
+    releases with its levels.
 
     >>> from discreet.budget import load
     >>> found = accuracy(load("pl94-2020"))
@@ -171,7 +172,9 @@ def _query(view: View, query: str, nodes: Integers, weights: Floats, told: Told)
 class View:
     """The covariances of a model on a tree, as variances and laws of cells of queries at nodes."""
 
-    def __init__(self, model: Model, shape: Shape, told: Sequence[Told], solutions: Sequence[Solution]) -> None:
+    def __init__(
+        self, model: Model, shape: Shape, told: Sequence[Told], solutions: Sequence[Solution]
+    ) -> None:
         self.model, self.shape, self.told, self.solutions = model, shape, tuple(told), list(solutions)
         self._P: ByComponent = [one.P for one in solutions]
         self._nulls: ByComponent = [one.nulls() for one in solutions]
@@ -202,7 +205,7 @@ class View:
         return self._widths[key]
 
     def _terms(self, query: str, node: int, one: int) -> list[Term]:
-        """Return the terms that may dominate: weights of measurements of the node, its children, its parent."""
+        """Return the terms that may dominate: measurements of the node, of its children, of its parent."""
         shown = {at: self._strong(at) for at in self._near(node)}
         if not any(shown.values()):
             return []
@@ -236,13 +239,14 @@ class View:
 
     def _near(self, node: int) -> list[int]:
         above = int(self.shape.parent[node])
-        return [node, *self._children.get(node, []), *([above] if above >= 0 else [])]
+        below = [one for one in self._children.get(node, []) if self.shape.count[one] <= MOST_TERMS]
+        return [node, *below, *([above] if above >= 0 else [])]
 
     def _strong(self, node: int) -> frozenset[str]:
         """Return the queries whose own noise hardly shrinks: only those can dominate anything.
 
-        A weight a has a^2 <= var(estimate) var(measured cell) / s^2. So it can exceed what is smoothed out only
-        if var(measured cell) / s > 0.36 s / (1 + 0.36 s).
+        A weight a has a^2 <= var(estimate) var(measured cell) / s^2. So it can exceed what is smoothed out
+        only if var(measured cell) / s > 0.36 s / (1 + 0.36 s).
         """
         if node not in self._strongs:
             found = []
@@ -256,5 +260,3 @@ class View:
 
 MOST_CELLS = 4
 """Cells of one query that are looked at for weights that dominate."""
-
-__all__ = ["Accuracy", "ApartProjection", "LevelAccuracy", "Projection", "QueryAccuracy", "View", "accuracy"]

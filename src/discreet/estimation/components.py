@@ -4,15 +4,14 @@ For each attribute take the common refinement of the recodes in use: m groups of
 indicators of the groups, C (m rows), and contrasts within the groups, F (n - m rows), are an orthonormal
 basis. On F a query acts as 1 if it has the attribute in full, and as 0 otherwise; on C as C R'R C' with R its
 own 0/1 matrix. So for each choice of C or F for every attribute there is a *component*: a problem whose size
-is the product of the m, the same one for as many *copies* as the product of the n - m says. PL 94-171 with its
-2016 cells has 16 components, 8 of size 3 and 8 of size 1.
+is the product of the m, the same one for as many *copies* as the product of the n - m says. PL 94-171 with
+its 2016 cells has 16 components, 8 of size 3 and 8 of size 1.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
 from itertools import product
 from math import prod
 from typing import Any
@@ -32,7 +31,7 @@ SMALL = 1e-10
 
 @dataclass(frozen=True, slots=True)
 class Component:
-    """One small problem: which attributes enter by their contrasts, its size, and how many columns share it."""
+    """One small problem: which attributes enter by contrasts, its size, and how many columns share it."""
 
     fine: tuple[bool, ...]
     size: int
@@ -82,7 +81,7 @@ class Components:
 
 
 class Projection:
-    """One query on all components: its Gram matrices, its data collected, its cells read off, their variances."""
+    """One query on all components: Gram matrices, data collected, cells read off, their variances."""
 
     def __init__(self, components: Components, groups: Sequence[Groups]) -> None:
         self.components = components
@@ -116,11 +115,9 @@ class Projection:
         if not self.sees(component):
             return np.zeros((component.size, component.size))
         blocks = [
-            coarse.T @ coarse
-            for coarse, fine in zip(self._coarse, component.fine, strict=True)
-            if not fine
+            coarse.T @ coarse for coarse, fine in zip(self._coarse, component.fine, strict=True) if not fine
         ]
-        return reduce(np.kron, blocks, np.ones((1, 1)))
+        return _product(blocks)
 
     def collect(self, values: NDArray[Any]) -> ByComponent:
         """Return Q'y in the basis: rows of cells in, arrays (row, size, copies) out."""
@@ -144,7 +141,7 @@ class Projection:
         for one, values in zip(self.components, estimates, strict=True):
             if self.sees(one):
                 where = self._slices(one)
-                shape = [block[(0, *where)].shape[place - 1] for place in self._order(one)[1:]]
+                shape = [block[(slice(1), *where)].shape[place] for place in self._order(one)[1:]]
                 part = values.reshape(rows, *shape)
                 block[(slice(None), *where)] = np.transpose(part, np.argsort(self._order(one)))
         for place, axis in enumerate(self._axes):
@@ -196,10 +193,11 @@ class Projection:
         """Return for each class its row on a component and the squared length along the copies."""
         if one not in self._vectors:
             rows, lengths = self._classes[:2]
-            vector, length = np.ones((1, 1)), np.ones(1)
+            vector: Floats = np.ones((1, 1))
+            length: Floats = np.ones(1)
             for row, size, fine in zip(rows, lengths, one.fine, strict=True):
-                length = np.kron(length, size if fine else np.ones(len(row)))
-                vector = np.kron(vector, np.ones((len(row), 1)) if fine else row)
+                length = _product([length, size if fine else np.ones(len(row))])
+                vector = _product([vector, np.ones((len(row), 1)) if fine else row])
             self._vectors[one] = vector, length
         return self._vectors[one]
 
@@ -228,7 +226,16 @@ class Projection:
             return np.zeros((component.size, component.size))
         vector, length = self.vectors(component)
         share = self.class_sizes / self.cells * length
-        return np.einsum("ci,cj,c->ij", vector, vector, share)
+        weights: Floats = vector.T @ (vector * share[:, None])
+        return weights
+
+
+def _product(factors: Sequence[Floats]) -> Floats:
+    """Return the Kronecker product of matrices, or of vectors."""
+    found: Any = np.ones([1] * (factors[0].ndim if factors else 2))
+    for one in factors:
+        found = np.kron(found, one)
+    return np.asarray(found, dtype=np.float64)
 
 
 def _forms(vectors: Floats, matrices: Floats) -> Floats:

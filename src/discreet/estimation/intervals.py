@@ -1,9 +1,9 @@
-"""Honest intervals: the error of an estimate is a sum of discrete noises, and sometimes of one that dominates.
+"""Honest intervals: the error of an estimate is a sum of discrete noises, sometimes of one that dominates.
 
-Where the noise of one measurement, or of a few, carries the error, a Gaussian interval is wrong: a State's total
-has weight 0.99 on one noise of variance 1.2, and its nominal 90 % interval covers 84.7 %. So terms are taken with their
-exact law, the largest weight first, as long as what remains without them has a standard deviation below 0.6 of
-the weight; the rest is Gaussian, and hides the lattice of the noise.
+Where the noise of one measurement, or of a few, carries the error, a Gaussian interval is wrong: a State's
+total has weight 0.99 on one noise of variance 1.2, and its nominal 90 % interval covers 84.7 %. So terms are
+taken with their exact law, the largest weight first, as long as what is finer than half of that weight has a
+standard deviation below 0.6 of it; the rest is Gaussian, and hides the lattice of the noise.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ SMOOTH = 0.6
 """A rest of this many weights of the largest term hides its lattice."""
 
 MOST_TERMS = 8
+"""More terms of one size than this are as good as Gaussian together."""
 MOST_POINTS = 200_000
 TAIL = 1e-9
 
@@ -42,22 +43,23 @@ def half_width(variance: float, terms: Sequence[Term], level: float) -> float:
     >>> from discreet.noise import GaussianNoise
     >>> half_width(100.0, [], 0.95)  # doctest: +ELLIPSIS
     19.5996...
-    >>> half_width(1.0, [Term(1.0, GaussianNoise(1))], 0.9)
+    >>> half_width(GaussianNoise(1).true_variance(), [Term(1.0, GaussianNoise(1))], 0.9)
     2.0
     """
     if variance <= 0.0:
         return 0.0
-    chosen: list[Term] = []
-    rest = variance
-    for term in sorted(terms, key=lambda one: -abs(one.weight)):
-        left = max(rest - term.times * term.weight**2 * term.law.true_variance(), 0.0)
-        if abs(term.weight) * SMOOTH <= math.sqrt(left) or abs(term.weight) < 1e-6:
+    ranked = sorted(terms, key=lambda one: -abs(one.weight))
+    parts = np.array([one.times * one.weight**2 * one.law.true_variance() for one in ranked])
+    weights = np.array([abs(one.weight) for one in ranked])
+    many = 0
+    while many < len(ranked) and weights[many] > 1e-6:
+        # what is finer than half of this weight can smooth it; terms of its own size make the same lattice
+        finer = variance - float(parts[weights > weights[many] / 2].sum())
+        if SMOOTH * weights[many] <= math.sqrt(max(finer, 0.0)):
             break
-        chosen.append(term)
-        rest = left
-    if sum(term.times for term in chosen) > MOST_TERMS:
-        chosen, rest = [], variance
-    if not chosen:
+        many += 1
+    chosen, rest = ranked[:many], variance - float(parts[:many].sum())
+    if not chosen or sum(term.times for term in chosen) > MOST_TERMS:
         return _normal(level) * math.sqrt(variance)
     rest = rest if rest > 1e-9 * variance else 0.0
     points, chances = _law(chosen)
@@ -81,20 +83,21 @@ def half_width(variance: float, terms: Sequence[Term], level: float) -> float:
 
 def _law(terms: Sequence[Term]) -> tuple[Floats, Floats]:
     """Return the points and chances of a sum of few terms."""
-    points, chances = np.zeros(1), np.ones(1)
+    points: Floats = np.zeros(1)
+    chances: Floats = np.ones(1)
     for term in terms:
         reach = max(1, _reach(term.law))
         one = term.law.pmf(np.arange(-reach, reach + 1))
-        law = one
+        law: Floats = one
         for _ in range(term.times - 1):
-            law = np.convolve(law, one)
+            law = np.asarray(np.convolve(law, one), dtype=np.float64)
         steps = term.weight * (np.arange(len(law)) - len(law) // 2)
         keep = law > TAIL
         points = (points[:, None] + steps[keep]).ravel()
         chances = (chances[:, None] * law[keep]).ravel()
         if len(points) > MOST_POINTS // 100:
-            grid, of = np.unique(np.round(points, 9), return_inverse=True)
-            points, chances = grid, np.bincount(of.ravel(), weights=chances)
+            points, of = np.unique(np.round(points, 9), return_inverse=True)
+            chances = np.asarray(np.bincount(of.ravel(), weights=chances), dtype=np.float64)
         if len(points) > MOST_POINTS:
             keep = chances > np.sort(chances)[-MOST_POINTS]
             points, chances = points[keep], chances[keep]

@@ -141,7 +141,7 @@ class Model:
 
     >>> from discreet.budget import load
     >>> len(Model(load("pl94-2020").attributes, ["total", "cenrace", "detailed"]).components)
-    8
+    16
     """
 
     def __init__(
@@ -238,7 +238,9 @@ CHILDREN_2020 = {"State": 51.0, "County": 61.6, "Tract": 23.2, "Block_Group": 2.
 """Children of a unit of the level above, on average over the United States in 2020."""
 
 
-def told_by_level(release: Release, levels: Sequence[str], exact: Sequence[tuple[str, str]] = ()) -> list[Told]:
+def told_by_level(
+    release: Release, levels: Sequence[str], exact: Sequence[tuple[str, str]] = ()
+) -> list[Told]:
     """Return what units of each level, or run of merged levels, answer; `exact` are pairs (level, query)."""
     laws = noises(release)
     found = []

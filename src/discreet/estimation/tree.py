@@ -1,8 +1,9 @@
 """One component on the tree of units: beliefs go up, come down, and meet.
 
-A belief about a unit's x says (Pi, z, V): what the projector Pi lets through is z plus an error of covariance V,
-and nothing is known of the rest. V may be singular (held exact), Pi may be less than the identity (not
-measured); both at once are allowed. Beliefs do two things:
+A belief about a unit's x says (Pi, z, V): what the projector Pi lets through is z plus an error of covariance
+V, and nothing is known of the rest. V is zero on a space E (held exact), Pi may be less than the identity
+(not measured); both at once are allowed. The spaces follow from which queries are asked or held, not from the
+sizes of variances, so ranks are known and rounding is never inverted. Beliefs do two things:
 
     sum       x = sum of x_i:    Pi projects on what all Pi_i let through, z = Pi sum z_i, V = Pi (sum V_i) Pi
     combine   the same x twice:  best linear unbiased estimate from both, with N an orthonormal basis of the
@@ -27,6 +28,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,9 +67,7 @@ class Shape:
         return cls(np.arange(-1, many - 1), np.arange(many), count, tuple(range(many)))
 
     @classmethod
-    def of(
-        cls, parent: Integers, kind: Integers, starts: Sequence[int]
-    ) -> tuple[Shape, Integers]:
+    def of(cls, parent: Integers, kind: Integers, starts: Sequence[int]) -> tuple[Shape, Integers]:
         """Fold the siblings that look the same; also return the node of each unit.
 
         Units come from the top down, those of one parent together; `starts` are the first of each depth.
@@ -129,8 +129,9 @@ class Spaces:
         self._numbers: dict[bytes, int] = {}
         self.nothing = self.number(np.zeros((size, size)))
         self.everything = self.number(np.eye(size))
-        self._sums: dict[frozenset[int], int] = {}
-        self._pairs: dict[tuple[int, int], tuple[int, Floats, Floats, Floats, Floats]] = {}
+        self._meets: dict[frozenset[int], int] = {}
+        self._joins: dict[tuple[int, int], int] = {}
+        self._pairs: dict[tuple[int, int, int, int], Pair] = {}
 
     def number(self, projector: Floats) -> int:
         """Return the number of a projector."""
@@ -143,55 +144,81 @@ class Spaces:
     def range(self, matrix: Floats) -> int:
         """Return the space that a symmetric matrix of well-scaled entries reaches."""
         values, vectors = np.linalg.eigh(matrix)
-        inside = vectors[:, values > SMALL * max(float(values[-1]), 1e-300)] if values[-1] > 0 else vectors[:, :0]
+        inside = (
+            vectors[:, values > SMALL * max(float(values[-1]), 1e-300)] if values[-1] > 0 else vectors[:, :0]
+        )
         return self.number(inside @ inside.T)
 
     def meet(self, numbers: frozenset[int]) -> int:
         """Return what all of the projectors let through."""
         if len(numbers) == 1:
             return next(iter(numbers))
-        if numbers not in self._sums:
+        if numbers not in self._meets:
             missing = sum((np.eye(self.size) - self.projectors[one] for one in numbers), np.zeros(()))
             values, vectors = np.linalg.eigh(missing)
             inside = vectors[:, values < 1e-8]
-            self._sums[numbers] = self.number(inside @ inside.T)
-        return self._sums[numbers]
+            self._meets[numbers] = self.number(inside @ inside.T)
+        return self._meets[numbers]
 
-    def pair(self, one: int, two: int) -> tuple[int, Floats, Floats, Floats, Floats]:
-        """Return what two beliefs know together: its number, bases of both, D+ and N."""
-        if (one, two) not in self._pairs:
-            bases = [_rows(self.projectors[which]) for which in (one, two)]
-            D = np.vstack(bases)
-            left, sizes, right = np.linalg.svd(D, full_matrices=True) if D.size else (np.eye(len(D)), [], np.eye(self.size))
-            rank = int(np.sum(np.array(sizes) > 1e-8))
-            inverse = right[:rank].T @ np.diag(1.0 / np.array(sizes[:rank])) @ left[:, :rank].T if rank else np.zeros((self.size, len(D)))
-            self._pairs[one, two] = (self.number(right[:rank].T @ right[:rank]), *bases, inverse, left[:, rank:])
-        return self._pairs[one, two]
+    def join(self, one: int, two: int) -> int:
+        """Return what either of two projectors lets through."""
+        if one == two or two == self.nothing:
+            return one
+        if (one, two) not in self._joins:
+            self._joins[one, two] = self.range(self.projectors[one] + self.projectors[two])
+        return self._joins[one, two]
+
+    def pair(self, one: int, two: int, exact1: int, exact2: int) -> Pair:
+        """Return how two beliefs combine, from what they determine and what they hold exact."""
+        key = (one, two, exact1, exact2)
+        if key not in self._pairs:
+            R1, R2 = (_rows(self.projectors[which]) for which in (one, two))
+            D = np.vstack([R1, R2])
+            left, sizes, right = np.linalg.svd(D)
+            rank = int(np.sum(sizes > 1e-8))
+            N = np.asarray(left[:, rank:], dtype=np.float64)
+            held = np.zeros((len(D), len(D)))
+            held[: len(R1), : len(R1)] = R1 @ self.projectors[exact1] @ R1.T
+            held[len(R1) :, len(R1) :] = R2 @ self.projectors[exact2] @ R2.T
+            if N.shape[1]:
+                # combinations of rows held exact both times have no error and nothing to weigh
+                values, vectors = np.linalg.eigh(N.T @ (np.eye(len(D)) - held) @ N)
+                N = N @ vectors[:, values > 1e-8]
+            inverse = np.asarray(np.linalg.pinv(D, rcond=1e-8), dtype=np.float64)
+            number = self.number(right[:rank].T @ right[:rank])
+            self._pairs[key] = Pair(number, self.join(exact1, exact2), R1, R2, inverse, N)
+        return self._pairs[key]
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """What two beliefs know together and hold exact, bases of both, D+, and N without what has no error."""
+
+    number: int
+    exact: int
+    R1: Floats
+    R2: Floats
+    inverse: Floats
+    N: Floats
 
 
 def _rows(projector: Floats) -> Floats:
     values, vectors = np.linalg.eigh(projector)
-    return vectors[:, values > 0.5].T
+    return np.asarray(vectors[:, values > 0.5].T, dtype=np.float64)
 
 
-def invert(matrices: Floats, *, exact: bool) -> Floats:
-    """Return inverses of symmetric positive matrices; `exact`: some may be singular, and are inverted as far
-    as they reach, after scaling the diagonal to one."""
-    if not matrices.shape[-1]:
-        return matrices
-    if not exact:
-        return np.linalg.inv(matrices)
-    scale = np.sqrt(np.einsum("...ii->...i", matrices).clip(min=0.0))
-    scale = np.where(scale > 0.0, scale, 1.0)
-    values, vectors = np.linalg.eigh(matrices / scale[..., None] / scale[..., None, :])
-    turned = np.where(values > SMALL, 1.0 / np.where(values > SMALL, values, 1.0), 0.0)
-    inverse: Floats = (vectors * turned[..., None, :]) @ np.swapaxes(vectors, -1, -2)
-    return inverse / scale[..., None] / scale[..., None, :]
+def _inverse(matrices: Floats, exact: Floats) -> Floats:
+    """Invert symmetric matrices where they are not zero; `exact` projects on where they are."""
+    if not np.any(exact):
+        return np.asarray(np.linalg.inv(matrices), dtype=np.float64)
+    Q = _rows(np.eye(len(exact)) - exact).T
+    found: Floats = Q @ np.linalg.inv(Q.T @ matrices @ Q) @ Q.T
+    return found
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What units of one kind are told in this component: information J, and exact rows as their Gram matrix."""
+    """What units of one kind are told in this component: information J, and exact rows."""
 
     information: Floats
     """J: the sum of G/s over the queries."""
@@ -217,7 +244,6 @@ class Solution:
     gain: Floats | None
     """K at each node, where all is determined from below; else what follows."""
     outer: dict[str, Floats] = field(default_factory=dict)
-    W: Floats | None = None
 
     def nulls(self) -> Floats:
         """Return at each node the projector on what is not determined."""
@@ -226,135 +252,144 @@ class Solution:
 
 
 def combine(
-    spaces: Spaces, one: int, V1: Floats, two: int, V2: Floats, *, exact: bool
-) -> tuple[int, Floats, Floats, Floats]:
-    """Combine two beliefs of many nodes: the space, X1 and X2 with z = X1 z1 + X2 z2, and V."""
-    number, R1, R2, inverse, N = spaces.pair(one, two)
+    spaces: Spaces, one: int, exact1: int, V1: Floats, two: int, exact2: int, V2: Floats
+) -> tuple[int, int, Floats, Floats, Floats]:
+    """Combine two beliefs of many nodes: the two spaces, X1 and X2 with z = X1 z1 + X2 z2, and V."""
+    pair = spaces.pair(one, two, exact1, exact2)
+    R1, R2, N = pair.R1, pair.R2, pair.N
     nodes, k1, k2 = len(V1), len(R1), len(R2)
     S = np.zeros((nodes, k1 + k2, k1 + k2))
     S[:, :k1, :k1] = R1 @ V1 @ R1.T
     S[:, k1:, k1:] = R2 @ V2 @ R2.T
-    G = np.broadcast_to(inverse, (nodes, *inverse.shape))
+    G = np.broadcast_to(pair.inverse, (nodes, *pair.inverse.shape))
     if N.shape[1]:
         SN = S @ N
-        G = G - inverse @ SN @ invert(N.T @ SN, exact=exact) @ N.T
+        G = G - pair.inverse @ SN @ np.linalg.inv(N.T @ SN) @ N.T
     V = G @ S @ np.swapaxes(G, 1, 2)
-    return number, G[:, :, :k1] @ R1, G[:, :, k1:] @ R2, (V + np.swapaxes(V, 1, 2)) / 2
+    V = (V + np.swapaxes(V, 1, 2)) / 2
+    return pair.number, pair.exact, G[:, :, :k1] @ R1, G[:, :, k1:] @ R2, V
 
 
 def solve(shape: Shape, kinds: Sequence[Kind]) -> Solution:
     """Return covariances and operators of one component."""
     size = len(kinds[0].information)
     spaces = Spaces(size)
-    exact = any(kind.exact is not None and bool(np.any(kind.exact)) for kind in kinds)
-    own, own_h, own_t, own_V = _own(kinds, spaces)
-    eye = np.eye(size)
-    V = own_V[shape.kind]
-    space = own[shape.kind]
-    up_own = np.broadcast_to(eye, (shape.size, size, size)).copy()
-    up_sum = np.zeros((shape.size, size, size))
-    W = np.zeros((shape.size, size, size))
-    sums = np.full(shape.size, -1)
+    own = _own(kinds, spaces)
+    V = own.V[shape.kind]
+    space, exact = own.space[shape.kind], own.exact[shape.kind]
+    up_own = np.broadcast_to(np.eye(size), (shape.size, size, size)).copy()
+    up_sum, W = np.zeros((shape.size, size, size)), np.zeros((shape.size, size, size))
+    sums, sums_exact = np.full(shape.size, -1), np.full(shape.size, -1)
     for part in reversed(shape.depths[1:]):
         above = shape.parent[part]
-        parents, begin = np.unique(above, return_index=True)
-        order = np.argsort(above, kind="stable")
-        weighted = (V[part] * shape.count[part, None, None])[order]
-        W[parents] = np.add.reduceat(weighted, np.searchsorted(above[order], parents), axis=0)
-        sums[parents] = _meets(spaces, space[part][order], above[order], parents)
-        for key in {*zip(own[shape.kind[parents]].tolist(), sums[parents].tolist(), strict=True)}:
-            mine = parents[(own[shape.kind[parents]] == key[0]) & (sums[parents] == key[1])]
-            through = spaces.projectors[key[1]]
-            W[mine] = through @ W[mine] @ through
-            space[mine], X1, X2, V[mine] = combine(spaces, key[0], own_V[shape.kind[mine]], key[1], W[mine], exact=exact)
-            up_own[mine], up_sum[mine] = X1, X2 @ through
+        parents, order = np.unique(above), np.argsort(above, kind="stable")
+        begin = np.searchsorted(above[order], parents)
+        W[parents] = np.add.reduceat((V[part] * shape.count[part, None, None])[order], begin, axis=0)
+        sums[parents] = _meets(spaces, space[part][order], begin)
+        sums_exact[parents] = _meets(spaces, exact[part][order], begin)
+        mine = shape.kind[parents]
+        keys = np.column_stack([own.space[mine], own.exact[mine], sums[parents], sums_exact[parents]])
+        for key in np.unique(keys, axis=0):
+            at = parents[np.all(keys == key, axis=1)]
+            through = spaces.projectors[key[2]]
+            W[at] = through @ W[at] @ through
+            space[at], exact[at], X1, X2, V[at] = combine(
+                spaces, key[0], key[1], own.V[shape.kind[at]], key[2], key[3], W[at]
+            )
+            up_own[at], up_sum[at] = X1, X2 @ through
     if np.all(space == spaces.everything):
         P, K = V.copy(), np.zeros_like(V)
         for part in shape.depths[1:]:
             above = shape.parent[part]
-            K[part] = V[part] @ invert(W[above], exact=exact)
-            inner = W[above] - P[above]
-            P[part] = V[part] - K[part] @ inner @ np.swapaxes(K[part], 1, 2)
-        return Solution(P, space, spaces, own_h, own_t, up_own, up_sum, K, W=W)
-    return _from_outside(shape, spaces, own, own_h, own_t, own_V, V, space, up_own, up_sum, exact)
+            for held in np.unique(sums_exact[above]):
+                at = np.arange(part.start, part.stop)[sums_exact[above] == held]
+                up = shape.parent[at]
+                K[at] = V[at] @ _inverse(W[up], spaces.projectors[held])
+                P[at] = V[at] - K[at] @ (W[up] - P[up]) @ np.swapaxes(K[at], 1, 2)
+        return Solution(P, space, spaces, own.h, own.t, up_own, up_sum, K)
+    return _from_outside(shape, spaces, own, V, space, exact, up_own, up_sum)
 
 
-def _own(kinds: Sequence[Kind], spaces: Spaces) -> tuple[Integers, Floats, Floats, Floats]:
-    """Return the own belief of each kind: its space, its mean as operators on h and t, its covariance."""
-    size = spaces.size
-    many = len(kinds)
-    own = np.zeros(many, dtype=np.int64)
-    own_h, own_t, own_V = (np.zeros((many, size, size)) for _ in range(3))
+@dataclass(frozen=True, slots=True)
+class Own:
+    """Own beliefs by kind: what they determine and hold exact, means as operators on h and t, covariances."""
+
+    space: Integers
+    exact: Integers
+    h: Floats
+    t: Floats
+    V: Floats
+
+
+def _own(kinds: Sequence[Kind], spaces: Spaces) -> Own:
+    size, many = spaces.size, len(kinds)
+    space, exact = np.zeros(many, dtype=np.int64), np.full(many, spaces.nothing)
+    of_h, of_t, own_V = (np.zeros((many, size, size)) for _ in range(3))
     for place, kind in enumerate(kinds):
-        own[place] = spaces.range(kind.measured)
-        U = _rows(spaces.projectors[own[place]]).T
-        own_V[place] = U @ np.linalg.inv(U.T @ kind.information @ U) @ U.T
-        own_h[place] = own_V[place]
+        space[place] = spaces.range(kind.measured)
+        U = _rows(spaces.projectors[space[place]]).T
+        V = U @ np.linalg.inv(U.T @ kind.information @ U) @ U.T
+        of_h[place] = own_V[place] = V
         if kind.exact is not None and np.any(kind.exact):
             held = spaces.range(kind.exact)
             A = _rows(spaces.projectors[held]).T
             reach = A @ np.linalg.inv(A.T @ kind.exact @ A) @ A.T
-            number, X1, X2, V = combine(
-                spaces, int(own[place]), own_V[place][None], held, np.zeros((1, size, size)), exact=True
+            none = np.zeros((1, size, size))
+            space[place], exact[place], X1, X2, found = combine(
+                spaces, int(space[place]), spaces.nothing, V[None], held, held, none
             )
-            own[place], own_V[place] = number, V[0]
-            own_h[place], own_t[place] = X1[0] @ own_h[place], X2[0] @ reach
-    return own, own_h, own_t, own_V
+            own_V[place], of_h[place], of_t[place] = found[0], X1[0] @ V, X2[0] @ reach
+    return Own(space, exact, of_h, of_t, own_V)
 
 
-def _meets(spaces: Spaces, space: Integers, above: Integers, parents: Integers) -> Integers:
-    """Return for each parent what all its children determine."""
+def _meets(spaces: Spaces, space: Integers, begin: Integers) -> Integers:
+    """Return for each family what all its members let through."""
     if np.all(space == space[0]):
-        return np.full(len(parents), space[0])
-    ends = np.append(np.searchsorted(above, parents), len(above))
-    return np.array(
-        [spaces.meet(frozenset(space[a:b].tolist())) for a, b in zip(ends[:-1], ends[1:], strict=True)]
-    )
+        return np.full(len(begin), space[0])
+    ends = [*begin.tolist(), len(space)]
+    return np.array([spaces.meet(frozenset(space[a:b].tolist())) for a, b in pairwise(ends)])
 
 
 def _from_outside(
     shape: Shape,
     spaces: Spaces,
-    own: Integers,
-    own_h: Floats,
-    own_t: Floats,
-    own_V: Floats,
+    own: Own,
     V: Floats,
     space: Integers,
+    exact: Integers,
     up_own: Floats,
     up_sum: Floats,
-    exact: bool,
 ) -> Solution:
     """Bring beliefs down where units are not determined from below, family by family."""
     size = spaces.size
-    blank = np.zeros((shape.size, size, size))
     P, known = V.copy(), space.copy()
-    O, o_space = own_V[shape.kind].copy(), own[shape.kind].copy()
-    outer = {name: blank.copy() for name in ("O_own", "O_out", "out", "x_up", "x_out")}
-    outer["O_own"][:] = outer["x_up"][:] = np.eye(size)
+    around, around_space = own.V[shape.kind].copy(), own.space[shape.kind].copy()
+    around_exact = own.exact[shape.kind].copy()
+    names = ("around_own", "around_out", "out", "x_up", "x_out")
+    outer = {name: np.zeros((shape.size, size, size)) for name in names}
+    outer["around_own"][:] = outer["x_up"][:] = np.eye(size)
     children: dict[int, list[int]] = {}
     for node in range(shape.size):
         if shape.parent[node] >= 0:
             children.setdefault(int(shape.parent[node]), []).append(node)
-    for u in range(shape.size):
-        family = children.get(u, [])
+    for u, family in sorted(children.items()):
         for i in family:
             others = [(j, shape.count[j] - (j == i)) for j in family if shape.count[j] > (j == i)]
-            through = spaces.meet(frozenset([int(o_space[u]), *(int(space[j]) for j, _ in others)]))
+            through = spaces.meet(frozenset([int(around_space[u]), *(int(space[j]) for j, _ in others)]))
+            held = spaces.meet(frozenset([int(around_exact[u]), *(int(exact[j]) for j, _ in others)]))
             Pi = spaces.projectors[through]
-            V_out = Pi @ (O[u] + sum((many * V[j] for j, many in others), np.zeros(()))) @ Pi
+            out = Pi @ (around[u] + sum((many * V[j] for j, many in others), np.zeros(()))) @ Pi
             outer["out"][i] = Pi
-            known[i], x_up, x_out, found = (
-                one if isinstance(one, int) else one[0]
-                for one in combine(spaces, int(space[i]), V[i][None], through, V_out[None], exact=exact)
+            known[i], _, x_up, x_out, found = combine(
+                spaces, int(space[i]), int(exact[i]), V[i][None], through, held, out[None]
             )
-            outer["x_up"][i], outer["x_out"][i], P[i] = x_up, x_out, found
-            o_space[i], o_own, o_out, o_V = (
-                one if isinstance(one, int) else one[0]
-                for one in combine(spaces, int(own[shape.kind[i]]), own_V[shape.kind[i]][None], through, V_out[None], exact=exact)
+            outer["x_up"][i], outer["x_out"][i], P[i] = x_up[0], x_out[0], found[0]
+            k = shape.kind[i]
+            around_space[i], around_exact[i], by_own, by_out, found = combine(
+                spaces, int(own.space[k]), int(own.exact[k]), own.V[k][None], through, held, out[None]
             )
-            outer["O_own"][i], outer["O_out"][i], O[i] = o_own, o_out, o_V
-    return Solution(P, known, spaces, own_h, own_t, up_own, up_sum, None, outer)
+            outer["around_own"][i], outer["around_out"][i], around[i] = by_own[0], by_out[0], found[0]
+    return Solution(P, known, spaces, own.h, own.t, up_own, up_sum, None, outer)
 
 
 def estimate(
@@ -387,12 +422,12 @@ def estimate(
             x[part] += solution.gain[node[part]] @ (x[above] - S[above])
         return x
     outer = solution.outer
-    O = own.copy()
+    around = own.copy()
     for part in depths[1:]:
         above, at = parent[part], node[part]
-        out = outer["out"][at] @ (O[above] - (S[above] - z[part]))
+        out = outer["out"][at] @ (around[above] - (S[above] - z[part]))
         x[part] = outer["x_up"][at] @ z[part] + outer["x_out"][at] @ out
-        O[part] = outer["O_own"][at] @ own[part] + outer["O_out"][at] @ out
+        around[part] = outer["around_own"][at] @ own[part] + outer["around_out"][at] @ out
     return x
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from discreet.estimation import Accuracy
 from discreet.report.curves import (
     Curve,
     Floats,
@@ -84,3 +85,28 @@ def _axes(ax: Axes | None) -> Axes:
     import matplotlib.pyplot as plt
 
     return plt.figure().add_subplot()
+
+
+def plot_accuracy(found: Accuracy, *, ax: Axes | None = None) -> Axes:
+    """Draw a heat map: the standard deviation of the estimates, one row a query, one column a level.
+
+    >>> from matplotlib.figure import Figure
+    >>> from discreet.budget import load
+    >>> from discreet.estimation import accuracy
+    >>> ax = plot_accuracy(accuracy(load("pl94-2020-units")), ax=Figure().subplots())
+    >>> [text.get_text() for text in ax.texts][:2]
+    ['51.6', '44.5']
+    """
+    axes = _axes(ax)
+    queries = [one.name for one in found.levels[0].queries]
+    sizes = np.array([[one.sd or np.nan for one in level.queries] for level in found.levels]).T
+    axes.imshow(np.log(sizes), aspect="auto", cmap="YlOrBr")
+    middle = np.nanmean(np.log(sizes)) if np.any(np.isfinite(sizes)) else 0.0
+    for (row, column), size in np.ndenumerate(sizes):
+        text = f"{size:.3g}" if np.isfinite(size) else "not\ndetermined"
+        dark = np.isfinite(size) and np.log(size) > middle + 1.0
+        axes.text(column, row, text, ha="center", va="center", color="white" if dark else "black", fontsize=8)
+    axes.set_xticks(range(len(found.levels)), [level.name for level in found.levels])
+    axes.set_yticks(range(len(queries)), queries)
+    axes.set_title("Standard deviation of the estimates")
+    return axes

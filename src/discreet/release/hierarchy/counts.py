@@ -84,10 +84,7 @@ def _tree(release: Release, table: Table, listed: Table | None, problems: Proble
             "table of units (unit, level, parent)"
         )
     if listed is not None:
-        codes = listed.words["unit"].codes
-        again = np.ones(listed.rows, dtype=bool)
-        again[np.unique(codes, return_index=True)[1]] = False
-        report.rows(again, "a unit is listed twice", "unit")
+        trees.check_listed_once(listed, report)
     before = report.count if listed is None else 0
     found = trees.listing(source, report)
     trees.check_levels(found, release, report)

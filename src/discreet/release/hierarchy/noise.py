@@ -2,46 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from discreet.budget import DiscreteGaussian, Event, Release
-from discreet.noise import Entropy, GaussianNoise, LaplaceNoise, Noise, sample
+from discreet.budget import Release
+from discreet.estimation.model import Noises, noises
+from discreet.noise import Entropy, GaussianNoise, LaplaceNoise, sample
 from discreet.release.hierarchy.layout import Layout
 from discreet.release.hierarchy.tree import Integers
 
-Noises = Mapping[tuple[str, str], Noise]
-"""Noise by level (or run of merged levels) and query."""
-
-
-def noises(release: Release) -> dict[tuple[str, str], Noise]:
-    """Return the noise of each query, for each level and for each run of merged levels on some path.
-
-    A merged run such as "State+County" asks the queries of its top level with the budget of all its levels.
-
-    >>> from discreet.budget import Level, Query, Spine
-    >>> levels = [Level(name=name, queries=[Query(name="total", variance=6)]) for name in ("State", "County")]
-    >>> spine = Spine(may_merge_up=["County"])
-    >>> merged = Release(name="small", neighbours="bounded", levels=levels, spine=spine)
-    >>> for (level, query), noise in noises(merged).items():
-    ...     print(level, query, noise)
-    State total discrete Gaussian noise of variance 6
-    County total discrete Gaussian noise of variance 6
-    State+County total discrete Gaussian noise of variance 3
-    """
-    events: dict[tuple[str, str], Event] = {}
-    for path in release.paths:
-        for row in release.variance_table(path):
-            events[row.level, row.query] = row.event
-    return {key: _noise(event) for key, event in events.items()}
-
-
-def _noise(event: Event) -> Noise:
-    if isinstance(event, DiscreteGaussian):
-        return GaussianNoise(event.variance)
-    return LaplaceNoise(event.scale)
+__all__ = ["Noises", "add_noise", "asked", "noise_table", "noises", "variances"]
 
 
 def asked(release: Release, levels: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:

@@ -7,6 +7,7 @@ nothing about the rows of the input, and equal tables give equal results whateve
 from __future__ import annotations
 
 import hashlib
+import os
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,9 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.budget import Release
+from discreet.errors import InputError
 from discreet.release.hierarchy.arrow import arrow
 from discreet.release.hierarchy.problems import Problems
-from discreet.release.hierarchy.reading import Codes, Table, Words
+from discreet.release.hierarchy.reading import Codes, Table, Words, read_table
 
 Integers = NDArray[np.int64]
 
@@ -170,6 +172,29 @@ def arrange(found: Listing) -> tuple[Tree, Integers]:
     used = sorted({found.levels[i] for i in np.unique(found.level)})
     code = np.array([used.index(name) if name in used else -1 for name in found.levels], dtype=np.int32)
     return Tree(names, tuple(used), code[found.level[every]], parent, tuple(starts)), place
+
+
+def read_tree(path: str | os.PathLike[str], release: Release) -> Tree:
+    """Read a table of units (unit, level, parent) and check it against the levels and paths of a release."""
+    table = read_table(path, words=["unit", "level"], optional=["parent"])
+    problems = table.problems()
+    if "parent" not in table.words and len(release.levels) > 1:
+        raise InputError(f"{table.path.name} has no column parent; the tree of units is needed")
+    check_listed_once(table, problems)
+    found = listing(table, problems)
+    check_levels(found, release, problems)
+    problems.stop()
+    tree, place = arrange(found)
+    check_paths(tree, found, place, release, problems)
+    problems.stop()
+    return tree
+
+
+def check_listed_once(table: Table, problems: Problems) -> None:
+    """Report units that stand in several rows of a table of units."""
+    again = np.ones(table.rows, dtype=bool)
+    again[np.unique(table.words["unit"].codes, return_index=True)[1]] = False
+    problems.rows(again, "a unit is listed twice", "unit")
 
 
 def _ranges(first: Integers, many: Integers) -> Integers:
