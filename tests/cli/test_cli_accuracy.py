@@ -29,7 +29,7 @@ def test_a_real_tree_with_merged_units(tmp_path: Path, capsys: pytest.CaptureFix
     assert run(["accuracy", str(tmp_path / "r.toml"), "--tree", str(units), "--json"]) == 0
     found = {one["name"]: one for one in json.loads(capsys.readouterr().out)["levels"]}
     assert found["A+B"]["queries"][1]["sd"] is None  # the merged unit answers the total alone
-    assert found["A+B"]["queries"][0]["sd"] == pytest.approx((1 / (1 / 4 + 1 / 4)) ** 0.5, rel=1e-3)
+    assert found["A+B"]["queries"][0]["sd"] == pytest.approx((1 / (1 / 4 + 1 / 2)) ** 0.5, rel=1e-3)
     units.write_text("unit,level,parent\na,A,\na1,B,a\na2,B,x\n")
     assert run(["accuracy", str(tmp_path / "r.toml"), "--tree", str(units)]) == 2
     assert "a child without a parent" in capsys.readouterr().err
