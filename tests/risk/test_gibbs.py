@@ -2,41 +2,42 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import pytest
 
 from discreet.errors import InputError
 from discreet.risk.gibbs import stationary_law
-from discreet.risk.hierarchy import Area, build_chain, hierarchy_posterior, read_prior
-from discreet.risk.hierarchy_decisions import TwoLevels
-from discreet.risk.hierarchy_messages import posterior_sums
+from discreet.risk.hierarchy import Area, build_chain, hierarchy_posterior, posterior_sums
+from discreet.risk.two_levels import TwoLevels
 
 BLOCK = Area(name="block", noisy=2, rho="0.0992", siblings=27, siblings_noisy=-1)
 GROUP = Area(name="block group", noisy=1, rho="0.2465")
-CHAIN = build_chain([BLOCK, GROUP], prior=read_prior("1/2"), known=0)
+CHAIN = build_chain([BLOCK, GROUP], prior=Fraction(1, 2), known=0)
 SUMS = posterior_sums(CHAIN, tolerance=1e-15)
 
 
 def test_transition_matrices() -> None:
-    sound = stationary_law(CHAIN, SUMS, published=False)
+    sound = stationary_law(CHAIN, SUMS, constrained=True)
     exact = hierarchy_posterior([BLOCK, GROUP], prior="1/2")
     assert sound.sum(axis=1)[1] == pytest.approx(exact.probability, abs=1e-13)
     assert sound.sum(axis=0) == pytest.approx(exact.areas[1].probabilities, abs=1e-13)
-    published = stationary_law(CHAIN, SUMS, published=True).sum(axis=1)[1]
+    published = stationary_law(CHAIN, SUMS, constrained=False).sum(axis=1)[1]
     assert published == pytest.approx(0.5777, abs=5e-5)  # design note
     two = TwoLevels(rho=("0.0992", "0.2465"), siblings=27, prior="1/2")
-    assert published == pytest.approx(float(two.published_probability(2, 1, -1)), abs=1e-12)
+    assert published == pytest.approx(float(two.unconstrained_probability(2, 1, -1)), abs=1e-12)
 
 
 # Means over 500 independent chains are close to normal; 4.5 standard errors are passed by chance once in
 # 147,000 runs, and the seed is fixed. The error of a tenth is more than 30 standard errors away.
-@pytest.mark.parametrize("method", ["gibbs", "gibbs-as-published"])
+@pytest.mark.parametrize("method", ["gibbs", "gibbs-unconstrained"])
 def test_samplers_tend_to_their_laws(method: str) -> None:
     drawn = hierarchy_posterior([BLOCK, GROUP], prior="1/2", method=method, draws=200_000, seed=5)  # type: ignore[arg-type]
-    aim = stationary_law(CHAIN, SUMS, published=method != "gibbs").sum(axis=1)[1]
+    aim = stationary_law(CHAIN, SUMS, constrained=method == "gibbs").sum(axis=1)[1]
     assert drawn.standard_error is not None
     assert abs(drawn.probability - aim) < 4.5 * drawn.standard_error
     assert abs(drawn.probability - 1.1 * aim) > 4.5 * drawn.standard_error
-    other = stationary_law(CHAIN, SUMS, published=method == "gibbs").sum(axis=1)[1]
+    other = stationary_law(CHAIN, SUMS, constrained=method != "gibbs").sum(axis=1)[1]
     assert abs(drawn.probability - other) > 4.5 * drawn.standard_error
 
 
@@ -56,7 +57,7 @@ def test_the_sampler_of_four_levels() -> None:
 
 def test_seeds_repeat_and_words_say_what_it_is() -> None:
     one, two = (
-        hierarchy_posterior([BLOCK, GROUP], prior="1/2", method="gibbs-as-published", draws=2000, seed=3)
+        hierarchy_posterior([BLOCK, GROUP], prior="1/2", method="gibbs-unconstrained", draws=2000, seed=3)
         for _ in range(2)
     )
     assert one.probability == two.probability
@@ -69,7 +70,7 @@ def test_the_published_chain_has_two_levels() -> None:
         [BLOCK, Area(noisy=1, rho=1, siblings=2), Area(noisy=2, rho=1)],
         [BLOCK, Area(noisy=1, rho=1, given_smaller="poisson:2")],
     ):
-        with pytest.raises(InputError, match="the published chain"):
-            hierarchy_posterior(areas, prior="1/2", method="gibbs-as-published")
+        with pytest.raises(InputError, match="the unconstrained chain"):
+            hierarchy_posterior(areas, prior="1/2", method="gibbs-unconstrained")
     with pytest.raises(InputError, match="draws is 1"):
         hierarchy_posterior([BLOCK, GROUP], prior="1/2", method="gibbs", draws=1)

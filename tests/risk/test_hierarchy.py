@@ -15,10 +15,18 @@ from hypothesis import strategies as st
 from discreet.cli.commands import run
 from discreet.errors import InputError, PrecisionError
 from discreet.noise import GaussianNoise
-from discreet.risk.hierarchy import Area, HierarchyPosterior, hierarchy_posterior
-from discreet.risk.hierarchy_decisions import TwoLevels
-from discreet.risk.hierarchy_priors import Poisson, Table, Uniform
-from discreet.risk.hierarchy_siblings import SiblingNoise, theta_bound
+from discreet.risk.decisions import decision_accuracy
+from discreet.risk.hierarchy import (
+    Area,
+    HierarchyPosterior,
+    Poisson,
+    SiblingNoise,
+    Table,
+    Uniform,
+    hierarchy_posterior,
+    theta_bound,
+)
+from discreet.risk.two_levels import TwoLevels
 
 # The example of Kazan and Reiter (arXiv:2204.04253) as the design note states it.
 BLOCK = Area(name="block", noisy=2, rho="0.0992", siblings=27, siblings_noisy=-1)
@@ -261,7 +269,7 @@ def test_accuracy_against_the_groups_count(group: int, exact: float | None, publ
     if exact is not None:
         assert two.accuracy(group=group) == pytest.approx(exact, abs=5e-4)
     if published is not None:
-        assert two.accuracy(group=group, chance="published") == pytest.approx(published, abs=5e-5)
+        assert two.accuracy(group=group, chance="unconstrained") == pytest.approx(published, abs=5e-5)
 
 
 def test_accuracy_is_the_sum_over_the_grid() -> None:
@@ -271,8 +279,8 @@ def test_accuracy_is_the_sum_over_the_grid() -> None:
     mass = px[:, None, None] * pz[None, :, None] * py
     assert mass.sum() == pytest.approx(1, abs=1e-14)
     assert two.accuracy(group=5) == pytest.approx(float(mass[chances > 0.5].sum()), abs=1e-13)
-    chain = two.published_probability(x[:, None, None], z[None, :, None], y)
-    assert two.accuracy(group=5, chance="published") == pytest.approx(
+    chain = two.unconstrained_probability(x[:, None, None], z[None, :, None], y)
+    assert two.accuracy(group=5, chance="unconstrained") == pytest.approx(
         float(mass[chain > 0.5].sum()), abs=1e-13
     )
 
@@ -360,9 +368,54 @@ def test_command_refuses(arguments: list[str], tmp_path: Path, monkeypatch: pyte
 
 def test_a_list_is_not_cut_to_its_first_number() -> None:
     areas = [Area(noisy=2, rho="0.1")]
-    with pytest.raises(InputError, match="list of 2 numbers"):
+    with pytest.raises(InputError, match="of type list"):
         hierarchy_posterior(areas, prior=["1/2", "1/10"])  # type: ignore[arg-type]
     with pytest.raises(InputError, match="list of 2 numbers"):
         Area(noisy=2, rho=["0.1", "0.2"])  # type: ignore[arg-type]
     with pytest.raises(InputError, match="list of 2 numbers"):
         Poisson([1, 2])  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("rho", ["0.0992264", Fraction(1666368, 16793603)])
+@pytest.mark.parametrize("chance", ["exact", "unconstrained"])
+def test_even_odds_are_a_toss_of_a_coin(rho: object, chance: str) -> None:
+    # group all but known: "present" where 27 (2 x - 1) > 2 (y - k) + 1, and both sides are odd: ties do occur
+    two = TwoLevels(rho=(rho, "100"), siblings=27, prior="1/2")  # type: ignore[arg-type]
+    v = 1 / (2 * float(Fraction(rho)))  # type: ignore[arg-type]
+    x, w = np.arange(-40, 43), np.arange(-300, 300)
+    px, pw = np.exp(-((x - 1) ** 2) / (2 * v)), np.exp(-((w + 1) ** 2) / (54 * v))
+    seen = np.outer(px / px.sum(), pw / pw.sum())
+    lead = 27 * (2 * x - 1)[:, None] - (2 * w + 1)
+    wanted = seen[lead > 0].sum() + seen[lead == 0].sum() / 2
+    assert seen[lead == 0].sum() > 0.005  # counted on either side, they would show
+    assert two.accuracy(group=10, chance=chance) == pytest.approx(wanted, abs=1e-9)  # type: ignore[arg-type]
+    assert round(wanted, 4) == 0.5897
+    absent = two.accuracy(group=9, block=0, chance=chance)  # type: ignore[arg-type]
+    assert absent == pytest.approx(wanted, abs=1e-9)
+
+
+def test_the_hierarchy_raises_the_averaged_risk() -> None:
+    # design note: averaged over the prior 60.4 % with both levels, 58.9 % from the block alone
+    two = TwoLevels(rho=(Fraction(1666368, 16793603), "0.2464845"), siblings=27, prior="1/2")
+    alone = decision_accuracy(rho=Fraction(1666368, 16793603), prior="1/2")
+    averaged = [two.averaged_accuracy(rest=rest) for rest in (0, 1, 4, 20)]
+    assert averaged[0] == pytest.approx(0.604, abs=5e-4)
+    assert alone == pytest.approx(0.589, abs=5e-4)
+    assert min(averaged) > alone
+
+
+def test_old_names_are_read_with_a_warning() -> None:
+    block = Area(name="block", noisy=2, rho="0.0992", siblings=27, siblings_noisy=-1)
+    group = Area(name="block group", noisy=1, rho="0.2465")
+    with pytest.warns(DeprecationWarning, match="gibbs-unconstrained"):
+        old = hierarchy_posterior(
+            [block, group], prior="1/2", method="gibbs-as-published", draws=2000, seed=1
+        )  # type: ignore[arg-type]
+    new = hierarchy_posterior([block, group], prior="1/2", method="gibbs-unconstrained", draws=2000, seed=1)
+    assert old.probability == new.probability
+    assert old.method == "gibbs-unconstrained"
+    two = TwoLevels(rho=("0.0992", "0.2465"), siblings=27, prior="1/2")
+    with pytest.warns(DeprecationWarning, match="unconstrained_probability"):
+        assert float(two.published_probability(2, 1, -1)) == float(two.unconstrained_probability(2, 1, -1))
+    with pytest.warns(DeprecationWarning, match="'unconstrained'"):
+        assert two.accuracy(group=4, chance="published") == two.accuracy(group=4, chance="unconstrained")  # type: ignore[arg-type]

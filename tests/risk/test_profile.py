@@ -20,8 +20,8 @@ from discreet.budget.events import Event
 from discreet.cli.commands import run
 from discreet.errors import InputError
 from discreet.risk.explain import at_most, explain_profile
-from discreet.risk.hierarchy_decisions import TwoLevels
 from discreet.risk.profile import best_accuracies, mean_posteriors, part_risks, risk_profile
+from discreet.risk.two_levels import TwoLevels
 
 
 def test_accuracy_is_one_less_the_least_error_on_the_tradeoff_curve() -> None:
@@ -223,7 +223,7 @@ def test_all_pairs_of_the_2020_dhc() -> None:
     siblings=st.integers(1, 12),
     rest=st.integers(0, 8),
     known=st.integers(0, 3),
-    chance=st.sampled_from(["exact", "published"]),
+    chance=st.sampled_from(["exact", "unconstrained"]),
 )
 @settings(max_examples=20, deadline=None)
 def test_no_attack_beats_the_bound(

@@ -16,14 +16,13 @@ if TYPE_CHECKING:
     from discreet.risk.decisions import decide, decision_accuracy, expected_loss
     from discreet.risk.expected import expected_posterior, expected_ratio
     from discreet.risk.explain import explain_profile
-    from discreet.risk.hierarchy import Area, HierarchyPosterior, hierarchy_posterior
-    from discreet.risk.hierarchy_decisions import TwoLevels
-    from discreet.risk.hierarchy_priors import Poisson, Table, Uniform
+    from discreet.risk.hierarchy import Area, HierarchyPosterior, Poisson, Table, Uniform, hierarchy_posterior
     from discreet.risk.others import independent_others
     from discreet.risk.profile import Risk, RiskProfile, risk_profile
     from discreet.risk.scenarios import Step, joint_accuracy, joint_posterior, joint_ratio, sequence
     from discreet.risk.single import log_odds, posterior, ratio
     from discreet.risk.table import table_risk
+    from discreet.risk.two_levels import TwoLevels
 
 __all__ = [
     "Area",
@@ -60,14 +59,13 @@ _HOMES = {  # no module may have the name of one of its functions: it would hide
     "decisions": ("decide", "decision_accuracy", "expected_loss"),
     "expected": ("expected_posterior", "expected_ratio"),
     "explain": ("explain_profile",),
-    "hierarchy": ("Area", "HierarchyPosterior", "hierarchy_posterior"),
-    "hierarchy_decisions": ("TwoLevels",),
-    "hierarchy_priors": ("Poisson", "Table", "Uniform"),
+    "hierarchy": ("Area", "HierarchyPosterior", "Poisson", "Table", "Uniform", "hierarchy_posterior"),
     "others": ("independent_others",),
     "profile": ("Risk", "RiskProfile", "risk_profile"),
     "scenarios": ("Step", "joint_accuracy", "joint_posterior", "joint_ratio", "sequence"),
     "single": ("log_odds", "posterior", "ratio"),
     "table": ("table_risk",),
+    "two_levels": ("TwoLevels",),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 

@@ -1,8 +1,9 @@
-"""Gibbs samplers of a hierarchy: a sound one, and the published one as what it is.
+"""Gibbs samplers of a hierarchy: of the stated model, and of the program behind the paper's tables.
 
-Both draw each count in turn given its neighbours. `published=True` draws the block's count without regard to
-the group's, so that X1 > X2 can occur; then the conditionals fit no joint law, and what the chain tends to is
-not the posterior of the stated model. `stationary_law` finds what it tends to from its transition matrix.
+Both draw each count in turn given its neighbours. `constrained=False` draws the block's count without the
+condition that it does not exceed the group's, which the paper states and its tables lack. Then X1 > X2 can
+occur, the conditionals fit no joint law, and what the chain tends to is not the posterior of the stated
+model. `stationary_law` finds what it tends to from its transition matrix.
 
 Draws come from a seeded NumPy generator. That is right here: they estimate a number for an analyst and are
 never added to anything that is released.
@@ -17,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from discreet.errors import InputError
-from discreet.risk.hierarchy_messages import Chain, Sums, log_seen, log_step, log_sum
-from discreet.risk.hierarchy_priors import Floats, Integers, Uniform
+from discreet.risk.hierarchy import Chain, Integers, Sums, Uniform, log_seen, log_step, log_sum
+from discreet.risk.model import Floats
 
 CHAINS = 500
 BURN_IN = 200
@@ -35,15 +36,15 @@ class Drawn:
     draws: int
 
 
-def run_chains(chain: Chain, sums: Sums, *, published: bool, draws: int, seed: int | None) -> Drawn:
+def run_chains(chain: Chain, sums: Sums, *, constrained: bool, draws: int, seed: int | None) -> Drawn:
     """Run independent chains side by side and count where they are after `BURN_IN` steps.
 
     The standard error is that between chains, so it holds however slowly they mix, if they mix at all.
     """
     if isinstance(draws, bool) or not isinstance(draws, int) or not 2 <= draws <= MOST_DRAWS:
         raise InputError(f"draws is {draws}; it must be a whole number from 2 to {MOST_DRAWS}")
-    if published:
-        check_published(chain)
+    if not constrained:
+        _check_unconstrained(chain)
     sums = _trimmed(sums)
     random = np.random.default_rng(seed)
     chains = min(CHAINS, draws)
@@ -52,7 +53,7 @@ def run_chains(chain: Chain, sums: Sums, *, published: bool, draws: int, seed: i
     seen = [chain.log_first]
     for step, value in zip(chain.steps, values[1:], strict=True):
         seen.append(log_seen(step, value))
-    kernels = [_Kernel(chain, values, place, published=published) for place in range(len(chain.steps))]
+    kernels = [_Kernel(chain, values, place, constrained=constrained) for place in range(len(chain.steps))]
     state = [np.full(chains, start) for start in _start(chain, sums)]
     counts = [np.zeros(len(value)) for value in values]
     hits = np.zeros(chains)
@@ -88,15 +89,15 @@ def _trimmed(sums: Sums) -> Sums:
     return replace(sums, values=cut(sums.values), logs=cut(sums.logs), upward=cut(sums.upward))
 
 
-def check_published(chain: Chain) -> None:
-    """Refuse hierarchies for which the published chain is not defined."""
+def _check_unconstrained(chain: Chain) -> None:
+    """Refuse hierarchies for which the chain without the condition is not defined."""
     if len(chain.steps) != 1:
-        raise InputError("the published chain has two levels; use method='gibbs' for other hierarchies")
+        raise InputError("the unconstrained chain has two levels; use method='gibbs' for other hierarchies")
     (step,) = chain.steps
     if step.siblings is None or step.noisy is None or step.law != Uniform() or step.known is not None:
         raise InputError(
-            "the published chain needs the noisy counts of block, group and siblings, and the uniform prior; "
-            "use method='gibbs' otherwise"
+            "the unconstrained chain needs the noisy counts of block, group and siblings, and the uniform "
+            "prior; use method='gibbs' otherwise"
         )
 
 
@@ -104,16 +105,14 @@ class _Kernel:
     """Log weights of a step between two areas, seen from either side."""
 
     def __init__(
-        self, chain: Chain, values: tuple[Integers, ...], place: int, *, published: bool = False
+        self, chain: Chain, values: tuple[Integers, ...], place: int, *, constrained: bool = True
     ) -> None:
         step, child, parent = chain.steps[place], values[place], values[place + 1]
         self.child, self.parent, self.low = child, parent, int(parent[0] - child[-1])
         rest = np.arange(self.low, int(parent[-1] - child[0]) + 1)
         self.sound = log_step(step, rest)
         self.upward = self.sound
-        if (
-            published and step.siblings is not None
-        ):  # the block's update forgets that the rest is not negative
+        if not constrained and step.siblings is not None:  # the rest may be negative
             self.upward = step.siblings.log_pmf(step.siblings_noisy - rest)
         self.child_logs = step.law.log_child(child)
 
@@ -146,7 +145,7 @@ def _start(chain: Chain, sums: Sums) -> list[int]:
     return places
 
 
-def stationary_law(chain: Chain, sums: Sums, *, published: bool) -> Floats:
+def stationary_law(chain: Chain, sums: Sums, *, constrained: bool) -> Floats:
     """Return the law to which a two-level chain tends, on (X1, X2), from its transition matrix.
 
     One step draws X1 given X2, then X2 given X1, on the windows of the exact sums. Repeated squaring of the
@@ -154,14 +153,14 @@ def stationary_law(chain: Chain, sums: Sums, *, published: bool) -> Floats:
     """
     if len(chain.steps) != 1:
         raise InputError("the transition matrix is formed for two levels only")
-    if published:
-        check_published(chain)
+    if not constrained:
+        _check_unconstrained(chain)
     first, second = sums.values
     if len(second) > 2000:
         raise InputError(
             f"the transition matrix would have {2 * len(second)} states; at most 4,000 are formed"
         )
-    kernel = _Kernel(chain, sums.values, 0, published=published)
+    kernel = _Kernel(chain, sums.values, 0, constrained=constrained)
     up = chain.log_first[None, :] + kernel.from_above(second)  # X2 -> X1
     up = np.exp(up - log_sum(up, axis=1)[:, None])
     down = log_seen(chain.steps[0], second)[None, :] + kernel.from_below(first)  # X1 -> X2

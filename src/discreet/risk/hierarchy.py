@@ -3,35 +3,329 @@
 An adversary knows everyone in a block but the target. The block's count of the target's characteristics is
 `known` or one more. Noisy counts of the block, of the areas around it (block group, tract, ...) and of their
 siblings all say something about which; `hierarchy_posterior` sums over every possibility.
+
+*Sums.* The counts k_1 <= k_2 <= ... <= k_L of a block and the areas around it form a chain. With noise of
+known law on each count and on the sum of each area's siblings, and a law for each count given the one below,
+
+    weight(k) = prior(k_1) prod_j g_j(k_j) prod_j h_j(k_(j+1) - k_j) w_j(k_j),
+
+and sums over all of them but one are found by passing one array up the chain and one down.
+
+Guarantee. Sums run over windows. Chernoff bounds P[|noise| >= m] <= 2 exp(-m^2 / (2 v)) of the discrete
+Gaussian, and of sums of them, bound the weight outside: a path leaves the windows only if one noise is that
+large, and the other factors of each step add up to at most one. Divided by the sum inside, which is a lower
+bound of the whole, this is the truncation error that is stated: it bounds the posterior mass left out.
+
+*The siblings' noise.* Write n in Z^d with sum z as (z/d, ..., z/d) plus a vector w of the lattice A_(d-1),
+shifted. Then
+
+    P[sum = z]  ~  exp(-z^2 / (2 d v)) c(z mod d),    c(s) = sum over w of exp(-|w|^2 / (2v)),
+
+so the exact law is the single discrete Gaussian N_Z(0, d v) of the paper times a factor of period d. For
+d = a + b the sum over w is a short sum of those for a and for b, with weights Gaussian around z a / d: no
+cancellation and no underflow, however far out z lies. By Poisson summation c varies by at most 1 +- e, where
+e is the sum of exp(-2 pi^2 v |u|^2) over the dual lattice without 0, whose points are integer vectors n less
+their mean. With median 0 among the representatives, |u|^2 >= s (1 - min(s/d, 1/2)) where s = |n|^2, which
+bounds e in closed form (`theta_bound`).
 """
 
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
-from discreet.accounting.arguments import Arguments, Number, read, read_probabilities
-from discreet.errors import InputError
-from discreet.risk.hierarchy_messages import Chain, Step, log_noise, posterior_sums
-from discreet.risk.hierarchy_priors import Floats, Integers, Law, Uniform, read_law
-from discreet.risk.hierarchy_siblings import SiblingNoise
+from discreet.accounting.arguments import Number, read
+from discreet.errors import InputError, PrecisionError
+from discreet.noise import GaussianNoise
+from discreet.numbers import prior as read_prior
+from discreet.risk.model import Floats
 
-Method = Literal["exact", "gibbs", "gibbs-as-published"]
-METHODS = ("exact", "gibbs", "gibbs-as-published")
+Integers = NDArray[np.int64]
+
+Method = Literal["exact", "gibbs", "gibbs-unconstrained"]
+METHODS = ("exact", "gibbs", "gibbs-unconstrained")
 SIBLINGS = ("exact", "single")
 TRUNCATION = 1e-15
 """Posterior mass that may be left out, unless another bound is asked for."""
 
 LARGEST = 10**12
+MOST_STEPS = 400_000_000
+"""Products of two neighbouring windows that are summed before a hierarchy is called too wide."""
+
+NEGLIGIBLE = 1e-17
+"""Below this the factor c of the siblings' noise cannot be told from a constant in floats."""
+
 _MOST_AREAS = 20
 _VARIANCES = (1e-4, 1e12)
-UNIFORM = Uniform()
+_BLOCK = 4_000_000
+_FIRST_NATS = 60.0
+_MOST_NATS = 1e7
+_NATS = 42.0
+_MOST_TERMS = 60_000_000
+_SPLIT = 12
+
+
+# -- what is believed of an area's count, given the smaller area's ---------------------------------
+
+
+class Law:
+    """What an adversary believes of an area's count once that of the smaller area inside it is given.
+
+    A law speaks of the *rest*: how many more people of the target's characteristics the area holds than the
+    smaller one. It need not add up to one: constants cancel in a posterior.
+    """
+
+    __slots__ = ()
+
+    @property
+    def largest(self) -> int | None:
+        """The largest count of the area, if there is one."""
+        return None
+
+    def log_rest(self, rest: Integers) -> Floats:
+        """Return the logarithm of the weight of each rest; -inf where it cannot be."""
+        raise NotImplementedError
+
+    def log_child(self, child: Integers) -> Floats:
+        """Return the logarithm of what makes the law given each child add up to one."""
+        return np.zeros(len(child))
+
+
+@dataclass(frozen=True, slots=True)
+class Uniform(Law):
+    """Every count from the smaller area's count up is as likely as any other; `upper` is the last, if any.
+
+    Without `upper` this is the paper's prior on {k, k + 1, ...}. With it, the count is uniform on
+    {k, ..., upper}, a law that adds up to one for every k.
+
+    >>> Uniform(), Uniform(upper=500)
+    (Uniform(upper=None), Uniform(upper=500))
+    """
+
+    upper: int | None = None
+
+    def __post_init__(self) -> None:
+        if (_whole(self.upper, "upper") or 0) < 0:
+            raise InputError(f"upper is {self.upper}; a count is zero or more")
+
+    @property
+    def largest(self) -> int | None:
+        """The largest count of the area, if there is one."""
+        return self.upper
+
+    def log_rest(self, rest: Integers) -> Floats:
+        """Return the logarithm of the weight of each rest; -inf below zero."""
+        return np.where(rest >= 0, 0.0, -math.inf)
+
+    def log_child(self, child: Integers) -> Floats:
+        """Return the logarithm of what makes the law given each child add up to one."""
+        if self.upper is None:
+            return np.zeros(len(child))
+        room = np.maximum(self.upper - child + 1, 0).astype(np.float64)
+        with np.errstate(divide="ignore"):
+            return np.where(room > 0, -np.log(room), -math.inf)
+
+    def __str__(self) -> str:
+        return "uniform" if self.upper is None else f"uniform up to {self.upper}"
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Poisson(Law):
+    """The rest is a Poisson number of people with this mean.
+
+    >>> Poisson("5/2").mean
+    2.5
+    """
+
+    mean: float
+
+    def __init__(self, mean: Number) -> None:
+        value = float(_one(mean, "mean of the Poisson prior"))
+        if not 0 < value <= 1e9:
+            raise InputError(f"mean of the Poisson prior is {value:g}; it must be above 0 and at most 1e9")
+        object.__setattr__(self, "mean", value)
+
+    def log_rest(self, rest: Integers) -> Floats:
+        """Return the logarithm of the probability of each rest; -inf below zero."""
+        inside = np.maximum(rest, 0)
+        first, last = (int(inside.min()), int(inside.max())) if len(rest) else (0, 0)
+        # log k! by one lgamma and a running sum: no special function on arrays is needed
+        steps = np.concatenate([[math.lgamma(first + 1.0)], np.log(np.arange(first + 1.0, last + 1.0))])
+        factorial = np.cumsum(steps)[inside - first]
+        return np.where(rest >= 0, inside * math.log(self.mean) - self.mean - factorial, -math.inf)
+
+    def __str__(self) -> str:
+        return f"Poisson with mean {self.mean:g}"
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Table(Law):
+    """The rest is 0, 1, 2, ... with these probabilities (weights are divided by their sum).
+
+    >>> Table(["1/2", "1/4", "1/4"]).probabilities
+    (0.5, 0.25, 0.25)
+    """
+
+    probabilities: tuple[float, ...]
+
+    def __init__(self, probabilities: Sequence[Number]) -> None:
+        values = read(list(probabilities), name="probability of the table").values
+        if not values or sum(values) <= 0:
+            raise InputError("the table of a prior has no positive probability; it needs at least one")
+        if any(value < 0 for value in values):
+            raise InputError(f"the table of a prior holds {float(min(values)):g}; no probability is negative")
+        total = sum(values)
+        object.__setattr__(self, "probabilities", tuple(float(value / total) for value in values))
+
+    def log_rest(self, rest: Integers) -> Floats:
+        """Return the logarithm of the probability of each rest; -inf where it cannot be."""
+        with np.errstate(divide="ignore"):
+            logs = np.log(np.array(self.probabilities))
+        inside = (rest >= 0) & (rest < len(logs))
+        return np.where(inside, logs[np.where(inside, rest, 0)], -math.inf)
+
+    def __str__(self) -> str:
+        return f"a table of {len(self.probabilities)} probabilities"
+
+
+def read_law(value: Any) -> Law:
+    """Return a law from itself or from a text: uniform, uniform:500, poisson:2.5, table:0.5,0.25,0.25.
+
+    >>> read_law("poisson:3"), read_law("uniform:500"), read_law("table:1,1").probabilities
+    (Poisson(mean=3.0), Uniform(upper=500), (0.5, 0.5))
+    >>> read_law("normal")
+    Traceback (most recent call last):
+    discreet.errors.InputError: the prior of an area is 'normal'; it must be uniform, uniform:UPPER, \
+poisson:MEAN or table:P0,P1,...
+    """
+    if isinstance(value, Law):
+        return value
+    if isinstance(value, str):
+        kind, _, rest = value.strip().partition(":")
+        if kind == "uniform" and (not rest or rest.isdecimal()):
+            return Uniform(int(rest) if rest else None)
+        if kind == "poisson" and rest:
+            return Poisson(rest)
+        if kind == "table" and rest:
+            return Table(rest.split(","))
+    raise InputError(
+        f"the prior of an area is {value!r}; it must be uniform, uniform:UPPER, poisson:MEAN or "
+        "table:P0,P1,..."
+    )
+
+
+# -- the noise of the sum of the siblings' noisy counts --------------------------------------------
+
+
+def theta_bound(count: int, variance: float) -> float:
+    """Return a bound on |c(s) / mean - 1|, the relative distance of the exact law's shape from a Gaussian's.
+
+    >>> theta_bound(27, 5.04) < 1e-19, theta_bound(1, 0.1)
+    (True, 0.0)
+    """
+    if count <= 1:
+        return 0.0
+    rate = 2.0 * math.pi**2 * variance
+    crude = math.expm1(min(count * math.log1p(_excess(rate / 2.0)), 700.0))
+    near = 0.0
+    for s in range(1, _SPLIT):
+        # at most (2d)^s integer vectors have |n|^2 = s
+        near += math.exp(min(s * math.log(2.0 * count) - rate * s * (1.0 - min(s / count, 0.5)), 700.0))
+    far = count * math.log1p(_excess(rate / 4.0)) - _SPLIT * rate / 4.0
+    return min(crude, near + math.exp(min(far, 700.0)))
+
+
+def _excess(rate: float) -> float:
+    return 2.0 * sum(math.exp(-rate * m * m) for m in range(1, 60))
+
+
+@lru_cache(maxsize=256)
+def log_factor(count: int, variance: float) -> Floats:
+    """Return log c(s) for s = 0, ..., d - 1, up to a constant.
+
+    >>> np.ptp(log_factor(2, 1.0)).round(8), np.exp(-math.pi**2).round(8)   # 4 exp(-pi^2 v), nearly
+    (np.float64(0.00020689), np.float64(5.172e-05))
+    """
+    if count == 1:
+        return np.zeros(1)
+    a, b = count // 2, count - count // 2
+    left, right = log_factor(a, variance), log_factor(b, variance)
+    spread = a * b / count * variance  # variance of one part's sum, given the whole sum
+    reach = math.ceil(math.sqrt(2.0 * spread * _NATS)) + 1
+    if count * (2 * reach + 1) > _MOST_TERMS:
+        raise PrecisionError(
+            f"the exact sum of {count} noisy counts of variance {variance:g} has too many terms; "
+            "use the single discrete Gaussian (siblings='single')"
+        )
+    z = np.arange(count)
+    centre = z * a // count
+    k = centre[:, None] + np.arange(-reach, reach + 1)
+    off = k - (z * (a / count))[:, None]
+    terms = -(off**2) / (2.0 * spread) + left[k % a] + right[(z[:, None] - k) % b]
+    top = terms.max(axis=1)
+    return np.asarray(top + np.log(np.exp(terms - top[:, None]).sum(axis=1)))
+
+
+@dataclass(frozen=True, slots=True)
+class SiblingNoise:
+    """The noise of the sum of `count` noisy counts of one variance.
+
+    `error` is the largest relative difference between the exact law and N_Z(0, count variance): as computed,
+    or a bound where it is too small to matter.
+
+    >>> SiblingNoise.of(27, 5.04, exact=True).error < 1e-16
+    True
+    >>> round(SiblingNoise.of(4, 0.2, exact=True).error, 3)
+    0.394
+    """
+
+    count: int
+    variance: float
+    exact: bool
+    factor: Floats
+    error: float
+
+    @classmethod
+    def of(cls, count: int, variance: float, *, exact: bool) -> SiblingNoise:
+        """Return the exact law, or the single Gaussian with its distance from the exact one."""
+        wave = theta_bound(count, variance)
+        # both laws add up to one, so their ratio lies between (1 - e) / (1 + e) and (1 + e) / (1 - e)
+        bound = 2.0 * wave / (1.0 - wave) if wave < 1.0 else math.inf
+        if bound < NEGLIGIBLE:
+            return cls(count, variance, exact, np.zeros(1), bound)
+        try:
+            factor = log_factor(count, variance)
+        except PrecisionError:
+            if exact and bound > 1e-13:
+                raise
+            return cls(count, variance, exact, np.zeros(1), bound)
+        # normalise both over one period of a wide window, then compare
+        total = count * variance
+        reach = math.ceil(math.sqrt(2.0 * total * _NATS)) + count + 1
+        z = np.arange(-reach, reach + 1)
+        weights = np.exp(-(z**2) / (2.0 * total))
+        with np.errstate(under="ignore"):
+            share = float((weights * np.exp(factor - factor.max())[z % count]).sum() / weights.sum())
+            logs = factor - (factor.max() + math.log(share))
+            error = float(np.abs(np.expm1(logs)).max())
+        return cls(count, variance, exact, logs if exact else np.zeros(1), error)
+
+    def log_pmf(self, z: Integers) -> Floats:
+        """Return the logarithm of the probability of each sum of noise."""
+        logs = log_noise(self.count * self.variance, z)
+        return logs if len(self.factor) == 1 else logs + self.factor[z % self.count]
+
+
+# -- areas, and what is believed of them -----------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, init=False)
@@ -64,7 +358,7 @@ class Area:
         rho: Number | None = None,
         siblings: int = 0,
         siblings_noisy: int | None = None,
-        given_smaller: Law | str = UNIFORM,
+        given_smaller: Law | str = "uniform",
         count: int | None = None,
     ) -> None:
         put = object.__setattr__
@@ -94,7 +388,7 @@ def read_variance(variance: Number | None, rho: Number | None, *, who: str = "")
         raise InputError(f"noise{who} needs either a variance or a rho (meaning variance 1/(2 rho))")
     name, given = ("rho", rho) if variance is None else ("variance", variance)
     assert given is not None
-    value = _only(read(given, name=f"{name}{who}"), f"{name}{who}")
+    value = _one(given, f"{name}{who}")
     if value <= 0:
         raise InputError(f"{name}{who} is {given}; it must be above zero")
     value = 1 / (2 * value) if variance is None else value
@@ -103,8 +397,9 @@ def read_variance(variance: Number | None, rho: Number | None, *, who: str = "")
     return value
 
 
-def _only(found: Arguments, name: str) -> Fraction:
+def _one(given: Number, name: str) -> Fraction:
     """The one number; a list is refused rather than cut."""
+    found = read(given, name=name)
     if found.shape is not None and len(found.values) != 1:
         raise InputError(f"{name} is a list of {len(found.values)} numbers; one number is needed")
     return found.values[0]
@@ -210,19 +505,11 @@ class HierarchyPosterior:
         how = {
             "exact": f"exact sum, at most {self.truncation_error:.0e} of it left out",
             "gibbs": f"Gibbs sampler, {self.draws} draws, standard error {self.standard_error or 0:.1e}",
-            "gibbs-as-published": f"the published chain, {self.draws} draws, "
-            f"standard error {self.standard_error or 0:.1e}; not the posterior of the stated model",
+            "gibbs-unconstrained": "Gibbs sampler that lets the block count more than the group, "
+            f"{self.draws} draws, standard error {self.standard_error or 0:.1e}; not the posterior of the "
+            "stated model",
         }[self.method]
         return f"posterior {self.probability:.6g}, {self.ratio:.4g} times the prior {self.prior:g} ({how})"
-
-
-def read_prior(prior: Number) -> Fraction:
-    """Return a prior probability strictly between 0 and 1, exactly.
-
-    >>> read_prior("1/864")
-    Fraction(1, 864)
-    """
-    return _only(read_probabilities(prior, name="prior"), "prior")
 
 
 def build_chain(
@@ -252,7 +539,7 @@ def build_chain(
         if used:
             noise = SiblingNoise.of(below.siblings, float(below.variance), exact=siblings == "exact")
         steps.append(
-            Step(
+            Rung(
                 area.given_smaller,
                 area.noisy,
                 float(area.variance),
@@ -278,13 +565,13 @@ def _check_nesting(areas: Sequence[Area], known: int) -> None:
             if place == 0 and area.count > known + 1:
                 raise InputError(f"{name} is known to count {area.count}, but known is {known}")
             least = area.count
-        if place and area.given_smaller.upper is not None and area.given_smaller.upper < least:
+        if place and area.given_smaller.largest is not None and area.given_smaller.largest < least:
             raise InputError(
-                f"the hierarchy does not nest: the prior of {name} ends at {area.given_smaller.upper}, "
+                f"the hierarchy does not nest: the prior of {name} ends at {area.given_smaller.largest}, "
                 f"but inside it {least} are known"
             )
         below = areas[place - 1] if place else None
-        seen = {area.noisy, area.count, area.given_smaller.upper}
+        seen = {area.noisy, area.count, area.given_smaller.largest}
         if below is not None and below.siblings > 0 and {*seen, below.siblings_noisy} == {None}:
             raise InputError(
                 f"nothing says how large {name} is: give its noisy count, its known count, "
@@ -310,12 +597,13 @@ def hierarchy_posterior(
     """Return the posterior of the target's count and of every area's, areas from the smallest up.
 
     `siblings` says how the noise of a sum of siblings is modelled: as the exact law of the sum, or as the
-    single discrete Gaussian of the paper. `method="gibbs"` draws from the same posterior;
-    `method="gibbs-as-published"` runs the published chain, whose stationary law is not that posterior.
+    single discrete Gaussian of the paper. `method="gibbs"` draws from the same posterior.
+    `method="gibbs-unconstrained"` leaves out the condition that the block counts no more than the group, as
+    the program behind the paper's tables did; its stationary law is not that posterior.
 
     Guarantee. With `method="exact"` the probabilities are those of the stated model; at most
     `truncation_error` (asked for as `tolerance`) of the mass is left out, proved by the bounds in
-    `hierarchy_messages`. Rounding adds about 1e-13 where noisy counts agree with each other.
+    the head of this module. Rounding adds about 1e-13 where noisy counts agree with each other.
 
     >>> block = Area(name="block", noisy=2, rho="0.0992", siblings=27, siblings_noisy=-1)
     >>> group = Area(name="block group", noisy=1, rho="0.2465")
@@ -326,6 +614,10 @@ def hierarchy_posterior(
     posterior 0.503267, 1.007 times the prior 0.5 (exact sum, at most 4e-24 of it left out)
     """
     chance = read_prior(prior)
+    if method == "gibbs-as-published":  # type: ignore[comparison-overlap]
+        text = "method 'gibbs-as-published' is now 'gibbs-unconstrained'"
+        warnings.warn(f"{text}; the old name goes with the next release", DeprecationWarning, stacklevel=2)
+        method = "gibbs-unconstrained"
     if method not in METHODS:
         raise InputError(f"method is {method!r}; it must be one of {', '.join(METHODS)}")
     if not 1e-300 <= tolerance < 1:
@@ -336,7 +628,7 @@ def hierarchy_posterior(
     if method != "exact":
         from discreet.risk.gibbs import run_chains
 
-        drawn = run_chains(chain, sums, published=method == "gibbs-as-published", draws=draws, seed=seed)
+        drawn = run_chains(chain, sums, constrained=method == "gibbs", draws=draws, seed=seed)
         values, probabilities, spread, total = (
             drawn.values,
             drawn.probabilities,
@@ -361,3 +653,188 @@ def hierarchy_posterior(
         spread,
         total,
     )
+
+
+# -- exact sums, by messages from area to area -----------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Rung:
+    """One area of the chain, above the first: what was seen of it and of the siblings below it."""
+
+    law: Law
+    noisy: int | None
+    variance: float
+    siblings: SiblingNoise | None
+    """None: the smaller area is alone in this one, or the sum of its siblings is not used."""
+    siblings_noisy: int
+    alone: bool
+    known: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """A block's possible counts with their log weights, and the steps above it."""
+
+    first: Integers
+    log_first: Floats
+    steps: tuple[Rung, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sums:
+    """The posterior of each count on its window, the log of all weight, and the mass left out at most."""
+
+    values: tuple[Integers, ...]
+    logs: tuple[Floats, ...]
+    upward: tuple[Floats, ...]
+    log_total: float
+    truncation_error: float
+
+
+def log_noise(variance: float, offsets: Integers) -> Floats:
+    """Return log P[noise = offset] of discrete Gaussian noise.
+
+    >>> log_noise(1.0, np.array([0, 1])).round(4).tolist()
+    [-0.9189, -1.4189]
+    """
+    return GaussianNoise(Fraction(variance)).log_pmf(offsets)
+
+
+def log_sum(terms: Floats, axis: int | None = None) -> Floats:
+    """Return log of the sum of exponentials, -inf where all are.
+
+    >>> float(log_sum(np.log([0.5, 0.5]))), float(log_sum(np.array([-math.inf, -math.inf])))
+    (0.0, -inf)
+    """
+    top = np.max(terms, axis=axis, keepdims=True)
+    safe = np.where(np.isfinite(top), top, 0.0)
+    with np.errstate(divide="ignore", under="ignore"):
+        total = np.log(np.sum(np.exp(terms - safe), axis=axis, keepdims=True)) + safe
+    return np.asarray(np.squeeze(total, axis=axis) if axis is not None else total.reshape(()))
+
+
+def log_step(step: Rung, rest: Integers) -> Floats:
+    """Return log h: the law of the rest and, if used, what the sum of the siblings says of it."""
+    if step.alone:
+        return np.where(rest == 0, 0.0, -math.inf)
+    logs = step.law.log_rest(rest)
+    if step.siblings is not None:
+        logs = logs + step.siblings.log_pmf(step.siblings_noisy - rest)
+    return logs
+
+
+def log_seen(step: Rung, values: Integers) -> Floats:
+    """Return log g: what the noisy count, the known count and the largest count say of each value."""
+    logs = np.zeros(len(values))
+    if step.noisy is not None:
+        logs = logs + log_noise(step.variance, step.noisy - values)
+    if step.known is not None:
+        logs = np.where(values == step.known, logs, -math.inf)
+    if step.law.largest is not None:
+        logs = np.where(values <= step.law.largest, logs, -math.inf)
+    return logs
+
+
+def windows(chain: Chain, nats: float) -> tuple[list[tuple[int, int]], float] | None:
+    """Return the window of each count and a bound on log(weight outside), or None if one is empty."""
+    spans = [(int(chain.first[0]), int(chain.first[-1]))]
+    rests: list[tuple[int, float]] = []
+    tails: list[float] = []
+
+    def around(centre: int, variance: float) -> tuple[int, int]:
+        reach = math.isqrt(math.ceil(2.0 * variance * nats))
+        tails.append(math.log(2.0) - (reach + 1) ** 2 / (2.0 * variance))
+        return centre - reach, centre + reach
+
+    for step in chain.steps:
+        low: int = 0
+        high: float = math.inf  # of the rest: how many more than in the smaller area
+        if step.alone:
+            high = 0
+        elif step.siblings is not None:
+            left, right = around(step.siblings_noisy, step.siblings.count * step.siblings.variance)
+            low, high = max(left, 0), right
+        rests.append((low, high))
+        bottom: float = spans[-1][0] + low
+        top: float = spans[-1][1] + high
+        if step.noisy is not None:
+            left, right = around(step.noisy, step.variance)
+            bottom, top = max(bottom, left), min(top, right)
+        if step.law.largest is not None:
+            top = min(top, step.law.largest)
+        if step.known is not None:
+            bottom, top = max(bottom, step.known), min(top, step.known)
+        if bottom > top:
+            return None
+        spans.append((int(bottom), int(top)))
+    for place in range(len(chain.steps) - 1, 0, -1):  # what lies above narrows what lies below
+        least, most = rests[place]
+        bottom = max(spans[place][0], spans[place + 1][0] - most)
+        top = min(spans[place][1], spans[place + 1][1] - least)
+        if bottom > top:
+            return None
+        spans[place] = (int(bottom), int(top))
+    return spans, float(log_sum(np.array(tails))) if tails else -math.inf
+
+
+def posterior_sums(chain: Chain, *, tolerance: float) -> Sums:
+    """Return the posterior of every count, with at most `tolerance` of it left out."""
+    nats = _FIRST_NATS
+    while nats <= _MOST_NATS:
+        found = windows(chain, nats)
+        if found is not None:
+            spans, outside = found
+            sums = _passes(chain, spans, outside)
+            if sums.truncation_error <= tolerance:
+                return sums
+            if math.isfinite(sums.log_total):
+                # the sum inside only grows with the windows, so this many nats are enough
+                nats = max(
+                    1.01 * nats, 3.0 + math.log(2 * len(chain.steps)) - sums.log_total - math.log(tolerance)
+                )
+                continue
+        nats *= 4.0
+    raise InputError(
+        "the hierarchy does not nest: no counts of its areas agree with what is known and the noisy counts "
+        "(noise of more than 4,000 standard deviations would be needed)"
+    )
+
+
+def _passes(chain: Chain, spans: Sequence[tuple[int, int]], outside: float) -> Sums:
+    values = [chain.first, *(np.arange(low, high + 1) for low, high in spans[1:])]
+    steps = sum(len(a) * len(b) for a, b in pairwise(values))
+    if steps > MOST_STEPS:
+        raise PrecisionError(
+            f"the sums over this hierarchy have {steps:.1e} terms, more than {MOST_STEPS:.1e}; "
+            "its noise is too wide for an exact answer here"
+        )
+    seen = [chain.log_first, *(log_seen(s, v) for s, v in zip(chain.steps, values[1:], strict=True))]
+    up = [seen[0]]
+    for place, step in enumerate(chain.steps):
+        below = up[-1] + step.law.log_child(values[place])
+        up.append(seen[place + 1] + _through(step, below, values[place], values[place + 1], downward=False))
+    down = [np.zeros(len(values[-1]))]
+    for place in range(len(chain.steps) - 1, -1, -1):
+        step, above = chain.steps[place], down[0] + seen[place + 1]
+        message = _through(step, above, values[place], values[place + 1], downward=True)
+        down.insert(0, message + step.law.log_child(values[place]))
+    total = float(log_sum(up[-1]))
+    error = math.exp(min(outside - total, 700.0)) if math.isfinite(total) else math.inf
+    logs = tuple(a + b - total if math.isfinite(total) else a for a, b in zip(up, down, strict=True))
+    return Sums(tuple(values), logs, tuple(up), total, 0.0 if not chain.steps else error)
+
+
+def _through(step: Rung, message: Floats, child: Integers, parent: Integers, *, downward: bool) -> Floats:
+    """Sum a message over the child's counts (upward) or the parent's (downward)."""
+    low = int(parent[0] - child[-1])
+    kernel = log_step(step, np.arange(low, int(parent[-1] - child[0]) + 1))
+    here, there = (child, parent) if downward else (parent, child)
+    sign = -1 if downward else 1
+    result = np.empty(len(here))
+    rows = max(1, _BLOCK // len(there))
+    for start in range(0, len(here), rows):
+        part = here[start : start + rows]
+        rest = sign * (part[:, None] - there[None, :]) - low
+        result[start : start + rows] = log_sum(kernel[rest] + message[None, :], axis=1)
+    return result

@@ -8,6 +8,7 @@ posterior of the stated model and what that chain tends to are computed here wit
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,10 +16,9 @@ import numpy as np
 from discreet.noise import GaussianNoise
 from discreet.report.plots import BLUE, GREY, VERMILION
 from discreet.risk.gibbs import stationary_law
-from discreet.risk.hierarchy import Area, build_chain, hierarchy_posterior, read_prior
-from discreet.risk.hierarchy_decisions import Chance, TwoLevels
-from discreet.risk.hierarchy_messages import posterior_sums
+from discreet.risk.hierarchy import Area, build_chain, hierarchy_posterior, posterior_sums
 from discreet.risk.profile import risk_profile
+from discreet.risk.two_levels import Chance, TwoLevels
 from discreet.studies.canvas import canvas, legend_below
 from discreet.studies.study import RISK, Study, Value, difference, table
 
@@ -57,7 +57,7 @@ def risk_two_levels() -> Study:
         ]
 
     both = areas(1)
-    chain = build_chain(both, prior=read_prior("1/2"), known=0)
+    chain = build_chain(both, prior=Fraction(1, 2), known=0)
     sums = posterior_sums(chain, tolerance=1e-15)
     rows: list[tuple[Value, ...]] = [
         (
@@ -66,9 +66,13 @@ def risk_two_levels() -> Study:
             None,
         ),
         ("exact", hierarchy_posterior(both, prior="1/2").probability, None),
-        ("published chain, stationary law", stationary_law(chain, sums, published=True).sum(axis=1)[1], None),
+        (
+            "published chain, stationary law",
+            stationary_law(chain, sums, constrained=False).sum(axis=1)[1],
+            None,
+        ),
     ]
-    for name, method in (("sound sampler", "gibbs"), ("published chain", "gibbs-as-published")):
+    for name, method in (("sound sampler", "gibbs"), ("published chain", "gibbs-unconstrained")):
         drawn = hierarchy_posterior(both, prior="1/2", method=method, draws=500_000, seed=2020)  # type: ignore[arg-type]
         rows.append((f"{name}, 500,000 draws", drawn.probability, drawn.standard_error))
     rows.append(("exact, real noise 1/rho", hierarchy_posterior(areas(2), prior="1/2").probability, None))
@@ -117,7 +121,7 @@ def risk_group_count() -> Study:
     alone = _alone()
     rows = []
     for group in (*range(1, 13), 15, 20):
-        chain = two.accuracy(group=group, chance="published")
+        chain = two.accuracy(group=group, chance="unconstrained")
         printed = PUBLISHED_ACCURACY.get(group)
         rows.append((group, two.accuracy(group=group), chain, alone, printed, difference(chain, printed)))
     return Study(
@@ -167,7 +171,7 @@ def risk_group_rho() -> Study:
     for rho in np.geomspace(0.02, 5.0, 9):
         two = _two((RHO[0], f"{rho:.6g}"))
         for group in (1, 4, 10):
-            exact, chain = two.accuracy(group=group), two.accuracy(group=group, chance="published")
+            exact, chain = two.accuracy(group=group), two.accuracy(group=group, chance="unconstrained")
             rows.append((float(f"{rho:.6g}"), group, exact, chain, None, None))
     return Study(
         "risk-group-rho",
@@ -203,9 +207,9 @@ def risk_decisions() -> Study:
     """
     two = _two()
     z, y = np.arange(-4, 13), np.arange(-30, 41)
-    limits = {chance: two.thresholds(z, y, chance=chance) for chance in ("exact", "published")}
+    limits = {chance: two.thresholds(z, y, chance=chance) for chance in ("exact", "unconstrained")}
     rows = [
-        (a, b, limits["exact"][i, j], limits["published"][i, j], 1, None, None)
+        (a, b, limits["exact"][i, j], limits["unconstrained"][i, j], 1, None, None)
         for i, a in enumerate(z.tolist())
         for j, b in enumerate(y.tolist())
     ]
@@ -259,12 +263,12 @@ def risk_changed() -> Study:
     ['2.38 %', '1.81 %']
     """
     two = _two()
-    methods: tuple[tuple[str, Chance], ...] = (("exact", "exact"), ("published chain", "published"))
+    methods: tuple[tuple[str, Chance], ...] = (("exact", "exact"), ("published chain", "unconstrained"))
     rows = []
     for group in (1, 2, 4, 10):
         for name, chance in methods:
             for way, mass in zip(PUBLISHED_CHANGED, changed(two, group, chance), strict=True):
-                printed = PUBLISHED_CHANGED[way] if group == 1 and chance == "published" else None
+                printed = PUBLISHED_CHANGED[way] if group == 1 and chance == "unconstrained" else None
                 rows.append((group, name, way, mass, printed, difference(mass, printed)))
     return Study(
         "risk-changed",
@@ -284,7 +288,7 @@ def changed(two: TwoLevels, group: int, chance: Chance) -> tuple[float, float]:
     """Return the masses of decisions changed to yes and to no, given that the target is counted."""
     _, (z, pz), (y, py) = two.grid(block=1, group=group)
     limits = two.thresholds(z, y, chance=chance)
-    noise = GaussianNoise(str(1 / (2 * read_prior(RHO[0]))))
+    noise = GaussianNoise(str(1 / (2 * Fraction(RHO[0]))))
     from_one = float(noise.sf(-1))  # noisy count of 1 or more, the true one being 1
     says = noise.sf(np.clip(limits - 2, -(10**6), 10**6))
     return float(pz @ np.maximum(says - from_one, 0.0) @ py), float(

@@ -133,8 +133,7 @@ def _several(asked: Question, baseline: float) -> Attacked:
 
 
 def _hierarchy(asked: Question, baseline: float) -> Attacked:
-    from discreet.risk.hierarchy import Area, hierarchy_posterior
-    from discreet.risk.hierarchy_decisions import TwoLevels
+    from discreet.risk import Area, TwoLevels, hierarchy_posterior
 
     if len(asked.counts) < 2:
         raise InputError(f"{asked.counts[0].level} is the highest level; there is no area above it")
@@ -198,7 +197,7 @@ def risk_overall(
     >>> round(found.overall[0].accuracy, 6), found.compared
     (0.971965, 1)
     """
-    from discreet.risk.profile import risk_profile
+    from discreet.risk import risk_profile
 
     return risk_profile(release, prior=prior, neighbours=neighbours, jobs=jobs, progress=progress)
 

@@ -51,8 +51,9 @@ def hierarchy(
     method: Annotated[
         str,
         Parameter(
-            help="exact; gibbs: a sampler of the same; gibbs-as-published: the published chain.",
-            metavar="exact|gibbs|gibbs-as-published",
+            help="exact; gibbs: a sampler of the same; gibbs-unconstrained: without the condition that the "
+            "block counts no more than the group, as in the paper's tables.",
+            metavar="exact|gibbs|gibbs-unconstrained",
         ),
     ] = "exact",
     draws: Annotated[int, Parameter(help="Draws of a sampler.", metavar="N")] = 100_000,
@@ -134,10 +135,10 @@ def _show(found: HierarchyPosterior, other: float | None) -> None:
     from discreet.cli.printing import say, table, write
 
     say(f"The target is counted: {found}.", indent="  ")
-    if found.method == "gibbs-as-published":
+    if found.method == "gibbs-unconstrained":
         say(
-            "Note: the published chain lets the block count more than the group; what it tends to is not the "
-            "posterior of the stated model (method exact).",
+            "Note: this chain lets the block count more than the group, as the program behind the paper's "
+            "tables did. What it tends to is not the posterior of the stated model (method exact).",
             indent="  ",
         )
     write("\n")

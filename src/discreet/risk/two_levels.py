@@ -1,32 +1,37 @@
 """Two levels: what an adversary decides for every possible release, and how often that is right.
 
-Under the 0-1 loss the adversary says "there" where the posterior exceeds one half. The posterior's log-odds
-are linear in the block's noisy count, so for each pair (noisy group count, noisy sum of the siblings) there
-is one threshold, and the probability of being right is a sum over pairs of a tail of the block's noise.
+Under the 0-1 loss the adversary says "present" where the posterior exceeds one half, and tosses a coin where
+it is one half exactly (which happens: with the group's count all but known, at every d-th sum of the
+siblings). The posterior's log-odds are linear in the block's noisy count, so for each pair (noisy group
+count, noisy sum of the siblings) there is one threshold, and the probability of being right is a sum over
+pairs of a tail of the block's noise.
 
-The published chain has two states in X1. Its update of X1 given X2 ignores that the block cannot count more
-than the group; with T the transition matrix of X1 its stationary law is T01 / (T01 + T10), had here exactly.
+The tables of the paper are those of a sampler that lets the block count more than the group: its update of X1
+given X2 lacks the condition k1 <= k2 that the paper states. That chain has two states in X1; with T its
+transition matrix, its stationary law is T01 / (T01 + T10), had here exactly.
 """
 
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from discreet.accounting.arguments import Number
 from discreet.errors import InputError
 from discreet.noise import GaussianNoise
-from discreet.risk.hierarchy import TRUNCATION, read_prior, read_variance
-from discreet.risk.hierarchy_messages import log_noise, log_sum
-from discreet.risk.hierarchy_priors import Floats, Integers
-from discreet.risk.hierarchy_siblings import SiblingNoise
+from discreet.numbers import prior as read_prior
+from discreet.risk.hierarchy import TRUNCATION, Integers, SiblingNoise, log_noise, log_sum, read_variance
+from discreet.risk.model import Floats
 
-Chance = Literal["exact", "published"]
+Chance = Literal["exact", "unconstrained"]
+_TIE = 1e-10  # odds closer to even than this are even: what differs from them does so by far more
 
 
 def reach(variance: float, outside: float) -> int:
@@ -43,7 +48,7 @@ class TwoLevels:
     """A block among `siblings` others in a group; the prior on the group's count is the paper's uniform one.
 
     >>> two = TwoLevels(rho=("0.0992", "0.2465"), siblings=27, prior="1/2")
-    >>> float(two.probability(2, 1, -1).round(4)), float(two.published_probability(2, 1, -1).round(4))
+    >>> float(two.probability(2, 1, -1).round(4)), float(two.unconstrained_probability(2, 1, -1).round(4))
     (0.5033, 0.5777)
     >>> [round(two.accuracy(group=x), 3) for x in (1, 2, 4, 10)]
     [0.318, 0.435, 0.562, 0.59]
@@ -91,8 +96,8 @@ class TwoLevels:
         x, z, y = _grids(block, group, others)
         return _sigmoid(self._from_block(x) + self._from_above(z, y))
 
-    def published_probability(self, block: object, group: object, others: object) -> Floats:
-        """Return what the published chain tends to, exactly: not the posterior of the stated model."""
+    def unconstrained_probability(self, block: object, group: object, others: object) -> Floats:
+        """Return what the chain without the condition k1 <= k2 tends to: not the posterior of the model."""
         x, z, y = _grids(block, group, others)
         flat = np.stack([a.ravel() for a in np.broadcast_arrays(x, z, y)])
         result: Floats = np.empty(flat.shape[1], dtype=np.float64)
@@ -101,6 +106,11 @@ class TwoLevels:
             result[start : start + 20_000] = self._stationary(part[0], part[1], part[2])
         shape = np.broadcast_shapes(x.shape, z.shape, y.shape)
         return np.asarray(result.reshape(shape), dtype=np.float64)
+
+    def published_probability(self, block: object, group: object, others: object) -> Floats:
+        """Return `unconstrained_probability`, under its old name."""
+        _warn("published_probability is now called unconstrained_probability")
+        return self.unconstrained_probability(block, group, others)
 
     def _from_block(self, x: Integers) -> Floats:
         """Log-odds from the prior and the block's noisy count."""
@@ -155,17 +165,28 @@ class TwoLevels:
         return *parts, (group - block + off, np.exp(self.siblings.log_pmf(off)))
 
     def thresholds(self, z: Integers, y: Integers, *, chance: Chance = "exact") -> Integers:
-        """Return the least noisy block count at which the adversary says "there"; z down, y across."""
-        if chance not in ("exact", "published"):
-            raise InputError(f"chance is {chance!r}; it must be 'exact' or 'published'")
-        one = self._exact_thresholds if chance == "exact" else self._published_thresholds
-        return np.stack([one(np.full_like(y, value), y) for value in z])
+        """Return the least noisy block count at which "present" is the likelier; z down, y across."""
+        return self._thresholds(z, y, chance)[0]
 
-    def _exact_thresholds(self, z: Integers, y: Integers) -> Integers:
+    def _thresholds(self, z: Integers, y: Integers, chance: str) -> tuple[Integers, NDArray[np.bool_]]:
+        """The thresholds, and whether both answers are equally likely one below."""
+        if chance == "published":
+            _warn("chance 'published' is now called 'unconstrained'")
+            chance = "unconstrained"
+        if chance not in ("exact", "unconstrained"):
+            raise InputError(f"chance is {chance!r}; it must be 'exact' or 'unconstrained'")
+        one = self._exact if chance == "exact" else self._unconstrained
+        limits, ties = zip(*(one(np.full_like(y, value), y) for value in z), strict=True)
+        return np.stack(limits), np.stack(ties)
+
+    def _exact(self, z: Integers, y: Integers) -> tuple[Integers, NDArray[np.bool_]]:
         limit = self.known + 0.5 - self.variances[0] * (self._log_odds + self._from_above(z, y))
-        return np.floor(np.clip(limit, -1e15, 1e15)).astype(np.int64) + 1
+        limit = np.clip(limit, -1e15, 1e15)
+        # there both answers are equally likely, if it is a whole number
+        tied = np.abs(limit - np.rint(limit)) < _TIE * self.variances[0]
+        return np.where(tied, np.rint(limit), np.floor(limit)).astype(np.int64) + 1, tied
 
-    def _published_thresholds(self, z: Integers, y: Integers) -> Integers:
+    def _unconstrained(self, z: Integers, y: Integers) -> tuple[Integers, NDArray[np.bool_]]:
         """By halving: the chain's stationary law rises with the block's noisy count."""
         moves = self._transitions(z, y)
         room = reach(self.variances[0], 1e-40)
@@ -173,23 +194,24 @@ class TwoLevels:
         high = np.full(y.shape, self.known + room + 1)
         while np.any(high - low > 1):
             middle = (low + high) // 2
-            says = moves.stationary(self._from_block(middle)) > 0.5
+            says = moves.stationary(self._from_block(middle)) > 0.5 + _TIE
             low, high = np.where(says, low, middle), np.where(says, middle, high)
-        return high
+        return high, np.abs(moves.stationary(self._from_block(high - 1)) - 0.5) <= _TIE
 
     def accuracy(self, *, group: int, block: int | None = None, chance: Chance = "exact") -> float:
         """Return how often the decision is right, given the truth: by default that the target is counted.
 
-        `group` is the true count of the group. With `chance="published"` the decision follows the published
-        chain's stationary law. The grid leaves out at most 1e-15.
+        `group` is the true count of the group. With `chance="unconstrained"` the decision follows the
+        stationary law of the chain without the condition k1 <= k2. The grid leaves out at most 1e-15.
         """
         true = self.known + 1 if block is None else block
         _, (z, pz), (y, py) = self.grid(block=true, group=group)
-        limits = self.thresholds(z, y, chance=chance)
+        limits, ties = self._thresholds(z, y, chance)
         noise = GaussianNoise(Fraction(self.variances[0]))
-        says = np.exp(noise.log_sf(np.clip(limits - 1 - true, -(10**9), 10**9)))
-        says_there = float(pz @ says @ py)
-        return says_there if true == self.known + 1 else 1.0 - says_there
+        off = np.clip(limits - 1 - true, -(10**9), 10**9)
+        says = np.exp(noise.log_sf(off)) + np.where(ties, 0.5 * np.exp(noise.log_pmf(off)), 0.0)
+        says_present = float(pz @ says @ py)
+        return says_present if true == self.known + 1 else 1.0 - says_present
 
     def averaged_accuracy(self, *, rest: int, chance: Chance = "exact") -> float:
         """Return how often the decision is right on average over the prior, `rest` others in the siblings."""
@@ -200,7 +222,7 @@ class TwoLevels:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Transitions:
-    """The published chain: laws of the group's count given each X1, and what that count adds to X1's odds."""
+    """The chain without the condition: laws of X2 given each X1, and what X2 adds to the odds of X1."""
 
     absent: Floats
     there: Floats
@@ -212,6 +234,10 @@ class _Transitions:
         rise = np.einsum("...k,...k->...", self.absent, up)
         fall = np.einsum("...k,...k->...", self.there, 1.0 - up)
         return np.asarray(rise / (rise + fall))
+
+
+def _warn(text: str) -> None:
+    warnings.warn(f"{text}; the old name goes with the next release", DeprecationWarning, stacklevel=3)
 
 
 def _grids(*arrays: object) -> list[Integers]:
