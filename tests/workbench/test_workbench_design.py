@@ -15,7 +15,7 @@ import pytest
 from browsing import value, wait_for_text, wait_for_value
 
 from discreet.errors import InputError
-from discreet.release.safetab.account import account_pass, most_total_only
+from discreet.release.safetab.account import account_pass
 from discreet.release.safetab.census2020 import write_parameters
 from discreet.release.safetab.configuration import read_configuration
 from discreet.release.safetab.design import exact_rho_for_margin, rivals, shown, smallest_sizes, table_chances
@@ -37,33 +37,25 @@ def official(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_the_groups_of_the_page_are_as_many_as_those_of_2020(official: Path) -> None:
-    real, configuration = read_specification(official), read_configuration(official)
-    for races in range(1, 9):
-        plan = replace(configuration, max_race_codes=races)
-        for level in (1, 2):
-            for geography in ("USA", "PR-STATE", "COUNTY", "AIANNH"):
-                wanted = real.stability(level, races, geography).value
-                assert view.groups().stability(level, races, geography).value == wanted
-                assert most_total_only(plan, view.groups(), geography, level) == most_total_only(
-                    plan, real, geography, level
-                )
-
-
 def test_the_first_design_is_that_of_2020(official: Path) -> None:
     text = (official / "safetab.toml").read_text()
     found = opened(text, "safetab.toml", Design())
-    assert found == replace(Design(), derived=False, thresholds=found.thresholds)
+    assert found == replace(Design(), thresholds=found.thresholds)
     assert view.configuration(found).budgets == read_configuration(official).budgets
-    stated = replace(Design(), derived=False)  # without the file: the thresholds are known here
+    # without the file: the page opens with the thresholds of 2020
     wanted = read_configuration(official)
-    assert all(
-        wanted.thresholds[place] == steps for place, steps in view.configuration(stated).thresholds.items()
+    opens = view.configuration(Design())
+    assert all(wanted.thresholds[place] == steps for place, steps in opens.thresholds.items())
+    shown = {line.place: line.thresholds for line in view.design_numbers(Design(), DELTA).lines}
+    assert (shown["STATE", 2], shown["PLACE", 2], shown["USA", 1]) == (
+        (471, 971, 6971),
+        (971, 4971, 19971),
+        (4971, 19971, 149971),
     )
 
 
 def test_the_numbers_are_those_of_the_command_line(official: Path, tmp_path: Path) -> None:
-    design = replace(Design(), races=3, gamma=Fraction(1, 5), target=Fraction(1, 4), which="PR")
+    design = replace(Design(), races=3, gamma=Fraction(1, 5), target=Fraction(1, 4), which="PR", derived=True)
     design = design.with_on([], level=1, on=False)
     folder = tmp_path / "params"
     shutil.copytree(official, folder)
@@ -109,10 +101,10 @@ def test_a_margin_gets_the_budget_of_the_design_functions() -> None:
     assert wanted <= exact < wanted * Fraction(10001, 10000)
     changed = design.with_rho(("TRACT", 2), normal)
     margins = {line.place: line.margin for line in view.design_numbers(changed, DELTA).lines}
-    assert margins["TRACT", 2] in (10, 11)  # a published margin is rounded down
+    assert margins["TRACT", 2] == 11
     with pytest.raises(InputError, match="whole number"):
         view.design_margin(design, ("TRACT", 2), "1.5")
-    assert view.design_rivals(11, 9, DELTA).geometric == rivals(11, counts=9, delta=DELTA).geometric_epsilon
+    assert view.design_rivals(11, 9, DELTA).geometric == rivals([(11, 9)], delta=DELTA).geometric_epsilon
 
 
 def test_a_saved_design_is_read_back(tmp_path: Path) -> None:
@@ -160,10 +152,13 @@ def test_wrong_texts(read: Callable[[str], Fraction], text: str) -> None:
 NAMELESS = """() => [...document.querySelectorAll('button, select, summary, a, input:not([type=file])')]
     .filter(e => !(e.ariaLabel || e.innerText?.trim() || e.closest('label')?.innerText?.trim()))
     .filter(e => !e.closest('.q-uploader')).map(e => e.outerHTML)"""
-DRAG = """async e => { for (let i = 0; i < 30; i++) { e.value = 10 + i % 20;
-    e.dispatchEvent(new Event('input', {bubbles: true})); await new Promise(r => setTimeout(r, 40)); }
+DRAG = """async e => { const seen = () => document.querySelector('[data-design-updates]').textContent;
+    for (let i = 0; i < 3; i++) { const old = seen(); e.value = 12 + 4 * i;
+        e.dispatchEvent(new Event('input', {bubbles: true}));
+        while (seen() === old) await new Promise(r => setTimeout(r, 20)); }
     e.value = 25; e.dispatchEvent(new Event('input', {bubbles: true}));
     e.dispatchEvent(new Event('change', {bubbles: true})); }"""
+"""Three stops on the way, each waiting until the numbers have followed, before the slider is let go."""
 
 
 # -- in a browser ----------------------------------------------------------------------------------------
@@ -220,7 +215,7 @@ def test_a_dragged_slider_ends_at_the_right_numbers(visit: Callable[..., Any]) -
     page.get_by_role("slider", name="First stage gets (gamma)", exact=True).evaluate(DRAG)
     wanted = view.design_numbers(replace(Design(), gamma=Fraction(1, 4)), DELTA)
     wait_for_value(page, "Exact epsilon, added", f"{wanted.costs[0][3]:.4f}")
-    assert page.evaluate(count) >= old + 3  # on the way too, even on a busy machine
+    assert page.evaluate(count) >= old + 3  # on the way too
     undo = page.get_by_role("button", name="Undo")
     page.locator("button[title='Undo: first stage gets (gamma)']").wait_for()
     undo.click()  # the whole drag is one step
@@ -247,8 +242,8 @@ def test_wrong_input_is_said_beside_it_and_files_are_opened(visit: Callable[...,
     wait_for_text(page, "broken.toml was not opened: not valid TOML")
     put(page, "picture.json", bytes([0x89, 0xFF]))
     wait_for_text(page, "picture.json was not opened: it is not a text file")
-    design = replace(Design(), races=1, derived=False).with_rho(("TRACT", 2), Fraction(1))
+    design = replace(Design(), races=1).with_rho(("TRACT", 2), Fraction(1))
     put(page, "mine.toml", view.design_toml(design).encode())
     wanted = view.design_numbers(design, DELTA)
     wait_for_value(page, "Exact epsilon, added", f"{wanted.costs[0][3]:.4f}")
-    assert value(page, "Groups a person is in") == "3"
+    wait_for_value(page, "Groups a person is in", "3")

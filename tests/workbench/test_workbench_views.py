@@ -217,10 +217,10 @@ def test_differences_of_the_other_pages_in_words() -> None:
         "Risk: the people who may be in the count are 5.",
         "Risk: the chance of each of them is 1/10.",
     ]
-    assert said("design", gamma="1/5", rho_USA_1="1", rho_AIANNH_1="1/125", derived="no", of="total") == [
+    assert said("design", gamma="1/5", rho_USA_1="1", rho_AIANNH_1="1/125", derived="yes", of="total") == [
         "Design: gamma is 0.2, before 0.1.",
         "Design: the target error is of the whole group, before of the average cell.",
-        "Design: thresholds are those of 2020, before from the target error.",
+        "Design: thresholds are from the target error, before those of 2020.",
         "Design: USA, regional has rho 1, before 0.008.",
         "Design: AIANNH, regional is on with rho 0.008, before off.",
     ]

@@ -23,7 +23,7 @@ from discreet.workbench.workers import Slot
 
 _PASSES = {"US": "United States", "PR": "Puerto Rico"}
 _ERRORS = {"cell": "of the average cell", "total": "of the whole group"}
-_THRESHOLDS = {"yes": "from the target error", "no": "as in 2020, or in the opened file"}
+_THRESHOLDS = {"no": "as in 2020, or in the opened file", "yes": "from the target error"}
 
 
 class Desk:
@@ -180,7 +180,7 @@ class _Choices:
                 with c.box("wb-label-row"):
                     c.words("Thresholds")
                     c.help_text("thresholds", HELP["threshold"])
-                self._derived = c.choice("Thresholds", _THRESHOLDS, "yes", self._chose_thresholds)
+                self._derived = c.choice("Thresholds", _THRESHOLDS, "no", self._chose_thresholds)
             c.words("", tag="div").style("height: 10px")
             self._chance = c.Field(
                 "Chance to drop an empty group",
@@ -235,7 +235,10 @@ class _Choices:
         self.desk.change(design, f"people of {_PASSES[which]}")
 
     def _chose_of(self, of: str) -> None:
-        self.desk.change(replace(self.desk.design, of=of), f"the target error {_ERRORS[of]}")
+        self.desk.change(
+            replace(self.desk.design, of="total" if of == "total" else "cell"),
+            f"the target error {_ERRORS[of]}",
+        )
 
     def _chose_thresholds(self, derived: str) -> None:
         self.desk.change(replace(self.desk.design, derived=derived == "yes"), "the thresholds")

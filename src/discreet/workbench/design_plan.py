@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from typing import Literal
 
 from discreet.errors import DiscreetError, InputError
 from discreet.numbers import fraction, positive
@@ -22,19 +23,6 @@ _STEPS: dict[Fraction, Steps] = {
     _REGIONAL: (4971, 19971, 149971),
 }
 _OFF = " off"
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One geography and level: its noise, the sizes for the target error, and its thresholds."""
-
-    place: Place
-    stability: int
-    variance: float
-    margin: int
-    sizes: tuple[int, int, int, int]
-    thresholds: Steps
-    suppression: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +62,8 @@ class Design:
     gamma: Fraction = Fraction(1, 10)
     chance: Fraction = Fraction(9999, 10000)
     target: Fraction = Fraction(1, 10)
-    of: str = "cell"
-    derived: bool = True
+    of: Literal["cell", "total"] = "cell"
+    derived: bool = False
     scale: Fraction = Fraction(1)
     which: Pass = "US"
     chosen: Place = ("COUNTY", 2)
@@ -127,7 +115,7 @@ class Design:
         plain = Design()
         texts = {
             "races": str(self.races) if self.races != plain.races else "",
-            "derived": "" if self.derived else "no",
+            "derived": "yes" if self.derived else "",
             "of": self.of if self.of != plain.of else "",
             "pass": self.which if self.which != plain.which else "",
             "row": row_text(self.chosen) if self.chosen != plain.chosen else "",
@@ -173,7 +161,7 @@ class Design:
             chance=read_chance(said.get("chance", "0.9999")),
             target=read_target(said.get("target", "1/10")),
             of="total" if said.get("of") == "total" else "cell",
-            derived=said.get("derived") != "no",
+            derived=said.get("derived") == "yes",
             scale=positive(said.get("scale", "1"), name="scale"),
             which=which,
             chosen=chosen if chosen[0] in PASSES[which] else (PASSES[which][1], 2),

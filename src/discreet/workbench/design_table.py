@@ -16,6 +16,7 @@ from discreet.workbench.design_plan import Design, Place
 from discreet.workbench.design_words import HELP
 
 if TYPE_CHECKING:
+    from discreet.release.safetab.design import SizedLevel
     from discreet.workbench.design_page import Desk
 
 
@@ -106,7 +107,7 @@ class Table:
         )
 
 
-def _texts(line: plan.Line | None) -> list[str]:
+def _texts(line: SizedLevel | None) -> list[str]:
     if line is None:
         return ["–"] * 7
     steps = " / ".join(f"{step:,}" for step in line.thresholds)

@@ -1,9 +1,6 @@
-"""What the Tabulation design page shows: sizes, thresholds, suppression and cost of a SafeTab design.
+"""What the Tabulation design page shows: `discreet safetab design` of the groups of 2020, and its curves.
 
-The groups are those of a specification in which every race code belongs to one group alone and one in
-combination, and every ethnicity code to one group, at each level and with or without the groups that get a
-total only. That is the specification of 2020; another one has its own stability, which
-`discreet safetab account` finds.
+Another specification has its own stability, which `discreet safetab design FOLDER` finds.
 """
 
 from __future__ import annotations
@@ -12,14 +9,17 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from discreet.budget import Neighbours
 from discreet.errors import InputError
 from discreet.release.safetab.geographies import LEVEL_WORDS
-from discreet.workbench.design_plan import Design, Line, Rivalry
+from discreet.workbench.design_plan import Design, Rivalry
 from discreet.workbench.design_plan import opened as design_opened
 from discreet.workbench.results import Line as Points
+
+if TYPE_CHECKING:
+    from discreet.release.safetab.design import SizedLevel
 
 __all__ = ["DesignNumbers", "design_numbers", "design_opened"]
 
@@ -44,77 +44,46 @@ class DesignNumbers:
     `costs` has (rho, zCDP's epsilon, exact epsilon), by neighbours; none if nothing is tabulated.
     """
 
-    lines: tuple[Line, ...]
+    lines: tuple[SizedLevel, ...]
     costs: tuple[tuple[Neighbours, Fraction, float, float], ...]
     suppression: tuple[tuple[str, Points], ...]
     curves: Curves | None
 
 
-@lru_cache(maxsize=1)
 def groups() -> Any:
-    """Return the smallest specification that is like that of 2020."""
-    from discreet.release.safetab.specification import Iteration, Specification
+    """Return the groups of 2020."""
+    from discreet.release.safetab.census2020 import specification_2020
 
-    iterations, mapped = [], {"race": [], "race, total only": [], "origin": [], "origin, total only": []}  # type: ignore[var-annotated]
-    for level in (1, 2):
-        for only in (False, True):
-            for kind in ("alone", "combination", "ethnicity"):
-                if (level, only, kind) == (1, True, "ethnicity"):
-                    continue  # no regional group of an ethnicity is total-only
-                code = f"{level}{kind[0]}{only:d}"
-                iterations.append(Iteration(code=code, name=code, level=level, kind=kind, total_only=only))
-                who = "origin" if kind == "ethnicity" else "race"
-                mapped[f"{who}, total only" if only else who].append(code)
-    codes = {name: name for name in mapped}
-    return Specification(
-        iterations=tuple(iterations), codes=codes, mapped={name: tuple(them) for name, them in mapped.items()}
-    )
+    return specification_2020()
 
 
 def design_numbers(design: Design, delta: Fraction) -> DesignNumbers:
     """Return the numbers of a design for the pass that is looked at."""
-    parts = _mechanisms(design)
-    lines = tuple(_line(design, part) for part in parts)
-    budgets = tuple(((part.geography, part.level), part.budget) for part in parts)
-    often = parts[0].stability.value if parts else 1
-    costs = tuple(_cost(budgets, often, design.gamma, delta, one) for one in _RELATIONS if parts)
+    from discreet.release.safetab.design import sizing
+
+    plan = configuration(design)
+    if not plan.levels(design.which):
+        return DesignNumbers((), (), (), None)
+    sized = sizing(plan, groups(), design.which, error=design.target, of=design.of, delta=delta, exact=False)
+    parts = [level.mechanism for level in sized.levels]
+    costs = tuple((one.neighbours, one.rho, one.zcdp_epsilon, one.epsilon) for one in sized.costs)
     chosen = next((part for part in parts if (part.geography, part.level) == design.chosen), None)
     curves = None if chosen is None else _curves(chosen)
-    return DesignNumbers(lines, costs, _suppression(parts), curves)
-
-
-@lru_cache(maxsize=64)
-def _cost(
-    budgets: tuple[tuple[tuple[str, int], Fraction], ...],
-    stability: int,
-    gamma: Fraction,
-    delta: Fraction,
-    relation: Neighbours,
-) -> tuple[Neighbours, Fraction, float, float]:
-    """The cost with two stages throughout; remembered, as most sliders do not change it."""
-    from discreet.release.safetab.design import cost
-
-    found = cost(dict(budgets), delta=delta, gamma=gamma, stability=stability, neighbours=relation)
-    return relation, found.rho, found.zcdp_epsilon, found.epsilon
-
-
-def _mechanisms(design: Design) -> tuple[Any, ...]:
-    from discreet.release.safetab.account import mechanisms
-
-    return mechanisms(configuration(design), groups(), design.which)
+    return DesignNumbers(sized.levels, costs, _suppression(parts), curves)
 
 
 def configuration(design: Design) -> Any:
     """Return the design as the parameters of a run, with thresholds from the target error if so chosen."""
     from discreet.release.safetab.configuration import Configuration
+    from discreet.release.safetab.design import with_derived
     from discreet.release.safetab.geographies import GEOGRAPHIES, LEVELS, PASSES, STATES
 
     budgets = {
         (geography, level): design.rho((geography, level)) for geography in GEOGRAPHIES for level in LEVELS
     }
-    thresholds = {place: _thresholds(design, place) for place, rho in budgets.items() if rho}
+    thresholds = {place: design.stated_thresholds(place) for place, rho in budgets.items() if rho}
     runs = [any(budgets[place] for place in budgets if place[0] in PASSES[which]) for which in ("US", "PR")]
-    return Configuration(
+    plan = Configuration(
         max_race_codes=design.races,
         budgets=budgets,
         gamma=design.gamma,
@@ -126,42 +95,7 @@ def configuration(design: Design) -> Any:
         state_filter_us=design.states or STATES,
         privacy="zcdp",
     )
-
-
-def _thresholds(design: Design, place: tuple[str, int]) -> tuple[int, int, int]:
-    if not design.derived:
-        return design.stated_thresholds(place)
-    stability = groups().stability(place[1], design.races, place[0]).value
-    steps: tuple[int, int, int] = derived(
-        design.rho(place), stability, design.gamma, design.target, design.of
-    )
-    return steps
-
-
-@lru_cache(maxsize=512)
-def derived(rho: Fraction, stability: int, gamma: Fraction, target: Fraction, of: str) -> Any:
-    """Return the thresholds with which groups that are large enough get their table, 95 times in 100."""
-    from discreet.release.safetab.design import smallest_sizes, thresholds_for
-    from discreet.release.safetab.mechanism import noise_for
-
-    second = noise_for((1 - gamma) * rho, stability, "zcdp")
-    sizes = smallest_sizes(second, relative_margin=target, of=of)  # type: ignore[arg-type]
-    return thresholds_for(sizes[1:], noise_for(gamma * rho, stability, "zcdp"))
-
-
-def _line(design: Design, part: Any) -> Line:
-    from discreet.release.safetab.design import smallest_sizes
-    from discreet.release.safetab.mechanism import margin, variance_of
-
-    return Line(
-        place=(part.geography, part.level),
-        stability=part.stability.value,
-        variance=float(variance_of(part.stage_two)),
-        margin=margin(part.stage_two),
-        sizes=smallest_sizes(part.stage_two, relative_margin=design.target, of=design.of),  # type: ignore[arg-type]
-        thresholds=part.thresholds,
-        suppression=part.suppression,
-    )
+    return with_derived(plan, groups(), error=design.target, of=design.of) if design.derived else plan
 
 
 def _suppression(parts: Iterable[Any]) -> tuple[tuple[str, Points], ...]:
@@ -224,16 +158,14 @@ def design_exact(
     >>> {relation: round(epsilon, 4) for relation, (epsilon, cases) in found.items()}
     {'unbounded': 24.2817, 'bounded': 37.3637}
     """
-    from discreet.release.safetab.account import LARGEST, exact_account
+    from discreet.release.safetab.design import cost
 
-    plan = configuration(design)
-    if sum((rho for rho in design.shown_rhos()), Fraction(0)) > LARGEST:
-        raise InputError(f"the budgets add up to more than {LARGEST}, which protects nobody")
-    found: dict[str, tuple[float, int]] = {}
+    plan, found = configuration(design), {}
     for relation in _RELATIONS:
-        whole = exact_account(plan, groups(), design.which, relation)
-        (point,) = whole.with_workers(1, progress).at_delta([delta])
-        found[relation] = (max(point.epsilon, 0.0), len(whole.cases))
+        whole = cost(
+            plan, groups(), design.which, delta=delta, neighbours=relation, exact=True, progress=progress
+        )
+        found[str(relation)] = (whole.epsilon, whole.cases)
     return found
 
 
@@ -272,12 +204,12 @@ def design_rivals(margin: int, counts: int, delta: Fraction) -> Rivalry:
     """Compare discrete Gaussian and geometric noise of the same margin on one person's counts."""
     from discreet.release.safetab.design import rivals
 
-    found = rivals(margin, counts=counts, delta=delta)
+    found = rivals([(margin, counts)], delta=delta)
     return Rivalry(
         margin,
         counts,
-        float(found.gaussian.variance),
-        float(found.geometric.scale),
+        float(found.variances[0]),
+        float(found.scales[0]),
         found.gaussian_epsilon,
         found.geometric_epsilon,
     )

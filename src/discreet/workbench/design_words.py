@@ -33,7 +33,8 @@ HELP = {
     "on average. The other line counts a dropped group as zero.",
     "unbounded": "The smallest epsilon for which the promise is true at the chosen delta, when one person is "
     "added or removed. delta is chosen on the Budget page.",
-    "bounded": "The same when one person is replaced by another, anywhere: twice the groups are touched.",
+    "bounded": "The same when one person is replaced by another, who may live in the other pass: one removed "
+    "and one added.",
     "margin": "The rho with which published cells of this row have the margin you want. By the normal law, "
     "as in the Bureau's spreadsheet: 1.96 standard deviations. Exactly: the least rho with which the integer "
     "noise stays within the margin in 95 of 100 cells.",
@@ -46,9 +47,9 @@ def command(delta: Fraction, folder: str = "PARAMS") -> str:
     """Return the command line that gives the numbers of the page.
 
     >>> command(Fraction(1, 10**10))
-    'discreet safetab account PARAMS --delta 1e-10'
+    'discreet safetab design PARAMS --delta 1e-10'
     """
-    return shlex.join(["discreet", "safetab", "account", folder, "--delta", delta_text(delta)])
+    return shlex.join(["discreet", "safetab", "design", folder, "--delta", delta_text(delta)])
 
 
 def cost_words(delta: Fraction, exact: Mapping[str, tuple[float, int]] | None) -> str:

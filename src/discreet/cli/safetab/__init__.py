@@ -6,6 +6,7 @@ from cyclopts import App
 
 SUBCOMMANDS = {
     "init": "A folder of parameters to start from: the groups and settings of 2020.",
+    "design": "Margins, group sizes, thresholds and cost of settings, before there is any data.",
     "validate": "Whether parameters and data can be used; every problem with its file, line and field.",
     "run": "Tabulate, add noise, post-process and write, with a ledger entry.",
     "account": "What a run with these parameters costs one person: zCDP, and exactly.",

@@ -133,12 +133,9 @@ def account_pass(
 ) -> PassAccount:
     """Return what one pass costs one person; `progress` is told of cases done, of how many."""
     parts = mechanisms(configuration, specification, which)
-    spends = {one: spent(mechanisms(configuration, specification, one)) for one in configuration.passes}
-    total = spends[which]
-    # whoever comes: first those that cost without end, then the most, then of the same pass
-    replacing = max(spends, key=lambda one: (spends[one] is None, spends[one] or 0, one == which))
-    come = spends[replacing]
-    replaced = None if total is None or come is None else total + come
+    comes = replacing(configuration, which)
+    total, added = spent(configuration, which), spent(configuration, comes)
+    replaced = None if total is None or added is None else total + added
     wanted = [fraction(delta, name="delta") for delta in deltas]
     costs: list[Cost] = []
     for relation in neighbours:
@@ -156,7 +153,26 @@ def account_pass(
                     reduction = _reduction(exact, point.worst, delta, below(converted))
             epsilon = None if point is None else max(point.epsilon, 0.0)
             costs.append(Cost(relation, delta, epsilon, converted, reduction))
-    return PassAccount(which, parts, total, replaced, replacing, tuple(costs), claim(parts))
+    return PassAccount(which, parts, total, replaced, comes, tuple(costs), claim(parts))
+
+
+def replacing(configuration: Configuration, which: Pass) -> Pass:
+    """Return the pass whose resident costs most where one takes the place of a person of `which`."""
+    spends = {one: spent(configuration, one) for one in configuration.passes}
+    # first those that cost without end, then the most, then of the same pass
+    return max(spends, key=lambda one: (spends[one] is None, spends[one] or 0, one == which))
+
+
+def two_stages(
+    configuration: Configuration, specification: Specification, which: Pass, neighbours: Neighbours
+) -> tuple[Event, ...]:
+    """Return the events of one person, or of one removed and one added, if all groups have two stages."""
+    people = [which] if neighbours == "unbounded" else [which, replacing(configuration, which)]
+    return grouped(
+        event
+        for one in people
+        for event in _events(mechanisms(configuration, specification, one), {1: 0, 2: 0}, 1)
+    )
 
 
 def claim(parts: Sequence[Mechanism]) -> Claim:
@@ -167,10 +183,10 @@ def claim(parts: Sequence[Mechanism]) -> Claim:
     return Claim(AnswerKind.BOUND, tuple(reasons)) if reasons else Claim()
 
 
-def spent(parts: Sequence[Mechanism]) -> Fraction | None:
+def spent(configuration: Configuration, which: Pass) -> Fraction | None:
     """Return the sum of the budgets of a pass, None if one is infinite."""
-    budgets = [part.budget for part in parts if part.budget is not None]
-    return sum(budgets, Fraction(0)) if len(budgets) == len(parts) else None
+    budgets = [configuration.budgets[place] for place in configuration.levels(which)]
+    return None if None in budgets else sum((one or Fraction(0) for one in budgets), Fraction(0))
 
 
 def mechanisms(

@@ -1,33 +1,49 @@
 """Sizing a tabulation: budgets from margins, group sizes from a wanted accuracy, what suppression does.
 
-Everything is a function of a few numbers and takes milliseconds, so that a page can follow a slider.
-A table of `cells` cells (1, 8, 18 or 46) has independent noise of the second stage in each.
+`sizing` answers it all for a configuration: the command line prints it, the workbench shows it, a spreadsheet
+holds it. It takes milliseconds but for the exact cost, so that a page can follow a slider. A table of `cells`
+cells (1, 8, 18 or 46) has independent noise of the second stage in each.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 from itertools import pairwise
 from math import ceil, floor, log10, sqrt
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from discreet.accounting.comparisons import ZCDP
+from discreet.accounting.parallel import Progress
 from discreet.accounting.privacy_loss import compose
-from discreet.budget import DiscreteGaussian, DiscreteLaplace, Event, Neighbours
+from discreet.budget import Claim, DiscreteGaussian, DiscreteLaplace, Event, Neighbours
+from discreet.budget.answer import EXACTLY
 from discreet.errors import InputError
 from discreet.noise import GaussianNoise, LaplaceNoise, Noise
 from discreet.numbers import Exact, fraction, positive
-from discreet.release.safetab.configuration import Configuration
-from discreet.release.safetab.geographies import GEOGRAPHIES, LEVELS, PR_GEOGRAPHIES, STATES, US_GEOGRAPHIES
-from discreet.release.safetab.mechanism import CONFIDENCE, Z95, noise_for
+from discreet.release.safetab.account import (
+    LARGEST,
+    claim,
+    exact_account,
+    mechanisms,
+    replacing,
+    spent,
+    two_stages,
+)
+from discreet.release.safetab.configuration import RUNS, Configuration, Place
+from discreet.release.safetab.geographies import GEOGRAPHIES, LEVEL_WORDS, LEVELS, PASSES, Pass
+from discreet.release.safetab.mechanism import CONFIDENCE, Z95, Mechanism, noise_for, variance_of
 from discreet.release.safetab.mechanism import margin as margin_of
+from discreet.release.safetab.specification import Specification
 
 Floats = NDArray[np.float64]
+Of = Literal["cell", "total"]
+"""What a target error is a part of: the average cell, or the whole group."""
 
 CELLS = (1, 8, 18, 46)
 """Published cells of a group by table: a total, or sex by 4, 9 or 23 ages."""
@@ -62,23 +78,22 @@ def exact_rho_for_margin(margin: int, *, stability: int = STABILITY, gamma: Exac
     return Fraction(stability) / (2 * _widest(GaussianNoise, margin) * (1 - _share(gamma)))
 
 
-def smallest_sizes(
-    noise: Noise, *, relative_margin: Exact, of: Literal["cell", "total"] = "cell"
-) -> tuple[int, int, int, int]:
+def smallest_sizes(noise: Noise, *, relative_margin: Exact, of: Of = "cell") -> tuple[int, int, int, int]:
     """Return from which size on a group can be shown as a total, and by sex and 4, 9 and 23 ages.
 
-    `cell`: the 95 % margin of a cell is at most this part of the average cell. `total`: the margin of the
-    sum of all cells is at most this part of the group.
+    `cell`: 95 % of the time the noise of a cell is at most this part of the average cell. `total`: that of
+    the sum of all cells is at most this part of the group. Both by the exact law of the noise.
 
     >>> smallest_sizes(GaussianNoise(625), relative_margin="0.5")
     (98, 784, 1764, 4508)
     >>> smallest_sizes(GaussianNoise(625), relative_margin="0.1", of="total")
-    (490, 1386, 2079, 3324)
+    (490, 1390, 2080, 3320)
     """
-    part = float(positive(relative_margin, name="relative_margin"))
-    margin = float(Z95) * sqrt(noise.true_variance())
-    sizes = [margin * (cells if of == "cell" else sqrt(cells)) / part for cells in CELLS]
-    total, four, nine, many = (ceil(size - 1e-9) for size in sizes)
+    part = positive(relative_margin, name="relative_margin")
+    total, four, nine, many = (
+        ceil((cells * margin_of(noise) if of == "cell" else margin_of(noise, cells)) / part)
+        for cells in CELLS
+    )
     return total, four, nine, many
 
 
@@ -164,115 +179,350 @@ def table_chances(sizes: ArrayLike, stage_one: Noise | None, thresholds: Sequenc
 
 @dataclass(frozen=True, slots=True)
 class DesignCost:
-    """What a design costs one person: the sum of its rho, zCDP's epsilon and the exact one at delta."""
+    """What a design costs one person: the sum of its rho, zCDP's epsilon and the exact one at delta.
+
+    `cases` is how many mixes of groups with and without a first stage were compared; 1: two stages only.
+    """
 
     rho: Fraction
     zcdp_epsilon: float
     epsilon: float
+    neighbours: Neighbours = "unbounded"
+    cases: int = 1
 
 
 def cost(
-    budgets: Mapping[tuple[str, int], Exact],
+    configuration: Configuration,
+    specification: Specification,
+    which: Pass,
     *,
     delta: Exact,
-    gamma: Exact = "0.1",
-    stability: int = STABILITY,
     neighbours: Neighbours = "unbounded",
+    exact: bool = False,
+    progress: Progress | None = None,
 ) -> DesignCost:
-    """Return what budgets by geography and level cost together; two stages throughout.
+    """Return what a configuration costs one person of a pass.
 
-    >>> found = cost({("USA", 2): "2.134", ("TRACT", 2): "0.159"}, delta="1e-10")
+    With two stages throughout, in milliseconds; `exact`: the worst over groups that get a total only.
+
+    >>> from discreet.release.safetab.census2020 import configuration_2020, specification_2020
+    >>> found = cost(configuration_2020(), specification_2020(), "US", delta="1e-10")
     >>> found.rho, round(found.zcdp_epsilon, 3), round(found.epsilon, 3)
-    (Fraction(2293, 1000), 16.825, 15.453)
+    (Fraction(618, 125), 26.283, 24.402)
     """
-    share, people = _share(gamma), 1 if neighbours == "unbounded" else 2
-    spent = [positive(rho, name=f"rho of {place}") for place, rho in budgets.items()]
-    if not spent:
+    _check(configuration, which)
+    comes = [which] if neighbours == "unbounded" else [which, replacing(configuration, which)]
+    rho = sum((spent(configuration, one) or Fraction(0) for one in comes), Fraction(0))
+    small = fraction(delta, name="delta")
+    if exact:
+        whole = exact_account(configuration, specification, which, neighbours).with_workers(1, progress)
+        epsilon, cases = whole.at_delta([small])[0].epsilon, len(whole.cases)
+    else:
+        epsilon, cases = _epsilon(two_stages(configuration, specification, which, neighbours), small), 1
+    zcdp = ZCDP.from_rho(rho).epsilon(delta=float(small))
+    return DesignCost(rho, zcdp, max(epsilon, 0.0), neighbours, cases)
+
+
+@lru_cache(maxsize=64)
+def _epsilon(events: tuple[Event, ...], delta: Fraction) -> float:
+    """Remembered, as most sliders of a design do not change it."""
+    return float(compose(events).epsilon(delta=delta))
+
+
+def _check(configuration: Configuration, which: Pass) -> None:
+    """Raise if a pass cannot be designed here."""
+    if configuration.privacy != "zcdp":
+        raise InputError("the budgets are of pure privacy; a design is made with zCDP's rho")
+    places = configuration.levels(which)
+    if not places:
         raise InputError("no geography has a budget")
-    events: list[Event] = [
-        DiscreteGaussian(variance=Fraction(stability) / (2 * part * rho), times=people * stability)
-        for rho in spent
-        for part in (share, 1 - share)
+    infinite = [place for place in places if configuration.budgets[place] is None]
+    if infinite:
+        raise InputError(
+            f"{infinite[0][0]}, {LEVEL_WORDS[infinite[0][1]]} has an infinite budget, so no noise"
+        )
+    if sum((configuration.budgets[place] or 0 for place in places), Fraction(0)) > LARGEST:
+        raise InputError(f"the budgets add up to more than {LARGEST}, which protects nobody")
+
+
+@dataclass(frozen=True, slots=True)
+class SizedLevel:
+    """One geography and level: its noise, its margin of error, and the sizes from which tables are shown."""
+
+    mechanism: Mechanism
+    margin: int
+    sizes: tuple[int, int, int, int]
+
+    @property
+    def place(self) -> Place:
+        """The geography and level."""
+        return self.mechanism.geography, self.mechanism.level
+
+    @property
+    def rho(self) -> Fraction:
+        """What it spends, one person added or removed."""
+        return self.mechanism.budget or Fraction(0)
+
+    @property
+    def stability(self) -> int:
+        """Groups of one region that a person can be in."""
+        return self.mechanism.stability.value
+
+    @property
+    def variance(self) -> Fraction:
+        """The variance of a published cell."""
+        return Fraction(variance_of(self.mechanism.stage_two))
+
+    @property
+    def thresholds(self) -> tuple[int, int, int]:
+        """From which noisy total on sex by 4, 9 and 23 ages is shown."""
+        return self.mechanism.thresholds
+
+    @property
+    def suppression(self) -> int | None:
+        """Up to which count a group with a total only is dropped; None if nothing is."""
+        return self.mechanism.suppression
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return what JSON says."""
+        second = self.mechanism.stage_two
+        assert second is not None
+        return {
+            "geography": self.place[0],
+            "level": self.place[1],
+            "stability": self.stability,
+            "rho": str(self.rho),
+            "rho_stage_2": str(Fraction(self.stability) / (2 * self.variance)),
+            "variance": str(self.variance),
+            "margin": self.margin,
+            "sizes": dict(zip(TABLE_WORDS, self.sizes, strict=True)),
+            "thresholds": list(self.thresholds),
+            "suppressed_up_to": self.suppression,
+            "empty_dropped": None if self.suppression is None else float(second.cdf(self.suppression)),
+        }
+
+
+TABLE_WORDS = ("total", "4 ages", "9 ages", "23 ages")
+"""What the four tables of a group are called: a total, or sex by so many ages."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sizing:
+    """A design of one pass: what each geography and level shows, and what one person pays for it."""
+
+    which: Pass
+    configuration: Configuration
+    error: Fraction
+    of: Of
+    delta: Fraction
+    levels: tuple[SizedLevel, ...]
+    costs: tuple[DesignCost, ...]
+    rivals: Rivals | None = None
+    claim: Claim = EXACTLY
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return what JSON says; exact numbers are fractions in quotes."""
+        found: dict[str, Any] = {
+            "pass": self.which,
+            "error": str(self.error),
+            "of": self.of,
+            "delta": float(self.delta),
+            "max_race_codes": self.configuration.max_race_codes,
+            "gamma": str(self.configuration.gamma),
+            "zero_suppression_chance": str(self.configuration.zero_suppression_chance),
+            "answer": self.claim.as_dict(),
+            "levels": [level.as_dict() for level in self.levels],
+            "costs": [
+                {
+                    "neighbours": cost.neighbours,
+                    "rho": str(cost.rho),
+                    "zcdp_epsilon": cost.zcdp_epsilon,
+                    "epsilon": cost.epsilon,
+                    "cases": cost.cases,
+                }
+                for cost in self.costs
+            ],
+        }
+        if self.rivals is not None:
+            found["one_stage"] = {
+                "gaussian_epsilon": self.rivals.gaussian_epsilon,
+                "geometric_epsilon": self.rivals.geometric_epsilon,
+            }
+        return found
+
+
+def sizing(
+    configuration: Configuration,
+    specification: Specification,
+    which: Pass,
+    *,
+    error: Exact = "0.1",
+    of: Of = "cell",
+    delta: Exact = "1e-10",
+    derive: bool = False,
+    exact: bool = True,
+    progress: Progress | None = None,
+) -> Sizing:
+    """Size a configuration: margins, the sizes from which each table has at most the target error, the cost.
+
+    Thresholds are the configuration's, or with `derive` those with which a group just large enough gets its
+    table 95 % of the time. Without `exact`, costs are those of two stages throughout, and kinds of noise are
+    not compared.
+
+    >>> from discreet.release.safetab.census2020 import configuration_2020, specification_2020
+    >>> found = sizing(configuration_2020(), specification_2020(), "US", exact=False)
+    >>> county = next(level for level in found.levels if level.place == ("COUNTY", 2))
+    >>> county.margin, county.sizes, county.thresholds, county.suppression
+    (11, (110, 880, 1980, 5060), (971, 4971, 19971), 21)
+    """
+    _check(configuration, which)
+    part = positive(error, name="the target error")
+    if derive:
+        configuration = with_derived(configuration, specification, error=part, of=of)
+    parts = mechanisms(configuration, specification, which)
+    levels = []
+    for one in parts:
+        assert one.stage_two is not None
+        levels.append(
+            SizedLevel(
+                one, margin_of(one.stage_two), smallest_sizes(one.stage_two, relative_margin=part, of=of)
+            )
+        )
+    costs = [
+        cost(configuration, specification, which, delta=delta, neighbours=one, exact=exact, progress=progress)
+        for one in ("unbounded", "bounded")
     ]
-    whole, small = people * sum(spent, Fraction(0)), fraction(delta, name="delta")
-    exact = float(compose(events).epsilon(delta=small))
-    return DesignCost(whole, ZCDP.from_rho(whole).epsilon(delta=float(small)), max(exact, 0.0))
+    together = (
+        rivals([(max(level.margin, 1), level.stability) for level in levels], delta=delta) if exact else None
+    )
+    return Sizing(
+        which=which,
+        configuration=configuration,
+        error=part,
+        of=of,
+        delta=fraction(delta, name="delta"),
+        levels=tuple(levels),
+        costs=tuple(costs),
+        rivals=together,
+        claim=claim(parts),
+    )
+
+
+def with_derived(
+    configuration: Configuration, specification: Specification, *, error: Exact, of: Of = "cell"
+) -> Configuration:
+    """Return the configuration with the thresholds that follow from a target error."""
+    thresholds = dict(configuration.thresholds)
+    for (geography, level), rho in configuration.budgets.items():
+        if rho:
+            often = max(specification.stability(level, configuration.max_race_codes, geography).value, 1)
+            first, second = (
+                noise_for(share * rho, often, "zcdp")
+                for share in (configuration.gamma, 1 - configuration.gamma)
+            )
+            sizes = smallest_sizes(second, relative_margin=error, of=of)
+            thresholds[geography, level] = thresholds_for(sizes[1:], first)
+    return replace(configuration, thresholds=thresholds)
+
+
+def changed(
+    configuration: Configuration,
+    specification: Specification,
+    *,
+    levels: Iterable[Place] | None = None,
+    rhos: Mapping[Place, Exact] | None = None,
+    margins: Mapping[Place, int] | None = None,
+    races: int | None = None,
+    gamma: Exact | None = None,
+    chance: Exact | None = None,
+    error: Exact = "0.1",
+    of: Of = "cell",
+) -> Configuration:
+    """Return a configuration with changes: which levels are tabulated, their rho or margins, and the rest.
+
+    A margin becomes the least rho that keeps it, rounded up to four digits. A level that has no thresholds
+    gets those that follow from the target error.
+
+    >>> from discreet.release.safetab.census2020 import configuration_2020, specification_2020
+    >>> found = changed(configuration_2020(), specification_2020(), races=3, margins={("USA", 2): 3})
+    >>> found.max_race_codes, found.budgets["USA", 2]
+    (3, Fraction(849, 1250))
+    """
+    if configuration.privacy != "zcdp":
+        raise InputError("the budgets are of pure privacy; a design is made with zCDP's rho")
+    if races is not None:
+        configuration = replace(configuration, max_race_codes=races)
+    if gamma is not None:
+        configuration = replace(configuration, gamma=_share(gamma))
+    if chance is not None:
+        drop = fraction(chance, name="the chance to drop an empty group")
+        if not 0 <= drop < 1:
+            raise InputError(
+                f"the chance to drop an empty group is {drop}; it must be 0, or above, and below 1"
+            )
+        configuration = replace(configuration, zero_suppression_chance=drop)
+    budgets = dict(configuration.budgets)
+    for place, rho in (rhos or {}).items():
+        budgets[place] = positive(rho, name=f"rho of {place[0]}, {LEVEL_WORDS[place[1]]}")
+    for (geography, level), margin in (margins or {}).items():
+        often = specification.stability(level, configuration.max_race_codes, geography).value
+        least = exact_rho_for_margin(margin, stability=often, gamma=configuration.gamma)
+        grain = Fraction(10) ** (floor(log10(least)) - 3)
+        budgets[geography, level] = ceil(least / grain) * grain
+    if levels is not None:
+        wanted = set(levels)
+        without = [place for place in _PLACES if place in wanted and budgets[place] == 0]
+        if without:
+            name = f"{without[0][0]}:{without[0][1]}"
+            raise InputError(f"{name} has no rho; give one with --rho {name}=R or --margin {name}=M")
+        budgets = {place: rho if place in wanted else Fraction(0) for place, rho in budgets.items()}
+    run_us, run_pr = (
+        any(budgets[place] != 0 for place in _PLACES if place[0] in PASSES[which]) for which in RUNS
+    )
+    configuration = replace(configuration, budgets=budgets, run_us=run_us, run_pr=run_pr)
+    derived = with_derived(configuration, specification, error=error, of=of).thresholds
+    return replace(configuration, thresholds={**derived, **configuration.thresholds})
 
 
 @dataclass(frozen=True, slots=True)
 class Rivals:
-    """Discrete Gaussian and geometric noise of the same margin, and what each costs at the same delta."""
+    """What discrete Gaussian and geometric noise of the same margins cost at the same delta, in one stage.
 
-    margin: int
-    gaussian: GaussianNoise
-    geometric: LaplaceNoise
+    Each has the most noise that stays within the margin 95 % of the time: `variances` and `scales`.
+    """
+
+    margins: tuple[tuple[int, int], ...]
+    variances: tuple[Fraction, ...]
+    scales: tuple[Fraction, ...]
     gaussian_epsilon: float
     geometric_epsilon: float
 
 
-def rivals(margin: int, *, counts: int, delta: Exact) -> Rivals:
-    """Compare both kinds of noise at equal accuracy, on `counts` counts that one person is in.
+def rivals(margins: Sequence[tuple[int, int]], *, delta: Exact) -> Rivals:
+    """Compare both kinds of noise at equal accuracy: margins, each with the counts that one person is in.
 
-    Each has the most noise that stays within the margin in 95 % of the cells.
-
-    >>> found = rivals(11, counts=9, delta="1e-10")
+    >>> found = rivals([(11, 9)], delta="1e-10")
     >>> round(found.gaussian_epsilon, 2), round(found.geometric_epsilon, 2)
     (3.17, 2.34)
     """
-    variance, scale = _widest(GaussianNoise, margin), _widest(LaplaceNoise, margin)
     small = fraction(delta, name="delta")
-    epsilons = [
-        max(float(compose([event]).epsilon(delta=small)), 0.0)
-        for event in (
-            DiscreteGaussian(variance=variance, times=counts),
-            DiscreteLaplace(scale=scale, times=counts),
-        )
+    variances = tuple(_widest(GaussianNoise, margin) for margin, _ in margins)
+    scales = tuple(_widest(LaplaceNoise, margin) for margin, _ in margins)
+    kinds: list[list[Event]] = [
+        [
+            DiscreteGaussian(variance=size, times=counts)
+            for size, (_, counts) in zip(variances, margins, strict=True)
+        ],
+        [
+            DiscreteLaplace(scale=size, times=counts)
+            for size, (_, counts) in zip(scales, margins, strict=True)
+        ],
     ]
-    return Rivals(margin, GaussianNoise(variance), LaplaceNoise(scale), *epsilons)
+    epsilons = [max(float(compose(events).epsilon(delta=small)), 0.0) for events in kinds]
+    return Rivals(tuple(margins), variances, scales, *epsilons)
 
 
-def configuration_for(
-    wanted: Mapping[tuple[str, int], tuple[int, Sequence[int]]],
-    *,
-    stability: int = STABILITY,
-    gamma: Exact = "0.1",
-    chance: Exact = "0.95",
-    zero_suppression_chance: Exact = "0.9999",
-    max_race_codes: int = 8,
-) -> Configuration:
-    """Return a configuration from wanted margins and sizes, ready for `write_toml`.
-
-    `wanted` has, by geography and level, a whole margin of error and the three sizes from which sex by 4, 9
-    and 23 ages is to be shown (with `chance`). Each rho is the least that keeps the margin, rounded up to
-    four digits.
-
-    >>> found = configuration_for({("USA", 2): (3, (500, 1000, 7000))})
-    >>> found.budgets["USA", 2], found.thresholds["USA", 2]
-    (Fraction(1529, 1000), (491, 991, 6991))
-    """
-    share, budgets, thresholds = _share(gamma), dict.fromkeys(_PLACES, Fraction(0)), {}
-    for place, (margin, sizes) in wanted.items():
-        if place not in budgets:
-            raise InputError(f"there is no geography and level {place}")
-        least = exact_rho_for_margin(margin, stability=stability, gamma=share)
-        grain = Fraction(10) ** (floor(log10(least)) - 3)
-        budgets[place] = ceil(least / grain) * grain
-        stage_one = noise_for(share * budgets[place], stability, "zcdp")
-        thresholds[place] = thresholds_for(sizes, stage_one, chance=chance)
-    return Configuration(
-        max_race_codes=max_race_codes,
-        budgets=budgets,
-        gamma=share,
-        thresholds=thresholds,
-        zero_suppression_chance=fraction(zero_suppression_chance, name="zero_suppression_chance"),
-        allow_negative_counts=True,
-        run_us=any(place[0] in US_GEOGRAPHIES for place in wanted),
-        run_pr=any(place[0] in PR_GEOGRAPHIES for place in wanted),
-        state_filter_us=STATES,
-        privacy="zcdp",
-    )
-
-
+@lru_cache(maxsize=256)
 def _widest(kind: type[GaussianNoise] | type[LaplaceNoise], margin: int) -> Fraction:
     """Find the largest variance or scale, cut to six digits, of noise that keeps a margin with 95 %."""
     if isinstance(margin, bool) or not isinstance(margin, int) or not 1 <= margin <= 10**6:

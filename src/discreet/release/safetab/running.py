@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -186,7 +185,7 @@ def run(
                 out=Path(out),
                 rows=rows,
                 places=_places(plan, specification, regions, noisy, parts),
-                budgets=_budgets(configuration, specification),
+                budgets={which: spent(configuration, which) for which in configuration.passes},
                 privacy=configuration.privacy,
                 options=options.to_json(),
                 donated=donated,
@@ -211,10 +210,6 @@ def _opened(
     if not isinstance(engine, str):
         return nullcontext(engine)
     return connect(engine, memory=memory or MEMORY, threads=threads, spark_master=spark_master)
-
-
-def _budgets(configuration: Configuration, specification: Specification) -> dict[str, Fraction | None]:
-    return {which: spent(mechanisms(configuration, specification, which)) for which in configuration.passes}
 
 
 def _shared(

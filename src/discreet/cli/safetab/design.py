@@ -1,0 +1,284 @@
+"""`discreet safetab design`: what settings show and cost, before there is a configuration or any data."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import App, Parameter
+
+from discreet.cli import options
+from discreet.errors import InputError
+
+if TYPE_CHECKING:
+    from discreet.release.safetab.configuration import Place
+    from discreet.release.safetab.design import Sizing
+
+app = App(
+    name="design",
+    usage="Usage: discreet safetab design [2020|PARAMS] [OPTIONS]",
+    help_epilogue="Examples:\n"
+    "  discreet safetab design\n"
+    "  discreet safetab design --levels USA,STATE,COUNTY:2 --races 3 --error 0.2\n"
+    "  discreet safetab design params --margin COUNTY:2=8 --out design.xlsx\n"
+    "  discreet safetab design --rho detailed=0.5 --out safetab.toml",
+)
+
+
+@app.default
+def design(
+    spec: Annotated[
+        str,
+        Parameter(help="2020, or a folder of config.json or safetab.toml and the groups. Default: 2020."),
+    ] = "2020",
+    /,
+    *,
+    levels: Annotated[
+        str | None,
+        Parameter(
+            help="What is tabulated, such as USA,STATE,COUNTY:2 or detailed. Default: what has a budget.",
+            metavar="PLACES",
+        ),
+    ] = None,
+    races: Annotated[int | None, Parameter(help="Race codes that are counted, 1 to 8.", metavar="N")] = None,
+    error: Annotated[
+        str, Parameter(help="Target error, a part such as 0.1 (default) or 10%.", metavar="E")
+    ] = "0.1",
+    of: Annotated[
+        Literal["cell", "total"],
+        Parameter(
+            help="The error is a part of the average cell (default), or of the whole group.",
+            show_choices=False,
+            metavar="cell|total",
+        ),
+    ] = "cell",
+    rho: Annotated[
+        str | None, Parameter(help="Budgets, such as USA:2=2.134,regional=0.008.", metavar="PLACE=R,...")
+    ] = None,
+    margin: Annotated[
+        str | None,
+        Parameter(help="Budgets from 95 % margins of a cell, such as COUNTY:2=11.", metavar="PLACE=M,..."),
+    ] = None,
+    gamma: Annotated[str | None, Parameter(help="The first stage's part of a budget.", metavar="G")] = None,
+    chance: Annotated[
+        str | None, Parameter(help="With which an empty group is dropped; 0: never.", metavar="P")
+    ] = None,
+    derive: Annotated[bool, Parameter(help="Thresholds from the target error, not as stated.")] = False,
+    delta: Annotated[
+        str, Parameter(help="Where epsilon is asked for. Default: 1e-10.", metavar="D")
+    ] = "1e-10",
+    out: Annotated[
+        Path | None,
+        Parameter(
+            help="Write .xlsx (with live formulas), .csv, .json, or .toml (a safetab.toml).", metavar="FILE"
+        ),
+    ] = None,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Size a tabulation: margins, the group sizes that each table needs, thresholds, suppression, cost."""
+    started = time.perf_counter()
+    (small,) = options.read_deltas([delta])
+    if out is not None and out.suffix not in _ENDINGS:
+        raise InputError(f"--out is {out.name!r}; it must end in {', '.join(_ENDINGS)}")
+    if races is not None and not 1 <= races <= 8:
+        raise InputError(f"--races is {races}; it must be a whole number from 1 to 8")
+
+    from discreet.cli.printing import json_text, progress_bar, say, say_time, write_json
+    from discreet.release.safetab import census2020
+    from discreet.release.safetab.configuration import read_configuration
+    from discreet.release.safetab.design import changed, sizing
+    from discreet.release.safetab.safetab_toml import write_toml
+    from discreet.release.safetab.specification import read_specification
+
+    if spec == "2020":
+        configuration, specification = census2020.configuration_2020(), census2020.specification_2020()
+    else:
+        configuration, specification = read_configuration(Path(spec)), read_specification(Path(spec))
+    part = _error(error)
+    configuration = changed(
+        configuration,
+        specification,
+        levels=None if levels is None else [place for one in levels.split(",") for place in _places(one)],
+        rhos=_by_place(rho, "--rho"),
+        margins={place: _whole(text) for place, text in _by_place(margin, "--margin").items()},
+        races=races,
+        gamma=gamma,
+        chance=chance,
+        error=part,
+        of=of,
+    )
+    if not configuration.passes:
+        raise InputError("nothing is tabulated: no geography and level has a budget")
+    with progress_bar("Comparing people", show=not (quiet or json)) as progress:
+        found = [
+            sizing(
+                configuration,
+                specification,
+                which,
+                error=part,
+                of=of,
+                delta=small,
+                derive=derive,
+                progress=progress,
+            )
+            for which in configuration.passes
+        ]
+    seconds = time.perf_counter() - started
+    answer = {"specification": spec, "passes": [one.as_dict() for one in found]}
+    if out is not None:
+        if out.suffix == ".toml":
+            _save(out, write_toml(found[0].configuration).encode())
+        elif out.suffix == ".json":
+            _save(out, (json_text(answer) + "\n").encode())
+        else:
+            from discreet.release.safetab.workbook import csv_bytes, xlsx_bytes
+
+            _save(out, csv_bytes(found) if out.suffix == ".csv" else xlsx_bytes(found, specification))
+    if json:
+        write_json({**answer, "out": None if out is None else str(out), "seconds": round(seconds, 3)})
+        return
+    for one in found:
+        _show(one)
+    for text in _remarks(found):
+        say(text, indent="  ")
+    if out is not None:
+        say(f"Written: {out}.")
+    say_time(seconds, show=not quiet)
+
+
+_ENDINGS = (".xlsx", ".csv", ".json", ".toml")
+_PASS_WORDS = {"US": "United States", "PR": "Puerto Rico"}
+
+
+def _save(out: Path, content: bytes) -> None:
+    if out.exists():
+        raise InputError(f"{out} exists; name a new file")
+    try:
+        out.write_bytes(content)
+    except OSError as error:
+        raise InputError(f"{out} cannot be written: {error.strerror}") from None
+
+
+def _error(text: str) -> str:
+    from discreet.numbers import positive
+
+    short = text.strip()
+    value = positive(short.removesuffix("%").strip(), name="--error") / (100 if short.endswith("%") else 1)
+    if not 1 <= value * 10000 <= 100000:
+        raise InputError(f"--error is {short}; it must lie between 0.01% and 1000%")
+    return str(value)
+
+
+def _whole(text: str) -> int:
+    if not text.isdecimal():
+        raise InputError(f"a margin is {text!r}; it must be a whole number such as 11")
+    return int(text)
+
+
+def _places(text: str) -> list[Place]:
+    """Read COUNTY:2, COUNTY (both levels), regional, detailed or all."""
+    from discreet.budget.fields import hint
+    from discreet.release.safetab.geographies import GEOGRAPHIES, LEVEL_WORDS, LEVELS
+
+    name, colon, level = text.strip().partition(":")
+    words = {word: number for number, word in LEVEL_WORDS.items()}
+    if not colon and name in (*words, "all"):
+        wanted = LEVELS if name == "all" else (words[name],)
+        return [(geography, number) for geography in GEOGRAPHIES for number in wanted]
+    if name not in GEOGRAPHIES:
+        raise InputError(
+            f"{name!r} is no geography; they are {', '.join(GEOGRAPHIES)}{hint(name, GEOGRAPHIES)}"
+        )
+    if not colon:
+        return [(name, number) for number in LEVELS]
+    if level not in (*map(str, LEVELS), *words):
+        raise InputError(f"{text.strip()!r} has no such level; it must be 1 (regional) or 2 (detailed)")
+    return [(name, words[level] if level in words else int(level))]
+
+
+def _by_place(text: str | None, option: str) -> dict[Place, str]:
+    found: dict[Place, str] = {}
+    for one in (text or "").split(",") if text is not None else ():
+        name, sign, value = one.partition("=")
+        if not sign or not value.strip():
+            raise InputError(f"{option} has {one.strip()!r}; it must be like COUNTY:2=0.159")
+        found.update(dict.fromkeys(_places(name), value.strip()))
+    return found
+
+
+def _show(found: Sizing) -> None:
+    from discreet.cli.printing import say, table, write
+    from discreet.report import words
+
+    part = "average cell" if found.of == "cell" else "whole group"
+    title = f"{_PASS_WORDS[found.which]}: sizes from which a table has an error of at most "
+    say(f"{title}{words.percent(found.error)} of the {part}, 95 % of the time", indent="  ")
+    write("\n")
+    columns = ("geography", "L", "s", "rho", "stage 2", "MOE", "total", "4 ages", "9 ages", "23 ages")
+    rows: list[Sequence[str]] = []
+    for one in found.levels:
+        cut = "-" if one.suppression is None else str(one.suppression)
+        rows.append(
+            (
+                one.place[0],
+                str(one.place[1]),
+                str(one.stability),
+                words.plain(one.rho),
+                f"{float(one.variance):.4g}",
+                str(one.margin),
+                *(f"{size:,}" for size in one.sizes),
+                " / ".join(map(str, one.thresholds)),
+                cut,
+            )
+        )
+    table((*columns, "thresholds", "T"), rows, left=(0,))
+    write("\n")
+    kind = found.claim.kind
+    table(
+        ("neighbours", "rho", kind.titled("epsilon"), "zCDP epsilon"),
+        [
+            (
+                cost.neighbours,
+                words.plain(cost.rho),
+                kind.number(cost.epsilon),
+                words.number(cost.zcdp_epsilon),
+            )
+            for cost in found.costs
+        ],
+        left=(0,),
+    )
+    if found.rivals is not None:
+        write("\n")
+        say(_rivals(found), indent="  ")
+    write("\n")
+
+
+def _rivals(found: Sizing) -> str:
+    assert found.rivals is not None
+    gaussian, geometric = found.rivals.gaussian_epsilon, found.rivals.geometric_epsilon
+    if not (gaussian > 0 and geometric > 0):
+        return "At these margins neither kind of noise costs anything that can be told."
+    first, second = ("Gaussian", "geometric")[:: 1 if gaussian <= geometric else -1]
+    less = 100 * (1 - min(gaussian, geometric) / max(gaussian, geometric))
+    return (
+        f"Kinds of noise at these margins, one stage and one person added: discrete Gaussian epsilon "
+        f"{gaussian:.4g}, geometric {geometric:.4g}. {first[0].upper() + first[1:]} noise costs {less:.1f} % "
+        f"less than {second}."
+    )
+
+
+def _remarks(found: Sequence[Sizing]) -> list[str]:
+    from discreet.report import words
+
+    delta = words.plain(found[0].delta)
+    remarks = [
+        "s: groups of one region that a person can be in. stage 2: variance of a published cell. MOE: "
+        "95 % of the time its noise is within this. total, 4, 9, 23 ages: from how many people on a group "
+        "can be shown so. thresholds: the noisy totals from which it is. T: below the states a group with "
+        "a total only is dropped if its noisy count is not above T.",
+        f"epsilon at delta {delta}, the worst over groups with one stage or two.",
+    ]
+    return remarks + [str(said) for said in dict.fromkeys(one.claim for one in found)]

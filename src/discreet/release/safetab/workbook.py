@@ -1,0 +1,346 @@
+"""A design as a spreadsheet: what has a closed form is a live formula, so that a committee can try changes.
+
+The law of the noise is on a sheet of its own, so margins of error and suppression follow too. Only the exact
+epsilon is a number; if a setting is changed, its cell says that `discreet` must be run again.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from fractions import Fraction
+from importlib.util import find_spec
+from math import ceil, exp, sqrt
+from typing import Any
+
+from discreet.errors import DiscreetError
+from discreet.release.safetab.design import CELLS, TABLE_WORDS, SizedLevel, Sizing
+from discreet.release.safetab.geographies import LEVEL_WORDS
+from discreet.release.safetab.mechanism import CONFIDENCE, Z95
+from discreet.release.safetab.specification import Specification
+
+COLUMNS = (
+    "pass",
+    "geography",
+    "level",
+    "stability",
+    "rho",
+    "rho_stage_2",
+    "rho_stage_2_replaced",
+    "rho_replaced",
+    "variance",
+    "margin",
+    *(f"size_{name.replace(' ', '_')}" for name in TABLE_WORDS),
+    *(f"threshold_{name.replace(' ', '_')}" for name in TABLE_WORDS[1:]),
+    "suppressed_up_to",
+    "empty_dropped",
+)
+"""What the table of a design has, a row for each geography and level."""
+
+
+def rows(found: Sequence[Sizing]) -> list[tuple[Any, ...]]:
+    """Return the table of designs; a replaced person is one removed and one added in the same pass."""
+    made = []
+    for one in found:
+        for level in one.levels:
+            said = level.as_dict()
+            second = Fraction(said["rho_stage_2"])
+            spends = (level.rho, second, 2 * second, 2 * level.rho)
+            made.append(
+                (
+                    one.which,
+                    *level.place,
+                    level.stability,
+                    *map(float, spends),
+                    float(level.variance),
+                    level.margin,
+                    *level.sizes,
+                    *level.thresholds,
+                    "" if level.suppression is None else level.suppression,
+                    "" if said["empty_dropped"] is None else said["empty_dropped"],
+                )
+            )
+    return made
+
+
+def csv_bytes(found: Sequence[Sizing]) -> bytes:
+    """Return the table as CSV."""
+    stream = io.StringIO(newline="")
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    writer.writerows(rows(found))
+    return stream.getvalue().encode()
+
+
+_SETTINGS = {  # name: row of its value on the first sheet, counted from 0
+    "race_codes": 2,
+    "first_share": 3,
+    "target_error": 4,
+    "confidence_level": 5,
+    "drop_chance": 6,
+    "wanted_delta": 7,
+}
+_HEADS = (
+    "geography",
+    "level",
+    "groups of a race code",
+    "groups of an ethnicity code",
+    "groups of a person",
+    "rho",
+    "rho, second stage",
+    "second stage, replaced",
+    "rho, replaced",
+    "variance of a cell",
+    "standard deviation",
+    "1.96 standard deviations",
+    "margin of error",
+    *(f"size, {name}" for name in TABLE_WORDS),
+    *(f"threshold, {name}" for name in TABLE_WORDS[1:]),
+    "dropped up to",
+    "empty groups dropped",
+)
+_INPUTS = (2, 3, 5, 17, 18, 19)  # columns of the table that are typed in
+
+
+def xlsx_bytes(found: Sequence[Sizing], specification: Specification) -> bytes:
+    """Return the designs as a spreadsheet, every formula with its value."""
+    if find_spec("xlsxwriter") is None:
+        raise DiscreetError(
+            "a spreadsheet is written with XlsxWriter, which is not installed: "
+            "pip install 'discreet[spreadsheet]'"
+        )
+    import xlsxwriter
+
+    stream = io.BytesIO()
+    with xlsxwriter.Workbook(stream, {"in_memory": True}) as book:
+        _Book(book, found).write(specification)
+    return stream.getvalue()
+
+
+class _Book:
+    """The workbook while it grows."""
+
+    def __init__(self, book: Any, found: Sequence[Sizing]) -> None:
+        self.book, self.found = book, found
+        self.design = book.add_worksheet("Design")
+        self.noise = book.add_worksheet("Noise")
+        self.about = book.add_worksheet("About")
+        kinds: dict[str, dict[str, Any]] = {
+            "title": {"bold": True, "font_size": 13},
+            "head": {"bold": True, "text_wrap": True, "valign": "top", "bottom": 1},
+            "text": {},
+            "wrapped": {"text_wrap": True, "valign": "top"},
+            "input": {"bg_color": "#FFF7D6", "font_color": "#1F3A93"},
+            "number": {"num_format": "#,##0"},
+            "decimal": {"num_format": "0.0000"},
+            "share": {"num_format": "0.0000 %"},
+            "bold": {"bold": True, "num_format": "0.0000", "top": 1},
+        }
+        plain = {"font_name": "Calibri", "font_size": 10}
+        self.formats = {name: book.add_format({**plain, **more}) for name, more in kinds.items()}
+        widest = max(sqrt(float(level.variance)) for one in found for level in one.levels)
+        self.reach = min(4000, max(400, ceil(16 * widest)))
+        self.column = 0  # of the sheet of noise
+
+    def write(self, specification: Specification) -> None:
+        """Fill all sheets."""
+        first, put, form = self.found[0], self.design.write, self.formats
+        put(0, 0, "SafeTab design: shaded cells are settings, all else follows from them", form["title"])
+        values = {
+            "race_codes": ("race codes that are counted, 1 to 8", first.configuration.max_race_codes),
+            "first_share": ("gamma, the first stage's part of a rho", float(first.configuration.gamma)),
+            "target_error": (f"target error, a part of the {_PARTS[first.of]}", float(first.error)),
+            "confidence_level": ("confidence of margins", float(CONFIDENCE)),
+            "drop_chance": (
+                "chance to drop an empty group",
+                float(first.configuration.zero_suppression_chance),
+            ),
+            "wanted_delta": ("delta", float(first.delta)),
+        }
+        for name, row in _SETTINGS.items():
+            words, value = values[name]
+            put(row, 0, words, form["text"])
+            put(row, 5, value, form["input"])
+            self.book.define_name(name, f"=Design!$F${row + 1}")
+        self.noise.write(0, 0, "x", form["head"])
+        self.noise.write(1, 0, "2 variance", form["text"])
+        for x in range(self.reach + 1):
+            self.noise.write_number(x + 2, 0, x, form["text"])
+        row = 10
+        sums: list[tuple[Sizing, int, int]] = []
+        for one in self.found:
+            row = self._table(one, row, sums)
+        self._costs(row + 1, sums)
+        self.design.set_column(0, 0, 12)
+        self.design.set_column(1, len(_HEADS) - 1, 11)
+        self.design.freeze_panes(0, 1)
+        self.design.set_landscape()
+        self.design.fit_to_pages(1, 0)
+        self._explain(specification)
+
+    def _table(self, one: Sizing, row: int, sums: list[tuple[Sizing, int, int]]) -> int:
+        """Write the table of a pass and return the first row below it."""
+        form = self.formats
+        self.design.write(row - 1, 0, _NAMES[one.which], form["title"])
+        for place, head in enumerate(_HEADS):
+            self.design.write(row, place, head, form["head"])
+        for number, level in enumerate(one.levels, 1):
+            self._level(one, level, row + number)
+        last = row + len(one.levels)
+        total = sum((level.rho for level in one.levels), Fraction(0))
+        self.design.write(last + 1, 0, "together", form["bold"])
+        for column, value in ((5, total), (8, 2 * total)):
+            name = _letter(column)
+            self.design.write_formula(
+                last + 1, column, f"=SUM({name}{row + 2}:{name}{last + 1})", form["bold"], float(value)
+            )
+        sums.append((one, row + 1, last))
+        return last + 4
+
+    def _level(self, one: Sizing, level: SizedLevel, row: int) -> None:
+        form, r = self.formats, row + 1
+        second = level.mechanism.stage_two
+        assert second is not None
+        races, stable = one.configuration.max_race_codes, level.mechanism.stability
+        variance, deviation = float(level.variance), sqrt(float(level.variance))
+        paired = stable.paired and stable.race % max(2, races) == 0
+        each = stable.race // max(2, races) if paired else stable.race
+        column = _letter(self._law(f"{level.place[0]} {LEVEL_WORDS[level.place[1]]}", r, variance))
+        law, end = f"Noise!{column}$3:{column}${self.reach + 3}", f"Noise!{column}${self.reach + 3}"
+
+        def below(part: str) -> str:
+            """The smallest x up to which this part of the two-sided weights lies."""
+            return f'=IF(K{r}>{self.reach}/8,"too wide",SUMPRODUCT(--({law}<({part})*{end})))'
+
+        spend = float(level.rho)
+        step = float(Fraction(level.stability) / (2 * level.variance))
+        sizes = (
+            [f"=ROUNDUP(ROUND(M{r}*{cells}/target_error,6),0)" for cells in CELLS]
+            if one.of == "cell"
+            else [None] * 4
+        )
+        cut = level.suppression
+        formulas: list[tuple[int, Any, Any, str]] = [
+            (4, f"=C{r}*MAX(2,race_codes)+D{r}" if paired else None, level.stability, "number"),
+            (6, f"=(1-first_share)*F{r}", step, "decimal"),
+            (7, f"=2*G{r}", 2 * step, "decimal"),
+            (8, f"=2*F{r}", 2 * spend, "decimal"),
+            (9, f"=E{r}/(2*G{r})", variance, "decimal"),
+            (10, f"=SQRT(J{r})", deviation, "decimal"),
+            (11, f"={float(Z95)}*K{r}", float(Z95) * deviation, "decimal"),
+            (12, below("confidence_level"), level.margin, "number"),
+            *((13 + k, size, level.sizes[k], "number") for k, size in enumerate(sizes)),
+        ]
+        if cut is not None:
+            formulas += [
+                (20, below("2*drop_chance-1"), cut, "number"),
+                (
+                    21,
+                    f"=(1+INDEX({law},U{r}+1)/{end})/2",
+                    float(second.cdf(cut)),
+                    "share",
+                ),
+            ]
+        self.design.write(row, 0, level.place[0], form["text"])
+        self.design.write(row, 1, LEVEL_WORDS[level.place[1]], form["text"])
+        for place, value in zip(_INPUTS, (each, stable.ethnicity, spend, *level.thresholds), strict=True):
+            self.design.write_number(row, place, value, form["input"])
+        for place, formula, value, kind in formulas:
+            if formula is None:
+                self.design.write(row, place, value, form[kind])
+            else:
+                self.design.write_formula(row, place, formula, form[kind], value)
+
+    def _law(self, name: str, row: int, variance: float) -> int:
+        """Write the sums of weights exp(-x^2 / 2 variance) over |x| <= 0, 1, ...; return their column."""
+        self.column += 1
+        letter, weight = _letter(self.column), 1.0
+        self.noise.write(0, self.column, name, self.formats["head"])
+        self.noise.write_formula(1, self.column, f"=2*Design!J{row}", self.formats["decimal"], 2 * variance)
+        self.noise.write_number(2, self.column, 1, self.formats["decimal"])
+        for x in range(1, self.reach + 1):
+            weight += 2 * exp(-x * x / (2 * variance))
+            # a spreadsheet reads -x^2 as (-x)^2
+            formula = f"={letter}{x + 2}+2*EXP(-($A{x + 3}^2)/{letter}$2)"
+            self.noise.write_formula(x + 2, self.column, formula, self.formats["decimal"], weight)
+        return self.column
+
+    def _costs(self, row: int, sums: Sequence[tuple[Sizing, int, int]]) -> None:
+        form, said = self.formats, self.found[0].claim.kind
+        self.design.write(row - 1, 0, "What one person pays", form["title"])
+        for place, head in enumerate(
+            ("pass", "one person", "", "", "", "rho", "zCDP epsilon", said.titled("epsilon"))
+        ):
+            self.design.write(row, place, head, form["head"])
+        totals = {one.which: f"F{last + 2}" for one, _, last in sums}
+        for one, first, last in sums:
+            # what the exact epsilon was computed from; anything else must be computed again
+            spent = sum(float(level.rho) * (first + k + 1) for k, level in enumerate(one.levels))
+            gamma = float(one.configuration.gamma)
+            rows = f"F{first + 1}:F{last + 1}"
+            same = (
+                f"AND(ABS(SUMPRODUCT({rows},ROW({rows}))-{spent!r})<1E-9,race_codes={one.configuration.max_race_codes},"
+                f"ABS(first_share-{gamma!r})<1E-12,ABS(wanted_delta/{float(one.delta)!r}-1)<1E-9)"
+            )
+            for cost in one.costs:
+                row += 1
+                r = row + 1
+                own = totals[one.which]
+                whole = own if cost.neighbours == "unbounded" else f"{own}+MAX({','.join(totals.values())})"
+                who = "added or removed" if cost.neighbours == "unbounded" else "replaced by another"
+                self.design.write(row, 0, _NAMES[one.which], form["text"])
+                self.design.write(row, 1, who, form["text"])
+                self.design.write_formula(row, 5, f"={whole}", form["decimal"], float(cost.rho))
+                zcdp = f"=F{r}+2*SQRT(F{r}*LN(1/wanted_delta))"
+                self.design.write_formula(row, 6, zcdp, form["decimal"], cost.zcdp_epsilon)
+                known = one.claim.kind.number(cost.epsilon)
+                exact = f'=IF({same},{known},"changed: run discreet safetab design again")'
+                self.design.write_formula(row, 7, exact, form["decimal"], float(known))
+
+    def _explain(self, specification: Specification) -> None:
+        first = self.found[0]
+        lines = [
+            f"Groups: {len(specification.iterations):,}, of {len(specification.codes):,} codes.",
+            "groups of a person: of one region and level, at most; a race code's groups times the race "
+            "codes (at least two), and an ethnicity's.",
+            "rho: zCDP, one person added or removed. The first stage's part (gamma) goes to a noisy total "
+            "that picks the table, the rest to its cells. replaced: by another person of the same pass.",
+            "margin of error: the smallest whole number that the noise of a cell does not exceed with the "
+            "stated confidence, from the law of the noise (sheet Noise). 1.96 standard deviations is the "
+            "normal law's, which integer noise does not keep.",
+            "size: from how many people on the margin is at most the target error, as a part of the "
+            f"{_PARTS[first.of]}.",
+            "threshold: the noisy total from which a group gets the table.",
+            "dropped up to: below the states a group with a total only is dropped if its noisy count is "
+            "not above this; empty groups are, with the chance beside it.",
+            f"{first.claim.kind.titled('epsilon')}: {first.claim}",
+        ]
+        for one in self.found:
+            if one.rivals is not None:
+                lines.append(
+                    f"{_NAMES[one.which]}, kinds of noise at these margins in one stage, one person added: "
+                    f"epsilon {one.rivals.gaussian_epsilon:.4g} with discrete Gaussian noise, "
+                    f"{one.rivals.geometric_epsilon:.4g} with geometric noise."
+                )
+        self.about.set_column(0, 0, 110)
+        for row, line in enumerate(lines):
+            self.about.write(row, 0, line, self.formats["wrapped"])
+
+
+_PARTS = {"cell": "average cell", "total": "whole group"}
+_NAMES = {"US": "United States", "PR": "Puerto Rico"}
+
+
+def _letter(column: int) -> str:
+    """Name a column.
+
+    >>> _letter(0), _letter(25), _letter(26)
+    ('A', 'Z', 'AA')
+    """
+    name = ""
+    column += 1
+    while column:
+        column, rest = divmod(column - 1, 26)
+        name = chr(65 + rest) + name
+    return name
