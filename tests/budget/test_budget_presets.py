@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import tomllib
 from fractions import Fraction
 from itertools import product
 from pathlib import Path
@@ -22,15 +22,12 @@ from discreet.budget import (
     presets,
 )
 
-FACTS = Path(__file__).parents[2].parent / "shared" / "facts"
+FACTS = tomllib.loads((Path(__file__).parent / "facts.toml").read_text(encoding="utf-8"))
 REGIONS = [("US", ""), ("PR", "-pr")]
 
 
 def facts(name: str) -> dict[str, Any]:
-    file = FACTS / f"{name}.json"
-    if not file.is_file():
-        pytest.skip(f"the facts file {name}.json is not beside the project")
-    found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    found: dict[str, Any] = FACTS[name]
     return found
 
 

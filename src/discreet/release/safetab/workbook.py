@@ -183,6 +183,7 @@ class _Book:
         """Write the table of a pass and return the first row below it."""
         form = self.formats
         self.design.write(row - 1, 0, _NAMES[one.which], form["title"])
+        self.design.set_row(row, 42)
         for place, head in enumerate(_HEADS):
             self.design.write(row, place, head, form["head"])
         for number, level in enumerate(one.levels, 1):
