@@ -15,10 +15,11 @@ import risk_reference as reference
 from discreet.errors import InputError, PrecisionError
 from discreet.noise import GaussianNoise, sample
 from discreet.risk import expected_ratio, posterior, ratio, table_risk
-from discreet.risk import rows as rows_module
+from discreet.risk import table as table_module
 from discreet.risk.model import read_prior
-from discreet.risk.rows import Rows, noise_parameter
-from discreet.risk.tally import MOST, Tally
+from discreet.risk.rows import Averages, Histogram, noise_parameter, suggested_law
+from discreet.risk.table import MOST_VALUES as MOST
+from discreet.risk.table import Tally
 from discreet.testing import NotPrivateSeededEntropy
 
 mpmath.mp.dps = 40
@@ -47,9 +48,9 @@ def averaged(noisy: int, variance: Fraction, prior: Fraction, floor: bool = Fals
 @pytest.mark.parametrize("prior", [Fraction(1, 864), Fraction(1, 10), Fraction(3, 5)])
 def test_averages_over_what_may_be_known(variance: Fraction, prior: Fraction) -> None:
     for floor in (False, True):
-        rows = Rows(read_prior(prior), nonnegative=floor)
+        flat = Averages(float(variance), read_prior(prior), nonnegative=floor)
         noisy = [y for y in (-30, -9, -1, 0, 1, 4, 60) if y >= 0 or not floor]
-        found = rows.unknown(np.array(noisy, dtype=float), np.full(len(noisy), float(variance)))
+        found = flat.at(np.array(noisy, dtype=float))
         exact = [averaged(y, variance, prior, floor) for y in noisy]
         assert found.ratio.tolist() == pytest.approx([mean for mean, _ in exact], rel=1e-12)
         assert found.above.tolist() == pytest.approx([above for _, above in exact], rel=1e-12, abs=1e-13)
@@ -59,13 +60,13 @@ def test_averages_over_what_may_be_known(variance: Fraction, prior: Fraction) ->
 
 
 def test_far_from_zero_the_average_is_that_over_the_noise() -> None:
-    rows = Rows(read_prior("1/10"), nonnegative=False)
-    found = rows.unknown(np.array([10.0**6]), np.array([7.0]))
+    flat = Averages(7.0, read_prior("1/10"))
+    found = flat.at(np.array([10.0**6]))
     assert found.ratio[0] == pytest.approx(expected_ratio(variance=7, prior="1/10"), rel=1e-14)
     # far below zero the nearest count decides
-    low = rows.unknown(np.array([-2000.0]), np.array([7.0])).ratio[0]
+    low = flat.at(np.array([-2000.0])).ratio[0]
     assert low == pytest.approx(ratio(-2000, variance=7, prior="1/10", known=0), rel=1e-12)
-    edge = rows.unknown(np.arange(-84.0, -74.0), np.full(10, 7.0)).ratio  # both ways of computing meet at -79
+    edge = flat.at(np.arange(-84.0, -74.0)).ratio  # both ways of computing meet at -79
     assert (np.abs(np.diff(np.log(edge), 2)) < 1e-3).all()
 
 
@@ -120,11 +121,97 @@ def test_the_share_above_two_is_what_the_truth_would_give(tmp_path: Path) -> Non
     noise = sample(GaussianNoise(4), n, source=NotPrivateSeededEntropy(5))
     values = 30 + noise
     path = write(tmp_path / "m.csv", "value,variance\n" + "".join(f"{y},4\n" for y in values))
-    found = table_risk(path, prior="1/10").total
+    found = table_risk(path, prior="1/10", law="flat").total
     real = ratio(values, variance=4, prior="1/10", known=29)
     error = math.sqrt(found.share_above_two * (1 - found.share_above_two) / n)
     assert abs(found.share_above_two - (real > 2).mean()) < 5 * error
     assert abs(found.mean_posterior * 10 - real.mean()) < 5 * real.std() / math.sqrt(n)
+
+
+def sparse(rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """True counts, two in a hundred of them 1 and the others 0, and noisy ones of variance 5."""
+    counts = (np.random.default_rng(seed).random(rows) < 0.02).astype(np.int64)
+    return counts, counts + sample(GaussianNoise(5), rows, source=NotPrivateSeededEntropy(seed))
+
+
+def test_a_sparse_table_of_a_million_cells(tmp_path: Path) -> None:
+    counts, noisy = sparse(1_000_000, 11)
+    pq.write_table(
+        pa.table({"value": noisy, "NOISE_VARIANCE": np.full(noisy.size, 5.0)}), tmp_path / "t.parquet"
+    )
+    found = table_risk(tmp_path / "t.parquet", prior="1/10").total
+    # every row as if the target were its one person: the share that is above two for someone who knows
+    # that there is no one else; and among the rows that do have a target
+    real = ratio(noisy, variance=5, prior="1/10", known=0) > 2
+    assert found.share_above_two == pytest.approx(real.mean(), rel=0.06)
+    assert found.targets_above_two == pytest.approx(real[counts == 1].mean(), rel=0.06)
+    assert found.targets_above_two == pytest.approx(GaussianNoise(5).sf(3), rel=0.03)  # 0.0572
+    flat = table_risk(tmp_path / "t.parquet", prior="1/10", law="flat").total
+    assert flat.share_above_two < real.mean() / 20  # what used to be said
+
+
+@pytest.mark.parametrize("law", ["poisson", "geometric", "constant"])
+def test_the_law_a_table_suggests_is_near_the_true_one(law: str) -> None:
+    random = np.random.default_rng(4)
+    counts = {
+        "poisson": random.poisson(3, 200_000),
+        "geometric": random.geometric(0.3, 200_000) - 1,
+        "constant": np.full(200_000, 30),
+    }[law]
+    noisy = counts + sample(GaussianNoise(5), counts.size, source=NotPrivateSeededEntropy(4))
+    rows = Histogram(5.0)
+    for part in np.array_split(noisy.astype(float), 3):
+        rows.add(part)
+    found = suggested_law(rows)
+    true = np.bincount(counts, minlength=found.counts.size)[: found.counts.size] / counts.size
+    # deconvolution is ill-posed: single chances are off by a few hundredths, sums over neighbours by less
+    assert np.abs(np.cumsum(found.chances) - np.cumsum(true)).max() < (0.5 if law == "constant" else 0.06)
+    assert found.chances @ found.counts == pytest.approx(counts.mean(), rel=0.02)
+    averages = Averages(5.0, read_prior("1/10"), rows=rows)
+    values, often = rows.seen()
+    risk = averages.at(values)
+    people = often * risk.targets
+    assert people @ risk.above / people.sum() == pytest.approx(GaussianNoise(5).sf(3), rel=0.05)
+    assert people @ risk.ratio / people.sum() == pytest.approx(
+        expected_ratio(variance=5, prior="1/10"), rel=0.01
+    )
+
+
+def test_suggested_laws_meet_the_flat_one_and_wide_noise_is_taken_together(tmp_path: Path) -> None:
+    prior = read_prior("1/10")
+    for variance in (0.2, 5.0, 3000.0):
+        rows = Histogram(variance)
+        rows.add(np.arange(-20.0, 60 * math.sqrt(variance) + 40))
+        found, flat = (Averages(variance, prior, rows=seen) for seen in (rows, None))
+        far = np.array([40.0, 60.0, 10**4, 10**9]) * math.sqrt(variance) + 20.0
+        far = np.floor(far)
+        assert found.at(far).ratio == pytest.approx(flat.at(far).ratio, rel=0.02)
+    few = Histogram(5.0)
+    few.add(np.array([1.0, 2.0]))
+    assert not Averages(5.0, prior, rows=few).is_suggested
+    # a floor at zero: few people, many zeros
+    _, noisy = sparse(50_000, 3)
+    path = write(tmp_path / "m.csv", "value,variance\n" + "".join(f"{max(y, 0)},5\n" for y in noisy))
+    found = table_risk(path, prior="1/10", nonnegative=True).total
+    real = ratio(np.maximum(noisy, 0), variance=5, prior="1/10", known=0, nonnegative=True) > 2
+    assert found.share_above_two == pytest.approx(real.mean(), rel=0.3)
+
+
+def test_rows_are_written_as_they_are_summed_up(tmp_path: Path) -> None:
+    _, noisy = sparse(3000, 8)
+    path = write(
+        tmp_path / "m.csv",
+        "level,value,variance\n" + "".join(f"{'AB'[i % 2]},{y},{5 + i % 2}\n" for i, y in enumerate(noisy)),
+    )
+    found = table_risk(path, prior="1/10", out=tmp_path / "out.csv")
+    with (tmp_path / "out.csv").open() as stream:
+        written = list(csv.DictReader(stream))
+    for level in found.levels:
+        mine = [row for row in written if row["level"] == level.level]
+        assert level.rows == len(mine)
+        assert level.share_above_two == pytest.approx(np.mean([float(row["chance_above_2"]) for row in mine]))
+        assert level.mean_posterior == pytest.approx(np.mean([float(row["posterior"]) for row in mine]))
+        assert level.maximum == max(float(row["ratio"]) for row in mine)
 
 
 def test_detailed_groups_and_a_column_of_known_counts(tmp_path: Path) -> None:
@@ -221,6 +308,7 @@ def test_arguments_that_cannot_be_used(tmp_path: Path, monkeypatch: pytest.Monke
         ({"known_column": "missing"}, "has no column 'missing'; it has value, variance, k"),
         ({"noisy_column": "k", "known_column": "k"}, "one column is named for two purposes"),
         ({"nonnegative": True}, "has negative noisy counts"),
+        ({"law": "normal"}, "law is 'normal'"),
     ]
     for more, says in cases:
         with pytest.raises(InputError, match=says.replace("(", r"\(")):
@@ -229,7 +317,7 @@ def test_arguments_that_cannot_be_used(tmp_path: Path, monkeypatch: pytest.Monke
         table_risk(tmp_path / "none.csv", prior="1/2")
     with pytest.raises(InputError, match="must end in"):
         table_risk(tmp_path / "t.xlsx", prior="1/2")
-    monkeypatch.setattr(rows_module, "MOST_ENTRIES", 200)
+    monkeypatch.setattr(table_module, "MOST_ENTRIES", 200)
     with pytest.raises(PrecisionError, match="too many different variances"):
         table_risk(path, prior="1/2")
 

@@ -1,31 +1,54 @@
-"""The risk of every row of a released table, and a summary by level: streamed, so of any length."""
+"""The risk of every row of a released table, and a summary by level: streamed, so of any length.
+
+Columns are found by name. Two kinds of table are known by theirs: measurements of this package (`value`,
+`variance`, `level`) and tabulations of detailed groups (`COUNT`, `NOISE_VARIANCE`, `REGION_TYPE`).
+"""
 
 from __future__ import annotations
 
+import csv
 import os
 import secrets
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
-from discreet.errors import InputError
-from discreet.risk.columns import Part, Source, arrow, choose
-from discreet.risk.model import Floats, Number, read_known, read_prior
-from discreet.risk.rows import RowRisk, Rows, noise_parameter
-from discreet.risk.tally import Tally
+from discreet.errors import DiscreetError, InputError, PrecisionError
+from discreet.risk.model import LARGEST, VARIANCES, Floats, Number, Prior, grouped, read_known, read_prior
+from discreet.risk.rows import Averages, Histogram, RowRisk, known_risk, noise_parameter
+
+NOISY = ("value", "COUNT", "noisy", "count")
+VARIANCE = ("variance", "NOISE_VARIANCE")
+LEVEL = ("level", "REGION_TYPE")
 
 QUANTILES = (0.5, 0.9, 0.99, 0.999)
 MOST_LEVELS = 1000
+MOST_ENTRIES = 10_000_000
+"""Noisy values that are told apart, some 95 standard deviations for each noise of each level (400 MB)."""
+
+MOST_VALUES = 1 << 18
+"""Distinct ratios that are kept as they are; beyond, all are rounded to `DIGITS` significant digits."""
+
+DIGITS = 5
 EVERYTHING = "all rows"
+
+CountsLaw = Literal["table", "flat"]
+_BLOCK = 1 << 22  # bytes of CSV, at a time
+_ROWS = 1 << 20  # rows of Parquet, at a time
 
 
 @dataclass(frozen=True, slots=True)
 class LevelRisk:
-    """The rows of one level: how many, how large the ratio is, and in what share above two."""
+    """The rows of one level: how many, how large the ratio is, and in what share above two.
+
+    `targets_above_two` is the share among the people counted, where the known counts are not given.
+    """
 
     level: str
     rows: int
@@ -34,6 +57,20 @@ class LevelRisk:
     quantiles: tuple[float, ...]
     mean_posterior: float
     is_rounded: bool
+    targets_above_two: float | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the level as JSON has it."""
+        return {
+            "level": self.level,
+            "rows": self.rows,
+            "share_above_2": self.share_above_two,
+            "targets_above_2": self.targets_above_two,
+            "maximum_ratio": self.maximum,
+            "quantiles": {str(q): value for q, value in zip(QUANTILES, self.quantiles, strict=True)},
+            "mean_posterior": self.mean_posterior,
+            "quantiles_rounded": self.is_rounded,
+        }
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,6 +83,16 @@ class TableRisk:
     levels: tuple[LevelRisk, ...]
     total: LevelRisk
     tallies: dict[str, Tally]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the answer as JSON has it."""
+        return {
+            "rows": self.rows,
+            "prior": self.prior,
+            "adversary": self.adversary,
+            "levels": [level.as_dict() for level in self.levels],
+            "all": self.total.as_dict(),
+        }
 
     def __str__(self) -> str:
         lines = [f"{self.rows} rows; {self.adversary}"]
@@ -65,14 +112,17 @@ def table_risk(
     variance_column: str | None = None,
     level_column: str | None = None,
     known_column: str | None = None,
+    law: CountsLaw = "table",
     nonnegative: bool = False,
     out: str | os.PathLike[str] | None = None,
 ) -> TableRisk:
     """Return the risk of a released table (CSV, or Parquet) for someone who knows everyone but the target.
 
     What count that knowledge makes is `known` for all rows, or that of `known_column`. Without either, each
-    row's risk is its average over the counts that may be known, see `discreet.risk.rows`. `out` is a CSV
-    file for the rows with their risk; it appears when all is done, or not at all.
+    row's risk is its average over the counts that may be known if the target is present: by the law of counts
+    that the table itself suggests for each level and noise (`law="table"`, empirical Bayes), or with all
+    counts as likely as each other (`law="flat"`); see `discreet.risk.rows`. `out` is a CSV file for the
+    rows with their risk; it appears when all is done, or not at all.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -87,6 +137,8 @@ chance of 0.1
     """
     if known is not None and known_column is not None:
         raise InputError("the known count is stated twice: for all rows, and by a column")
+    if law not in ("table", "flat"):
+        raise InputError(f"law is {law!r}; it must be 'table' or 'flat'")
     chance = read_prior(prior)
     if chance.present.ndim:
         raise InputError("a table has one adversary with one prior")
@@ -100,76 +152,130 @@ chance of 0.1
         level=level_column,
         known=known_column,
     )
-    rows = Rows(chance, nonnegative=nonnegative)
-    summary = _Summary()
-    with _writing(None if out is None else Path(out), fixed, known_column) as write:
+
+    def parts() -> Iterator[Part]:
         for part in source.parts(columns, everything=out is not None):
             if nonnegative and (part.noisy < 0).any():
                 raise InputError(
                     f"{path} has negative noisy counts, but negative values are said to be published as zero"
                 )
-            variance = _parameters(part.variance) if columns.has_own_variance else part.variance
-            count = part.known if part.known is not None else fixed
-            risk = (
-                rows.unknown(part.noisy, variance)
-                if count is None
-                else rows.known(part.noisy, variance, count)
-            )
-            summary.add(part, risk)
-            write(part, risk)
-    return summary.result(
-        float(chance.present), _words(fixed, known_column, float(chance.present), nonnegative)
-    )
+            yield part
+
+    summary = _Summary()
+    with _writing(None if out is None else Path(out), fixed, known_column) as write:
+        if fixed is None and known_column is None:
+            seen = _Seen(chance, suggested=law == "table", nonnegative=nonnegative)
+            for part in parts():
+                seen.add(part)
+            seen.summarise(summary)
+            for part in parts() if out is not None else ():
+                write(part, seen.risk(part))
+        else:
+            for part in parts():
+                count = part.known if part.known is not None else fixed
+                assert count is not None
+                risk = known_risk(chance, part.noisy, part.variance, count, nonnegative=nonnegative)
+                for name, rows in part.by_level():
+                    summary.add(name, risk.ratio[rows], risk.above[rows], risk.posterior[rows])
+                write(part, risk)
+    who = _words(fixed, known_column, law, float(chance.present), nonnegative)
+    return summary.result(float(chance.present), who)
 
 
-def _words(known: Floats | None, column: str | None, prior: float, nonnegative: bool) -> str:
+def _words(known: Floats | None, column: str | None, law: CountsLaw, prior: float, nonnegative: bool) -> str:
     who = "someone who knows everyone else in the row"
     if known is not None:
         who += f", {int(known)} with the characteristics"
     elif column is not None:
         who += f", as many with the characteristics as column {column!r} says"
+    elif law == "table":
+        who += ", averaged over the counts that this may be by the law that the table itself suggests"
     else:
-        who += ", averaged over the counts that this may be if the target is there"
+        who += ", averaged over the counts that this may be, all taken to be equally likely"
     floor = "; negative values were published as zero" if nonnegative else ""
     return f"{who}, and gives the target a chance of {prior:.6g}{floor}"
 
 
-def _parameters(variance: Floats) -> Floats:
-    """The sigma^2 of the noise, whose own variance is less if it is small."""
-    if not variance.size or float(variance.min()) >= 2.0:
-        return variance
-    values, place = np.unique(variance, return_inverse=True)
-    return np.array([noise_parameter(float(value)) for value in values])[place]
+class _Seen:
+    """What a table says of its counts, by level and noise, and the risk that follows."""
+
+    def __init__(self, prior: Prior, *, suggested: bool, nonnegative: bool) -> None:
+        self.prior, self.suggested, self.nonnegative = prior, suggested, nonnegative
+        self.seen: dict[tuple[str, float], Histogram] = {}
+        self._made: dict[tuple[str, float], Averages] = {}
+        self._entries = 0
+
+    def add(self, part: Part) -> None:
+        """Count the rows of a part."""
+        for key, rows in part.by_noise():
+            if key not in self.seen:
+                made = Histogram(key[1])
+                self._entries += made.counts.size
+                if self._entries > MOST_ENTRIES:
+                    raise PrecisionError(
+                        "the table has too many different variances to average each over the counts that may "
+                        "be known: state the known count, or its column"
+                    )
+                self.seen[key] = made
+            self.seen[key].add(part.noisy[rows])
+
+    def averages(self, key: tuple[str, float]) -> Averages:
+        """Return the averages of one level and noise, made once."""
+        if key not in self._made:
+            rows = self.seen[key] if self.suggested else None
+            self._made[key] = Averages(key[1], self.prior, nonnegative=self.nonnegative, rows=rows)
+        return self._made[key]
+
+    def summarise(self, summary: _Summary) -> None:
+        """Add up all rows that were seen, value by value."""
+        for key, rows in self.seen.items():
+            values, often = rows.seen()
+            risk = self.averages(key).at(values)
+            summary.add(key[0], risk.ratio, risk.above, risk.posterior, often=often, targets=risk.targets)
+
+    def risk(self, part: Part) -> RowRisk:
+        """Return the risk of the rows of a part."""
+        found = [np.empty(part.noisy.size) for _ in range(4)]
+        for key, rows in part.by_noise():
+            risk = self.averages(key).at(part.noisy[rows])
+            for mine, theirs in zip(
+                found, (risk.posterior, risk.ratio, risk.above, risk.targets), strict=True
+            ):
+                mine[rows] = theirs
+        return RowRisk(*found)
 
 
 class _Summary:
-    """Tallies by level, as rows come."""
+    """Tallies by level, in the table's order."""
 
     def __init__(self) -> None:
         self.tallies: dict[str, Tally] = {}
-        self.sums: dict[str, Floats] = {}  # of rows, of chances above two, of posteriors
+        self.sums: dict[str, Floats] = {}  # of rows, chances above two, posteriors, targets, those above two
 
-    def add(self, part: Part, risk: RowRisk) -> None:
-        if part.level is None:
-            self._add(EVERYTHING, risk.ratio, risk.above, risk.posterior)
-            return
-        names = part.level.dictionary.to_pylist()
-        codes = part.level.indices.fill_null(len(names)).to_numpy(zero_copy_only=False)
-        used = np.flatnonzero(np.bincount(codes, minlength=len(names) + 1))
-        places = [(np.flatnonzero(codes == code), code) for code in used]
-        for here, code in sorted(places, key=lambda place: int(place[0][0])):  # in the table's order
-            name = str(names[code]) if code < len(names) and names[code] else "(none)"
-            if name not in self.tallies and len(self.tallies) == MOST_LEVELS:
-                raise InputError(
-                    f"the column of levels has more than {MOST_LEVELS} different values; name another one"
-                )
-            whole = here.size == codes.size
-            self._add(name, *(x if whole else x[here] for x in (risk.ratio, risk.above, risk.posterior)))
-
-    def _add(self, name: str, ratio: Floats, above: Floats, posterior: Floats) -> None:
-        self.tallies.setdefault(name, Tally()).add(ratio)
-        more = np.array([ratio.size, above.sum(), posterior.sum()])
-        self.sums[name] = self.sums.get(name, np.zeros(3)) + more
+    def add(
+        self,
+        name: str,
+        ratio: Floats,
+        above: Floats,
+        posterior: Floats,
+        *,
+        often: Any = None,
+        targets: Any = None,
+    ) -> None:
+        """Add rows of a level, each as `often` as said."""
+        if name not in self.tallies and len(self.tallies) == MOST_LEVELS:
+            raise InputError(
+                f"the column of levels has more than {MOST_LEVELS} different values; name another one"
+            )
+        self.tallies.setdefault(name, Tally()).add(ratio, often)
+        if often is None:
+            more = np.array([ratio.size, above.sum(), posterior.sum(), 0.0, 0.0])
+        else:
+            weights = np.stack(
+                [often, often * above, often * posterior, often * targets, often * targets * above]
+            )
+            more = weights.sum(axis=1)
+        self.sums[name] = self.sums.get(name, np.zeros(5)) + more
 
     def result(self, prior: float, adversary: str) -> TableRisk:
         """The summary; a table without levels has one for all rows only."""
@@ -184,15 +290,23 @@ class _Summary:
         return TableRisk(total.rows, prior, adversary, levels, total, self.tallies)
 
     def _level(self, name: str, tally: Tally, sums: Floats) -> LevelRisk:
-        rows, above, posterior = (float(x) for x in sums)
-        quantiles = tuple(tally.quantiles(QUANTILES))
+        rows, above, posterior, people, named = (float(x) for x in sums)
         return LevelRisk(
-            name, int(rows), above / rows, tally.maximum, quantiles, posterior / rows, tally.is_rounded
+            name,
+            int(rows),
+            above / rows,
+            tally.maximum,
+            tuple(tally.quantiles(QUANTILES)),
+            posterior / rows,
+            tally.is_rounded,
+            named / people if people else None,
         )
 
 
 @contextmanager
-def _writing(out: Path | None, known: Floats | None, column: str | None) -> Iterator[Any]:
+def _writing(
+    out: Path | None, known: Floats | None, column: str | None
+) -> Iterator[Callable[[Part, RowRisk], None]]:
     """Give a function that writes a part with its risk; the file is moved to its place at the end."""
     if out is None:
         yield lambda part, risk: None
@@ -232,3 +346,304 @@ def _writing(out: Path | None, known: Floats | None, column: str | None) -> Iter
         raise InputError(f"{out} cannot be written: {error.strerror}") from None
     finally:
         temporary.unlink(missing_ok=True)
+
+
+@dataclass(slots=True, eq=False)
+class Tally:
+    """Quantiles of a great many numbers in little memory: distinct values with how often they came.
+
+    >>> tally = Tally()
+    >>> tally.add(np.array([1.0, 3.0, 1.0, 2.0]))
+    >>> tally.quantiles([0.5, 0.75, 1.0]), tally.total
+    ([1.0, 2.0, 3.0], 4)
+    """
+
+    values: Floats = field(default_factory=lambda: np.empty(0))
+    counts: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    is_rounded: bool = False
+    maximum: float = -np.inf
+
+    @property
+    def total(self) -> int:
+        """How many values were added."""
+        return int(self.counts.sum())
+
+    def add(self, values: Floats, often: NDArray[np.int64] | None = None) -> None:
+        """Add values, each as often as said, or once."""
+        if not values.size:
+            return
+        self.maximum = max(self.maximum, float(values.max()))
+        kept = _rounded(values) if self.is_rounded else values
+        if often is None:
+            kept, often = np.unique(kept, return_counts=True)
+        self._merge(kept, often)
+        if self.values.size > MOST_VALUES and not self.is_rounded:
+            self.is_rounded = True
+            kept, counts = _rounded(self.values), self.counts
+            self.values, self.counts = np.empty(0), np.empty(0, dtype=np.int64)
+            self._merge(kept, counts)
+
+    def absorb(self, other: Tally) -> None:
+        """Add what another tally holds."""
+        self.maximum = max(self.maximum, other.maximum)
+        self.is_rounded = self.is_rounded or other.is_rounded
+        self._merge(other.values, other.counts)
+
+    def quantiles(self, shares: Sequence[float]) -> list[float]:
+        """Return for each share the smallest value that so large a share of all values does not exceed."""
+        order = np.cumsum(self.counts)
+        places = np.searchsorted(order, np.asarray(shares) * order[-1] * (1 - 1e-15), side="left")
+        return [float(value) for value in self.values[np.minimum(places, self.values.size - 1)]]
+
+    def _merge(self, values: Floats, counts: NDArray[np.int64]) -> None:
+        self.values, place = np.unique(np.concatenate([self.values, values]), return_inverse=True)
+        both = np.concatenate([self.counts, counts])
+        self.counts = np.bincount(place, weights=both, minlength=self.values.size).astype(np.int64)
+
+
+def _rounded(values: Floats) -> Floats:
+    """Values to a few significant digits; zero stays zero."""
+    size = np.floor(np.log10(np.maximum(np.abs(values), 1e-290)))
+    unit = 10.0 ** (size - (DIGITS - 1))
+    return np.asarray(np.rint(values / unit) * unit)
+
+
+# -- the file ----------------------------------------------------------------------------------------
+
+
+def arrow(part: str = "") -> Any:
+    """Return PyArrow, or one of its modules such as `csv`."""
+    try:
+        return import_module(f"pyarrow.{part}" if part else "pyarrow")
+    except ImportError:  # pragma: no cover
+        text = "tables are read by PyArrow, which is not installed; discreet[release] brings it"
+        raise DiscreetError(text) from None
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """The names of the columns that are used; `known` and `level` may be none."""
+
+    noisy: str
+    variance: str
+    level: str | None
+    known: str | None
+
+    @property
+    def has_own_variance(self) -> bool:
+        """Whether the variances are those of the noise itself; elsewhere they are its parameter sigma^2."""
+        return self.variance == "variance"
+
+    @property
+    def numbers(self) -> list[str]:
+        """Those of numbers."""
+        return [name for name in (self.noisy, self.variance, self.known) if name is not None]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Part:
+    """Some rows: their numbers, a code and the name of the level of each, and the Arrow batch itself."""
+
+    noisy: Floats
+    variance: Floats
+    known: Floats | None
+    level: Any
+    batch: Any
+
+    def by_level(self) -> Iterator[tuple[str, Any]]:
+        """Yield each level with its rows, in the table's order."""
+        if self.level is None:
+            yield EVERYTHING, slice(None)
+            return
+        names = self.level.dictionary.to_pylist()
+        codes = self.level.indices.fill_null(len(names)).to_numpy(zero_copy_only=False)
+        used = np.flatnonzero(np.bincount(codes, minlength=len(names) + 1))
+        places = [(np.flatnonzero(codes == code), code) for code in used]
+        for here, code in sorted(places, key=lambda place: int(place[0][0])):
+            name = str(names[code]) if code < len(names) and names[code] else "(none)"
+            yield name, slice(None) if here.size == codes.size else here
+
+    def by_noise(self) -> Iterator[tuple[tuple[str, float], Any]]:
+        """Yield each level and parameter of the noise, with its rows."""
+        every = np.arange(self.noisy.size)
+        for name, rows in self.by_level():
+            here = every[rows]
+            for variance, some in grouped(self.variance[here]):
+                yield (name, variance), here[some]
+
+
+def choose(
+    found: Sequence[str],
+    where: str,
+    *,
+    noisy: str | None,
+    variance: str | None,
+    level: str | None,
+    known: str | None,
+) -> Columns:
+    """Return the columns to use: those asked for, or those of the usual names.
+
+    >>> choose(["level", "value", "variance"], "t.csv", noisy=None, variance=None, level=None, known=None)
+    Columns(noisy='value', variance='variance', level='level', known=None)
+    >>> choose(["unit", "estimate"], "t.csv", noisy=None, variance=None, level=None, known=None)
+    Traceback (most recent call last):
+    discreet.errors.InputError: t.csv has no column of noisy counts (value, COUNT, noisy or count); it has \
+unit, estimate
+    """
+
+    def one(asked: str | None, usual: Sequence[str], what: str, needed: bool) -> str | None:
+        if asked is not None:
+            if asked not in found:
+                raise InputError(f"{where} has no column {asked!r}; it has {_listed(found)}")
+            return asked
+        here = next((name for name in usual if name in found), None)
+        if here is None and needed:
+            *most, last = usual
+            raise InputError(
+                f"{where} has no column of {what} ({', '.join(most)} or {last}); it has {_listed(found)}"
+            )
+        return here
+
+    value, spread = one(noisy, NOISY, "noisy counts", True), one(variance, VARIANCE, "variances", True)
+    assert value is not None
+    assert spread is not None
+    chosen = Columns(value, spread, one(level, LEVEL, "levels", False), one(known, (), "known counts", False))
+    names = [*chosen.numbers, *([chosen.level] if chosen.level else [])]
+    if len(set(names)) < len(names):
+        raise InputError(f"{where}: one column is named for two purposes: {', '.join(names)}")
+    return chosen
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names[:20]) + (", ..." if len(names) > 20 else "") if names else "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A file of rows, its columns, and how it is read."""
+
+    path: Path
+    names: tuple[str, ...]
+    delimiter: str | None  # None: Parquet
+
+    @classmethod
+    def open(cls, path: Path) -> Source:
+        """Look at the header of a file."""
+        if path.suffix.lower() not in (".csv", ".psv", ".txt", ".parquet"):
+            raise InputError(f"{path} must end in .csv, .psv, .txt or .parquet")
+        if not path.is_file():
+            raise InputError(f"there is no file {path}")
+        with _readable(path):
+            if path.suffix.lower() == ".parquet":
+                with closing(arrow("parquet").ParquetFile(path)) as file:
+                    return cls(path, tuple(file.schema_arrow.names), None)
+            with path.open(encoding="utf-8-sig", newline="") as stream:
+                line = stream.readline()
+        if not line.strip():
+            raise InputError(f"{path} is empty; a header and rows are needed")
+        # a name in quotes may hold the other sign, so the one that makes more columns is the delimiter
+        delimiter, names = max(
+            ((sign, next(csv.reader([line], delimiter=sign))) for sign in "|,"), key=lambda pair: len(pair[1])
+        )
+        if any("\n" in name or "\r" in name for name in names):
+            raise InputError(f"{path} has a column whose name is more than one line; one line is needed")
+        if len(set(names)) < len(names):
+            raise InputError(f"{path} has two columns of the same name")
+        return cls(path, tuple(names), delimiter)
+
+    def parts(self, columns: Columns, *, everything: bool) -> Iterator[Part]:
+        """Yield the rows, some at a time; with `everything` each batch has all columns."""
+        seen = 0
+        used = [*columns.numbers, *([columns.level] if columns.level else [])]
+        for batch in self._batches(columns, list(self.names) if everything else used):
+            if batch.num_rows:
+                yield _part(batch, columns, f"{self.path}", seen, 2 if self.delimiter else 1)
+            seen += batch.num_rows
+        if not seen:
+            raise InputError(f"{self.path} has no rows")
+
+    def _batches(self, columns: Columns, names: list[str]) -> Iterator[Any]:
+        pa = arrow()
+        with _readable(self.path):
+            if self.delimiter is None:
+                with closing(arrow("parquet").ParquetFile(self.path)) as file:
+                    yield from file.iter_batches(batch_size=_ROWS, columns=names)
+                return
+            text = arrow("csv")
+            types = dict.fromkeys(names, pa.string()) | dict.fromkeys(columns.numbers, pa.float64())
+            if columns.level and names != list(self.names):
+                types[columns.level] = pa.dictionary(pa.int32(), pa.string())
+            with text.open_csv(
+                self.path,
+                read_options=text.ReadOptions(block_size=_BLOCK),
+                parse_options=text.ParseOptions(delimiter=self.delimiter),
+                convert_options=text.ConvertOptions(
+                    column_types=types, include_columns=names, null_values=[""], strings_can_be_null=False
+                ),
+            ) as reader:
+                yield from reader
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    pa = arrow()
+    try:
+        yield
+    except UnicodeDecodeError:
+        raise InputError(f"{path} is not UTF-8 text") from None
+    except pa.ArrowInvalid:
+        if path.suffix.lower() == ".parquet":
+            raise InputError(f"{path} cannot be read: it is damaged, or no Parquet file") from None
+        raise InputError(
+            f"{path} cannot be read: a row has too many or too few fields, or a noisy count, "
+            "variance or known count is not a number"
+        ) from None
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror or 'it is damaged'}") from None
+
+
+def _part(batch: Any, columns: Columns, where: str, seen: int, first: int) -> Part:
+    pc = arrow("compute")
+
+    def numbers(name: str) -> Floats:
+        column = batch.column(name)
+        if not arrow("types").is_integer(column.type) and not arrow("types").is_floating(column.type):
+            try:
+                column = pc.cast(column, "float64")
+            except Exception:
+                raise InputError(
+                    f"{where}: column {name!r} is of type {column.type}, not of numbers"
+                ) from None
+        values = np.asarray(
+            pc.fill_null(pc.cast(column, "float64"), float("nan")).to_numpy(zero_copy_only=False)
+        )
+        return values.astype(np.float64, copy=False)
+
+    def refuse(bad: Any, name: str, rule: str) -> None:
+        if bad.any():
+            line = seen + first + int(np.argmax(bad))
+            raise InputError(f"{where}: column {name!r}, row in line {line}: {rule}")
+
+    noisy, variance = numbers(columns.noisy), numbers(columns.variance)
+    known = numbers(columns.known) if columns.known else None
+    with np.errstate(invalid="ignore"):
+        refuse(
+            ~(noisy == np.floor(noisy)) | ~(np.abs(noisy) <= LARGEST),
+            columns.noisy,
+            "a noisy count is a whole number",
+        )
+        allowed = (variance > 0) & (variance <= VARIANCES[1])
+        refuse(~allowed, columns.variance, f"a variance is above zero, and at most {VARIANCES[1]:g}")
+        if known is not None and columns.known:
+            bad = ~(known == np.floor(known)) | ~(known >= 0) | ~(known <= LARGEST)
+            refuse(bad, columns.known, "a known count is a whole number, zero or more")
+    if columns.has_own_variance and variance.size and float(variance.min()) < 2.0:
+        # the sigma^2 of the noise, whose own variance is less if it is small
+        values, place = np.unique(variance, return_inverse=True)
+        variance = np.array([noise_parameter(float(value)) for value in values])[place]
+    level = None
+    if columns.level:
+        level = batch.column(columns.level)
+        if not arrow("types").is_dictionary(level.type):
+            level = pc.dictionary_encode(pc.cast(level, "string"))
+    return Part(noisy, variance, known, level, batch)

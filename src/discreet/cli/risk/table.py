@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import App, Parameter
 
@@ -14,7 +14,7 @@ from discreet.cli.risk import options
 from discreet.errors import InputError
 
 if TYPE_CHECKING:
-    from discreet.risk.table import LevelRisk, TableRisk
+    from discreet.risk.table import TableRisk
 
 app = App(
     name="table",
@@ -36,7 +36,7 @@ def table(
         str | None,
         Parameter(
             help="How many others with the characteristics the adversary knows of, in every row. Default: "
-            "an average over the counts that may be known, if the target is there.",
+            "an average over the counts that may be known if the target is present (see --law).",
             metavar="K",
             allow_leading_hyphen=True,
         ),
@@ -44,6 +44,14 @@ def table(
     known_column: Annotated[
         str | None, Parameter(help="The column that says so for each row.", metavar="NAME")
     ] = None,
+    law: Annotated[
+        Literal["table", "flat"],
+        Parameter(
+            help="Without known counts: how likely each is. table: as the table itself suggests (empirical "
+            "Bayes); flat: all equally.",
+            metavar="table|flat",
+        ),
+    ] = "table",
     noisy_column: Annotated[
         str | None, Parameter(help="Noisy counts. Default: value, COUNT, noisy or count.", metavar="NAME")
     ] = None,
@@ -82,6 +90,7 @@ def table(
             variance_column=variance_column,
             level_column=level_column,
             known_column=known_column,
+            law=law,
             nonnegative=nonnegative,
             out=csv,
         )
@@ -89,9 +98,9 @@ def table(
         outputs.write({"--plot": _drawing(found, plot)})
     seconds = time.perf_counter() - started
     if json:
-        write_json(_as_object(found, file, seconds))
+        write_json({"table": str(file), **found.as_dict(), "seconds": seconds})
         return
-    _show(found, file, averaged=known is None and known_column is None)
+    _show(found, file, law=law if known is None and known_column is None else None)
     say_time(seconds, show=not quiet)
 
 
@@ -102,32 +111,7 @@ def _drawing(found: TableRisk, path: Path) -> bytes:
     return figure_bytes(table_figure(found), path.suffix.lower().removeprefix("."))
 
 
-def _as_object(found: TableRisk, file: Path, seconds: float) -> dict[str, Any]:
-    def one(level: LevelRisk) -> dict[str, Any]:
-        from discreet.risk.table import QUANTILES
-
-        return {
-            "level": level.level,
-            "rows": level.rows,
-            "share_above_2": level.share_above_two,
-            "maximum_ratio": level.maximum,
-            "quantiles": {str(q): value for q, value in zip(QUANTILES, level.quantiles, strict=True)},
-            "mean_posterior": level.mean_posterior,
-            "quantiles_rounded": level.is_rounded,
-        }
-
-    return {
-        "table": str(file),
-        "rows": found.rows,
-        "prior": found.prior,
-        "adversary": found.adversary,
-        "levels": [one(level) for level in found.levels],
-        "all": one(found.total),
-        "seconds": seconds,
-    }
-
-
-def _show(found: TableRisk, file: Path, *, averaged: bool) -> None:
+def _show(found: TableRisk, file: Path, *, law: str | None) -> None:
     from discreet.cli.printing import say
     from discreet.cli.printing import table as print_table
     from discreet.risk.table import QUANTILES
@@ -150,15 +134,22 @@ def _show(found: TableRisk, file: Path, *, averaged: bool) -> None:
     print_table(("level", "rows", "ratio above 2", *quantiles, "largest", "mean posterior"), rows)
     say("")
     total = found.total
-    times = f"{100 * total.share_above_two:.3g} of 100 rows"
-    if averaged:
+    if law is None:
         say(
-            f"In about {times} this adversary, if the target is there, comes to believe it more than twice "
-            "as much as before. The percentages above the columns are shares of rows whose average "
-            "ratio is no larger; the counts that may be known are weighted by how well they explain the row."
+            f"In {100 * total.share_above_two:.3g} of 100 rows this adversary comes to believe more than "
+            "twice as much as before that the target is present. The percentages above the columns are "
+            "shares of rows whose ratio is no larger."
         )
-    else:
-        say(
-            f"In {times} this adversary comes to believe more than twice as much as before that the target "
-            "is there. The percentages above the columns are shares of rows whose ratio is no larger."
-        )
+        return
+    how = {
+        "table": "How many others the adversary knows of in a row is taken from the law of counts that the "
+        "table itself suggests for each level and noise (empirical Bayes).",
+        "flat": "All numbers of others that the adversary may know of in a row are taken to be equally "
+        "likely, which understates the risk in sparse tables.",
+    }
+    say(
+        f"Of the people counted in the table, about {100 * (total.targets_above_two or 0.0):.3g} in 100 are "
+        "such that this adversary comes to believe more than twice as much as before that they are present. "
+        f"{how[law]} The column “ratio above 2” takes every row as if the target were in it; the "
+        "percentages above the columns are shares of rows whose average ratio is no larger."
+    )
