@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
+import json
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -11,10 +13,11 @@ from cyclopts import App, CycloptsError
 
 from discreet.cli import reproduce as command
 from discreet.errors import InputError
-from discreet.studies import STUDIES, Study, find
-from discreet.studies.catalogue import Entry
+from discreet.studies import Entry, Study, Verdict, find, studies, sums
 
-QUICK = ("level-epsilon", "reduced-noise", "variance-deficit", "many-fold", "convolution", "edgeworth")
+ELSEWHERE = ("dhc-spine-tradeoff", "dhc-spines", "nodes")
+"""Studies of 43 spines, of which test_studies_results.py takes a few."""
+QUICK = [entry.name for entry in studies() if not entry.is_long and entry.name not in ELSEWHERE]
 
 
 def run(*arguments: str) -> None:
@@ -22,44 +25,48 @@ def run(*arguments: str) -> None:
     app(list(arguments), exit_on_error=False, print_error=False, result_action="return_value")
 
 
-def entry(name: str) -> Entry:
-    (found,) = find(name)
-    return found
+def computed(name: str) -> tuple[Entry, Study]:
+    (entry,) = find(name)
+    return entry, entry.compute()
 
 
 def test_names_are_distinct_and_functions_exist() -> None:
-    assert len({one.name for one in STUDIES}) == len(STUDIES)
-    for one in STUDIES:
-        home = one._home()
-        assert callable(getattr(home, one.function))
-        assert callable(getattr(home, f"draw_{one.function}"))
-        assert getattr(home, one.function).__doc__
+    assert len({one.name for one in studies()}) == len(studies()) == 38
+    for one in studies():
+        assert getattr(import_module(f"discreet.studies.{one.module}"), one.name.replace("-", "_")).__doc__
 
 
 @pytest.mark.parametrize("name", QUICK)
-def test_files_of_quick_studies(name: str) -> None:
-    study = entry(name).compute()
+def test_tables_figures_and_a_verdict_for_every_printed_number(name: str) -> None:
+    entry, study = computed(name)
     assert study.name == name
-    assert {"published", "difference"} <= set(study.columns)
-    files = entry(name).files(study)
-    assert tuple(files) == entry(name).file_names
-    rows = list(csv.DictReader(io.StringIO(files[f"{name}.csv"].decode())))
+    assert {one.printed for one in study.checks} == set(entry.printed)
+    assert len(study.checks) == len(entry.printed)
+    for one in study.checks:
+        assert one.why or one.verdict in (Verdict.CONFIRMED, Verdict.GIVEN), one
+    figure = entry.draw(study)
+    assert figure.axes
+    assert any(ax.lines or ax.patches or ax.images for ax in figure.axes)
+
+
+def test_files_and_the_same_bytes_again() -> None:
+    entry, study = computed("variance-deficit")
+    files = entry.files(study)
+    assert tuple(files) == entry.file_names
+    assert [name.rpartition("variance-deficit")[2] for name in files] == [
+        ".csv",
+        "-printed.csv",
+        ".png",
+        ".svg",
+    ]
+    rows = list(csv.DictReader(io.StringIO(files["variance-deficit.csv"].decode())))
     assert len(rows) == len(study.rows)
-    assert files[f"{name}.png"].startswith(b"\x89PNG")
-    assert b"<svg" in files[f"{name}.svg"][:1000]
-
-
-def test_the_same_study_gives_the_same_bytes() -> None:
-    one = entry("variance-deficit")
-    assert one.files(one.compute()) == one.files(one.compute())
-
-
-def test_differences_are_value_less_published() -> None:
-    for name, value in (("level-epsilon", "epsilon"), ("reduced-noise", "reduction_percent")):
-        study = entry(name).compute()
-        gap = study.numbers(value) - study.numbers("published")
-        known = gap == gap
-        assert study.numbers("difference")[known] == pytest.approx(gap[known], abs=1e-12)
+    beside = list(csv.DictReader(io.StringIO(files["variance-deficit-printed.csv"].decode())))
+    assert [row["published"] for row in beside] == ["5.8e-34", "2.8e-40", "1.5e-82"]
+    assert {row["verdict"] for row in beside} == {"confirmed"}
+    assert files["variance-deficit.png"].startswith(b"\x89PNG")
+    assert b"<svg" in files["variance-deficit.svg"][:1000]
+    assert files == entry.files(sums.variance_deficit())
 
 
 def test_a_row_too_short_is_refused() -> None:
@@ -73,36 +80,52 @@ def test_command_writes_all_files_of_a_study(tmp_path: Path, capsys: pytest.Capt
     out = tmp_path / "tables"
     run("level-epsilon", "--out", str(out), "--quiet")
     assert sorted(path.name for path in out.iterdir()) == [
-        f"level-epsilon.{k}" for k in ("csv", "png", "svg")
+        f"level-epsilon{k}" for k in ("-printed.csv", ".csv", ".png", ".svg")
     ]
-    assert "level-epsilon: 16 rows, 8 published values" in capsys.readouterr().out
+    assert "level-epsilon: 16 rows; 5 printed values: 5 confirmed" in capsys.readouterr().out
+
+
+def test_command_without_files_and_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    run("risk-table-5", "--quiet")
+    text = capsys.readouterr().out
+    assert "12 printed values: 11 confirmed, 1 wrong" in text
+    assert "leaves out the last row, p = 1/864" in text
+    run("risk-table-5", "--quiet", "--json")
+    found = json.loads(capsys.readouterr().out)
+    assert found["summary"] == "12 printed values: 11 confirmed, 1 wrong"
+    (study,) = found["studies"]
+    (wrong,) = (row for row in study["printed"] if row["verdict"] == "wrong")
+    assert (wrong["place"], wrong["published"]) == ("text on Table 5", "1.21")
+    assert wrong["computed"] == pytest.approx(1.2188, abs=5e-5)
 
 
 def test_command_lists_without_writing(capsys: pytest.CaptureFixture[str]) -> None:
     run("--list")
-    printed = capsys.readouterr().out
-    assert all(one.name in printed for one in STUDIES)
+    text = capsys.readouterr().out
+    assert all(one.name in text for one in studies())
 
 
 def test_command_refuses_what_it_cannot_do(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="did you mean 'residuals'"):
         run("residual", "--out", str(tmp_path / "a"))
-    with pytest.raises(InputError, match="needs --out"):
-        run("residuals")
+    with pytest.raises(InputError, match="needs the NAME of a study"):
+        run()
     with pytest.raises(InputError, match="cannot be made"):
         run("residuals", "--out", str(tmp_path / "no" / "such" / "place"))
     with pytest.raises(CycloptsError):
         run("residuals", "--jobs", "many")
+    with pytest.raises(InputError, match="residuals takes no counts; --counts is for accuracy and slope"):
+        run("residuals", "--counts", str(tmp_path / "counts.csv"), "--quiet")
+    with pytest.raises(InputError, match="--counts is for one study"):
+        run("all", "--counts", str(tmp_path / "counts.csv"), "--quiet")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_nothing_is_left_if_a_study_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(study: Study) -> None:
+    def fail(*_: object, **__: object) -> None:
         raise InputError("no")
 
-    from discreet.studies import levels
-
-    monkeypatch.setattr(levels, "draw_level_epsilon", fail)
+    monkeypatch.setattr("discreet.studies.drawing.draw", fail)
     with pytest.raises(InputError, match="no"):
         run("level-epsilon", "--out", str(tmp_path / "new"), "--quiet")
     assert list(tmp_path.iterdir()) == []

@@ -1,15 +1,25 @@
-"""The tables and figures of the papers, computed from the engine, each by one function.
+"""The tables and figures of the papers, computed from the engine, each beside what is printed.
 
 >>> from discreet.studies import find
 >>> (entry,) = find("variance-deficit")
->>> study = entry.compute()
->>> study.columns
-('sigma2', 'deficit', 'published', 'difference')
+>>> [(check.printed.text, check.verdict.value) for check in entry.compute().checks][0]
+('5.8e-34', 'confirmed')
 """
 
 from __future__ import annotations
 
-from discreet.studies.catalogue import STUDIES, Entry, find
-from discreet.studies.study import Study
+from discreet.studies.register import Check, Printed, Verdict, printed, register
+from discreet.studies.study import Entry, Study, find, studies, verdicts
 
-__all__ = ["STUDIES", "Entry", "Study", "find"]
+__all__ = [
+    "Check",
+    "Entry",
+    "Printed",
+    "Study",
+    "Verdict",
+    "find",
+    "printed",
+    "register",
+    "studies",
+    "verdicts",
+]

@@ -1,6 +1,7 @@
-"""A synthetic population, since the confidential one cannot be shipped: a tree of areas with skewed sizes.
+"""What reduced noise does to tables and to a regression: on a synthetic population or own counts.
 
-How it is made, all from one seed and uniform numbers alone, so that it is the same everywhere:
+The confidential counts cannot be shipped, so that a population is made, all from one seed and uniform numbers
+alone, the same everywhere:
 
 - 24 states; the number of counties in a state, tracts in a county and blocks in a tract is 1 plus the whole
   part of an exponential with mean 7, 5 and 18: many small areas, few large ones.
@@ -9,27 +10,48 @@ How it is made, all from one seed and uniform numbers alone, so that it is the s
   has some twenty people, a few have a thousand.
 - Each person is in one of ten groups. A tract's shares are normalised fourth powers of uniform numbers times
   fixed national shares, so that some groups are rare and some missing.
+- For the regression 70 percent of the people are adults, rounded. A tract's chance of a degree is
+  0.05 + 0.6 u^1.5, u uniform; its adults have degrees by that chance. Median earnings, in $1,000, are
+  20 + 60 times the true share, plus normal noise of deviation 4.
 
 Nothing here describes real places.
 """
 
 from __future__ import annotations
 
+import csv
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from discreet.studies.study import Floats
+from discreet.errors import InputError
+from discreet.noise import GaussianNoise, sample
+from discreet.studies.allocation import level_events, reduced_events
+from discreet.studies.register import check, printed
+from discreet.studies.study import Floats, Integers, Study, Value, made
 
-Integers = NDArray[np.int64]
+if TYPE_CHECKING:
+    from discreet.noise.entropy import Entropy
 
 SEED = 20200401
 STATES, COUNTIES, TRACTS, BLOCKS = 24, 7.0, 5.0, 18.0
 EMPTY = 0.35
 GROUPS = 10
 _NATIONAL = np.array([0.28, 0.2, 0.14, 0.11, 0.09, 0.07, 0.05, 0.03, 0.02, 0.01])
+
+NOISE_OF = {"Tract": "Tract Subset"}
+"""A tract gets the noise of this level of the allocation; other levels get that of their own name."""
+DRAWS, REPEATS = 1_000_000, 2000
+"""Noisy counts for each level and noise, at least; repetitions of the regression."""
+EDUCATION = ("below_9th", "no_diploma", "high_school", "some_college", "associate", "bachelor")
+"""Columns of the regression: the paper's six categories, the last one being a bachelor's degree or higher."""
+SLOPE, INTERCEPT, DEVIATION = 60.0, 20.0, 4.0
+_BELOW = np.array([0.08, 0.12, 0.35, 0.3, 0.15])  # of those without a degree
 
 
 class Uniforms:
@@ -118,3 +140,300 @@ def _summed(counts: Integers, parent: Integers, many: int) -> Integers:
     total = np.zeros((many, counts.shape[1]), dtype=np.int64)
     np.add.at(total, parent, counts)
     return total
+
+
+def noises(levels: Sequence[str]) -> dict[str, tuple[Fraction, Fraction]]:
+    """Return the variance that a level gets, before and after the reduction.
+
+    >>> [round(float(v), 2) for v in noises(["County"])["County"]]
+    [16.12, 13.28]
+    """
+    before, after = level_events(), reduced_events()
+    names = {level: NOISE_OF.get(level, level) for level in levels}
+    return {level: (before[name].variance, after[name].variance) for level, name in names.items()}
+
+
+# -- a user's own counts -------------------------------------------------------------------------------------
+
+
+def read_counts(path: Path) -> dict[str, Integers]:
+    """Read counts by level from a CSV with the columns level and count; others are ignored.
+
+    Errors name lines and columns, never a value.
+    """
+    found: dict[str, list[int]] = {}
+    for line, row in _rows(path, ("level", "count")):
+        found.setdefault(_level(path, line, row["level"]), []).append(
+            _whole(path, line, "count", row["count"])
+        )
+    return {level: np.array(counts, dtype=np.int64) for level, counts in found.items()}
+
+
+def read_education(path: Path) -> tuple[dict[str, Integers], dict[str, Floats], dict[str, str]]:
+    """Read adults by education and median earnings by type of area, and which level's noise each type gets.
+
+    The CSV has the columns level, the six of `EDUCATION` and earnings, and type if areas are not named by
+    their level: "place", say, with the noise of a tract.
+    """
+    counts: dict[str, list[list[int]]] = {}
+    paid: dict[str, list[float]] = {}
+    levels: dict[str, str] = {}
+    for line, row in _rows(path, ("level", *EDUCATION, "earnings")):
+        level = _level(path, line, row["level"])
+        kind = (row.get("type") or "").strip() or level
+        if levels.setdefault(kind, level) != level:
+            raise InputError(
+                f"line {line} of {path} gives type {kind!r} a second level; a type has one level's noise"
+            )
+        try:
+            value = float(row["earnings"] or "")
+        except ValueError:
+            value = math.nan
+        if not math.isfinite(value):
+            raise InputError(f"earnings in line {line} of {path} are not a number")
+        counts.setdefault(kind, []).append([_whole(path, line, name, row[name]) for name in EDUCATION])
+        paid.setdefault(kind, []).append(value)
+    for kind, rows in counts.items():
+        table = np.array(rows, dtype=np.int64)
+        share = _share(table[table.sum(axis=1) > 0])
+        if share.size < 3 or share.min() == share.max():
+            raise InputError(
+                f"{path} has {share.size} areas of type {kind!r} with adults in them, or one share with "
+                "a degree for all; a slope needs three areas or more whose shares differ"
+            )
+    made = {kind: np.array(rows, dtype=np.int64) for kind, rows in counts.items()}
+    return made, {kind: np.array(values, dtype=np.float64) for kind, values in paid.items()}, levels
+
+
+def _rows(path: Path, needed: Sequence[str]) -> list[tuple[int, dict[str, str | None]]]:
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as stream:
+            reader = csv.DictReader(stream, strict=True)
+            names = reader.fieldnames or []
+            missing = [name for name in needed if name not in names]
+            if missing:
+                raise InputError(f"{path} has no column {', '.join(missing)}; it needs {', '.join(needed)}")
+            rows = [(reader.line_num, row) for row in reader]
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}") from None
+    except (UnicodeDecodeError, csv.Error):
+        raise InputError(f"{path} is not a CSV file in UTF-8") from None
+    if not rows:
+        raise InputError(f"{path} has a header and no rows")
+    return rows
+
+
+def _level(path: Path, line: int, text: str | None) -> str:
+    known = [*level_events(), *NOISE_OF]
+    if text is None or text.strip() not in known:
+        raise InputError(f"the level in line {line} of {path} is none of {', '.join(known)}")
+    return text.strip()
+
+
+def _whole(path: Path, line: int, name: str, text: str | None) -> int:
+    if text is None or not (text := text.strip()).isascii() or not text.isdigit() or len(text) > 12:
+        raise InputError(f"{name} in line {line} of {path} is not a whole number from 0 to 999,999,999,999")
+    return int(text)
+
+
+# -- errors of counts ----------------------------------------------------------------------------------------
+
+MEASURES = ("MSE", "MAE")
+SPREAD = {"MSE": 4.0, "MAE": math.pi - 2}
+"""Twice the squared relative deviation of one squared, or absolute, normal error: old and new noise."""
+
+
+def accuracy(*, counts: Path | None = None, draws: int = DRAWS, seed: int = SEED) -> Study:
+    """Compute mean squared and mean absolute errors by level, with and without non-negativity.
+
+    Counts are those of `population`, or of a file; the noise is exact discrete Gaussian noise, seeded.
+
+    >>> study = accuracy(draws=20_000)
+    >>> study.distinct("level")
+    ['State', 'County', 'Tract', 'Block']
+    """
+    from discreet.testing import NotPrivateSeededEntropy
+
+    people = population(seed)
+    levels = (
+        {name: table.ravel() for name, table in people.levels.items()}
+        if counts is None
+        else read_counts(counts)
+    )
+    source = NotPrivateSeededEntropy(seed + 1)
+    rows: list[tuple[Value, ...]] = []
+    for level, (before, after) in noises(list(levels)).items():
+        moments = [[_moment(variance, measure) for variance in (after, before)] for measure in MEASURES]
+        old, new = (_errors(levels[level], variance, draws, source) for variance in (before, after))
+        for k, ((was, spread), (now, spread_now)) in enumerate(zip(old, new, strict=True)):
+            post, expected = (
+                ("none", "non-negative")[k // 2],
+                100 * (1 - moments[k % 2][0] / moments[k % 2][1]),
+            )
+            error = 100 * (now / was) * math.hypot(spread / was, spread_now / now) if was else math.nan
+            saved = 100 * (1 - now / was)
+            rows.append((level, post, MEASURES[k % 2], was, now, saved, error, expected if k < 2 else None))
+    checks = []
+    mine = {(row[0], row[1], row[2]): row for row in rows}
+    for measure in MEASURES:
+        for post, words in (("none", "no post-processing"), ("non-negative", "non-negative")):
+            what = f"{measure}, {words}: reduction, percent"
+            for at, entry in printed("pnas", "errors, Pennsylvania 2010", what).items():
+                row = mine.get((at, post, measure))
+                value = None if row is None else float(str(row[5 if post == "non-negative" else 7]))
+                said = "simulated on other counts; how many draws is not printed"
+                if post == "none" and value is not None:
+                    many = 9 * (1 - value / 100) ** 2 * SPREAD[measure] / ((value - entry.value) / 100) ** 2
+                    said += f"; within three standard errors if at most {many:,.0f} counts were drawn"
+                checks.append(check(entry, value, why=said))
+    return made(
+        "accuracy",
+        "level post_processing measure old_noise new_noise reduction_percent standard_error expected_percent",
+        rows,
+        checks,
+        data="SYNTHETIC population" if counts is None else counts.name,
+        about=f"The population is {people}; seed {seed}."
+        if counts is None
+        else f"Counts of {counts}; seed {seed}.",
+    )
+
+
+def _errors(counts: Integers, variance: Fraction, draws: int, source: Entropy) -> list[tuple[float, float]]:
+    """Mean squared and absolute error with their standard errors, without and with non-negativity."""
+    noise: Integers = sample(
+        GaussianNoise(variance), (math.ceil(draws / counts.size), counts.size), source=source
+    )
+    result = []
+    for shown in (counts + noise, np.maximum(counts + noise, 0)):
+        error: Floats = (shown - counts).astype(np.float64)
+        for values in (error**2, np.abs(error)):
+            result.append((float(values.mean()), float(values.std() / math.sqrt(values.size))))
+    return result
+
+
+def _moment(variance: Fraction, measure: str) -> float:
+    """E X^2 or E |X| of the noise."""
+    x = np.arange(1, math.ceil(12 * math.sqrt(variance)))
+    return float(2 * (x ** (2 if measure == "MSE" else 1) * GaussianNoise(variance).pmf(x)).sum())
+
+
+# -- error of a slope ----------------------------------------------------------------------------------------
+
+
+def slope(*, counts: Path | None = None, repeats: int = REPEATS, seed: int = SEED) -> Study:
+    """Compute the mean absolute error of the slope of earnings on education, under old and reduced noise.
+
+    For each type of area six counts of adults by education get the noise of its level and are cut at zero;
+    the share with a degree is computed from them, and the slope by least squares over all areas with adults.
+
+    >>> study = slope(repeats=20)
+    >>> [row[0] for row in study.rows]
+    ['State', 'County', 'Tract', 'Block']
+    """
+    from discreet.testing import NotPrivateSeededEntropy
+
+    source = NotPrivateSeededEntropy(seed + 2)
+    adults, earnings, levels = _education(seed) if counts is None else read_education(counts)
+    found_noises = noises(list(levels.values()))
+    rows = []
+    for kind, table in adults.items():
+        kept = table.sum(axis=1) > 0
+        people, paid = table[kept], earnings[kind][kept]
+        truth = float(_slopes(people[None], paid)[0])
+        # at most a few hundred million counts are drawn
+        often = max(10, min(repeats, 40_000_000 // people.size))
+        found = [
+            np.abs(_noisy_slopes(people, paid, v, often, source) - truth) for v in found_noises[levels[kind]]
+        ]
+        (old, new), errors = (
+            [float(one.mean()) for one in found],
+            [float(one.std() / math.sqrt(often)) for one in found],
+        )
+        rows.append((kind, len(people), often, truth, old, errors[0], new, errors[1], 100 * (1 - new / old)))
+    expected, low, high, chance = three_trials()
+    (entry,) = printed(
+        "pnas", "slope of earnings on education", "MAE of the slope: reduction, percent"
+    ).values()
+    why = (
+        f"from three trials, of which nine in ten reductions lie between {low:.0f} and {high:.0f}, and one "
+        f"in {1 / chance:.0f} is this large; {expected:.1f} is expected from the variances"
+    )
+    return made(
+        "slope",
+        "area areas repetitions slope_without_noise mae_old_noise standard_error_old mae_new_noise "
+        "standard_error_new reduction_percent",
+        rows,
+        [check(entry, expected, chance=chance, why=why)],
+        data="SYNTHETIC population" if counts is None else counts.name,
+        about=f"Seed {seed}." if counts is None else f"Counts of {counts}; seed {seed}.",
+    )
+
+
+def three_trials(trials: int = 200_000) -> tuple[float, float, float, float]:
+    """Return what the mean absolute errors of three trials say of noise reduced as State's.
+
+    In percent: the expected reduction, the 5 % and 95 % quantiles of the one seen; and the chance of one as
+    large as printed.
+
+    A slope's error is close to normal, with a deviation that falls as the noise's does. Seeded.
+
+    >>> [round(value) for value in three_trials()[:1]]
+    [8]
+    """
+    before, after = noises(["State"])["State"]
+    factor = math.sqrt(after / before)
+    draw = Uniforms(SEED + 4)
+    old, new = (np.abs(draw.normal(3 * trials)).reshape(-1, 3).mean(axis=1) for _ in range(2))
+    seen = 100 * (1 - factor * new / old)
+    (entry,) = printed(
+        "pnas", "slope of earnings on education", "MAE of the slope: reduction, percent"
+    ).values()
+    low, high = np.quantile(seen, [0.05, 0.95])
+    return 100 * (1 - factor), float(low), float(high), float((seen >= entry.value).mean())
+
+
+def _education(seed: int) -> tuple[dict[str, Integers], dict[str, Floats], dict[str, str]]:
+    """Counts of adults by six kinds of education, and median earnings, of all areas at each level."""
+    people, draw = population(seed), Uniforms(seed + 3)
+    share = 0.05 + 0.6 * draw.uniform(people.levels["Tract"].shape[0]) ** 1.5
+    adults = np.rint(0.7 * people.levels["Block"].sum(axis=1)).astype(np.int64)
+    owner = people.parents["Block"]
+    limits = np.cumsum((1 - share)[:, None] * _BELOW, axis=1)
+    home = np.repeat(np.arange(adults.size), adults)
+    chance = draw.uniform(home.size)
+    kind = np.zeros(home.size, dtype=np.int64)
+    for k in range(5):
+        kind += chance >= limits[owner[home], k]
+    counts = {"Block": np.bincount(6 * home + kind, minlength=6 * adults.size).reshape(-1, 6)}
+    for level, below in (("Tract", "Block"), ("County", "Tract"), ("State", "County")):
+        counts[level] = _summed(counts[below], people.parents[below], people.levels[level].shape[0])
+    counts = {level: counts[level] for level in people.levels}
+    earnings = {
+        level: INTERCEPT + SLOPE * _share(table) + DEVIATION * draw.normal(len(table))
+        for level, table in counts.items()
+    }
+    return counts, earnings, {level: level for level in counts}
+
+
+def _share(counts: Integers) -> Floats:
+    """The share with a degree; where nobody is left it is taken as zero."""
+    return np.asarray(counts[..., -1] / np.maximum(counts.sum(axis=-1), 1), dtype=np.float64)
+
+
+def _slopes(counts: Integers, earnings: Floats) -> Floats:
+    """The least-squares slope of each repetition (rows), over areas (columns) where anybody is left."""
+    share, weight = _share(counts), (counts.sum(axis=-1) > 0).astype(np.float64)
+    many = weight.sum(axis=1)
+    x = share - ((weight * share).sum(axis=1) / many)[:, None]
+    return np.asarray((weight * x * earnings).sum(axis=1) / (weight * x * x).sum(axis=1), dtype=np.float64)
+
+
+def _noisy_slopes(
+    counts: Integers, earnings: Floats, variance: Fraction, often: int, source: Entropy
+) -> Floats:
+    law, most = GaussianNoise(variance), max(1, 4_000_000 // counts.size)
+    found = []
+    for start in range(0, often, most):
+        noise = sample(law, (min(most, often - start), *counts.shape), source=source)
+        found.append(_slopes(np.maximum(counts + noise, 0), earnings))
+    return np.concatenate(found)

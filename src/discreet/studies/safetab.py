@@ -2,168 +2,172 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from functools import cache
+from math import log, sqrt
 
 import numpy as np
 
+from discreet.accounting.privacy_loss import compose
 from discreet.budget import load
-from discreet.release.safetab.design import exact_rho_for_margin, rho_for_margin, shown
-from discreet.release.safetab.mechanism import bureau_margin, noise_for, suppression_threshold, variance_of
-from discreet.release.safetab.mechanism import margin as exact_margin
-from discreet.report.plots import BLUE, GREEN, GREY, VERMILION
-from discreet.studies.canvas import BLACK, ORANGE, canvas, legend_below
-from discreet.studies.study import SAFETAB, Study, difference, table
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-GAMMA, STABILITY, CHANCE = Fraction(1, 10), 9, Fraction(9999, 10000)
-PUBLISHED_THRESHOLDS = {Fraction("0.008"): 93, Fraction("0.159"): 21, Fraction("0.543"): 11}
-"""Suppression thresholds by the rho of a level, for gamma 0.1 and a chance of 0.9999."""
-
-LARGEST = 300
-_LINES: tuple[dict[str, Any], ...] = (
-    {"color": VERMILION, "linestyle": "-"},
-    {"color": BLUE, "linestyle": "--"},
-    {"color": BLACK, "linestyle": "-."},
+from discreet.budget.events import DiscreteGaussian, DiscreteLaplace
+from discreet.noise import Noise
+from discreet.noise.sums import within
+from discreet.release.safetab.census2020 import specification_2020
+from discreet.release.safetab.design import (
+    STABILITY,
+    exact_rho_for_margin,
+    rho_for_margin,
+    rivals,
+    shown,
 )
+from discreet.release.safetab.mechanism import (
+    bureau_margin,
+    margin,
+    noise_for,
+    suppression_threshold,
+    variance_of,
+)
+from discreet.studies.register import Check, check, printed
+from discreet.studies.study import Study, made
+
+GAMMA, CHANCE = Fraction(1, 10), Fraction(9999, 10000)
+LARGEST = 300
+
+
+def _stage_two(rho: Fraction) -> Noise:
+    """The noise of a published cell of a level of this rho."""
+    return noise_for((1 - GAMMA) * rho, STABILITY, "zcdp")
 
 
 def safetab_suppression() -> Study:
     """Compute the chance of suppression and the bias of released totals by the size of a group.
 
-    >>> study = safetab_suppression()
-    >>> [row[:4] for row in study.published()]
-    [(0.008, 625.0, 93, 93), (0.159, 31.446540880503143, 21, 21), (0.543, 9.208103130755065, 11, 11)]
+    >>> [(check.printed.text, check.verdict.value) for check in safetab_suppression().checks[:3]]
+    [('93', 'confirmed'), ('21', 'confirmed'), ('11', 'confirmed')]
     """
-    rows: list[tuple[Any, ...]] = []
+    rows: list[tuple[object, ...]] = []
     sizes = np.arange(LARGEST + 1)
-    for rho, published in PUBLISHED_THRESHOLDS.items():
-        noise = noise_for((1 - GAMMA) * rho, STABILITY, "zcdp")
+    checks: list[Check] = []
+    below: list[Check] = []
+    dropped = printed("safetab", "section 5.3.2", "chance that an empty group is dropped, percent")
+    for at, entry in printed("safetab", "Table 6", "suppression threshold T").items():
+        rho = Fraction(at)
+        noise = _stage_two(rho)
         threshold = suppression_threshold(noise, CHANCE)
         assert threshold is not None
+        checks.append(check(entry, threshold))
+        less, at_most = (float(100 * noise.cdf(edge)) for edge in (threshold - 1, threshold))
+        said = f'"less than T" in the text; equations (12), (13) keep what is above T: {at_most:.4f}'
+        below.append(check(dropped[at], less, explained=said))
         found = shown(sizes, noise, threshold)
-        for size in sizes:
-            known = published if size == 0 else None
-            rows.append(
-                (
-                    float(rho),
-                    float(variance_of(noise)),
-                    threshold,
-                    known,
-                    difference(threshold, known),
-                    size,
-                    found.suppressed[size],
-                    found.bias[size],
-                    found.overall_bias[size],
-                )
-            )
-    columns = (
-        "rho",
-        "sigma2",
-        "threshold",
-        "published",
-        "difference",
-        "size",
-        "suppressed",
-        "bias_if_released",
-        "bias_dropped_as_zero",
-    )
-    return Study(
-        "safetab-suppression",
-        "SafeTab-P: suppression of small groups below the states",
-        SAFETAB,
-        columns,
-        table(rows),
-        (
-            "published: the suppression threshold T; the curves are published as figures only.",
-            "A group is dropped if its noisy total is not above T; gamma 0.1, stability 9, chance 0.9999.",
-            "bias_dropped_as_zero: a reader takes a group that is not in the table for empty.",
-        ),
-    )
-
-
-def draw_safetab_suppression(study: Study) -> Figure:
-    """Draw the chance of suppression, and both biases, against the size of the group."""
-    with canvas(study, (7.2, 3.4), 1, 3, sharex=True) as (figure, axes):
-        panels = (
-            ("suppressed", "chance of suppression"),
-            ("bias_if_released", "bias of a released total"),
-            ("bias_dropped_as_zero", "bias, dropped taken as 0"),
-        )
-        for ax, (column, text) in zip(axes, panels, strict=True):
-            for rho, style in zip(study.distinct("rho"), _LINES, strict=True):
-                part = study.where(rho=rho)
-                label = rf"$\rho = {rho}$, T = {part.column('threshold')[0]}"
-                ax.plot(part.numbers("size")[1:], part.numbers(column)[1:], label=label, **style)
-            ax.set_xscale("log")
-            ax.set_xlim(1, LARGEST)
-            ax.set_xticks([1, 3, 10, 30, 100, 300], ["1", "3", "10", "30", "100", "300"])
-            ax.minorticks_off()
-            ax.set_xlabel("people in the group")
-            ax.set_title(text, fontsize=8)
-        legend_below(figure, axes[0])
-    return figure
+        by_size = zip(sizes, found.suppressed, found.bias, found.overall_bias, strict=True)
+        rows += [(float(rho), float(variance_of(noise)), threshold, *row) for row in by_size]
+    columns = "rho sigma2 threshold size suppressed bias_if_released bias_dropped_as_zero"
+    return made("safetab-suppression", columns, rows, checks, below)
 
 
 def safetab_margins() -> Study:
-    """Compute rho from the margins of error, and margins from the published rho, by geography and level.
+    """Compute rho from the margins of error, and margins from the rho of 2020, by geography and level.
 
     >>> rows = safetab_margins().where(geography="COUNTY").rows
-    >>> [(row[2], row[3], round(row[4], 4), row[5], row[8], row[9]) for row in rows]
-    [('regional', 50, 0.0077, 0.008, 49, 49), ('detailed', 11, 0.1587, 0.159, 10, 11)]
+    >>> [(row[2], row[3], row[4], round(row[5], 4), row[7], row[8]) for row in rows]
+    [('regional', 50, 0.008, 0.0077, 49, 49), ('detailed', 11, 0.159, 0.1587, 10, 11)]
     """
     rows = []
     for which, preset in (("US", "ddhca-2020"), ("PR", "ddhca-2020-pr")):
         for level in load(preset).levels:
             assert level.rho is not None
             geography, kind = level.name.split(", ")
-            margin = wanted_margin(level.rho)
-            rho = rho_for_margin(margin, stability=STABILITY, gamma=GAMMA)
-            noise = noise_for((1 - GAMMA) * level.rho, STABILITY, "zcdp")
+            wanted = wanted_margin(level.rho)
+            noise = _stage_two(level.rho)
             variance = variance_of(noise)
-            rows.append(
-                (
-                    which,
-                    geography,
-                    kind,
-                    margin,
-                    float(rho),
-                    float(level.rho),
-                    float(rho - level.rho),
-                    float(variance),
-                    bureau_margin(variance),
-                    exact_margin(noise),
-                    float(exact_rho_for_margin(margin, stability=STABILITY, gamma=GAMMA)),
-                )
-            )
+            rhos = (float(level.rho), float(rho_for_margin(wanted, stability=STABILITY, gamma=GAMMA)))
+            least = float(exact_rho_for_margin(wanted, stability=STABILITY, gamma=GAMMA))
+            margins = (bureau_margin(variance), margin(noise))
+            rows.append((which, geography, kind, wanted, *rhos, float(variance), *margins, least))
     columns = (
-        "pass",
-        "geography",
-        "level",
-        "wanted_margin",
-        "rho",
-        "published",
-        "difference",
-        "sigma2",
-        "margin_of_error",
-        "exact_margin",
-        "exact_rho",
+        "pass geography level wanted_margin rho rho_for_wanted_margin sigma2 margin_by_formula "
+        "exact_margin exact_rho"
     )
-    return Study(
-        "safetab-margins",
-        "SafeTab-P: 95 % margins of error and rho",
-        SAFETAB,
-        columns,
-        table(rows),
-        (
-            "published: rho of the production configuration. rho: 1.9208 * 9 / (0.9 M^2) for the wanted "
-            "margin M, the largest whole number whose rho rounds to the published one at three decimals.",
-            "margin_of_error: floor(1.96 sigma) of a published cell. exact_margin: the smallest integer "
-            "the noise does not exceed with 95 %. exact_rho: the least rho that keeps the wanted margin.",
-        ),
-    )
+    return made("safetab-margins", columns, rows, _table_7(), _coverage(), _claims())
+
+
+def _table_7() -> list[Check]:
+    twice = "twice the rounded value beside it, not rounded once"
+    found = []
+    for scope, factor in (("add or remove", 1), ("replacement", 2)):
+        for step, part in (("step 2", 1 - GAMMA), ("total", Fraction(1))):
+            for at, entry in printed("safetab", "Table 7", f"rho, {scope}, {step}").items():
+                rho = factor * part * rho_for_margin(at, stability=STABILITY, gamma=GAMMA)
+                found.append(check(entry, float(rho), explained=twice))
+    (levels,) = printed("safetab", "Table 7", "levels").values()
+    return [*found, check(levels, len(load("ddhca-2020").levels))]
+
+
+def _coverage() -> list[Check]:
+    """How often floor(1.96 sigma) covers the noise of a cell and of sums of cells, with 2020's parameters."""
+    detailed, states = Fraction("0.159"), Fraction("2.134")
+    cells = {
+        "detailed, below the states": (_stage_two(detailed), 1),
+        "TotalOnly, nation and states": (noise_for(states, STABILITY, "zcdp"), 1),
+        "sum of 4 cells": (_stage_two(detailed), 4),
+        "nation, sum of 18 cells": (_stage_two(states), 18),
+    }
+    found = []
+    entries = printed("safetab", "section 6.1", "chance that floor(1.96 sigma) covers the noise, percent")
+    for at, entry in entries.items():
+        noise, many = cells[at]
+        edge = bureau_margin(many * variance_of(noise))
+        chance = 100 * within(noise, edge, times=many)
+        found.append(check(entry, chance, explained=f"the margin is {edge}; noise takes whole numbers"))
+    return found
+
+
+def _claims() -> list[Check]:
+    """The other numbers of the paper: rho of a margin, three races, both kinds of noise, iterations."""
+    (formula,) = printed("safetab", "rho from a margin", "rho times the squared margin").values()
+    races = printed("safetab", "three races instead of eight", "stability and change of the margins, percent")
+    eight, three = (max(2, most) + 1 for most in (8, 3))
+    normal, exact = geometric_cost()
+    (roughly,) = printed("safetab", "Gaussian against geometric noise", "advantage, percent").values()
+    why = f"normal margins, one stage, all eleven levels, delta 1e-10; with exact margins it is {exact:.1f}"
+    (all_,) = printed("safetab", "iterations", "number of iterations").values()
+    return [
+        check(formula, float((1 - GAMMA) * rho_for_margin(1, stability=1, gamma=GAMMA))),
+        check(races["stability, 8"], eight),
+        check(races["stability, 3"], three),
+        check(races["margins"], 100 * (sqrt(three / eight) - 1)),
+        check(roughly, normal, explained=why),
+        check(all_, sum(one.level > 0 for one in specification_2020().iterations)),
+    ]
+
+
+@cache
+def geometric_cost() -> tuple[float, float]:
+    """Return how much lower epsilon is with Gaussian than with geometric noise of equal margins, in percent.
+
+    At delta = 1e-10, all levels of 2020 in one stage; margins by the normal and exponential laws, and exact.
+
+    >>> [round(value, 1) for value in geometric_cost()]
+    [15.7, 18.6]
+    """
+    margins = Counter(wanted_margin(level.rho) for level in load("ddhca-2020").levels if level.rho)
+    pairs = []
+    for m, levels in margins.items():
+        times, both = STABILITY * levels, rivals(m, counts=STABILITY, delta="1e-10")
+        scale = Fraction(m / log(20)).limit_denominator(10_000)  # P[|X| > m] = e^(-m / scale)
+        pairs.append(
+            (
+                DiscreteGaussian(variance=(Fraction(m) / Fraction(196, 100)) ** 2, times=times),
+                DiscreteLaplace(scale=scale, times=times),
+                DiscreteGaussian(variance=both.gaussian.variance.limit_denominator(10_000), times=times),
+                DiscreteLaplace(scale=both.geometric.scale.limit_denominator(10_000), times=times),
+            )
+        )
+    a, b, c, d = (compose(events).epsilon(delta="1e-10") for events in zip(*pairs, strict=True))
+    return 100 * (1 - a / b), 100 * (1 - c / d)
 
 
 def wanted_margin(rho: Fraction) -> int:
@@ -172,32 +176,7 @@ def wanted_margin(rho: Fraction) -> int:
     >>> [wanted_margin(Fraction(rho)) for rho in ("2.134", "0.159", "0.008")]
     [3, 11, 50]
     """
-    for margin in range(200, 0, -1):
-        if round(rho_for_margin(margin, stability=STABILITY, gamma=GAMMA), 3) == rho:
-            return margin
+    for whole in range(200, 0, -1):
+        if round(rho_for_margin(whole, stability=STABILITY, gamma=GAMMA), 3) == rho:
+            return whole
     raise ValueError(f"no whole margin has rho {rho}")
-
-
-def draw_safetab_margins(study: Study) -> Figure:
-    """Draw rho against the margin, by the normal law and exactly, with the levels of 2020."""
-    with canvas(study, (6.0, 3.6)) as (figure, (ax,)):
-        margins = np.arange(1, 61)
-        normal = [float(rho_for_margin(int(m), stability=STABILITY, gamma=GAMMA)) for m in margins]
-        exact = [float(exact_rho_for_margin(int(m), stability=STABILITY, gamma=GAMMA)) for m in margins]
-        ax.plot(margins, normal, color=VERMILION, linestyle="--", label=r"normal law, $19.208 / M^2$")
-        ax.plot(margins, exact, color=BLUE, marker=".", markersize=4, label="exact, discrete Gaussian")
-        names = {3: "detailed, nation and states", 11: "detailed, below the states", 50: "regional"}
-        for (margin, name), (mark, colour) in zip(
-            names.items(), (("D", GREEN), ("s", ORANGE), ("o", GREY)), strict=True
-        ):
-            part = study.where(wanted_margin=margin)
-            x, y = part.numbers("wanted_margin")[:1], part.numbers("published")[:1]
-            ax.plot(x, y, mark, color=colour, markeredgecolor=BLACK, markersize=7, label=f"2020: {name}")
-        ax.set_xscale("log")
-        ax.set_yscale("log")
-        ax.set_xticks([1, 2, 3, 5, 10, 20, 50], ["1", "2", "3", "5", "10", "20", "50"])
-        ax.minorticks_off()
-        ax.set_xlabel("95 % margin of error of a cell, M")
-        ax.set_ylabel(r"$\rho$ of the level")
-        ax.legend()
-    return figure

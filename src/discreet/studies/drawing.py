@@ -1,0 +1,230 @@
+"""One way to draw a study: lines, marks or bars from its columns, in panels, printed values as diamonds.
+
+Colours are those of Okabe and Ito, and each line has its own dashes for print without colour.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from discreet.report.figures import STYLE
+from discreet.report.plots import BLUE, GREEN, GREY, VERMILION
+from discreet.studies.study import Study
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+BLACK, ORANGE, SKY, PURPLE = "#000000", "#E69F00", "#56B4E9", "#CC79A7"
+_EIGHT: tuple[dict[str, Any], ...] = (
+    {"color": BLUE, "linestyle": "-"},
+    {"color": VERMILION, "linestyle": "--"},
+    {"color": GREEN, "linestyle": "-."},
+    {"color": BLACK, "linestyle": ":"},
+    {"color": GREY, "linestyle": "-"},
+    {"color": ORANGE, "linestyle": "--"},
+    {"color": SKY, "linestyle": "-."},
+    {"color": PURPLE, "linestyle": (0, (6, 1, 1, 1, 1, 1))},
+)
+"""Eight lines that colour and dashes tell apart."""
+_PRINTED: dict[str, Any] = {
+    "color": BLACK,
+    "linestyle": "none",
+    "marker": "D",
+    "markersize": 4.5,
+    "mfc": "none",
+}
+_MARKS = "ox^v"
+
+
+def draw(
+    study: Study,
+    *,
+    x: str,
+    y: dict[str, str],
+    size: tuple[float, float] = (6.0, 3.6),
+    kind: str = "lines",
+    panels: str = "",
+    across: int = 4,
+    by: str = "",
+    views: tuple[str, ...] = ("",),
+    labels: tuple[str, str] = ("", ""),
+    printed: tuple[str, ...] = (),
+    swapped: bool = False,
+    errors: str = "",
+) -> Figure:
+    """Draw columns `y` (with their labels) against `x`.
+
+    kind: lines, marks, bars or map. panels: a panel for each value of this column. by: a line for each value
+    of this column, and then a panel for each of `y`. views: how the axes look, see `_view`; several draw all
+    panels again. printed: which printed quantities are shown, by how their names begin. swapped: `x` goes up.
+    """
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    with matplotlib.rc_context(STYLE):
+        many = len(study.distinct(panels)) if panels else len(y) if by or kind == "map" else len(views)
+        wide = min(across, many)
+        small = many > 20
+        figure = Figure(figsize=size, layout=None if small else "constrained")
+        same = bool(panels) and not views[0].startswith("free")
+        grid = figure.subplots(-(-many // wide), wide, squeeze=False, sharex=small, sharey=same)
+        axes = list(grid.flat)
+        figure.suptitle(f"{study.title}\n{study.source}", fontsize=9)
+        for place, ax in enumerate(axes[:many]):
+            ax.set_axisbelow(True)
+            part, shown = study, y
+            if panels:
+                value = study.distinct(panels)[place]
+                part = study.where(**{panels: value})
+                ax.set_title(value if isinstance(value, str) else f"{panels.replace('_', ' ')} {value:.6g}")
+            elif by or kind == "map":
+                shown = dict([list(y.items())[place]])
+            if kind == "map":
+                _map(figure, ax, part, x, by, shown)
+            elif kind == "bars":
+                _bars(ax, part, x, shown, by, errors)
+            else:
+                _lines(ax, part, x, shown, by, kind, swapped)
+            _show_printed(ax, part, x, shown, printed, kind, place if by else None)
+            _view(ax, views[min(place, len(views) - 1)], 8 if small else 3)
+            if place // wide == (many - 1) // wide or place + wide >= many:
+                ax.set_xlabel(labels[0])
+                ax.tick_params(labelbottom=True)
+            if place % wide == 0 or (by and not panels):
+                ax.set_ylabel(next(iter(shown.values())) if by and kind == "lines" else labels[1])
+        for ax in axes[many:]:
+            ax.set_axis_off()
+        handles, names = axes[0].get_legend_handles_labels()
+        if small:
+            figure.subplots_adjust(left=0.1, right=0.985, top=0.935, bottom=0.06, hspace=0.45, wspace=0.12)
+            axes[-1].legend(handles, names, loc="center right", fontsize=8)
+            for ax in axes[:many]:
+                ax.title.set_fontsize(7)
+                ax.title.set_position((0.5, 0.9))
+        elif len(names) > 1:
+            figure.legend(
+                handles, names, loc="outside lower center", ncols=min(len(names), 4 if wide > 1 else 3)
+            )
+    return figure
+
+
+def _lines(ax: Axes, part: Study, x: str, y: dict[str, str], by: str, kind: str, swapped: bool) -> None:
+    parts = [(str(v), part.where(**{by: v})) for v in part.distinct(by)] if by else [("", part)]
+    for k, (value, one) in enumerate(parts):
+        across = _across(one, x)
+        for j, (column, label) in enumerate(y.items()):
+            up = one.numbers(column)
+            style = dict(_EIGHT[(k if by else j) % 8])
+            # few values of a dense curve, or a column asked for as marks, are marks
+            if kind == "marks" or np.isnan(up).any():
+                style |= {"linestyle": "none", "marker": _MARKS[j % 4], "markersize": 4, "mfc": "none"}
+            name = f"{by} = {value}" if by else label
+            ax.plot(*((up, across) if swapped else (across, up)), label=name, **style)
+    _name_ticks(ax, part, x, swapped)
+
+
+def _bars(ax: Axes, part: Study, x: str, y: dict[str, str], by: str, errors: str) -> None:
+    series = (
+        [(str(v), part.where(**{by: v}), next(iter(y))) for v in part.distinct(by)]
+        if by
+        else [(label, part, column) for column, label in y.items()]
+    )
+    width = 0.76 / len(series)
+    for k, (label, one, column) in enumerate(series):
+        place = np.arange(len(one.rows)) + (k - (len(series) - 1) / 2) * width
+        spread = 2 * one.numbers(errors) if errors else None
+        bars = ax.bar(
+            place, one.numbers(column), 0.94 * width, yerr=spread, color=_EIGHT[k]["color"], label=label
+        )
+        if len(one.rows) * len(series) <= 16 and not errors and ax.get_yscale() == "linear":
+            ax.bar_label(bars, [f"{v:.3g}" for v in one.numbers(column)], padding=2, fontsize=7)
+    ax.grid(axis="x", visible=False)
+    _name_ticks(ax, series[0][1], x, False)
+
+
+def _across(part: Study, x: str) -> Any:
+    """Places of the rows: their numbers, or 0, 1, ... if they have names."""
+    named = isinstance(part.column(x)[0], str)
+    return np.arange(len(part.rows)) if named else part.numbers(x)
+
+
+def _name_ticks(ax: Axes, part: Study, x: str, swapped: bool) -> None:
+    values = part.column(x)
+    if swapped or not isinstance(values[0], str):
+        return
+    names = [str(value).replace(" ", "\n", 1) if len(str(value)) > 9 else str(value) for value in values]
+    ax.set_xticks(
+        np.arange(len(names)),
+        names,
+        fontsize=7 if len(names) < 12 else 6,
+        rotation=90 if len(names) > 20 else 0,
+    )
+
+
+def _map(figure: Figure, ax: Axes, part: Study, x: str, up: str, y: dict[str, str]) -> None:
+    ((column, label),) = y.items()
+    a, b = part.numbers(x), part.numbers(up)
+    picture = part.numbers(column).reshape(len(set(a)), len(set(b))).T
+    span = (a.min() - 0.5, a.max() + 0.5, b.min() - 0.5, b.max() + 0.5)
+    image = ax.imshow(picture, origin="lower", aspect="auto", cmap="RdBu_r", vmin=-6, vmax=8, extent=span)
+    ax.grid(False)
+    ax.set_title(label)
+    figure.colorbar(image, ax=ax, extend="both")
+
+
+def _show_printed(
+    ax: Axes, part: Study, x: str, y: dict[str, str], wanted: tuple[str, ...], kind: str, place: int | None
+) -> None:
+    """Diamonds at the printed values whose row is a value of `x`; with several names, one a panel."""
+    names = wanted if place is None or len(wanted) < 2 else wanted[place : place + 1]
+    rows = [str(value) for value in part.column(x)]
+    across = _across(part, x)
+    numbers = (
+        {f"{value:g}": value for value in across} if rows and not isinstance(part.column(x)[0], str) else {}
+    )
+    points = []
+    for one in part.checks:
+        at = one.printed.at
+        if not any(one.printed.what.startswith(name) for name in names):
+            continue
+        if at in rows:
+            points.append((rows.index(at) if kind == "bars" or not numbers else float(at), one.printed.value))
+        elif numbers and _number(at) is not None:
+            points.append((float(at), one.printed.value))
+    if points:
+        ax.plot(*zip(*points, strict=True), label="printed", **_PRINTED)
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def _view(ax: Axes, view: str, every: int) -> None:
+    """Scales and ends of the axes: delta (downwards from 1), unit (square), both log, log x or y, zero."""
+    if view.startswith("delta"):
+        low = int(view.removeprefix("delta") or -21)
+        ax.set_yscale("log")
+        ax.set_ylim(10.0**low, 2.0)
+        ax.set_yticks(10.0 ** np.arange(0, low - 1, -every, dtype=np.float64))
+        ax.set_xlim(left=0)
+    elif view == "unit":
+        ax.set_xlim(-0.015, 1.0)
+        ax.set_ylim(-0.015, 1.0)
+    elif view == "logunit":
+        ax.set_xscale("log")
+        ax.set_yscale("log")
+        ax.set_xlim(1e-5, 1.2)
+        ax.set_ylim(1e-7, 1.5)
+    elif view == "zero":
+        ax.set_ylim(bottom=0)
+    else:
+        for axis in ("x", "y"):
+            if f"log{axis}" in view:
+                getattr(ax, f"set_{axis}scale")("log")
+    ax.minorticks_off()

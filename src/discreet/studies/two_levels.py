@@ -1,0 +1,301 @@
+"""A block and its block group together: the exact posterior beside the chain that made the printed numbers.
+
+The setting is the paper's (Kazan and Reiter): rho from its Table 2, meaning variances 1/(2 rho), 27 sibling
+blocks, an even prior, and a group count uniform from the block's count up. Equation (3.8) has the condition
+k1 <= k2; the printed tables and figures are those of a Gibbs sampler whose update of the block's count leaves
+it out. Both the posterior of the stated model and what that chain tends to are computed without sampling.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from discreet.risk import Area, TwoLevels, decision_accuracy, hierarchy_posterior
+from discreet.studies.one_count import LEVELS, RHO, paper_rho
+from discreet.studies.register import Check, check, compare, printed
+from discreet.studies.study import Floats, Integers, Study, Value, made
+
+RHOS = (RHO, paper_rho(LEVELS[4]))
+
+
+def _inputs(place: str, what: str) -> list[int]:
+    return [int(entry.text) for entry in printed("risk", place, what).values()]
+
+
+EXAMPLE = tuple(_inputs("Table 6", "noisy counts"))
+"""Noisy counts of block, group, and the siblings' sum."""
+SIBLINGS = _inputs("Table 6", "districts, and siblings d")[1]
+DRAWS = _inputs("Figure 5", "data sets and draws")[1]
+"""Draws of the chain for each data set of Figures 5 and 6."""
+
+
+def _two(rho: tuple[Fraction, Fraction] = RHOS) -> TwoLevels:
+    return TwoLevels(rho=rho, siblings=SIBLINGS, prior="1/2")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sampler:
+    """The limit of a two-level Gibbs sampler, and how its shares of visits vary, times the draws."""
+
+    block: Floats
+    group: Floats
+    block_variance: Floats
+    group_variance: Floats
+
+
+def sampler(*, condition: bool) -> Sampler:
+    """Return the limit of the sampler at the paper's example; with the condition it is the posterior.
+
+    Given X1 the group's count has the law A[X1], given X2 the block's has B[X2]; X1 alone is a chain of two
+    states with the matrix T = A B. Autocovariances fall by T's second eigenvalue, so their sum is closed.
+
+    >>> [round(float(sampler(condition=c).block[1]), 4) for c in (True, False)]
+    [0.5033, 0.5777]
+    """
+    (x, z, y), (rho1, rho2) = EXAMPLE, map(float, RHOS)
+    k1, k2 = np.arange(2)[:, None], np.arange(80)[None, :]
+    beside = np.exp(-rho1 / SIBLINGS * (y - k2 + k1) ** 2)
+    down = np.where(k2 >= k1, np.exp(-rho2 * (z - k2) ** 2) * beside, 0.0)
+    up = np.exp(-rho1 * (x - k1) ** 2) * beside * ((k1 <= k2) if condition else 1.0)
+    A = down / down.sum(axis=1, keepdims=True)
+    B = (up / up.sum(axis=0)).T
+    T = A @ B
+    block = np.array([T[1, 0], T[0, 1]]) / (T[1, 0] + T[0, 1])
+    second = T[0, 0] + T[1, 1] - 1  # eigenvalue
+    group = block @ A
+    again = np.einsum("ki,ik->k", B - block, A) / (1 - second)  # sum over time of P[back at k] - P[at k]
+    return Sampler(
+        block,
+        group,
+        block * (1 - block) * (1 + second) / (1 - second),
+        group * (1 - group) + 2 * group * again,
+    )
+
+
+def _sampled(place: str, what: str, laws: list[tuple[Floats, Floats]]) -> list[Check]:
+    """Compare printed shares of draws with (law, variance) of the exact posterior and of the chain."""
+    found = []
+    for at, entry in printed("risk", place, what).items():
+        assert entry.draws is not None
+        exact, limit = (100 * float(law[int(at)]) for law, _ in laws)
+        errors = [100 * math.sqrt(variance[int(at)] / entry.draws) for _, variance in laws]
+        why = (
+            f"the program leaves out k1 <= k2; its chain tends to {limit:.3g}, "
+            f"{abs(entry.value - limit) / errors[1]:.1f} standard errors from the print"
+        )
+        found.append(check(entry, exact, error=errors[0], explained=why))
+    return found
+
+
+def risk_two_levels() -> Study:
+    """Compute the posterior at the paper's example by every method.
+
+    >>> [(row[0], round(float(row[1]), 4)) for row in risk_two_levels().rows[1:3]]
+    [('exact', 0.5033), ('chain without the condition', 0.5777)]
+    """
+    x, z, y = EXAMPLE
+
+    def areas(factor: int) -> list[Area]:
+        v1, v2 = (factor / (2 * rho) for rho in RHOS)
+        block = Area(name="block", noisy=x, variance=v1, siblings=SIBLINGS, siblings_noisy=y)
+        return [block, Area(name="block group", noisy=z, variance=v2)]
+
+    exact, limit = sampler(condition=True), sampler(condition=False)
+    rows: list[tuple[Value, ...]] = [
+        ("block alone", hierarchy_posterior([Area(noisy=x, rho=RHO)], prior="1/2").probability, None),
+        ("exact", hierarchy_posterior(areas(1), prior="1/2").probability, None),
+        ("chain without the condition", float(limit.block[1]), None),
+    ]
+    for name, method in (("sampler, sound", "gibbs"), ("sampler, without", "gibbs-unconstrained")):
+        drawn = hierarchy_posterior(areas(1), prior="1/2", method=method, draws=100_000, seed=2020)  # type: ignore[arg-type]
+        rows.append((name, drawn.probability, drawn.standard_error))
+    rows.append(("exact, real noise 1/rho", hierarchy_posterior(areas(2), prior="1/2").probability, None))
+    laws = [(one.block, one.block_variance) for one in (exact, limit)]
+    checks = _sampled("Table 7", "posterior of the block's count, percent", laws)
+    return made("risk-two-levels", "method probability standard_error", rows, checks)
+
+
+def risk_table_8() -> Study:
+    """Compute the posterior of the group's count at the example, exactly and as the chain has it.
+
+    >>> [round(row[1], 1) for row in risk_table_8().rows][:4]
+    [12.9, 38.7, 29.8, 13.9]
+    """
+    laws = [(one.group, one.group_variance) for one in (sampler(condition=True), sampler(condition=False))]
+    checks = _sampled("Table 8", "posterior of the group's count, percent", laws)
+    columns = [100 * law for law, _ in laws] + [100 * np.sqrt(variance / 10_000) for _, variance in laws]
+    rows = zip(map(str, range(len(checks))), *columns, strict=False)
+    return made(
+        "risk-table-8",
+        "count exact_percent chain_percent standard_error_exact standard_error_chain",
+        rows,
+        checks,
+    )
+
+
+def chain_chances(x: Integers, z: Integers, y: Integers, rhos: tuple[Fraction, Fraction] = RHOS) -> Floats:
+    """Return what the chain without the condition tends to, for all noisy counts of block, group, siblings.
+
+    >>> EXAMPLE, chain_chances(*(np.array([one]) for one in EXAMPLE)).round(4).item()
+    ((2, 1, -1), 0.5777)
+    """
+    rho1, rho2 = map(float, rhos)
+    k = np.arange(max(int(z.max()), int(y.max()) + 1, 0) + 60)
+    beside = [-rho1 / SIBLINGS * (y[:, None] - k + one) ** 2 for one in (0, 1)]
+    laws = []
+    for one in (0, 1):
+        logs = -rho2 * (z[:, None, None] - k) ** 2 + np.where(k >= one, beside[one], -np.inf)
+        weights = np.exp(logs - logs.max(axis=-1, keepdims=True))
+        laws.append(weights / weights.sum(axis=-1, keepdims=True))
+    found = []
+    for value in x:
+        up = 1 / (1 + np.exp(-rho1 * (2 * value - 1) + beside[0] - beside[1]))
+        rise, fall = np.einsum("zyk,yk->zy", laws[0], up), np.einsum("zyk,yk->zy", laws[1], 1 - up)
+        found.append(rise / (rise + fall))
+    return np.array(found)
+
+
+def with_draws(two: TwoLevels, group: int, rhos: tuple[Fraction, Fraction] = RHOS) -> float:
+    """Return how often a chain is right that says yes if half of its 1,000 independent draws do, or more."""
+    (x, px), (z, pz), (y, py) = two.grid(block=1, group=group, outside=1e-9)
+    return float(np.einsum("x,z,y,xzy->", px, pz, py, says_yes(chain_chances(x, z, y, rhos))))
+
+
+def says_yes(chances: Floats, draws: int = DRAWS) -> Floats:
+    """Return P[Binomial(draws, chance) >= draws / 2], by interpolation between 4,001 exact values.
+
+    >>> says_yes(np.array([0.3, 0.5, 0.7])).round(4).tolist()
+    [0.0, 0.5126, 1.0]
+    """
+    p, k = np.linspace(0.35, 0.65, 4001), np.arange(draws // 2, draws + 1)
+    ways = [math.lgamma(draws + 1) - math.lgamma(j + 1) - math.lgamma(draws - j + 1) for j in k]
+    with np.errstate(under="ignore"):
+        terms = np.multiply.outer(np.log(p), k) + np.multiply.outer(np.log1p(-p), draws - k)
+        return np.asarray(np.interp(chances, p, np.exp(terms + ways).sum(axis=1)))
+
+
+def _drawn(place: str, what: str, mine: float) -> list[Check]:
+    """Compare a printed percentage of right decisions with the chain of 1,000 draws."""
+    (entry,) = printed("risk", place, what).values()
+    assert entry.draws is not None
+    error = 100 * math.sqrt(mine * (1 - mine) / entry.draws)
+    why = "beside 1,000 draws that say yes at a share of one half; decided exactly, 58.97 % would be right"
+    return [check(entry, 100 * mine, error=error, why=why)]
+
+
+def risk_group_count() -> Study:
+    """Compute how often the decision is right, given that the target is counted, by the group's true count.
+
+    >>> study = risk_group_count().where(group=1)
+    >>> [round(float(study.numbers(name)[0]), 4) for name in ("exact", "chain", "chain_1000_draws")]
+    [0.3182, 0.5946, 0.5954]
+    """
+    two = _two()
+    alone = float(decision_accuracy(rho=RHO, prior="1/2"))
+    sampled = {group: with_draws(two, group) for group in (1, 2, 4, 10)}
+    rows = []
+    for group in (1, 2, 3, 4, 6, 8, 10, 15):
+        both = two.accuracy(group=group), two.accuracy(group=group, chance="unconstrained")
+        rows.append((group, *both, sampled.get(group), alone, two.averaged_accuracy(rest=group - 1)))
+    what = "right decisions from the block alone, percent"
+    return made(
+        "risk-group-count",
+        "group exact chain chain_1000_draws block_alone exact_averaged_over_prior",
+        rows,
+        compare("risk", "Figure 5", what, {"block alone": 100 * alone}),
+        _drawn("Figure 5", "right decisions, mean over larger groups, percent", sampled[10]),
+    )
+
+
+def risk_group_rho() -> Study:
+    """Compute the accuracy against the group's rho up to 100, the block's kept.
+
+    >>> study = risk_group_rho().where(group=1)
+    >>> bool(np.all(study.numbers("exact") < study.numbers("chain")))
+    True
+    """
+    *groups, largest, _ = _inputs("Figure 6", "counts of the group, largest rho2, draws")
+    rows = []
+    for rho in np.geomspace(0.01, largest, 7):
+        two = _two((RHO, Fraction(f"{rho:.6g}")))
+        for group in groups:
+            both = two.accuracy(group=group), two.accuracy(group=group, chance="unconstrained")
+            rows.append((float(f"{rho:.6g}"), group, *both))
+    last = (RHO, Fraction(largest))
+    found = with_draws(_two(last), groups[1], last)
+    checks = _drawn("Figure 6", "right decisions, percent", found)
+    return made("risk-group-rho", "rho2 group exact chain", rows, checks)
+
+
+def _grid() -> tuple[Integers, Integers]:
+    """The noisy counts of group and siblings of Figure 4."""
+    a, b, c, d, *_ = _inputs("Figure 4", "grid")
+    return np.arange(a, b + 1), np.arange(c, d + 1)
+
+
+def risk_decisions() -> Study:
+    """Compute the least noisy block count at which the adversary says yes, for every pair of the others.
+
+    >>> row = risk_decisions().where(group_noisy=1, siblings_noisy=-1).rows[0]
+    >>> row[2:4]
+    (2, 1)
+    """
+    z, y = _grid()
+    two = _two()
+    exact, chain = two.thresholds(z, y), two.thresholds(z, y, chance="unconstrained")
+    places = ((i, j) for i in range(len(z)) for j in range(len(y)))
+    rows = [(z[i], y[j], exact[i, j], chain[i, j], 1) for i, j in places]
+    return made("risk-decisions", "group_noisy siblings_noisy exact chain block_alone", rows)
+
+
+def risk_changed() -> Study:
+    """Compute how often the group changes the decision, in percent, on Figure 4's grid, the truth (1, 1, 0).
+
+    >>> [(row[0], round(row[1], 3), round(row[2], 3)) for row in risk_changed().rows]
+    [('to yes', 0.2, 2.298), ('to no', 26.985, 1.721), ('net', -26.785, 0.577)]
+    """
+    two, (z, y) = _two(), _grid()
+    block, group, _ = _inputs("Table 6", "true counts")
+    (x, px), (all_z, pz), (all_y, py) = two.grid(block=block, group=group)
+    pz, py = pz[np.isin(all_z, z)], py[np.isin(all_y, y)]
+    weights = 100 * px[:, None, None] * pz[None, :, None] * py[None, None, :]
+    data = x[:, None, None], z[None, :, None], y[None, None, :]
+    before = np.broadcast_to(data[0] >= 1, weights.shape)
+    near = 1 / math.sqrt(4 * _inputs("Figure 4", "grid")[5])  # one standard error of the longer runs
+    masses, undecided = [], []
+    for chances in (two.probability(*data), chain_chances(x, z, y)):
+        after, close = chances > 0.5, np.abs(chances - 0.5) < near
+        to_yes, to_no = (float(weights[mask].sum()) for mask in (after & ~before, before & ~after))
+        masses.append((to_yes, to_no, to_yes - to_no))
+        undecided.append([weights[close & mask] for mask in (~after & ~before, after & before)])
+    sums = [float(part.sum()) for part in undecided[1]]
+    rows = [
+        (at, *pair, open_)
+        for at, *pair, open_ in zip(("to yes", "to no", "net"), *masses, (*sums, None), strict=True)
+    ]
+    error = math.sqrt(sum(float((part**2).sum()) for part in undecided[0]) / 4)
+    what = "mass of decisions that the group changes, percent"
+    changes = [
+        check(
+            printed("risk", "Figure 4", what)[at],
+            exact,
+            error=error,
+            explained=f"the program leaves out k1 <= k2; its chain's limit is {limit:.3f}, and data that its "
+            f"longest runs cannot decide carry {sums[0]:.3f} (to yes) and {sums[1]:.3f} (to no)",
+        )
+        for at, exact, limit, _ in rows
+    ]
+    on_grid = {"all": 100 * float(pz.sum() * py.sum())}
+    return made(
+        "risk-changed",
+        "change exact chain chain_undecided",
+        rows,
+        compare(
+            "risk", "Figure 4", "mass on the grid, percent", on_grid, explained="a little less than said"
+        ),
+        changes,
+    )

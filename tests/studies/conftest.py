@@ -1,0 +1,27 @@
+"""Each study is computed once a session: its functions return frozen tables."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from discreet.studies import Entry, Study
+
+
+@pytest.fixture(autouse=True, scope="session")
+def each_study_once() -> Any:
+    kept: dict[str, Study] = {}
+    compute = Entry.compute
+
+    def once(entry: Entry, *, counts: Path | None = None, **more: Any) -> Study:
+        if counts is not None:
+            return compute(entry, counts=counts, **more)
+        if entry.name not in kept:
+            kept[entry.name] = compute(entry, **more)
+        return kept[entry.name]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Entry, "compute", once)
+        yield

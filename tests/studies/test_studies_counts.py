@@ -1,0 +1,142 @@
+"""The synthetic population, and the two studies that take a user's own counts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from discreet.errors import InputError
+from discreet.studies import population as home
+from discreet.studies.population import EDUCATION, EMPTY, GROUPS, STATES, population
+
+
+def test_population_is_a_tree_and_repeats() -> None:
+    one, again, other = population(), population(), population(seed=7)
+    for below, above in (("County", "State"), ("Tract", "County"), ("Block", "Tract")):
+        total = np.zeros_like(one.levels[above])
+        np.add.at(total, one.parents[below], one.levels[below])
+        assert (total == one.levels[above]).all()
+        assert (one.levels[below] == again.levels[below]).all()
+    assert one.levels["State"].shape == (STATES, GROUPS)
+    assert one.people != other.people
+
+
+def test_population_is_skewed_and_has_empty_blocks() -> None:
+    sizes = population().levels["Block"].sum(axis=1)
+    assert (sizes == 0).mean() == pytest.approx(EMPTY, abs=0.015)
+    full = sizes[sizes > 0]
+    assert full.mean() > 1.4 * np.median(full)
+    assert full.max() > 20 * np.median(full)
+
+
+def test_errors_fall_as_the_variance_does_and_non_negativity_helps_where_counts_are_small() -> None:
+    study = home.accuracy(draws=300_000)
+    raw = study.where(post_processing="none")
+    # expected without post-processing: the reduction of the variance itself; four standard errors
+    far = np.abs(raw.numbers("reduction_percent") - raw.numbers("expected_percent"))
+    assert (far < 4 * raw.numbers("standard_error")).all()
+    squares = study.where(measure="MSE")
+    plain = squares.where(post_processing="none").numbers("new_noise")
+    cut = squares.where(post_processing="non-negative").numbers("new_noise")
+    assert (cut < plain).all()
+    assert cut[3] < 0.6 * plain[3]  # most cells of blocks are near zero
+    assert cut[0] > 0.95 * plain[0]
+
+
+def test_slope_is_nearer_with_less_noise() -> None:
+    study = home.slope(repeats=100)
+    assert study.column("area") == ["State", "County", "Tract", "Block"]
+    assert study.numbers("slope_without_noise") == pytest.approx(home.SLOPE, rel=0.2)
+    tract = study.where(area="Tract")
+    assert tract.numbers("mae_new_noise")[0] < tract.numbers("mae_old_noise")[0]
+    assert (np.diff(study.numbers("mae_old_noise")) > 0).all()  # smaller areas, larger errors
+    assert "SYNTHETIC" in study.title
+
+
+def test_accuracy_on_own_counts(tmp_path: Path) -> None:
+    file = tmp_path / "mine.csv"
+    rows = [f"{level},{count},x" for level in ("Block", "County") for count in range(0, 400, 7)]
+    file.write_text("level,count,name\n" + "\n".join(rows) + "\n", encoding="utf-8-sig")
+    study = home.accuracy(counts=file, draws=50_000)
+    assert study.distinct("level") == ["Block", "County"]
+    assert study.title.endswith("mine.csv")
+    assert "SYNTHETIC" not in study.title
+    # the noise is that of the levels, whatever the counts: E X^2 of variance 456.62
+    raw = study.where(level="Block", post_processing="none", measure="MSE")
+    assert raw.numbers("old_noise")[0] == pytest.approx(456.62, rel=0.03)
+
+
+def test_slope_on_own_counts(tmp_path: Path) -> None:
+    file = tmp_path / "areas.csv"
+    random = np.random.default_rng(1)
+    lines = [",".join(("type", "level", *EDUCATION, "earnings"))]
+    for kind, level in (("place", "Tract"), ("", "County")):
+        for area in range(40):
+            people = random.integers(200, 400, size=5).tolist()
+            degree = 30 * area + 10
+            share = degree / (sum(people) + degree)
+            lines.append(",".join(map(str, (kind, level, *people, degree, 20 + 50 * share))))
+    file.write_text("\n".join(lines) + "\n")
+    study = home.slope(counts=file, repeats=50)
+    assert study.column("area") == ["place", "County"]
+    assert study.numbers("slope_without_noise") == pytest.approx([50, 50], rel=1e-9)
+    assert study.numbers("repetitions").tolist() == [50, 50]
+
+
+EDGES = ",".join(EDUCATION)
+
+
+@pytest.mark.parametrize(
+    ("study", "text", "message"),
+    [
+        ("accuracy", "level,number\nState,3\n", "has no column count; it needs level, count"),
+        ("accuracy", "level,count\n", "has a header and no rows"),
+        ("accuracy", "", "has no column level, count"),
+        ("accuracy", "level,count\nState,3\nWard,4\n", "the level in line 3 of .* is none of US, State"),
+        ("accuracy", "level,count\nState,-3\n", "count in line 2 of .* is not a whole number"),
+        ("accuracy", "level,count\nState,7.5\n", "count in line 2 of .* is not a whole number"),
+        ("accuracy", "level,count\nState\n", "count in line 2 of .* is not a whole number"),
+        ("accuracy", "level,count\nState,9999999999999\n", "not a whole number from 0 to 999,999,999,999"),
+        (
+            "slope",
+            f"level,{EDGES},earnings\nState,1,1,1,1,1,1,much\n",
+            "earnings in line 2 of .* not a number",
+        ),
+        (
+            "slope",
+            f"level,{EDGES},earnings\nState,1,1,1,1,1,1,inf\n",
+            "earnings in line 2 of .* not a number",
+        ),
+        ("slope", f"level,{EDGES},earnings\nState,1,1,1,1,1,1,9\n", "a slope needs three areas or more"),
+        ("slope", "level,count\nState,1\n", "has no column below_9th"),
+        (
+            "slope",
+            f"type,level,{EDGES},earnings\na,State,1,1,1,1,1,1,9\na,County,1,1,1,1,1,1,9\n",
+            "gives type 'a' a second level",
+        ),
+    ],
+)
+def test_bad_counts_are_named_by_line_and_column(tmp_path: Path, study: str, text: str, message: str) -> None:
+    file = tmp_path / "bad.csv"
+    file.write_text(text)
+    with pytest.raises(InputError, match=message) as error:
+        getattr(home, study)(counts=file)
+    for value in (
+        "Ward",
+        "-3",
+        "7.5",
+        "9999999999999",
+        "much",
+        "inf",
+    ):  # confidential ones stay out of messages
+        assert value not in str(error.value).replace("bad.csv", "")
+
+
+def test_no_file_and_no_text(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="cannot be read"):
+        home.accuracy(counts=tmp_path / "none.csv")
+    (tmp_path / "bytes.csv").write_bytes(b"\xff\xfe\x00level,count\n")
+    with pytest.raises(InputError, match="not a CSV file in UTF-8"):
+        home.accuracy(counts=tmp_path / "bytes.csv")

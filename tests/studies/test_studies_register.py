@@ -1,0 +1,118 @@
+"""The register of printed values, and that nothing computed stands in it or is called published elsewhere."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from discreet.errors import InputError
+from discreet.studies import Verdict, printed, register, studies
+from discreet.studies.register import check, compare, papers
+
+SOURCE = Path(__file__).parents[2] / "src" / "discreet" / "studies"
+
+# values of the same notes that were computed and that no paper prints
+COMPUTED = {
+    "risk": ".5946 .5901 .5897 .5954 .5931 .5910 .5906 .5777 .5033 .318 .435 .562 .563 60.4 98.98 "
+    "2.298 1.721 2.481 1.877 12.9 38.7 29.8 13.9 3.9 10.9 39.5 30.5 14.2 4.0 .004 .178 2.38 1.81",
+    "pnas": "8.592 12.179 12.28 8.70 15.33 16.89 -7.8 21.985 2.4682 1.4781 5.3276 3.3285 .91783 "
+    ".52219 4.18e-8",
+    "sieve": "11.446 10.798 9.614584784830053e-24 24.4565 24.45651446",
+    "safetab": "99.9892 99.9874 99.9745 99.9908 99.9938 99.9930 93.92 92.10 94.48 94.60 "
+    "15.7 18.6 4.944 2.643",
+}
+PLACES = (
+    r"(text on )?(Table|Figure|Fact|section|appendix) [0-9A-Z].*|abstract|introduction|captions"
+    r"|tables of all pairs, .*"
+    r"|computing time|number of pairs|errors, Pennsylvania 2010|slope of earnings on education"
+    r"|1,890-fold composition \(ACS\)|rho from a margin|three races instead of eight"
+    r"|Gaussian against geometric noise|iterations"
+)
+
+
+def test_every_entry_has_a_paper_and_a_place() -> None:
+    entries = register()
+    assert len(entries) == 275
+    assert {entry.paper for entry in entries} == set(papers())
+    for entry in entries:
+        assert re.fullmatch(PLACES, entry.place), entry.place
+        assert entry.kind in ("rounded", "bound", "at least", "draws", "input")
+        assert re.fullmatch(r"-?\d*\.?\d+(e-?\d+)?|\d+/\d+", entry.text), entry.text
+    keys = [(e.paper, e.place, e.what, e.at) for e in entries]
+    assert len(set(keys)) == len(keys)
+
+
+def test_nothing_computed_stands_in_the_register() -> None:
+    for paper, texts in COMPUTED.items():
+        values = {float(text) for text in texts.split()}
+        found = {entry.value for entry in register() if entry.paper == paper}
+        assert not values & found, values & found
+    # 15.33 and 16.62 were not seen in print for the three levels beside PEPG
+    assert set(printed("pnas", "Table 1", "reduction, percent")) == {"US", "State", "County", "PEPG"}
+
+
+def test_every_cell_of_the_tables_is_there() -> None:
+    cells = {
+        ("pnas", "Table 1"): 20,
+        ("pnas", "Table 2"): 25,
+        ("pnas", "Table 3"): 16,
+        ("risk", "Table 2"): 20,
+        ("risk", "Table 3"): 8,
+        ("risk", "Table 4"): 50,
+        ("risk", "Table 5"): 10,
+        ("risk", "Table 6"): 8,
+        ("risk", "Table 7"): 2,
+        ("risk", "Table 8"): 8,
+        ("safetab", "Table 6"): 3,
+        ("safetab", "Table 7"): 13,
+    }
+    for (paper, place), many in cells.items():
+        assert sum((e.paper, e.place) == (paper, place) for e in register()) == many, (paper, place)
+
+
+def test_every_entry_belongs_to_exactly_one_study() -> None:
+    owners = [entry for study in studies() for entry in study.printed]
+    assert sorted(owners, key=repr) == sorted(register(), key=repr)
+
+
+def test_studies_hold_no_printed_value_of_their_own() -> None:
+    # a printed number that a study compares itself with comes from the register; words may repeat it
+    for path in SOURCE.glob("*.py"):
+        text = re.sub(r'("""(.|\n)*?""")|f?"[^"\n]*"|#.*', "", path.read_text(encoding="utf-8"))
+        numbers = set(re.findall(r"(?<![\w.])\d*\.\d{2,}(?![\w.])", text))
+        long = {e.text.lstrip("-") for e in register() if len(e.text.strip("-0.").replace(".", "")) > 2}
+        assert not {n.lstrip("0") for n in numbers} & {n.lstrip("0") for n in long}, path.name
+
+
+def test_verdicts() -> None:
+    rounded = printed("pnas", "Table 1", "reduced variance")["US"]  # 54.19
+    assert check(rounded, 54.1949).verdict is Verdict.CONFIRMED
+    assert check(rounded, 54.1851).verdict is Verdict.CONFIRMED
+    assert check(rounded, 54.1952, explained="no").verdict is Verdict.WRONG
+    bound = printed("pnas", "Fact C.1", "bound on the residual, variance 5")["10"]
+    assert check(bound, 2.6e-37).verdict is Verdict.CONFIRMED
+    assert check(bound, 2.61e-37).verdict is Verdict.WRONG
+    least = printed("safetab", "section 5.3.2", "chance that an empty group is dropped, percent")[".008"]
+    assert check(least, 99.99).verdict is Verdict.CONFIRMED
+    assert check(least, 99.9899).verdict is Verdict.WRONG
+    drawn = printed("risk", "Table 7", "posterior of the block's count, percent")["1"]  # 57.0
+    assert check(drawn, 57.04, error=0.1).verdict is Verdict.CONFIRMED
+    assert check(drawn, 57.34, error=0.1).verdict is Verdict.MONTE_CARLO
+    assert check(drawn, 57.36, error=0.1).verdict is Verdict.WRONG
+    assert check(drawn, 58.0, chance=0.01).verdict is Verdict.MONTE_CARLO
+    assert check(drawn, 58.0, chance=0.001).verdict is Verdict.WRONG
+    assert check(drawn, 58.0).verdict is Verdict.NOT_CHECKED
+    given = printed("risk", "Table 6", "true counts")["block"]
+    assert check(given, None).verdict is Verdict.GIVEN
+    share = printed("risk", "Table 2", "share of the level")["US"]
+    assert check(share, 104 / 4099).verdict is Verdict.CONFIRMED
+    assert check(share, 104 / 4099 + 1e-9).verdict is Verdict.WRONG
+
+
+def test_what_is_not_printed_cannot_be_asked_for() -> None:
+    with pytest.raises(InputError, match="the register has no 'mass' for 'Table 9'"):
+        printed("risk", "Table 9", "mass")
+    with pytest.raises(KeyError):
+        compare("pnas", "Table 3", "rho", {})
