@@ -23,6 +23,7 @@ from discreet.release.safetab.design import (
     shown,
 )
 from discreet.release.safetab.mechanism import (
+    Z95,
     bureau_margin,
     margin,
     noise_for,
@@ -154,20 +155,13 @@ def geometric_cost() -> tuple[float, float]:
     [15.7, 18.6]
     """
     margins = Counter(wanted_margin(level.rho) for level in load("ddhca-2020").levels if level.rho)
-    pairs = []
-    for m, levels in margins.items():
-        times, both = STABILITY * levels, rivals(m, counts=STABILITY, delta="1e-10")
-        scale = Fraction(m / log(20)).limit_denominator(10_000)  # P[|X| > m] = e^(-m / scale)
-        pairs.append(
-            (
-                DiscreteGaussian(variance=(Fraction(m) / Fraction(196, 100)) ** 2, times=times),
-                DiscreteLaplace(scale=scale, times=times),
-                DiscreteGaussian(variance=both.gaussian.variance.limit_denominator(10_000), times=times),
-                DiscreteLaplace(scale=both.geometric.scale.limit_denominator(10_000), times=times),
-            )
-        )
-    a, b, c, d = (compose(events).epsilon(delta="1e-10") for events in zip(*pairs, strict=True))
-    return 100 * (1 - a / b), 100 * (1 - c / d)
+    times = [(m, STABILITY * levels) for m, levels in margins.items()]
+    exact = rivals(times, delta="1e-10")
+    normal = compose([DiscreteGaussian(variance=(m / Z95) ** 2, times=n) for m, n in times])
+    scales = [Fraction(m / log(20)).limit_denominator(10_000) for m, _ in times]
+    geometric = compose([DiscreteLaplace(scale=b, times=n) for b, (_, n) in zip(scales, times, strict=True)])
+    first = normal.epsilon(delta="1e-10") / geometric.epsilon(delta="1e-10")
+    return 100 * (1 - first), 100 * (1 - exact.gaussian_epsilon / exact.geometric_epsilon)
 
 
 def wanted_margin(rho: Fraction) -> int:

@@ -212,12 +212,7 @@ def risk_group_count() -> Study:
 
 
 def risk_group_rho() -> Study:
-    """Compute the accuracy against the group's rho up to 100, the block's kept.
-
-    >>> study = risk_group_rho().where(group=1)
-    >>> bool(np.all(study.numbers("exact") < study.numbers("chain")))
-    True
-    """
+    """Compute the accuracy against the group's rho up to 100, the block's kept."""
     *groups, largest, _ = _inputs("Figure 6", "counts of the group, largest rho2, draws")
     rows = []
     for rho in np.geomspace(0.01, largest, 7):
