@@ -114,7 +114,17 @@ def rows(
             tell(f"{what}, {engine}")
             found.append(Line(what, engine, many, *measured([*arguments, "--quiet"])))
 
-        add("the toy, 10 people", "duckdb", 10, "safetab", "run", str(TOY), str(DATA), name + "/toy")
+        add(
+            "the toy, 10 people",
+            "duckdb",
+            10,
+            "safetab",
+            "run",
+            str(TOY),
+            str(DATA),
+            name + "/toy",
+            "--no-noise",
+        )
         for many in sorted({*people, *spark}):
             data = folder / f"{many}"
             add(

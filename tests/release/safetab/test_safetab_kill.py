@@ -33,8 +33,8 @@ class Runs:
         # two geographies are enough, and quick
         config = json.loads((params / "config.json").read_text())
         for key in config:
-            if key.startswith("privacy_budget_p_level") and not key.endswith(("2_state", "2_county")):
-                config[key] = 0
+            if key.startswith("privacy_budget_p_level"):
+                config[key] = 1 if key.endswith(("2_state", "2_county")) and "_pr_" not in key else 0
         (params / "config.json").write_text(json.dumps({**config, "run_pr": False}))
         self.process = subprocess.Popen(
             [sys.executable, str(DRIVER), str(params), str(DATA)],

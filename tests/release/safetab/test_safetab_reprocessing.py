@@ -109,8 +109,16 @@ DAMAGES = {
         "cannot be",
     ),
     "an unknown region": ("t1", lambda lines: [*lines, lines[-1].replace("01|", "99|", 1)], "not in GRF-C"),
-    "an unknown group": ("t1", lambda lines: [*lines, "1|USA|zzz|5|T01001|1|1"], "not in the specification"),
-    "an unknown geography": ("t1", lambda lines: [*lines, "1|MOON|2001|5|T01001|1|1"], "region type"),
+    "an unknown group": (
+        "t1",
+        lambda lines: [*lines, "1|USA|zzz|5|T01001|1|1|NOT PRIVATE"],
+        "not in the specification",
+    ),
+    "an unknown geography": (
+        "t1",
+        lambda lines: [*lines, "1|MOON|2001|5|T01001|1|1|NOT PRIVATE"],
+        "region type",
+    ),
     "another total": ("t1", lambda lines: [lines[0], *(_more(line) for line in lines[1:])], "is not the sum"),
     "no column": ("t1", lambda lines: [line.split("|", 1)[1] for line in lines], "has no column REGION_ID"),
 }
@@ -125,7 +133,7 @@ def _more(line: str) -> str:
 @pytest.fixture(scope="module")
 def output(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("released") / "out"
-    run(TOY, DATA, out)
+    run(TOY, DATA, out, options=Options(no_noise=True))
     return out
 
 
@@ -134,7 +142,7 @@ def test_a_damaged_output_is_refused(tmp_path: Path, output: Path, damage: str) 
     stem, change, message = DAMAGES[damage]
     out = tmp_path / "out"
     shutil.copytree(output, out)
-    path = out / f"{stem}.csv"
+    path = out / f"{stem}.NOT-PRIVATE.csv"
     path.write_text("\n".join(change(path.read_text().splitlines())) + "\n")
     with pytest.raises(InputError, match=message):
         coterminous(out, tmp_path / "new", params=TOY, data=DATA)

@@ -38,7 +38,7 @@ from discreet.release.safetab.labels import label as margins
 from discreet.release.safetab.running import Clock, Options, add_noise, run
 from discreet.release.safetab.specification import read_specification
 
-BUREAU = Options(bureau_columns=True, coterminous=False)
+BUREAU = Options(bureau_columns=True, coterminous=False, no_noise=True)
 
 
 @pytest.fixture
@@ -67,10 +67,11 @@ def rows(path: Path) -> list[dict[str, str]]:
 
 def same_as_published(out: Path) -> bool:
     """Whether the rows of both tables are those of the published program, in any order."""
-    lines = [
-        ((out / f"{name}.csv").read_text().splitlines(), rows) for name, rows in published_tables().items()
-    ]
-    return all(ours[0] == theirs[0] and sorted(ours) == sorted(theirs) for ours, theirs in lines)
+    for name, theirs in published_tables().items():
+        ours = (out / f"{name}.NOT-PRIVATE.csv").read_text().splitlines()
+        if ours[0] != theirs[0] or sorted(ours) != sorted(theirs):
+            return False
+    return True
 
 
 def test_without_noise_the_output_is_that_of_the_published_program(tmp_path: Path) -> None:
@@ -78,7 +79,10 @@ def test_without_noise_the_output_is_that_of_the_published_program(tmp_path: Pat
     assert same_as_published(tmp_path / "out")
     assert done.warning == "NOT PRIVATE: no noise"
     assert done.entries == ()
-    assert json.loads((tmp_path / "out" / "ledger.json").read_text())["warning"] == "NOT PRIVATE: no noise"
+    assert (
+        json.loads((tmp_path / "out" / "ledger.NOT-PRIVATE.json").read_text())["warning"]
+        == "NOT PRIVATE: no noise"
+    )
 
 
 def test_both_engines_give_the_rows_of_the_published_program(
@@ -95,7 +99,9 @@ def test_both_engines_give_the_rows_of_the_published_program(
             for line in published_tables()[name][1:]
             if (line.split("|")[1], levels[line.split("|")[2]]) in (("USA", 2), ("PR-COUNTY", 1))
         ]
-        assert sorted((tmp_path / "out" / f"{name}.csv").read_text().splitlines()[1:]) == sorted(wanted)
+        assert sorted((tmp_path / "out" / f"{name}.NOT-PRIVATE.csv").read_text().splitlines()[1:]) == sorted(
+            wanted
+        )
         assert wanted
 
 
@@ -105,7 +111,7 @@ def test_spark_gives_the_same(tmp_path: Path) -> None:
     if shutil.which("java") is None:
         pytest.skip("Spark needs Java")
     call = ["safetab", "run", str(TOY), str(DATA), str(tmp_path / "out")]
-    options = ["--bureau-columns", "--no-coterminous", "--engine", "spark", "--quiet"]
+    options = ["--bureau-columns", "--no-coterminous", "--no-noise", "--engine", "spark", "--quiet"]
     # a process of its own: Spark leaves sockets open until its process ends
     subprocess.run([sys.executable, "-m", "discreet", *call, *options], check=True, capture_output=True)
     assert same_as_published(tmp_path / "out")
@@ -155,7 +161,7 @@ def test_other_people_with_the_specification_of_2020(
     people = [random_person(source, blocks, codes) for _ in range(250)]
     run(params, write(blocks, people), tmp_path / "out", options=BUREAU)
     for name, wanted in zip(("t1", "t2"), published(params, blocks, people), strict=True):
-        _, *found = (tmp_path / "out" / f"{name}.csv").read_text().splitlines()
+        _, *found = (tmp_path / "out" / f"{name}.NOT-PRIVATE.csv").read_text().splitlines()
         assert len(found) == len(set(found))
         assert set(found) == wanted
 
@@ -286,11 +292,20 @@ def test_pure_privacy_is_counted_in_epsilons(tmp_path: Path, params: Callable[..
 
 def test_a_part_without_noise_is_outside_the_guarantee(tmp_path: Path, params: Callable[..., Path]) -> None:
     folder = params({"2_state": 0.25, "1_tract": float("inf")})
-    done = run(folder, DATA, tmp_path / "out")
+    with pytest.raises(InputError, match=r"the budget of TRACT regional is infinite.*say --no-noise"):
+        run(folder, DATA, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+    done = run(folder, DATA, tmp_path / "out", options=Options(no_noise=True))
     assert done.warning == "NOT PRIVATE: no noise at TRACT regional"
-    (entry,) = read_ledger(tmp_path / "out" / "ledger.json").entries
+    assert all("NOT-PRIVATE" in name for name in done.files)
+    for name in ("t1", "t2"):
+        found = rows(tmp_path / "out" / f"{name}.NOT-PRIVATE.csv")
+        assert {row["not_private"] for row in found} == {done.warning}
+    (entry,) = read_ledger(tmp_path / "out" / "ledger.NOT-PRIVATE.json").entries
     assert entry.exact == (("TRACT", "regional"),)
     assert entry.rho == Fraction(1, 4)
+    with pytest.raises(InputError, match="--no-noise is given, but every budget is finite"):
+        run(params({"2_state": 0.25}), DATA, tmp_path / "other", options=Options(no_noise=True))
 
 
 def test_a_shared_ledger_counts_and_refuses(tmp_path: Path, params: Callable[..., Path]) -> None:
@@ -307,7 +322,7 @@ def test_a_shared_ledger_counts_and_refuses(tmp_path: Path, params: Callable[...
         run(both, DATA, tmp_path / "two", ledger=ledger)
     infinite = params({"2_state": float("inf")})
     with pytest.raises(InputError, match="a budget is infinite"):
-        run(infinite, DATA, tmp_path / "two", ledger=ledger)
+        run(infinite, DATA, tmp_path / "two", ledger=ledger, options=Options(no_noise=True))
     folder = params({"2_state": 0.3})
     run(folder, DATA, tmp_path / "trial", ledger=ledger, options=Options(rehearsal=1))
     assert read_ledger(ledger).left("person") == Fraction("0.2")
@@ -338,7 +353,7 @@ def test_an_output_that_is_there_is_left_alone(tmp_path: Path) -> None:
     out.mkdir()
     (out / "mine.txt").write_text("mine")
     with pytest.raises(InputError, match="exists and is not empty"):
-        run(TOY, DATA, out)
+        run(TOY, DATA, out, options=Options(no_noise=True))
     assert [path.name for path in out.iterdir()] == ["mine.txt"]
 
 
@@ -359,7 +374,7 @@ def test_bad_data_ends_with_2_and_writes_nothing(
         fields[place] = value
         people[3] = "|".join(fields)
         (data / "person-records.txt").write_text("\n".join(people) + "\n")
-    assert command(["safetab", "run", str(TOY), str(data), str(tmp_path / "out")]) == 2
+    assert command(["safetab", "run", str(TOY), str(data), str(tmp_path / "out"), "--no-noise"]) == 2
     seen = capsys.readouterr()
     assert seen.out == ""
     assert seen.err.startswith("discreet: ")

@@ -62,6 +62,9 @@ def run(
         int | None,
         Parameter(help="Noise that can be repeated and protects nobody: NOT PRIVATE.", metavar="SEED"),
     ] = None,
+    no_noise: Annotated[
+        bool, Parameter(help="Needed where a budget is infinite: exact counts are written, NOT PRIVATE.")
+    ] = False,
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
@@ -78,6 +81,7 @@ def run(
         coterminous=not no_coterminous,
         tabulation_suppression=tabulation_suppression,
         rehearsal=rehearsal,
+        no_noise=no_noise,
     )
     with run_text.bars(show=not (quiet or json)) as progress:
         done = run(

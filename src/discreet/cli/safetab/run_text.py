@@ -116,7 +116,7 @@ def step_object(done: Reprocessed, seconds: float) -> dict[str, Any]:
 def show_step(done: Reprocessed, seconds: float, *, quiet: bool) -> None:
     """The answer of a step on an existing output for a reader."""
     if done.marked:
-        say("NOT PRIVATE: made from a rehearsal; nothing of it may be published.")
+        say("NOT PRIVATE: made from an output that is not; nothing of it may be published.")
     say(f"{sum(done.rows.values()):,} rows in {done.out}. Nothing was spent.")
     say(f"Groups {_CHANGED[done.step]}: {done.changed:,}.")
     say(f"Files: {', '.join(done.files)}.", indent="  ")

@@ -81,6 +81,22 @@ def with_noise(configuration: Configuration) -> Configuration:
     return replace(configuration, budgets=finite)
 
 
+def check_noise(configuration: Configuration, *, said: bool) -> None:
+    """Raise unless budgets are infinite if and only if it was said that there is to be no noise."""
+    exact = [pair for which in configuration.passes for pair in exact_places(configuration, which)]
+    if exact and not said:
+        where, level = exact[0]
+        more = f" and {len(exact) - 1} more" if len(exact) > 1 else ""
+        raise InputError(
+            f"the budget of {where} {level}{more} is infinite, so exact counts would be written; if that is "
+            "meant, say --no-noise, and the output is marked NOT PRIVATE"
+        )
+    if said and not exact:
+        raise InputError(
+            "--no-noise is given, but every budget is finite; leave it out, or make a budget infinite"
+        )
+
+
 def check_shared(configuration: Configuration) -> None:
     """Raise unless a run fits into a ledger that several runs share: one pass, all of it with noise."""
     if len(configuration.passes) > 1:

@@ -111,7 +111,7 @@ def _write(
         raise InputError(f"format is {kind!r}; it must be csv or parquet")
     codes = [one.code for one in specification.iterations]
     with staging(new) as stage:
-        mark = f"{NOT_PRIVATE}: made from a rehearsal" if found.marked else None
+        mark = f"{NOT_PRIVATE}: made from an output that is not" if found.marked else None
         folder = Folder(stage.path, kind, mark=mark)
         with Writer(
             folder, codes, found.labels, bureau=found.bureau, bureau_margins=found.bureau_margins

@@ -51,6 +51,8 @@ class Options:
     tabulation_suppression: bool = False
     order: tuple[str, ...] = ORDER
     rehearsal: int | None = None
+    no_noise: bool = False
+    """Whether it was said that some or all budgets are infinite, so that exact counts are written."""
 
     def __post_init__(self) -> None:
         if self.format not in FORMATS:
@@ -72,6 +74,7 @@ class Options:
             "tabulation_suppression": self.tabulation_suppression,
             "order": list(self.order),
             "rehearsal": self.rehearsal,
+            "no_noise": self.no_noise,
         }
 
 
@@ -161,6 +164,7 @@ def run(
     options, clock, params = options or Options(), Clock(progress), Path(params)
     configuration, specification = read_configuration(params), read_specification(params)
     water = read_water(params)
+    entry.check_noise(configuration, said=options.no_noise)
     free(out)
     shared = None if ledger is None else _shared(Path(ledger), configuration, specification, options)
     # drawn up first: a budget that cannot be used is told before the long work
@@ -179,7 +183,7 @@ def run(
     mark = entry.warning(configuration, options.rehearsal)
     with staging(out, shared) as stage:
         with clock.stage("writing") as tell:
-            folder = Folder(stage.path, options.format, mark=None if options.rehearsal is None else mark)
+            folder = Folder(stage.path, options.format, mark=mark)
             rows = write(folder, specification, plan, parts, regions, options, tell)
             summary = Summary(
                 out=Path(out),
@@ -193,7 +197,7 @@ def run(
                 warning=mark,
                 notes=notes,
             )
-            folder.json("summary", {**({"warning": mark} if mark else {}), **summary.to_json()})
+            folder.json("summary", summary.to_json())
             made = _record(stage, folder, configuration, specification, options, inputs)
         stage.commit(made[0] if shared is not None else None)
     where = Path(ledger) if ledger is not None else Path(out) / folder.names[-1]
