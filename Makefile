@@ -7,12 +7,14 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 JOBS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all bench lint format house screenshot clean
+.PHONY: help demo test test-all fuzz times bench lint format house screenshot clean
 
 help:
 	@echo "make demo      account for the 2020 Census DHC: table, proof, plots, curves and a report in out/"
 	@echo "make test      lint, types and tests (installs Java and Chromium if it may)"
 	@echo "make test-all  the same with the slow tests"
+	@echo "make fuzz      search with new seeds for MINUTES (10); what is found becomes a case of make test"
+	@echo "make times     the tests, and which of them take most processor time"
 	@echo "make bench     time and accuracy against other accountants"
 	@echo "make lint      ruff and mypy alone"
 	@echo "make format    rewrite the sources in the project's format"
@@ -80,6 +82,14 @@ test: system lint
 
 test-all: system lint
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup --run-slow
+
+MINUTES ?= 10
+
+times: $(VENV)/.stamp-test
+	$(BIN)/python -m pytest -q -n $(JOBS) --dist loadgroup --cpu 60
+
+fuzz: $(VENV)/.stamp-test
+	$(BIN)/python tests/fuzz/search.py --minutes $(MINUTES) --jobs $(JOBS)
 
 lint: $(VENV)/.stamp-test
 	$(BIN)/ruff check .

@@ -135,9 +135,9 @@ def test_groups_of_people_multiply_every_sensitivity() -> None:
 
 def test_all_pairs_of_the_dhc_quickly_and_as_grouped() -> None:
     release = Release.from_toml(load("dhc-2020").to_toml())
-    start = time.perf_counter()
+    start = time.process_time()
     found = cases(release, "bounded")
-    assert time.perf_counter() - start < 0.5
+    assert time.process_time() - start < 0.5
     labels = [label for label, _ in found]
     assert len(found) == 946
     assert labels == sorted(labels) == [(i, j) for i in range(1, 44) for j in range(i, 44)]

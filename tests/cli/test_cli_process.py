@@ -122,17 +122,17 @@ def test_a_signal_leaves_nothing_behind(tmp_path, number):
         command, start_new_session=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     try:
-        _wait(lambda: sum("spawn_main" in line for line in _session(running.pid)) == 2, 30)
+        _wait(lambda: sum("spawn_main" in line for line in _session(running.pid)) == 2, 120)
         time.sleep(0.5)
         if number == signal.SIGINT:  # as a terminal does it: to the whole group
             os.killpg(running.pid, number)
         else:
             running.send_signal(number)
-        out, err = running.communicate(timeout=30)
+        out, err = running.communicate(timeout=120)
         assert running.returncode == 128 + number
         assert out == ""
         assert err == ""
-        _wait(lambda: not _session(running.pid), 10)
+        _wait(lambda: not _session(running.pid), 60)
         assert list(tmp_path.iterdir()) == []
     finally:
         if running.poll() is None:
