@@ -1,11 +1,11 @@
 """How numbers come out: measurements with noise, estimates from them, and the ledger of what was spent."""
 
 from discreet.release.audit import LedgerCheck, check_ledger
-from discreet.release.commit import create_ledger
-from discreet.release.composition import ledger_release
+from discreet.release.commit import change_total, create_ledger, sign_ledger
+from discreet.release.composition import ledger_cost, ledger_release
 from discreet.release.hierarchy import POSTS, Measured, Processed, measure, post
-from discreet.release.ledger import Entry, Ledger, Total, is_ledger, read_ledger
-from discreet.release.spending import spent
+from discreet.release.ledger import Entry, Ledger, Total, is_ledger, read_ledger, spent
+from discreet.release.signing import new_key, read_key
 
 __all__ = [
     "POSTS",
@@ -15,12 +15,17 @@ __all__ = [
     "Measured",
     "Processed",
     "Total",
+    "change_total",
     "check_ledger",
     "create_ledger",
     "is_ledger",
+    "ledger_cost",
     "ledger_release",
     "measure",
+    "new_key",
     "post",
+    "read_key",
     "read_ledger",
+    "sign_ledger",
     "spent",
 ]

@@ -5,113 +5,154 @@ one call is chosen as the moment of truth, the rename of the staging directory t
 ledger is read accordingly. The order, under a lock on the ledger's directory:
 
 1. All files are written into a hidden directory beside the output, and synced to the disk.
-2. The ledger is replaced by one with the new entry, which names that directory as `staged`.
-3. The directory is renamed to its final name: the output appears, and the staged directory is gone.
-4. The ledger is replaced by one whose entry no longer says `staged`.
+2. The ledger is replaced by one with the new entry, which it says is pending.
+3. The directory is renamed to its final name: the output appears, and the staging directory is gone.
+4. The ledger is replaced by one in which nothing is pending.
 
-An entry that says `staged` counts if and only if that directory is gone. A kill before 3 leaves neither
-output nor a counting entry, a kill after 3 leaves both. Why this order: if the output came first, a kill
-would leave noisy numbers that nobody has paid for. Whoever reads the file by other means before 4 sees
-the entry either way and counts too much, never too little.
+A pending entry counts if and only if its staging directory is gone. A kill before 3 leaves neither output nor a
+counting entry, a kill after 3 leaves both. Why this order: if the output came first, a kill would leave noisy
+numbers that nobody has paid for. Whoever reads the file by other means before 4 sees the entry either way and
+counts too much, never too little.
 
-The next run removes what a killed one left. A staging directory is locked while its run lives, and the
-lock dies with the process, so that debris can be told from work. The locks are POSIX ones (`flock`, on
-directories), so that no lock files are left.
+The name of a staging directory follows from the ledger and the entry, both under the ledger's chain of hashes;
+nothing else is ever removed. The next run removes what a killed one left. A staging directory is locked while
+its run lives, and the lock dies with the process, so that debris can be told from work. The locks are POSIX ones
+(`flock`, on directories), so that no lock files are left.
 """
 
 from __future__ import annotations
 
-import hashlib
+import json
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 from discreet.errors import InputError
-from discreet.release.ledger import Entry, Ledger, Total, read_text, settled
+from discreet.release.ledger import Entry, Ledger, Total, is_own, read_text, standing
+from discreet.release.signing import Key
+
+RECEIPT = "ledger"
+"""The key of an output's manifest under which the head of the ledger stands."""
+
+MANIFESTS = ("manifest", "summary")
+"""The files of an output that carry the head of a ledger, without their endings."""
+
+_OWN = re.compile(r"\.discreet-([0-9a-f]{12}|none)-[0-9a-f]{32}\.partial")
 
 
 class Staging:
     """A hidden directory that becomes the output, or disappears."""
 
-    def __init__(self, out: Path, ledger: Path | None) -> None:
-        self.out, self.ledger, self.id = out, ledger, uuid4().hex
-        self.path = out.parent / f"{_prefix(ledger)}{self.id}.partial"
+    def __init__(self, out: Path, ledger: Path | None, *, key: Key | None = None) -> None:
+        self.out, self.ledger, self.key, self.id = out, ledger, key, uuid4().hex
+        self.appeared = False
+        """Whether the output is there, or may be: then nothing may be said to be unspent."""
         self._announced = False
-        # Directories of one prefix are made and removed under one lock, after the ledger has settled them.
+        # Directories of one ledger are made and removed under one lock, after the ledger has settled them.
         with locked(out.parent if ledger is None else ledger.parent):
-            if ledger is not None:
-                recover(ledger)
-            _clean(out.parent, _prefix(ledger))
-            self.path.mkdir()
+            tag = "none" if ledger is None else recover(ledger).tag
+            self.path = out.parent / f".discreet-{tag}-{self.id}.partial"
+            _clean(out.parent, tag)
+            os.mkdir(self.path, 0o700)
             self._lock = try_lock(self.path)
+        self._inode = os.stat(self.path).st_ino
 
-    def commit(self, entry: Entry | None = None) -> None:
-        """Make the output appear and, if there is a shared ledger, its entry with it."""
+    def commit(self, entry: Entry | None = None, *, manifest: str | None = None, again: bool = False) -> Entry | None:
+        """Make the output appear and, if there is a ledger, its entry with it; return that entry.
+
+        `manifest` is a JSON file of the output that gets the head of the ledger after this run; the hash
+        of it in the entry is that of the file without it. Unless `again`, an input that the ledger has a run of
+        is refused.
+        """
         _sync_tree(self.path)
         if self.ledger is None or entry is None:
             self._appear()
-            return
+            return entry
+        entry = replace(entry, output=os.path.relpath(self.out, self.ledger.parent))
         with locked(self.ledger.parent):
             before = recover(self.ledger)
-            if entry.counted:
-                before.allow(entry.release, where=str(self.ledger))
-            staged = replace(entry, staged=os.path.relpath(self.path, self.ledger.parent))
+            before.allow(entry, where=str(self.ledger), again=again)
+            after = before.with_run(entry, self.key)
+            if manifest is not None:
+                _receipt(self.path / manifest, after)
             self._announced = True
             try:
-                write_text(self.ledger, Ledger(before.totals, (*before.entries, staged)).to_text())
+                write_text(self.ledger, after.to_text())
                 self._appear()
             except BaseException:
-                if self.path.is_dir():
-                    # The output has not appeared: take the entry back, unless it was never written.
+                if not self.appeared:
+                    # Take the entry back, unless it was never written.
                     now = Ledger.from_text(read_text(self.ledger), where=str(self.ledger))
-                    if any(one.id == entry.id for one in now.entries):
+                    if now.head == after.head:
                         write_text(self.ledger, before.to_text())
                     self._announced = False
                 raise
-            # Not needed for correctness: an entry whose staging directory is gone counts.
+            # Not needed for correctness: a pending entry whose staging directory is gone counts.
             with suppress(OSError):
-                write_text(self.ledger, Ledger(before.totals, (*before.entries, entry)).to_text())
+                write_text(self.ledger, after.settled().to_text())
+        return after.entries[-1]
 
     def _appear(self) -> None:
-        os.rename(self.path, self.out)
+        """Rename the directory to its final name, readable as the user's mask says."""
+        os.chmod(self.path, 0o777 & ~_mask())
+        try:
+            os.rename(self.path, self.out)
+        except OSError:
+            # A network file system may report an error for a rename that it has done.
+            self.appeared = True
+            with suppress(OSError):
+                self.appeared = not is_own(self.path)
+            if not self.appeared or not _is(self.out, self._inode):
+                raise
+        self.appeared = True
         with suppress(OSError):
             _sync(self.out.parent)
 
     def close(self) -> None:
         """Remove the directory if it has not become the output."""
-        if self._announced and self.path.is_dir():
-            _empty(self.path)  # the ledger could not be put back: the directory must go on saying "not done"
-        elif self.path.is_dir():
-            shutil.rmtree(self.path, ignore_errors=True)
+        if is_own(self.path):
+            if self._announced:
+                _empty(self.path)  # the ledger could not be put back: the directory must go on saying "not done"
+            else:
+                shutil.rmtree(self.path, ignore_errors=True)
         if self._lock is not None:
             os.close(self._lock)
 
 
 @contextmanager
-def staging(out: str | os.PathLike[str], ledger: Path | None = None) -> Iterator[Staging]:
+def staging(
+    out: str | os.PathLike[str], ledger: Path | None = None, *, key: Key | None = None
+) -> Iterator[Staging]:
     """Yield a staging directory for the output `out`; on any error nothing stays.
 
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     with staging(Path(folder) / "out") as stage:
     ...         _ = (stage.path / "a.txt").write_text("a")
-    ...         stage.commit()
+    ...         _ = stage.commit()
     ...     sorted(path.name for path in Path(folder).rglob("*"))
     ['a.txt', 'out']
     """
-    target = free(out)
+    target, stage = free(out), None
     try:
-        stage = Staging(target, ledger)
+        stage = Staging(target, ledger, key=key)
         try:
             yield stage
         finally:
             stage.close()
     except OSError as error:
         reason = error.strerror or type(error).__name__
+        if stage is not None and stage.appeared:
+            raise InputError(
+                f"{target} may have been written, although the file system reports: {reason}. Look whether it is "
+                "there; if there is a ledger, the run counts in it"
+            ) from None
         text = f"{target} cannot be written: {reason}; nothing was written and nothing spent"
         raise InputError(text) from None
 
@@ -124,11 +165,11 @@ def free(out: str | os.PathLike[str]) -> Path:
     discreet.errors.InputError: no/such cannot hold the output: it is not a directory
     """
     path = Path(out)
-    if not path.parent.is_dir():
-        raise InputError(f"{path.parent} cannot hold the output: it is not a directory")
-    if path.is_symlink() or (path.exists() and not path.is_dir()):
-        raise InputError(f"{path} exists and is not a directory; name a new one for the output")
     try:
+        if not path.parent.is_dir():
+            raise InputError(f"{path.parent} cannot hold the output: it is not a directory")
+        if path.is_symlink() or (path.exists() and not path.is_dir()):
+            raise InputError(f"{path} exists and is not a directory; name a new one for the output")
         if path.is_dir() and any(path.iterdir()):
             raise InputError(f"{path} exists and is not empty; name a new directory for the output")
         if not os.access(path.parent, os.W_OK | os.X_OK):
@@ -145,7 +186,7 @@ def create_ledger(path: str | os.PathLike[str], totals: Sequence[Total] = ()) ->
     ...     print(create_ledger(Path(folder) / "ledger.json"))
     an empty ledger, without totals
     """
-    file, ledger = Path(os.path.abspath(path)), Ledger(tuple(totals))
+    file, ledger = Path(os.path.abspath(path)), Ledger.new(totals)
     try:
         with locked(file.parent):
             if file.exists() or file.is_symlink():
@@ -156,19 +197,57 @@ def create_ledger(path: str | os.PathLike[str], totals: Sequence[Total] = ()) ->
     return ledger
 
 
-def open_ledger(path: str | os.PathLike[str]) -> tuple[Path, Ledger]:
-    """Return an existing ledger, after undoing what a killed run may have left in it."""
+def change_total(path: str | os.PathLike[str], total: Total, reason: str, *, key: Key | None = None) -> Ledger:
+    """Declare a total in a ledger that exists, in place of an earlier one for the same unit.
+
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     ledger = create_ledger(Path(folder) / "ledger.json").totals
+    ...     more = Total(unit="person", neighbours="bounded", rho=2)
+    ...     change_total(Path(folder) / "ledger.json", more, "decided by the board").left("person")
+    Fraction(2, 1)
+    """
+    with _changing(path) as (file, before):
+        after = before.with_total(total, reason, key)
+        write_text(file, after.to_text())
+    return after
+
+
+def sign_ledger(path: str | os.PathLike[str], key: Key, *, old: Key | None = None) -> Ledger:
+    """Begin to sign a ledger with a key, or go on with another; `old` is the one that signs the change."""
+    with _changing(path) as (file, before):
+        after = before.with_key(key, old)
+        write_text(file, after.to_text())
+    return after
+
+
+@contextmanager
+def _changing(path: str | os.PathLike[str]) -> Iterator[tuple[Path, Ledger]]:
+    """Yield the file of a ledger and the ledger itself, settled, under its lock."""
     read_text(Path(path))  # an error names the path as it was given
     file = Path(os.path.realpath(path))
     try:
         with locked(file.parent):
-            return file, recover(file)
+            yield file, recover(file)
     except OSError as error:
         raise InputError(f"the ledger {path} cannot be used: {error.strerror}") from None
 
 
+def open_ledger(path: str | os.PathLike[str], out: str | os.PathLike[str]) -> tuple[Path, Ledger]:
+    """Return an existing ledger for a run into `out`, after undoing what a killed run may have left in it.
+
+    A ledger that outputs beside it, or beside `out`, show to be an older copy is refused.
+    """
+    with _changing(path) as (file, ledger):
+        for folder in dict.fromkeys([file.parent, Path(os.path.realpath(out)).parent]):
+            for output in outputs_in(folder):
+                wrong = contradiction(ledger, output)
+                if wrong:
+                    raise InputError(f"the ledger {path} cannot be used: {wrong}; nothing was spent")
+        return file, ledger
+
+
 def recover(file: Path) -> Ledger:
-    """Settle the entries of killed runs in the file itself; the caller holds the lock.
+    """Settle a pending entry in the file itself; the caller holds the lock.
 
     A staging directory is emptied first, while it still says that its run did not happen; then the entry
     goes, then the empty directory. So a kill in here loses nothing either.
@@ -176,28 +255,27 @@ def recover(file: Path) -> Ledger:
     raw = Ledger.from_text(read_text(file), where=str(file))
     for left_over in file.parent.glob(".discreet-*.tmp"):
         left_over.unlink()  # of a run killed while it wrote a ledger: a living one would hold the lock
-    if all(entry.staged is None for entry in raw.entries):
+    if not raw.pending:
         return raw
-    ledger = settled(raw, file.parent)
-    kept = {entry.id for entry in ledger.entries}
-    dead = [file.parent / entry.staged for entry in raw.entries if entry.staged and entry.id not in kept]
-    for folder in dead:
-        _empty(folder)
+    place, ledger = raw.staging(file.parent), standing(raw, file.parent)
+    assert place is not None
+    dead = len(ledger.records) < len(raw.records)
+    if dead:
+        _empty(place)
     write_text(file, ledger.to_text())
-    for folder in dead:
-        folder.rmdir()
+    if dead:
+        place.rmdir()
     return ledger
 
 
 def write_text(file: Path, text: str) -> None:
-    """Replace a file in one step; after a crash it is the old one or the new one."""
+    """Replace a file in one step, readable by its owner only; after a crash it is the old one or the new one."""
     handle, name = tempfile.mkstemp(prefix=".discreet-", suffix=".tmp", dir=file.parent)
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as stream:
             stream.write(text)
             stream.flush()
             os.fsync(stream.fileno())
-        os.chmod(name, file.stat().st_mode & 0o777 if file.exists() else 0o644)
         os.replace(name, file)
     except BaseException:
         with suppress(OSError):
@@ -232,19 +310,99 @@ def try_lock(folder: Path) -> int | None:
     return handle
 
 
-def _prefix(ledger: Path | None) -> str:
-    """Tell staging directories by their ledger: only a run with the same one may remove their debris."""
-    tag = "none" if ledger is None else hashlib.sha256(os.fsencode(os.path.realpath(ledger))).hexdigest()[:12]
-    return f".discreet-{tag}-"
+# -- what outputs say of their ledger -------------------------------------------------------------------------
 
 
-def _clean(parent: Path, prefix: str) -> None:
-    """Remove staging directories whose run is dead; those that a ledger names were settled before."""
-    for folder in parent.glob(f"{prefix}*.partial"):
+def read_receipt(output: Path) -> dict[str, Any] | None:
+    """Return what the manifest of an output says about its ledger; None if there is nothing."""
+    for stem in MANIFESTS:
+        for path in sorted(output.glob(f"{stem}*.json")):
+            try:
+                data = json.loads(path.read_text(encoding="utf-8"))
+            except (OSError, ValueError, RecursionError):
+                continue
+            said = data.get(RECEIPT) if isinstance(data, dict) else None
+            if isinstance(said, dict) and {"ledger", "entry", "number", "head"} <= set(said):
+                return said
+    return None
+
+
+def outputs_in(folder: Path) -> list[Path]:
+    """Return the outputs in a folder that carry the head of a ledger."""
+    try:
+        inside = sorted(item for item in folder.iterdir() if item.is_dir() and not item.name.startswith("."))
+    except OSError:
+        return []
+    return [item for item in inside if read_receipt(item) is not None]
+
+
+def contradiction(ledger: Ledger, output: Path) -> str:
+    """Say how what an output says about its ledger contradicts the ledger; nothing if it does not."""
+    said = read_receipt(output)
+    if said is None or said["ledger"] != ledger.id or said["head"] in ledger.heads:
+        return ""
+    number = said["number"] if isinstance(said["number"], int) else 0
+    if number > len(ledger.records):
+        return (
+            f"the output {output.name} was made when the ledger had {number} entries, and now it has "
+            f"{len(ledger.records)}: this is an older copy, which lacks what was spent since"
+        )
+    if said["entry"] in {entry.id for entry in ledger.entries}:
+        return (
+            f"the output {output.name} has another head than the ledger had after its run: the chain was "
+            "recomputed, so something before it was changed"
+        )
+    return (
+        f"the output {output.name} is of a run that the ledger lacks: an older copy was put back and used, or "
+        "the chain was recomputed"
+    )
+
+
+def receipt_free(text: str) -> str:
+    """Return the text of a manifest as it was before the ledger's head was written into it."""
+    data = json.loads(text)
+    if isinstance(data, dict):
+        data.pop(RECEIPT, None)
+    return json.dumps(data, indent=1, ensure_ascii=False) + "\n"
+
+
+def _receipt(manifest: Path, ledger: Ledger) -> None:
+    """Write the head of the ledger into a manifest."""
+    data = json.loads(manifest.read_text(encoding="utf-8"))
+    data[RECEIPT] = {
+        "ledger": ledger.id,
+        "entry": ledger.entries[-1].id,
+        "number": len(ledger.records),
+        "head": ledger.head,
+    }
+    with manifest.open("w", encoding="utf-8") as stream:
+        stream.write(json.dumps(data, indent=1, ensure_ascii=False) + "\n")
+        stream.flush()
+        os.fsync(stream.fileno())
+
+
+def _clean(parent: Path, tag: str) -> None:
+    """Remove staging directories whose run is dead; one that is pending in the ledger was settled before."""
+    for folder in parent.glob(f".discreet-{tag}-*.partial"):
+        if not _OWN.fullmatch(folder.name) or not is_own(folder):
+            continue
         lock = try_lock(folder)
         if lock is not None:
             shutil.rmtree(folder, ignore_errors=True)
             os.close(lock)
+
+
+def _is(out: Path, inode: int) -> bool:
+    with suppress(OSError):
+        return os.stat(out).st_ino == inode
+    return False
+
+
+def _mask() -> int:
+    """Return the user's mask of permissions; there is no way to ask for it without setting it."""
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
 
 
 def _empty(folder: Path) -> None:

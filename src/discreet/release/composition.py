@@ -1,14 +1,22 @@
-"""All runs of a ledger as one release, so that the accountant can say what they cost together."""
+"""All runs of a ledger together: as one release for the accountant, and as an exact epsilon to compare."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
 from itertools import product
 
+from discreet.accounting.overall import Account
+from discreet.accounting.portfolio import portfolio
 from discreet.budget import DiscreteGaussian, Level, Neighbours, Query, Release, Spine
 from discreet.budget.spine import MOST_PATHS, Runs
 from discreet.errors import InputError
-from discreet.release.ledger import Entry, read_ledger
+from discreet.release.ledger import Entry, Ledger, Total, read_ledger, spent_epsilon
+
+DELTA = Fraction(1, 10**10)
+"""The delta at which a ledger states an epsilon, unless another is asked for."""
 
 
 def ledger_release(
@@ -27,18 +35,97 @@ def ledger_release(
     unit = unit or _only({entry.release.unit for entry in entries}, "unit", path)
     entries = [entry for entry in entries if entry.release.unit == unit]
     relation = neighbours or _only({entry.release.neighbours for entry in entries}, "neighbours", path)
+    return _together(entries, relation, str(path))  # type: ignore[arg-type]  # entries were checked
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What the runs of a ledger cost one record together: exactly, but for paths that are not known.
+
+    `epsilon` is the smallest that holds at `delta`. `kind` is "exact", or "at most" where runs over different
+    trees of units had to be combined in all ways.
+    """
+
+    unit: str
+    neighbours: Neighbours
+    delta: Fraction
+    epsilon: float
+    kind: str
+
+
+def ledger_cost(ledger: Ledger, *, unit: str, neighbours: Neighbours, delta: Fraction = DELTA) -> Cost:
+    """Return the epsilon of all runs about a unit, or several joined by `+`, at a delta.
+
+    >>> ledger_cost(Ledger.new(), unit="person", neighbours="bounded").epsilon
+    0.0
+    """
+    entries = ledger.runs(unit)
+    if not entries:
+        return Cost(unit, neighbours, delta, 0.0, "exact")
+    known = all(len(_groups(one)) <= 1 for one in _by_unit(entries).values()) and "+" not in unit
+    if delta == 0:
+        pure = ledger.spent_epsilon(unit, neighbours)
+        return Cost(unit, neighbours, delta, float("inf") if pure is None else float(pure), "exact")
+    epsilon = float(_account(entries, neighbours).epsilon(delta=delta))
+    return Cost(unit, neighbours, delta, epsilon, "exact" if known else "at most")
+
+
+def exceeds(total: Total, entries: Sequence[Entry]) -> str:
+    """Say what the runs come to if that is more than a total of epsilon and delta allows; else nothing.
+
+    Pure privacy, delta 0, adds up as fractions. Elsewhere delta at the epsilon of the total decides.
+    """
+    assert total.epsilon is not None
+    assert total.delta is not None
+    if total.delta == 0:
+        costs = [spent_epsilon(entry.release, total.neighbours) for entry in entries]
+        if any(one is None for one in costs):
+            return "no finite epsilon at delta 0, since Gaussian noise gives none"
+        found = sum((one for one in costs if one is not None), Fraction(0))
+        return f"epsilon {found} at delta 0" if found > total.epsilon else ""
+    delta = _account(entries, total.neighbours).delta(epsilon=total.epsilon)
+    # a float is true to ten digits and more: what is equal to that many is refused, the safe side
+    return f"delta {delta:.4g} at this epsilon" if delta > float(total.delta) * (1 - 1e-9) else ""
+
+
+def _account(entries: Sequence[Entry], neighbours: Neighbours) -> Account:
+    """Return the account of runs about one unit or several: a record of each changes at the same time."""
+    releases = [_together(list(runs), neighbours, "the ledger") for runs in _by_unit(entries).values()]
+    if len(releases) == 1:
+        return releases[0].account(neighbours=neighbours)
+    same = [_renamed(release) for release in releases]
+    return portfolio(same, neighbours=neighbours, all_pairs=True)
+
+
+def _by_unit(entries: Sequence[Entry]) -> dict[str, list[Entry]]:
+    found: dict[str, list[Entry]] = {}
+    for entry in entries:
+        found.setdefault(entry.release.unit, []).append(entry)
+    return found
+
+
+def _renamed(release: Release) -> Release:
+    """Return the release as if it were about a person: a portfolio is of one unit."""
+    return Release(
+        name=release.name,
+        unit="person",
+        neighbours=release.neighbours,
+        levels=release.levels,
+        spine=release.spine,
+    )
+
+
+def _together(entries: Sequence[Entry], neighbours: Neighbours, where: str) -> Release:
     numbered = list(enumerate(entries, start=1))
-    levels = [level for number, entry in numbered for level in _levels(entry.release, number)]
     exact = dict.fromkeys(f"{level}: {query}" for entry in entries for level, query in entry.exact)
-    notes = [f"Held exact, outside the guarantee: {pair}" for pair in exact]
     return Release(
         name="ledger",
         title=f"{len(entries)} {'run' if len(entries) == 1 else 'runs'} of one ledger",
-        unit=unit,
-        neighbours=relation,  # type: ignore[arg-type]
-        levels=levels,
-        spine=_spine(numbered, path),
-        notes=notes,
+        unit=entries[0].release.unit,
+        neighbours=neighbours,
+        levels=[level for number, entry in numbered for level in _levels(entry.release, number)],
+        spine=_spine(numbered, where),
+        notes=[f"Held exact, outside the guarantee: {pair}" for pair in exact],
     )
 
 
@@ -75,12 +162,18 @@ def _named(level: str, number: int) -> str:
     return f"run {number} {level}"
 
 
-def _spine(numbered: list[tuple[int, Entry]], path: str | os.PathLike[str]) -> Spine | None:
-    groups: dict[tuple[str, frozenset[Runs]], list[tuple[int, Entry]]] = {}
-    for number, entry in numbered:
+def _groups(entries: Sequence[Entry]) -> dict[tuple[str, frozenset[Runs]], list[int]]:
+    """Return the runs, by place in the list, that put a record on the same path."""
+    groups: dict[tuple[str, frozenset[Runs]], list[int]] = {}
+    for place, entry in enumerate(entries):
         runs = frozenset(entry.release.runs(one) for one in entry.release.paths)
         alone = entry.tree or entry.id  # a run without a tree has its path to itself
-        groups.setdefault((alone, runs), []).append((number, entry))
+        groups.setdefault((alone, runs), []).append(place)
+    return groups
+
+
+def _spine(numbered: list[tuple[int, Entry]], where: str) -> Spine | None:
+    groups = _groups([entry for _, entry in numbered])
     count = 1
     for _, runs in groups:
         count *= len(runs)
@@ -88,13 +181,15 @@ def _spine(numbered: list[tuple[int, Entry]], path: str | os.PathLike[str]) -> S
         return None
     if count > MOST_PATHS:
         raise InputError(
-            f"the runs of {path} give {count} combinations of paths; at most {MOST_PATHS} can be accounted "
+            f"the runs of {where} give {count} combinations of paths; at most {MOST_PATHS} can be accounted "
             "for together. Runs over the same tree of units share their paths"
         )
     paths = []
     for chosen in product(*(sorted(runs) for _, runs in groups)):
         by_number = {
-            number: one for members, one in zip(groups.values(), chosen, strict=True) for number, _ in members
+            numbered[place][0]: one
+            for members, one in zip(groups.values(), chosen, strict=True)
+            for place in members
         }
         texts = [
             "+".join(_named(name, number) for name in run)

@@ -1,8 +1,19 @@
 """The ledger: what each run spent, exactly, and on what input.
 
-A ledger is one JSON file. It may declare a total for a unit of privacy; a run that would exceed it is
-refused, by comparing fractions. All runs of a ledger count together, whatever their input's hash: a
-corrected file has a new hash but the same people in it. Keep one ledger for each population.
+A ledger is one JSON file with a list of entries: runs, totals that runs together may not exceed, and keys. All
+runs of a ledger count together, whatever their input's hash: a corrected file has a new hash but the same
+people in it. Keep one ledger for each population, beside its data and out of what is published.
+
+Everything in the file is chained. The head after entry k is
+
+    head(0) = SHA-256(format, the ledger's random name),   head(k) = SHA-256(head(k - 1), entry k),
+
+and the file's `head` is the last one. Each output carries the head after its own entry, so that a ledger which
+lacks the run, is older than it, or was rewritten, is found out (`check_ledger`). An entry of a run holds a random
+salt: a head that is published tells nothing about the hash of the confidential input under it.
+
+A run is announced before its output appears (see `discreet.release.commit`): then `pending` is a hash of the
+head. The last entry counts unless its staging directory, whose name follows from the entry, is still there.
 """
 
 from __future__ import annotations
@@ -10,55 +21,175 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+import re
+import secrets
+import stat
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from fractions import Fraction
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from discreet.budget import Neighbours, Release
-from discreet.budget.fields import exact, one_of
+from discreet.budget import DiscreteGaussian, Event, Neighbours, Release
+from discreet.budget.fields import exact, line, one_of
 from discreet.budget.neighbours import RELATIONS
 from discreet.budget.release import UNITS
 from discreet.errors import InputError
-from discreet.numbers import Exact
-from discreet.release.spending import spent
+from discreet.numbers import Exact, fraction
 
-FORMAT = "discreet ledger 1"
-"""What the first key of a ledger says."""
+if TYPE_CHECKING:
+    from discreet.release.signing import Key
+
+FORMAT = "discreet ledger 2"
+OLD_FORMAT = "discreet ledger 1"
+FILE = "discreet-ledger.json"
+"""The name under which a ledger is looked for beside an input."""
+
+VARIABLE = "DISCREET_LEDGER"
+"""The environment variable that may name the ledger."""
 
 NOT_PRIVATE = "NOT PRIVATE"
 """The mark of everything that a rehearsal writes."""
 
+CONFIDENTIAL = ("counts", "persons", "records")
+"""Roles of inputs whose content is protected; the others are public tables and parameters."""
+
+_ID = re.compile(r"[0-9a-f]{32}(-[A-Za-z]{1,20})?")
+_HEAD = re.compile(r"[0-9a-f]{64}")
+
+
+def spent(release: Release, neighbours: Neighbours | None = None) -> Fraction:
+    """Return the rho that the release spends, under the neighbours it was calibrated for or others.
+
+    Guarantee. The release is rho-zCDP for the relation asked for: discrete Gaussian noise of variance v and
+    sensitivity s is s^2 / (2 v)-zCDP (Canonne, Kamath, Steinke 2020), epsilon-DP is
+    epsilon^2 / 2-zCDP (Bun, Steinke 2016, Proposition 1.4), rhos add up, and the worst path counts (with
+    bounded neighbours, the worst pair of paths).
+
+    >>> from discreet.budget import Level, Query
+    >>> state = Level(name="State", queries=[Query(name="total", variance=4)])
+    >>> small = Release(name="small", neighbours="bounded", levels=[state])
+    >>> spent(small), spent(small, "unbounded")
+    (Fraction(1, 4), Fraction(1, 8))
+    """
+    relation = neighbours or release.neighbours
+    worst = max(
+        sum((_precision(event) for event in release.path_events(path)), Fraction(0)) for path in release.paths
+    )
+    return worst if relation == "bounded" else worst / 2
+
+
+def spent_epsilon(release: Release, neighbours: Neighbours | None = None) -> Fraction | None:
+    """Return the epsilon of pure differential privacy that the release spends; None if it has none.
+
+    Only Laplace noise gives pure privacy. Epsilons add up along the worst path, twice for a person who is
+    replaced.
+
+    >>> from discreet.budget import Level, Query
+    >>> state = Level(name="State", queries=[Query(name="total", scale=4), Query(name="sex", scale=2)])
+    >>> spent_epsilon(Release(name="small", neighbours="unbounded", levels=[state]))
+    Fraction(3, 4)
+    """
+    worst = Fraction(0)
+    for path in release.paths:
+        events = release.path_events(path)
+        if any(isinstance(event, DiscreteGaussian) for event in events):
+            return None
+        worst = max(worst, sum((_pure(event) for event in events), Fraction(0)))
+    return 2 * worst if (neighbours or release.neighbours) == "bounded" else worst
+
+
+def _precision(event: Event) -> Fraction:
+    """Twice the rho of an event under unbounded neighbours; for Laplace noise its bound."""
+    return event.precision if isinstance(event, DiscreteGaussian) else event.times * _one(event) ** 2
+
+
+def _pure(event: Event) -> Fraction:
+    return event.times * _one(event)
+
+
+def _one(event: Event) -> Fraction:
+    assert not isinstance(event, DiscreteGaussian)
+    return Fraction(event.sensitivity) / event.scale
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, init=False)
 class Total:
-    """The most that all runs of a ledger together may spend on one record.
+    """The most that all runs of a ledger together may spend on one record: a rho, or an epsilon at a delta.
+
+    `unit` is what a record is of. Several units joined by `+` are a record of each at once, such as a person
+    and the household they live in: what the runs about each of them spend is then counted together.
 
     >>> print(Total(unit="person", neighbours="bounded", rho="3/4"))
     person, bounded neighbours: rho 3/4
+    >>> print(Total(unit="person+household", neighbours="bounded", epsilon=20, delta="1e-10"))
+    person+household, bounded neighbours: epsilon 20 at delta 1e-10
     """
 
     unit: str
     neighbours: Neighbours
-    rho: Fraction
+    rho: Fraction | None
+    epsilon: Fraction | None
+    delta: Fraction | None
 
-    def __init__(self, *, unit: str, neighbours: Neighbours, rho: Exact) -> None:
-        object.__setattr__(self, "unit", one_of(unit, UNITS, name="unit of a total", field=("unit",)))
+    def __init__(
+        self,
+        *,
+        unit: str,
+        neighbours: Neighbours,
+        rho: Exact | None = None,
+        epsilon: Exact | None = None,
+        delta: Exact | None = None,
+    ) -> None:
+        put = object.__setattr__
+        names = [one.strip() for one in str(unit).split("+")]
+        joined = [one_of(one, UNITS, name="unit of a total", field=("unit",)) for one in names]
+        if len(set(joined)) < len(joined):
+            raise InputError(f"unit of a total is {unit!r}, which names one twice")
+        put(self, "unit", "+".join(joined))
         relation = one_of(neighbours, RELATIONS, name="neighbours of a total", field=("neighbours",))
-        object.__setattr__(self, "neighbours", relation)
-        object.__setattr__(self, "rho", exact(rho, name="rho of a total", field=("rho",)))
+        put(self, "neighbours", relation)
+        if (rho is None) == (epsilon is None) or (delta is None) != (epsilon is None):
+            raise InputError("a total is a rho, or an epsilon with a delta: give one of the two")
+        put(self, "rho", None if rho is None else exact(rho, name="rho of a total", field=("rho",)))
+        limit = None if epsilon is None else exact(epsilon, name="epsilon of a total", field=("epsilon",))
+        put(self, "epsilon", limit)
+        at = None if delta is None else fraction(delta, name="delta of a total")
+        if at is not None and not 0 <= at < 1:
+            raise InputError(f"delta of a total is {delta}; it must be at least 0 and below 1")
+        put(self, "delta", at)
+
+    @property
+    def units(self) -> tuple[str, ...]:
+        """The units that are counted together."""
+        return tuple(self.unit.split("+"))
+
+    @property
+    def key(self) -> tuple[str, Fraction | None]:
+        """What a later total must have in common with this one to take its place."""
+        return self.unit, self.delta
+
+    @property
+    def limit(self) -> str:
+        """The limit in words."""
+        return f"rho {self.rho}" if self.rho is not None else f"epsilon {self.epsilon} at delta {_short(self.delta)}"
+
+    def to_json(self) -> dict[str, str]:
+        """Return the total as a ledger writes it."""
+        data: dict[str, str] = {"unit": self.unit, "neighbours": self.neighbours}
+        if self.rho is not None:
+            return data | {"rho": str(self.rho)}
+        return data | {"epsilon": str(self.epsilon), "delta": str(self.delta)}
 
     def __str__(self) -> str:
-        return f"{self.unit}, {self.neighbours} neighbours: rho {self.rho}"
+        return f"{self.unit}, {self.neighbours} neighbours: {self.limit}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One run: the release it made, its inputs and outputs by hash, and when.
-
-    `staged` is set while the run is being committed: see `discreet.release.commit`.
-    """
+    """One run: the release it made, its inputs and outputs by hash, and when."""
 
     id: str
     time: str
@@ -71,7 +202,7 @@ class Entry:
     exact: tuple[tuple[str, str], ...] = ()
     output: str = ""
     files: Mapping[str, str] = field(default_factory=dict)
-    staged: str | None = None
+    salt: str = ""
 
     @property
     def counted(self) -> bool:
@@ -83,6 +214,16 @@ class Entry:
         """What the run spent, under its own neighbours; nothing if it was a rehearsal."""
         return spent(self.release) if self.counted else Fraction(0)
 
+    @property
+    def epsilon(self) -> Fraction | None:
+        """The epsilon of pure privacy that it spent, if all of its noise is Laplace noise."""
+        return spent_epsilon(self.release) if self.counted else Fraction(0)
+
+    @property
+    def confidential(self) -> tuple[str, ...]:
+        """The hashes of its confidential inputs."""
+        return tuple(str(one["sha256"]) for one in self.inputs if one.get("role") in CONFIDENTIAL)
+
     def to_json(self) -> dict[str, Any]:
         """Return the entry as it stands in the file."""
         data: dict[str, Any] = {} if self.counted else {"warning": f"{NOT_PRIVATE}: a rehearsal"}
@@ -92,13 +233,35 @@ class Entry:
         data |= {"exact": [list(pair) for pair in self.exact], "inputs": list(self.inputs)}
         data |= {"tree": self.tree, "output": self.output, "files": dict(self.files)}
         data["release"] = self.release.to_toml()
-        return data | ({"staged": self.staged} if self.staged is not None else {})
+        return data | ({"salt": self.salt} if self.salt else {})
 
-    @property
-    def digest(self) -> str:
-        """The SHA-256 of the entry as written, `staged` left out."""
-        data = replace(self, staged=None).to_json()
-        return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Entry:
+        """Read an entry, and check that it spends what it says."""
+        if not _ID.fullmatch(data["id"]):
+            raise InputError(f"an entry's id is {str(data['id'])[:50]!r}, which no run would write")
+        release = Release.from_toml(data["release"], where=f"the release of entry {data['id']}")
+        entry = cls(
+            id=data["id"],
+            time=data["time"],
+            version=data["version"],
+            command=data["command"],
+            release=release,
+            rehearsal=data["rehearsal"],
+            inputs=tuple(dict(item) for item in data["inputs"]),
+            tree=data["tree"],
+            exact=tuple((level, query) for level, query in data["exact"]),
+            output=str(data["output"]),
+            files={str(name): str(digest) for name, digest in dict(data["files"]).items()},
+            salt=data.get("salt", ""),
+        )
+        if data["rho"] != str(entry.rho):
+            raise InputError(f"entry {entry.id} says rho {data['rho']}, but its release spends {entry.rho}")
+        return entry
+
+    def staging(self, folder: Path, tag: str) -> Path:
+        """Return where its output waited before it appeared: a name that no other file would have."""
+        return (folder / self.output).parent / f".discreet-{tag}-{self.id[:32]}.partial"
 
     def __str__(self) -> str:
         what = f"rho {self.rho}" if self.counted else f"{NOT_PRIVATE}, a rehearsal: not counted"
@@ -106,85 +269,243 @@ class Entry:
         return f"{self.time}  {self.command} {self.release.name}  {what}{kept}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Ledger:
-    """The totals that are declared and the entries that count.
+    """The entries of a ledger, as written; its totals and runs are read from them.
 
-    >>> ledger = Ledger((Total(unit="person", neighbours="bounded", rho="1"),))
+    >>> ledger = Ledger.new([Total(unit="person", neighbours="bounded", rho="1")])
     >>> ledger.spent("person", "bounded"), ledger.left("person")
     (Fraction(0, 1), Fraction(1, 1))
     """
 
-    totals: tuple[Total, ...] = ()
-    entries: tuple[Entry, ...] = ()
+    id: str
+    records: tuple[Mapping[str, Any], ...] = ()
+    pending: bool = False
+    waiting: str | None = field(default=None, compare=False)
+    """Where a pending run of an old ledger waits, relative to the ledger."""
 
-    def __post_init__(self) -> None:
-        units = [total.unit for total in self.totals]
-        if len(set(units)) < len(units):
-            raise InputError(f"the ledger declares two totals for one unit ({', '.join(units)})")
+    @classmethod
+    def new(cls, totals: Sequence[Total] = ()) -> Ledger:
+        """Return an empty ledger with totals."""
+        keys = [total.key for total in totals]
+        if len(set(keys)) < len(keys):
+            units = ", ".join(total.unit for total in totals)
+            raise InputError(f"the ledger declares two totals for one unit ({units})")
+        ledger = cls(secrets.token_hex(16))
+        for total in totals:
+            ledger = ledger.with_total(total, "declared when the ledger was made")
+        return ledger
+
+    # -- reading -----------------------------------------------------------------------------------------
+
+    @cached_property
+    def entries(self) -> tuple[Entry, ...]:
+        """The runs, rehearsals included."""
+        return tuple(Entry.from_json(one) for one in self.records if one["kind"] == "run")
+
+    @cached_property
+    def totals(self) -> tuple[Total, ...]:
+        """The totals that hold now: of several for the same unit the latest."""
+        found = {}
+        for one in self.records:
+            if one["kind"] == "total":
+                total = Total(**{key: one[key] for key in ("rho", "epsilon", "delta", "unit", "neighbours") if key in one})
+                found[total.key] = total
+        return tuple(found.values())
+
+    @cached_property
+    def heads(self) -> tuple[str, ...]:
+        """The head after no entry, after the first, and so on."""
+        found = [_sha256(FORMAT, self.id)]
+        for one in self.records:
+            found.append(_sha256(found[-1], _canonical(one)))
+        return tuple(found)
+
+    @property
+    def head(self) -> str:
+        """A hash over all entries in order: anything that is changed, added or removed changes it."""
+        return self.heads[-1]
+
+    @property
+    def key(self) -> str | None:
+        """The public key that entries are signed with now, in hexadecimal digits."""
+        keys = [str(one["public"]) for one in self.records if one["kind"] == "key"]
+        return keys[-1] if keys else None
+
+    @property
+    def witness(self) -> str:
+        """A short form of the head, to be kept elsewhere: how many entries there are, and their hash.
+
+        >>> len(Ledger.new().witness)
+        41
+        """
+        digits = self.head[:32]
+        return f"{len(self.records)}:{'-'.join(digits[k : k + 4] for k in range(0, 32, 4))}"
+
+    def agrees(self, witness: str) -> bool:
+        """Whether this ledger goes on from the one that the witness was taken of."""
+        number, _, digits = witness.strip().partition(":")
+        plain = digits.replace("-", "").lower()
+        if not number.isdecimal() or len(number) > 9 or not re.fullmatch("[0-9a-f]{32}", plain):
+            raise InputError(
+                f"the witness is {witness[:80]!r}; it must be what `discreet ledger witness` printed, such as "
+                f"{self.witness}"
+            )
+        return int(number) < len(self.heads) and self.heads[int(number)].startswith(plain)
+
+    # -- what is spent -----------------------------------------------------------------------------------
+
+    def runs(self, unit: str) -> tuple[Entry, ...]:
+        """The runs that count and are about a unit, or one of several joined by `+`."""
+        return tuple(one for one in self.entries if one.counted and one.release.unit in unit.split("+"))
 
     def spent(self, unit: str, neighbours: Neighbours) -> Fraction:
         """Return the sum of rho over the runs about this unit, under the given neighbours."""
-        runs = [entry.release for entry in self.entries if entry.counted and entry.release.unit == unit]
-        return sum((spent(release, neighbours) for release in runs), Fraction(0))
+        return sum((spent(one.release, neighbours) for one in self.runs(unit)), Fraction(0))
+
+    def spent_epsilon(self, unit: str, neighbours: Neighbours) -> Fraction | None:
+        """Return the sum of the epsilons of pure privacy; None if a run has noise that gives none."""
+        costs = [spent_epsilon(one.release, neighbours) for one in self.runs(unit)]
+        found = [one for one in costs if one is not None]
+        return sum(found, Fraction(0)) if len(found) == len(costs) else None
 
     def total(self, unit: str) -> Total | None:
-        """Return the total declared for a unit."""
-        return next((total for total in self.totals if total.unit == unit), None)
+        """Return the total of rho that is declared for a unit."""
+        return next((total for total in self.totals if total.unit == unit and total.rho is not None), None)
 
     def left(self, unit: str) -> Fraction | None:
         """Return what is left of the total of a unit; None if no total is declared."""
         total = self.total(unit)
-        return None if total is None else total.rho - self.spent(unit, total.neighbours)
+        return None if total is None or total.rho is None else total.rho - self.spent(unit, total.neighbours)
 
-    def allow(self, release: Release, *, where: str = "the ledger") -> None:
-        """Raise unless the release fits into what is left: exactly, and in the unit it is about.
+    def allow(self, run: Release | Entry, *, where: str = "the ledger", again: bool = True) -> None:
+        """Raise unless a run fits into what is left: exactly, in rho and in epsilon, in the unit it is about.
+
+        An `Entry` says more than a release: over which tree of units it is, so that paths can be matched, and
+        on which input; unless `again`, an input that was released before is refused.
 
         >>> from discreet.budget import Level, Query
         >>> state = Level(name="State", queries=[Query(name="total", variance=4)])
         >>> run = Release(name="small", neighbours="bounded", levels=[state])
-        >>> Ledger((Total(unit="person", neighbours="bounded", rho="1/5"),)).allow(run)
+        >>> Ledger.new([Total(unit="person", neighbours="bounded", rho="1/5")]).allow(run)
         Traceback (most recent call last):
         discreet.errors.InputError: the run needs rho 1/4, but of the total 1/5 of the ledger for one person \
 (bounded neighbours) only 1/5 is left; nothing was measured and nothing spent
         """
-        if not self.totals:
+        entry = run if isinstance(run, Entry) else _draft(run)
+        if not entry.counted:
             return
-        total = self.total(release.unit)
-        if total is None:
+        release = entry.release
+        if not again:
+            self._first_time(entry, where)
+        if self.totals and all(release.unit not in total.units for total in self.totals):
             raise InputError(
                 f"{where} declares totals for {', '.join(one.unit for one in self.totals)}, but none for "
                 f"{release.unit}, which release {release.name!r} is about; declare one, or use another ledger"
             )
-        left, needed = self.left(release.unit), spent(release, total.neighbours)
-        assert left is not None
-        if needed > left:
+        for total in self.totals:
+            if release.unit not in total.units:
+                continue
+            if total.rho is not None:
+                left, needed = total.rho - self.spent(total.unit, total.neighbours), spent(release, total.neighbours)
+                if needed > left:
+                    raise InputError(
+                        f"the run needs rho {needed}, but of the total {total.rho} of {where} for one {total.unit} "
+                        f"({total.neighbours} neighbours) only {max(left, Fraction(0))} is left; "
+                        "nothing was measured and nothing spent"
+                    )
+            else:
+                self._allow_epsilon(total, entry, where)
+
+    def _allow_epsilon(self, total: Total, entry: Entry, where: str) -> None:
+        from discreet.release.composition import exceeds
+
+        found = exceeds(total, (*self.runs(total.unit), entry))
+        if found:
             raise InputError(
-                f"the run needs rho {needed}, but of the total {total.rho} of {where} for one {total.unit} "
-                f"({total.neighbours} neighbours) only {max(left, Fraction(0))} is left; "
-                "nothing was measured and nothing spent"
+                f"with this run all runs of {where} on one {total.unit} ({total.neighbours} neighbours) would come "
+                f"to {found}, more than its total of {total.limit}; nothing was measured and nothing spent"
             )
 
+    def _first_time(self, entry: Entry, where: str) -> None:
+        seen = set(entry.confidential)
+        for number, one in enumerate(self.entries, start=1):
+            if one.counted and seen & set(one.confidential):
+                raise InputError(
+                    f"this input was released before: it is that of run {number} of {where} ({one.time}, "
+                    f"{one.command} {one.release.name}). Releasing it again spends again, and readers can average "
+                    "the noise away. If that is meant, give --spend-again (spend_again=True); nothing was "
+                    "measured and nothing spent"
+                )
+
+    # -- what is written ---------------------------------------------------------------------------------
+
+    def with_run(self, entry: Entry, key: Key | None = None) -> Ledger:
+        """Return the ledger with one more run, announced and not yet settled."""
+        salted = entry if entry.salt else replace(entry, salt=secrets.token_hex(32))
+        return replace(self._with({"kind": "run"} | salted.to_json(), key), pending=True)
+
+    def with_total(self, total: Total, reason: str, key: Key | None = None) -> Ledger:
+        """Return the ledger with a total, in place of an earlier one for the same unit."""
+        why = line(reason, name="reason", field=("reason",))
+        return self._with({"kind": "total", "time": now(), "reason": why} | total.to_json(), key)
+
+    def with_key(self, key: Key, old: Key | None = None) -> Ledger:
+        """Return the ledger with a key: from here on each entry needs its signature."""
+        if self.key == key.public:
+            raise InputError("the ledger is signed with this key already")
+        return self._with({"kind": "key", "time": now(), "public": key.public}, old if self.key else key, key)
+
+    def _with(self, record: Mapping[str, Any], key: Key | None, declared: Key | None = None) -> Ledger:
+        if self.pending:
+            raise InputError("a run of the ledger is not settled yet")
+        needed = self.key or (declared.public if declared else None)
+        if needed is not None:
+            if key is None:
+                raise InputError(
+                    f"the ledger is signed, with the key {needed[:16]}: name the file of the key with --key, "
+                    "or in DISCREET_LEDGER_KEY"
+                )
+            if key.public != needed:
+                raise InputError(f"the key {key.public[:16]} is not the one of the ledger, {needed[:16]}")
+            record = {**record, "signature": key.sign(_sha256(self.head, _canonical(record)))}
+        elif key is not None:
+            raise InputError("a key was given, but the ledger is not signed; `discreet ledger sign` begins it")
+        return replace(self, records=(*self.records, record))
+
+    def settled(self) -> Ledger:
+        """Return the ledger when its last run has appeared."""
+        return replace(self, pending=False, waiting=None)
+
+    def without_pending(self) -> Ledger:
+        """Return the ledger before its last run, which has not appeared."""
+        return replace(self, records=self.records[:-1], pending=False, waiting=None) if self.pending else self
+
+    def staging(self, folder: Path) -> Path | None:
+        """Return where the output of a pending run waits, if one is pending."""
+        if not self.pending:
+            return None
+        if self.waiting is not None:
+            return folder / self.waiting
+        return self.entries[-1].staging(folder, self.tag)
+
     @property
-    def head(self) -> str:
-        """A hash over all entries in order: a changed or missing entry changes it."""
-        head = hashlib.sha256(FORMAT.encode())
-        for entry in self.entries:
-            head = hashlib.sha256((head.hexdigest() + entry.digest).encode())
-        return head.hexdigest()
+    def tag(self) -> str:
+        """What the staging directories of this ledger have in their names."""
+        return self.id[:12]
 
     def to_text(self) -> str:
         """Return the ledger as the text of its file."""
-        totals = [{"unit": t.unit, "neighbours": t.neighbours, "rho": str(t.rho)} for t in self.totals]
-        entries = [entry.to_json() for entry in self.entries]
-        data = {"format": FORMAT, "totals": totals, "head": self.head, "entries": entries}
-        return json.dumps(data, indent=1, ensure_ascii=False) + "\n"
+        pending = _sha256("pending", self.head) if self.pending else None
+        data = {"format": FORMAT, "ledger": self.id, "head": self.head, "pending": pending}
+        return json.dumps({**data, "entries": list(self.records)}, indent=1, ensure_ascii=False) + "\n"
 
     @classmethod
     def from_text(cls, text: str, *, where: str) -> Ledger:
         """Read a ledger from the text of its file; `where` is what an error calls it.
 
-        >>> Ledger.from_text(Ledger().to_text(), where="x") == Ledger()
+        >>> empty = Ledger.new()
+        >>> Ledger.from_text(empty.to_text(), where="x") == empty
         True
         """
         try:
@@ -192,31 +513,115 @@ class Ledger:
         except (ValueError, RecursionError) as error:
             place = f"line {error.lineno} of {where}" if isinstance(error, json.JSONDecodeError) else where
             raise InputError(f"not a ledger: the text is not valid JSON ({place})") from None
-        if not isinstance(data, dict) or data.get("format") != FORMAT:
+        if not isinstance(data, dict) or data.get("format") not in (FORMAT, OLD_FORMAT):
             raise InputError(f'not a ledger: it must begin with "format": "{FORMAT}" ({where})')
         try:
-            totals = tuple(Total(**item) for item in data["totals"])
-            entries = tuple(_entry(item) for item in data["entries"])
-            ledger, head = cls(totals, entries), str(data["head"])
+            return _read(cls, data) if data["format"] == FORMAT else _read_old(cls, data)
         except KeyError as error:
             raise InputError(f"the ledger is damaged: the key {error} is missing ({where})") from None
         except (TypeError, AttributeError, ValueError) as error:
             reason = str(error) if isinstance(error, InputError) else "a field is of the wrong kind"
             raise InputError(f"the ledger is damaged: {reason} ({where})") from None
-        if ledger.head != head:
-            raise InputError(
-                f"the ledger is damaged: its entries do not match its hash, so one was changed, added or "
-                f"removed by other means than a run ({where})"
-            )
-        return ledger
 
     def __str__(self) -> str:
-        lines = [f"total for one {total}, left {self.left(total.unit)}" for total in self.totals]
+        lines = []
+        for total in self.totals:
+            left = f", left {self.left(total.unit)}" if total.rho is not None else ""
+            lines.append(f"total for one {total}{left}")
         lines += [str(entry) for entry in self.entries]
         for unit in dict.fromkeys(entry.release.unit for entry in self.entries if entry.counted):
             spends = (f"{self.spent(unit, relation)} {relation}" for relation in RELATIONS)
             lines.append(f"spent on one {unit}: rho {', '.join(spends)}")
         return "\n".join(lines) or "an empty ledger, without totals"
+
+
+def _read(kind: type[Ledger], data: Mapping[str, Any]) -> Ledger:
+    records = tuple(dict(one) for one in data["entries"])
+    unknown = next((one["kind"] for one in records if one["kind"] not in ("run", "total", "key", "import")), None)
+    if unknown is not None:
+        raise InputError(f"an entry is of the kind {str(unknown)[:50]!r}, which this version does not know")
+    ledger = kind(str(data["ledger"]), records, pending=data["pending"] is not None)
+    if ledger.head != data["head"]:
+        raise InputError(
+            "its entries do not match its hash, so one was changed, added or removed by other means than a run"
+        )
+    if ledger.pending and (data["pending"] != _sha256("pending", ledger.head) or records[-1]["kind"] != "run"):
+        raise InputError("it says that a run is pending, but not of which")
+    _ = ledger.entries, ledger.totals
+    _verify(ledger)
+    return ledger
+
+
+def _verify(ledger: Ledger) -> None:
+    """Raise unless every entry after a key is signed with it."""
+    key = None
+    for number, one in enumerate(ledger.records):
+        if one["kind"] == "key" and key is None:
+            key = str(one["public"])
+        if key is not None:
+            from discreet.release.signing import verified
+
+            bare = {name: value for name, value in one.items() if name != "signature"}
+            if not verified(key, str(one.get("signature", "")), _sha256(ledger.heads[number], _canonical(bare))):
+                raise InputError(f"entry {number + 1} is not signed with the key of the ledger, {key[:16]}")
+        if one["kind"] == "key":
+            key = str(one["public"])
+
+
+def _read_old(kind: type[Ledger], data: Mapping[str, Any]) -> Ledger:
+    """Read format 1, whose totals were not protected, as the entries that it would be in this one."""
+    head = hashlib.sha256(OLD_FORMAT.encode()).hexdigest()
+    runs, waiting = [], None
+    for one in data["entries"]:
+        bare = {key: value for key, value in one.items() if key != "staged"}
+        plain = hashlib.sha256(json.dumps(bare, sort_keys=True).encode()).hexdigest()
+        head = hashlib.sha256((head + plain).encode()).hexdigest()
+        waiting = one.get("staged")
+        runs.append(bare)
+    totals = [Total(**one) for one in data["totals"]]
+    entries = [Entry.from_json(one) for one in runs]
+    if head != data["head"]:
+        raise InputError(
+            "its entries do not match its hash, so one was changed, added or removed by other means than a run"
+        )
+    if waiting is not None:
+        name = re.compile(rf"\.discreet-[0-9a-f]{{12}}-{re.escape(entries[-1].id[:32])}\.partial")
+        if not name.fullmatch(os.path.basename(waiting)) or (
+            os.path.normpath(os.path.dirname(waiting)) != os.path.normpath(os.path.dirname(entries[-1].output))
+        ):
+            raise InputError("an entry names a staging directory that is not its own")
+    records: list[Mapping[str, Any]] = [{"kind": "import", "format": OLD_FORMAT, "head": head}]
+    reason = f"declared in {OLD_FORMAT}, which did not protect totals"
+    records += [{"kind": "total", "time": "", "reason": reason} | total.to_json() for total in totals]
+    records += [{"kind": "run"} | one for one in runs]
+    # the name follows from the content, so that reading twice gives the same ledger
+    name_of = _sha256(OLD_FORMAT, head, _canonical(records[1 : 1 + len(totals)]))[:32]
+    ledger = kind(name_of, tuple(records), pending=waiting is not None, waiting=waiting)
+    keys = [total.key for total in totals]
+    if len(set(keys)) < len(keys):
+        raise InputError("it declares two totals for one unit")
+    return ledger
+
+
+# -- files ---------------------------------------------------------------------------------------------------
+
+
+def find_ledger(given: str | os.PathLike[str] | None, source: str | os.PathLike[str]) -> Path | None:
+    """Return the ledger of a run: the one named, that of the environment, or the one beside the input.
+
+    None is ever made unasked.
+
+    >>> find_ledger("mine.json", "counts.csv")
+    PosixPath('mine.json')
+    """
+    if given is not None:
+        return Path(given)
+    named = os.environ.get(VARIABLE)
+    if named:
+        return Path(named)
+    place = Path(source)
+    beside = (place if place.is_dir() else place.parent) / FILE
+    return beside if beside.exists() or beside.is_symlink() else None
 
 
 def read_ledger(path: str | os.PathLike[str]) -> Ledger:
@@ -229,11 +634,29 @@ def read_ledger(path: str | os.PathLike[str]) -> Ledger:
     file = Path(path)
     text = read_text(file)
     while True:
-        ledger = settled(Ledger.from_text(text, where=str(file)), file.parent)
+        ledger = standing(Ledger.from_text(text, where=str(file)), Path(os.path.realpath(file)).parent)
         # A run that is being undone removes its staging directory after its entry: read until both agree.
         if (again := read_text(file)) == text:
             return ledger
         text = again
+
+
+def standing(ledger: Ledger, folder: Path) -> Ledger:
+    """Return the ledger without a pending run whose output still waits in its staging directory.
+
+    The rename that makes the output appear makes that directory disappear, in one step. So the run counts
+    unless its directory is there; if somebody removed that by hand, it counts: the safe side.
+    """
+    place = ledger.staging(folder)
+    return ledger.without_pending() if place is not None and is_own(place) else ledger.settled()
+
+
+def is_own(place: Path) -> bool:
+    """Whether this is a staging directory, and not a link to something else."""
+    try:
+        return stat.S_ISDIR(os.lstat(place).st_mode)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
 
 
 def is_ledger(path: str | os.PathLike[str]) -> bool:
@@ -244,19 +667,10 @@ def is_ledger(path: str | os.PathLike[str]) -> bool:
     """
     try:
         with open(path, "rb") as stream:
-            return FORMAT.encode() in stream.read(200)
-    except OSError:
+            start = stream.read(200)
+    except (OSError, ValueError):
         return False
-
-
-def settled(ledger: Ledger, folder: Path) -> Ledger:
-    """Drop the entries of runs whose output still waits in its staging directory.
-
-    The rename that makes the output appear makes that directory disappear, in one step. So an entry
-    counts unless its directory is there; if somebody removed that by hand, it counts: the safe side.
-    """
-    kept = (e for e in ledger.entries if e.staged is None or not os.path.isdir(folder / e.staged))
-    return Ledger(ledger.totals, tuple(replace(entry, staged=None) for entry in kept))
+    return FORMAT.encode() in start or OLD_FORMAT.encode() in start
 
 
 def read_text(file: Path) -> str:
@@ -264,6 +678,11 @@ def read_text(file: Path) -> str:
     try:
         if not file.exists():
             raise InputError(f"there is no ledger {file}")
+        if file.is_file() and file.stat().st_nlink > 1:
+            raise InputError(
+                f"the ledger {file} has another name too (a hard link), under which an old state would live on; "
+                "remove one of the names"
+            )
         return file.read_text(encoding="utf-8")
     except OSError as error:
         raise InputError(f"the ledger {file} cannot be read: {error.strerror}") from None
@@ -271,25 +690,36 @@ def read_text(file: Path) -> str:
         raise InputError(f"not a ledger: the text is not UTF-8 ({file})") from None
 
 
-def _entry(data: Mapping[str, Any]) -> Entry:
-    release = Release.from_toml(data["release"], where=f"the release of entry {data['id']}")
-    entry = Entry(
-        id=data["id"],
-        time=data["time"],
-        version=data["version"],
-        command=data["command"],
-        release=release,
-        rehearsal=data["rehearsal"],
-        inputs=tuple(dict(item) for item in data["inputs"]),
-        tree=data["tree"],
-        exact=tuple((level, query) for level, query in data["exact"]),
-        output=data["output"],
-        files=dict(data["files"]),
-        staged=data.get("staged"),
-    )
-    if data["rho"] != str(entry.rho):
-        raise InputError(f"entry {entry.id} says rho {data['rho']}, but its release spends {entry.rho}")
-    return entry
+def now() -> str:
+    """Return the time as ledgers write it.
+
+    >>> len(now())
+    25
+    """
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _draft(release: Release) -> Entry:
+    return Entry(id=secrets.token_hex(16), time="", version="", command="", release=release)
+
+
+def _canonical(data: Any) -> str:
+    return json.dumps(data, sort_keys=True, separators=(",", ":"))
+
+
+def _sha256(*parts: str) -> str:
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+
+def _short(delta: Fraction | None) -> str:
+    """Write a delta as people do.
+
+    >>> _short(Fraction(1, 10**10)), _short(Fraction(0)), _short(Fraction(1, 3))
+    ('1e-10', '0', '1/3')
+    """
+    assert delta is not None
+    text = f"{float(delta):g}"
+    return text if Fraction(text) == delta else str(delta)
 
 
 def _pairs(pairs: tuple[tuple[str, str], ...]) -> str:

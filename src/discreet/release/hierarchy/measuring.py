@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from fractions import Fraction
 from importlib.metadata import version
 from pathlib import Path
@@ -17,26 +16,22 @@ from discreet.budget import Release
 from discreet.errors import InputError
 from discreet.noise import Entropy
 from discreet.release.audit import sha256
-from discreet.release.commit import Staging, free, open_ledger, staging
+from discreet.release.commit import free, open_ledger, staging
 from discreet.release.hierarchy.counts import Counts, level_pairs, read_counts
 from discreet.release.hierarchy.layout import Layout
 from discreet.release.hierarchy.noise import Noises, add_noise, noise_table, noises, variances
 from discreet.release.hierarchy.processing import MEANING, Held, Post, check_post, process
 from discreet.release.hierarchy.reading import FORMATS, table_format
 from discreet.release.hierarchy.writing import Folder
-from discreet.release.ledger import NOT_PRIVATE, Entry, Ledger
-from discreet.release.spending import spent
-
-LEDGER = "ledger.json"
-"""The ledger of the one run, inside its output."""
-
+from discreet.release.ledger import NOT_PRIVATE, Entry, find_ledger, now, spent
+from discreet.release.signing import read_key
 
 @dataclass(frozen=True, slots=True)
 class Measured:
     """What a run wrote, and what it spent."""
 
     out: Path
-    ledger: Path
+    ledger: Path | None
     name: str
     units: int
     cells: int
@@ -49,7 +44,7 @@ class Measured:
         cost = f"rho {self.rho}" if self.rehearsal is None else f"{NOT_PRIVATE}, seed {self.rehearsal}"
         return (
             f"{self.name}: {self.cells} noisy cells of {self.units} units in {self.out}, {cost}\n"
-            f"  {', '.join(self.files)}\n  ledger {self.ledger}"
+            f"  {', '.join(self.files)}\n  {f'ledger {self.ledger}' if self.ledger else 'no ledger'}"
         )
 
 
@@ -63,6 +58,8 @@ def measure(
     cells: str | os.PathLike[str] | None = None,
     invariants: Sequence[tuple[str, str]] = (),
     ledger: str | os.PathLike[str] | None = None,
+    key: str | os.PathLike[str] | None = None,
+    spend_again: bool = False,
     rehearsal: int | None = None,
     additive: bool = True,
     format: str | None = None,
@@ -72,13 +69,16 @@ def measure(
     `counts` has the columns unit, parent, level, query, cell and count (CSV or Parquet). `units` (unit,
     level, parent) may state the tree instead, `cells` (query, cell) the cells, so that rows with zeros may be
     left out. `invariants` are pairs of a level and a query that are held exact, outside the guarantee.
-    `ledger` is a ledger shared by several runs. `rehearsal` is a seed: reproducible noise that protects
+    `ledger` is the ledger of the population; without it, the one that the environment names (DISCREET_LEDGER) or
+    `discreet-ledger.json` beside the counts is used, and if there is none, nothing is noted. `key` is the file of
+    the key if the ledger is signed. Counts that the ledger has a run of are refused unless `spend_again`.
+    `rehearsal` is a seed: reproducible noise that protects
     nobody, in files marked so. Tables are written in the `format` of the counts, or another.
 
     Guarantee. Assumed: one record is counted in one unit of each level, along the tree, and as often as
     the release says; the units and cells do not depend on the records; the system's random bits are good.
-    Claimed: what is written, but for invariants and the ledger (which holds a hash of the input and stays in
-    the house), is the release's mechanism on the counts, with the noise of `discreet.noise`, and functions of
+    Claimed: what is written, but for invariants and the ledger (which holds a hash of the input and is not
+    published), is the release's mechanism on the counts, with the noise of `discreet.noise`, and functions of
     its outcome. So it costs what `release.account()` says. Output and ledger entry both appear, or neither.
     """
     how = check_post(post)
@@ -91,43 +91,36 @@ def measure(
         )
     table = noises(release)
     free(out_dir)
-    shared = None
-    if ledger is not None:
-        shared, before = open_ledger(ledger)
-        if rehearsal is None:
-            before.allow(release, where=str(ledger))
+    named = find_ledger(ledger, counts)
+    signer = None if named is None else read_key(key)
+    shared, before = (None, None) if named is None else open_ledger(named, out_dir)
     found = read_counts(release, counts, units=units, cells=cells, additive=additive)
     layout, values = found.layout, found.counts
+    entry = _entry(release, found, pairs, rehearsal)
+    if before is not None:
+        before.allow(entry, where=str(named), again=spend_again)
     held = _held(layout, values, pairs)
     add_noise(layout, values, table, source)
-    with staging(out_dir, shared) as stage:
+    with staging(out_dir, shared, key=signer) as stage:
         mark = None if rehearsal is None else f"{NOT_PRIVATE}: rehearsal with seed {rehearsal}"
         folder = Folder(stage.path, kind, mark=mark)
         _write(folder, release, found, how, table, held, pairs)
-        entry = _entry(stage, folder, release, found, pairs, rehearsal)
-        names = tuple(folder.names)
-        own = folder.file(*LEDGER.split("."))
-        own.write_text(Ledger((), (entry,)).to_text(), encoding="utf-8")
-        if shared is not None:
-            entry = replace(entry, output=os.path.relpath(stage.out, shared.parent))
-        stage.commit(entry)
-    where = Path(ledger) if ledger is not None else Path(out_dir) / own.name
+        files = {name: sha256(stage.path / name) for name in folder.names}
+        entry = replace(entry, id=stage.id, files=files)
+        stage.commit(entry, manifest=folder.names[-1], again=spend_again)
+    names = tuple(folder.names)
     return Measured(
-        Path(out_dir), where, release.name, layout.tree.size, layout.size, how, entry.rho, rehearsal, names
+        Path(out_dir), named, release.name, layout.tree.size, layout.size, how, entry.rho, rehearsal, names
     )
 
 
 def _entry(
-    stage: Staging,
-    folder: Folder,
-    release: Release,
-    found: Counts,
-    pairs: tuple[tuple[str, str], ...],
-    rehearsal: int | None,
+    release: Release, found: Counts, pairs: tuple[tuple[str, str], ...], rehearsal: int | None
 ) -> Entry:
+    """Return what a ledger says about the run before anything is written."""
     return Entry(
-        id=stage.id,
-        time=datetime.now(UTC).isoformat(timespec="seconds"),
+        id="",
+        time=now(),
         version=version("discreet"),
         command="measure",
         release=release,
@@ -135,8 +128,6 @@ def _entry(
         inputs=found.inputs,
         tree=found.layout.tree.digest,
         exact=pairs,
-        output=".",
-        files={name: sha256(stage.path / name) for name in folder.names},
     )
 
 
