@@ -33,7 +33,8 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
 
 collect_ignore_glob = ["*conftest.py"]  # fixtures, not modules with doctests
 
-# What the accountant cannot do yet, as docs/limitations.md says: refused, or coarser than asked. Each runs and
+# What the accountant cannot do yet, as docs/limitations.md says: refused, or coarser than asked. Each runs
+# and
 # must fail: one that has been mended turns `make test` red until it is taken off.
 KNOWN_LIMITS = {
     "atoms of weights far apart: certified epsilon and f are refused": (

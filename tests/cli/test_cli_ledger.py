@@ -36,6 +36,9 @@ def measure(discreet, tmp_path, monkeypatch):
 
     def invoke(out, *arguments):
         fixed = ("measure", "release.toml", "--counts", "counts.csv", "--ledger", "ledger.json")
+        if "--once" not in arguments:
+            fixed += ("--spend-again",)
+        arguments = [one for one in arguments if one != "--once"]
         return discreet(*fixed, "--out", out, *arguments)
 
     return invoke
@@ -87,6 +90,19 @@ def test_show_json(measure, discreet):
     assert found["spent"] == [{"unit": "person", "bounded": "1/2", "unbounded": "1/4"}]
     (run,) = found["runs"]
     assert (run["release"], run["rho"], run["rehearsal"], run["output"]) == ("counts", "1/2", None, "one")
+    (cost,) = found["costs"]
+    assert (cost["unit"], cost["neighbours"], cost["delta"], cost["kind"]) == (
+        "person",
+        "bounded",
+        1e-10,
+        "exact",
+    )
+    account = discreet("account", "ledger.json", "--delta", "1e-10", "--json").json
+    assert cost["epsilon"] == account["results"][0]["epsilon"]
+    assert (
+        discreet("ledger", "show", "ledger.json", "--delta", "1e-5", "--json").json["costs"][0]["delta"]
+        == 1e-5
+    )
     assert "measurements.csv" in run["files"]
 
 
@@ -125,9 +141,7 @@ def test_check_lists_problems_one_a_line(measure, discreet):
     measure("two")
     Path("one", "measurements.csv").write_text("changed")
     Path("two", "units.csv").unlink()
-    data = json.loads(Path("ledger.json").read_text())
-    data["totals"][0]["rho"] = "3/4"
-    Path("ledger.json").write_text(json.dumps(data))
+    discreet("ledger", "total", "ledger.json", "person:bounded:3/4", "--reason", "too late")
     checked = discreet("ledger", "check", "ledger.json")
     assert (checked.status, checked.err) == (2, "")
     head, *problems = checked.out.splitlines()
@@ -178,13 +192,17 @@ def test_account_of_a_ledger_with_a_preset(measure, discreet):
 @pytest.mark.parametrize(
     ("total", "message"),
     [
-        ("person:3/2", "it must be UNIT:NEIGHBOURS:RHO"),
+        ("person:3/2", "it must be UNIT:NEIGHBOURS:RHO or"),
         ("person:bounded:3/2:", "it must be UNIT:NEIGHBOURS:RHO"),
         ("", "it must be UNIT:NEIGHBOURS:RHO"),
         ("persn:bounded:3/2", 'did you mean "person"?'),
         ("person:bonded:3/2", 'did you mean "bounded"?'),
         ("person:bounded:0", "it must be above zero"),
         ("person:bounded:lots", "an exact number such as"),
+        ("person:bounded:20@", "delta of a total is ''"),
+        ("person:bounded:20@2", "it must be at least 0 and below 1"),
+        ("person:bounded:0@1e-10", "it must be above zero"),
+        ("person+persn:bounded:1", 'did you mean "person"?'),
     ],
 )
 def test_totals_that_cannot_be_used(refused, tmp_path, total, message):
@@ -212,6 +230,90 @@ def test_unit_is_for_ledgers_and_must_be_there(measure, discreet, refused):
     measure("one")
     assert "has no run that counts" in refused("account", "ledger.json", "--unit", "household")
     assert "release.toml is none" in refused("account", "release.toml", "--unit", "person")
+
+
+def test_totals_of_epsilon(measure, discreet):
+    discreet("ledger", "new", "ledger.json", "--total", "person:bounded:10@1e-10")
+    assert measure("one").status == 0
+    shown = " ".join(discreet("ledger", "show", "ledger.json").out.split())
+    assert (
+        "Total for one person, bounded neighbours: epsilon 10 at delta 1e-10; spent so far: 6.52416 (exact)."
+        in shown
+    )
+    assert "All runs together cost one person (bounded neighbours) epsilon 6.52416 (exact) at delta 1e-10." in shown
+    assert measure("two").status == 0  # 9.5
+    refused = measure("three")
+    assert refused.status == 2
+    assert "more than its total of epsilon 10 at delta 1e-10; nothing was measured" in refused.err
+    assert not Path("three").exists()
+    changed = discreet("ledger", "total", "ledger.json", "person:bounded:15@1e-10", "--reason", "agreed")
+    assert changed.status == 0
+    assert measure("three").status == 0
+
+
+def test_totals_need_a_reason(measure, refused, discreet):
+    discreet("ledger", "new", "ledger.json")
+    before = Path("ledger.json").read_bytes()
+    assert "--reason" in refused("ledger", "total", "ledger.json", "person:bounded:1")
+    assert "reason" in refused("ledger", "total", "ledger.json", "person:bounded:1", "--reason", "")
+    assert Path("ledger.json").read_bytes() == before
+
+
+def test_the_same_input_needs_a_word(measure, discreet):
+    discreet("ledger", "new", "ledger.json")
+    assert measure("one", "--once").status == 0
+    again = measure("two", "--once")
+    assert again.status == 2
+    assert "give --spend-again" in again.err
+    assert not Path("two").exists()
+    assert measure("two").status == 0
+
+
+def test_a_ledger_beside_the_input_is_found(measure, discreet, monkeypatch):
+    monkeypatch.delenv("DISCREET_LEDGER", raising=False)
+    fixed = ("measure", "release.toml", "--counts", "counts.csv")
+    measure  # noqa: B018  # made the files
+    assert "No ledger" in discreet(*fixed, "--out", "none").out
+    discreet("ledger", "new", "discreet-ledger.json")
+    assert "Ledger: discreet-ledger.json" in discreet(*fixed, "--out", "one").out
+    assert len(discreet("ledger", "show", "discreet-ledger.json", "--json").json["runs"]) == 1
+
+
+def test_witness_and_old_copies(measure, discreet, refused):
+    discreet("ledger", "new", "ledger.json")
+    measure("one")
+    old = Path("ledger.json").read_bytes()
+    measure("two")
+    witness = discreet("ledger", "witness", "ledger.json").out.strip()
+    assert discreet("ledger", "witness", "ledger.json", witness).status == 0
+    assert discreet("ledger", "check", "ledger.json", "--witness", witness).status == 0
+    Path("ledger.json").write_bytes(old)
+    assert discreet("ledger", "witness", "ledger.json", witness).status == 2
+    checked = discreet("ledger", "check", "ledger.json", "two", "--witness", witness)
+    assert checked.status == 2
+    assert "this is an older copy" in checked.out
+    assert "does not go on from the witness" in checked.out
+    assert measure("three").status == 2
+    assert "the witness is 'x'" in refused("ledger", "witness", "ledger.json", "x")
+
+
+def test_signing(measure, discreet, refused, monkeypatch):
+    monkeypatch.delenv("DISCREET_LEDGER_KEY", raising=False)
+    discreet("ledger", "new", "ledger.json")
+    assert "there is no ledger" in refused("ledger", "sign", "other.json", "--key", "new.key")
+    assert not Path("new.key").exists()
+    told = discreet("ledger", "sign", "ledger.json", "--key", "a.key").out.split()
+    public = told[-1]
+    assert len(public) == 64
+    assert "the ledger is signed" in measure("one").err
+    assert measure("one", "--key", "a.key").status == 0
+    assert discreet("ledger", "check", "ledger.json", "--key", public).status == 0
+    assert discreet("ledger", "check", "ledger.json", "--key", "0" * 64).status == 2
+    assert "signed with this key already" in refused("ledger", "sign", "ledger.json", "--key", "a.key")
+    assert "name the file of the key" in refused("ledger", "sign", "ledger.json", "--key", "b.key")
+    assert not Path("b.key").exists()
+    assert discreet("ledger", "sign", "ledger.json", "--key", "b.key", "--old-key", "a.key").status == 0
+    assert "is not the one of the ledger" in measure("two", "--key", "a.key").err
 
 
 def test_a_missing_ledger_is_named_as_it_was_given(measure):

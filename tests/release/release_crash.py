@@ -66,6 +66,7 @@ def run(folder: Path, task: dict[str, Any], pipe: int) -> None:
             folder / task["out"],
             post="consistent",
             ledger=folder / "ledger.json",
+            spend_again=True,
         )
         said = "done"
     except InputError as error:

@@ -29,17 +29,17 @@ def test_the_reference_names_every_file_and_key() -> None:
         "units",
         "invariants",
         "manifest.json",
-        "ledger.json",
+        "discreet-ledger.json",
         "least_squares",
     ):
         assert f"`{word}`" in text
     for key in (
-        "totals",
+        "total",
         "head",
         "entries",
         "tree",
         "exact",
-        "staged",
+        "pending",
         "rehearsal",
         "inputs",
         "output",

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+import stat
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -12,21 +15,30 @@ from typing import Any
 import pytest
 from release_country import TOML, Country
 
+from discreet.accounting.privacy_loss import compose
 from discreet.budget import Level, Query, Release, cases, load
 from discreet.errors import InputError
 from discreet.release import (
     Entry,
     Ledger,
     Total,
+    change_total,
     check_ledger,
     create_ledger,
     is_ledger,
+    ledger_cost,
     ledger_release,
     measure,
+    new_key,
+    read_key,
     read_ledger,
+    sign_ledger,
     spent,
 )
 from discreet.release.commit import write_text
+from discreet.release.ledger import spent_epsilon
+
+SAMPLES = Path(__file__).parent / "data" / "ledger-1"
 
 
 def person(rho: str, neighbours: str = "bounded") -> Total:
@@ -36,6 +48,13 @@ def person(rho: str, neighbours: str = "bounded") -> Total:
 def entry(release: Release, number: int = 1, **more: Any) -> Entry:
     fields = {"time": "2030-01-01T00:00:00+00:00", "version": "0", "command": "measure"}
     return Entry(id=f"{number:032x}", release=release, **fields, **more)
+
+
+def ledger_of(*entries: Entry) -> Ledger:
+    ledger = Ledger.new()
+    for one in entries:
+        ledger = ledger.with_run(one).settled()
+    return ledger
 
 
 @pytest.mark.parametrize("name", ["dhc-2020", "pl94-2020", "ddhca-2020"])
@@ -64,26 +83,50 @@ def test_an_entry_says_what_was_spent_on_what(release: Release, country: Country
     assert done.ledger == ledger
     assert read_ledger(ledger).left("person") == 3 - found.rho
     assert is_ledger(ledger)
-    assert is_ledger(done.out / "ledger.json")
     assert not is_ledger(done.out / "release.toml")
-    own = read_ledger(done.out / "ledger.json").entries[0]
-    assert (own.id, own.files, own.output) == (found.id, found.files, ".")
-    for path in (ledger, done.out / "ledger.json"):
-        check = check_ledger(path)
-        assert check.sound
-        assert check.files == len(found.files) == 4
+    check = check_ledger(ledger)
+    assert check.sound
+    assert check.files == len(found.files) == 4
     assert "sound" in str(check)
     assert "total for one person, bounded neighbours: rho 3" in str(read_ledger(ledger))
+
+
+def test_nothing_private_is_in_the_output(release: Release, country: Country) -> None:
+    import hashlib
+
+    counts, ledger = country.csv(), country.folder / "ledger.json"
+    create_ledger(ledger)
+    done = measure(release, counts, country.folder / "out", ledger=ledger)
+    secrets = [hashlib.sha256(counts.read_bytes()).hexdigest(), read_ledger(ledger).entries[0].salt]
+    assert all(len(secret) == 64 for secret in secrets)
+    for file in done.out.iterdir():
+        assert not any(secret in file.read_text() for secret in secrets)
+    assert {file.name for file in done.out.iterdir()} == set(done.files)
+    assert stat.S_IMODE(ledger.stat().st_mode) == 0o600
+    assert stat.S_IMODE(done.out.stat().st_mode) == 0o777 & ~mask()
+
+
+def mask() -> int:
+    found = os.umask(0o022)
+    os.umask(found)
+    return found
+
+
+def test_a_head_does_not_tell_the_hash_of_the_input(release: Release) -> None:
+    # the same run twice, in ledgers of the same name: without the salt the heads would be equal, and whoever
+    # knows all records but one could try values of that one until the published head comes out
+    first, second = (Ledger("0" * 32).with_run(entry(release)) for _ in range(2))
+    assert first.head != second.head
 
 
 def test_a_total_is_compared_exactly(release: Release, country: Country) -> None:
     ledger, rho = country.folder / "ledger.json", spent(release)
     create_ledger(ledger, [person(str(2 * rho))])
     for number in range(2):
-        measure(release, country.csv(), country.folder / f"out{number}", ledger=ledger)
+        measure(release, country.csv(), country.folder / f"out{number}", ledger=ledger, spend_again=True)
     before = ledger.read_bytes()
     with pytest.raises(InputError, match="only 0 is left; nothing was measured and nothing spent"):
-        measure(release, country.csv(), country.folder / "more", ledger=ledger)
+        measure(release, country.csv(), country.folder / "more", ledger=ledger, spend_again=True)
     assert ledger.read_bytes() == before
     assert not (country.folder / "more").exists()
     tight = country.folder / "tight.json"
@@ -98,18 +141,61 @@ def test_a_total_is_compared_exactly(release: Release, country: Country) -> None
     assert check.sound
     assert "rehearsal, NOT PRIVATE" in str(check)
     with pytest.raises(InputError, match="only 0 is left"):
-        measure(release, country.csv(), country.folder / "again", ledger=ledger)
+        measure(release, country.csv(), country.folder / "again", ledger=ledger, spend_again=True)
+
+
+def test_the_same_input_is_not_released_twice_by_accident(release: Release, country: Country) -> None:
+    ledger = country.folder / "ledger.json"
+    create_ledger(ledger)
+    measure(release, country.csv(), country.folder / "one", ledger=ledger)
+    before = ledger.read_bytes()
+    with pytest.raises(
+        InputError, match=r"this input was released before: it is that of run 1 of .*--spend-again"
+    ):
+        measure(release, country.csv(), country.folder / "two", ledger=ledger)
+    assert ledger.read_bytes() == before
+    assert not (country.folder / "two").exists()
+    measure(release, country.csv(), country.folder / "trial", ledger=ledger, rehearsal=1)
+    other = country.folder / "other.csv"
+    country.rows.reverse()
+    other.write_bytes(country.csv().read_bytes())  # another file of the same people
+    country.rows.reverse()
+    measure(release, other, country.folder / "three", ledger=ledger)
+    measure(release, country.csv(), country.folder / "two", ledger=ledger, spend_again=True)
+    assert len(read_ledger(ledger).runs("person")) == 3
+
+
+def test_a_ledger_is_looked_for_beside_the_input_and_in_the_environment(
+    release: Release, country: Country, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delenv("DISCREET_LEDGER", raising=False)
+    counts = country.csv()
+    done = measure(release, counts, country.folder / "none")
+    assert done.ledger is None
+    assert "no ledger" in str(done)
+    assert not list(country.folder.glob("**/*ledger*"))
+    beside = country.folder / "discreet-ledger.json"
+    create_ledger(beside)
+    assert measure(release, counts, country.folder / "one").ledger == beside
+    named = tmp_path / "named.json"
+    create_ledger(named)
+    monkeypatch.setenv("DISCREET_LEDGER", str(named))
+    assert measure(release, counts, country.folder / "two").ledger == named
+    assert len(read_ledger(beside).entries) == len(read_ledger(named).entries) == 1
+    monkeypatch.setenv("DISCREET_LEDGER", str(tmp_path / "typo.json"))
+    with pytest.raises(InputError, match="there is no ledger"):
+        measure(release, counts, country.folder / "three")
 
 
 def test_totals_follow_the_unit_and_the_relation(release: Release) -> None:
     other = Release.from_toml(TOML.replace('"person"', '"household"'))
-    ledger = Ledger((person(str(spent(release, "unbounded")), "unbounded"),))
+    ledger = Ledger.new([person(str(spent(release, "unbounded")), "unbounded")])
     ledger.allow(release)
     with pytest.raises(InputError, match="declares totals for person, but none for household"):
         ledger.allow(other)
-    Ledger().allow(other)
+    Ledger.new().allow(other)
     with pytest.raises(InputError, match="two totals for one unit"):
-        Ledger((person("1"), person("2")))
+        Ledger.new([person("1"), person("2")])
 
 
 def test_a_ledger_is_never_made_by_accident(release: Release, country: Country) -> None:
@@ -127,9 +213,8 @@ def test_damage_is_found(release: Release, country: Country) -> None:
     ledger = country.folder / "ledger.json"
     create_ledger(ledger, [person("3")])
     for number in range(2):
-        measure(release, country.csv(), country.folder / f"out{number}", ledger=ledger)
+        measure(release, country.csv(), country.folder / f"out{number}", ledger=ledger, spend_again=True)
     text = ledger.read_text()
-    data = json.loads(text)
 
     def fails(change: Callable[[dict[str, Any]], object], message: str) -> None:
         spoilt = json.loads(text)
@@ -141,13 +226,23 @@ def test_damage_is_found(release: Release, country: Country) -> None:
         with pytest.raises(InputError, match=message):
             measure(release, country.csv(), country.folder / "more", ledger=ledger)
 
+    def runs(data: dict[str, Any]) -> list[dict[str, Any]]:
+        return [one for one in data["entries"] if one["kind"] == "run"]
+
     fails(lambda d: d["entries"].pop(), "one was changed, added or removed")
-    fails(lambda d: d["entries"][0].update(time="2031"), "one was changed, added or removed")
-    fails(lambda d: d["entries"][0].update(rho="1/100"), "says rho 1/100, but its release spends")
-    fails(lambda d: d["entries"][0].pop("tree"), "the key 'tree' is missing")
+    fails(lambda d: d["entries"].pop(0), "one was changed, added or removed")
+    fails(lambda d: runs(d)[0].update(time="2031"), "one was changed, added or removed")
+    fails(lambda d: runs(d)[0].update(salt="0" * 64), "one was changed, added or removed")
+    fails(lambda d: runs(d)[0].update(staged="../precious"), "one was changed, added or removed")
+    fails(lambda d: d["entries"][0].update(rho="30"), "one was changed, added or removed")
+    fails(lambda d: d["entries"][0].update(reason="more"), "one was changed, added or removed")
+    fails(lambda d: d.update(ledger="0" * 32), "one was changed, added or removed")
+    fails(lambda d: d.update(pending=True), "it says that a run is pending, but not of which")
+    fails(lambda d: d.update(pending="0" * 64), "it says that a run is pending, but not of which")
+    fails(lambda d: d.pop("pending"), "the key 'pending' is missing")
+    fails(lambda d: runs(d)[0].update(kind="other"), "which this version does not know")
     fails(lambda d: d["entries"].append(3), "a field is of the wrong kind")
     fails(lambda d: d.update(format="other"), "it must begin with")
-    fails(lambda d: d["totals"][0].update(rho=0.5), "float")
     ledger.write_text(text[:100])
     with pytest.raises(InputError, match="not valid JSON"):
         read_ledger(ledger)
@@ -157,12 +252,386 @@ def test_damage_is_found(release: Release, country: Country) -> None:
     ledger.write_bytes(b"\xff")
     with pytest.raises(InputError, match="not UTF-8"):
         read_ledger(ledger)
-    # Totals may be changed by hand; runs that no longer fit are reported.
-    data["totals"][0]["rho"] = "1"
-    ledger.write_text(json.dumps(data))
+
+
+def rewritten(path: Path, change: Callable[[list[dict[str, Any]]], object], name: str | None = None) -> None:
+    """Change the entries of a ledger and compute its chain anew, as somebody who reads this code could."""
+    data = json.loads(path.read_text())
+    change(data["entries"])
+    made = Ledger(name or data["ledger"], tuple(data["entries"]))
+    path.write_text(made.to_text())
+
+
+def test_an_entry_that_says_other_than_it_spends(release: Release, country: Country) -> None:
+    ledger = country.folder / "ledger.json"
+    create_ledger(ledger)
+    measure(release, country.csv(), country.folder / "out", ledger=ledger)
+    rewritten(ledger, lambda entries: entries[0].update(rho="1/100"))
+    with pytest.raises(InputError, match="says rho 1/100, but its release spends"):
+        read_ledger(ledger)
+
+
+def test_a_change_of_total_is_an_entry_with_a_reason(release: Release, country: Country) -> None:
+    ledger, rho = country.folder / "ledger.json", spent(release)
+    create_ledger(ledger, [person(str(rho))])
+    measure(release, country.csv(), country.folder / "one", ledger=ledger)
+    with pytest.raises(InputError, match="only 0 is left"):
+        measure(release, country.csv(), country.folder / "two", ledger=ledger, spend_again=True)
+    changed = change_total(ledger, person(str(2 * rho)), "second round agreed on")
+    assert changed.left("person") == rho
+    assert [one["kind"] for one in read_ledger(ledger).records] == ["total", "run", "total"]
+    assert read_ledger(ledger).records[-1]["reason"] == "second round agreed on"
+    measure(release, country.csv(), country.folder / "two", ledger=ledger, spend_again=True)
+    with pytest.raises(InputError, match="reason"):
+        change_total(ledger, person("5"), "")
+    change_total(ledger, person(str(rho)), "a mistake")
     check = check_ledger(ledger)
     assert not check.sound
     assert "more than the total for one person" in check.problems[0]
+
+
+def test_epsilon_is_capped_exactly(release: Release, country: Country) -> None:
+    ledger = country.folder / "ledger.json"
+    two = portfolio_epsilon([release, release])
+    for cap, fits in ((two * 1.001, True), (two * 0.999, False)):
+        path = ledger.with_name(f"{fits}.json")
+        limit = Total(unit="person", neighbours="bounded", epsilon=str(Fraction(cap)), delta="1e-10")
+        create_ledger(path, [limit])
+        measure(release, country.csv(), country.folder / f"{fits}1", ledger=path)
+        cost = ledger_cost(read_ledger(path), unit="person", neighbours="bounded")
+        assert cost.epsilon == pytest.approx(release.account().epsilon(delta="1e-10"), rel=1e-12)
+        if fits:
+            measure(release, country.csv(), country.folder / f"{fits}2", ledger=path, spend_again=True)
+            cost = ledger_cost(read_ledger(path), unit="person", neighbours="bounded")
+            assert (cost.epsilon, cost.kind) == (pytest.approx(two, rel=1e-12), "exact")
+            assert check_ledger(path).sound
+        else:
+            with pytest.raises(InputError, match=r"would come to delta .* more than its total of epsilon"):
+                measure(release, country.csv(), country.folder / "no", ledger=path, spend_again=True)
+            change_total(path, Total(unit="person", neighbours="bounded", epsilon=1, delta="1e-10"), "less")
+            assert "the runs come to delta" in check_ledger(path).problems[0]
+
+
+def portfolio_epsilon(releases: list[Release]) -> float:
+    """Epsilon at 1e-10 of the same release twice, a record on the same path: every event comes twice."""
+    worst = 0.0
+    for _, events in cases(releases[0], releases[0].neighbours):
+        worst = max(worst, float(compose([*events, *events]).epsilon(delta="1e-10")))
+    return worst
+
+
+def test_pure_privacy_counts_in_epsilon() -> None:
+    queries = [Query(name="a", scale=4), Query(name="b", scale="8/3", sensitivity=2)]
+    pure = Release(name="p", neighbours="unbounded", levels=[Level(name="L", queries=queries)])
+    assert spent_epsilon(pure) == Fraction(1, 4) + Fraction(3, 4)
+    assert spent_epsilon(pure, "bounded") == 2
+    ledger = Ledger.new([Total(unit="person", neighbours="unbounded", epsilon=2, delta=0)])
+    one = ledger.with_run(entry(pure)).settled()
+    one.allow(pure)
+    full = one.with_run(entry(pure, 2)).settled()
+    assert full.spent_epsilon("person", "unbounded") == 2
+    with pytest.raises(
+        InputError, match="would come to epsilon 3 at delta 0, more than its total of epsilon 2"
+    ):
+        full.allow(pure)
+    with pytest.raises(InputError, match="since Gaussian noise gives none"):
+        one.allow(Release.from_toml(TOML))
+    assert full.entries[0].epsilon == 1
+    # as zCDP it costs less than what zCDP says of it, and never more than the sum
+    assert ledger_cost(full, unit="person", neighbours="unbounded").epsilon <= 2
+
+
+def test_people_and_households_join(release: Release) -> None:
+    house = Release.from_toml(TOML.replace('"person"', '"household"'))
+    both = spent(release) + spent(house)
+    limit = Total(unit="person+household", neighbours="bounded", rho=str(both))
+    ledger = Ledger.new([limit]).with_run(entry(release, tree="t")).settled()
+    ledger.allow(house)
+    full = ledger.with_run(entry(house, 2, tree="t")).settled()
+    assert full.spent("person+household", "bounded") == both
+    assert full.spent("person", "bounded") == spent(release)
+    with pytest.raises(InputError, match=r"for one person\+household \(bounded neighbours\) only 0 is left"):
+        full.allow(house)
+    joint = ledger_cost(full, unit="person+household", neighbours="bounded")
+    alone = ledger_cost(full, unit="person", neighbours="bounded")
+    # all paths of the one with all of the other: at least the same path in both, at most the sum
+    assert portfolio_epsilon([release, house]) <= joint.epsilon * (1 + 1e-12)
+    assert alone.epsilon < joint.epsilon < 2 * alone.epsilon
+    assert (alone.kind, joint.kind) == ("exact", "bound")
+    with pytest.raises(InputError, match="names one twice"):
+        Total(unit="person+person", neighbours="bounded", rho=1)
+
+
+# -- attacks: each was possible with format 1 ----------------------------------------------------------------
+
+
+def test_a_prepared_ledger_removes_nothing_and_forgets_nothing(release: Release, country: Country) -> None:
+    precious = country.folder / "precious"
+    precious.mkdir()
+    (precious / "thesis.txt").write_text("years of work")
+    old = json.loads((SAMPLES / "totals.json").read_text())
+    old["entries"][-1]["staged"] = "precious"
+    ledger = country.folder / "ledger.json"
+    ledger.write_text(json.dumps(old))
+    for attempt in (read_ledger, check_ledger, lambda path: change_total(path, person("9"), "x")):
+        with pytest.raises(InputError, match="a staging directory that is not its own"):
+            attempt(ledger)
+    with pytest.raises(InputError, match="a staging directory that is not its own"):
+        measure(release, country.csv(), country.folder / "out", ledger=ledger)
+    assert (precious / "thesis.txt").read_text() == "years of work"
+
+
+@pytest.mark.parametrize("kind", ["directory", "link", "file"])
+def test_only_the_directory_of_the_pending_entry_is_removed(
+    release: Release, country: Country, kind: str
+) -> None:
+    folder = country.folder
+    ledger = folder / "ledger.json"
+    made = Ledger.new().with_run(entry(release, 7, output="sub/out"))
+    ledger.write_text(made.to_text())
+    (folder / "sub").mkdir()
+    others = [
+        folder / "sub" / ".discreet-other.partial",
+        folder / "sub" / f".discreet-{made.tag}-{8:032x}.partial",
+    ]
+    for other in others:
+        other.mkdir()
+    (folder / "target").mkdir()
+    (folder / "target" / "kept.txt").write_text("kept")
+    own = made.staging(folder)
+    assert own == folder / "sub" / f".discreet-{made.tag}-{7:032x}.partial"
+    if kind == "directory":
+        own.mkdir()
+        (own / "half.csv").write_text("half")
+    elif kind == "link":
+        own.symlink_to(folder / "target")
+    else:
+        own.write_text("no directory")
+    measure(release, country.csv(), folder / "next", ledger=ledger)
+    # only a real directory says that the run did not happen
+    assert len(read_ledger(ledger).entries) == (1 if kind == "directory" else 2)
+    assert own.exists() == (kind != "directory")
+    assert all(other.exists() for other in others)
+    assert (folder / "target" / "kept.txt").read_text() == "kept"
+
+
+def test_an_old_copy_that_is_put_back_is_found(release: Release, country: Country) -> None:
+    ledger = country.folder / "ledger.json"
+    create_ledger(ledger, [person(str(2 * spent(release)))])
+    measure(release, country.csv(), country.folder / "one", ledger=ledger)
+    old, witness = ledger.read_bytes(), None
+    measure(release, country.csv(), country.folder / "two", ledger=ledger, spend_again=True)
+    witness = read_ledger(ledger).witness
+    ledger.write_bytes(old)
+    (problem,) = check_ledger(ledger).problems
+    assert (
+        "the output two was made when the ledger had 3 entries, and now it has 2: this is an older copy"
+        in problem
+    )
+    with pytest.raises(InputError, match=r"cannot be used: the output two .* an older copy"):
+        measure(release, country.csv(), country.folder / "three", ledger=ledger, spend_again=True)
+    # elsewhere, with the outputs out of sight, only naming them or a witness helps
+    away = country.folder / "away"
+    away.mkdir()
+    moved = away / "ledger.json"
+    os.rename(ledger, moved)
+    assert check_ledger(moved).sound
+    assert not check_ledger(moved, [country.folder / "two"]).sound
+    assert not check_ledger(moved, [country.folder]).sound
+    assert "does not go on from the witness" in check_ledger(moved, witness=witness).problems[0]
+    measure(release, country.csv(), away / "three", ledger=moved, spend_again=True)
+    assert "a run that the ledger lacks" in check_ledger(moved, [country.folder / "two"]).problems[0]
+    with pytest.raises(InputError, match="is not a directory"):
+        check_ledger(moved, [country.folder / "nowhere"])
+
+
+def test_a_chain_that_was_recomputed_is_found(release: Release, country: Country) -> None:
+    ledger = country.folder / "ledger.json"
+    create_ledger(ledger, [person("2")])
+    measure(release, country.csv(), country.folder / "one", ledger=ledger)
+    witness = read_ledger(ledger).witness
+    rewritten(ledger, lambda entries: entries[0].update(rho="100"))
+    assert read_ledger(ledger).left("person") == 100 - spent(release)
+    check = check_ledger(ledger, witness=witness)
+    assert "does not go on from the witness" in check.problems[0]
+    assert "the chain was recomputed" in check.problems[1]
+    with pytest.raises(InputError, match="the chain was recomputed"):
+        measure(release, country.csv(), country.folder / "two", ledger=ledger, spend_again=True)
+    # all copies and outputs gone, and no witness: nothing can be seen, as the documentation says
+    rewritten(ledger, lambda entries: None, name="f" * 32)
+    assert check_ledger(ledger).sound
+
+
+def test_hard_links_are_refused(release: Release, country: Country) -> None:
+    ledger, second = country.folder / "ledger.json", country.folder / "second.json"
+    create_ledger(ledger)
+    os.link(ledger, second)
+    for function in (read_ledger, check_ledger):
+        with pytest.raises(InputError, match="another name too"):
+            function(second)
+    with pytest.raises(InputError, match="another name too"):
+        measure(release, country.csv(), country.folder / "out", ledger=ledger)
+    second.unlink()
+    measure(release, country.csv(), country.folder / "out", ledger=ledger)
+
+
+def test_signed_entries(release: Release, country: Country, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("DISCREET_LEDGER_KEY", raising=False)
+    ledger, file = country.folder / "ledger.json", country.folder / "ledger.key"
+    create_ledger(ledger, [person("3")])
+    measure(release, country.csv(), country.folder / "one", ledger=ledger)
+    key = new_key(file)
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert key.public[:16] in repr(key)
+    sign_ledger(ledger, key)
+    assert read_ledger(ledger).key == key.public
+    with pytest.raises(InputError, match="the ledger is signed, with the key"):
+        measure(release, country.csv(), country.folder / "two", ledger=ledger, spend_again=True)
+    assert not (country.folder / "two").exists()
+    other = new_key(country.folder / "other.key")
+    with pytest.raises(InputError, match="is not the one of the ledger"):
+        change_total(ledger, person("4"), "more", key=other)
+    monkeypatch.setenv("DISCREET_LEDGER_KEY", str(file))
+    measure(release, country.csv(), country.folder / "two", ledger=ledger, spend_again=True)
+    assert check_ledger(ledger, key=key.public).sound
+    assert "signed with the key" in check_ledger(ledger, key=other.public).problems[0]
+    with pytest.raises(InputError, match="is not the one of the ledger"):
+        sign_ledger(ledger, other, old=other)
+    sign_ledger(ledger, other, old=key)
+    assert read_ledger(ledger).key == other.public
+    # who has no key can recompute hashes, but no signature
+    signed = ledger.read_text()
+    rewritten(ledger, lambda entries: entries[-2].update(time="2031"))
+    with pytest.raises(InputError, match="entry 4 is not signed with the key of the ledger"):
+        read_ledger(ledger)
+    ledger.write_text(signed)
+    rewritten(ledger, lambda entries: entries.pop(2))
+    with pytest.raises(InputError, match="is not signed"):
+        Ledger.from_text(ledger.read_text(), where="x").with_total(person("9"), "x", key)
+
+
+def test_keys_that_cannot_be_used(tmp_path: Path) -> None:
+    file = tmp_path / "a.key"
+    new_key(file)
+    with pytest.raises(InputError, match="never overwritten"):
+        new_key(file)
+    file.chmod(0o644)
+    with pytest.raises(InputError, match="can be read by others"):
+        read_key(file)
+    file.chmod(0o600)
+    file.write_text("no key")
+    with pytest.raises(InputError, match="is not a key"):
+        read_key(file)
+    with pytest.raises(InputError, match="cannot be written"):
+        new_key(tmp_path / "no" / "a.key")
+
+
+def test_witnesses(release: Release) -> None:
+    ledger = Ledger.new([person("1")])
+    witness = ledger.witness
+    later = ledger.with_run(entry(release)).settled()
+    assert later.agrees(witness)
+    assert later.agrees(later.witness)
+    assert later.agrees(f"  {witness.upper()} ")
+    assert not ledger.agrees(later.witness)
+    assert not Ledger.new([person("1")]).agrees(witness)
+    for text in ("", "1", "x:" + "0" * 32, "1:00", "1" * 30 + ":" + "0" * 32):
+        with pytest.raises(InputError, match="the witness is"):
+            ledger.agrees(text)
+
+
+def test_a_clock_that_goes_backwards_is_a_remark(release: Release, tmp_path: Path) -> None:
+    path = tmp_path / "ledger.json"
+    ledger = Ledger.new()
+    for number, year in enumerate((2031, 2030), start=1):
+        one = replace(entry(release, number), time=f"{year}-01-01T00:00:00+00:00")
+        ledger = ledger.with_run(one).settled()
+    path.write_text(ledger.to_text())
+    check = check_ledger(path)
+    assert check.sound
+    assert "a clock was set back" in str(check)
+    assert ledger.spent("person", "bounded") == 2 * spent(release)
+
+
+# -- ledgers of format 1 -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def samples(tmp_path: Path) -> Path:
+    """Files that version 0.1.0 wrote: a ledger with totals, two runs and a rehearsal, and their outputs."""
+    return Path(shutil.copytree(SAMPLES, tmp_path / "samples"))
+
+
+def test_ledgers_of_format_1_are_read(samples: Path) -> None:
+    ledger = read_ledger(samples / "totals.json")
+    said = json.loads((samples / "totals.show.json").read_text())
+    assert [entry.id for entry in ledger.entries] == [run["id"] for run in said["runs"]]
+    found = ledger.as_dict()
+    assert found["totals"] == said["totals"]
+    assert found["spent"] == said["spent"]
+    for new, old in zip(found["runs"], said["runs"], strict=True):
+        assert {key: new[key] for key in old} == old
+    check = check_ledger(samples / "totals.json")
+    assert check.sound
+    assert check.files == 14
+    assert "format 1" in str(check)
+    # as version 0.1.0 said: `discreet account totals.json --delta 1e-10`
+    epsilon = ledger_release(samples / "totals.json").account().epsilon(delta="1e-10")
+    assert epsilon == pytest.approx(10.50324201788182, rel=1e-9)
+    assert is_ledger(samples / "totals.json")
+    assert len(read_ledger(samples / "one" / "ledger.json").entries) == 1
+    assert read_ledger(samples / "trial" / "ledger.NOT-PRIVATE.json").runs("person") == ()
+
+
+def test_a_ledger_of_format_1_goes_on_in_format_2(samples: Path) -> None:
+    path, release = samples / "totals.json", Release.from_toml((samples / "release.toml").read_text())
+    before = read_ledger(path)
+    with pytest.raises(InputError, match="this input was released before"):
+        measure(release, samples / "counts.csv", samples / "three", ledger=path)
+    measure(release, samples / "counts.csv", samples / "three", ledger=path, spend_again=True)
+    after = read_ledger(path)
+    assert json.loads(path.read_text())["format"] == "discreet ledger 2"
+    assert after.id == before.id
+    assert after.heads[: len(before.heads)] == before.heads
+    assert after.totals == before.totals
+    assert after.spent("person", "bounded") == before.spent("person", "bounded") + spent(release)
+    assert check_ledger(path).sound
+    measure(release, samples / "counts.csv", samples / "four", ledger=path, spend_again=True)
+    with pytest.raises(InputError, match=r"needs rho 11/18, but of the total 5/2 .* only 1/18 is left"):
+        measure(release, samples / "counts.csv", samples / "five", ledger=path, spend_again=True)
+
+
+@pytest.mark.parametrize("waiting", [True, False])
+def test_a_pending_run_of_format_1_is_settled(samples: Path, waiting: bool) -> None:
+    path = samples / "totals.json"
+    data = json.loads(path.read_text())
+    staged = f".discreet-{'ab' * 6}-{data['entries'][-1]['id']}.partial"
+    data["entries"][-1]["staged"] = staged
+    path.write_text(json.dumps(data, indent=1, ensure_ascii=False))
+    if waiting:
+        (samples / staged).mkdir()
+        (samples / staged / "half.csv").write_text("half")
+    assert len(read_ledger(path).entries) == 3 - waiting
+    change_total(path, Total(unit="person", neighbours="bounded", rho=9), "more")
+    assert len(read_ledger(path).entries) == 3 - waiting
+    assert not (samples / staged).exists()
+
+
+def test_damage_of_format_1_is_found(samples: Path) -> None:
+    path = samples / "totals.json"
+    text = path.read_text()
+    for change, message in (
+        (lambda d: d["entries"].pop(), "one was changed, added or removed"),
+        (lambda d: d["entries"][0].update(rho="1/100"), "says rho 1/100, but its release spends"),
+        (lambda d: d["entries"][0].pop("tree"), "the key 'tree' is missing"),
+        (lambda d: d["totals"][0].update(rho=0.5), "float"),
+        (lambda d: d["totals"].append(d["totals"][0]), "two totals for one unit"),
+    ):
+        spoilt = json.loads(text)
+        change(spoilt)
+        path.write_text(json.dumps(spoilt))
+        with pytest.raises(InputError, match=message):
+            read_ledger(path)
 
 
 def test_changed_and_missing_outputs_are_found(release: Release, country: Country) -> None:
@@ -195,7 +664,7 @@ def test_a_whole_folder_can_be_moved(release: Release, country: Country, tmp_pat
     check = check_ledger(tmp_path / "b" / "ledger.json")
     assert check.files == 4
     os.symlink(tmp_path / "b" / "ledger.json", tmp_path / "link.json")
-    measure(release, country.csv(), tmp_path / "elsewhere", ledger=tmp_path / "link.json")
+    measure(release, country.csv(), tmp_path / "elsewhere", ledger=tmp_path / "link.json", spend_again=True)
     assert (tmp_path / "link.json").is_symlink()
     assert len(read_ledger(tmp_path / "b" / "ledger.json").entries) == 2
     assert check_ledger(tmp_path / "link.json").files == 8
@@ -211,7 +680,7 @@ def test_all_runs_are_one_release_for_the_accountant(release: Release, country: 
     assert one.paths == release.paths
     assert cases(one, "bounded") == cases(release, "bounded")
     measure(release, country.csv(), country.folder / "b", ledger=ledger, rehearsal=4)
-    measure(release, country.csv(), country.folder / "c", ledger=ledger)
+    measure(release, country.csv(), country.folder / "c", ledger=ledger, spend_again=True)
     two = ledger_release(ledger)
     # The same tree twice: a record follows the same path in both, and every event comes twice.
     assert two.paths == release.paths
@@ -226,16 +695,15 @@ def test_all_runs_are_one_release_for_the_accountant(release: Release, country: 
 
 def test_runs_over_different_trees_take_all_combinations(tmp_path: Path) -> None:
     path, release = tmp_path / "ledger.json", Release.from_toml(TOML)
-    ledger = Ledger((), tuple(entry(release, number, tree=str(number)) for number in (1, 2)))
-    write_text(path, ledger.to_text())
+    write_text(path, ledger_of(*(entry(release, number, tree=str(number)) for number in (1, 2))).to_text())
     both = ledger_release(path)
     assert len(both.paths) == 4
     assert both.main == 1
     many = load("dhc-2020")
-    write_text(path, Ledger((), tuple(entry(many, n, tree=str(n)) for n in range(3))).to_text())
+    write_text(path, ledger_of(*(entry(many, n, tree=str(n)) for n in range(3))).to_text())
     with pytest.raises(InputError, match="79507 combinations of paths"):
         ledger_release(path)
-    write_text(path, Ledger((), tuple(entry(many, n, tree="same") for n in range(3))).to_text())
+    write_text(path, ledger_of(*(entry(many, n, tree="same") for n in range(3))).to_text())
     assert len(ledger_release(path).paths) == 43
 
 
@@ -249,7 +717,7 @@ def test_runs_of_several_units_or_relations_must_be_named(tmp_path: Path) -> Non
     mixed = Release(name="p", neighbours="unbounded", levels=[Level(name="L", queries=queries[:1])])
     exact = (("State", "total"),)
     entries = (entry(person_run, 1, exact=exact), entry(house, 2), entry(mixed, 3))
-    write_text(path, Ledger((), entries).to_text())
+    write_text(path, ledger_of(*entries).to_text())
     with pytest.raises(InputError, match=r"different unit \(household, person\)"):
         ledger_release(path)
     assert ledger_release(path, unit="household").path_events(1) == house.path_events(1)
@@ -262,9 +730,15 @@ def test_runs_of_several_units_or_relations_must_be_named(tmp_path: Path) -> Non
 
 def test_an_announced_run_counts_unless_its_directory_waits(tmp_path: Path) -> None:
     path, release = tmp_path / "ledger.json", Release.from_toml(TOML)
-    ledger = Ledger((), (entry(release, 1), entry(release, 2, staged=".waiting")))
+    ledger = Ledger.new().with_run(entry(release, 1, output="one")).settled()
+    ledger = ledger.with_run(entry(release, 2, output="two"))
     write_text(path, ledger.to_text())
     assert len(read_ledger(path).entries) == 2
-    (tmp_path / ".waiting").mkdir()
+    own = ledger.staging(tmp_path)
+    assert own is not None
+    own.mkdir()
     assert len(read_ledger(path).entries) == 1
     assert Ledger.from_text(ledger.to_text(), where="x") == ledger
+    # a settled run counts, whatever directory somebody makes
+    write_text(path, ledger.settled().to_text())
+    assert len(read_ledger(path).entries) == 2

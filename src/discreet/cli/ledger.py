@@ -1,27 +1,52 @@
-"""`discreet ledger`: make, read and check the ledger of what runs have spent."""
+"""`discreet ledger`: make, read, change, sign and check the ledger of what runs have spent."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import App, Parameter
 
+from discreet.budget.neighbours import RELATIONS
 from discreet.cli import options
-from discreet.errors import InputError
+from discreet.cli.printing import say, table, write, write_json
+from discreet.errors import DiscreetError, InputError
+from discreet.numbers import fraction
+from discreet.report.words import plain
 
 if TYPE_CHECKING:
-    from discreet.release import Total
+    from fractions import Fraction
+
+    from discreet.release import Ledger, Total
+    from discreet.release.composition import Cost
 
 File = Annotated[Path, Parameter(help="The ledger's file.")]
+KeyFile = Annotated[
+    Path | None,
+    Parameter(help="The file of the key of a signed ledger. Default: DISCREET_LEDGER_KEY.", metavar="FILE"),
+]
+LedgerFile = Annotated[
+    Path | None,
+    Parameter(
+        help="The ledger of the population; it must exist. Default: DISCREET_LEDGER, or discreet-ledger.json "
+        "beside the input.",
+        metavar="FILE",
+    ),
+]
+SpendAgain = Annotated[
+    bool, Parameter(help="Release an input again that the ledger already has a run of, and spend again.")
+]
+_TOTAL = "UNIT:NEIGHBOURS:RHO or UNIT:NEIGHBOURS:EPSILON@DELTA"
 
 app = App(
     name="ledger",
-    usage="Usage: discreet ledger new|show|check PATH [OPTIONS]",
+    usage="Usage: discreet ledger new|show|total|check|sign|witness PATH [OPTIONS]",
     help_epilogue="Examples:\n"
-    "  discreet ledger new ledger.json --total person:bounded:3/2\n"
-    "  discreet ledger show ledger.json\n"
-    "  discreet account ledger.json",
+    "  discreet ledger new discreet-ledger.json --total person:bounded:3/2\n"
+    "  discreet ledger total discreet-ledger.json person:bounded:20@1e-10 --reason 'decided on 3 May'\n"
+    "  discreet ledger show discreet-ledger.json\n"
+    "  discreet ledger check discreet-ledger.json published/\n"
+    "  discreet account discreet-ledger.json",
 )
 
 
@@ -33,50 +58,244 @@ def new(
     total: Annotated[
         list[str] | None,
         Parameter(
-            help="The most that all runs together may spend, such as person:bounded:3/2; may be repeated.",
-            metavar="UNIT:NEIGHBOURS:RHO",
+            help="The most that all runs together may spend, such as person:bounded:3/2 or "
+            "person:bounded:20@1e-10; may be repeated.",
+            metavar="UNIT:NEIGHBOURS:LIMIT",
         ),
     ] = None,
 ) -> None:
-    """Make a ledger that runs share."""
-    from discreet.cli import ledger_text
+    """Make a ledger that runs share, readable by its owner only."""
     from discreet.release import create_ledger
 
-    ledger_text.show_new(path, create_ledger(path, [_total(text) for text in total or ()]))
+    ledger = create_ledger(path, [_total(text, "--total") for text in total or ()])
+    if not ledger.totals:
+        say(f"{path}: a new ledger without totals; runs are noted, and none is refused.")
+        return
+    say(f"{path}: a new ledger. All runs together may spend at most")
+    for one in ledger.totals:
+        say(f"  on one {one}", indent="  ")
+
+
+@app.command(name="total", usage="Usage: discreet ledger total PATH TOTAL --reason TEXT [OPTIONS]")
+def total(
+    path: File,
+    total: Annotated[str, Parameter(help="Such as person:bounded:3/2 or person:bounded:20@1e-10.")],
+    /,
+    *,
+    reason: Annotated[str, Parameter(help="Why; it stays in the ledger.", metavar="TEXT")],
+    key: KeyFile = None,
+) -> None:
+    """Declare or change a total; the change and its reason are an entry of the ledger."""
+    from discreet.release import change_total, read_key
+
+    declared = _total(total, "the total")
+    change_total(path, declared, reason, key=read_key(key))
+    say(f"{path}: all runs together may now spend at most", f"  on one {declared}", indent="  ")
 
 
 @app.command(name="show", usage="Usage: discreet ledger show PATH [OPTIONS]")
-def show(path: File, /, *, json: options.Json = False) -> None:
-    """What runs have spent, and what is left of the totals."""
-    from discreet.cli import ledger_text
-    from discreet.cli.printing import write_json
+def show(
+    path: File,
+    /,
+    *,
+    delta: Annotated[
+        str, Parameter(help="At which epsilon is stated. Default: 1e-10.", metavar="D")
+    ] = "1e-10",
+    json: options.Json = False,
+) -> None:
+    """What runs have spent, in rho and in exact epsilon, and what is left of the totals."""
     from discreet.release import read_ledger
 
+    at = fraction(delta, name="--delta")
+    if not 0 < at < 1:
+        raise InputError(f"--delta is {delta}; it must lie strictly between 0 and 1")
     ledger = read_ledger(path)
     if json:
-        write_json(ledger_text.as_object(path, ledger))
-    else:
-        ledger_text.show(path, ledger)
+        costs, _ = _costs(ledger, at)
+        write_json({"ledger": str(path), **ledger.as_dict(), "costs": [cost.as_dict() for cost in costs]})
+        return
+    many = len(ledger.entries)
+    say(f"{path}: {many} run{'s' * (many != 1)}.")
+    if ledger.entries:
+        _show_runs(ledger)
+    _show_sums(ledger)
+    for number, entry in enumerate(ledger.entries, start=1):
+        for level, query in entry.exact:
+            say(f"Run {number} publishes {query} of {level} without noise, outside the guarantee.")
+    if any(entry.counted for entry in ledger.entries):
+        _show_costs(ledger, at)
+    if ledger.key:
+        say(f"Entries are signed with the key {ledger.key}.")
 
 
-@app.command(name="check", usage="Usage: discreet ledger check PATH")
-def check(path: File, /) -> None:
-    """Whether totals, recorded spending and the hashes of all output agree; status 2 if not."""
-    from discreet.cli import ledger_text
+@app.command(name="check", usage="Usage: discreet ledger check PATH [DIR ...] [OPTIONS]")
+def check(
+    path: File,
+    outputs: Annotated[list[Path] | None, Parameter(help="Outputs of runs, or directories of them.")] = None,
+    /,
+    *,
+    witness: Annotated[
+        str | None, Parameter(help="What `discreet ledger witness` printed once.", metavar="WITNESS")
+    ] = None,
+    key: Annotated[
+        str | None, Parameter(help="The public key that entries must be signed with.", metavar="HEX")
+    ] = None,
+) -> None:
+    """Whether totals, spending, the hashes of all output and what outputs say agree; status 2 if not."""
     from discreet.release import check_ledger
 
-    found = check_ledger(path)
-    ledger_text.show_check(path, found)
+    found = check_ledger(path, outputs or (), witness=witness, key=key)
+    runs, files, problems = len(found.ledger.entries), found.files, len(found.problems)
+    seen = f"{runs} run{'s' * (runs != 1)}, {files} file{'s' * (files != 1)} as recorded"
+    verdict = f"{problems} problem{'s' * (problems != 1)}" if problems else "sound"
+    lines = [f"{path}: {verdict}; {seen}"]
+    lines += [f"problem: {text}" for text in found.problems]
+    lines += [f"remark: {text}" for text in found.remarks]
+    write("".join(f"{' '.join(line.split())}\n" for line in lines))
     if not found.sound:
         raise SystemExit(2)
 
 
-def _total(text: str) -> Total:
-    """Read UNIT:NEIGHBOURS:RHO."""
+@app.command(name="sign", usage="Usage: discreet ledger sign PATH --key FILE [OPTIONS]")
+def sign(
+    path: File,
+    /,
+    *,
+    key: Annotated[
+        Path, Parameter(help="The file of the key; a new one is made if there is none.", metavar="FILE")
+    ],
+    old_key: Annotated[
+        Path | None, Parameter(help="The file of the key so far, if the ledger is signed.", metavar="FILE")
+    ] = None,
+) -> None:
+    """Sign the ledger: from here on every entry needs the key."""
+    from discreet.release import new_key, read_key, read_ledger, sign_ledger
+
+    read_ledger(path)  # no key is made for a ledger that cannot be used
+    old = None if old_key is None else read_key(old_key)
+    made = not key.exists()
+    signer = new_key(key) if made else read_key(key)
+    assert signer is not None
+    try:
+        sign_ledger(path, signer, old=old)
+    except DiscreetError:
+        if made:
+            key.unlink()
+        raise
+    say(
+        f"{path}: signed from here on; runs need --key {key}.",
+        f"Public key, to be kept elsewhere for `discreet ledger check --key`: {signer.public}",
+    )
+
+
+@app.command(name="witness", usage="Usage: discreet ledger witness PATH [WITNESS]")
+def witness(
+    path: File,
+    witness: Annotated[str | None, Parameter(help="One that was printed earlier, to be checked.")] = None,
+    /,
+) -> None:
+    """A short head of the ledger, to be kept elsewhere; or whether the ledger goes on from one; status "
+    "2 if not."""
+    from discreet.release import read_ledger
+
+    ledger = read_ledger(path)
+    if witness is None:
+        write(f"{ledger.witness}\n")
+    elif ledger.agrees(witness):
+        say(f"{path} goes on from this witness.")
+    else:
+        say(f"{path} does not go on from this witness: entries were removed or changed since then.")
+        raise SystemExit(2)
+
+
+def say_ledger(ledger: Path | None, what: str, *, counted: bool) -> None:
+    """Say where a run was noted; or that it was not, and what that means."""
+    if ledger is not None:
+        say(f"Ledger: {ledger}. It holds a hash of the {what}: do not publish it.", indent="  ")
+    elif counted:
+        say(
+            "No ledger: nothing keeps count of what is spent. Whoever repeats this run on the same "
+            "people spends "
+            "again, and the noise of repeated runs can be averaged away. `discreet ledger new "
+            "discreet-ledger.json` beside the input makes one.",
+            indent="  ",
+        )
+
+
+def _total(text: str, name: str) -> Total:
+    """Read UNIT:NEIGHBOURS:RHO or UNIT:NEIGHBOURS:EPSILON@DELTA."""
     from discreet.release import Total
 
     parts = [part.strip() for part in text.split(":")]
     if len(parts) != 3:
-        raise InputError(f"--total is {text!r}; it must be UNIT:NEIGHBOURS:RHO, such as person:bounded:3/2")
-    unit, neighbours, rho = parts
-    return Total(unit=unit, neighbours=neighbours, rho=rho)  # type: ignore[arg-type]  # checked there
+        raise InputError(f"{name} is {text!r}; it must be {_TOTAL}, such as person:bounded:3/2")
+    unit, neighbours, limit = parts
+    epsilon, sign, delta = limit.partition("@")
+    more: dict[str, Any] = {"epsilon": epsilon, "delta": delta} if sign else {"rho": limit}
+    return Total(unit=unit, neighbours=neighbours, **more)  # type: ignore[arg-type]  # checked there
+
+
+def _costs(ledger: Ledger, delta: Fraction) -> tuple[list[Cost], list[str]]:
+    """The exact cost for each unit, and for all of them together; and why one could not be had."""
+    from discreet.release import ledger_cost
+
+    units = list(dict.fromkeys(entry.release.unit for entry in ledger.entries if entry.counted))
+    found, failed = [], []
+    for unit in [*units, *(["+".join(units)] if len(units) > 1 else [])]:
+        own = {entry.release.neighbours for entry in ledger.runs(unit)}
+        relation = "bounded" if "bounded" in own else "unbounded"
+        try:
+            found.append(ledger_cost(ledger, unit=unit, neighbours=relation, delta=delta))  # type: ignore[arg-type]
+        except DiscreetError as error:
+            failed.append(f"The epsilon of one {unit} could not be had: {error}")
+    return found, failed
+
+
+def _show_costs(ledger: Ledger, delta: Fraction) -> None:
+    costs, failed = _costs(ledger, delta)
+    for cost in costs:
+        say(f"{cost}.", indent="  ")
+    say(*failed, indent="  ")
+    say("Sums of rho are exact, and as a promise a little too large; the epsilon is of all runs together.")
+
+
+def _show_runs(ledger: Ledger) -> None:
+    write("\n")
+    rows = [
+        (
+            str(number),
+            entry.time,
+            entry.release.name,
+            entry.release.unit,
+            entry.release.neighbours,
+            plain(entry.rho) if entry.counted else "none: a rehearsal, NOT PRIVATE",
+            str(entry.rho) if entry.counted else "",
+            entry.output,
+        )
+        for number, entry in enumerate(ledger.entries, start=1)
+    ]
+    columns = ("run", "time", "release", "unit", "neighbours", "rho", "as a fraction", "output")
+    table(columns, rows, left=(0, 1, 2, 3, 4, 7))
+
+
+def _show_sums(ledger: Ledger) -> None:
+    rows = []
+    for one in ledger.totals:
+        if one.rho is not None:
+            used = ledger.spent(one.unit, one.neighbours)
+            rows.append((one.unit, one.neighbours, str(one.rho), str(used), str(one.rho - used)))
+    declared = {(one.unit, one.neighbours) for one in ledger.totals if one.rho is not None}
+    for unit in dict.fromkeys(entry.release.unit for entry in ledger.entries if entry.counted):
+        for relation in RELATIONS:
+            if (unit, relation) not in declared:
+                rows.append((unit, relation, "no total", str(ledger.spent(unit, relation)), ""))
+    if rows:
+        write("\n")
+        table(("unit", "neighbours", "total rho", "spent", "left"), rows, left=(0, 1))
+        write("\n")
+    from discreet.release import ledger_cost
+
+    for one in ledger.totals:
+        if one.epsilon is not None and one.delta is not None:
+            cost = ledger_cost(ledger, unit=one.unit, neighbours=one.neighbours, delta=one.delta)
+            say(f"Total for one {one}; spent so far: {cost.kind.beside(cost.epsilon)}.", indent="  ")

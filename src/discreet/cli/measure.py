@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import App, Parameter
 
 from discreet.cli import options
+from discreet.cli.ledger import KeyFile, LedgerFile, SpendAgain
 from discreet.errors import InputError
 
 if TYPE_CHECKING:
@@ -67,9 +68,9 @@ def measure(
             help="Check that children add up to their parents (default), or not.",
         ),
     ] = True,
-    ledger: Annotated[
-        Path | None, Parameter(help="A ledger that several runs share; it must exist.", metavar="FILE")
-    ] = None,
+    ledger: LedgerFile = None,
+    key: KeyFile = None,
+    spend_again: SpendAgain = False,
     rehearsal: Annotated[
         int | None,
         Parameter(help="Noise that can be repeated and protects nobody: NOT PRIVATE.", metavar="SEED"),
@@ -99,6 +100,8 @@ def measure(
             cells=cells,
             invariants=pairs,
             ledger=ledger,
+            key=key,
+            spend_again=spend_again,
             rehearsal=rehearsal,
             additive=additive,
             format=format,

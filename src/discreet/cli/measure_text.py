@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from discreet.cli.ledger import say_ledger
 from discreet.cli.printing import say
 from discreet.errors import DiscreetError, InputError
 from discreet.report import words
@@ -68,7 +69,7 @@ def as_object(
         "cells": done.cells,
         "out": str(done.out),
         "files": list(done.files),
-        "ledger": str(done.ledger),
+        "ledger": None if done.ledger is None else str(done.ledger),
         "seconds": seconds,
     }
 
@@ -89,7 +90,7 @@ def show(release: Release, done: Measured, exact: Sequence[tuple[str, str]]) -> 
         say(f"Published without noise, outside the guarantee: {pairs}.", indent="  ")
     say(ESTIMATES[done.post])
     say(f"Files: {', '.join(done.files)}.", indent="  ")
-    say(f"Ledger: {done.ledger}. It holds a hash of the counts: keep it in the house.", indent="  ")
+    say_ledger(done.ledger, "counts", counted=done.rehearsal is None)
 
 
 def post_object(done: Processed, seconds: float) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from discreet.release.commit import (
 from discreet.release.composition import exceeds
 from discreet.release.ledger import NOT_PRIVATE, Entry, Ledger, read_ledger
 
+
 @dataclass(frozen=True, slots=True)
 class LedgerCheck:
     """What a check found: `problems` need an answer, `remarks` should be known."""
@@ -61,12 +62,12 @@ def check_ledger(
 
     `outputs` are directories of runs, or directories of such: an output that the ledger lacks, a ledger
     that is older than an output, and a chain that was recomputed are found by what their manifests say. A
-    `witness` is what `ledger.witness` was at some time; `key` is the public key that entries must be signed with.
-    A ledger that does not fit together raises at once. An output that is not where it was written (moved, or
-    published and removed) is a remark: its spending counts all the same.
+    `witness` is what `ledger.witness` was at some time; `key` is the public key that entries must be signed
+    with. A ledger that does not fit together raises at once. An output that is not where it was written
+    (moved, or published and removed) is a remark: its spending counts all the same.
 
-    What no file can show: if every copy of the ledger and every output is replaced by an older state, and there
-    is no witness kept elsewhere, nothing differs from a ledger that is as old.
+    What no file can show: if every copy of the ledger and every output is replaced by an older state, and
+    there is no witness kept elsewhere, nothing differs from a ledger that is as old.
     """
     ledger, file = read_ledger(path), Path(os.path.realpath(path))
     found = _Findings()
@@ -75,7 +76,9 @@ def check_ledger(
     for number, entry in enumerate(ledger.entries, start=1):
         label = f"run {number} ({entry.time})"
         if declared and entry.counted and entry.release.unit not in declared:
-            found.problems.append(f"{label} is about one {entry.release.unit}, for which no total is declared")
+            found.problems.append(
+                f"{label} is about one {entry.release.unit}, for which no total is declared"
+            )
         if not entry.counted:
             found.remarks.append(f"{label} is a rehearsal, {NOT_PRIVATE}: its output must not be published")
         for level, query in entry.exact:
@@ -86,7 +89,8 @@ def check_ledger(
         found.remarks.append("its first entries are of format 1, in which totals were not protected")
     if witness is not None and not ledger.agrees(witness):
         found.problems.append(
-            f"it does not go on from the witness {witness.strip()}: entries were removed or changed since then"
+            f"it does not go on from the witness {witness.strip()}: entries were removed or changed "
+            "since then"
         )
     if key is not None and ledger.key != key.strip().lower():
         what = f"signed with the key {ledger.key[:16]}" if ledger.key else "not signed"

@@ -9,15 +9,15 @@ ledger is read accordingly. The order, under a lock on the ledger's directory:
 3. The directory is renamed to its final name: the output appears, and the staging directory is gone.
 4. The ledger is replaced by one in which nothing is pending.
 
-A pending entry counts if and only if its staging directory is gone. A kill before 3 leaves neither output nor a
-counting entry, a kill after 3 leaves both. Why this order: if the output came first, a kill would leave noisy
-numbers that nobody has paid for. Whoever reads the file by other means before 4 sees the entry either way and
-counts too much, never too little.
+A pending entry counts if and only if its staging directory is gone. A kill before 3 leaves neither output nor
+a counting entry, a kill after 3 leaves both. Why this order: if the output came first, a kill would leave
+noisy numbers that nobody has paid for. Whoever reads the file by other means before 4 sees the entry either
+way and counts too much, never too little.
 
-The name of a staging directory follows from the ledger and the entry, both under the ledger's chain of hashes;
-nothing else is ever removed. The next run removes what a killed one left. A staging directory is locked while
-its run lives, and the lock dies with the process, so that debris can be told from work. The locks are POSIX ones
-(`flock`, on directories), so that no lock files are left.
+The name of a staging directory follows from the ledger and the entry, both under the ledger's chain of
+hashes; nothing else is ever removed. The next run removes what a killed one left. A staging directory is
+locked while its run lives, and the lock dies with the process, so that debris can be told from work. The
+locks are POSIX ones (`flock`, on directories), so that no lock files are left.
 """
 
 from __future__ import annotations
@@ -64,12 +64,14 @@ class Staging:
             self._lock = try_lock(self.path)
         self._inode = os.stat(self.path).st_ino
 
-    def commit(self, entry: Entry | None = None, *, manifest: str | None = None, again: bool = False) -> Entry | None:
+    def commit(
+        self, entry: Entry | None = None, *, manifest: str | None = None, again: bool = False
+    ) -> Entry | None:
         """Make the output appear and, if there is a ledger, its entry with it; return that entry.
 
         `manifest` is a JSON file of the output that gets the head of the ledger after this run; the hash
-        of it in the entry is that of the file without it. Unless `again`, an input that the ledger has a run of
-        is refused.
+        of it in the entry is that of the file without it. Unless `again`, an input that the ledger has a run
+        of is refused.
         """
         _sync_tree(self.path)
         if self.ledger is None or entry is None:
@@ -119,7 +121,9 @@ class Staging:
         """Remove the directory if it has not become the output."""
         if is_own(self.path):
             if self._announced:
-                _empty(self.path)  # the ledger could not be put back: the directory must go on saying "not done"
+                _empty(
+                    self.path
+                )  # the ledger could not be put back: the directory must go on saying "not done"
             else:
                 shutil.rmtree(self.path, ignore_errors=True)
         if self._lock is not None:
@@ -150,7 +154,8 @@ def staging(
         reason = error.strerror or type(error).__name__
         if stage is not None and stage.appeared:
             raise InputError(
-                f"{target} may have been written, although the file system reports: {reason}. Look whether it is "
+                f"{target} may have been written, although the file system reports: {reason}. Look "
+                "whether it is "
                 "there; if there is a ledger, the run counts in it"
             ) from None
         text = f"{target} cannot be written: {reason}; nothing was written and nothing spent"
@@ -197,7 +202,9 @@ def create_ledger(path: str | os.PathLike[str], totals: Sequence[Total] = ()) ->
     return ledger
 
 
-def change_total(path: str | os.PathLike[str], total: Total, reason: str, *, key: Key | None = None) -> Ledger:
+def change_total(
+    path: str | os.PathLike[str], total: Total, reason: str, *, key: Key | None = None
+) -> Ledger:
     """Declare a total in a ledger that exists, in place of an earlier one for the same unit.
 
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -269,7 +276,8 @@ def recover(file: Path) -> Ledger:
 
 
 def write_text(file: Path, text: str) -> None:
-    """Replace a file in one step, readable by its owner only; after a crash it is the old one or the new one."""
+    """Replace a file in one step, readable by its owner only; after a crash it is the old one or the "
+    "new one."""
     handle, name = tempfile.mkstemp(prefix=".discreet-", suffix=".tmp", dir=file.parent)
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as stream:
@@ -310,7 +318,8 @@ def try_lock(folder: Path) -> int | None:
     return handle
 
 
-# -- what outputs say of their ledger -------------------------------------------------------------------------
+# -- what outputs say of their ledger
+# -------------------------------------------------------------------------
 
 
 def read_receipt(output: Path) -> dict[str, Any] | None:
@@ -353,7 +362,8 @@ def contradiction(ledger: Ledger, output: Path) -> str:
             "recomputed, so something before it was changed"
         )
     return (
-        f"the output {output.name} is of a run that the ledger lacks: an older copy was put back and used, or "
+        f"the output {output.name} is of a run that the ledger lacks: an older copy was put back and "
+        "used, or "
         "the chain was recomputed"
     )
 

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
 
-from discreet.accounting.overall import Account
+from discreet.accounting.overall import Account, account
 from discreet.accounting.portfolio import portfolio
 from discreet.budget import DiscreteGaussian, Level, Neighbours, Query, Release, Spine
+from discreet.budget.answer import AnswerKind
 from discreet.budget.spine import MOST_PATHS, Runs
 from discreet.errors import InputError
 from discreet.release.ledger import Entry, Ledger, Total, read_ledger, spent_epsilon
@@ -42,15 +43,31 @@ def ledger_release(
 class Cost:
     """What the runs of a ledger cost one record together: exactly, but for paths that are not known.
 
-    `epsilon` is the smallest that holds at `delta`. `kind` is "exact", or "at most" where runs over different
-    trees of units had to be combined in all ways.
+    `epsilon` holds at `delta`, and `kind` says what it is: exact, or a bound where runs over different trees of
+    units had to be combined in all ways.
     """
 
     unit: str
     neighbours: Neighbours
     delta: Fraction
     epsilon: float
-    kind: str
+    kind: AnswerKind
+
+    def as_dict(self) -> dict[str, str | float]:
+        """Return what JSON says."""
+        return {
+            "unit": self.unit,
+            "neighbours": self.neighbours,
+            "delta": float(self.delta),
+            "epsilon": self.epsilon,
+            "kind": str(self.kind),
+        }
+
+    def __str__(self) -> str:
+        return (
+            f"All runs together cost one {self.unit} ({self.neighbours} neighbours) epsilon "
+            f"{self.kind.beside(self.epsilon)} at delta {float(self.delta):g}"
+        )
 
 
 def ledger_cost(ledger: Ledger, *, unit: str, neighbours: Neighbours, delta: Fraction = DELTA) -> Cost:
@@ -61,13 +78,15 @@ def ledger_cost(ledger: Ledger, *, unit: str, neighbours: Neighbours, delta: Fra
     """
     entries = ledger.runs(unit)
     if not entries:
-        return Cost(unit, neighbours, delta, 0.0, "exact")
-    known = all(len(_groups(one)) <= 1 for one in _by_unit(entries).values()) and "+" not in unit
+        return Cost(unit, neighbours, delta, 0.0, AnswerKind.EXACT)
     if delta == 0:
         pure = ledger.spent_epsilon(unit, neighbours)
-        return Cost(unit, neighbours, delta, float("inf") if pure is None else float(pure), "exact")
-    epsilon = float(_account(entries, neighbours).epsilon(delta=delta))
-    return Cost(unit, neighbours, delta, epsilon, "exact" if known else "at most")
+        return Cost(unit, neighbours, delta, float("inf") if pure is None else float(pure), AnswerKind.EXACT)
+    joint = _account(entries, neighbours)
+    # combinations of paths that were not known to go together can only be too much
+    unknown = sum(len(runs) > 1 for one in _by_unit(entries).values() for _, runs in _groups(one)) > 1
+    kind = AnswerKind.BOUND if unknown and joint.claim.kind is AnswerKind.EXACT else joint.claim.kind
+    return Cost(unit, neighbours, delta, float(joint.epsilon(delta=delta)), kind)
 
 
 def exceeds(total: Total, entries: Sequence[Entry]) -> str:
@@ -90,9 +109,13 @@ def exceeds(total: Total, entries: Sequence[Entry]) -> str:
 
 def _account(entries: Sequence[Entry], neighbours: Neighbours) -> Account:
     """Return the account of runs about one unit or several: a record of each changes at the same time."""
-    releases = [_together(list(runs), neighbours, "the ledger") for runs in _by_unit(entries).values()]
+    releases, first = [], 1
+    for runs in _by_unit(entries).values():
+        # numbered through: runs about different units are over different levels, so all paths are combined
+        releases.append(_together(runs, neighbours, "the ledger", first=first))
+        first += len(runs)
     if len(releases) == 1:
-        return releases[0].account(neighbours=neighbours)
+        return account(releases[0], neighbours=neighbours)
     same = [_renamed(release) for release in releases]
     return portfolio(same, neighbours=neighbours, all_pairs=True)
 
@@ -115,8 +138,8 @@ def _renamed(release: Release) -> Release:
     )
 
 
-def _together(entries: Sequence[Entry], neighbours: Neighbours, where: str) -> Release:
-    numbered = list(enumerate(entries, start=1))
+def _together(entries: Sequence[Entry], neighbours: Neighbours, where: str, *, first: int = 1) -> Release:
+    numbered = list(enumerate(entries, start=first))
     exact = dict.fromkeys(f"{level}: {query}" for entry in entries for level, query in entry.exact)
     return Release(
         name="ledger",

@@ -1,16 +1,16 @@
 """The ledger: what each run spent, exactly, and on what input.
 
-A ledger is one JSON file with a list of entries: runs, totals that runs together may not exceed, and keys. All
-runs of a ledger count together, whatever their input's hash: a corrected file has a new hash but the same
+A ledger is one JSON file with a list of entries: runs, totals that runs together may not exceed, and keys.
+All runs of a ledger count together, whatever their input's hash: a corrected file has a new hash but the same
 people in it. Keep one ledger for each population, beside its data and out of what is published.
 
 Everything in the file is chained. The head after entry k is
 
     head(0) = SHA-256(format, the ledger's random name),   head(k) = SHA-256(head(k - 1), entry k),
 
-and the file's `head` is the last one. Each output carries the head after its own entry, so that a ledger which
-lacks the run, is older than it, or was rewritten, is found out (`check_ledger`). An entry of a run holds a random
-salt: a head that is published tells nothing about the hash of the confidential input under it.
+and the file's `head` is the last one. Each output carries the head after its own entry, so that a ledger
+which lacks the run, is older than it, or was rewritten, is found out (`check_ledger`). An entry of a run
+holds a random salt: a head that is published tells nothing about the hash of the confidential input under it.
 
 A run is announced before its output appears (see `discreet.release.commit`): then `pending` is a hash of the
 head. The last entry counts unless its staging directory, whose name follows from the entry, is still there.
@@ -174,7 +174,11 @@ class Total:
     @property
     def limit(self) -> str:
         """The limit in words."""
-        return f"rho {self.rho}" if self.rho is not None else f"epsilon {self.epsilon} at delta {_short(self.delta)}"
+        return (
+            f"rho {self.rho}"
+            if self.rho is not None
+            else f"epsilon {self.epsilon} at delta {_short(self.delta)}"
+        )
 
     def to_json(self) -> dict[str, str]:
         """Return the total as a ledger writes it."""
@@ -309,7 +313,13 @@ class Ledger:
         found = {}
         for one in self.records:
             if one["kind"] == "total":
-                total = Total(**{key: one[key] for key in ("rho", "epsilon", "delta", "unit", "neighbours") if key in one})
+                total = Total(
+                    **{
+                        key: one[key]
+                        for key in ("rho", "epsilon", "delta", "unit", "neighbours")
+                        if key in one
+                    }
+                )
                 found[total.key] = total
         return tuple(found.values())
 
@@ -348,7 +358,8 @@ class Ledger:
         plain = digits.replace("-", "").lower()
         if not number.isdecimal() or len(number) > 9 or not re.fullmatch("[0-9a-f]{32}", plain):
             raise InputError(
-                f"the witness is {witness[:80]!r}; it must be what `discreet ledger witness` printed, such as "
+                f"the witness is {witness[:80]!r}; it must be what `discreet ledger witness` printed, "
+                "such as "
                 f"{self.witness}"
             )
         return int(number) < len(self.heads) and self.heads[int(number)].startswith(plain)
@@ -407,12 +418,15 @@ class Ledger:
             if release.unit not in total.units:
                 continue
             if total.rho is not None:
-                left, needed = total.rho - self.spent(total.unit, total.neighbours), spent(release, total.neighbours)
+                left, needed = (
+                    total.rho - self.spent(total.unit, total.neighbours),
+                    spent(release, total.neighbours),
+                )
                 if needed > left:
                     raise InputError(
-                        f"the run needs rho {needed}, but of the total {total.rho} of {where} for one {total.unit} "
-                        f"({total.neighbours} neighbours) only {max(left, Fraction(0))} is left; "
-                        "nothing was measured and nothing spent"
+                        f"the run needs rho {needed}, but of the total {total.rho} of {where} for one "
+                        f"{total.unit} ({total.neighbours} neighbours) only {max(left, Fraction(0))} is "
+                        "left; nothing was measured and nothing spent"
                     )
             else:
                 self._allow_epsilon(total, entry, where)
@@ -423,7 +437,8 @@ class Ledger:
         found = exceeds(total, (*self.runs(total.unit), entry))
         if found:
             raise InputError(
-                f"with this run all runs of {where} on one {total.unit} ({total.neighbours} neighbours) would come "
+                f"with this run all runs of {where} on one {total.unit} ({total.neighbours} neighbours) "
+                "would come "
                 f"to {found}, more than its total of {total.limit}; nothing was measured and nothing spent"
             )
 
@@ -433,7 +448,8 @@ class Ledger:
             if one.counted and seen & set(one.confidential):
                 raise InputError(
                     f"this input was released before: it is that of run {number} of {where} ({one.time}, "
-                    f"{one.command} {one.release.name}). Releasing it again spends again, and readers can average "
+                    f"{one.command} {one.release.name}). Releasing it again spends again, and readers "
+                    "can average "
                     "the noise away. If that is meant, give --spend-again (spend_again=True); nothing was "
                     "measured and nothing spent"
                 )
@@ -470,7 +486,9 @@ class Ledger:
                 raise InputError(f"the key {key.public[:16]} is not the one of the ledger, {needed[:16]}")
             record = {**record, "signature": key.sign(_sha256(self.head, _canonical(record)))}
         elif key is not None:
-            raise InputError("a key was given, but the ledger is not signed; `discreet ledger sign` begins it")
+            raise InputError(
+                "a key was given, but the ledger is not signed; `discreet ledger sign` begins it"
+            )
         return replace(self, records=(*self.records, record))
 
     def settled(self) -> Ledger:
@@ -523,6 +541,45 @@ class Ledger:
             reason = str(error) if isinstance(error, InputError) else "a field is of the wrong kind"
             raise InputError(f"the ledger is damaged: {reason} ({where})") from None
 
+    def as_dict(self) -> dict[str, Any]:
+        """Return what JSON says; numbers that count are exact fractions."""
+        totals: list[dict[str, str]] = []
+        for total in self.totals:
+            totals.append(total.to_json())
+            if total.rho is not None:
+                used = self.spent(total.unit, total.neighbours)
+                totals[-1] |= {"spent": str(used), "left": str(total.rho - used)}
+        units = dict.fromkeys(entry.release.unit for entry in self.entries if entry.counted)
+        runs = []
+        for entry in self.entries:
+            written = entry.to_json()
+            keys = (
+                "id",
+                "time",
+                "version",
+                "command",
+                "unit",
+                "neighbours",
+                "rho",
+                "rehearsal",
+                "exact",
+                "output",
+            )
+            runs.append({key: written[key] for key in keys} | {"release": entry.release.name})
+            runs[-1] |= {"files": list(entry.files)}
+            if entry.epsilon is not None:
+                runs[-1] |= {"epsilon": str(entry.epsilon)}
+        return {
+            "head": self.head,
+            "key": self.key,
+            "totals": totals,
+            "spent": [
+                {"unit": unit, **{relation: str(self.spent(unit, relation)) for relation in RELATIONS}}
+                for unit in units
+            ],
+            "runs": runs,
+        }
+
     def __str__(self) -> str:
         lines = []
         for total in self.totals:
@@ -537,15 +594,20 @@ class Ledger:
 
 def _read(kind: type[Ledger], data: Mapping[str, Any]) -> Ledger:
     records = tuple(dict(one) for one in data["entries"])
-    unknown = next((one["kind"] for one in records if one["kind"] not in ("run", "total", "key", "import")), None)
+    unknown = next(
+        (one["kind"] for one in records if one["kind"] not in ("run", "total", "key", "import")), None
+    )
     if unknown is not None:
         raise InputError(f"an entry is of the kind {str(unknown)[:50]!r}, which this version does not know")
     ledger = kind(str(data["ledger"]), records, pending=data["pending"] is not None)
     if ledger.head != data["head"]:
         raise InputError(
-            "its entries do not match its hash, so one was changed, added or removed by other means than a run"
+            "its entries do not match its hash, so one was changed, added or removed by other means than "
+            "a run"
         )
-    if ledger.pending and (data["pending"] != _sha256("pending", ledger.head) or records[-1]["kind"] != "run"):
+    if ledger.pending and (
+        data["pending"] != _sha256("pending", ledger.head) or records[-1]["kind"] != "run"
+    ):
         raise InputError("it says that a run is pending, but not of which")
     _ = ledger.entries, ledger.totals
     _verify(ledger)
@@ -562,7 +624,9 @@ def _verify(ledger: Ledger) -> None:
             from discreet.release.signing import verified
 
             bare = {name: value for name, value in one.items() if name != "signature"}
-            if not verified(key, str(one.get("signature", "")), _sha256(ledger.heads[number], _canonical(bare))):
+            if not verified(
+                key, str(one.get("signature", "")), _sha256(ledger.heads[number], _canonical(bare))
+            ):
                 raise InputError(f"entry {number + 1} is not signed with the key of the ledger, {key[:16]}")
         if one["kind"] == "key":
             key = str(one["public"])
@@ -582,12 +646,14 @@ def _read_old(kind: type[Ledger], data: Mapping[str, Any]) -> Ledger:
     entries = [Entry.from_json(one) for one in runs]
     if head != data["head"]:
         raise InputError(
-            "its entries do not match its hash, so one was changed, added or removed by other means than a run"
+            "its entries do not match its hash, so one was changed, added or removed by other means than "
+            "a run"
         )
     if waiting is not None:
         name = re.compile(rf"\.discreet-[0-9a-f]{{12}}-{re.escape(entries[-1].id[:32])}\.partial")
         if not name.fullmatch(os.path.basename(waiting)) or (
-            os.path.normpath(os.path.dirname(waiting)) != os.path.normpath(os.path.dirname(entries[-1].output))
+            os.path.normpath(os.path.dirname(waiting))
+            != os.path.normpath(os.path.dirname(entries[-1].output))
         ):
             raise InputError("an entry names a staging directory that is not its own")
     records: list[Mapping[str, Any]] = [{"kind": "import", "format": OLD_FORMAT, "head": head}]
@@ -680,7 +746,8 @@ def read_text(file: Path) -> str:
             raise InputError(f"there is no ledger {file}")
         if file.is_file() and file.stat().st_nlink > 1:
             raise InputError(
-                f"the ledger {file} has another name too (a hard link), under which an old state would live on; "
+                f"the ledger {file} has another name too (a hard link), under which an old state would "
+                "live on; "
                 "remove one of the names"
             )
         return file.read_text(encoding="utf-8")

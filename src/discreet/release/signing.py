@@ -1,4 +1,5 @@
-"""Keys that sign the entries of a ledger: Ed25519, the private half in a file that only its owner may read."""
+"""Keys that sign the entries of a ledger: Ed25519, the private half in a file that only its owner may "
+"read."""
 
 from __future__ import annotations
 
@@ -83,7 +84,9 @@ def read_key(path: str | os.PathLike[str] | None = None) -> Key | None:
     except OSError as error:
         raise InputError(f"the key {named} cannot be read: {error.strerror}") from None
     if mode & (stat.S_IRWXG | stat.S_IRWXO):
-        raise InputError(f"the key {named} can be read by others than its owner: chmod 600 it, or make a new one")
+        raise InputError(
+            f"the key {named} can be read by others than its owner: chmod 600 it, or make a new one"
+        )
     try:
         private = load_pem_private_key(data, password=None)
     except (ValueError, TypeError, UnsupportedAlgorithm):

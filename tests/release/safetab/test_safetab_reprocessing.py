@@ -12,7 +12,7 @@ from safetab_toy import DATA, TOY
 
 from discreet.cli.commands import run as command
 from discreet.errors import InputError
-from discreet.release import check_ledger, read_ledger
+from discreet.release import check_ledger, create_ledger, read_ledger
 from discreet.release.safetab.reprocessing import coterminous, postprocess
 from discreet.release.safetab.running import Options, run
 
@@ -73,14 +73,18 @@ def test_parquet_and_text_are_read_alike(tmp_path: Path, params: Path, released:
 
 
 def test_the_ledger_goes_along(tmp_path: Path, params: Path) -> None:
-    run(params, DATA, tmp_path / "out", options=Options(coterminous=False))
-    coterminous(tmp_path / "out", tmp_path / "new", params=params, data=DATA)
-    before, after = (read_ledger(tmp_path / name / "ledger.json") for name in ("out", "new"))
-    assert [entry.rho for entry in after.entries] == [entry.rho for entry in before.entries]
-    assert {entry.output for entry in after.entries} == {"../out"}
-    check = check_ledger(tmp_path / "new" / "ledger.json")
-    assert check.sound
-    assert check.files > 0
+    one_pass = tmp_path / "us"
+    shutil.copytree(params, one_pass)
+    config = json.loads((params / "config.json").read_text())
+    (one_pass / "config.json").write_text(json.dumps(config | {"run_pr": False}))
+    ledger = tmp_path / "ledger.json"
+    create_ledger(ledger)
+    run(one_pass, DATA, tmp_path / "out", ledger=ledger, options=Options(coterminous=False))
+    coterminous(tmp_path / "out", tmp_path / "new", params=one_pass, data=DATA)
+    said = [json.loads((tmp_path / name / "summary.json").read_text())["ledger"] for name in ("out", "new")]
+    assert said[0] == said[1]
+    assert said[0]["head"] == read_ledger(ledger).head
+    assert check_ledger(ledger, [tmp_path / "new"]).sound
 
 
 def test_the_commands(tmp_path: Path, params: Path, capsys: pytest.CaptureFixture[str]) -> None:

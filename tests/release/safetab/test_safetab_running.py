@@ -80,7 +80,7 @@ def test_without_noise_the_output_is_that_of_the_published_program(tmp_path: Pat
     assert done.warning == "NOT PRIVATE: no noise"
     assert done.entries == ()
     assert (
-        json.loads((tmp_path / "out" / "ledger.NOT-PRIVATE.json").read_text())["warning"]
+        json.loads((tmp_path / "out" / "summary.NOT-PRIVATE.json").read_text())["warning"]
         == "NOT PRIVATE: no noise"
     )
 
@@ -181,7 +181,7 @@ def test_a_run_with_noise_says_how_much(tmp_path: Path, params: Callable[..., Pa
     folder = params({"1_usa": 0.5, "2_county": 0.159, "2_pr_tract": 0.008}, zero_suppression_chance=0.9)
     done = run(folder, DATA, tmp_path / "out", options=Options(bureau_margins=True))
     assert done.warning is None
-    assert done.files == ("t1.csv", "t2.csv", "summary.json", "ledger.json")
+    assert done.files == ("t1.csv", "t2.csv", "summary.json")
     assert {place.mechanism.geography for place in done.places} == {"USA", "COUNTY", "PR-TRACT"}
     t1 = rows(tmp_path / "out" / "t1.csv")
     assert ",".join(t1[0]) == (
@@ -248,8 +248,6 @@ def test_formats_agree_and_a_rehearsal_is_marked_and_can_be_repeated(
         assert table.to_pylist() == typed
         assert {row["not_private"] for row in text} == {"NOT PRIVATE: rehearsal with seed 7"}
         assert text != rows(tmp_path / "c" / f"{stem}.NOT-PRIVATE.csv")
-    ledger = read_ledger(tmp_path / "a" / "ledger.NOT-PRIVATE.json")
-    assert [entry.rho for entry in ledger.entries] == [0]
     assert json.loads((tmp_path / "a" / "summary.NOT-PRIVATE.json").read_text())["warning"].startswith(
         "NOT PRIV"
     )
@@ -258,7 +256,7 @@ def test_formats_agree_and_a_rehearsal_is_marked_and_can_be_repeated(
 def test_the_ledger_says_what_was_spent(tmp_path: Path, params: Callable[..., Path]) -> None:
     folder = params({"2_state": 0.25, "1_tract": 0.159, "2_pr_state": 0.25, "1_pr_tract": 0.159})
     done = run(folder, DATA, tmp_path / "out")
-    us, pr = read_ledger(tmp_path / "out" / "ledger.json").entries
+    us, pr = done.entries
     assert us.command == "safetab run US"
     assert (us.rho, pr.rho) == (Fraction("0.409"), Fraction("0.409"))
     assert (us.release.unit, us.release.neighbours) == ("person", "unbounded")
@@ -266,9 +264,6 @@ def test_the_ledger_says_what_was_spent(tmp_path: Path, params: Callable[..., Pa
     roles = {item["role"] for item in us.inputs}
     assert {"blocks", "persons", "config.json"} <= roles
     assert all(len(item["sha256"]) == 64 for item in us.inputs)
-    check = check_ledger(tmp_path / "out" / "ledger.json")
-    assert check.sound
-    assert check.files > 0
 
 
 def test_pure_privacy_is_counted_in_epsilons(tmp_path: Path, params: Callable[..., Path]) -> None:
@@ -286,7 +281,7 @@ def test_pure_privacy_is_counted_in_epsilons(tmp_path: Path, params: Callable[..
     known = [margins(noise, table).total for noise in noises for table in range(4)]
     found = {(row["NOISE_VARIANCE"], int(row["MOE95"])) for row in t1}
     assert found <= {(one.variance, one.margin) for one in known}
-    (entry,) = read_ledger(tmp_path / "out" / "ledger.json").entries
+    (entry,) = done.entries
     assert "scale" in entry.release.to_toml()
 
 
@@ -301,7 +296,7 @@ def test_a_part_without_noise_is_outside_the_guarantee(tmp_path: Path, params: C
     for name in ("t1", "t2"):
         found = rows(tmp_path / "out" / f"{name}.NOT-PRIVATE.csv")
         assert {row["not_private"] for row in found} == {done.warning}
-    (entry,) = read_ledger(tmp_path / "out" / "ledger.NOT-PRIVATE.json").entries
+    (entry,) = done.entries
     assert entry.exact == (("TRACT", "regional"),)
     assert entry.rho == Fraction(1, 4)
     with pytest.raises(InputError, match="--no-noise is given, but every budget is finite"):
@@ -314,7 +309,15 @@ def test_a_shared_ledger_counts_and_refuses(tmp_path: Path, params: Callable[...
     folder = params({"2_state": 0.3})
     run(folder, DATA, tmp_path / "one", ledger=ledger)
     assert read_ledger(ledger).left("person") == Fraction("0.2")
-    assert check_ledger(ledger).sound
+    check = check_ledger(ledger, [tmp_path])
+    assert check.sound
+    assert check.files == 3
+    summary = json.loads((tmp_path / "one" / "summary.json").read_text())
+    assert summary["ledger"]["head"] == read_ledger(ledger).head
+    small = params({"2_state": 0.1})
+    with pytest.raises(InputError, match=r"this input was released before.*--spend-again"):
+        run(small, DATA, tmp_path / "two", ledger=ledger)
+    folder = params({"2_state": 0.3})
     with pytest.raises(InputError, match="the run needs rho 3/10, but of the total 1/2"):
         run(folder, DATA, tmp_path / "two", ledger=ledger)
     both = params({"2_state": 0.1, "2_pr_state": 0.1})

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 from cyclopts import App, Parameter
 
 from discreet.cli import options
+from discreet.cli.ledger import KeyFile, LedgerFile, SpendAgain
 
 Format = Annotated[
     Literal["csv", "parquet"],
@@ -55,9 +56,9 @@ def run(
         bool,
         Parameter(help="Drop groups whose alone count exceeds the combination count; no negative counts."),
     ] = False,
-    ledger: Annotated[
-        Path | None, Parameter(help="A ledger that several runs share; it must exist.", metavar="FILE")
-    ] = None,
+    ledger: LedgerFile = None,
+    key: KeyFile = None,
+    spend_again: SpendAgain = False,
     rehearsal: Annotated[
         int | None,
         Parameter(help="Noise that can be repeated and protects nobody: NOT PRIVATE.", metavar="SEED"),
@@ -93,6 +94,8 @@ def run(
             memory=memory,
             threads=threads,
             ledger=ledger,
+            key=key,
+            spend_again=spend_again,
             options=chosen,
             progress=progress,
         )

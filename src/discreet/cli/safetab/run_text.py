@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from discreet.cli.ledger import say_ledger
 from discreet.cli.printing import say, say_time, table
 from discreet.report import words
 
@@ -47,7 +48,7 @@ def as_object(done: Summary, seconds: float) -> dict[str, Any]:
         **{key: value for key, value in done.to_json().items() if key != "format"},
         "files": list(done.files),
         "ledger": {
-            "file": str(done.ledger),
+            "file": None if done.ledger is None else str(done.ledger),
             "entries": [entry.to_json() for entry in done.entries],
         },
         "seconds": {
@@ -87,7 +88,7 @@ def show(done: Summary) -> None:
             say(f"Spent on one person of the {which} pass, added or removed: {kind} {words.plain(budget)}.")
     for note in done.notes:
         say(f"Note: {note}.", indent="  ")
-    say(f"Ledger: {done.ledger}. It holds a hash of the records: keep it in the house.", indent="  ")
+    say_ledger(done.ledger, "records", counted=done.warning is None)
 
 
 def _short(what: str) -> str:

@@ -26,6 +26,7 @@ from discreet.release.hierarchy.writing import Folder
 from discreet.release.ledger import NOT_PRIVATE, Entry, find_ledger, now, spent
 from discreet.release.signing import read_key
 
+
 @dataclass(frozen=True, slots=True)
 class Measured:
     """What a run wrote, and what it spent."""
@@ -69,11 +70,11 @@ def measure(
     `counts` has the columns unit, parent, level, query, cell and count (CSV or Parquet). `units` (unit,
     level, parent) may state the tree instead, `cells` (query, cell) the cells, so that rows with zeros may be
     left out. `invariants` are pairs of a level and a query that are held exact, outside the guarantee.
-    `ledger` is the ledger of the population; without it, the one that the environment names (DISCREET_LEDGER) or
-    `discreet-ledger.json` beside the counts is used, and if there is none, nothing is noted. `key` is the file of
-    the key if the ledger is signed. Counts that the ledger has a run of are refused unless `spend_again`.
-    `rehearsal` is a seed: reproducible noise that protects
-    nobody, in files marked so. Tables are written in the `format` of the counts, or another.
+    `ledger` is the ledger of the population; without it, the one that the environment names (DISCREET_LEDGER)
+    or `discreet-ledger.json` beside the counts is used, and if there is none, nothing is noted. `key` is the
+    file of the key if the ledger is signed. Counts that the ledger has a run of are refused unless
+    `spend_again`. `rehearsal` is a seed: reproducible noise that protects nobody, in files marked so. Tables
+    are written in the `format` of the counts, or another.
 
     Guarantee. Assumed: one record is counted in one unit of each level, along the tree, and as often as
     the release says; the units and cells do not depend on the records; the system's random bits are good.

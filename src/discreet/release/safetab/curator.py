@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.release.commit import read_receipt
+from discreet.release.ledger import find_ledger, read_ledger
 from discreet.release.safetab.adaptive import column, fill, keys
 from discreet.release.safetab.configuration import Configuration, Privacy, read_configuration
 from discreet.release.safetab.curated import SIZES, Curated, ErrorLine, Errors, GroupLine
@@ -58,7 +60,14 @@ def curate(
         released = read_released(Path(out), specification, regions)
         water = read_water(Path(params))
         return compare(
-            configuration, specification, counts, released, Path(out), water=water, progress=progress
+            configuration,
+            specification,
+            counts,
+            released,
+            Path(out),
+            data=Path(data),
+            water=water,
+            progress=progress,
         )
 
 
@@ -69,6 +78,7 @@ def compare(
     released: Released,
     out: Path,
     *,
+    data: Path | None = None,
     water: frozenset[str] = frozenset(),
     progress: Callable[[int, int], None] | None = None,
 ) -> Curated:
@@ -95,7 +105,7 @@ def compare(
     return Curated(
         errors=tuple(errors),
         groups=tuple(groups),
-        notes=tuple(_notes(configuration, released, summary, counts, out)),
+        notes=tuple(_notes(configuration, released, summary, counts, out, data)),
         rehearsal=summary.get("options", {}).get("rehearsal") is not None,
         out=out.name,
     )
@@ -275,7 +285,12 @@ def _summary(out: Path) -> dict[str, Any]:
 
 
 def _notes(
-    configuration: Configuration, released: Released, summary: dict[str, Any], counts: Counts, out: Path
+    configuration: Configuration,
+    released: Released,
+    summary: dict[str, Any],
+    counts: Counts,
+    out: Path,
+    data: Path | None,
 ) -> Iterable[str]:
     """Say what a reader must know to read the numbers."""
     options = summary.get("options", {})
@@ -290,14 +305,20 @@ def _notes(
     if released.bureau:
         yield "The tables state no margins of error; those of the parameters are used."
     known = {one["sha256"] for one in counts.origins()}
-    said = _hashes(out)
+    said = _hashes(out, data)
     if said and not known <= said:
         yield "WARNING: the ledger says that the output was made from other files than these."
 
 
-def _hashes(out: Path) -> set[str]:
-    """Return every hash that the ledger of the output names."""
+def _hashes(out: Path, data: Path | None) -> set[str]:
+    """Return the hashes of the inputs of the output's run, if the ledger beside the data has it."""
     found: set[str] = set()
+    receipt, ledger = read_receipt(out), None if data is None else find_ledger(None, data)
+    if receipt is not None and ledger is not None:
+        for one in read_ledger(ledger).entries:
+            if one.id == receipt["entry"]:
+                found |= {str(item["sha256"]) for item in one.inputs}
+    # outputs of version 0.1 have a ledger of their own inside
     for file in out.glob("ledger*.json"):
         try:
             text = file.read_text(encoding="utf-8")

@@ -1,21 +1,19 @@
-"""What a run writes into its ledger: one entry for each pass, since they are over different people.
+"""What a run writes into a ledger: one entry for each pass, since they are over different people.
 
-A geography and level with an infinite budget is published without noise. It is listed as exact, outside the
-guarantee, and the ledger says NOT PRIVATE; if nothing of a pass has noise, there is no spending to enter.
+A geography and level with an infinite budget is published without noise. Such a run is not entered: what has
+no noise has no cost that could be counted.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from fractions import Fraction
 from importlib.metadata import version
 from typing import Any
 
 from discreet.errors import InputError
-from discreet.release.ledger import NOT_PRIVATE, Entry, Ledger
+from discreet.release.ledger import NOT_PRIVATE, Entry, now
 from discreet.release.safetab.account import budget_release
 from discreet.release.safetab.configuration import Configuration
 from discreet.release.safetab.geographies import LEVEL_WORDS, Pass
@@ -101,53 +99,14 @@ def check_shared(configuration: Configuration) -> None:
     """Raise unless a run fits into a ledger that several runs share: one pass, all of it with noise."""
     if len(configuration.passes) > 1:
         raise InputError(
-            "--ledger is given, but both run_us and run_pr are true; the two passes are over different "
+            "the run is to be entered in a ledger, but both run_us and run_pr are true; the two passes "
+            "are over different "
             "people, and a ledger is for one population: run one pass at a time, each with its own ledger"
         )
     for which in configuration.passes:
         if exact_places(configuration, which):
             raise InputError(
-                "--ledger is given, but a budget is infinite; what is published without noise has no cost "
-                "that could be entered: give finite budgets, or leave --ledger out"
+                "the run is to be entered in a ledger, but a budget is infinite; what is published "
+                "without noise has no cost "
+                "that could be entered: give finite budgets, or use no ledger"
             )
-
-
-def ledger_text(
-    made: Sequence[Entry],
-    configuration: Configuration,
-    *,
-    mark: str | None,
-    inputs: Sequence[Mapping[str, Any]],
-    files: Mapping[str, str],
-) -> str:
-    """Return the text of a run's own ledger; a pass without any noise is described beside its entries."""
-    text = Ledger((), tuple(made)).to_text()
-    finite = with_noise(configuration)
-    bare = [which for which in configuration.passes if not finite.levels(which)]
-    if mark is None and not bare:
-        return text
-    data = json.loads(text)
-    runs = [
-        {
-            "warning": f"{NOT_PRIVATE}: no noise",
-            "time": now(),
-            "version": version("discreet"),
-            "command": f"{COMMAND} {which}",
-            "exact": [list(pair) for pair in exact_places(configuration, which)],
-            "inputs": [dict(item) for item in inputs],
-            "files": dict(files),
-        }
-        for which in bare
-    ]
-    head = {"format": data.pop("format"), "warning": mark}
-    return (
-        json.dumps(
-            {**head, **data, **({"without_noise": runs} if runs else {})}, indent=1, ensure_ascii=False
-        )
-        + "\n"
-    )
-
-
-def now() -> str:
-    """Return the time as ledgers write it."""
-    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -1,25 +1,23 @@
 """Post-processing of an output that exists, into a new directory. It spends nothing.
 
-The ledger goes along: its entries name the output that they were made with, where its files still are.
+What the output says about its ledger goes along.
 """
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from discreet.errors import InputError
 from discreet.release.audit import sha256
-from discreet.release.commit import free, staging
+from discreet.release.commit import RECEIPT, free, read_receipt, staging
 from discreet.release.hierarchy.writing import Folder
-from discreet.release.ledger import NOT_PRIVATE, Ledger
+from discreet.release.ledger import NOT_PRIVATE
 from discreet.release.safetab import post
 from discreet.release.safetab.configuration import read_configuration
 from discreet.release.safetab.coterminous import ORDER, donated
@@ -110,6 +108,7 @@ def _write(
     if kind not in ("csv", "parquet"):
         raise InputError(f"format is {kind!r}; it must be csv or parquet")
     codes = [one.code for one in specification.iterations]
+    receipt = read_receipt(released)
     with staging(new) as stage:
         mark = f"{NOT_PRIVATE}: made from an output that is not" if found.marked else None
         folder = Folder(stage.path, kind, mark=mark)
@@ -130,26 +129,8 @@ def _write(
                 "rows": writer.rows,
                 "groups": groups,
                 "donated" if step == "coterminous" else "dropped": changed,
+                **({} if receipt is None else {RECEIPT: receipt}),
             },
         )
-        carry(released, folder, stage.out)
         stage.commit()
     return Reprocessed(Path(new), step, writer.rows, groups, changed, found.marked, tuple(folder.names))
-
-
-def carry(released: Path, folder: Folder, out: Path) -> None:
-    """Write the ledger of an output into a new one; its files are looked for where they were."""
-    name = next((path for path in sorted(released.glob("ledger*.json")) if path.is_file()), None)
-    if name is None:
-        return
-    text = name.read_text(encoding="utf-8")
-    ledger = Ledger.from_text(text, where=str(name))
-    where = os.path.relpath(os.path.realpath(released), out)
-    entries = tuple(replace(entry, output=_place(where, entry.output)) for entry in ledger.entries)
-    data: dict[str, Any] = json.loads(text) | json.loads(Ledger(ledger.totals, entries).to_text())
-    target = folder.file("ledger", "json")
-    target.write_text(json.dumps(data, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-
-
-def _place(where: str, output: str) -> str:
-    return output if os.path.isabs(output) else os.path.normpath(os.path.join(where, output))

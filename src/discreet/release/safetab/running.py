@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 from discreet.errors import InputError
 from discreet.noise import Entropy, Noise
 from discreet.release.audit import sha256
-from discreet.release.commit import Staging, free, open_ledger, staging
+from discreet.release.commit import free, open_ledger, staging
 from discreet.release.hierarchy.writing import Folder
-from discreet.release.ledger import Entry
+from discreet.release.ledger import Ledger, find_ledger
 from discreet.release.safetab import adaptive, entry, post
 from discreet.release.safetab.account import mechanisms, spent
 from discreet.release.safetab.configuration import Configuration, read_configuration
@@ -27,13 +27,13 @@ from discreet.release.safetab.output import Labels, Writer
 from discreet.release.safetab.parts import TABLES, Part
 from discreet.release.safetab.specification import Specification, read_specification
 from discreet.release.safetab.summary import Place, Summary
+from discreet.release.signing import read_key
 
 if TYPE_CHECKING:
     from discreet.release.engine import Engine
     from discreet.release.safetab.counting import Counts
 
 FORMATS = ("csv", "parquet")
-LEDGER = "ledger.json"
 STAGES = ("counting", "noise", "post-processing", "writing")
 
 Progress = Callable[[str, int, int], None]
@@ -145,16 +145,21 @@ def run(
     memory: str | None = None,
     threads: int | None = None,
     ledger: str | os.PathLike[str] | None = None,
+    key: str | os.PathLike[str] | None = None,
+    spend_again: bool = False,
     options: Options | None = None,
     progress: Progress | None = None,
 ) -> Summary:
     """Tabulate the records of `data` with the parameters of `params` into a new directory `out`.
 
-    `engine` is a name, or an engine that is open already and stays so.
+    `engine` is a name, or an engine that is open already and stays so. `ledger` is the ledger of the
+    population; without it, the one that the environment names (DISCREET_LEDGER) or `discreet-ledger.json` in
+    `data` is used, and if there is none, nothing is noted. `key` is the file of the key if the ledger is
+    signed. Records that the ledger has a run of are refused unless `spend_again`.
 
     Guarantee. Assumed: the records are one for each person, the specification and the geography do not
     depend on them, and the system's random bits are good. Claimed: what is written, but for the ledger
-    (which holds a hash of the records and stays in the house), is the mechanism of the parameters on the
+    (which holds a hash of the records and is not published), is the mechanism of the parameters on the
     counts and functions of its outcome. So it costs what `discreet safetab account` says. Files and ledger
     entry all appear, or none.
     """
@@ -166,22 +171,32 @@ def run(
     water = read_water(params)
     entry.check_noise(configuration, said=options.no_noise)
     free(out)
-    shared = None if ledger is None else _shared(Path(ledger), configuration, specification, options)
+    named = find_ledger(ledger, data)
+    signer = None if named is None else read_key(key)
+    shared, before = (None, None) if named is None else _shared(named, out, configuration)
+    draft = entry.entries(
+        configuration, specification, id="", rehearsal=options.rehearsal, inputs=(), files={}
+    )
+    if before is not None:
+        before.allow(draft[0], where=str(named))
     # drawn up first: a budget that cannot be used is told before the long work
     plan = [one for which in configuration.passes for one in mechanisms(configuration, specification, which)]
     with _opened(engine, memory, threads, spark_master) as connection:
         with clock.stage("counting"):
             counted = count(Path(data), configuration, specification, engine=connection)
         with counted as counts:
+            inputs = [*_parameter_files(params), *counts.origins()]
+            draft = tuple(replace(one, inputs=tuple(inputs)) for one in draft)
+            if before is not None:
+                before.allow(draft[0], where=str(named), again=spend_again)
             noisy = add_noise(counts, specification, plan, configuration, options, clock)
             regions = {one.geography: counts.regions(one.geography) for one in plan}
             classes = counts.coterminous(water) if options.coterminous else ()
             notes = (*configuration.notes, *specification.notes, *counts.notes)
-            inputs = [*_parameter_files(params), *counts.origins()]
     with clock.stage("post-processing"):
         parts, donated, dropped = processed(noisy, specification, classes, options)
     mark = entry.warning(configuration, options.rehearsal)
-    with staging(out, shared) as stage:
+    with staging(out, shared, key=signer) as stage:
         with clock.stage("writing") as tell:
             folder = Folder(stage.path, options.format, mark=mark)
             rows = write(folder, specification, plan, parts, regions, options, tell)
@@ -198,11 +213,15 @@ def run(
                 notes=notes,
             )
             folder.json("summary", summary.to_json())
-            made = _record(stage, folder, configuration, specification, options, inputs)
-        stage.commit(made[0] if shared is not None else None)
-    where = Path(ledger) if ledger is not None else Path(out) / folder.names[-1]
+            files = {name: sha256(stage.path / name) for name in folder.names}
+            made = tuple(replace(one, id=stage.id + one.id, files=files, output=".") for one in draft)
+        if shared is not None:
+            entered = stage.commit(made[0], manifest=folder.names[-1], again=spend_again)
+            made = () if entered is None else (entered,)
+        else:
+            stage.commit()
     return replace(
-        summary, files=tuple(folder.names), entries=made, ledger=where, seconds=dict(clock.seconds)
+        summary, files=tuple(folder.names), entries=made, ledger=named, seconds=dict(clock.seconds)
     )
 
 
@@ -216,37 +235,10 @@ def _opened(
     return connect(engine, memory=memory or MEMORY, threads=threads, spark_master=spark_master)
 
 
-def _shared(
-    ledger: Path, configuration: Configuration, specification: Specification, options: Options
-) -> Path:
-    """Return the shared ledger's file if the run may be entered there."""
+def _shared(ledger: Path, out: str | os.PathLike[str], configuration: Configuration) -> tuple[Path, Ledger]:
+    """Return the ledger's file and the ledger if such a run may be entered there."""
     entry.check_shared(configuration)
-    file, before = open_ledger(ledger)
-    if options.rehearsal is None:
-        for one in entry.entries(configuration, specification, id="", rehearsal=None, inputs=(), files={}):
-            before.allow(one.release, where=str(ledger))
-    return file
-
-
-def _record(
-    stage: Staging,
-    folder: Folder,
-    configuration: Configuration,
-    specification: Specification,
-    options: Options,
-    inputs: Sequence[Mapping[str, Any]],
-) -> tuple[Entry, ...]:
-    """Write the run's own ledger and return its entries, as a shared ledger says them if there is one."""
-    files = {name: sha256(stage.path / name) for name in folder.names}
-    made = entry.entries(
-        configuration, specification, id=stage.id, rehearsal=options.rehearsal, inputs=inputs, files=files
-    )
-    mark = entry.warning(configuration, options.rehearsal)
-    text = entry.ledger_text(made, configuration, mark=mark, inputs=inputs, files=files)
-    folder.file(*LEDGER.split(".")).write_text(text, encoding="utf-8")
-    if stage.ledger is None:
-        return made
-    return tuple(replace(one, output=os.path.relpath(stage.out, stage.ledger.parent)) for one in made)
+    return open_ledger(ledger, out)
 
 
 def _places(
