@@ -240,7 +240,10 @@ def test_totals_of_epsilon(measure, discreet):
         "Total for one person, bounded neighbours: epsilon 10 at delta 1e-10; spent so far: 6.52416 (exact)."
         in shown
     )
-    assert "All runs together cost one person (bounded neighbours) epsilon 6.52416 (exact) at delta 1e-10." in shown
+    assert (
+        "All runs together cost one person (bounded neighbours) epsilon 6.52416 (exact) at delta 1e-10."
+        in shown
+    )
     assert measure("two").status == 0  # 9.5
     refused = measure("three")
     assert refused.status == 2

@@ -43,8 +43,8 @@ def ledger_release(
 class Cost:
     """What the runs of a ledger cost one record together: exactly, but for paths that are not known.
 
-    `epsilon` holds at `delta`, and `kind` says what it is: exact, or a bound where runs over different trees of
-    units had to be combined in all ways.
+    `epsilon` holds at `delta`, and `kind` says what it is: exact, or a bound where runs over different trees
+    of units had to be combined in all ways.
     """
 
     unit: str
