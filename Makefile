@@ -7,13 +7,14 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 JOBS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all fuzz times bench lint format house screenshot clean
+.PHONY: help demo test test-all fuzz torture times bench lint format house screenshot clean
 
 help:
 	@echo "make demo      account for the 2020 Census DHC: table, proof, plots, curves and a report in out/"
 	@echo "make test      lint, types and tests (installs Java and Chromium if it may)"
 	@echo "make test-all  the same with the slow tests"
 	@echo "make fuzz      search with new seeds for MINUTES (10); what is found becomes a case of make test"
+	@echo "make torture   faults at every system call of a run, and a billion draws of the sampler"
 	@echo "make times     the tests, and which of them take most processor time"
 	@echo "make bench     time and accuracy against other accountants"
 	@echo "make lint      ruff and mypy alone"
@@ -84,6 +85,9 @@ test-all: system lint
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup --run-slow
 
 MINUTES ?= 10
+
+torture: $(VENV)/.stamp-test
+	$(BIN)/python -m pytest -q -n $(JOBS) tests/torture --torture
 
 times: $(VENV)/.stamp-test
 	$(BIN)/python -m pytest -q -n $(JOBS) --dist loadgroup --cpu 60

@@ -73,18 +73,18 @@ SLOW_LIMITS = {
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--run-slow", action="store_true", help="also run the tests marked slow")
+    parser.addoption("--torture", action="store_true", help="also run the tests marked torture")
     parser.addoption("--cpu", type=int, metavar="N", help="list the N tests that took most processor time")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     _mark_limits(items)
     _replay(items)
-    if config.getoption("--run-slow"):
-        return
-    skip = pytest.mark.skip(reason="slow: give --run-slow")
-    for item in items:
-        if "slow" in item.keywords:
-            item.add_marker(skip)
+    for option, marker in (("--run-slow", "slow"), ("--torture", "torture")):
+        skip = pytest.mark.skip(reason=f"{marker}: give {option}")
+        for item in items:
+            if item.get_closest_marker(marker) and not config.getoption(option):
+                item.add_marker(skip)
 
 
 def _mark_limits(items: list[pytest.Item]) -> None:

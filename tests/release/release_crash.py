@@ -2,11 +2,13 @@
 
 `python release_crash.py FOLDER` reads tasks as JSON lines and forks one process for each, so that the
 libraries are loaded once. An audit hook counts the operations on files of FOLDER: each is a point at which
-the process kills itself, or at which the disk is full.
+the process kills itself, or at which the disk is full. With `tests/torture/faults.c` preloaded, faults come
+at system calls instead, before or after they are done.
 """
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import json
 import os
@@ -21,6 +23,7 @@ from discreet.budget import load_file
 from discreet.errors import InputError
 from discreet.noise import sample
 from discreet.release import measure
+from discreet.release.hierarchy import measuring
 from discreet.release.hierarchy.arrow import arrow
 from discreet.release.hierarchy.noise import noises
 
@@ -57,8 +60,12 @@ def run(folder: Path, task: dict[str, Any], pipe: int) -> None:
     if task["how"] == "limit":
         resource.setrlimit(resource.RLIMIT_FSIZE, (task["at"], task["at"]))
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    elif task["how"] == "fault":
+        arm(folder, task)
     elif task["how"] != "plain":
         sys.addaudithook(hook)
+    if "clock" in task:
+        measuring.now = lambda: task["clock"]
     try:
         measure(
             load_file(folder / "release.toml"),
@@ -71,7 +78,37 @@ def run(folder: Path, task: dict[str, Any], pipe: int) -> None:
         said = "done"
     except InputError as error:
         said = str(error)
-    os.write(pipe, json.dumps({"said": said, "operations": hook.count}).encode())
+    except SystemExit:
+        said = "terminated"
+    answer = {"said": said, "operations": hook.count}
+    if task["how"] == "fault":
+        answer |= {"calls": ctypes.c_char_p(library().fault_calls()).value.decode().split()}
+    os.write(pipe, json.dumps(answer).encode())
+
+
+def library() -> ctypes.CDLL:
+    """What was preloaded."""
+    found = ctypes.CDLL(None)
+    found.fault_calls.restype = ctypes.c_void_p
+    return found
+
+
+def arm(folder: Path, task: dict[str, Any]) -> None:
+    """Set the fault: a signal or an error, at a system call, before it or after it."""
+
+    def terminated(*_: object) -> None:
+        raise SystemExit(143)  # as the command line does
+
+    signal.signal(signal.SIGTERM, terminated)
+    arguments = (
+        task["at"],
+        "signal" in task,
+        task.get("signal") or task.get("errno", 0),
+        task.get("after_it", 0),
+    )
+    library().fault_arm(
+        str(folder).encode(), ctypes.c_long(arguments[0]), *map(int, arguments[1:]), task.get("sticky", 0)
+    )
 
 
 def warm_up(folder: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import shutil
 import subprocess
@@ -25,7 +26,7 @@ DRIVER = Path(__file__).parent / "release_crash.py"
 class Crashes:
     """A folder with counts and a ledger, and a process that runs tasks in it."""
 
-    def __init__(self, folder: Path, total: int = 1000) -> None:
+    def __init__(self, folder: Path, total: int = 1000, preload: Path | None = None) -> None:
         self.folder, self.ledger = folder, folder / "ledger.json"
         self.release = Release.from_toml(TOML)
         (folder / "release.toml").write_text(TOML)
@@ -37,6 +38,7 @@ class Crashes:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
+            env={**os.environ, **({} if preload is None else {"LD_PRELOAD": str(preload)})},
         )
         self.number = 0
 

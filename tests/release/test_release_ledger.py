@@ -698,6 +698,7 @@ def test_runs_over_different_trees_take_all_combinations(tmp_path: Path) -> None
     write_text(path, ledger_of(*(entry(release, number, tree=str(number)) for number in (1, 2))).to_text())
     both = ledger_release(path)
     assert len(both.paths) == 4
+    assert both.claim.kind == "bound"
     assert both.main == 1
     many = load("dhc-2020")
     write_text(path, ledger_of(*(entry(many, n, tree=str(n)) for n in range(3))).to_text())

@@ -52,9 +52,7 @@ class Staging:
 
     def __init__(self, out: Path, ledger: Path | None, *, key: Key | None = None) -> None:
         self.out, self.ledger, self.key, self.id = out, ledger, key, uuid4().hex
-        self.appeared = False
-        """Whether the output is there, or may be: then nothing may be said to be unspent."""
-        self._announced = False
+        self._announced = self._renaming = False
         # Directories of one ledger are made and removed under one lock, after the ledger has settled them.
         with locked(out.parent if ledger is None else ledger.parent):
             tag = "none" if ledger is None else recover(ledger).tag
@@ -104,18 +102,26 @@ class Staging:
     def _appear(self) -> None:
         """Rename the directory to its final name, readable as the user's mask says."""
         os.chmod(self.path, 0o777 & ~_mask())
+        self._renaming = True
         try:
             os.rename(self.path, self.out)
         except OSError:
             # A network file system may report an error for a rename that it has done.
-            self.appeared = True
-            with suppress(OSError):
-                self.appeared = not is_own(self.path)
             if not self.appeared or not _is(self.out, self._inode):
                 raise
-        self.appeared = True
         with suppress(OSError):
             _sync(self.out.parent)
+
+    @property
+    def appeared(self) -> bool:
+        """Whether the output is there, or may be: then nothing may be said to be unspent.
+
+        The directory itself says it, so that a signal just after the rename is told from one just before.
+        """
+        try:
+            return self._renaming and not is_own(self.path)
+        except OSError:
+            return True
 
     def close(self) -> None:
         """Remove the directory if it has not become the output."""

@@ -11,13 +11,15 @@ from itertools import product
 from discreet.accounting.overall import Account, account
 from discreet.accounting.portfolio import portfolio
 from discreet.budget import DiscreteGaussian, Level, Neighbours, Query, Release, Spine
-from discreet.budget.answer import AnswerKind
+from discreet.budget.answer import AnswerKind, Claim
 from discreet.budget.spine import MOST_PATHS, Runs
 from discreet.errors import InputError
 from discreet.release.ledger import Entry, Ledger, Total, read_ledger, spent_epsilon
 
 DELTA = Fraction(1, 10**10)
 """The delta at which a ledger states an epsilon, unless another is asked for."""
+
+_UNKNOWN = "Which paths of runs over different trees go together is not known, so all combinations are taken."
 
 
 def ledger_release(
@@ -83,10 +85,7 @@ def ledger_cost(ledger: Ledger, *, unit: str, neighbours: Neighbours, delta: Fra
         pure = ledger.spent_epsilon(unit, neighbours)
         return Cost(unit, neighbours, delta, float("inf") if pure is None else float(pure), AnswerKind.EXACT)
     joint = _account(entries, neighbours)
-    # combinations of paths that were not known to go together can only be too much
-    unknown = sum(len(runs) > 1 for one in _by_unit(entries).values() for _, runs in _groups(one)) > 1
-    kind = AnswerKind.BOUND if unknown and joint.claim.kind is AnswerKind.EXACT else joint.claim.kind
-    return Cost(unit, neighbours, delta, float(joint.epsilon(delta=delta)), kind)
+    return Cost(unit, neighbours, delta, float(joint.epsilon(delta=delta)), joint.claim.kind)
 
 
 def exceeds(total: Total, entries: Sequence[Entry]) -> str:
@@ -135,12 +134,18 @@ def _renamed(release: Release) -> Release:
         neighbours=release.neighbours,
         levels=release.levels,
         spine=release.spine,
+        kind=release.kind,
+        reason=release.reason,
     )
 
 
 def _together(entries: Sequence[Entry], neighbours: Neighbours, where: str, *, first: int = 1) -> Release:
     numbered = list(enumerate(entries, start=first))
     exact = dict.fromkeys(f"{level}: {query}" for entry in entries for level, query in entry.exact)
+    claims = [entry.release.claim for entry in entries]
+    if sum(len(runs) > 1 for _, runs in _groups(entries)) > 1:
+        claims.append(Claim(AnswerKind.BOUND, (_UNKNOWN,)))
+    claim = Claim.of_all(claims)
     return Release(
         name="ledger",
         title=f"{len(entries)} {'run' if len(entries) == 1 else 'runs'} of one ledger",
@@ -149,6 +154,8 @@ def _together(entries: Sequence[Entry], neighbours: Neighbours, where: str, *, f
         levels=[level for number, entry in numbered for level in _levels(entry.release, number)],
         spine=_spine(numbered, where),
         notes=[f"Held exact, outside the guarantee: {pair}" for pair in exact],
+        kind=claim.kind,
+        reason=" ".join(claim.reasons),
     )
 
 

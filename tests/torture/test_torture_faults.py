@@ -1,0 +1,191 @@
+"""Output and ledger entry both there or both not, whatever a system call does.
+
+Every call of a run that changes or locks files is a place for a fault: a kill, a polite end, or an error,
+before the call is done or after it. `make test` takes a sample, `make torture` all of them.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_release_kill import Crashes, staged
+
+from discreet.release import check_ledger, read_ledger
+
+FAULTS: dict[str, dict[str, Any]] = {
+    "killed before": {"signal": signal.SIGKILL},
+    "killed after": {"signal": signal.SIGKILL, "after_it": 1},
+    "ended before": {"signal": signal.SIGTERM},
+    "ended after": {"signal": signal.SIGTERM, "after_it": 1},
+    "error before": {"errno": errno.EIO},
+    "error after": {"errno": errno.EIO, "after_it": 1},
+    "disk full": {"errno": errno.ENOSPC, "sticky": 1},
+    "no locks": {"errno": errno.ENOLCK},
+}
+SAMPLE = ("killed after", "ended after", "error after", "disk full")
+
+
+@pytest.fixture
+def crashes(tmp_path: Path, faults: Path) -> Iterator[Crashes]:
+    made = Crashes(tmp_path, preload=faults)
+    yield made
+    made.close()
+
+
+def calls(crashes: Crashes) -> list[str]:
+    """The calls of one run, in order."""
+    found: list[str] = crashes(how="fault", at=0)["calls"]
+    crashes.anew()
+    assert {"open", "write", "fsync", "rename", "mkdir", "chmod", "flock"} <= set(found)
+    return found
+
+
+def strike(crashes: Crashes, name: str, at: int, call: str) -> None:
+    """One run with a fault; then a plain one, which must find everything in order."""
+    if name == "no locks" and call != "flock":
+        return
+    answer = crashes(how="fault", at=at, **FAULTS[name])  # compares output and entry
+    if answer["said"] is not None and not answer["there"]:
+        assert (
+            answer["said"] == "terminated" or "nothing" in answer["said"] or "cannot be" in answer["said"]
+        ), answer
+    if answer["there"] and answer["said"] is not None:
+        assert "nothing spent" not in answer["said"], (name, at, call, answer)
+    if answer["said"] == "done":
+        assert answer["there"], (name, at, call)
+    before = len(read_ledger(crashes.ledger).entries)
+    again = crashes(how="plain")
+    assert again["said"] == "done", (name, at, call, again)
+    assert len(read_ledger(crashes.ledger).entries) == before + 1
+    assert not staged(crashes.ledger)
+    assert not crashes.debris, (name, at, call)
+    crashes.anew()
+
+
+@pytest.mark.parametrize("name", SAMPLE)
+def test_a_sample(crashes: Crashes, name: str) -> None:
+    listed = calls(crashes)
+    places = [at for at, call in enumerate(listed, start=1) if call in ("rename", "flock", "mkdir")]
+    for at in sorted({*places, *range(SAMPLE.index(name) + 1, len(listed) + 1, 12)}):
+        strike(crashes, name, at, listed[at - 1])
+
+
+@pytest.mark.torture
+@pytest.mark.parametrize("name", FAULTS)
+def test_every_call(crashes: Crashes, name: str) -> None:
+    for at, call in enumerate(calls(crashes), start=1):
+        strike(crashes, name, at, call)
+
+
+@pytest.mark.torture
+@pytest.mark.parametrize(
+    "second", ["killed before", "killed after", "error before", "error after", "disk full"]
+)
+def test_a_second_fault_while_recovering_from_a_first(crashes: Crashes, second: str) -> None:
+    listed = calls(crashes)
+    # the ledger is announced, and the output has not appeared: the last rename but one
+    announced = [at for at, call in enumerate(listed, start=1) if call == "rename"][-2]
+    for at in range(1, 40):
+        crashes(how="fault", at=announced, **FAULTS["killed before"])
+        assert staged(crashes.ledger)
+        crashes(how="fault", at=at, **FAULTS[second])
+        crashes(how="plain")
+        assert not staged(crashes.ledger)
+        assert not crashes.debris
+        crashes.anew()
+
+
+def test_a_rename_that_is_done_and_reports_an_error(crashes: Crashes) -> None:
+    listed = calls(crashes)
+    renames = [at for at, call in enumerate(listed, start=1) if call == "rename"]
+    appears = renames[-2]  # announced, appears, settled
+    answer = crashes(how="fault", at=appears, **FAULTS["error after"])
+    assert answer["there"]
+    assert answer["said"] == "done"
+    assert len(read_ledger(crashes.ledger).entries) == 1
+
+
+def test_a_clock_that_goes_backwards(crashes: Crashes) -> None:
+    for clock in ("2031-01-01T00:00:00+00:00", "2030-01-01T00:00:00+00:00"):
+        assert crashes(how="plain", clock=clock)["said"] == "done"
+    check = check_ledger(crashes.ledger)
+    assert check.sound
+    assert "a clock was set back" in str(check)
+    assert len(read_ledger(crashes.ledger).entries) == 2
+
+
+# -- file systems
+# ----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def mounted(tmp_path: Path) -> Iterator[Callable[..., Path]]:
+    """A small file system of its own, if we may make one."""
+    made: list[Path] = []
+
+    def mount(size: str) -> Path:
+        place = tmp_path / f"disk{len(made)}"
+        place.mkdir()
+        done = subprocess.run(
+            ["mount", "-t", "tmpfs", "-o", f"size={size}", "none", place], capture_output=True
+        )
+        if done.returncode:
+            pytest.skip("mounting a file system is not allowed here")
+        made.append(place)
+        return place
+
+    yield mount
+    for place in made:
+        subprocess.run(["umount", "-l", place], check=True)
+
+
+@pytest.mark.torture
+def test_small_disks(mounted: Callable[..., Path]) -> None:
+    done = 0
+    for kilobytes in range(36, 90, 4):
+        disk = mounted(f"{kilobytes}k")
+        try:
+            crashes = Crashes(disk)
+        except OSError:
+            continue
+        try:
+            answer = crashes(how="plain")  # compares output and entry
+            done += answer["there"]
+            assert answer["said"] == "done" or "No space left" in answer["said"]
+        finally:
+            crashes.close()
+    assert done
+
+
+@pytest.mark.torture
+def test_a_read_only_disk(mounted: Callable[..., Path]) -> None:
+    disk = mounted("4m")
+    crashes = Crashes(disk)
+    try:
+        assert crashes(how="plain")["said"] == "done"
+        before = crashes.ledger.read_bytes()
+        subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
+        answer = crashes(how="plain")
+        assert "Read-only" in answer["said"] or "not writable" in answer["said"]
+        assert crashes.ledger.read_bytes() == before
+        assert not answer["there"]
+    finally:
+        crashes.close()
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_read_only_folder(crashes: Crashes) -> None:
+    crashes.folder.chmod(0o500)
+    try:
+        answer = crashes(how="plain")
+    finally:
+        crashes.folder.chmod(0o700)
+    assert "not writable" in answer["said"] or "Permission denied" in answer["said"]
+    assert not read_ledger(crashes.ledger).entries
