@@ -292,13 +292,26 @@ def test_a_release_with_other_noise_is_noticed(nation: Nation, released: Path, t
     assert any("summary.json" in note for note in doctored.notes)
 
 
-def test_other_data_are_noticed(nation: Nation, released: Path, tmp_path: Path) -> None:
+def test_other_data_are_noticed(nation: Nation, tmp_path: Path) -> None:
     import shutil
 
-    shutil.copytree(nation.data, tmp_path / "data")
-    with (tmp_path / "data" / "person-records.txt").open("a") as stream:
+    from discreet.release import create_ledger
+
+    data, params = tmp_path / "data", tmp_path / "params"
+    shutil.copytree(nation.data, data)
+    shutil.copytree(nation.params, params)
+    settings = json.loads((params / "config.json").read_text())
+    (params / "config.json").write_text(json.dumps(settings | {"run_pr": False}))
+    create_ledger(data / "discreet-ledger.json")
+    run(params, data, tmp_path / "out")
+
+    def noticed() -> bool:
+        return any("other files" in note for note in curate(params, data, tmp_path / "out").notes)
+
+    assert not noticed()
+    with (data / "person-records.txt").open("a") as stream:
         stream.write("\n")
-    assert any("other files" in note for note in curate(nation.params, tmp_path / "data", released).notes)
+    assert noticed()
 
 
 @pytest.mark.parametrize(("privacy", "variance"), [("zcdp", 3.7), ("puredp", 11.0)])
