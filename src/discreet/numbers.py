@@ -98,16 +98,15 @@ def prior(value: Exact | float, *, name: str = "prior") -> Fraction:
     Traceback (most recent call last):
     discreet.errors.InputError: prior is 1; it must lie strictly between 0 and 1
     """
-    if isinstance(value, float):  # NumPy's are floats too
-        if not math.isfinite(value):
-            raise InputError(f"{name} is {float(value)}; it must lie strictly between 0 and 1")
-        number = Fraction(value)
+    shown = f"{value:.12g}" if isinstance(value, float) else value  # NumPy's are floats too
+    if isinstance(value, float):
+        number = Fraction(value) if math.isfinite(value) else Fraction(0)
     else:
         number = fraction(value, name=name)
     if not 0 < number < 1:
-        raise InputError(f"{name} is {value}; it must lie strictly between 0 and 1")
+        raise InputError(f"{name} is {shown}; it must lie strictly between 0 and 1")
     if min(number, 1 - number) < _SMALLEST_PRIOR:
-        raise InputError(f"{name} is {value}; at least 1e-300 away from 0 and from 1 is needed")
+        raise InputError(f"{name} is {shown}; at least 1e-300 away from 0 and from 1 is needed")
     return number
 
 

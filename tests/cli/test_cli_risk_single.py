@@ -24,7 +24,7 @@ def test_words(discreet: Callable[..., Any]) -> None:
     assert "variance 5.05051 = 1/(2 rho), as in the paper" in text
     assert "1/rho = 10.101" in text
     assert "1 1/2 0.5247 1.049 present" in text
-    assert "this adversary is right 58.9 times in 100 if the target is there" in text
+    assert "this adversary is right 58.9 times in 100 if the target is present" in text
     assert "without the release, 50.0 times in 100" in text
     assert result.err == ""
 
@@ -95,7 +95,7 @@ def test_together(discreet: Callable[..., Any], tmp_path: Path) -> None:
     [
         (("--prior", "1"), "prior is 1; it must lie strictly between 0 and 1"),
         (("--prior", "0"), "prior is 0; it must"),
-        (("--prior", "1.5"), "prior is 3/2; it must"),
+        (("--prior", "1.5"), "prior is 1.5; it must"),
         (("--known", "-2"), "known is -2; a count without the target is zero or more"),
         (("--noisy", "1.5"), "noisy is 3/2; it must be a whole number"),
         (("--rho", "0.2"), "--rho is stated 2 times"),

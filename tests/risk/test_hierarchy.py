@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from discreet.cli.commands import run
 from discreet.errors import InputError, PrecisionError
 from discreet.noise import GaussianNoise
-from discreet.risk.decisions import decision_accuracy
+from discreet.risk.attack import decision_accuracy
 from discreet.risk.hierarchy import (
     Area,
     HierarchyPosterior,

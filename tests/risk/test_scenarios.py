@@ -170,7 +170,7 @@ def test_what_cannot_be_used() -> None:
     with pytest.raises(InputError, match="known is -2"):
         Attack(variance=5, known=-2)
     with pytest.raises(InputError, match="one variance and one known count"):
-        Attack(variance=[5, 6])  # type: ignore[arg-type]
+        Attack(variance=[5, 6], others=[0.5, 0.5])
     with pytest.raises(InputError, match="people is 0"):
         independent_others("1/2", people=0)
     with pytest.raises(InputError, match="dearer than a right one"):

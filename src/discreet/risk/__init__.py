@@ -12,15 +12,26 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from discreet.risk.attack import Attack
-    from discreet.risk.decisions import decide, decision_accuracy, expected_loss
-    from discreet.risk.expected import expected_posterior, expected_ratio
+    from discreet.risk.attack import (
+        Attack,
+        Step,
+        decide,
+        decision_accuracy,
+        expected_loss,
+        expected_posterior,
+        expected_ratio,
+        independent_others,
+        joint_accuracy,
+        joint_posterior,
+        joint_ratio,
+        log_odds,
+        posterior,
+        ratio,
+        sequence,
+    )
     from discreet.risk.explain import explain_profile
     from discreet.risk.hierarchy import Area, HierarchyPosterior, Poisson, Table, Uniform, hierarchy_posterior
-    from discreet.risk.others import independent_others
     from discreet.risk.profile import Risk, RiskProfile, risk_profile
-    from discreet.risk.scenarios import Step, joint_accuracy, joint_posterior, joint_ratio, sequence
-    from discreet.risk.single import log_odds, posterior, ratio
     from discreet.risk.table import table_risk
     from discreet.risk.two_levels import TwoLevels
 
@@ -54,16 +65,10 @@ __all__ = [
     "table_risk",
 ]
 
-_HOMES = {  # no module may have the name of one of its functions: it would hide it
-    "attack": ("Attack",),
-    "decisions": ("decide", "decision_accuracy", "expected_loss"),
-    "expected": ("expected_posterior", "expected_ratio"),
+_HOMES = {  # the others are in `attack`; a module with the name of its function would hide it
     "explain": ("explain_profile",),
     "hierarchy": ("Area", "HierarchyPosterior", "Poisson", "Table", "Uniform", "hierarchy_posterior"),
-    "others": ("independent_others",),
     "profile": ("Risk", "RiskProfile", "risk_profile"),
-    "scenarios": ("Step", "joint_accuracy", "joint_posterior", "joint_ratio", "sequence"),
-    "single": ("log_odds", "posterior", "ratio"),
     "table": ("table_risk",),
     "two_levels": ("TwoLevels",),
 }
@@ -72,11 +77,11 @@ _HOME = {name: module for module, names in _HOMES.items() for name in names}
 
 def __getattr__(name: str) -> object:
     """Load a public name from its module, once."""
-    if name not in _HOME:
+    if name not in __all__:
         raise AttributeError(f"module 'discreet.risk' has no attribute {name!r}")
     from importlib import import_module
 
-    value = getattr(import_module(f"discreet.risk.{_HOME[name]}"), name)
+    value = getattr(import_module(f"discreet.risk.{_HOME.get(name, 'attack')}"), name)
     globals()[name] = value
     return value
 

@@ -1,28 +1,46 @@
-"""An attack on one published count, as two laws: of what is published if the target is present, if absent.
+"""One noisy count, and several: what the adversary believes after seeing it, decides, and how often rightly.
 
-Everything else follows from the two: what the adversary believes after each outcome, the average of that
-over the outcomes, and how often the better decision is right. Other people may be uncertain (`others`),
-and negative values may have been published as zero (`nonnegative`).
+With v the variance of the noise, y the noisy value and k the count known without the target, Bayes' rule
+adds the log of the ratio of likelihoods to the prior log odds,
 
-Sums run over all outcomes but a tail. Discrete Gaussian noise is no wider than the normal law
-(Canonne, Kamath and Steinke 2020), P[|noise| > M] <= 2 exp(-M^2 / (2 v)); M is chosen so that this bound is
-below the tolerance times the smallest prior, hence below the tolerance for a ratio too, which is at most
-one over the prior.
+    log P[y | present] / P[y | absent] = ((y - k)^2 - (y - k - 1)^2) / (2 v) = (y - k - 1/2) / v,
+
+in which the squares, and the constants of the noise, have cancelled: nothing overflows, and nothing is lost
+however far out y lies. If negative values were published as zero, a zero has the ratio of two tails
+P[noise <= -k - 1] / P[noise <= -k] instead. If other people are uncertain, both likelihoods are mixtures.
+
+*Means over the noise* are sums over all outcomes but a tail. Discrete Gaussian noise is no wider than the
+normal law (Canonne, Kamath and Steinke 2020), P[|noise| > M] <= 2 exp(-M^2 / (2 v)); M is chosen so that this
+bound is below the tolerance times the smallest prior, hence below the tolerance for a ratio too, which is at
+most one over the prior. Means do not depend on the known count, which shifts the noisy value alone, unless
+negative values are published as zero.
+
+*Decisions.* "Present" is decided where the posterior log odds exceed a threshold t, the log of what a false
+alarm costs over what a miss costs (0 for 0-1 loss). That is where y - k > 1/2 + v (t - log odds of the
+prior): where y reaches one whole number. As the noise grows, v times the prior's log odds passes one whole
+number after another, so the accuracy given the truth is a jagged function of the noise unless the prior is
+even.
+
+*Several counts* of the same person with independent noise: likelihoods multiply, so evidence adds up,
+whatever is counted, as long as the adversary knows each count without the target. That covers an adversary
+who knows the block group too, a target who is unique at several levels (all known counts are 0), and several
+releases of the same count.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from discreet.errors import InputError
 from discreet.noise import GaussianNoise, gaussian_tail
-from discreet.risk.losses import Loss, read_loss
+from discreet.numbers import fraction
 from discreet.risk.model import (
     TOLERANCE,
     Floats,
@@ -38,10 +56,124 @@ from discreet.risk.model import (
     read_variance,
     read_whole,
 )
-from discreet.risk.others import read_others
-from discreet.risk.single import multiplier, updated
+
+MOST_OTHERS = 10_000
+"""People of whom an adversary may be unsure."""
 
 _BLOCK = 1 << 21  # numbers that are held at a time
+
+
+# -- what a decision costs -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """The costs: `absent` if the target is absent, `present` if present, each for deciding absent, present.
+
+    The decision is "present" where its expected loss is the smaller one; equal losses decide "absent".
+
+    >>> Costs((0, 1), (1, 0)).says_present(np.array([-0.1, 0.0, 0.1])).tolist()
+    [False, False, True]
+    >>> Costs((0, 1), (9, 0)).threshold == -math.log(9)   # to miss somebody costs nine times as much
+    True
+    """
+
+    absent: tuple[float, float] = (0.0, 1.0)
+    present: tuple[float, float] = (1.0, 0.0)
+
+    @classmethod
+    def read(cls, loss: Any) -> Costs:
+        """Return the costs from a table of two rows (truth absent, present) and two columns (decision).
+
+        >>> Costs.read(None), Costs.read([[0, 1], ["1/2", 0]]).present
+        (Costs(absent=(0.0, 1.0), present=(1.0, 0.0)), (0.5, 0.0))
+        """
+        if loss is None or isinstance(loss, Costs):
+            return loss or cls()
+        try:
+            (a, b), (c, d) = loss
+            costs = [float(fraction(x, name="loss") if isinstance(x, str) else x) for x in (a, b, c, d)]
+        except (TypeError, ValueError):  # also an InputError of a text that is no number
+            costs = [math.nan]
+        if not all(map(math.isfinite, costs)):
+            raise InputError(
+                "loss must be a table of two rows, truth absent and present, and two columns, "
+                "decision absent and present"
+            )
+        return cls((costs[0], costs[1]), (costs[2], costs[3]))
+
+    @property
+    def threshold(self) -> float:
+        """The log odds beyond which the decision changes; infinite if it never does."""
+        miss, alarm = self._more
+        if miss * alarm > 0:
+            return math.log(alarm / miss)
+        return -math.inf if miss > 0 or alarm < 0 else math.inf
+
+    @property
+    def is_reversed(self) -> bool:
+        """Whether being wrong is cheaper than being right, in both cases."""
+        return max(self._more) < 0
+
+    @property
+    def _more(self) -> tuple[float, float]:
+        """What a miss, and what a false alarm, cost more than the right decision."""
+        return self.present[0] - self.present[1], self.absent[1] - self.absent[0]
+
+    def says_present(self, log_odds: Floats) -> NDArray[np.bool_]:
+        """Return whether the decision is "present" at these posterior log odds."""
+        return log_odds < self.threshold if self.is_reversed else log_odds > self.threshold
+
+
+# -- the others, where the adversary is not sure of them -------------------------------------------
+
+
+def independent_others(chances: Numbers, *, people: int | None = None) -> Floats:
+    """Return the law of the number of counted people among m independent ones: the chances of 0, 1, ..., m.
+
+    `chances` has one for each of them; or it is one chance and `people` says how many share it (binomial).
+
+    >>> independent_others(["1/2", "1/4"]).tolist()
+    [0.375, 0.5, 0.125]
+    >>> independent_others("1/2", people=3).round(15).tolist()
+    [0.125, 0.375, 0.375, 0.125]
+    """
+    found = read_prior(chances)
+    if people is not None:
+        if found.present.ndim or isinstance(people, bool) or not isinstance(people, int) or people < 1:
+            raise InputError(f"people is {people!r}; with one chance, a whole number from 1 on is needed")
+        if people > MOST_OTHERS:
+            raise InputError(f"people is {people}; at most {MOST_OTHERS} may be uncertain")
+        steps = np.arange(1, people + 1)
+        logs = np.cumsum(np.log((people + 1 - steps) / steps)) + steps * found.log_odds
+        return np.asarray(np.exp(np.append(0.0, logs) + people * np.log(found.absent)))
+    present, absent = np.atleast_1d(found.present), np.atleast_1d(found.absent)
+    if present.ndim != 1 or not 1 <= present.size <= MOST_OTHERS:
+        raise InputError(
+            f"chances is a table of shape {present.shape}; a list of 1 to {MOST_OTHERS} is needed"
+        )
+    law = np.ones(1)
+    for p, q in zip(present, absent, strict=True):  # all terms positive: no digits are lost
+        law = np.append(law * q, 0.0) + np.append(0.0, law * p)
+    return law
+
+
+def _read_others(law: Numbers) -> Floats:
+    found = np.asarray(law, dtype=np.float64)
+    if found.ndim != 1 or not 1 <= found.size <= MOST_OTHERS + 1 or not np.isfinite(found).all():
+        most = MOST_OTHERS + 1
+        raise InputError(f"others must be a list of 1 to {most} chances, of 0, 1, 2, ... other people")
+    if (found < 0).any():
+        raise InputError(f"a chance of other people is {found.min():g}; it must not be negative")
+    if abs(found.sum() - 1) > 1e-12:
+        raise InputError(
+            f"the chances of 0 to {found.size - 1} other people add up to {found.sum():.12g}; "
+            "they must add up to 1"
+        )
+    return found
+
+
+# -- one count -------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,11 +186,13 @@ class Outcomes:
     log_ratio: Floats
 
 
-@dataclass(frozen=True, slots=True, eq=False, init=False)
 class Attack:
-    """The attack on one count by someone who knows `known` others, and gives chances to further ones.
+    """The attack on a count by someone who knows `known` others, and gives chances to further ones.
 
-    >>> from discreet.risk import independent_others
+    The noise has this `variance`, or 1/(2 `rho`). `variance` and `known` may be arrays, which broadcast with
+    priors and noisy values; `others` (the chances of 0, 1, 2, ... further people) needs one of each.
+    `nonnegative` says that negative values were published as zero.
+
     >>> sure = Attack(variance=5, known=3)
     >>> unsure = Attack(variance=5, known=3, others=independent_others("1/2", people=10))
     >>> round(sure.accuracy(prior="1/2"), 4), round(unsure.accuracy(prior="1/2"), 4)
@@ -68,27 +202,30 @@ class Attack:
     (0.5199, 0.5238)
     """
 
-    variance: float
-    known: float
-    others: Floats
-    nonnegative: bool
-
     def __init__(
         self,
         *,
-        variance: Number | None = None,
-        rho: Number | None = None,
-        known: Number = 0,
+        variance: Numbers = None,
+        rho: Numbers = None,
+        known: Numbers = 0,
         others: Numbers = (1.0,),
         nonnegative: bool = False,
     ) -> None:
-        v, k = read_variance(variance, rho), read_known(known)
-        if v.ndim or k.ndim:
-            raise InputError("an attack has one variance and one known count; make several for several")
-        object.__setattr__(self, "variance", float(v))
-        object.__setattr__(self, "known", float(k))
-        object.__setattr__(self, "others", read_others(others))
-        object.__setattr__(self, "nonnegative", bool(nonnegative))
+        self._variance, self._known = read_variance(variance, rho), read_known(known)
+        check_fit(variance=self._variance, known=self._known)
+        self.others, self.nonnegative = _read_others(others), bool(nonnegative)
+        if self.others.size > 1 and (self._variance.ndim or self._known.ndim):
+            raise InputError("an attack with unsure others has one variance and one known count")
+
+    @property
+    def variance(self) -> Any:
+        """The variance of the noise."""
+        return answer(self._variance)
+
+    @property
+    def known(self) -> Any:
+        """The count known without the target."""
+        return answer(self._known)
 
     def log_ratio(self, noisy: Numbers) -> Any:
         """Return log P[noisy | present] - log P[noisy | absent].
@@ -96,7 +233,12 @@ class Attack:
         >>> Attack(variance=5).log_ratio([0, 1]).tolist()
         [-0.1, 0.1]
         """
-        return answer(self._log_ratio(read_whole(noisy)))
+        return answer(self.evidence(read_whole(noisy)))
+
+    def log_odds(self, noisy: Numbers, *, prior: Numbers) -> Any:
+        """Return log(posterior / (1 - posterior)), which tells values apart where the posterior is 1."""
+        chance, evidence = self._seen(noisy, prior)
+        return answer(np.asarray(chance.log_odds + evidence))
 
     def posterior(self, noisy: Numbers, *, prior: Numbers) -> Any:
         """Return the chance of "present" after this noisy value.
@@ -104,9 +246,8 @@ class Attack:
         >>> round(Attack(rho="0.099").posterior(1, prior="1/2"), 3)
         0.525
         """
-        chance, evidence = read_prior(prior), self._log_ratio(read_whole(noisy))
-        check_fit(noisy=evidence, prior=chance.present)
-        return answer(updated(chance, evidence))
+        chance, evidence = self._seen(noisy, prior)
+        return answer(chance.posterior(evidence))
 
     def ratio(self, noisy: Numbers, *, prior: Numbers) -> Any:
         """Return the posterior over the prior.
@@ -114,31 +255,26 @@ class Attack:
         >>> round(Attack(rho="0.099").ratio(1, prior="1/2"), 3)
         1.049
         """
-        chance, evidence = read_prior(prior), self._log_ratio(read_whole(noisy))
-        check_fit(noisy=evidence, prior=chance.present)
-        return answer(multiplier(chance, evidence))
+        chance, evidence = self._seen(noisy, prior)
+        return answer(chance.ratio(evidence))
+
+    def decide(self, noisy: Numbers, *, prior: Numbers, loss: Any = None) -> Any:
+        """Return True where "present" has the smaller expected loss; where both are equal, False."""
+        chosen = Costs.read(loss).says_present(np.asarray(self.log_odds(noisy, prior=prior)))
+        return bool(chosen) if chosen.ndim == 0 else chosen
 
     def expected_ratio(
         self, *, prior: Numbers, given: Truth = "present", tolerance: Number = TOLERANCE
     ) -> Any:
-        """Return the mean of the ratio over what may be published, given the truth.
-
-        >>> round(Attack(rho="0.099").expected_ratio(prior="1/2"), 2)
-        1.05
-        """
-        chance = read_prior(prior)
-        return answer(self.mean_ratios(chance, given, read_tolerance(tolerance)))
+        """Return the mean of the ratio over what may be published, given the truth."""
+        return answer(self._mean_ratios(read_prior(prior), given, tolerance))
 
     def expected_posterior(
         self, *, prior: Numbers, given: Truth = "present", tolerance: Number = TOLERANCE
     ) -> Any:
-        """Return the mean of the posterior over what may be published, given the truth.
-
-        >>> round(Attack(rho="0.099").expected_posterior(prior="1/2"), 4)
-        0.5236
-        """
+        """Return the mean of the posterior over what may be published, given the truth."""
         chance = read_prior(prior)
-        return answer(chance.present * self.mean_ratios(chance, given, read_tolerance(tolerance)))
+        return answer(np.asarray(chance.present * self._mean_ratios(chance, given, tolerance)))
 
     def accuracy(
         self, *, prior: Numbers, loss: Any = None, given: str = "present", tolerance: Number = TOLERANCE
@@ -151,104 +287,178 @@ class Attack:
         >>> [round(attack.accuracy(prior="1/2", given=truth), 4) for truth in ("present", "absent", "prior")]
         [0.5888, 0.5888, 0.5888]
         """
-        rule, chance = read_loss(loss), read_prior(prior)
-        present, absent = self.right_chances(chance, rule, read_tolerance(tolerance))
-        return answer(mixed(given, chance, present, absent))
+        chance = read_prior(prior)
+        return answer(_given(given, chance, *self._rights(chance, Costs.read(loss), tolerance)))
+
+    def expected_loss(
+        self, *, prior: Numbers, loss: Any = None, given: str = "prior", tolerance: Number = TOLERANCE
+    ) -> Any:
+        """Return what the decision costs on average, over the noise and by default over the prior."""
+        costs, chance = Costs.read(loss), read_prior(prior)
+        present, absent = self._rights(chance, costs, tolerance)
+        if_present = costs.present[1] * present + costs.present[0] * (1.0 - present)
+        if_absent = costs.absent[0] * absent + costs.absent[1] * (1.0 - absent)
+        return answer(_given(given, chance, if_present, if_absent))
 
     def outcomes(self, *, tolerance: float = TOLERANCE, smallest: float = 1.0) -> Outcomes:
         """Return what may be published, all but a tail of at most `tolerance` times `smallest` a truth."""
+        if self._variance.ndim or self._known.ndim:
+            raise InputError("outcomes are those of one variance and one known count")
+        variance, known, many = float(self._variance), float(self._known), self.others.size
         nats = math.log(2.0) - math.log(tolerance) - math.log(smallest)
-        reach = math.ceil(math.sqrt(2.0 * self.variance * nats))
-        low, high = self.known - reach, self.known + self.others.size + reach
+        reach = math.ceil(math.sqrt(2.0 * variance * nats))
+        low, high = known - reach, known + many + reach
         if self.nonnegative:
             low = max(low, 0.0)
         noisy = np.arange(low, high + 1.0)
-        noise = GaussianNoise(Fraction(self.variance))
-        logs = [self._mixture(noise, noisy - self.known - here) for here in (1.0, 0.0)]
-        if self.nonnegative and low == 0.0:
-            for here, log in zip((1.0, 0.0), logs, strict=True):
-                lowest = -self.known - here - np.arange(self.others.size)
-                log[0] = _log_sum(noise.log_cdf(lowest.astype(np.int64)), self.others)
-        return Outcomes(noisy, logs[0], logs[1], self._log_ratio(noisy))
+        noise = GaussianNoise(Fraction(variance))
+        logs = []
+        for here in (1.0, 0.0):
+            off = noisy - known - here
+            parts = np.array_split(off, 1 + off.size * many // _BLOCK)
+            law = np.concatenate([self._mixed(noise.log_pmf, part[:, None]) for part in parts])
+            if self.nonnegative and low == 0.0:
+                law[0] = self._mixed(noise.log_cdf, np.array([-known - here]))
+            logs.append(law)
+        return Outcomes(noisy, logs[0], logs[1], self.evidence(noisy))
 
-    def _mixture(self, noise: GaussianNoise, differences: Floats) -> Floats:
-        """log of the sum over b of P[b others] P[noise = difference - b], by plain sums around the peak."""
-        if self.others.size == 1:
-            return np.asarray(noise.log_pmf(differences.astype(np.int64)))
-        blocks = [
-            _log_sum(
-                noise.log_pmf((part[:, None] - np.arange(self.others.size)).astype(np.int64)), self.others
-            )
-            for part in np.array_split(differences, 1 + differences.size * self.others.size // _BLOCK)
-        ]
-        return np.concatenate(blocks)
+    def _mixed(self, log_chance: Callable[[Any], Floats], off: Floats) -> Any:
+        """log of the sum over b of P[b others] and the chance at `off` - b."""
+        logs = log_chance((off - np.arange(self.others.size)).astype(np.int64))
+        return logs[..., 0] if self.others.size == 1 else _log_sum(logs, self.others)
 
-    def _log_ratio(self, noisy: Floats) -> Floats:
-        distance, v, m = noisy - self.known, self.variance, self.others.size
+    def _seen(self, noisy: Numbers, prior: Numbers) -> tuple[Prior, Floats]:
+        chance, y = read_prior(prior), read_whole(noisy)
+        check_fit(noisy=y, known=self._known, variance=self._variance, prior=chance.present)
+        return chance, self.evidence(y)
+
+    def evidence(self, noisy: Floats) -> Floats:
+        """Return the log ratio of the likelihoods at noisy values that have been read."""
+        distance, v, m = noisy - self._known, self._variance, self.others.size
         if m == 1:
-            evidence = np.asarray((distance - 0.5) / v)
+            found = np.asarray((distance - 0.5) / v)
         else:
             flat = distance.reshape(-1)
             parts = np.array_split(flat, 1 + flat.size * m // _BLOCK)
-            evidence = np.concatenate([self._mixed_ratio(part) for part in parts]).reshape(distance.shape)
-        if self.nonnegative:
-            if (noisy < 0).any():
-                raise InputError(
-                    f"noisy is {noisy.min():g}, but negative values are said to be published as zero"
-                )
-            evidence = np.where(noisy == 0, self._zero_ratio(), evidence)
-        return evidence
+            found = np.concatenate([self._mixed_evidence(part) for part in parts]).reshape(distance.shape)
+        if not self.nonnegative:
+            return found
+        if (noisy < 0).any():
+            raise InputError(
+                f"noisy is {noisy.min():g}, but negative values are said to be published as zero"
+            )
+        y, k, v = np.broadcast_arrays(noisy, self._known, v)
+        zero = y == 0
+        if zero.any():
+            found = np.array(np.broadcast_to(found, y.shape))
+            found[zero] = self._zero_evidence() if m > 1 else zero_evidence(k[zero], v[zero])
+        return found
 
-    def _mixed_ratio(self, distance: Floats) -> Floats:
+    def _mixed_evidence(self, distance: Floats) -> Floats:
         # -(d - b)^2 / (2v) without its d^2 / (2v), which cancels and would swamp the rest
         b = np.arange(self.others.size, dtype=np.float64)
         d = distance[:, None]
-        present = (b + 1.0) * (d - (b + 1.0) / 2.0) / self.variance
-        absent = b * (d - b / 2.0) / self.variance
-        return _log_sum(present, self.others) - _log_sum(absent, self.others)
+        present = (b + 1.0) * (d - (b + 1.0) / 2.0) / self._variance
+        absent = b * (d - b / 2.0) / self._variance
+        return np.asarray(_log_sum(present, self.others) - _log_sum(absent, self.others))
 
-    def _zero_ratio(self) -> float:
-        """The evidence of a published zero: both tails, over exp(-known^2 / (2v)) which cancels."""
+    def _zero_evidence(self) -> float:
+        """That of a published zero with unsure others: two tails, without their common factor."""
         b = np.arange(self.others.size + 1, dtype=np.float64)
-        tails = np.log(gaussian_tail.ratio(self.known + b, self.variance))
-        tails -= b * (self.known + b / 2.0) / self.variance
+        tails = np.log(gaussian_tail.ratio(self._known + b, float(self._variance)))
+        tails -= b * (self._known + b / 2.0) / self._variance
         return float(_log_sum(tails[1:], self.others) - _log_sum(tails[:-1], self.others))
 
-    def mean_ratios(self, prior: Prior, given: str, tolerance: float) -> Floats:
-        """Return the mean ratio for each prior."""
+    def _mean_ratios(self, prior: Prior, given: str, tolerance: Number) -> Floats:
         if given not in ("present", "absent"):
             raise InputError(f"given is {given!r}; it must be 'present' or 'absent'")
-        seen = self.outcomes(tolerance=tolerance, smallest=float(prior.present.min(initial=1.0)))
-        weights = np.exp(seen.log_present if given == "present" else seen.log_absent)
-        means = [multiplier(part, seen.log_ratio) @ weights for part in _split(prior, weights.size)]
-        return np.concatenate(means).reshape(prior.present.shape)
+        bound = read_tolerance(tolerance)
 
-    def right_chances(self, prior: Prior, rule: Loss, tolerance: float) -> tuple[Floats, Floats]:
-        """Return the chance of a right decision, given "present" and given "absent", for each prior."""
-        seen = self.outcomes(tolerance=tolerance)
-        present, absent = np.exp(seen.log_present), np.exp(seen.log_absent)
-        right: list[Floats] = []
-        for part in _split(prior, present.size):
-            chosen = rule.says_present(part.log_odds + seen.log_ratio)
-            right.append(
-                np.stack([np.where(chosen, present, 0.0).sum(1), np.where(chosen, 0.0, absent).sum(1)])
+        def means(one: Attack, part: Prior) -> Floats:
+            seen = one.outcomes(tolerance=bound, smallest=float(part.present.min(initial=1.0)))
+            weights = np.exp(seen.log_present if given == "present" else seen.log_absent)
+            found = [p.ratio(seen.log_ratio) @ weights for p in _columns(part, weights.size)]
+            return np.asarray(np.concatenate(found)[None])
+
+        return np.asarray(self._each(prior, means, 1)[0])
+
+    def _rights(self, prior: Prior, costs: Costs, tolerance: Number) -> tuple[Floats, Floats]:
+        """The chances of a right decision, given "present" and given "absent"."""
+        bound = read_tolerance(tolerance)
+
+        def sums(one: Attack, part: Prior) -> Floats:
+            seen = one.outcomes(tolerance=bound)
+            present, absent = np.exp(seen.log_present), np.exp(seen.log_absent)
+            right = []
+            for p in _columns(part, present.size):
+                chosen = costs.says_present(p.log_odds + seen.log_ratio)
+                right.append([np.where(chosen, present, 0.0).sum(1), np.where(chosen, 0.0, absent).sum(1)])
+            return np.concatenate(right, axis=1)
+
+        plain = self.others.size == 1 and not self.nonnegative
+        present, absent = self._each(prior, (lambda one, p: one._tails(p, costs)) if plain else sums, 2)
+        return present, absent
+
+    def _tails(self, prior: Prior, costs: Costs) -> Floats:
+        """The same from exact tails of the noise."""
+        if np.isinf(costs.threshold):
+            certain = np.full(prior.present.shape, float(costs.threshold < 0))
+            return np.stack([certain, 1.0 - certain])
+        noise = GaussianNoise(Fraction(float(self._variance)))
+        edge = 0.5 + self._variance * (
+            costs.threshold - prior.log_odds
+        )  # "present" beyond, or below if reversed
+        if costs.is_reversed:
+            last = np.ceil(edge).astype(np.int64) - 1
+            return np.stack([noise.cdf(last - 1), noise.sf(last)])
+        last = np.floor(edge).astype(np.int64)  # the last y - k at which the decision is "absent"
+        return np.stack([noise.sf(last - 1), noise.cdf(last)])
+
+    def _each(self, prior: Prior, compute: Callable[[Attack, Prior], Floats], outputs: int) -> Floats:
+        """What `compute` gives for each distinct variance and known count, broadcast with the prior."""
+        check_fit(variance=self._variance, known=self._known, prior=prior.present)
+        # a known count shifts everything alike, unless negative values become zero
+        known = self._known if self.nonnegative else np.zeros_like(self._known)
+        v, k, p, q = np.broadcast_arrays(self._variance, known, prior.present, prior.absent)
+        shape = v.shape
+        v, k, p, q = (array.reshape(-1) for array in (v, k, p, q))
+        found = np.empty((outputs, v.size))
+        pairs, place = np.unique(np.stack([v, k]), axis=1, return_inverse=True)
+        order = np.argsort(place.reshape(-1), kind="stable")
+        ends = np.cumsum(np.bincount(place.reshape(-1), minlength=pairs.shape[1]))
+        for (one, count), rows in zip(pairs.T, np.split(order, ends[:-1]) if v.size else (), strict=True):
+            attack = Attack(
+                variance=float(one), known=int(count), others=self.others, nonnegative=self.nonnegative
             )
-        both = np.concatenate(right, axis=1).reshape(2, *prior.present.shape)
-        return both[0], both[1]
+            found[:, rows] = compute(attack, Prior(p[rows], q[rows]))
+        return found.reshape(outputs, *shape)
 
 
-def mixed(given: str, prior: Prior, present: Floats, absent: Floats) -> Floats:
-    """Return what holds given the truth asked for, or its average over the prior."""
-    if given == "present":
-        return np.asarray(present)
-    if given == "absent":
-        return np.asarray(absent)
-    if given == "prior":
-        return np.asarray(prior.present * present + prior.absent * absent)
-    raise InputError(f"given is {given!r}; it must be 'present', 'absent' or 'prior'")
+def zero_evidence(known: Floats, variance: Floats) -> Floats:
+    """Return log P[noise <= -known - 1] - log P[noise <= -known], one for each pair of a 1-d array.
+
+    >>> zero_evidence(np.array([0.0]), np.array([5.0])).round(6).tolist()   # log(0.411 / 0.589)
+    [-0.360685]
+    """
+    pairs, place = np.unique(np.stack([variance, known]), axis=1, return_inverse=True)
+    result = np.empty(pairs.shape[1])
+    for v in np.unique(pairs[0]):
+        these = pairs[0] == v
+        k = pairs[1][these]
+        tails = np.log(gaussian_tail.ratio(k + 1.0, float(v))) - np.log(gaussian_tail.ratio(k, float(v)))
+        result[these] = tails - (k + 0.5) / v
+    return result[place.reshape(-1)]
 
 
-def _split(prior: Prior, size: int) -> Iterator[Prior]:
+def _given(given: str, prior: Prior, present: Floats, absent: Floats) -> Floats:
+    """What holds given the truth asked for, or its average over the prior."""
+    found = {"present": present, "absent": absent, "prior": prior.present * present + prior.absent * absent}
+    if given not in found:
+        raise InputError(f"given is {given!r}; it must be 'present', 'absent' or 'prior'")
+    return np.asarray(found[given])
+
+
+def _columns(prior: Prior, size: int) -> Iterator[Prior]:
     """The priors as columns, in parts that fit in memory against so many outcomes."""
     present, absent = prior.present.reshape(-1, 1), prior.absent.reshape(-1, 1)
     step = max(1, _BLOCK // max(size, 1))
@@ -256,9 +466,226 @@ def _split(prior: Prior, size: int) -> Iterator[Prior]:
         yield Prior(present[start : start + step], absent[start : start + step])
 
 
-def _log_sum(logs: Floats, weights: Floats) -> Floats:
+def _log_sum(logs: Floats, weights: Floats) -> Any:
     """log of the weighted sum of exponentials along the last axis."""
     used = weights > 0
     logs = logs[..., used] + np.log(weights[used])
     top = logs.max(axis=-1, keepdims=True)
     return np.asarray(top[..., 0] + np.log(np.exp(logs - top).sum(axis=-1)))
+
+
+# -- the same in one call -------------------------------------------------------------------------------
+# `count` is what an Attack takes: variance or rho, nonnegative; arrays are broadcast
+
+
+def posterior(noisy: Numbers, *, prior: Numbers, known: Numbers, **count: Any) -> Any:
+    """Return the chance of "present" after the noisy value: a float, or an array by NumPy's broadcasting.
+
+    Relative error: a few 1e-16 times the size of the log odds' two terms.
+
+    >>> round(posterior(1, rho="0.099", prior="1/2", known=0), 3)
+    0.525
+    >>> posterior([-(10**9), 10**9], variance="1/2000", prior=[0.25, 0.75], known=4).tolist()
+    [0.0, 1.0]
+    >>> posterior(3, variance=5, prior="1e-12", known=2) == posterior(103, variance=5, prior=1e-12, known=102)
+    True
+    """
+    return Attack(known=known, **count).posterior(noisy, prior=prior)
+
+
+def ratio(noisy: Numbers, *, prior: Numbers, known: Numbers, **count: Any) -> Any:
+    """Return the posterior over the prior, R'(y): how many times likelier the release has made "present".
+
+    >>> ratio(1, rho="0.099", prior=["1/2", "1/864"], known=0).round(4).tolist()
+    [1.0495, 1.1039]
+    """
+    return Attack(known=known, **count).ratio(noisy, prior=prior)
+
+
+def log_odds(noisy: Numbers, *, prior: Numbers, known: Numbers, **count: Any) -> Any:
+    """Return log(posterior / (1 - posterior)), which still tells values apart where the posterior is 1.
+
+    >>> log_odds(10**9, variance=1, prior="1/2", known=0)
+    999999999.5
+    """
+    return Attack(known=known, **count).log_odds(noisy, prior=prior)
+
+
+def decide(noisy: Numbers, *, prior: Numbers, known: Numbers, loss: Any = None, **count: Any) -> Any:
+    """Return True where "present" has the smaller expected loss; where both are equal, False.
+
+    >>> decide([0, 1, 2], rho="0.099", prior="1/2", known=0).tolist()
+    [False, True, True]
+    """
+    return Attack(known=known, **count).decide(noisy, prior=prior, loss=loss)
+
+
+def expected_posterior(
+    *, prior: Numbers, given: Truth = "present", tolerance: Number = TOLERANCE, **count: Any
+) -> Any:
+    """Return the mean of the posterior over the noise, given the truth.
+
+    The terms left out add up to less than `tolerance` times the prior.
+
+    >>> [round(expected_posterior(rho="0.099", prior="1/2", given=x), 4) for x in ("present", "absent")]
+    [0.5236, 0.4764]
+    """
+    return Attack(**count).expected_posterior(prior=prior, given=given, tolerance=tolerance)
+
+
+def expected_ratio(
+    *, prior: Numbers, given: Truth = "present", tolerance: Number = TOLERANCE, **count: Any
+) -> Any:
+    """Return R, the mean of the ratio over the noise, given the truth.
+
+    The terms left out add up to less than `tolerance`.
+
+    >>> expected_ratio(rho="0.099", prior=["1/2", "1/5", "1/10", "1/50", "1/864"]).round(2).tolist()
+    [1.05, 1.13, 1.17, 1.21, 1.22]
+    """
+    return Attack(**count).expected_ratio(prior=prior, given=given, tolerance=tolerance)
+
+
+def decision_accuracy(
+    *,
+    prior: Numbers,
+    loss: Any = None,
+    given: str = "present",
+    tolerance: Number = TOLERANCE,
+    **count: Any,
+) -> Any:
+    """Return the chance that the decision is right.
+
+    `given` is "present" (the paper's 3.6), "absent", or "prior", the average over the prior. `loss` is a
+    table of two rows, truth absent and present, and two columns, decision absent and present; 0-1 if none
+    is given. Tails are exact, nothing is left out (but `tolerance` if `nonnegative`).
+
+    >>> decision_accuracy(rho="0.099", prior=["1/2", "1/5"]).round(4).tolist()
+    [0.5888, 0.0018]
+    >>> round(decision_accuracy(variance=10, prior="1/2"), 4)
+    0.5631
+    >>> round(decision_accuracy(rho="0.099", prior="1/864", given="prior") - 863 / 864, 12)
+    0.0
+    """
+    return Attack(**count).accuracy(prior=prior, loss=loss, given=given, tolerance=tolerance)
+
+
+def expected_loss(
+    *, prior: Numbers, loss: Any = None, given: str = "prior", tolerance: Number = TOLERANCE, **count: Any
+) -> Any:
+    """Return what the decision costs on average, over the noise and by default over the prior.
+
+    >>> round(expected_loss(variance=10, prior="1/2", loss=[[0, 1], [2, 0]]), 4)
+    0.4989
+    """
+    return Attack(**count).expected_loss(prior=prior, loss=loss, given=given, tolerance=tolerance)
+
+
+# -- several counts of the same person -------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One release of a sequence: what was believed before and after it."""
+
+    noisy: int
+    variance: float
+    prior: float
+    posterior: float
+    ratio: float
+    total_ratio: float
+
+    def __str__(self) -> str:
+        return f"{self.noisy}: from {self.prior:.4g} to {self.posterior:.4g}, {self.ratio:.4g} times"
+
+
+def joint_posterior(noisy: Numbers, *, prior: Numbers, known: Numbers, **count: Any) -> Any:
+    """Return the chance of "present" after several noisy counts; the last axis of `noisy` runs over them.
+
+    `variance` (or `rho`) and `known` have one value for each count, or one for all.
+
+    >>> round(joint_posterior([2, 1], variance=[5, 2], prior="1/2", known=[0, 0]), 4)   # block, block group
+    0.6341
+    """
+    chance, _, evidence = _joint(noisy, prior, Attack(known=known, **count))
+    return answer(chance.posterior(evidence.sum(axis=-1)))
+
+
+def joint_ratio(noisy: Numbers, *, prior: Numbers, known: Numbers, **count: Any) -> Any:
+    """Return the posterior after several noisy counts over the prior.
+
+    >>> round(joint_ratio([2, 1], variance=[5, 2], prior="1/2", known=0), 4)
+    1.2683
+    """
+    chance, _, evidence = _joint(noisy, prior, Attack(known=known, **count))
+    return answer(chance.ratio(evidence.sum(axis=-1)))
+
+
+def sequence(noisy: Numbers, *, prior: Number, known: Numbers, **count: Any) -> tuple[Step, ...]:
+    """Return what is believed after each of several releases: a posterior is the prior of the next.
+
+    The ratios of the steps multiply to the ratio of all. Beliefs are carried as log odds, so that a posterior
+    that is 1 as a float can still be shaken.
+
+    >>> first, second = sequence([2, 1], variance=[5, 2], prior="1/2", known=0)
+    >>> print(second)
+    1: from 0.5744 to 0.6341, 1.104 times
+    >>> abs(first.ratio * second.ratio - second.total_ratio) < 1e-15
+    True
+    """
+    attack = Attack(known=known, **count)
+    chance, values, evidence = _joint(noisy, prior, attack)
+    if evidence.ndim != 1 or chance.present.ndim:
+        raise InputError("a sequence is a list of noisy values and one prior")
+    sums = np.concatenate([[0.0], np.cumsum(evidence)])
+    beliefs, totals = chance.posterior(sums), chance.ratio(sums)
+    # the ratio of two posteriors, by the prior in between so that 0/0 does not occur
+    between = Prior(beliefs[:-1], Prior(chance.absent, chance.present).posterior(-sums[:-1]))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        steps = between.ratio(evidence)
+    values, v = (np.broadcast_to(x, evidence.shape) for x in (values, attack.variance))
+    columns = (v, beliefs[:-1], beliefs[1:], steps, totals[1:])
+    return tuple(Step(int(value), *map(float, row)) for value, *row in zip(values, *columns, strict=True))
+
+
+def joint_accuracy(
+    *,
+    variance: Numbers = None,
+    rho: Numbers = None,
+    prior: Numbers,
+    loss: Any = None,
+    given: str = "present",
+) -> Any:
+    """Return the chance that the decision from several counts is right; the counts are listed in `variance`.
+
+    The sum of the evidence is the privacy loss of the counts released together, whose exact tails the
+    accountant has. `given` as in `decision_accuracy`.
+
+    >>> one = joint_accuracy(rho=["0.099"], prior="1/2")
+    >>> two = joint_accuracy(rho=["0.099", "0.2465"], prior="1/2")
+    >>> round(one, 4), round(two, 4)
+    (0.5888, 0.6613)
+    """
+    from discreet.accounting.privacy_loss import compose
+    from discreet.budget.events import DiscreteGaussian
+
+    costs, chance, v = Costs.read(loss), read_prior(prior), np.atleast_1d(read_variance(variance, rho))
+    if v.ndim != 1 or not v.size:
+        raise InputError("variance must be a list, one for each count")
+    if np.isinf(costs.threshold) or costs.is_reversed:
+        raise InputError("loss must make a wrong decision dearer than a right one, whatever the truth")
+    events = [DiscreteGaussian(variance=Fraction(float(one)).limit_denominator(10**9)) for one in v]
+    threshold = np.asarray(costs.threshold - chance.log_odds)
+    alpha, beta = compose(events).errors(threshold=np.atleast_1d(threshold))
+    present, absent = (1.0 - np.asarray(error).reshape(threshold.shape) for error in (beta, alpha))
+    return answer(_given(given, chance, present, absent))
+
+
+def _joint(noisy: Numbers, prior: Numbers, attack: Attack) -> tuple[Prior, Floats, Floats]:
+    chance, y = read_prior(prior), read_whole(noisy)
+    check_fit(noisy=y, known=np.asarray(attack.known), variance=np.asarray(attack.variance))
+    evidence = attack.evidence(y)
+    if evidence.ndim == 0:
+        raise InputError("noisy is one value; several counts are a list of noisy values")
+    check_fit(counts=evidence[..., 0], prior=chance.present)
+    return chance, y, evidence

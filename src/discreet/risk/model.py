@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -24,6 +25,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import InputError
 from discreet.numbers import fraction
+from discreet.numbers import prior as prior_of
 
 Floats = NDArray[np.float64]
 Number = int | float | Fraction | Decimal | str
@@ -35,9 +37,6 @@ LARGEST = 2**52
 
 VARIANCES = (1e-4, 1e10)
 """Variances of the noise that are accepted."""
-
-SMALLEST_PRIOR = 1e-300
-"""A smaller prior, or complement of one, is no float with all its digits."""
 
 TOLERANCE = 1e-15
 """What the terms left out of a sum may add up to, unless another bound is asked for."""
@@ -55,38 +54,36 @@ class Prior:
         """log of present over absent."""
         return np.log(self.present) - np.log(self.absent)
 
+    def posterior(self, evidence: Floats) -> Floats:
+        """Return the chance of "present" after evidence: a log ratio of likelihoods."""
+        rare = np.exp(-np.abs(evidence))
+        for_present = self.present / (self.present + self.absent * rare)
+        for_absent = self.present * rare / (self.present * rare + self.absent)
+        return np.where(evidence >= 0, for_present, for_absent)
+
+    def ratio(self, evidence: Floats) -> Floats:
+        """Return the posterior over the prior."""
+        rare = np.exp(-np.abs(evidence))
+        for_present = 1.0 / (self.present + self.absent * rare)
+        for_absent = rare / (self.present * rare + self.absent)
+        return np.where(evidence >= 0, for_present, for_absent)
+
 
 def read_prior(prior: Numbers) -> Prior:
-    """Return the prior; its complement is taken before rounding.
+    """Return the prior, one or many; its complement is taken before rounding.
 
     >>> read_prior("0.999999999999").absent
     array(1.e-12)
     >>> read_prior([0.5, 1])
     Traceback (most recent call last):
-    discreet.errors.InputError: prior is 1; it must lie strictly between 0 and 1: who is certain beforehand \
-cannot learn anything
+    discreet.errors.InputError: prior is 1; it must lie strictly between 0 and 1
     """
-
-    def check(value: Any) -> None:
-        if not 0 < value < 1:
-            raise InputError(
-                f"prior is {_shown(value)}; it must lie strictly between 0 and 1: "
-                "who is certain beforehand cannot learn anything"
-            )
-
-    read = _read(prior, name="prior", check=check)
-    if isinstance(read, np.ndarray) and read.dtype != object:
-        bad = ~((read > 0) & (read < 1))
-        if bad.any():
-            check(read[bad].flat[0])
-        return _representable(Prior(read, 1.0 - read))
-    return _representable(Prior(_floats(read), _floats(1 - read)))
-
-
-def _representable(prior: Prior) -> Prior:
-    if (np.minimum(prior.present, prior.absent) < SMALLEST_PRIOR).any():
-        raise InputError(f"prior is closer than {SMALLEST_PRIOR:g} to 0 or to 1; that is not answered here")
-    return prior
+    read = _read(prior, name="prior", one=prior_of)
+    if read.dtype == object:
+        return Prior(_floats(read), _floats(1 - read))
+    for extreme in (read.min(initial=0.5), read.max(initial=0.5)):
+        prior_of(float(extreme))
+    return Prior(read, 1.0 - read)
 
 
 def read_variance(variance: Numbers = None, rho: Numbers = None) -> Floats:
@@ -103,13 +100,9 @@ def read_variance(variance: Numbers = None, rho: Numbers = None) -> Floats:
         raise InputError(f"{found}: the noise is stated by its variance, or by rho, which means 1/(2 rho)")
     name = "rho" if variance is None else "variance"
 
-    def check(value: Any) -> None:
-        if not value > 0:
-            raise InputError(f"{name} is {_shown(value)}; it must be above zero")
-
-    read = _read(rho if variance is None else variance, name=name, check=check)
-    if read.dtype != object and (read <= 0).any():
-        check(read[read <= 0].flat[0])
+    read = _read(rho if variance is None else variance, name=name, one=partial(fraction, name=name))
+    if (read <= 0).any():
+        raise InputError(f"{name} is {_shown(read[read <= 0].flat[0])}; it must be above zero")
     variances = _floats(read if variance is not None else 1 / (2 * read))
     low, high = VARIANCES
     outside = (variances < low) | (variances > high)
@@ -129,19 +122,15 @@ def read_whole(values: Numbers, *, name: str = "noisy") -> Floats:
     discreet.errors.InputError: noisy is 1.5; it must be a whole number: the noise is added in whole numbers
     """
 
-    def check(value: Any) -> None:
-        if value != math.floor(value):
-            raise InputError(
-                f"{name} is {_shown(value)}; it must be a whole number: the noise is added in whole numbers"
-            )
-        if abs(value) > LARGEST:
-            raise InputError(f"{name} is {_shown(value)}; at most 2^52 in size is allowed")
-
-    read = _read(values, name=name, check=check)
-    if read.dtype != object:
-        bad = (read != np.floor(read)) | (np.abs(read) > LARGEST)
-        if bad.any():
-            check(read[bad].flat[0])
+    read = _read(values, name=name, one=partial(fraction, name=name))
+    whole = np.vectorize(math.floor, otypes=[object])(read) if read.dtype == object else np.floor(read)
+    if (bad := np.asarray(read != whole)).any():
+        raise InputError(
+            f"{name} is {_shown(read[bad].flat[0])}; it must be a whole number: "
+            "the noise is added in whole numbers"
+        )
+    if (bad := np.asarray(np.abs(read) > LARGEST)).any():
+        raise InputError(f"{name} is {_shown(read[bad].flat[0])}; at most 2^52 in size is allowed")
     return _floats(read)
 
 
@@ -160,7 +149,7 @@ def read_known(known: Numbers) -> Floats:
 
 def read_tolerance(tolerance: Number) -> float:
     """Return a bound on what is left out of a sum."""
-    found = float(_read(tolerance, name="tolerance", check=lambda value: None))
+    found = float(_read(tolerance, name="tolerance", one=partial(fraction, name="tolerance")))
     if not 1e-300 <= found < 1:
         raise InputError(f"tolerance is {found:g}; it must be at least 1e-300 and below 1")
     return found
@@ -201,8 +190,8 @@ def grouped(values: Floats) -> Iterator[tuple[float, Any]]:
         yield float(value), order[start:end]
 
 
-def _read(values: Numbers, *, name: str, check: Callable[[Any], None]) -> NDArray[Any]:
-    """An array of floats, or of exact fractions that have been checked one by one."""
+def _read(values: Numbers, *, name: str, one: Callable[[Any], Fraction]) -> NDArray[Any]:
+    """An array of finite floats, or of exact fractions, each read by `one`."""
     if isinstance(values, Fraction | Decimal | str | int) and not isinstance(values, bool):
         array = np.array(values, dtype=object)
     else:
@@ -219,13 +208,9 @@ def _read(values: Numbers, *, name: str, check: Callable[[Any], None]) -> NDArra
     exact = np.empty(array.shape, dtype=object)
     for place in np.ndindex(array.shape):
         value: Any = array[place]
-        if isinstance(value, float):
-            if not math.isfinite(value):
-                raise InputError(f"{name} has a value that is not a finite number")
-            value = Fraction(value)
-        value = fraction(str(value) if isinstance(value, np.str_) else value, name=name)
-        check(value)
-        exact[place] = value
+        if isinstance(value, float) and not math.isfinite(value):
+            raise InputError(f"{name} has a value that is not a finite number")
+        exact[place] = one(Fraction(value) if isinstance(value, float) else value)
     return exact
 
 

@@ -24,8 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.noise import GaussianNoise, gaussian_tail
+from discreet.risk.attack import Attack, zero_evidence
 from discreet.risk.model import Floats, Prior
-from discreet.risk.single import censored_ratio, log_likelihood_ratio, multiplier, updated
 
 ABOVE = 2.0
 """A ratio above this is counted: the release has more than doubled the belief."""
@@ -63,10 +63,10 @@ def known_risk(
     >>> risk.ratio.round(3).tolist(), risk.above.tolist()
     ([1.094, 3.324], [0.0, 1.0])
     """
-    evidence = log_likelihood_ratio(noisy, known, variance, nonnegative=nonnegative)
-    ratio = multiplier(prior, evidence)
+    evidence = Attack(variance=variance, known=known, nonnegative=nonnegative).evidence(noisy)
+    ratio = prior.ratio(evidence)
     above = (ratio > ABOVE).astype(np.float64)
-    return RowRisk(updated(prior, evidence), ratio, above, np.broadcast_to(known + 1.0, ratio.shape))
+    return RowRisk(prior.posterior(evidence), ratio, above, np.broadcast_to(known + 1.0, ratio.shape))
 
 
 @dataclass(slots=True, eq=False)
@@ -167,7 +167,7 @@ class Averages:
         steps = np.arange(math.ceil(40.0 * self.variance / (1.0 - noisy)) + 1.0)
         noise = noisy - 1.0 - steps
         weights = np.exp(-steps * (2.0 * (1.0 - noisy) + steps) / (2.0 * self.variance))
-        return float(weights @ multiplier(self.prior, (noise + 0.5) / self.variance) / weights.sum())
+        return float(weights @ self.prior.ratio((noise + 0.5) / self.variance) / weights.sum())
 
 
 def _flat(variance: float, prior: Prior) -> tuple[float, Floats, Floats]:
@@ -175,7 +175,7 @@ def _flat(variance: float, prior: Prior) -> tuple[float, Floats, Floats]:
     reach = math.ceil(_REACH * math.sqrt(variance))
     noise = np.arange(-reach, reach + 1.0)
     weights = np.exp(-noise * (noise / (2.0 * variance)))
-    ratio = multiplier(prior, (noise + 0.5) / variance)
+    ratio = prior.ratio((noise + 0.5) / variance)
     total = np.cumsum(weights)
     start = reach - math.floor(_USED * math.sqrt(variance))
     means = np.cumsum(weights * ratio) / total
@@ -187,7 +187,7 @@ def _flat_zero(variance: float, prior: Prior) -> tuple[float, float, float]:
     """The averages at a published zero: k is weighted by P[noise <= -k - 1]."""
     known = np.arange(math.ceil(_REACH * math.sqrt(variance)) + 2.0)
     tails = np.log(gaussian_tail.ratio(known, variance)) - known * (known / (2.0 * variance))
-    ratio = multiplier(prior, np.diff(tails))
+    ratio = prior.ratio(np.diff(tails))
     weights = np.exp(tails[1:] - tails[1])
     weights /= weights.sum()
     return float(weights @ ratio), float(weights @ (ratio > ABOVE)), 1.0
@@ -213,8 +213,8 @@ class CountLaw:
         weights /= weights.sum(axis=1, keepdims=True)
         evidence = (self.noisy[:, None] - known - 0.5) / self.variance
         if nonnegative:
-            evidence[0] = censored_ratio(known, np.full(known.size, self.variance))
-        ratio = multiplier(prior, evidence)
+            evidence[0] = zero_evidence(known, np.full(known.size, self.variance))
+        ratio = prior.ratio(evidence)
         with np.errstate(divide="ignore"):
             posterior = self.log_likelihood + np.log(self.chances)
         posterior = np.exp(posterior - posterior.max(axis=1, keepdims=True))

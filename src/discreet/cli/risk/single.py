@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import App, Parameter
 
 from discreet.cli.options import Json
 from discreet.cli.outputs import PLOT_KINDS, TABLE_KINDS, Outputs
 from discreet.cli.risk import options
+from discreet.cli.risk.options import chance as shown
+from discreet.cli.risk.options import csv_text, in_hundred
 from discreet.errors import InputError
 
 if TYPE_CHECKING:
-    from discreet.cli.risk.single_text import Answer
+    from discreet.risk import Attack, Step
+    from discreet.risk.attack import Costs
 
 app = App(
     name="single",
@@ -24,6 +29,8 @@ app = App(
     "  discreet risk single --noisy 3 --variance 10 --prior 1/2 --unsure 20 --chance 1/10\n"
     "  discreet risk single --together --noisy 2 --noisy 1 --variance 10 --variance 4 --prior 1/2",
 )
+
+COLUMNS = ("noisy", "variance", "prior", "known", "posterior", "ratio", "log_odds", "decides_present")
 
 
 @app.default
@@ -45,11 +52,11 @@ def single(
         ),
     ] = None,
     unsure: Annotated[
-        int | None, Parameter(help="So many others may have the characteristics or not.", metavar="M")
+        int | None, Parameter(help="This many others may or may not have the characteristics.", metavar="M")
     ] = None,
     chance: Annotated[
         list[str] | None,
-        Parameter(help="Their chance, one for all or one for each.", metavar="C"),
+        Parameter(help="The chance of each of them, one for all or one for each.", metavar="C"),
     ] = None,
     loss: Annotated[
         tuple[str, str, str, str] | None,
@@ -71,36 +78,40 @@ def single(
     outputs.plan("--csv", csv, TABLE_KINDS)
     outputs.plan("--plot", plot, PLOT_KINDS)
     from discreet.cli.printing import write_json
-    from discreet.cli.risk import single_text
+    from discreet.risk.attack import Costs
+    from discreet.risk.model import read_prior, read_whole
 
-    table = None if loss is None else [loss[:2], loss[2:]]
+    costs = Costs.read(None if loss is None else [loss[:2], loss[2:]])
+    values = [int(value) for value in read_whole(list(noisy))]
+    read_prior(list(prior))
+    answer: OneCount | Together
     if together:
         if unsure is not None or chance or plot:
             raise InputError("--together goes with neither --unsure nor --chance nor --plot")
-        joint = single_text.Together.build(noisy, variance, rho, prior, known or ["0"], table, nonnegative)
-        outputs.write({"--csv": joint.csv().encode()} if csv else {})
-        write_json(joint.as_object()) if json else joint.show()
-        return
-    answer = _answer(noisy, variance, rho, prior, known, unsure, chance, table, nonnegative)
-    contents = {"--csv": answer.csv().encode()} if csv else {}
-    if plot is not None:
-        contents["--plot"] = _drawing(answer, plot)
+        answer = _together(values, variance, rho, prior, known or ["0"], costs, nonnegative)
+    else:
+        attack = _attack(variance, rho, known, unsure, chance, nonnegative)
+        attack.log_ratio(values)  # refuses what cannot be
+        answer = OneCount(attack, values, prior, costs, loss is None, rho[0] if rho else None)
+    contents = {"--csv": csv_text(*answer.table()).encode()} if csv else {}
+    if plot is not None and isinstance(answer, OneCount):
+        from discreet.report.figures import figure_bytes
+        from discreet.report.risk_plots import attack_figure
+
+        figure = attack_figure(answer.attack, answer.priors, marked=answer.values)
+        contents["--plot"] = figure_bytes(figure, plot.suffix.lower().removeprefix("."))
     outputs.write(contents)
-    write_json(answer.as_object()) if json else answer.show()
+    write_json(answer.as_dict()) if json else answer.show()
 
 
-def _answer(
-    noisy: list[str],
+def _attack(
     variance: list[str] | None,
     rho: list[str] | None,
-    prior: list[str],
     known: list[str] | None,
     unsure: int | None,
     chance: list[str] | None,
-    loss: object,
     nonnegative: bool,
-) -> Answer:
-    from discreet.cli.risk.single_text import Answer
+) -> Attack:
     from discreet.risk import Attack, independent_others
 
     for name, values in (("--variance", variance), ("--rho", rho), ("--known", known)):
@@ -114,19 +125,235 @@ def _answer(
             raise InputError(f"--unsure is {unsure}, but --chance is given {len(chance)} times")
         one = len(chance) == 1 and unsure is not None
         others = independent_others(chance[0], people=unsure) if one else independent_others(chance)
-    attack = Attack(
+    return Attack(
         variance=variance[0] if variance else None,
         rho=rho[0] if rho else None,
         known=known[0] if known else 0,
         others=others,
         nonnegative=nonnegative,
     )
-    return Answer.build(attack, noisy, prior, loss, rho[0] if rho else None)
 
 
-def _drawing(answer: Answer, path: Path) -> bytes:
-    from discreet.report.figures import figure_bytes
-    from discreet.report.risk_plots import attack_figure
+def _together(
+    values: list[int],
+    variance: list[str] | None,
+    rho: list[str] | None,
+    priors: list[str],
+    known: list[str],
+    costs: Costs,
+    nonnegative: bool,
+) -> Together:
+    from discreet.risk.model import read_known, read_variance
 
-    figure = attack_figure(answer.attack, answer.priors, marked=answer.values)
-    return figure_bytes(figure, path.suffix.lower().removeprefix("."))
+    many = len(values)
+    read = {"variance": read_variance(variance, rho), "known": read_known(list(known))}
+    repeated = {name: x.tolist() * (many if x.size == 1 else 1) for name, x in read.items()}
+    for name, found in repeated.items():
+        if len(found) != many:
+            raise InputError(f"there are {many} noisy values but {len(found)} of {name}")
+    counts = [int(count) for count in repeated["known"]]
+    return Together(values, repeated["variance"], counts, priors, costs, nonnegative)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OneCount:
+    """One attack at some noisy values, for some priors."""
+
+    attack: Attack
+    values: list[int]
+    priors: list[str]
+    costs: Costs
+    is_zero_one: bool
+    rho: str | None
+
+    def rows(self) -> Iterator[tuple[Any, ...]]:
+        """Yield one row for each prior and value, as COLUMNS."""
+        attack = self.attack
+        for prior in self.priors:
+            for value in self.values:
+                odds = attack.log_odds(value, prior=prior)
+                found = (attack.posterior(value, prior=prior), attack.ratio(value, prior=prior), odds)
+                decides = bool(self.costs.says_present(odds))
+                yield (value, attack.variance, prior, int(attack.known), *found, decides)
+
+    def table(self) -> tuple[tuple[str, ...], Iterator[tuple[Any, ...]]]:
+        """Return the header and the rows, as CSV has them."""
+        return COLUMNS, self.rows()
+
+    def averages(self, prior: str) -> dict[str, float]:
+        """Return the means over the noise, and the chances of a right decision."""
+        attack = self.attack
+        means = {"expected_posterior": attack.expected_posterior, "expected_ratio": attack.expected_ratio}
+        found = {
+            f"{name}_given_{truth}": mean(prior=prior, given=truth)
+            for name, mean in means.items()
+            for truth in ("present", "absent")
+        }
+        for truth in ("present", "absent", "prior"):
+            found[f"accuracy_given_{truth}"] = attack.accuracy(prior=prior, loss=self.costs, given=truth)
+        return found
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the answer as JSON has it."""
+        return {
+            "adversary": self._who(),
+            "variance": self.attack.variance,
+            "known": int(self.attack.known),
+            "unsure": self.attack.others.size - 1,
+            "nonnegative": self.attack.nonnegative,
+            "loss": [list(self.costs.absent), list(self.costs.present)],
+            "results": [dict(zip(COLUMNS, row, strict=True)) for row in self.rows()],
+            "averages": [{"prior": prior, **self.averages(prior)} for prior in self.priors],
+        }
+
+    def show(self) -> None:
+        """Print the answer for a reader."""
+        from discreet.cli.printing import say, table
+
+        variance = self.attack.variance
+        noise = f"{variance:.6g}"
+        if self.rho is not None:
+            noise += (
+                " = 1/(2 rho), as in the paper; a rho calibrated for replacement of one record has "
+                f"noise of variance 1/rho = {2 * variance:.6g}, which --variance takes"
+            )
+        say(f"Adversary: {self._who()}.", indent="  ")
+        say(f"Noise: discrete Gaussian, variance {noise}.", indent="  ")
+        if self.attack.nonnegative:
+            say("A published 0 may stand for any value below it; the numbers allow for that.", indent="  ")
+        say("")
+        rows = [
+            (f"{row[0]:,}", row[2], shown(row[4]), f"{row[5]:.4g}", "present" if row[7] else "absent")
+            for row in self.rows()
+        ]
+        table(("published", "prior", "posterior", "ratio", "decision"), rows, left=(4,))
+        for prior in self.priors:
+            say("")
+            say(*self._sentences(prior))
+
+    def _sentences(self, prior: str) -> Iterator[str]:
+        from discreet.risk.model import read_prior
+
+        found, before = self.averages(prior), read_prior(prior)
+        yield (
+            f"With prior {prior}, this adversary on average believes "
+            f"{shown(found['expected_posterior_given_present'])} if the target is present "
+            f"({found['expected_ratio_given_present']:.4g} times the prior), "
+            f"{shown(found['expected_posterior_given_absent'])} if absent."
+        )
+        rule = "choosing the likelier answer" if self.is_zero_one else "choosing what costs less on average"
+        says = bool(self.costs.says_present(before.log_odds))  # by the same rule, knowing the prior alone
+        guessed = float(before.present if says else before.absent)
+        yield (
+            f"By {rule} this adversary is right {in_hundred(found['accuracy_given_present'])} if the "
+            f"target is present, {in_hundred(found['accuracy_given_absent'])} if absent, and "
+            f"{in_hundred(found['accuracy_given_prior'])} averaged over the prior; without the release, "
+            f"{in_hundred(guessed)}."
+        )
+
+    def _who(self) -> str:
+        count, unsure = f"{int(self.attack.known):,}", self.attack.others.size - 1
+        if not unsure:
+            return f"someone who knows everyone else in the area, {count} of them with the characteristics"
+        return (
+            f"someone who knows {count} other people in the area with the characteristics, is unsure of "
+            f"{unsure:,} more and gives each of these a chance, and knows that no one else has them"
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Together:
+    """Several counts of the same person: what each adds, and all together."""
+
+    noisy: list[int]
+    variances: list[float]
+    known: list[int]
+    priors: list[str]
+    costs: Costs
+    nonnegative: bool
+
+    def steps(self, prior: str) -> tuple[Step, ...]:
+        """Return what each count adds, one after another."""
+        from discreet.risk import sequence
+
+        return sequence(
+            self.noisy, variance=self.variances, prior=prior, known=self.known, nonnegative=self.nonnegative
+        )
+
+    def accuracies(self, prior: str) -> dict[str, float]:
+        """Return the chances of a right decision from all of them."""
+        from discreet.risk import joint_accuracy
+
+        return {
+            truth: joint_accuracy(variance=self.variances, prior=prior, loss=self.costs, given=truth)
+            for truth in ("present", "absent", "prior")
+        }
+
+    def table(self) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
+        """Return the header and the steps, as CSV has them."""
+        names = ("prior", "noisy", "variance", "known", "before", "posterior", "ratio", "total_ratio")
+        return names, [
+            (prior, s.noisy, s.variance, k, s.prior, s.posterior, s.ratio, s.total_ratio)
+            for prior in self.priors
+            for s, k in zip(self.steps(prior), self.known, strict=True)
+        ]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the answer as JSON has it; a ratio beyond all floats is left out."""
+        results = []
+        for prior in self.priors:
+            steps = self.steps(prior)
+            result: dict[str, Any] = {
+                "prior": prior,
+                "posterior": steps[-1].posterior,
+                "ratio": steps[-1].total_ratio,
+                "steps": [
+                    {
+                        "noisy": s.noisy,
+                        "variance": s.variance,
+                        "posterior": s.posterior,
+                        "ratio": s.ratio if math.isfinite(s.ratio) else None,
+                    }
+                    for s in steps
+                ],
+            }
+            if not self.nonnegative:
+                result["accuracy"] = self.accuracies(prior)
+            results.append(result)
+        return {"adversary": self._who(), "counts": len(self.noisy), "known": self.known, "results": results}
+
+    def show(self) -> None:
+        """Print the answer for a reader."""
+        from discreet.cli.printing import say, table
+
+        say(f"Adversary: {self._who()}.", indent="  ")
+        for prior in self.priors:
+            say("")
+            steps = self.steps(prior)
+            rows = [
+                (
+                    f"{s.noisy:,}",
+                    f"{s.variance:.6g}",
+                    f"{k:,}",
+                    shown(s.prior),
+                    shown(s.posterior),
+                    f"{s.ratio:.4g}",
+                )
+                for s, k in zip(steps, self.known, strict=True)
+            ]
+            table(("published", "variance", "known", "before", "after", "ratio"), rows, left=())
+            say(
+                f"After all of them this adversary, with prior {prior}, believes "
+                f"{shown(steps[-1].posterior)}, {steps[-1].total_ratio:.4g} times as much as before."
+            )
+            if not self.nonnegative:
+                right = self.accuracies(prior)
+                say(
+                    f"Choosing by all {len(self.noisy)} counts, this adversary is right "
+                    f"{in_hundred(right['present'])} if the target is present, "
+                    f"{in_hundred(right['absent'])} if absent, and {in_hundred(right['prior'])} averaged "
+                    "over the prior."
+                )
+
+    def _who(self) -> str:
+        return f"someone who knows each of the {len(self.noisy)} counts without the target"
