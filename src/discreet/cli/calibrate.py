@@ -80,8 +80,8 @@ def calibrate(
     workers = options.jobs_or_cpus(jobs)
     (small,) = options.read_deltas([delta])
     _check_target(epsilon, zcdp, moe, weights is not None or by == "level")
-    shares = _by_level_name(weights, "--weights")
-    wanted = _by_level_name(moe, "--moe")
+    shares = by_level_name(weights, "--weights")
+    wanted = by_level_name(moe, "--moe")
     outputs = Outputs()
     outputs.plan("--out", out, (".toml",))
     outputs.plan("--plot", plot, PLOT_KINDS)
@@ -144,7 +144,7 @@ def _proved_and_drawn(
     return box, contents
 
 
-def _by_level_name(text: str | None, option: str) -> dict[str, str]:
+def by_level_name(text: str | None, option: str) -> dict[str, str]:
     """Read LEVEL=NUMBER,... into a dictionary; names may have commas and equal signs in them."""
     found: dict[str, str] = {}
     rest = text

@@ -24,6 +24,7 @@ COMMANDS = {
     "compare": "Two releases side by side.",
     "ledger": "Make, read and check the ledger of what runs have spent.",
     "measure": "A table of counts with the noise of a release, and what was spent.",
+    "plan": "The noise that is best for the accuracy of the estimates, and its proof.",
     "post": "Estimates from a noisy table; nothing is spent.",
     "presets": "The releases that come with the package.",
     "report": "One page that can be handed on: the decision, its numbers with proofs, and its pictures.",

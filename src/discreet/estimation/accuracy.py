@@ -140,20 +140,27 @@ def accuracy(release: Release, *, tree: Sequence[float] | Units | None = None) -
         children = uniform_tree(release, tree)
         shape = Shape.chain(children)
         names: tuple[str, ...] = tuple(level.name for level in release.levels)
-        units = np.cumprod(shape.count)
+        units = shape.totals
     else:
         shape, node = folded(tree)
         names = tree.levels
         units = np.bincount(node, minlength=shape.size).astype(np.float64)
-    told = told_by_level(release, names)
+    levels = by_level(model, shape, units, names, told_by_level(release, names))
+    return Accuracy(release.name, children, release.attributes is not None, levels)
+
+
+def by_level(
+    model: Model, shape: Shape, units: Floats, names: Sequence[str], told: Sequence[Told]
+) -> tuple[LevelAccuracy, ...]:
+    """Return the accuracy of the queries of a model at each level; a node stands for so many `units`."""
     view = View(model, shape, told, model.solve(shape, told))
     levels = []
     for place, name in enumerate(names):
         nodes = np.flatnonzero(shape.kind == place)
         weights = units[nodes] / units[nodes].sum()
-        found = [_query(view, query, nodes, weights, told[place]) for query in queries]
+        found = [_query(view, query, nodes, weights, told[place]) for query in model.queries]
         levels.append(LevelAccuracy(name, float(units[nodes].sum()), tuple(found)))
-    return Accuracy(release.name, children, release.attributes is not None, tuple(levels))
+    return tuple(levels)
 
 
 def _query(view: View, query: str, nodes: Integers, weights: Floats, told: Told) -> QueryAccuracy:

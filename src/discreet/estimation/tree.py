@@ -59,6 +59,14 @@ class Shape:
         """The nodes of each depth, from the top down."""
         return [slice(a, b) for a, b in zip(self.starts, (*self.starts[1:], self.size), strict=True)]
 
+    @cached_property
+    def totals(self) -> Floats:
+        """How many units each node stands for."""
+        found = self.count.copy()
+        for part in self.depths[1:]:
+            found[part] *= found[self.parent[part]]
+        return found
+
     @classmethod
     def chain(cls, children: Sequence[float]) -> Shape:
         """Return a uniform tree: one top unit, and so many children for every unit of each level."""

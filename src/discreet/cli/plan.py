@@ -1,0 +1,146 @@
+"""`discreet plan`: the noise that is best for the accuracy of the estimates, and its proof."""
+
+from __future__ import annotations
+
+import math
+import time
+from itertools import pairwise
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import App, Parameter
+
+from discreet.cli import options
+from discreet.cli.accuracy import TreeOption, read_tree
+from discreet.cli.outputs import Outputs
+from discreet.errors import InputError
+
+app = App(
+    name="plan",
+    usage="Usage: discreet plan RELEASE (--keep LEVEL[:QUERY] | --goal FILE.toml | --weights LEVEL=W,...)\n"
+    "         (--epsilon E | --least-cost) [OPTIONS]",
+    help_epilogue="Examples:\n"
+    "  discreet plan pl94-2020 --keep State --keep County --keep Tract --least-cost\n"
+    "  discreet plan release.toml --tree 16,25 --goal goals.toml --epsilon 4 --delta 1e-8 --out new.toml\n"
+    "  discreet plan release.toml --tree 16,25 --weights Region=2,District=1 --epsilon 4",
+)
+
+
+@app.default
+def plan(
+    target: options.Target,
+    /,
+    *,
+    keep: Annotated[
+        list[str] | None,
+        Parameter(
+            help="Estimates that must stay as accurate as now: a level, or one query of it; may be repeated.",
+            metavar="LEVEL[:QUERY]",
+        ),
+    ] = None,
+    goal: Annotated[
+        Path | None,
+        Parameter(
+            help="Wanted accuracy: [[goals]] with level, query, and sd or margin95.", metavar="FILE.toml"
+        ),
+    ] = None,
+    weights: Annotated[
+        str | None,
+        Parameter(help="What counts: relative variances are weighed so.", metavar="LEVEL[:QUERY]=W,..."),
+    ] = None,
+    epsilon: Annotated[str | None, Parameter(help="The cost that may be spent.", metavar="E")] = None,
+    delta: Annotated[str, Parameter(help="Default: 1e-10.", metavar="D")] = "1e-10",
+    certify: Annotated[
+        bool,
+        Parameter(
+            negative="--no-certify",
+            help="Prove the epsilon in ball arithmetic (default), or not.",
+        ),
+    ] = True,
+    least_cost: Annotated[bool, Parameter(help="As cheap as the goals allow.")] = False,
+    tree: TreeOption = None,
+    out: Annotated[Path | None, Parameter(help="Write the new release.", metavar="NEW.toml")] = None,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Find the plan that is best for the accuracy of the estimates."""
+    started = time.perf_counter()
+    if (epsilon is None) != least_cost:
+        found = "none is given" if epsilon is None else "both are given"
+        raise InputError(f"the cost is --epsilon E or --least-cost, exactly one of them; {found}")
+    (small,) = options.read_deltas([delta])
+    if epsilon is not None:
+        options.read_epsilons([epsilon])
+    outputs = Outputs()
+    outputs.plan("--out", out, (".toml",))
+    from discreet.budget import load
+    from discreet.cli.calibrate import by_level_name
+    from discreet.cli.printing import say, say_time, table, write_json
+    from discreet.estimation.plan import COLUMNS, read_goals
+    from discreet.estimation.plan import plan as find
+
+    release = load(target)
+    goals = [] if goal is None else read_goals(_text(goal), goal.name)
+    result = find(
+        release,
+        tree=_children([level.name for level in release.levels], read_tree(tree, release)),
+        keep=keep or (),
+        goals=goals,
+        weights=by_level_name(weights, "--weights") or None,
+        epsilon=epsilon,
+        delta=small,
+        certified=certify,
+    )
+    if outputs.planned:
+        outputs.write({"--out": result.release.to_toml().encode()})
+    seconds = time.perf_counter() - started
+    if json:
+        write_json(result.as_dict())
+        return
+    proved = " (not proved)"
+    if result.proof is not None:
+        proved = f" (proved: delta is at most {float(result.proof.upper):.6g} there)"
+    size, cap = f"{float(result.rho):.5g}", f"{float(result.epsilon):.6g}"
+    say(
+        f"{release.name}: the best plan costs rho {size} (before: {float(result.rho_before):.5g}), and keeps "
+        f"epsilon {cap} at delta {float(small):.3g}{proved}.",
+        indent="  ",
+    )
+    if not result.possible:
+        say(
+            f"Not possible: at epsilon {cap} the best you can have is {math.sqrt(result.ratio):.4g} times "
+            "the wanted standard deviations, for every goal that binds. That is the plan below.",
+            indent="  ",
+        )
+    if result.dropped:
+        say(f"{len(result.dropped)} of {len(result.budgets)} measurements are not needed and are dropped.")
+    table(COLUMNS, result.rows(), left=(0, 1, 6))
+    say_time(seconds, show=not quiet)
+
+
+def _children(levels: list[str], found: object) -> list[float] | None:
+    """Return the children a unit on average; a plan is made for a uniform tree."""
+    if found is None or isinstance(found, list):
+        return found
+    from discreet.release.hierarchy.tree import Tree
+
+    assert isinstance(found, Tree)
+    lowest = [name.split("+")[-1] for name in found.levels]
+    highest = [name.split("+")[0] for name in found.levels]
+    units = []
+    for place in range(len(levels)):
+        codes = [
+            code
+            for code in range(len(found.levels))
+            if levels.index(highest[code]) <= place <= levels.index(lowest[code])
+        ]
+        units.append(sum(int((found.level == code).sum()) for code in codes))
+    return [below / above for above, below in pairwise(units)]
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise InputError(f"{path} cannot be read: {reason}") from None

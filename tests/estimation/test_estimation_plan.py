@@ -1,0 +1,221 @@
+"""The best plan: the figures of the design note, exact gradients, optimality, the safe side, and refusals."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from discreet.budget import Attributes, Level, Query, Release, Spine, load
+from discreet.cli.commands import run
+from discreet.errors import InputError
+from discreet.estimation import Goal, accuracy, plan
+from discreet.estimation.model import uniform_tree
+from discreet.estimation.plan import Chain
+
+
+def small(**levels: str) -> Release:
+    people = Attributes({"sex": ["f", "m"], "age": ["a", "b", "c"]})
+    made = [
+        Level(
+            name=name,
+            queries=[Query(name=q, variance=v) for q, v in (("total", "2"), ("sex", "5"), ("detailed", v0))],
+        )
+        for name, v0 in (levels or {"Top": "4", "Low": "9"}).items()
+    ]
+    return Release(name="small", neighbours="bounded", levels=made, attributes=people)
+
+
+@pytest.mark.parametrize(
+    ("keep", "rho"),
+    [(["State", "County", "Tract"], 1.8852), (["State", "County", "Tract", "Block_Group"], 2.3936)],
+)
+def test_figures_of_the_note(keep: list[str], rho: float) -> None:
+    """PL 94-171 on the tree of the note; all six levels: see the slow test."""
+    found = plan(load("pl94-2020"), keep=keep)
+    assert round(float(found.rho), 4) == rho
+    assert found.possible
+    assert found.proof is not None
+    assert found.proof.upper <= found.delta
+    assert {level for level, _ in found.dropped} >= {"US", "Block"}
+    for level in keep:
+        for query in found.before.levels[0].queries:
+            assert found.after.sd(level, query.name) <= found.before.sd(level, query.name)
+
+
+@pytest.mark.slow
+def test_the_2020_plan_is_on_the_frontier() -> None:
+    release = load("pl94-2020")
+    found = plan(release, keep=[level.name for level in release.levels])
+    assert round(float(found.rho), 3) == 2.556
+    assert not found.dropped
+
+
+def test_gradients_are_exact() -> None:
+    release = load("pl94-2020")
+    chain = Chain(release, uniform_tree(release, None))
+    targets = [(level, query) for level in range(6) for query in ("total", "cenrace", "detailed")]
+    x = chain.budgets
+    values, slopes = chain.variances(x, targets)
+    by_name = accuracy(release)
+    for (level, query), value in zip(targets, values, strict=True):
+        assert value**0.5 == pytest.approx(by_name.sd(chain.names[level], query), rel=1e-7)
+    for place in range(0, len(x), 7):
+        step = 1e-3 * x[place]
+        up, down = x.copy(), x.copy()
+        up[place] += step
+        down[place] -= step
+        numeric = (chain.variances(up, targets)[0] - chain.variances(down, targets)[0]) / (2 * step)
+        assert np.allclose(numeric, slopes[:, place], rtol=1e-4, atol=1e-6 * np.abs(slopes[:, place]).max())
+    # twice the budget, half the variance
+    assert np.allclose(chain.variances(2 * x, targets)[0], values / 2)
+
+
+@pytest.mark.slow
+def test_no_other_plan_is_cheaper() -> None:
+    """500 random plans that meet the goals cost more; so does every plan near the best one."""
+    release = small()
+    found = plan(release, certified=False, tree=[5], keep=["Top"])
+    chain = Chain(release, (5.0,))
+    targets = [(0, query) for query in ("total", "sex", "detailed")]
+    bound = np.array([found.before.sd("Top", query) ** 2 for _, query in targets])
+    rng = np.random.default_rng(3)
+    best = np.array([float(new) for *_, new in found.budgets])
+    for draw in range(500):
+        x = rng.dirichlet(np.ones(6)) if draw % 2 else np.abs(best * rng.normal(1, 0.05, 6)) + 1e-9
+        x = x * np.max(chain.variances(x, targets)[0] / bound)
+        assert x.sum() >= float(found.rho) * (1 - 1e-5)
+
+
+@pytest.mark.slow  # the accountant is slow on a handful of counts with long budgets
+def test_goals_at_an_epsilon() -> None:
+    release = small()
+    cheap = plan(release, certified=False, tree=[5], goals=[Goal("Low", "sex", 1.0)])
+    assert cheap.possible
+    assert cheap.after.sd("Low", "sex") <= 1.0
+    assert cheap.binding == (("Low", "sex"),)
+    ample = plan(
+        release, certified=False, tree=[5], goals=[Goal("Low", "sex", 1.0)], epsilon=cheap.epsilon * 2
+    )
+    assert ample.possible
+    assert ample.ratio < 0.5
+    tight = plan(
+        release, certified=False, tree=[5], goals=[Goal("Low", "sex", 1.0)], epsilon=cheap.epsilon / 2
+    )
+    assert not tight.possible
+    # the best that can be had: scaled down from the cheapest plan, by what the epsilon allows
+    assert tight.ratio == pytest.approx(float(cheap.rho / tight.rho), rel=1e-3)
+    assert account_epsilon(tight.release) <= float(cheap.epsilon / 2)
+
+
+def account_epsilon(release: Release) -> float:
+    return float(release.account().epsilon(delta="1e-10"))
+
+
+@pytest.mark.slow
+def test_weights() -> None:
+    release = small()
+    found = plan(release, certified=False, tree=[5], weights={"Low": 1}, epsilon=4)
+    chain = Chain(release, (5.0,))
+    targets = [(1, query) for query in ("total", "sex", "detailed")]
+    before = np.array([found.before.sd("Low", query) ** 2 for _, query in targets])
+    x = np.array([float(new) for *_, new in found.budgets])
+    best = np.sum(chain.variances(x, targets)[0] / before)
+    rng = np.random.default_rng(4)
+    for _ in range(200):
+        other = np.abs(x * rng.normal(1, 0.1, 6)) + 1e-6 * rng.random(6)
+        other *= x.sum() / other.sum()
+        assert np.sum(chain.variances(other, targets)[0] / before) >= best * (1 - 2e-4)
+
+
+def test_levels_without_queries_leave_the_spine() -> None:
+    queries = small().levels[0].queries
+    levels = [Level(name=name, queries=queries) for name in "ABC"]
+    merging = Spine(may_merge_up=["B", "C"])
+    made = replace(small(), levels=tuple(levels), spine=merging)
+    chain = Chain(made, (3.0, 3.0))
+
+    def without(chain: Chain, *levels: str) -> Release:
+        sizes = [0.0 if level in levels else 0.5 for level, _ in chain.keys]
+        return chain.release(sizes, up=True, digits=4)
+
+    assert without(chain, "A", "C").spine is None
+    assert without(chain, "B").spine == Spine(may_merge_up=["C"])
+    assert without(chain, "A").spine == Spine(may_merge_up=["C"])
+    paths = Spine(paths=[(1, ["A", "B", "C"]), (2, ["A", "B+C"]), (3, ["A+B", "C"])])
+    again = without(Chain(replace(made, spine=paths), (3.0, 3.0)), "C")
+    assert again.paths == (1, 3)
+    assert again.runs(3) == (("A", "B"),)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--least-cost"], "something must be wanted"),
+        (["--keep", "Top"], "exactly one of them; none is given"),
+        (["--keep", "Top", "--epsilon", "1", "--least-cost"], "both are given"),
+        (["--keep", "Tpo", "--least-cost"], "level 'Tpo', which the release does not have; did you mean"),
+        (["--keep", "Top:age", "--least-cost"], "names query 'age', which the release does not have"),
+        (["--weights", "Top=1", "--least-cost"], "they need an epsilon"),
+        (["--weights", "Top=0", "--epsilon", "1"], "weight"),
+        (["--goal", "none.toml", "--least-cost"], "cannot be read"),
+        (["--keep", "Top", "--least-cost", "--tree", "x"], "--tree is 'x'"),
+    ],
+)
+def test_refusals(
+    arguments: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "r.toml"
+    file.write_text(small().to_toml())
+    tree = [] if "--tree" in arguments else ["--tree", "5"]
+    assert run(["plan", str(file), *tree, *arguments]) == 2
+    error = capsys.readouterr().err
+    assert said in error
+    assert error.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("x = 1", "must have tables [[goals]]"),
+        ('[[goals]]\nlevel = "Top"', "must name its level and its query"),
+        ('[[goals]]\nlevel = "Top"\nquery = "sex"', "must state sd or margin95"),
+        ('[[goals]]\nlevel = "Top"\nquery = "sex"\nsd = "-1"', "sd of goal 1"),
+        ('[[goals]]\nlevel = "Topp"\nquery = "sex"\nsd = "1"', "a goal names level 'Topp'"),
+        ("[[goals", "not valid TOML"),
+    ],
+)
+def test_goals_that_cannot_be_used(
+    text: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "r.toml").write_text(small().to_toml())
+    (tmp_path / "g.toml").write_text(text)
+    goal = ["--goal", str(tmp_path / "g.toml"), "--least-cost", "--tree", "5"]
+    assert run(["plan", str(tmp_path / "r.toml"), *goal]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_command_and_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "g.toml").write_text('[[goals]]\nlevel = "Tract"\nquery = "cenrace"\nmargin95 = "5"\n')
+    out = tmp_path / "new.toml"
+    call = ["plan", "pl94-2020", "--goal", str(tmp_path / "g.toml"), "--keep", "County", "--no-certify"]
+    assert run([*call, "--least-cost", "--out", str(out), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert ["Tract", "cenrace"] in found["binding"]
+    release = load(str(out))
+    assert float(sum((level.spent("bounded") for level in release.levels), Fraction(0))) == found["rho"]
+    tract = next(level for level in found["levels"] if level["name"] == "Tract")
+    after = {query["name"]: query["after"]["sd"] for query in tract["queries"]}
+    assert after["cenrace"] <= 5 / 1.959963984540054
+    assert run([*call, "--epsilon", "6"]) == 0
+    assert "Not possible: at epsilon 6 the best you can have is" in " ".join(capsys.readouterr().out.split())
+
+
+def test_laplace_noise_is_refused() -> None:
+    level = Level(name="A", queries=[Query(name="x", scale="2")])
+    with pytest.raises(InputError, match="Laplace noise; a plan is for Gaussian noise"):
+        plan(Release(name="r", neighbours="bounded", levels=[level]), keep=["A"])
