@@ -82,8 +82,9 @@ def bits_for(events: Iterable[Event]) -> int:
 class Reference:
     """The exact law of the composed loss of a few events, and what follows from it."""
 
-    def __init__(self, events: Iterable[Event], bits: int | None = None) -> None:
+    def __init__(self, events: Iterable[Event], bits: int | None = None, floor: str = "1e-300") -> None:
         events = list(events)
+        self.floor = mp.mpf(floor)  # values down to here are good to 30 digits
         bits = self.bits = bits or bits_for(events)
         laws = [(*one_event(event, bits), event.times) for event in events]
         # every loss as an integer in units of one common denominator
@@ -149,9 +150,7 @@ class Reference:
             delta = above_p - mp.exp(mpf(epsilon)) * above_q
             # both sums carry an absolute error of about 2^-bits for each atom
             rounding = mp.ldexp(len(self.losses) * (1 + mp.exp(mpf(epsilon))), -self.bits)
-            assert rounding < mp.mpf(10) ** -30 * max(delta, mp.mpf(10) ** -300), (
-                "the reference needs more bits"
-            )
+            assert rounding < mp.mpf(10) ** -30 * max(delta, self.floor), "the reference needs more bits"
             return delta
 
     def tail(self, threshold: Fraction, under: str = "alternative") -> mp.mpf:

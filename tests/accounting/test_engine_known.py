@@ -14,7 +14,7 @@ from discreet.accounting.comparisons import GaussianDP
 from discreet.accounting.overall import account
 from discreet.accounting.privacy_loss import PrivacyLoss, compose
 from discreet.budget import DiscreteGaussian, load
-from discreet.errors import InputError, PrecisionError
+from discreet.errors import InputError
 
 
 @pytest.fixture(scope="module")
@@ -162,12 +162,14 @@ def test_delta_is_never_above_one() -> None:
             assert loss.delta(epsilon=0, certified=True).upper <= 1
 
 
-@pytest.mark.parametrize("variance", ["1/500", "1/2000"])
-def test_noise_that_is_hardly_any_is_refused_in_words(variance: str) -> None:
-    # the noise is zero but for a chance of e^-250 or less: not a number, but no crash either
+@pytest.mark.parametrize("variance", ["1/500", "1/2000", "1/5000"])
+def test_noise_that_is_hardly_any(variance: str) -> None:
+    # the noise is zero but for a chance of e^-250 or less: the loss is 1 / (2 variance), and
+    # 1 - e^(epsilon - loss) = delta to all digits
     loss = compose([DiscreteGaussian(variance=variance)])
-    with pytest.raises(PrecisionError):
-        loss.epsilon(delta="1e-10")
+    top = 1 / (2 * Fraction(variance))
+    assert loss.epsilon(delta="1e-10") == pytest.approx(float(top) + math.log1p(-1e-10), rel=1e-14)
+    assert loss.delta(epsilon=top - Fraction(1, 10**9)) == pytest.approx(-math.expm1(-1e-9), rel=1e-12)
 
 
 def test_a_pair_of_puerto_rico_whose_sieve_comes_in_pieces() -> None:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,36 @@ Number = int | float | Fraction | Decimal | str
 Numbers = Number | Sequence[Number] | NDArray[np.floating[Any]]
 
 
+class Value(float):
+    """A float that knows how far it may be off: `accuracy`, relative (of an epsilon: absolute).
+
+    >>> x = Value(0.25, 1e-12)
+    >>> x + 1, x.accuracy
+    (1.25, 1e-12)
+    """
+
+    accuracy: float
+
+    def __new__(cls, value: float, accuracy: float) -> Value:
+        """Make a float with an accuracy."""
+        made = super().__new__(cls, value)
+        made.accuracy = accuracy
+        return made
+
+    def __getnewargs__(self) -> tuple[float, float]:  # type: ignore[override]
+        return float(self), self.accuracy
+
+
+class Values(NDArray[np.float64] if TYPE_CHECKING else np.ndarray):  # type: ignore[misc]
+    """An array of floats that knows how far each may be off: `accuracy`, an array of the same shape."""
+
+    accuracy: NDArray[np.float64] | None
+
+    def __array_finalize__(self, made_from: Any) -> None:
+        """What is computed from values has no known accuracy."""
+        self.accuracy = None
+
+
 @dataclass(frozen=True, slots=True)
 class Arguments:
     """The numbers asked for, exactly, and the shape in which the answers go back."""
@@ -29,11 +59,54 @@ class Arguments:
     values: list[Fraction]
     shape: tuple[int, ...] | None
 
-    def answer(self, results: NDArray[np.float64] | Sequence[float]) -> Any:
-        """One float for one number, an array of the same shape for many."""
+    def answer(
+        self, results: NDArray[np.float64] | Sequence[float], accuracy: NDArray[np.float64] | None = None
+    ) -> Any:
+        """One float for one number, an array of the same shape for many; with their accuracy, if given."""
         if self.shape is None:
-            return float(results[0])
-        return np.asarray(results, dtype=np.float64).reshape(self.shape)
+            return float(results[0]) if accuracy is None else Value(float(results[0]), float(accuracy[0]))
+        found = np.asarray(results, dtype=np.float64).reshape(self.shape)
+        if accuracy is None:
+            return found
+        known: Any = found.view(Values)
+        known.accuracy = np.asarray(accuracy).reshape(self.shape)
+        return known
+
+
+Side = Literal["up", "down", "nearest"]
+
+
+def digits_that_hold(value: float, doubt: float, side: Side) -> float:
+    """Round a number that may be off by `doubt` to the digits that hold.
+
+    `side` says where to err: "up" for a bound from above, which covers the doubt.
+
+    >>> digits_that_hold(1.06203691259e-09, 7e-17, "up")
+    1.062037e-09
+    """
+    if not 0 < doubt < math.inf or value == 0:
+        return value
+    exact, room, unit = Fraction(value), Fraction(doubt), Fraction(10) ** math.ceil(math.log10(2 * doubt))
+    if side == "nearest":
+        return float(round(exact / unit) * unit)
+    return float(
+        (math.ceil((exact + room) / unit) if side == "up" else math.floor((exact - room) / unit)) * unit
+    )
+
+
+def log_fraction(value: Fraction) -> float:
+    """log of a positive fraction, however small, and accurate near 1.
+
+    >>> log_fraction(Fraction(1)), round(log_fraction(Fraction(1, 10**400)), 6)
+    (0.0, -921.034037)
+    """
+    if value > Fraction(1, 2):
+        return math.log1p(float(value - 1))
+    return (
+        math.log(value.numerator) - math.log(value.denominator)
+        if float(value) == 0
+        else math.log(float(value))
+    )
 
 
 def read(numbers: Numbers, *, name: str) -> Arguments:

@@ -1,80 +1,147 @@
-"""Which of the three evaluations a loss is given to, in order of preference.
+"""Which evaluation a loss is given to, and where a value goes that it does not reach: a ladder.
 
 1. *Lattice*: the contour runs over one period 2 pi / h; the sieve makes that short. Exact but for rounding.
-2. *Direct*: few distinct terms and no usable lattice; list the values of the loss. Exact but for rounding.
+2. *Direct*: few distinct terms and no usable lattice; list the values of the loss, of long lists all but the
+   values of least weight. Exact but for rounding and for what was left out, which is known.
 3. *Line*: many distinct terms and no usable lattice (h = 9e-15 in PL 94-171). The transform then decays
    to nothing, and the contour is cut at a finite reach; the cut is part of the error estimate.
+4. *Grid*: the loss rounded to a grid such that delta is bounded from above and from below.
+
+Each says how far its values may be off. A value that is not good enough goes down the ladder.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator
 from fractions import Fraction
-from typing import Protocol
+from functools import cached_property
 
 import numpy as np
 
 from discreet.accounting.contour import DEPTH
 from discreet.accounting.direct import MOST_VALUES, Direct, partition
+from discreet.accounting.grid import Grid
 from discreet.accounting.loss import Loss
-from discreet.accounting.quadrature import Quadrature, Strategy, Tail, falloff, short_above
+from discreet.accounting.quadrature import Evaluation, Quadrature, Strategy, Tail, falloff, short_above
 from discreet.accounting.saddle import Kind
 from discreet.accounting.sieve import Sieve, SieveOverflowError, joined, octave
 from discreet.accounting.tilted import TiltedTransform
+
+ACCURACY = 1e-12
+"""Relative accuracy of a value that is as good as a float should be."""
 
 _DEEPEST = 37.0  # standard deviations at which a tail is about 1e-300
 _MOST_NODES = 1_000_000
 _PATIENCE = 4  # times as many nodes, rather than no answer
 _REMAINDER = 2e-14
+_LISTED_TERMS = 14  # of more distinct terms a list would miss nearly everything
+_WELL_LISTED = 1e-10
 
 
-class Engine(Protocol):
-    """Evaluates tails of one loss."""
-
-    def tail(self, kind: Kind, thresholds: list[Fraction]) -> Tail:
-        """log of delta(t), P[L > t] or P_null[L > t] at each threshold t, with relative errors."""
-
-
-def choose(loss: Loss) -> Engine:
-    """The engine for this loss.
+class Ladder:
+    """The evaluations of one loss, each made when it is first needed.
 
     >>> from discreet.budget import DiscreteGaussian
-    >>> choose(Loss([DiscreteGaussian(variance=5, times=10)])).__class__.__name__
+    >>> Ladder(Loss([DiscreteGaussian(variance=5, times=10)])).first.__class__.__name__
     'Quadrature'
     >>> two = [DiscreteGaussian(variance="5.123456789"), DiscreteGaussian(variance=7)]
-    >>> choose(Loss(two)).__class__.__name__
+    >>> Ladder(Loss(two)).first.__class__.__name__
     'Direct'
     """
-    spread = math.sqrt(loss.tilted_moments(0.0)[1])
-    h = float(loss.step)
-    listed = max(partition(loss, 0.0)[2:])
-    direct = Direct(loss) if listed <= MOST_VALUES else None
-    if 20 * max(spread, h) <= 4096 * h:
-        return Quadrature(loss, Strategy(loss.step, math.pi / h), direct)
-    if direct is not None and loss.primal and listed <= 50_000:
-        return direct
-    contour = _explore(loss, spread, Kind.ALT)
-    if contour is not None and contour.nodes(20 * spread) <= max(20_000, 2 * listed):
-        return Quadrature(loss, contour, direct)
-    if direct is not None:
-        return direct
-    contour = contour or _explore(loss, spread, Kind.DELTA)
-    contour = contour or _explore(loss, spread, Kind.DELTA, most=_PATIENCE * _MOST_NODES)
-    if contour is not None:
-        return Quadrature(loss, contour)
-    # nothing reaches full accuracy: the error estimate of a short line will say so
-    return Quadrature(loss, Strategy(None, 1e3 / spread, remainder=1e-3))
 
+    def __init__(self, loss: Loss) -> None:
+        self.loss = loss
 
-def smooth_engine(engine: Engine) -> Engine | None:
-    """The first octave of a long contour: tails without the fine structure of the loss, good to 1e-4.
+    @cached_property
+    def _spread(self) -> float:
+        return self.loss.spread
 
-    For finding the thresholds of tests. None where the engine itself is quick.
-    """
-    if isinstance(engine, Quadrature) and engine.is_explored:
-        tilt = _DEEPEST / math.sqrt(engine.loss.tilted_moments(0.0)[1])
-        return Quadrature(engine.loss, Strategy(None, 64 * tilt))
-    return None
+    @cached_property
+    def is_coarse(self) -> bool:
+        """Whether one period of the contour has so few nodes that none needs to be left out."""
+        h = float(self.loss.step)
+        return 20 * max(self._spread, h) <= 4096 * h
+
+    @cached_property
+    def listed(self) -> float:
+        """About how many values the longer half of a list has."""
+        return max(partition(self.loss, 0.0)[2:])
+
+    @cached_property
+    def direct(self) -> Direct | None:
+        """The list of values, unless it would be hopeless."""
+        return Direct(self.loss) if len(self.loss.terms) <= _LISTED_TERMS else None
+
+    @cached_property
+    def grid(self) -> Grid:
+        """The law on a grid."""
+        return Grid(self.loss)
+
+    @cached_property
+    def first(self) -> Evaluation:
+        """The evaluation that is asked first."""
+        loss, spread = self.loss, self._spread
+        whole_list = self.direct if self.listed <= MOST_VALUES else None
+        if self.is_coarse:
+            return Quadrature(loss, Strategy(loss.step, math.pi / float(loss.step)), whole_list)
+        if whole_list is not None and loss.primal and self.listed <= 50_000:
+            return whole_list
+        contour = _explore(loss, spread, Kind.ALT)
+        if contour is not None and contour.nodes(20 * spread) <= max(20_000, 2 * self.listed):
+            return Quadrature(loss, contour, whole_list)
+        if whole_list is not None:
+            return whole_list
+        if contour is None and self.direct is not None:
+            # a list without its lightest values: how good it is shows at a typical threshold
+            typical = Fraction(loss.tilted_moments(0.0)[0] + 6 * spread).limit_denominator(1000)
+            if self.direct.tail(Kind.DELTA, [typical]).error[0] <= _WELL_LISTED:
+                return self.direct
+        contour = contour or _explore(loss, spread, Kind.DELTA)
+        contour = contour or _explore(loss, spread, Kind.DELTA, most=_PATIENCE * _MOST_NODES)
+        return Quadrature(loss, contour) if contour is not None else self.grid
+
+    def _others(self) -> Iterator[Callable[[], Evaluation | None]]:
+        yield lambda: self.direct
+        yield lambda: self.grid
+
+    def tail(self, kind: Kind, thresholds: list[Fraction], accuracy: float) -> Tail:
+        """Tails from the first evaluation; those worse than `accuracy` from the best of the others."""
+        found = self.first.tail(kind, thresholds)
+        for other in self._others():
+            doubtful = np.flatnonzero(~(found.error <= accuracy))
+            if not doubtful.size:
+                break
+            engine = other()
+            if engine is None or engine is self.first:
+                continue
+            again = engine.tail(kind, [thresholds[i] for i in doubtful])
+            better = again.error < np.where(np.isnan(found.error[doubtful]), math.inf, found.error[doubtful])
+            found.log[doubtful[better]] = again.log[better]
+            found.error[doubtful[better]] = again.error[better]
+        return found
+
+    @cached_property
+    def smooth(self) -> Quadrature | None:
+        """The first octave of a long contour: tails without the fine structure of the loss, good to 1e-4.
+
+        For finding the thresholds of tests. None where the first evaluation itself is quick.
+        """
+        first = self.first
+        if first is self.grid or (isinstance(first, Quadrature) and first.is_explored):
+            return Quadrature(self.loss, Strategy(None, 64 * _DEEPEST / self._spread))
+        return None
+
+    def next_value(self) -> Callable[[Fraction], tuple[Fraction, Fraction]] | None:
+        """How to find the value of the loss next above a threshold, where single tails can be had.
+
+        As two points between which it lies, the upper one included, with no other.
+        """
+        if isinstance(self.first, Direct):
+            return self.first.next_value
+        if isinstance(self.first, Quadrature) and self.first.h is not None and not self.first.is_long:
+            return self.loss.next_value
+        return None
 
 
 def _explore(loss: Loss, spread: float, kind: Kind, most: int = _MOST_NODES) -> Strategy | None:

@@ -209,6 +209,16 @@ class Loss:
             return None
         return sum((t.times * (t.offset + t.mu * t.step) for t in self.terms), Fraction(0))
 
+    def below(self, threshold: Fraction) -> Fraction:
+        """A point between the threshold and the lattice point next below it: L >= t means L > this point."""
+        h, offset = self.step, self.offset
+        return offset + h * math.ceil((threshold - offset) / h) - h / 2 if h else threshold
+
+    def next_value(self, threshold: Fraction) -> tuple[Fraction, Fraction]:
+        """The lattice point next above a threshold, and a point between the two of them."""
+        value = self.offset + self.step * ((threshold - self.offset) // self.step + 1)
+        return max(threshold, value - self.step / 2), value
+
     @cached_property
     def dual_arrays(self) -> tuple[Floats, Floats, Floats, Floats]:
         """(step, sigma2, mu, times) of the dual terms, as columns."""
@@ -258,6 +268,18 @@ class Loss:
             mean += term.times * float(term.step) * (shift + centre)
             variance += term.times * float(term.step) ** 2 * float(p @ (u - centre) ** 2)
         return mean, variance
+
+    @cached_property
+    def spread(self) -> float:
+        """Standard deviation of L."""
+        return self.tilted_spread(0.0)
+
+    def tilted_spread(self, theta: float) -> float:
+        """Standard deviation of L under the tilt; of a loss that hardly varies, a small part of its step.
+
+        Of noise that is zero with near certainty the variance is too small for a float.
+        """
+        return math.sqrt(max(self.tilted_moments(theta)[1], 1e-20 * float(self.step) ** 2))
 
     @staticmethod
     def term_variance(term: Term, theta: float = 0.0) -> float:

@@ -11,11 +11,21 @@ from typing import Any, Literal, overload
 
 import numpy as np
 
-from discreet.accounting.arguments import Arguments, Number, Numbers, read, read_probabilities
+from discreet.accounting.arguments import (
+    Arguments,
+    Number,
+    Numbers,
+    Side,
+    Value,
+    digits_that_hold,
+    log_fraction,
+    read,
+    read_probabilities,
+)
 from discreet.accounting.direct import Direct
-from discreet.accounting.engine import Engine, choose, smooth_engine
+from discreet.accounting.engine import ACCURACY, Ladder
 from discreet.accounting.loss import Floats, Loss
-from discreet.accounting.quadrature import Quadrature, Tail
+from discreet.accounting.quadrature import Evaluation, Quadrature, Tail
 from discreet.accounting.saddle import Kind
 from discreet.accounting.solve import roots, saddlepoint_guess
 from discreet.accounting.tradeoff import Knots, TradeOff
@@ -23,8 +33,13 @@ from discreet.budget.events import Event
 from discreet.errors import InputError, PrecisionError
 from discreet.numbers import Interval
 
-ACCURACY = 1e-12
-"""Relative accuracy that a value must have before it is returned as a float."""
+COARSEST = 1e-6
+"""By default a delta or f that is not known to this relative accuracy is refused (epsilon: absolute)."""
+
+F_ACCURACY = 2e-11
+"""Relative accuracy of f that is as good as a float should be."""
+
+_FULL = 5e-11  # values less accurate are rounded to the digits that hold
 
 _HARDLY_NOISE = Fraction(1, 100)  # below it, intermediate results may leave the range of floats
 
@@ -54,9 +69,13 @@ class PrivacyLoss:
         return self.loss.events
 
     @cached_property
-    def engine(self) -> Engine:
-        """The evaluation chosen for this loss."""
-        return choose(self.loss)
+    def _ladder(self) -> Ladder:
+        return Ladder(self.loss)
+
+    @property
+    def engine(self) -> Evaluation:
+        """The evaluation that is asked first."""
+        return self._ladder.first
 
     @contextmanager
     def _within_floats(self) -> Iterator[None]:
@@ -79,13 +98,26 @@ class PrivacyLoss:
     # -- the privacy profile ---------------------------------------------------------------------
 
     @overload
-    def delta(self, *, epsilon: Number, certified: Literal[False] = ..., digits: None = ...) -> float: ...
+    def delta(
+        self, *, epsilon: Number, certified: Literal[False] = ..., digits: None = ..., accuracy: float = ...
+    ) -> Value: ...
     @overload
-    def delta(self, *, epsilon: Number, certified: Literal[True], digits: int | None = ...) -> Interval: ...
+    def delta(
+        self, *, epsilon: Number, certified: Literal[True], digits: int | None = ..., accuracy: float = ...
+    ) -> Interval: ...
     @overload
-    def delta(self, *, epsilon: Numbers, certified: bool = ..., digits: int | None = ...) -> Any: ...
+    def delta(
+        self, *, epsilon: Numbers, certified: bool = ..., digits: int | None = ..., accuracy: float = ...
+    ) -> Any: ...
 
-    def delta(self, *, epsilon: Numbers, certified: bool = False, digits: int | None = None) -> Any:
+    def delta(
+        self,
+        *,
+        epsilon: Numbers,
+        certified: bool = False,
+        digits: int | None = None,
+        accuracy: float = COARSEST,
+    ) -> Any:
         """The smallest delta for which (epsilon, delta)-differential privacy holds.
 
         Negative epsilon is meant as it stands: delta(-e) = 1 - e^-e (1 - delta(e)).
@@ -100,7 +132,10 @@ class PrivacyLoss:
 
             return _intervals(arguments, lambda e: certified_delta(self, e, digits=digits))
         with np.errstate(under="ignore"), self._within_floats():
-            return arguments.answer(np.exp(self.log_deltas(arguments.values)))
+            tail = self._delta_tails(arguments.values, accuracy)
+            value = np.exp(tail.log)
+            doubt = value * tail.error
+            return arguments.answer(_rounded(value, doubt, _FULL * value, "up", most=1.0), tail.error)
 
     def log_delta(self, *, epsilon: Numbers) -> Any:
         """Natural logarithm of delta, for tails that a float cannot hold.
@@ -113,45 +148,98 @@ class PrivacyLoss:
         with self._within_floats():
             return arguments.answer(self.log_deltas(arguments.values))
 
-    def log_deltas(self, epsilons: list[Fraction]) -> Floats:
-        """log delta at exact epsilons, the sign of each handled by the symmetry of the loss."""
-        result = self.log_tails(Kind.DELTA, [abs(e) for e in epsilons])
+    def log_deltas(self, epsilons: list[Fraction], accuracy: float = COARSEST) -> Floats:
+        """log delta at exact epsilons, each good to `accuracy` or refused."""
+        return self._delta_tails(epsilons, accuracy).log
+
+    def _delta_tails(self, epsilons: list[Fraction], accuracy: float) -> Tail:
+        """delta of either sign of epsilon, by the symmetry of the loss."""
+        if all(e >= 0 for e in epsilons):
+            return self.tails(Kind.DELTA, epsilons, accuracy)
+        # of 1 - e^-e (1 - delta(e)) delta(e) may be a small part
+        tail = self.tails(Kind.DELTA, [abs(e) for e in epsilons], math.inf)
         for i, e in enumerate(epsilons):
             if e < 0:
-                back = math.exp(e)
-                result[i] = math.log(-math.expm1(e) + back * math.exp(result[i]))
-        return np.minimum(result, 0.0)
+                part = math.exp(float(e) + tail.log[i])
+                value = -math.expm1(float(e)) + part
+                tail.log[i] = min(math.log(value), 0.0)
+                tail.error[i] = (tail.error[i] if part > 0 else 0.0) * part / value + 4e-16
+            elif not tail.error[i] <= ACCURACY:
+                again = self.tails(Kind.DELTA, [e], accuracy)
+                tail.log[i], tail.error[i] = again.log[0], again.error[0]
+        return tail
 
-    def log_tails(self, kind: Kind, thresholds: list[Fraction]) -> Floats:
-        """Logarithms of one kind of tail, each good to `ACCURACY` or refused."""
+    def log_tails(self, kind: Kind, thresholds: list[Fraction], accuracy: float = COARSEST) -> Floats:
+        """Logarithms of one kind of tail, each good to `accuracy` or refused."""
+        return self.tails(kind, thresholds, accuracy).log
+
+    def tails(self, kind: Kind, thresholds: list[Fraction], accuracy: float = COARSEST) -> Tail:
+        """Logarithms of one kind of tail with their relative errors, each good to `accuracy` or refused."""
         if not self.loss.terms:
-            return np.array([-math.inf if t >= 0 else 0.0 for t in thresholds])
-        tail = self.engine.tail(kind, thresholds)
-        # a probability: rounding must not lift it above 1
-        return np.minimum(self._checked(kind, thresholds, tail), 0.0)
-
-    def _checked(self, kind: Kind, thresholds: list[Fraction], tail: Tail) -> Floats:
+            log = np.array([-math.inf if t >= 0 else 0.0 for t in thresholds])
+            return Tail(log, np.zeros(len(thresholds)))
+        tail = self._ladder.tail(kind, thresholds, accuracy)
         # what a cut line leaves out is bounded by its moduli, without the phases that make it smaller
         is_cut = isinstance(self.engine, Quadrature) and self.engine.remainder > 0
-        doubtful = np.flatnonzero(~(tail.error <= (2 * ACCURACY if is_cut else ACCURACY)))
-        log = tail.log
-        for i in doubtful:
+        for i in np.flatnonzero(~(tail.error <= (2 * ACCURACY if is_cut else ACCURACY))):
             # an answer below the smallest float has lost digits in its logarithm alone
-            if log[i] < -745 and tail.error[i] < 1e-9:
+            if tail.log[i] < -745 and tail.error[i] < 1e-9:
                 continue
-            from discreet.accounting.certified import refined_log
+            if accuracy < math.inf and (self._has_quick_balls or not tail.error[i] <= accuracy):
+                self._refine(kind, thresholds[i], tail, int(i), accuracy)
+        # a probability: rounding must not lift it above 1
+        return Tail(np.minimum(tail.log, 0.0), tail.error)
 
-            log[i] = refined_log(self, kind, thresholds[i], accuracy=ACCURACY, found=float(tail.error[i]))
-        return log
+    @cached_property
+    def _has_quick_balls(self) -> bool:
+        """Whether ball arithmetic takes milliseconds: few nodes or few values."""
+        return self._ladder.is_coarse or (isinstance(self.engine, Direct) and self._ladder.listed <= 5000)
+
+    def _refine(self, kind: Kind, threshold: Fraction, tail: Tail, i: int, accuracy: float) -> None:
+        """Replace a tail that floats do not reach by one from ball arithmetic."""
+        from discreet.accounting.certified import refined_log
+
+        found = float(tail.error[i])
+        try:
+            if not self._has_quick_balls:
+                raise PrecisionError
+            tail.log[i] = refined_log(self, kind, threshold, accuracy=ACCURACY)
+            tail.error[i] = ACCURACY
+        except PrecisionError:
+            if not found <= accuracy:
+                raise PrecisionError(
+                    f"at {float(threshold):.6g} a relative accuracy of {found:.1g} is reached, not "
+                    f"{accuracy:.1g}: {self._why_hard()}"
+                ) from None
+
+    def _why_hard(self) -> str:
+        """What makes this composition hard, in words."""
+        return (
+            f"{len(self.events)} kinds of noise whose losses have no usable common step (it is "
+            f"{float(self.loss.step):.2g}); variances or scales that are short fractions of one another help"
+        )
 
     @overload
-    def epsilon(self, *, delta: Number, certified: Literal[False] = ..., digits: None = ...) -> float: ...
+    def epsilon(
+        self, *, delta: Number, certified: Literal[False] = ..., digits: None = ..., accuracy: float = ...
+    ) -> Value: ...
     @overload
-    def epsilon(self, *, delta: Number, certified: Literal[True], digits: int | None = ...) -> Interval: ...
+    def epsilon(
+        self, *, delta: Number, certified: Literal[True], digits: int | None = ..., accuracy: float = ...
+    ) -> Interval: ...
     @overload
-    def epsilon(self, *, delta: Numbers, certified: bool = ..., digits: int | None = ...) -> Any: ...
+    def epsilon(
+        self, *, delta: Numbers, certified: bool = ..., digits: int | None = ..., accuracy: float = ...
+    ) -> Any: ...
 
-    def epsilon(self, *, delta: Numbers, certified: bool = False, digits: int | None = None) -> Any:
+    def epsilon(
+        self,
+        *,
+        delta: Numbers,
+        certified: bool = False,
+        digits: int | None = None,
+        accuracy: float = COARSEST,
+    ) -> Any:
         """The epsilon at which the curve passes through delta.
 
         Negative where delta is above the total variation: the promise then holds with epsilon 0 and room
@@ -168,41 +256,84 @@ class PrivacyLoss:
 
             return _intervals(arguments, lambda d: certified_epsilon(self, d, digits=digits))
         with self._within_floats():
-            return arguments.answer(self.epsilons(arguments.values))
+            value, error = self._epsilons_and_errors(arguments.values, accuracy)
+            full = np.array([_full_epsilon(x, d) for x, d in zip(value, arguments.values, strict=True)])
+            return arguments.answer(_rounded(value, error, full, "up"), error)
 
-    def epsilons(self, deltas: list[Fraction]) -> Floats:
-        """The epsilons at exact deltas."""
+    def epsilons(self, deltas: list[Fraction], accuracy: float = COARSEST) -> Floats:
+        """The epsilons at exact deltas, each good to `accuracy`, absolutely, or refused."""
+        return self._epsilons_and_errors(deltas, accuracy)[0]
+
+    def _epsilons_and_errors(self, deltas: list[Fraction], accuracy: float) -> tuple[Floats, Floats]:
+        """Epsilons and how far they may be off: what delta is off by, over the slope of its logarithm."""
+        value = self._roots(deltas)
+        if not self.loss.terms:
+            return value, np.zeros(len(deltas))
+        tail = self.tails(Kind.DELTA, [Fraction(abs(x)) for x in value], math.inf)
+        if self._has_quick_balls and (tail.error > ACCURACY).any():
+            # floats lead close to the root, balls to the last digits
+            value = self._roots(deltas, start=value, accuracy=COARSEST)
+            tail = self.tails(Kind.DELTA, [Fraction(abs(x)) for x in value], COARSEST)
+        error = np.array([_full_epsilon(x, d) for x, d in zip(value, deltas, strict=True)])
+        for i in np.flatnonzero(~(tail.error <= 2 * ACCURACY)):
+            if tail.log[i] >= -745 or not tail.error[i] < 1e-9:
+                error[i] = self._room(deltas[i], float(value[i]), float(error[i]))
+        for d, x, off in zip(deltas, value, error, strict=True):
+            if not off <= max(accuracy, _full_epsilon(x, d)):
+                raise PrecisionError(
+                    f"epsilon at delta {float(d):.6g} is {x:.6g} to an accuracy of {off:.1g}, "
+                    f"not {accuracy:.1g}: {self._why_hard()}"
+                )
+        return value, error
+
+    def _room(self, delta: Fraction, epsilon: float, least: float) -> float:
+        """How far to either side of an epsilon the curve is sure to have passed through delta."""
+        aim, room = log_fraction(delta), least
+        while room < 1.0:
+            points = [Fraction(epsilon) - Fraction(room), Fraction(epsilon) + Fraction(room)]
+            tail = self._delta_tails(points, math.inf)
+            if tail.log[0] - tail.error[0] >= aim >= tail.log[1] + tail.error[1]:
+                return room
+            room *= 4
+        return math.inf
+
+    def _roots(
+        self, deltas: list[Fraction], start: Floats | None = None, accuracy: float = math.inf
+    ) -> Floats:
+        """Where delta passes through the given ones."""
         if not self.loss.terms:
             return np.array([math.log1p(-float(d)) for d in deltas])
         target = np.array([log_fraction(d) for d in deltas])
         guess, slope, high = saddlepoint_guess(self.loss, Kind.DELTA, target)
-        at_zero = self.log_deltas([Fraction(0)])[0] if (guess <= 5 / np.abs(slope)).any() else 0.0
+        if start is not None:
+            guess = np.abs(start)
+        at_zero = self.log_deltas([Fraction(0)], accuracy)[0] if (guess <= 5 / np.abs(slope)).any() else 0.0
         below = target > at_zero
         result = np.zeros(len(deltas))
         inside = [i for i in range(len(deltas)) if not below[i]]
         if inside:
 
             def falling(which: list[int], x: Floats) -> Floats:
-                return self.log_deltas([Fraction(v) for v in x])
+                return self.log_deltas([Fraction(v) for v in x], accuracy)
 
-            start = np.maximum(guess[inside], 0.1 / np.abs(slope[inside]))
+            first = np.maximum(guess[inside], 0.1 / np.abs(slope[inside])) if start is None else guess[inside]
             top = high[inside]
             if self.loss.largest is not None:
                 top = np.minimum(top, float(self.loss.largest))
-            start = np.minimum(start, 0.999 * top)
+            first = np.minimum(first, 0.999 * top) if start is None else np.minimum(first, top)
             result[inside] = roots(
-                falling, start, slope[inside], target[inside], low=np.zeros(len(inside)), high=top
+                falling, first, slope[inside], target[inside], low=np.zeros(len(inside)), high=top
             )
         for i in np.flatnonzero(below):
-            result[i] = self._negative_epsilon(deltas[i])
+            result[i] = self._negative_epsilon(deltas[i], accuracy)
         return result
 
-    def _negative_epsilon(self, delta: Fraction) -> float:
+    def _negative_epsilon(self, delta: Fraction, accuracy: float) -> float:
         """Solve 1 - e^-e (1 - delta(e)) = delta for e > 0, in logarithms of both sides' distance to 1."""
         aim = log_fraction(1 - delta)
 
         def falling(which: list[int], x: Floats) -> Floats:
-            inner = self.log_deltas([Fraction(v) for v in x])
+            inner = self.log_deltas([Fraction(v) for v in x], accuracy)
             return np.log(-np.expm1(inner)) - x
 
         # 1 - delta(e) rises with e but slower than e^e, so the function does fall
@@ -212,29 +343,39 @@ class PrivacyLoss:
     # -- the trade-off curve -----------------------------------------------------------------------
 
     @cached_property
-    def _tradeoff(self) -> TradeOff:
+    def curve(self) -> TradeOff:
+        """The trade-off curve, as it is computed."""
+        ladder = self._ladder
+
+        def tails(kind: Kind, thresholds: list[Fraction]) -> Tail:
+            return ladder.tail(kind, thresholds, COARSEST)
+
         if not self.loss.terms:
-            return TradeOff(self.loss, self.log_tails, rough=self.log_tails)
-        engine, smooth = self.engine, smooth_engine(self.engine)
-        is_long = isinstance(engine, Quadrature) and engine.is_long
-        return TradeOff(
-            self.loss,
-            self.log_tails,
-            rough=lambda kind, points: engine.tail(kind, points).log,
-            smooth=None if smooth is None else lambda kind, points: smooth.tail(kind, points).log,
-            smooth_only=is_long,
-            snap=engine.values_near if isinstance(engine, Direct) else None,
-            refine=self._refined_tradeoff,
-        )
+            return TradeOff(self.loss, self.tails)
+        smooth = ladder.smooth
+        return TradeOff(self.loss, tails, ladder.next_value(), None if smooth is None else smooth.tail)
 
     @overload
-    def tradeoff(self, *, alpha: Number, certified: Literal[False] = ..., digits: None = ...) -> float: ...
+    def tradeoff(
+        self, *, alpha: Number, certified: Literal[False] = ..., digits: None = ..., accuracy: float = ...
+    ) -> Value: ...
     @overload
-    def tradeoff(self, *, alpha: Number, certified: Literal[True], digits: int | None = ...) -> Interval: ...
+    def tradeoff(
+        self, *, alpha: Number, certified: Literal[True], digits: int | None = ..., accuracy: float = ...
+    ) -> Interval: ...
     @overload
-    def tradeoff(self, *, alpha: Numbers, certified: bool = ..., digits: int | None = ...) -> Any: ...
+    def tradeoff(
+        self, *, alpha: Numbers, certified: bool = ..., digits: int | None = ..., accuracy: float = ...
+    ) -> Any: ...
 
-    def tradeoff(self, *, alpha: Numbers, certified: bool = False, digits: int | None = None) -> Any:
+    def tradeoff(
+        self,
+        *,
+        alpha: Numbers,
+        certified: bool = False,
+        digits: int | None = None,
+        accuracy: float = COARSEST,
+    ) -> Any:
         """The exact trade-off curve f: the least type II error of any test of type I error alpha.
 
         Piecewise linear between its knots, where the best test is deterministic.
@@ -250,20 +391,30 @@ class PrivacyLoss:
 
             return _intervals(arguments, lambda a: certified_tradeoff(self, a, digits=digits))
         with self._within_floats():
-            return arguments.answer(self._tradeoff.values(arguments.values))
+            value, error = self._tradeoffs(arguments.values, accuracy)
+            return arguments.answer(_rounded(value, value * error, _FULL * value, "down"), error)
 
-    def _refined_tradeoff(self, alpha: Fraction) -> float | None:
-        """f from ball arithmetic, where it can be had."""
+    def _tradeoffs(self, alphas: list[Fraction], accuracy: float) -> tuple[Floats, Floats]:
+        """f and its relative errors: from ball arithmetic where floats are not enough, or refused."""
         from discreet.accounting.certified import certified_tradeoff
 
-        try:
-            return float(certified_tradeoff(self, alpha))
-        except PrecisionError:
-            return None
+        value, error = self.curve.values(alphas)
+        for i in np.flatnonzero(~(error <= F_ACCURACY)):
+            try:
+                if not self._has_quick_balls:
+                    raise PrecisionError
+                value[i], error[i] = float(certified_tradeoff(self, alphas[i], digits=11)), F_ACCURACY
+            except PrecisionError:
+                if not error[i] <= accuracy:
+                    raise PrecisionError(
+                        f"f({float(alphas[i]):.6g}) is reached to a relative accuracy of {error[i]:.1g}, not "
+                        f"{accuracy:.1g}: {self._why_hard()}"
+                    ) from None
+        return value, error
 
     def tradeoff_thresholds(self, alphas: list[Fraction]) -> list[Fraction]:
         """Losses at which the best tests of these type I errors have their thresholds."""
-        return self._tradeoff.thresholds(alphas)
+        return self.curve.thresholds(alphas)
 
     def knots(self, *, alpha: tuple[Number, Number] = (0, 1), most: int = 100_000) -> Knots:
         """The knots of f with alpha in the given range: losses, type I and type II errors.
@@ -276,13 +427,18 @@ class PrivacyLoss:
         """
         low, high = read_probabilities(list(alpha), name="alpha", closed=True).values
         with self._within_floats():
-            return self._tradeoff.knots(low, high, most)
+            found, error = self.curve.knots(low, high, most)
+        if error > COARSEST:
+            raise PrecisionError(f"knots of f are reached to {error:.1g} only: {self._why_hard()}")
+        return found
 
     def errors(self, *, threshold: Numbers) -> tuple[Any, Any]:
         """Type I and type II errors (alpha, beta) of the test that rejects above the threshold."""
         arguments = read(threshold, name="threshold")
-        with self._within_floats():
-            alpha, beta = self._tradeoff.errors(arguments.values)
+        points = arguments.values
+        with np.errstate(under="ignore"), self._within_floats():
+            alpha = np.exp(self.log_tails(Kind.NULL, points))
+            beta = np.exp(self.log_tails(Kind.NULL, [self.loss.below(-t) for t in points]))
         return arguments.answer(alpha), arguments.answer(beta)
 
     # -- the loss itself ----------------------------------------------------------------------------
@@ -331,15 +487,21 @@ def compose(events: Iterable[Event]) -> PrivacyLoss:
     return PrivacyLoss(events)
 
 
-def log_fraction(value: Fraction) -> float:
-    """log of a positive fraction, however small, and accurate near 1."""
-    if value > Fraction(1, 2):
-        return math.log1p(float(value - 1))
-    return (
-        math.log(value.numerator) - math.log(value.denominator)
-        if float(value) == 0
-        else math.log(float(value))
-    )
+def _full_epsilon(epsilon: float, delta: Fraction) -> float:
+    """How far an epsilon that is as good as a float should be may be off.
+
+    Where epsilon passes through zero it is as accurate as delta is.
+    """
+    return max(1e-11 * abs(epsilon), 2e-12 * float(delta))
+
+
+def _rounded(values: Floats, doubts: Floats, full: Floats, side: Side, most: float = math.inf) -> Floats:
+    """Values whose doubt is above `full`, rounded to the digits that hold, on the safe side; others as is."""
+    values = values.copy()
+    for i in np.flatnonzero(doubts > full):
+        rounded = digits_that_hold(float(values[i]), float(doubts[i]), side)
+        values[i] = min(max(rounded, 0.0), most) if values[i] >= 0 else rounded
+    return values
 
 
 def _intervals(arguments: Arguments, one: Any) -> Any:

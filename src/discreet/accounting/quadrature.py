@@ -72,9 +72,9 @@ class Quadrature:
         if strategy.kept is not None:
             self._sieves = {kind.has_both_poles: strategy.kept for kind in strategy.serves}
         # few points of the lattice within the width of the loss: neighbours differ by orders of magnitude
-        self._is_coarse = self._h > 0.03 * math.sqrt(loss.tilted_moments(0.0)[1])
+        self._is_coarse = self._h > 0.03 * loss.spread
         # the largest tilt in use: beyond it every kernel falls
-        self._scale = 40 / math.sqrt(loss.tilted_moments(0.0)[1])
+        self._scale = 40 / loss.spread
 
     def tail(self, kind: Kind, thresholds: list[Fraction]) -> Tail:
         """log of delta(t), P[L > t] or P_null[L > t] at each threshold t."""
@@ -123,7 +123,8 @@ class Quadrature:
         """A doubtful value once more: by the fallback, or with aliases pushed down further."""
         if self.fallback is not None:
             other = self.fallback.tail(kind, [threshold])
-            return float(other.log[0]), float(other.error[0])
+            if not other.error[0] >= error:
+                return float(other.log[0]), float(other.error[0])
         for extra in (12.0, 40.0):
             try:
                 contour, _ = self._contour(kind, point.value, extra)
@@ -176,7 +177,7 @@ class Quadrature:
     def _tilt(self, kind: Kind, threshold: float) -> tuple[float, float, float]:
         """The tilt for a threshold, the width of the tilted law, and how far to either side it serves."""
         theta = saddle(self.loss, kind, threshold, self._h)
-        spread = math.sqrt(self.loss.tilted_moments(theta)[1])
+        spread = self.loss.tilted_spread(theta)
         return theta, spread, 1.4 * spread
 
     def _build(self, kind: Kind, theta: float, span: float) -> Contour:

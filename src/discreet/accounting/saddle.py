@@ -66,10 +66,10 @@ def _pull(distance: float, h: float) -> float:
     return h / math.expm1(h * distance) if h > 0 else 1 / distance
 
 
-def _kernel_pull(kind: Kind, theta: float, h: float) -> float:
+def _kernel_pull(kind: Kind, distance: float, h: float) -> float:
     if kind.has_both_poles:
-        return _pull(theta, h) + _pull(theta + 1, h)
-    return _pull(theta - kind.pole, h)
+        return _pull(distance, h) + _pull(distance + (-1 if kind is Kind.REST else 1), h)
+    return _pull(distance, h)
 
 
 def saddle(loss: Loss, kind: Kind, threshold: float, h: float) -> float:
@@ -80,9 +80,9 @@ def saddle(loss: Loss, kind: Kind, threshold: float, h: float) -> float:
     pole = kind.pole
     R = float(loss.R)
 
-    def excess(theta: float) -> tuple[float, float]:
-        mean, variance = loss.tilted_moments(theta)
-        return mean - threshold - _kernel_pull(kind, theta, h), variance
+    def excess(distance: float) -> tuple[float, float]:
+        mean, variance = loss.tilted_moments(pole + distance)
+        return mean - threshold - _kernel_pull(kind, distance, h), variance
 
     if kind is Kind.REST:
         distance = 0.5
@@ -96,26 +96,26 @@ def saddle(loss: Loss, kind: Kind, threshold: float, h: float) -> float:
         distance = 1.0
     # a bounded loss has no saddle at its top; a tilt of e^60 between neighbouring points is as good
     most = min(60 / h if h > 0 and loss.largest is not None else 1e12, kind.room)
-    distance = min(distance, most)
-    low, high = 0.0, most
+    # next to the pole at -1 a float does not tell smaller distances from none
+    low, high = (1e-9 if pole else 1e-40), most
+    distance = min(max(distance, 2 * low), most)
     for _ in range(100):
-        value, variance = excess(pole + distance)
+        value, variance = excess(distance)
         if value > 0:
             high = distance
         else:
             low = distance
-        slope = variance + 1 / distance**2 + (1 / (1 - distance) ** 2 if kind is Kind.REST else 0.0)
-        step = value / slope if slope > 0 else 0.0
-        better = distance - step
+        # Newton's method for the logarithm of the distance: the kernel's pull is a power of it
+        slope = variance + 1 / distance**2
+        if kind.has_both_poles:
+            slope += 1 / ((1 - distance) ** 2 if kind is Kind.REST else (1 + distance) ** 2)
+        better = distance * math.exp(max(min(-value / (distance * slope), 4.0), -4.0))
         if not low < better < high:
-            wide = low > 0 and high > 4 * low
-            better = math.sqrt(low * high) if wide else (0.5 * (low + high) if low > 0 else high / 8)
-            if better in (low, high):
-                break
-        if abs(better - distance) < 1e-3 * min(distance, 1 / math.sqrt(slope) if slope else distance):
-            distance = better
-            break
+            better = math.sqrt(low) * math.sqrt(high) if high > 4 * low else 0.5 * (low + high)
+        close = abs(better - distance) < 1e-3 * min(distance, 1 / math.sqrt(slope))
         distance = better
+        if close or high - low < 1e-4 * low:
+            break
     return rounded(pole + distance) if pole + distance != 0 else pole + distance
 
 

@@ -38,6 +38,8 @@ def roots(
     last_y = np.full(x.shape, math.nan)
     rate = slope.copy()
     room = np.full(x.shape, math.inf)  # the bracket's width some steps ago
+    stride = 2 / np.abs(slope)  # how far to go where an end of the bracket has not been seen yet
+    seen = {1: [False] * x.size, -1: [False] * x.size}
     active = list(range(x.size))
     for step_number in range(most):
         if not active:
@@ -48,9 +50,9 @@ def roots(
             if value == 0:
                 continue
             if value > 0:
-                low[i] = max(low[i], x[i])
+                low[i], seen[1][i] = max(low[i], x[i]), True
             else:
-                high[i] = min(high[i], x[i])
+                high[i], seen[-1][i] = min(high[i], x[i]), True
             if math.isfinite(last_y[i]) and math.isfinite(value) and x[i] != last_x[i]:
                 secant = (value - last_y[i]) / (x[i] - last_x[i])
                 if secant < 0:
@@ -63,13 +65,18 @@ def roots(
             if step_number % 3 == 2:
                 room[i] = width
             if creeping or not low[i] < better < high[i]:
-                if math.isfinite(width):
+                if seen[1][i] and seen[-1][i]:
                     better = 0.5 * (low[i] + high[i])
-                else:
-                    better = low[i] + 2 * (x[i] - low[i]) + abs(1 / rate[i])
+                else:  # away from the end that was seen, by more and more
+                    better = x[i] + stride[i] if value > 0 else x[i] - stride[i]
+                    stride[i] *= 4
+                    if not low[i] < better < high[i]:
+                        better = 0.5 * (x[i] + (high[i] if value > 0 else low[i]))
             step = abs(better - x[i])
             x[i] = better
-            if max(step, 0.0) > tolerance * abs(better) and width > tolerance * abs(better):
+            # next to a cliff the secant is steep and its steps are short, far from the root as they may be
+            is_close = abs(value) <= 1e4 * tolerance * (1 + abs(slope[i] * better))
+            if width > tolerance * abs(better) and not (is_close and step <= tolerance * abs(better)):
                 still.append(i)
         active = still
     raise PrecisionError(f"a root near {x[active[0]]:.6g} was not found in {most} steps")
@@ -81,7 +88,7 @@ def saddlepoint_guess(loss: Loss, kind: Kind, log_target: Floats) -> tuple[Float
     The saddlepoint approximation, tabulated over tilts and read off: good to a few per cent of the tail. The
     upper end is Chernoff's: no tail reaches e^log_target beyond it.
     """
-    spread = math.sqrt(loss.tilted_moments(0.0)[1])
+    spread = loss.spread
     distance = np.geomspace(1e-3, 400, 240) / spread
     theta = distance + kind.pole
     eta = 1e-4 * distance

@@ -1,13 +1,23 @@
 """The exact trade-off curve f of a loss, by Neyman and Pearson.
 
-The best test rejects where the loss exceeds a threshold l, and where it equals l with some probability:
+The best test rejects where the loss exceeds a threshold l, and where it equals l with some probability. The
+curve passes through the points
 
-    alpha(l) = P_null[L > l],   beta(l) = P_alt[L <= l],   f(alpha) = beta(l) - e^l (alpha - alpha(l))
+    alpha(l) = P_null[L > l],   beta(l) = P_alt[L <= l]
 
-for alpha(l) <= alpha <= P_null[L >= l]. By symmetry f(f(alpha)) = alpha, and small lower tails are
-upper tails of the other hypothesis: P_alt[L <= l] = P_null[L >= -l], so that each error is had to
-relative accuracy, however small. Since f(alpha) is the supremum over l of 1 - delta(l) - e^l alpha, an
-error in l counts only to second order.
+and is linear between them, with slope -e^l at the value l. By symmetry f(f(alpha)) = alpha, and small
+lower tails are upper tails of the other hypothesis: P_alt[L <= l] = P_null[L >= -l], so that each error is
+had to relative accuracy, however small. Two ways lead to f(alpha), each with an error of its own:
+
+*Points.* If alpha(t2) <= alpha <= alpha(t1), every slope in between lies between -e^t1 and -e^t2, so
+
+    f(alpha) = beta(t1) + e^t (alpha(t1) - alpha)    for some t in [t1, t2],
+
+a sum of positive numbers; with one value of the loss in (t1, t2] it is exact. For alpha above one half the
+same from the other end: f(alpha) = P_null[L > t2] + e^-t (1 - alpha - P_alt[L > t2]).
+
+*Duality*, where only delta can be had: f(alpha) is the supremum over l of 1 - delta(l) - e^l alpha. Every
+l gives a lower bound; the function is concave in e^l, so that two neighbours with lower values enclose it.
 """
 
 from __future__ import annotations
@@ -19,12 +29,20 @@ from fractions import Fraction
 
 import numpy as np
 
+from discreet.accounting.arguments import log_fraction
 from discreet.accounting.loss import Floats, Loss
+from discreet.accounting.quadrature import Tail
 from discreet.accounting.saddle import Kind
 from discreet.accounting.solve import roots, saddlepoint_guess
 from discreet.errors import InputError, PrecisionError
 
-LogTails = Callable[[Kind, list[Fraction]], Floats]
+Tails = Callable[[Kind, list[Fraction]], Tail]
+
+CLOSE = 2e-14
+"""Two thresholds this close have slopes that a float hardly tells apart."""
+
+_AIM = 1e-11
+_HALF = Fraction(1, 2)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,215 +54,244 @@ class Knots:
     beta: Floats
 
 
-def _floats(numbers: list[Fraction]) -> Floats:
-    return np.array([float(x) for x in numbers])
+@dataclass(frozen=True, slots=True)
+class Bracket:
+    """P[L > low] >= target >= P[L > high]: one value of the loss in (low, high], or many close together."""
+
+    low: Fraction
+    high: Fraction
+
+    def room(self, step: Fraction) -> float:
+        """How far apart values of the loss may be in it: not at all if it is no longer than a step."""
+        return 0.0 if self.high - self.low <= step else float(self.high - self.low)
 
 
 class TradeOff:
-    """Evaluates f for one loss, from its upper tails."""
+    """Evaluates f for one loss, from its tails and their errors."""
 
     def __init__(
         self,
         loss: Loss,
-        log_tails: LogTails,
-        *,
-        rough: LogTails,
-        smooth: LogTails | None = None,
-        smooth_only: bool = False,
-        snap: Callable[[Fraction], list[Fraction]] | None = None,
-        refine: Callable[[Fraction], float | None] | None = None,
+        tails: Tails,
+        next_value: Callable[[Fraction], tuple[Fraction, Fraction]] | None = None,
+        smooth: Tails | None = None,
     ) -> None:
         self.loss = loss
-        self.log_tails = log_tails
-        self.rough = rough  # the same without a check of their accuracy, for finding thresholds
+        self.tails = tails
+        # (before, after]: where the value of the loss next above a threshold lies; None: only delta is had
+        self.next_value = next_value
         self.smooth = smooth  # without the fine structure of the loss: quick, and close
-        self.smooth_only = smooth_only  # where the fine structure costs too much: f is then good to 1e-9
-        self.refine = refine  # f from ball arithmetic, for where floats are not enough
-        self.snap = snap  # values of the loss next to a point, where they are known one by one
 
-    def below(self, thresholds: list[Fraction]) -> list[Fraction]:
-        """A point between each threshold and the loss next below it, so that L >= t means L > point."""
-        h, offset = self.loss.step, self.loss.offset
-        return [offset + h * (math.ceil((t - offset) / h)) - h / 2 if h else t for t in thresholds]
-
-    def errors(self, thresholds: list[Fraction]) -> tuple[Floats, Floats]:
+    def errors(self, thresholds: list[Fraction]) -> tuple[Tail, Tail]:
         """alpha = P_null[L > l] and beta = P_alt[L <= l] at each threshold l."""
-        with np.errstate(under="ignore"):
-            alpha = np.exp(self.log_tails(Kind.NULL, thresholds))
-            mirrored = self.below([-t for t in thresholds])
-            return alpha, np.exp(self.log_tails(Kind.NULL, mirrored))
+        mirrored = [self.loss.below(-t) for t in thresholds]
+        return self.tails(Kind.NULL, thresholds), self.tails(Kind.NULL, mirrored)
 
-    def values(self, alphas: list[Fraction]) -> Floats:
-        """f at each alpha."""
-        result = np.zeros(len(alphas))
+    def values(self, alphas: list[Fraction]) -> tuple[Floats, Floats]:
+        """f at each alpha, and its relative error."""
+        value = np.array([float(1 - a) for a in alphas])
+        error = np.zeros(len(alphas))
         if not self.loss.terms:
-            return np.array([float(1 - a) for a in alphas])
-        small = [i for i, a in enumerate(alphas) if 0 < a <= Fraction(1, 2)]
-        large = [i for i, a in enumerate(alphas) if Fraction(1, 2) < a < 1]
-        for chosen, one_side in ((small, self._small), (large, self._large)):
+            return value, error
+        for large in (False, True):
+            chosen = [i for i, a in enumerate(alphas) if 0 < a < 1 and (a > _HALF) == large]
             if chosen:
                 asked = [alphas[i] for i in chosen]
-                points = self.thresholds(asked)
-                value, whole = one_side(points, asked)
-                for other in self._neighbours(points):
-                    value = np.maximum(value, one_side(other, asked)[0])
-                result[chosen] = value
-                # next to a steep corner f is a small difference of tails, whatever way it is written
-                for i, lost in zip(chosen, value < 2e-5 * whole, strict=True):
-                    if lost:
-                        result[i] = self._refined(alphas[i])
-        for i, a in enumerate(alphas):
-            if a == 0:
-                result[i] = 1.0
-        return np.clip(result, 0.0, 1.0)
-
-    def _refined(self, alpha: Fraction) -> float:
-        """f where floats cannot tell it."""
-        better = None if self.refine is None else self.refine(alpha)
-        if better is None:
-            raise PrecisionError(
-                f"f({float(alpha):.6g}) is too small a difference of tails for floating point; "
-                "ask for certified=True, which says what is known"
-            )
-        return better
-
-    def _neighbours(self, points: list[Fraction]) -> list[list[Fraction]]:
-        """Other values of the loss to try at each point: every line lies below f, the best one touches it."""
-        if self.snap is None:
-            return []
-        near = [self.snap(p) for p in points]
-        most = max(len(values) for values in near)
-        return [[v[k] if k < len(v) else p for v, p in zip(near, points, strict=True)] for k in range(most)]
+                by_points = self.next_value is not None
+                found = self._by_points(asked, large=large) if by_points else self._by_duality(asked)
+                value[chosen], error[chosen] = np.minimum(found[0], value[chosen]), found[1]
+        return value, error
 
     def thresholds(self, alphas: list[Fraction]) -> list[Fraction]:
-        """Where the best test of each type I error has its threshold: at that loss, or next to it."""
-        small = [i for i, a in enumerate(alphas) if a <= Fraction(1, 2)]
-        large = [i for i, a in enumerate(alphas) if a > Fraction(1, 2)]
+        """Where the best test of each type I error has its threshold: at that loss, or close to it."""
         found = [Fraction(0)] * len(alphas)
-        if small:
-            points = self._thresholds(Kind.NULL, [alphas[i] for i in small])
-            for i, point in zip(small, points, strict=True):
-                found[i] = point
-        if large:
+        for large in (False, True):
+            chosen = [i for i, a in enumerate(alphas) if (a > _HALF) == large]
+            if not chosen:
+                continue
             # P_null[L <= l] = P_alt[L >= -l]
-            points = self._thresholds(Kind.ALT, [1 - alphas[i] for i in large])
-            for i, point in zip(large, points, strict=True):
-                found[i] = -point
+            kind = Kind.ALT if large else Kind.NULL
+            targets = [1 - alphas[i] if large else alphas[i] for i in chosen]
+            if self.next_value is None:
+                points = [Fraction(x) for x in self._rough(kind, targets)]
+            else:
+                points = [bracket.high for bracket in self.brackets(kind, targets)]
+            for i, point in zip(chosen, points, strict=True):
+                found[i] = -point if large else point
         return found
 
-    def _small(self, points: list[Fraction], alphas: list[Fraction]) -> tuple[Floats, Floats]:
-        """alpha up to one half: f = 1 - delta(l) - e^l alpha."""
-        asked = _floats(alphas)
-        whole = np.exp(self.log_tails(Kind.REST, points))
-        value = whole - np.exp(_floats(points)) * asked
-        return self._settled(value, whole, points, asked, self._by_errors_above), whole
+    # -- from points of the curve --------------------------------------------------------------------
 
-    def _large(self, points: list[Fraction], alphas: list[Fraction]) -> tuple[Floats, Floats]:
-        """alpha above one half, l = -m < 0: the same number as e^-m (1 - alpha - delta(m))."""
-        kept = _floats([1 - a for a in alphas])
-        mirrored = [max(-p, Fraction(0)) for p in points]
-        scale = np.exp(-_floats(mirrored))
-        value = (kept - np.exp(self.log_tails(Kind.DELTA, mirrored))) * scale
-        whole = kept * scale
-        return self._settled(value, whole, mirrored, kept, self._by_errors_below), whole
+    def _by_points(self, alphas: list[Fraction], *, large: bool) -> tuple[Floats, Floats]:
+        kind = Kind.ALT if large else Kind.NULL
+        targets = [1 - a for a in alphas] if large else alphas
+        value, error = self._on_segments(targets, self.brackets(kind, targets, tight=False), large=large)
+        poor = np.flatnonzero(~(error <= _AIM))
+        if poor.size:
+            again = [targets[i] for i in poor]
+            value[poor], error[poor] = self._on_segments(again, self.brackets(kind, again), large=large)
+        return value, error
 
-    def _settled(
-        self,
-        value: Floats,
-        whole: Floats,
-        points: list[Fraction],
-        asked: Floats,
-        by_errors: Callable[[list[Fraction], Floats], Floats],
-    ) -> Floats:
-        """The values, those of which much has cancelled computed from both errors instead.
+    def _on_segments(
+        self, targets: list[Fraction], brackets: list[Bracket], *, large: bool
+    ) -> tuple[Floats, Floats]:
+        low, high = [b.low for b in brackets], [b.high for b in brackets]
+        aim = np.array([log_fraction(t) for t in targets])
+        if large:
+            end, along = self.tails(Kind.NULL, high), self.tails(Kind.ALT, high)
+        else:
+            mirrored = [self.loss.below(-t) for t in low]
+            end, along = self.tails(Kind.NULL, mirrored), self.tails(Kind.NULL, low)
+        # the segment that is left, e^t (alpha(t1) - alpha) or e^-t (1 - alpha - P_alt[L > t2])
+        with np.errstate(under="ignore", over="ignore", invalid="ignore"):
+            part = np.maximum(-np.expm1(aim - along.log) if not large else -np.expm1(along.log - aim), 0.0)
+            whole = along.log if not large else aim
+            slope = np.array([float(-t if large else t) for t in high])
+            room = np.array([b.room(self.loss.step) for b in brackets])
+            rest = np.exp(whole + slope)
+            # the slope is known up to `room`: the middle is taken
+            segment = rest * part * np.exp(0.5 * room if large else -0.5 * room)
+            value = np.exp(end.log) + segment
+            doubt = np.exp(end.log) * end.error + segment * room
+            # where nothing is left of the segment, neither is anything of its doubt but its rounding
+            doubt += rest * np.minimum(np.exp(along.log - whole), 1.0) * (along.error + 2.3e-16 * np.abs(aim))
+            error = np.where(value > 0, doubt / value, math.inf) + 1e-15
+        return value, np.where(np.isfinite(error), error, math.inf)
 
-        Tails on a long contour are costly, and may not be had: there only where nearly all has cancelled.
+    def brackets(self, kind: Kind, targets: list[Fraction], *, tight: bool = True) -> list[Bracket]:
+        """Thresholds on either side of each target, up to one half, with one value of the loss between them.
+
+        Or so close that it does not matter how many: by false position, and by halves every third time. Each
+        candidate is moved up to the next value of the loss: values that lie far apart are found exactly.
         """
-        weak = np.flatnonzero(value < (0.1 if self.smooth is None else 0.003) * whole)
-        if weak.size:
-            value[weak] = by_errors([points[i] for i in weak], asked[weak])
-        return value
-
-    def _by_errors_above(self, points: list[Fraction], asked: Floats) -> Floats:
-        """f = P_alt[L < l] + e^l (P_null[L >= l] - alpha), from the right end of the segment: a sum."""
-        end = np.exp(self.log_tails(Kind.NULL, [-p for p in points]))
-        reach = np.exp(self.log_tails(Kind.NULL, self.below(points)))
-        return np.asarray(end + np.exp(_floats(points)) * np.maximum(reach - asked, 0.0))
-
-    def _by_errors_below(self, points: list[Fraction], kept: Floats) -> Floats:
-        """The same with m = -l > 0: P_null[L > m] + e^-m (1 - alpha - P_alt[L > m])."""
-        end = np.exp(self.log_tails(Kind.NULL, points))
-        reach = np.exp(self.log_tails(Kind.ALT, points))
-        return np.asarray(end + np.exp(-_floats(points)) * np.maximum(kept - reach, 0.0))
-
-    def _thresholds(self, kind: Kind, targets: list[Fraction]) -> list[Fraction]:
-        """Values l of the loss with P[L > l] <= target <= P[L >= l] (or so close that f cannot tell)."""
-        aim = np.array([math.log(float(t)) if float(t) > 0 else -745.0 for t in targets])
-        guess, slope, high = saddlepoint_guess(self.loss, kind, aim)
-        h = float(self.loss.step)
-        spread = math.sqrt(self.loss.tilted_moments(0.0)[1])
-        fine = h < 1e-7 * spread
-        search = self.smooth or (self.rough if fine else None)
-        if search is not None:
-            # the tangent at a point off by 1e-9 of the spread is off by 1e-18
-            def falling(which: list[int], x: Floats) -> Floats:
-                return search(kind, [Fraction(v) for v in x])
-
-            low = np.full(len(targets), self._median_below(kind))
-            start = np.clip(guess, low, high)
-            guess = roots(falling, start, slope, aim, low=low, high=high, tolerance=1e-12)
-        if fine or self.smooth_only:
-            return [Fraction(x) for x in guess]
-        return self._lattice_thresholds(kind, aim, guess)
+        assert self.next_value is not None
+        count = len(targets)
+        aim = np.array([log_fraction(t) for t in targets])
+        start, _, top = saddlepoint_guess(self.loss, kind, aim)
+        if self.smooth is not None:
+            start = self._rough(kind, targets)
+        bottom = self._median_below(kind)
+        low, high = [Fraction(bottom)] * count, [Fraction(max(float(t), bottom)) + 1 for t in top]
+        if self.loss.largest is not None:
+            high = [max(self.loss.largest, low[0] + 1)] * count
+        # logarithms relative to the target, at both ends; unknown ones are taken to be moderate
+        above, below = np.full(count, 1.0), np.full(count, -1.0)
+        true_above, true_below = np.full(count, math.inf), np.full(count, -math.inf)
+        point = [Fraction(min(max(s, bottom), float(h))) for s, h in zip(start, high, strict=True)]
+        found: list[Bracket | None] = [None] * count
+        active = list(range(count))
+        for round_ in range(400):
+            if not active:
+                break
+            # moved up to a value of the loss, unless that is the upper end, which is known
+            cells = [self.next_value(point[i]) for i in active]
+            is_end = [after >= high[i] for i, (_, after) in zip(active, cells, strict=True)]
+            asked = [point[i] if end else c[1] for i, c, end in zip(active, cells, is_end, strict=True)]
+            logs = self.tails(kind, asked).log
+            still = []
+            for i, place, cell, end, log in zip(active, asked, cells, is_end, logs, strict=True):
+                height = log - aim[i]
+                if height >= 0 and end:
+                    found[i] = Bracket(*cell)
+                    continue
+                if height > 0:
+                    low[i], true_above[i] = max(place, low[i]), height
+                    above[i], below[i] = height, below[i] / 2
+                else:
+                    high[i], true_below[i] = min(place, high[i]), height
+                    below[i], above[i] = max(height, -1e3), above[i] / 2
+                room = high[i] - low[i]
+                # what the slope leaves open is the room times the part of the tail that lies in it
+                between = true_above[i] - true_below[i]
+                is_dense = not tight and between < 0.1 and float(room) * between < 1e-15
+                if is_dense or room <= CLOSE * (1 + abs(high[i])) / 8:
+                    found[i] = Bracket(low[i], high[i])
+                    continue
+                share = Fraction(float(above[i] / (above[i] - below[i]))) if round_ % 3 != 2 else _HALF
+                point[i] = low[i] + room * min(max(share, Fraction(1, 10**6)), 1 - Fraction(1, 10**6))
+                if room > Fraction(1, 10**9):
+                    point[i] = Fraction(float(point[i]))  # short fractions are quick
+                still.append(i)
+            active = still
+        if active:
+            raise PrecisionError(
+                f"the threshold of the test of error {float(targets[active[0]]):.6g} was not found"
+            )
+        return [bracket for bracket in found if bracket is not None]
 
     def _median_below(self, kind: Kind) -> float:
         """A point below the median of the loss, which is within a standard deviation of the mean."""
-        mean, variance = self.loss.tilted_moments(0.0)
-        return (mean if kind is Kind.ALT else -mean) - 2 * math.sqrt(variance) - float(self.loss.step)
+        mean = self.loss.tilted_moments(0.0)[0]
+        return (mean if kind is Kind.ALT else -mean) - 2 * self.loss.spread - float(self.loss.step)
 
-    def _lattice_thresholds(self, kind: Kind, aim: Floats, guess: Floats) -> list[Fraction]:
-        """The first lattice point l with P[L > l] <= target, by bisection from a close guess."""
-        h, offset = self.loss.step, self.loss.offset
-        # index of a point below the median, where P[L > it] is above the target
-        first = math.floor((Fraction(self._median_below(kind)) - offset) / h) - 1
-        count = aim.size
-        low = [first] * count
-        high: list[int | None] = [None] * count
-        index = [max(first + 1, round((Fraction(g) - offset) / h)) for g in guess]
-        stride = [1] * count
-        active = list(range(count))
-        while active:
-            logs = self.rough(kind, [offset + h * index[i] for i in active])
-            still = []
-            for i, log in zip(active, logs, strict=True):
-                if log <= aim[i]:
-                    high[i] = index[i]
-                else:
-                    low[i] = index[i]
-                top = high[i]
-                if top is not None and top - low[i] <= 1:
-                    index[i] = top
-                    continue
-                if top is None:
-                    index[i] = low[i] + stride[i]
-                elif low[i] == first and top - stride[i] > first:
-                    index[i] = top - stride[i]
-                else:
-                    index[i] = (low[i] + top) // 2
-                stride[i] *= 2
-                still.append(i)
-            active = still
-        return [offset + h * i for i in index]
+    # -- by duality ------------------------------------------------------------------------------------
 
-    def knots(self, low: Fraction, high: Fraction, most: int) -> Knots:
-        """All knots with alpha in [low, high]."""
+    def _rough(self, kind: Kind, targets: list[Fraction]) -> Floats:
+        """About where the tail of this kind passes its targets, the fine structure of the loss left out."""
+        aim = np.array([log_fraction(t) for t in targets])
+        guess, slope, high = saddlepoint_guess(self.loss, kind, aim)
+        if self.smooth is None:
+            return guess
+        search = self.smooth
+
+        def falling(which: list[int], x: Floats) -> Floats:
+            return search(kind, [Fraction(v) for v in x]).log
+
+        low = np.full(len(targets), self._median_below(kind))
+        return roots(falling, np.clip(guess, low, high), slope, aim, low=low, high=high, tolerance=1e-9)
+
+    def _by_duality(self, alphas: list[Fraction]) -> tuple[Floats, Floats]:
+        found = [self._dual(a, t) for a, t in zip(alphas, self.thresholds(alphas), strict=True)]
+        return np.array([v for v, _ in found]), np.array([e for _, e in found])
+
+    def _dual(self, alpha: Fraction, start: Fraction) -> tuple[float, float]:
+        """The supremum of the heights, enclosed by three of them, and its relative error."""
+        spread = self.loss.spread
+        point, step = float(start), 1e-5 * spread
+        best, best_error = 0.0, math.inf
+        for _ in range(40):
+            levels = [Fraction(point - step), Fraction(point), Fraction(point + step)]
+            height, doubt = heights(self.tails, levels, [alpha] * 3)
+            left, middle, right = height.tolist()
+            noise = float(doubt.max())
+            if middle - left > 2 * noise and middle - right > 2 * noise:
+                # concave in w = e^l: beyond the middle the function lies below the chord from the other side
+                ahead, behind = math.expm1(step), -math.expm1(-step)
+                tops = [
+                    middle + (middle - left + 2 * noise) * ahead / behind,
+                    middle + (middle - right + 2 * noise) * behind / ahead,
+                ]
+                error = (max(tops) + noise - middle) / middle if middle > 0 else math.inf
+                if error < best_error:
+                    best, best_error = middle, error
+                narrower = step * 0.5 * math.sqrt(_AIM / error) if error > _AIM else step
+                curve = (middle - min(left, right)) / step**2
+                narrower = max(narrower, math.sqrt(8 * noise / curve))
+                if error <= _AIM or narrower > 0.7 * step:
+                    break
+                point, step = self._vertex(point, step, left, middle, right), narrower
+            elif max(left, right) - middle <= 2 * noise:
+                step *= 4  # too close together to tell them apart
+            else:
+                point += step if right > left else -step
+                step *= 2
+            if step > 1e3 * spread:
+                break
+        return best, best_error
+
+    @staticmethod
+    def _vertex(point: float, step: float, left: float, middle: float, right: float) -> float:
+        bend = left - 2 * middle + right
+        return point + (0.5 * step * (left - right) / bend if bend < 0 else 0.0)
+
+    def knots(self, low: Fraction, high: Fraction, most: int) -> tuple[Knots, float]:
+        """All knots with alpha in [low, high], and the largest relative error among them."""
         h, offset = self.loss.step, self.loss.offset
         if not self.loss.terms:
-            return Knots(np.zeros(2), np.array([0.0, 1.0]), np.array([1.0, 0.0]))
+            return Knots(np.zeros(2), np.array([0.0, 1.0]), np.array([1.0, 0.0])), 0.0
         floor = Fraction(1, 10**300)
-        top = self._thresholds(Kind.NULL, [max(low, floor)])[0]
-        rest = max(1 - high, floor)
-        bottom = -self._thresholds(Kind.ALT, [rest])[0]
+        top = self.thresholds([max(low, floor)])[0] if low <= _HALF else self.thresholds([low])[0]
+        bottom = self.thresholds([high if high <= _HALF else 1 - max(1 - high, floor)])[0]
         first, last = math.floor((bottom - offset) / h) - 1, math.ceil((top - offset) / h) + 1
         if last - first > most:
             raise InputError(
@@ -252,11 +299,37 @@ class TradeOff:
                 "listed: ask for a smaller range of alpha, or raise `most`"
             )
         points = [offset + h * i for i in range(first, last + 1)]
-        alpha, beta = self.errors(points)
+        tails = self.errors(points)
+        with np.errstate(under="ignore"):
+            alpha, beta = (np.exp(tail.log) for tail in tails)
         alpha = np.minimum.accumulate(alpha)  # rounding near 1 must not disturb the order
         keep = (alpha >= float(low)) & (alpha <= float(high))
         # a value that does not occur leaves no corner: of equal alphas the smallest loss is the real one
         order = np.flatnonzero(keep)[::-1]
-        fresh = np.append(np.diff(alpha[order]) > 0, True)
-        order = order[fresh]
-        return Knots(np.array([float(points[i]) for i in order]), alpha[order], beta[order])
+        order = order[np.append(np.diff(alpha[order]) > 0, True)]
+        found = Knots(np.array([float(points[i]) for i in order]), alpha[order], beta[order])
+        worst = max((float(tail.error[order].max()) for tail in tails), default=0.0) if order.size else 0.0
+        return found, worst
+
+
+def heights(tails: Tails, thresholds: list[Fraction], alphas: list[Fraction]) -> tuple[Floats, Floats]:
+    """1 - delta(l) - e^l alpha and its absolute error.
+
+    From 1 - delta(l) for small alpha, and from delta(-l) as e^l (1 - alpha - delta(-l)) for large ones.
+    """
+    level = np.array([float(t) for t in thresholds])
+    asked = np.array([float(a) for a in alphas])
+    kept = np.array([float(1 - a) for a in alphas])
+    above = (level >= 0) | (asked < 0.5)
+    value, doubt = np.zeros(len(thresholds)), np.zeros(len(thresholds))
+    with np.errstate(under="ignore"):
+        if above.any():
+            tail = tails(Kind.REST, [t for t, up in zip(thresholds, above, strict=True) if up])
+            rest, line = np.exp(tail.log), np.exp(level[above]) * asked[above]
+            value[above], doubt[above] = rest - line, rest * tail.error + 2.3e-16 * line
+        if not above.all():
+            tail = tails(Kind.DELTA, [-t for t, up in zip(thresholds, above, strict=True) if not up])
+            scale, delta = np.exp(level[~above]), np.exp(tail.log)
+            value[~above] = scale * (kept[~above] - delta)
+            doubt[~above] = scale * (delta * tail.error + 2.3e-16 * kept[~above])
+    return value, doubt

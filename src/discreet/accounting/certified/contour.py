@@ -50,7 +50,7 @@ def tail_ball(loss: Loss, kind: Kind, threshold: Fraction, *, h: Fraction | None
         return arb(0)
     place = float(point)
     theta = saddle(loss, kind, place, step)
-    spread = math.sqrt(loss.tilted_moments(theta)[1])
+    spread = loss.tilted_spread(theta)
     size = kernel_size(kind, theta, step) * min(1.0, (step or 1.0) / (2.5 * spread))
     if kind is Kind.DELTA and h is not None:
         size *= min(1.0, float(gap / h) + math.exp(-theta * step)) + 1e-300

@@ -16,7 +16,6 @@ from discreet.accounting.certified.values import (
     padded,
     shortened,
 )
-from discreet.accounting.quadrature import Quadrature
 from discreet.accounting.saddle import Kind
 from discreet.errors import PrecisionError
 from discreet.noise.balls import ball, lower, upper, working_bits
@@ -33,11 +32,11 @@ def certified_tradeoff(loss: PrivacyLoss, alpha: Fraction, *, digits: int | None
     if alpha in (0, 1) or not loss.loss.terms:
         return Interval(1 - alpha, 1 - alpha)
     accuracy = default_accuracy(loss, digits)
-    if not isinstance(loss.engine, Quadrature) or loss.engine.h is None:
+    if loss.curve.next_value is None:
         return _by_duality(loss, alpha, accuracy if digits is not None else LINE_ACCURACY)
     fine = accuracy / 8
-    for _ in range(5):  # where the line's two parts nearly cancel, each must be known better
-        found = padded(_by_knots(loss, alpha, fine), digits)
+    for _ in range(5):  # where the two parts of f nearly cancel, each must be known better
+        found = padded(_by_points(loss, alpha, fine), digits)
         if found.relative_width <= 4 * accuracy:
             break
         fine /= 1000
@@ -48,37 +47,50 @@ def certified_tradeoff(loss: PrivacyLoss, alpha: Fraction, *, digits: int | None
     return found
 
 
-def _by_knots(loss: PrivacyLoss, alpha: Fraction, fine: float) -> Interval:
-    """Enclose f by the segment on which alpha lies.
+def _by_points(loss: PrivacyLoss, alpha: Fraction, fine: float) -> Interval:
+    """Enclose f between two points of the curve, t1 < t2, with at most one value of the loss in (t1, t2].
 
-    With a = P_null[L > l], c = P_null[L >= l] and b = P_alt[L <= l], f(x) = b - e^l (x - a) for a <= x <= c,
-    and that line lies below f elsewhere. So the line at alpha is a lower bound, and since f falls, the line
-    at any x <= alpha of the segment is an upper bound. If alpha may lie left of a, the next segment is tried.
+    Up to one half with X(t) = P_null[L > t] and Y(t) = P_alt[L <= t]: the line Y(t) + e^t (X(t) - alpha) lies
+    below f whatever t is, and if X(t2) <= x <= X(t1) and x <= alpha, then f(alpha) <= f(x), which is at most
+    Y(t1) + e^t2 (X(t1) - x). Above one half the same with 1 - alpha, X(t) = P_alt[L > t],
+    Y(t) = P_null[L > t] and slopes e^-t. Where the order cannot be shown, the next pair is tried.
     """
-    (point,) = loss.tradeoff_thresholds([alpha])
-    h, offset = loss.loss.step, loss.loss.offset
-    first = math.ceil((point - offset) / h)
+    next_value = loss.curve.next_value
+    assert next_value is not None
+    large = alpha > Fraction(1, 2)
+    kind = Kind.ALT if large else Kind.NULL
+    target = 1 - alpha if large else alpha
+    (bracket,) = loss.curve.brackets(kind, [target])
+    pair = [bracket.low, bracket.high]
+    sign = -1 if large else 1
     low = Fraction(0)
-    for index in range(first, first + _MOST_STEPS):
-        value = offset + h * index
-        with working_bits(160 - 3 * math.log2(fine) + 3 * abs(float(value))):
-            b = certified_tail(loss, Kind.NULL, -value - h / 2, fine)
-            slope = ball(value).exp()
-            if value >= 0:
-                a = certified_tail(loss, Kind.NULL, value, fine)
-                c = certified_tail(loss, Kind.NULL, value - h / 2, fine)
-                low = max(low, lower(b - slope * (ball(alpha) - a)))
-                x = min(alpha, lower(c))
-                if x >= upper(a):
-                    return Interval(low, min(upper(b - slope * (ball(x) - a)), Fraction(1)))
+    for _ in range(_MOST_STEPS):
+        with working_bits(160 - 3 * math.log2(fine) + 3 * abs(float(pair[1]))):
+            X = [certified_tail(loss, kind, t, fine) for t in pair]
+            if large:
+                Y = [certified_tail(loss, Kind.NULL, t, fine) for t in pair]
             else:
-                # complements are small here: 1 - a = P_alt[L >= -l] and 1 - c = P_alt[L > -l]
-                not_a = certified_tail(loss, Kind.ALT, -value - h / 2, fine)
-                not_c = certified_tail(loss, Kind.ALT, -value, fine)
-                low = max(low, lower(b - slope * (not_a - ball(1 - alpha))))
-                not_x = max(1 - alpha, upper(not_c))
-                if not_x <= lower(not_a):
-                    return Interval(low, min(upper(b - slope * (not_a - ball(not_x))), Fraction(1)))
+                Y = [certified_tail(loss, Kind.NULL, loss.loss.below(-t), fine) for t in pair]
+            slopes = [ball(sign * t).exp() for t in pair]
+            if pair[1] - pair[0] <= loss.loss.step:
+                slopes[0] = slopes[1]  # t2 is the only value there
+            if large:
+                x = max(target, upper(X[1]))
+                is_between = x <= lower(X[0])
+                top = Y[1] + slopes[0] * (ball(x) - X[1])
+            else:
+                x = min(target, lower(X[0]))
+                is_between = x >= upper(X[1])
+                top = Y[0] + slopes[1] * (X[0] - ball(x))
+            for i in (0, 1):
+                low = max(low, lower(Y[i] + slopes[i] * sign * (X[i] - ball(target))))
+            if is_between:
+                return Interval(low, max(low, min(upper(top), 1 - alpha)))
+        # the target may lie on the next segment up (small tails), else on the one before
+        if target <= upper(X[1]):
+            pair = list(next_value(pair[1]))
+        else:
+            pair = [pair[0] - (pair[1] - pair[0]), pair[0]]
     raise PrecisionError(
         f"the segment of f at alpha {float(alpha):.6g} could not be told; ask for fewer digits"
     )
