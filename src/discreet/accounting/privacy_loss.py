@@ -41,8 +41,6 @@ F_ACCURACY = 2e-11
 
 _FULL = 5e-11  # values less accurate are rounded to the digits that hold
 
-_HARDLY_NOISE = Fraction(1, 100)  # below it, intermediate results may leave the range of floats
-
 
 class PrivacyLoss:
     """The privacy loss of a composition: its (epsilon, delta) curve and its trade-off curve.
@@ -79,21 +77,17 @@ class PrivacyLoss:
 
     @contextmanager
     def _within_floats(self) -> Iterator[None]:
-        """Refuse what leaves the range of floats: noise so small that it is zero with near certainty."""
-        small = [term.sigma2 for term in (*self.loss.dual, *self.loss.primal) if hasattr(term, "sigma2")]
-        if min(small, default=_HARDLY_NOISE) >= _HARDLY_NOISE:
-            yield
-            return
+        """Refuse in words what leaves the range of floats: hardly any noise, or huge losses."""
         try:
             with np.errstate(all="ignore"):
                 yield
-        except (ZeroDivisionError, OverflowError, ValueError) as error:
+        except (ZeroDivisionError, OverflowError, ValueError, MemoryError) as error:
             if isinstance(error, InputError):
                 raise
             raise PrecisionError(
-                f"a variance is {min(small)}: noise that is zero but for a chance of about "
-                f"e^-{float(1 / (2 * min(small))):.0f}, beyond what floating point can follow here"
-            ) from None
+                f"the losses of this composition ({self}) leave the range of floating point: "
+                f"they come in steps of {float(self.loss.step):.3g} around {float(self.loss.offset):.3g}"
+            ) from error
 
     # -- the privacy profile ---------------------------------------------------------------------
 
@@ -320,7 +314,8 @@ class PrivacyLoss:
             top = high[inside]
             if self.loss.largest is not None:
                 top = np.minimum(top, float(self.loss.largest))
-            first = np.minimum(first, 0.999 * top) if start is None else np.minimum(first, top)
+                first = np.minimum(first, (0.999 if start is None else 1.0) * top)
+            first = np.minimum(first, top)
             result[inside] = roots(
                 falling, first, slope[inside], target[inside], low=np.zeros(len(inside)), high=top
             )
