@@ -106,10 +106,13 @@ def properties(deadline: float, finds: Finds, paths: list[str]) -> int:
     return plugin.ran
 
 
-def seeds(module: str, deadline: float, finds: Finds) -> int:
-    """New seeds for one module until the deadline; return how many."""
+def seeds(module: str, seconds: float, finds: Finds) -> int:
+    """New seeds for one module for so long, at least one; return how many."""
     check, count = checker(module), 0
-    while time.monotonic() < deadline and all(case.check != module for case in finds.cases):
+    deadline = time.monotonic() + seconds
+    while not count or time.monotonic() < deadline:
+        if any(case.check == module for case in finds.cases):
+            break
         seed = secrets.randbits(48)
         try:
             with limited(LIMIT):
@@ -131,7 +134,7 @@ def search(minutes: float, rounds: float, paths: list[str]) -> Finds:
         )
         share = min(max(time.monotonic() - began, 20.0), end - time.monotonic()) / max(len(chosen), 1)
         for module in chosen:
-            here += seeds(module, time.monotonic() + share, finds)
+            here += seeds(module, share, finds)
         ran += here
         if not here:
             break

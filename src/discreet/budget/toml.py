@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -42,7 +42,7 @@ _AT = re.compile(r"(.*?)\s*\(at (?:line (\d+), column (\d+)|end of document)\)",
 def read(text: str, where: str) -> Release:
     """Read a release from TOML; `where` is what an error calls the text."""
     text = text.removeprefix("\ufeff").replace("\r\n", "\n")
-    data = _parse(text, where)
+    data = parse_toml(text, where)
     try:
         return _release(data)
     except FieldError as error:
@@ -80,9 +80,56 @@ def write(release: Release) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _parse(text: str, where: str) -> dict[str, Any]:
+MOST_KEYS = 200_000
+"""Keys of a file, in all its tables."""
+
+LONGEST_KEY = 60
+"""Parts of a key with dots."""
+
+_PIECE = re.compile(r"([^\n=,{}]*+)([\n=,{}]|\Z)")
+"""What may be a key, if an equals sign follows it, or the name of a table."""
+
+
+def check_keys(text: str, where: str, *, most: int = MOST_KEYS) -> None:
+    """Refuse a text whose keys take the parser long, before it is parsed.
+
+    The time to read a key grows with the square of its parts.
+
+    >>> check_keys(".".join("a" * 5000) + " = 1", "a.toml")
+    Traceback (most recent call last):
+    discreet.errors.InputError: a key has 5000 parts; at most 60 are read (line 1 of a.toml)
+    >>> check_keys("a = 1 " * 20_000, "a.toml", most=10_000)
+    Traceback (most recent call last):
+    discreet.errors.InputError: a.toml has 20000 keys; at most 10000 are read
+    """
+    keys = text.count("=")
+    if keys > most:
+        raise InputError(f"{where} has {keys} keys; at most {most} are read")
+    if text.count(".") < LONGEST_KEY:
+        return
+    for found in _PIECE.finditer(text):
+        parts = found[1].count(".") + 1
+        if parts > LONGEST_KEY and (found[2] == "=" or found[1].lstrip().startswith("[")):
+            line = text.count("\n", 0, found.start()) + 1
+            raise InputError(
+                f"a key has {parts} parts; at most {LONGEST_KEY} are read (line {line} of {where})"
+            )
+
+
+def parse_toml(
+    text: str, where: str, *, most_keys: int = MOST_KEYS, parse_float: Callable[[str], Any] = float
+) -> dict[str, Any]:
+    """Parse a TOML text; an error is one line that names the place.
+
+    >>> parse_toml("a = 1", "a.toml")
+    {'a': 1}
+    >>> parse_toml("a = ", "a.toml")
+    Traceback (most recent call last):
+    discreet.errors.InputError: not valid TOML: Invalid value (line 1, the end of a.toml)
+    """
+    check_keys(text, where, most=most_keys)
     try:
-        return tomllib.loads(text)
+        return tomllib.loads(text, parse_float=parse_float)
     except tomllib.TOMLDecodeError as error:
         found = _AT.fullmatch(str(error))
         reason = " ".join((found[1] if found else str(error)).split())

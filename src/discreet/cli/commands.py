@@ -86,6 +86,10 @@ def run(arguments: Sequence[str]) -> int:
         return 0
     except KeyboardInterrupt:
         return 130
+    except OSError as error:
+        if error.filename is None:  # not about a file that was named: a mistake of the program
+            raise
+        return _complain(f"{error.filename} cannot be used: {error.strerror}")
     except SystemExit as stop:  # cyclopts ends so after Ctrl-C, and rich when help is piped to head
         if isinstance(stop.__context__, BrokenPipeError):
             return 0
@@ -95,6 +99,8 @@ def run(arguments: Sequence[str]) -> int:
 
 def _complain(message: str) -> int:
     line = " ".join(message.split())
+    if len(line) > 2000:  # a path or a name of thousands of letters: what is wrong stands at the ends
+        line = f"{line[:1200]} ... {line[-600:]}"
     encoding = sys.stderr.encoding or "utf-8"
     print("discreet:", line.encode(encoding, "backslashreplace").decode(encoding), file=sys.stderr)
     return 2

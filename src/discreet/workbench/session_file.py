@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import base64
 import re
-import tomllib
 import zlib
 from fractions import Fraction
 from typing import Any
 
 from discreet.budget import Release
 from discreet.budget.catalogue import LARGEST_FILE, load_preset
+from discreet.budget.toml import check_keys, parse_toml
 from discreet.errors import InputError
 from discreet.numbers import positive
 from discreet.report import words
@@ -25,7 +25,7 @@ LONGEST_LINK = 30_000
 """Characters of an address that every server reads; a state that needs more is kept in a file."""
 
 MOST_KEYS = 10_000
-"""Keys of a file, in all its tables."""
+"""Keys of a file that a page opens, in all its tables."""
 
 MOST_LEVELS = 60
 MOST_QUERIES = 1_500
@@ -35,7 +35,6 @@ MOST_PATHS = 400
 MOST_VARIANCES = 500
 """Different variances on all levels; the time of an account grows with them."""
 
-_LONGEST_KEY = 60  # parts of a key with dots
 _LONGEST_UNFOLDED = 200_000  # bytes of TOML that an address may unfold to
 _LONGEST_SETTING = 2_000  # characters of what a page remembers
 _MOST_SETTINGS = 1_000
@@ -67,11 +66,7 @@ def from_toml(text: str, where: str = "the session") -> tuple[State, State | Non
     Traceback (most recent call last):
     discreet.errors.InputError: the session is of version 2; this program reads version 1
     """
-    check_text(text, where)
-    try:
-        data = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
-        raise InputError(f"not valid TOML: {error} ({where})") from None
+    data = parse_toml(text, where, most_keys=MOST_KEYS)
     if data.get("session") != VERSION:
         raise InputError(
             f"{where} is of version {data.get('session')!r}; this program reads version {VERSION}"
@@ -97,40 +92,10 @@ def read_file(content: bytes, where: str) -> tuple[State, State | None]:
         text = content.decode("utf-8")
     except UnicodeDecodeError as error:
         raise InputError(f"{where} is not a text file: not UTF-8 at byte {error.start + 1}") from None
-    check_text(text, where)
+    check_keys(text, where, most=MOST_KEYS)
     if re.search(r"^\s*[\"']?session[\"']?\s*=", text, re.MULTILINE):
         return _checked(*from_toml(text, where))
     return _checked(State(_release(text, where), where, False), None)
-
-
-def check_text(text: str, where: str) -> None:
-    """Refuse a text whose keys take the parser long, before it is parsed.
-
-    The time to read a key grows with the square of its parts.
-
-    >>> check_text(".".join("a" * 5000) + " = 1", "a.toml")
-    Traceback (most recent call last):
-    discreet.errors.InputError: a key has 5000 parts; at most 60 are read (line 1 of a.toml)
-    >>> check_text("a = 1\n" * 20_000, "a.toml")
-    Traceback (most recent call last):
-    discreet.errors.InputError: a.toml has 20000 keys; at most 10000 are read
-    """
-    keys = text.count("=")
-    if keys > MOST_KEYS:
-        raise InputError(f"{where} has {keys} keys; at most {MOST_KEYS} are read")
-    if text.count(".") < _LONGEST_KEY:
-        return
-    for found in _PIECE.finditer(text):
-        parts = found[1].count(".") + 1
-        if parts > _LONGEST_KEY and (found[2] == "=" or found[1].lstrip().startswith("[")):
-            line = text.count("\n", 0, found.start()) + 1
-            raise InputError(
-                f"a key has {parts} parts; at most {_LONGEST_KEY} are read (line {line} of {where})"
-            )
-
-
-_PIECE = re.compile(r"([^\n=,{}]*+)([\n=,{}]|\Z)")
-"""What may be a key, if an equals sign follows it, or the name of a table."""
 
 
 def _release(text: str, where: str) -> Release:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
-import tomllib
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
 from discreet.budget.fields import hint, shown
 from discreet.budget.lines import key_lines, line_of
+from discreet.budget.toml import parse_toml
 from discreet.errors import InputError
 from discreet.release.safetab import fields
 from discreet.release.safetab.configuration import (
@@ -41,13 +40,12 @@ _KEYS = (
     "states",
     "levels",
 )
-_AT = re.compile(r"(.*?)\s*\(at line (\d+).*\)", re.DOTALL)
 
 
 def read_toml(text: str, where: str = TOML_FILE) -> Configuration:
     """Read a configuration from the text of a `safetab.toml`; `where` is what an error calls it."""
     text = text.replace("\r\n", "\n")
-    data = _parsed(text, where)
+    data = parse_toml(text, where, parse_float=Number)
     lines = key_lines(text)
     reader = Reader(data, where, lambda key: line_of(lines, key if isinstance(key, tuple) else (key,)))
     reader.known(_KEYS)
@@ -195,14 +193,3 @@ def _rows(value: object) -> list[dict[str, Any]]:
 
 def _optional(reader: Reader, key: str, read: Callable[[Any], Any], default: Any) -> Any:
     return reader.get(key, read, default) if key in reader.data else default
-
-
-def _parsed(text: str, where: str) -> dict[str, Any]:
-    try:
-        return tomllib.loads(text, parse_float=Number)
-    except tomllib.TOMLDecodeError as error:
-        found = _AT.fullmatch(str(error))
-        reason, place = (found[1], f"line {found[2]} of {where}") if found else (str(error), where)
-        raise InputError(f"not valid TOML: {' '.join(reason.split())} ({place})") from None
-    except (RecursionError, ValueError):
-        raise InputError(f"not usable TOML: a number in it or its nesting cannot be read ({where})") from None
