@@ -1,4 +1,4 @@
-"""Pictures of risk: what may be published under both truths, beliefs after it, ratios of a whole table."""
+"""Pictures of risk: one count, a hierarchy, a whole table, a whole release."""
 
 from __future__ import annotations
 
@@ -16,6 +16,9 @@ from discreet.risk.table import TableRisk
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+    from discreet.risk.hierarchy import HierarchyPosterior
+    from discreet.risk.profile import RiskProfile
 
 LINES: tuple[dict[str, Any], ...] = (
     {"color": BLUE, "linestyle": "-"},
@@ -115,4 +118,62 @@ def table_figure(found: TableRisk) -> Figure:
         hidden = len(found.tallies) - len(LINES)
         more = f"; {hidden} more levels are not drawn" if hidden > 0 else ""
         figure.suptitle(f"{found.rows:,} rows, prior {found.prior:.6g}{more}", fontsize=9)
+    return figure
+
+
+def profile_figure(profile: RiskProfile) -> Figure:
+    """Return accuracy by level: one count, the whole level, everything."""
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    priors = profile.priors
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=(3.4 * min(len(priors), 3) + 1.6, 3.4), layout="constrained")
+        axes = figure.subplots(1, len(priors), squeeze=False, sharey=True)[0]
+        for ax, prior in zip(axes, priors, strict=True):
+            part = profile.at(prior)
+            places = range(len(part.levels))
+            ax.plot(
+                [row.accuracy for row in part.levels],
+                places,
+                "s",
+                color=BLUE,
+                label="every count of the level",
+            )
+            ax.plot([row.accuracy for row in part.one_count], places, "o", color=GREY, label="one count")
+            bound = part.overall[0].accuracy
+            ax.axvline(bound, color=VERMILION, linestyle="--", label="everything published")
+            ax.axvline(part.overall[0].baseline, color=GREY, linestyle=":", label="nothing published")
+            ax.set_yticks(list(places), [row.scope for row in part.levels])
+            ax.set_xlabel("right, averaged over the prior")
+            ax.set_title(f"prior {prior:g}")
+        axes[0].invert_yaxis()
+        handles, labels = axes[0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside lower center", ncols=2)
+        figure.suptitle(f"{profile.name}: the best any adversary can do", fontsize=9)
+    return figure
+
+
+def hierarchy_figure(found: HierarchyPosterior) -> Figure:
+    """Return the posterior of every area's count."""
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=(2.6 * min(len(found.areas), 4) + 0.6, 2.8), layout="constrained")
+        axes = figure.subplots(1, len(found.areas), squeeze=False)[0]
+        for ax, area in zip(axes, found.areas, strict=True):
+            seen = area.probabilities > 1e-6
+            values, chances = area.values[seen], area.probabilities[seen]
+            if len(values) <= 60:
+                ax.bar(values, chances, width=0.8, color=BLUE)
+            else:
+                ax.plot(values, chances, color=BLUE)
+            ax.xaxis.get_major_locator().set_params(integer=True)
+            ax.set_title(area.name)
+            ax.set_xlabel("count")
+            ax.set_ylim(bottom=0)
+            ax.set_axisbelow(True)
+        axes[0].set_ylabel("posterior probability")
+        figure.suptitle(f"Posterior counts, prior {found.prior:g}, method {found.method}", fontsize=9)
     return figure

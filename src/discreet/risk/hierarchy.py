@@ -77,7 +77,7 @@ _SPLIT = 12
 # -- what is believed of an area's count, given the smaller area's ---------------------------------
 
 
-class Law:
+class RestLaw:
     """What an adversary believes of an area's count once that of the smaller area inside it is given.
 
     A law speaks of the *rest*: how many more people of the target's characteristics the area holds than the
@@ -101,7 +101,7 @@ class Law:
 
 
 @dataclass(frozen=True, slots=True)
-class Uniform(Law):
+class Uniform(RestLaw):
     """Every count from the smaller area's count up is as likely as any other; `upper` is the last, if any.
 
     Without `upper` this is the paper's prior on {k, k + 1, ...}. With it, the count is uniform on
@@ -139,7 +139,7 @@ class Uniform(Law):
 
 
 @dataclass(frozen=True, slots=True, init=False)
-class Poisson(Law):
+class Poisson(RestLaw):
     """The rest is a Poisson number of people with this mean.
 
     >>> Poisson("5/2").mean
@@ -168,7 +168,7 @@ class Poisson(Law):
 
 
 @dataclass(frozen=True, slots=True, init=False)
-class Table(Law):
+class Table(RestLaw):
     """The rest is 0, 1, 2, ... with these probabilities (weights are divided by their sum).
 
     >>> Table(["1/2", "1/4", "1/4"]).probabilities
@@ -197,7 +197,7 @@ class Table(Law):
         return f"a table of {len(self.probabilities)} probabilities"
 
 
-def read_law(value: Any) -> Law:
+def read_law(value: Any) -> RestLaw:
     """Return a law from itself or from a text: uniform, uniform:500, poisson:2.5, table:0.5,0.25,0.25.
 
     >>> read_law("poisson:3"), read_law("uniform:500"), read_law("table:1,1").probabilities
@@ -207,7 +207,7 @@ def read_law(value: Any) -> Law:
     discreet.errors.InputError: the prior of an area is 'normal'; it must be uniform, uniform:UPPER, \
 poisson:MEAN or table:P0,P1,...
     """
-    if isinstance(value, Law):
+    if isinstance(value, RestLaw):
         return value
     if isinstance(value, str):
         kind, _, rest = value.strip().partition(":")
@@ -346,7 +346,7 @@ class Area:
     noisy: int | None
     siblings: int
     siblings_noisy: int | None
-    given_smaller: Law
+    given_smaller: RestLaw
     count: int | None
 
     def __init__(
@@ -358,7 +358,7 @@ class Area:
         rho: Number | None = None,
         siblings: int = 0,
         siblings_noisy: int | None = None,
-        given_smaller: Law | str = "uniform",
+        given_smaller: RestLaw | str = "uniform",
         count: int | None = None,
     ) -> None:
         put = object.__setattr__
@@ -662,7 +662,7 @@ def hierarchy_posterior(
 class Rung:
     """One area of the chain, above the first: what was seen of it and of the siblings below it."""
 
-    law: Law
+    law: RestLaw
     noisy: int | None
     variance: float
     siblings: SiblingNoise | None

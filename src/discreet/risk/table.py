@@ -143,7 +143,7 @@ chance of 0.1
     if chance.present.ndim:
         raise InputError("a table has one adversary with one prior")
     fixed = None if known is None else read_known(known)
-    source = Source.open(Path(path))
+    source = TableFile.open(Path(path))
     columns = choose(
         source.names,
         str(path),
@@ -153,7 +153,7 @@ chance of 0.1
         known=known_column,
     )
 
-    def parts() -> Iterator[Part]:
+    def parts() -> Iterator[Batch]:
         for part in source.parts(columns, everything=out is not None):
             if nonnegative and (part.noisy < 0).any():
                 raise InputError(
@@ -205,7 +205,7 @@ class _Seen:
         self._made: dict[tuple[str, float], Averages] = {}
         self._entries = 0
 
-    def add(self, part: Part) -> None:
+    def add(self, part: Batch) -> None:
         """Count the rows of a part."""
         for key, rows in part.by_noise():
             if key not in self.seen:
@@ -233,7 +233,7 @@ class _Seen:
             risk = self.averages(key).at(values)
             summary.add(key[0], risk.ratio, risk.above, risk.posterior, often=often, targets=risk.targets)
 
-    def risk(self, part: Part) -> RowRisk:
+    def risk(self, part: Batch) -> RowRisk:
         """Return the risk of the rows of a part."""
         found = [np.empty(part.noisy.size) for _ in range(4)]
         for key, rows in part.by_noise():
@@ -306,7 +306,7 @@ class _Summary:
 @contextmanager
 def _writing(
     out: Path | None, known: Floats | None, column: str | None
-) -> Iterator[Callable[[Part, RowRisk], None]]:
+) -> Iterator[Callable[[Batch, RowRisk], None]]:
     """Give a function that writes a part with its risk; the file is moved to its place at the end."""
     if out is None:
         yield lambda part, risk: None
@@ -315,7 +315,7 @@ def _writing(
     temporary = out.with_name(f".{out.name}.{secrets.token_hex(4)}.tmp")
     writer: Any = None
 
-    def write(part: Part, risk: RowRisk) -> None:
+    def write(part: Batch, risk: RowRisk) -> None:
         nonlocal writer
         batch = part.batch
         more: dict[str, Floats] = {} if known is None else {"known": np.full(batch.num_rows, known)}
@@ -441,7 +441,7 @@ class Columns:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Part:
+class Batch:
     """Some rows: their numbers, a code and the name of the level of each, and the Arrow batch itself."""
 
     noisy: Floats
@@ -519,7 +519,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class TableFile:
     """A file of rows, its columns, and how it is read."""
 
     path: Path
@@ -527,7 +527,7 @@ class Source:
     delimiter: str | None  # None: Parquet
 
     @classmethod
-    def open(cls, path: Path) -> Source:
+    def open(cls, path: Path) -> TableFile:
         """Look at the header of a file."""
         if path.suffix.lower() not in (".csv", ".psv", ".txt", ".parquet"):
             raise InputError(f"{path} must end in .csv, .psv, .txt or .parquet")
@@ -551,7 +551,7 @@ class Source:
             raise InputError(f"{path} has two columns of the same name")
         return cls(path, tuple(names), delimiter)
 
-    def parts(self, columns: Columns, *, everything: bool) -> Iterator[Part]:
+    def parts(self, columns: Columns, *, everything: bool) -> Iterator[Batch]:
         """Yield the rows, some at a time; with `everything` each batch has all columns."""
         seen = 0
         used = [*columns.numbers, *([columns.level] if columns.level else [])]
@@ -602,7 +602,7 @@ def _readable(path: Path) -> Iterator[None]:
         raise InputError(f"{path} cannot be read: {error.strerror or 'it is damaged'}") from None
 
 
-def _part(batch: Any, columns: Columns, where: str, seen: int, first: int) -> Part:
+def _part(batch: Any, columns: Columns, where: str, seen: int, first: int) -> Batch:
     pc = arrow("compute")
 
     def numbers(name: str) -> Floats:
@@ -646,4 +646,4 @@ def _part(batch: Any, columns: Columns, where: str, seen: int, first: int) -> Pa
         level = batch.column(columns.level)
         if not arrow("types").is_dictionary(level.type):
             level = pc.dictionary_encode(pc.cast(level, "string"))
-    return Part(noisy, variance, known, level, batch)
+    return Batch(noisy, variance, known, level, batch)

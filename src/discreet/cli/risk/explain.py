@@ -9,6 +9,7 @@ from cyclopts import App, Parameter
 
 from discreet.cli import options
 from discreet.cli.outputs import Outputs
+from discreet.cli.risk.options import Prior
 from discreet.cli.risk.release import MainOnly, compute
 from discreet.errors import InputError
 
@@ -25,7 +26,7 @@ def explain(
     target: options.Target,
     /,
     *,
-    prior: Annotated[str, Parameter(help="Chance given beforehand, such as 1/2.", metavar="P")] = "1/2",
+    prior: Prior = "1/2",
     out: Annotated[Path | None, Parameter(help="Write the page there.", metavar="FILE.md|txt")] = None,
     neighbours: options.Relation = None,
     people: options.People = 1,

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import App, Parameter
 
 from discreet.cli import options
-from discreet.cli.outputs import PLOT_KINDS, TABLE_KINDS, Outputs
-from discreet.cli.risk.options import csv_text
+from discreet.cli.risk import options as risk_options
 from discreet.errors import InputError
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from discreet.risk.hierarchy import Area, HierarchyPosterior
 
 app = App(
@@ -38,7 +35,7 @@ def hierarchy(
     area: Annotated[
         list[str] | None, Parameter(help="One area; repeat for the next larger one.", metavar="SPEC")
     ] = None,
-    prior: Annotated[str, Parameter(help="Chance given beforehand, such as 1/2.", metavar="P")] = "1/2",
+    prior: risk_options.Prior = "1/2",
     known: Annotated[
         int, Parameter(help="Count of the others in the block that the adversary knows.", metavar="K")
     ] = 0,
@@ -58,16 +55,17 @@ def hierarchy(
     ] = "exact",
     draws: Annotated[int, Parameter(help="Draws of a sampler.", metavar="N")] = 100_000,
     seed: Annotated[int | None, Parameter(help="Seed of a sampler.", metavar="N")] = None,
-    csv: Annotated[Path | None, Parameter(help="Write every posterior.", metavar="FILE.csv")] = None,
-    plot: Annotated[Path | None, Parameter(help="Draw every posterior.", metavar="FILE.svg|png|pdf")] = None,
+    csv: risk_options.Csv = None,
+    plot: risk_options.Plot = None,
     json: options.Json = False,
 ) -> None:
     """Compute the posterior of the target's count and of every area's count."""
     from discreet.risk.hierarchy import hierarchy_posterior
 
-    outputs = Outputs()
-    outputs.plan("--csv", csv, TABLE_KINDS)
-    outputs.plan("--plot", plot, PLOT_KINDS)
+    outputs = risk_options.planned(csv, plot)
+    if method == "gibbs-as-published":
+        method = "gibbs-unconstrained"
+        print("discreet: --method gibbs-as-published is now gibbs-unconstrained", file=sys.stderr)
     if seed is not None and seed < 0:
         raise InputError(f"seed is {seed}; it must be zero or more")
     areas = [read_area(text) for text in area or ()]
@@ -79,15 +77,9 @@ def hierarchy(
         other = hierarchy_posterior(
             areas, **arguments, siblings="single" if siblings == "exact" else "exact"
         ).probability
-    contents: dict[str, bytes] = {}
-    if outputs.wanted("--csv"):
-        contents["--csv"] = csv_text(*found.table()).encode()
-    if outputs.wanted("--plot"):
-        from discreet.report.figures import figure_bytes
+    from discreet.report.risk_plots import hierarchy_figure
 
-        kind = outputs.planned["--plot"].suffix.lower().removeprefix(".")
-        contents["--plot"] = figure_bytes(_figure(found), kind)
-    outputs.write(contents)
+    risk_options.write_files(outputs, found.table, lambda: hierarchy_figure(found))
     if json:
         from discreet.cli.printing import write_json
 
@@ -162,30 +154,3 @@ def _show(found: HierarchyPosterior, other: float | None) -> None:
             f"the two laws differ by at most {found.sibling_error:.1e}, relatively.",
             indent="  ",
         )
-
-
-def _figure(found: HierarchyPosterior) -> Figure:
-    import matplotlib
-    from matplotlib.figure import Figure
-
-    from discreet.report.figures import STYLE
-    from discreet.report.plots import BLUE
-
-    with matplotlib.rc_context(STYLE):
-        figure = Figure(figsize=(2.6 * min(len(found.areas), 4) + 0.6, 2.8), layout="constrained")
-        axes = figure.subplots(1, len(found.areas), squeeze=False)[0]
-        for ax, area in zip(axes, found.areas, strict=True):
-            seen = area.probabilities > 1e-6
-            values, chances = area.values[seen], area.probabilities[seen]
-            if len(values) <= 60:
-                ax.bar(values, chances, width=0.8, color=BLUE)
-            else:
-                ax.plot(values, chances, color=BLUE)
-            ax.xaxis.get_major_locator().set_params(integer=True)
-            ax.set_title(area.name)
-            ax.set_xlabel("count")
-            ax.set_ylim(bottom=0)
-            ax.set_axisbelow(True)
-        axes[0].set_ylabel("posterior probability")
-        figure.suptitle(f"Posterior counts, prior {found.prior:g}, method {found.method}", fontsize=9)
-    return figure

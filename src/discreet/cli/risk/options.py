@@ -4,43 +4,61 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-Priors = Annotated[
-    list[str],
-    Parameter(
-        help="The adversary's chance that the target is there, such as 1/2; may be repeated.", metavar="P"
-    ),
-]
-Prior = Annotated[
-    str, Parameter(help="The adversary's chance that the target is there, such as 1/2.", metavar="P")
-]
+from discreet.cli.outputs import PLOT_KINDS, TABLE_KINDS, Outputs
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_CHANCE = "The adversary's chance that the target is present, such as 1/2"
+
+Priors = Annotated[list[str], Parameter(help=f"{_CHANCE} or 1/864; may be repeated.", metavar="P")]
+Prior = Annotated[str, Parameter(help=f"{_CHANCE}.", metavar="P")]
 Variances = Annotated[
     list[str] | None, Parameter(help="Variance of the noise, an exact number.", metavar="V")
 ]
 Rhos = Annotated[
-    list[str] | None, Parameter(help="Instead of the variance: rho, which means 1/(2 rho).", metavar="R")
+    list[str] | None,
+    Parameter(help="Instead of the variance: rho, meaning a variance of 1/(2 rho).", metavar="R"),
 ]
 Floor = Annotated[bool, Parameter(help="Negative values were published as zero.")]
 Csv = Annotated[Path | None, Parameter(help="Write the numbers.", metavar="FILE.csv")]
 Plot = Annotated[Path | None, Parameter(help="Draw them.", metavar="FILE.svg|png|pdf")]
 
 
-def csv_text(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """Write a table as CSV, every float with all its digits.
+def planned(csv: Path | None, plot: Path | None) -> Outputs:
+    """Check that the files that are asked for can be written."""
+    outputs = Outputs()
+    outputs.plan("--csv", csv, TABLE_KINDS)
+    outputs.plan("--plot", plot, PLOT_KINDS)
+    return outputs
 
-    >>> csv_text(("prior", "posterior"), [("1/2", 0.1)])
-    'prior,posterior\\n1/2,0.1\\n'
-    """
-    stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(rows)
-    return stream.getvalue()
+
+def write_files(
+    outputs: Outputs,
+    table: Callable[[], tuple[Sequence[str], Iterable[Sequence[Any]]]],
+    figure: Callable[[], Figure],
+) -> None:
+    """Write the table, every float with all its digits, and the figure, if they are asked for."""
+    contents: dict[str, bytes] = {}
+    if outputs.wanted("--csv"):
+        columns, rows = table()
+        stream = io.StringIO()
+        writer = csv.writer(stream, lineterminator="\n")
+        writer.writerow(columns)
+        writer.writerows(rows)
+        contents["--csv"] = stream.getvalue().encode()
+    if outputs.wanted("--plot"):
+        from discreet.report.figures import figure_bytes
+
+        kind = outputs.planned["--plot"].suffix.lower().removeprefix(".")
+        contents["--plot"] = figure_bytes(figure(), kind)
+    outputs.write(contents)
 
 
 def chance(value: float) -> str:

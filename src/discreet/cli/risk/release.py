@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import App, Parameter
 
 from discreet.cli import options
-from discreet.cli.outputs import PLOT_KINDS, TABLE_KINDS, Outputs
-from discreet.cli.risk.options import csv_text
+from discreet.cli.risk import options as risk_options
+from discreet.cli.risk.options import chance
 from discreet.errors import InputError
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from discreet.risk.profile import RiskProfile
 
 app = App(
@@ -27,10 +24,6 @@ app = App(
     "  discreet risk release --rho block=0.0992 --rho block_group=0.2465 --prior 1/2",
 )
 
-Priors = Annotated[
-    list[str] | None,
-    Parameter(help="Chance given beforehand, such as 1/2 or 1/864; may be repeated.", metavar="P"),
-]
 MainOnly = Annotated[
     bool, Parameter(help="Only the main pair of paths: quick, but no bound for the whole release.")
 ]
@@ -41,7 +34,7 @@ def release(
     target: Annotated[str | None, Parameter(help="A preset's name or a TOML file.")] = None,
     /,
     *,
-    prior: Priors = None,
+    prior: risk_options.Priors | None = None,
     rho: Annotated[
         list[str] | None,
         Parameter(
@@ -51,19 +44,15 @@ def release(
     neighbours: options.Relation = None,
     people: options.People = 1,
     main_only: MainOnly = False,
-    csv: Annotated[Path | None, Parameter(help="Write all rows.", metavar="FILE.csv")] = None,
-    plot: Annotated[
-        Path | None, Parameter(help="Draw accuracy by level.", metavar="FILE.svg|png|pdf")
-    ] = None,
+    csv: risk_options.Csv = None,
+    plot: risk_options.Plot = None,
     jobs: options.Jobs = None,
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Accuracy, advantage and posteriors: one count, each level, everything published."""
+    """Say how much the best adversary learns: from one count, from each level, from everything."""
     started = time.perf_counter()
-    outputs = Outputs()
-    outputs.plan("--csv", csv, TABLE_KINDS)
-    outputs.plan("--plot", plot, PLOT_KINDS)
+    outputs = risk_options.planned(csv, plot)
     profile, _ = compute(
         target,
         prior or ["1/2"],
@@ -74,15 +63,9 @@ def release(
         jobs=jobs,
         bar=not (quiet or json),
     )
-    contents: dict[str, bytes] = {}
-    if outputs.wanted("--csv"):
-        contents["--csv"] = csv_text(*profile.table()).encode()
-    if outputs.wanted("--plot"):
-        from discreet.report.figures import figure_bytes
+    from discreet.report.risk_plots import profile_figure
 
-        kind = outputs.planned["--plot"].suffix.lower().removeprefix(".")
-        contents["--plot"] = figure_bytes(_figure(profile), kind)
-    outputs.write(contents)
+    risk_options.write_files(outputs, profile.table, lambda: profile_figure(profile))
     from discreet.cli.printing import say_time, write_json
 
     if json:
@@ -152,7 +135,7 @@ def _show(profile: RiskProfile) -> None:
     from discreet.report.words import relation
     from discreet.risk.explain import at_most
 
-    who = relation(profile.neighbours, profile.unit)
+    who = relation(profile.neighbours, profile.unit, profile.people)
     cases = f"{profile.compared} cases compared" if profile.compared > 1 else "one case"
     say(f"{profile.name}: {who}; {cases}.", indent="  ")
     if profile.claim.kind is not AnswerKind.EXACT:
@@ -167,51 +150,20 @@ def _show(profile: RiskProfile) -> None:
                 row.what,
                 f"{row.accuracy:.4f}" if row in part.one_count else at_most(row.accuracy),
                 f"{row.advantage:.4f}",
-                f"{row.expected:.4f}",
-                f"{row.quantiles[0]:.3f} to {row.quantiles[-1]:.3f}",
+                chance(row.expected),
+                f"{_short(row.quantiles[0])} to {_short(row.quantiles[-1])}",
             )
             for row in part.rows
         ]
         table(("level", "seen", "right", "advantage", "mean posterior", "5 % to 95 %"), cells, left=(0, 1))
     write("\n")
     say(
-        "right: how often the best adversary with this prior is right, averaged over the prior; rows of one "
-        "count are the adversary who knows everyone else in the area, the others are bounds, rounded up. "
-        "Posteriors are those of a target who is there."
+        "right: how often the best adversary with this prior is right, averaged over the prior. Rows of one "
+        "count: someone who knows everyone else in the area. Other rows: someone who knows every other "
+        "record; bounds, rounded up. Posteriors are those of a target who is present. Left out: records that "
+        "change together with the target's (see --people), and what is published without noise."
     )
 
 
-def _figure(profile: RiskProfile) -> Figure:
-    """Accuracy by level: one count, the whole level, everything."""
-    import matplotlib
-    from matplotlib.figure import Figure
-
-    from discreet.report.figures import STYLE
-    from discreet.report.plots import BLUE, GREY, VERMILION
-
-    priors = profile.priors
-    with matplotlib.rc_context(STYLE):
-        figure = Figure(figsize=(3.4 * min(len(priors), 3) + 1.6, 3.4), layout="constrained")
-        axes = figure.subplots(1, len(priors), squeeze=False, sharey=True)[0]
-        for ax, prior in zip(axes, priors, strict=True):
-            part = profile.at(prior)
-            places = range(len(part.levels))
-            ax.plot(
-                [row.accuracy for row in part.levels],
-                places,
-                "s",
-                color=BLUE,
-                label="every count of the level",
-            )
-            ax.plot([row.accuracy for row in part.one_count], places, "o", color=GREY, label="one count")
-            bound = part.overall[0].accuracy
-            ax.axvline(bound, color=VERMILION, linestyle="--", label="everything published")
-            ax.axvline(part.overall[0].baseline, color=GREY, linestyle=":", label="nothing published")
-            ax.set_yticks(list(places), [row.scope for row in part.levels])
-            ax.set_xlabel("right, averaged over the prior")
-            ax.set_title(f"prior {prior:g}")
-        axes[0].invert_yaxis()
-        handles, labels = axes[0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside lower center", ncols=2)
-        figure.suptitle(f"{profile.name}: the best any adversary can do", fontsize=9)
-    return figure
+def _short(chance: float) -> str:
+    return f"{chance:.3f}" if chance >= 0.01 else f"{chance:.2g}"

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import App, Parameter
 
 from discreet.cli.options import Json
-from discreet.cli.outputs import PLOT_KINDS, TABLE_KINDS, Outputs
 from discreet.cli.risk import options
 from discreet.cli.risk.options import chance as shown
-from discreet.cli.risk.options import csv_text, in_hundred
+from discreet.cli.risk.options import in_hundred
 from discreet.errors import InputError
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from discreet.risk import Attack, Step
     from discreet.risk.attack import Costs
 
@@ -74,9 +75,7 @@ def single(
     plot: options.Plot = None,
 ) -> None:
     """Say what a noisy count tells someone who knows everyone else."""
-    outputs = Outputs()
-    outputs.plan("--csv", csv, TABLE_KINDS)
-    outputs.plan("--plot", plot, PLOT_KINDS)
+    outputs = options.planned(csv, plot)
     from discreet.cli.printing import write_json
     from discreet.risk.attack import Costs
     from discreet.risk.model import read_prior, read_whole
@@ -93,14 +92,7 @@ def single(
         attack = _attack(variance, rho, known, unsure, chance, nonnegative)
         attack.log_ratio(values)  # refuses what cannot be
         answer = OneCount(attack, values, prior, costs, loss is None, rho[0] if rho else None)
-    contents = {"--csv": csv_text(*answer.table()).encode()} if csv else {}
-    if plot is not None and isinstance(answer, OneCount):
-        from discreet.report.figures import figure_bytes
-        from discreet.report.risk_plots import attack_figure
-
-        figure = attack_figure(answer.attack, answer.priors, marked=answer.values)
-        contents["--plot"] = figure_bytes(figure, plot.suffix.lower().removeprefix("."))
-    outputs.write(contents)
+    options.write_files(outputs, answer.table, answer.figure)
     write_json(answer.as_dict()) if json else answer.show()
 
 
@@ -179,6 +171,12 @@ class OneCount:
     def table(self) -> tuple[tuple[str, ...], Iterator[tuple[Any, ...]]]:
         """Return the header and the rows, as CSV has them."""
         return COLUMNS, self.rows()
+
+    def figure(self) -> Figure:
+        """Return both laws and the beliefs, as a picture."""
+        from discreet.report.risk_plots import attack_figure
+
+        return attack_figure(self.attack, self.priors, marked=self.values)
 
     def averages(self, prior: str) -> dict[str, float]:
         """Return the means over the noise, and the chances of a right decision."""
@@ -297,6 +295,10 @@ class Together:
             for prior in self.priors
             for s, k in zip(self.steps(prior), self.known, strict=True)
         ]
+
+    def figure(self) -> Figure:
+        """Refuse: there is no picture of several counts."""
+        raise InputError("--together goes with neither --unsure nor --chance nor --plot")
 
     def as_dict(self) -> dict[str, Any]:
         """Return the answer as JSON has it; a ratio beyond all floats is left out."""
