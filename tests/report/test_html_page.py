@@ -17,7 +17,6 @@ from discreet.errors import InputError
 from discreet.noise import GaussianNoise
 from discreet.report import words
 from discreet.report.html import Facts, gather, page, render
-from discreet.report.html.ending import GLOSSARY
 from discreet.risk import risk_profile
 
 SMALL = """\
@@ -132,16 +131,19 @@ def test_nothing_is_loaded_and_nothing_runs(text):
     allowed |= {"p", "span", "strong", "code", "pre", "bdi", "br", "sup", "ul", "ol", "li", "dl", "dt", "dd"}
     allowed |= {"h1", "h2", "h3", "table", "caption", "thead", "tbody", "tr", "th", "td", "figure"}
     allowed |= {"figcaption", "details", "summary"}
-    allowed |= {"svg", "desc", "g", "path", "line", "rect", "circle", "text", "clippath"}
+    allowed |= {"svg", "desc", "g", "path", "rect", "text", "tspan", "clippath", "defs", "use"}
     ids = {attributes["id"] for _, attributes in reader.elements if "id" in attributes}
     for tag, attributes in reader.elements:
         assert tag in allowed, tag
-        assert not {"src", "srcset", "data", "action", "style", "background"} & set(attributes)
+        assert not {"src", "srcset", "data", "action", "background"} & set(attributes)
+        if "style" in attributes:  # of pictures: colours of the page, dashes, sizes
+            assert tag in ("svg", "g", "path", "text", "tspan", "use", "rect"), tag
+            assert "url(" not in attributes["style"].replace("url(#", "")
         assert not any(key.startswith("on") for key in attributes)
         if "href" in attributes:
             assert attributes["href"].startswith("#")
             assert attributes["href"][1:] in ids, attributes["href"]
-    assert "url(" not in re.sub(r"url\(#[a-z-]+\)", "", text)
+    assert "url(" not in re.sub(r"url\(#[a-z0-9-]+\)", "", text)
     assert "@import" not in text
     assert "http" not in text.replace("http-equiv", "")
     policy = [found for _, found in reader.elements if found.get("http-equiv")]
@@ -200,8 +202,10 @@ def test_the_page_has_every_part(text):
         assert heading in prose
     assert "An upper bound: for the test." in prose
     assert "discreet account release.toml --delta 1e-10 --certify" in prose
-    for term in GLOSSARY:
-        assert term in prose
+    terms = [attributes["id"] for tag, attributes in Reader(text).elements if tag == "dt"]
+    assert len(terms) == len(set(terms)) == 17
+    assert terms == sorted(terms)
+    assert {"term-epsilon", "term-zcdp", "term-trade-off-curve", "term-neighbours"} <= set(terms)
     assert not re.search(r"\b(nan|inf|None)\b", prose)
     assert not re.search(r"/(tmp|home|root|work)/", text)
 
@@ -249,7 +253,7 @@ def test_a_level_that_is_always_merged_has_one_row_with_the_noise_it_has():
     # one count of variance 3: 1/2 + P[noise = 0] / 2, by the sum over its values
     right = 0.5 + GaussianNoise(3).pmf([0])[0] / 2
     assert f"{100 * right:.2f}" == "61.52"
-    assert "State+Countytotal61.5261.52" in prose
+    assert "State + Countytotal61.5261.52" in prose
     assert "58.14" not in prose
 
 
@@ -340,3 +344,61 @@ def test_an_account_at_hand_is_taken(facts):
 def test_bad_input_is_refused(asked, message):
     with pytest.raises(InputError, match=message):
         page(small(), **asked)
+
+
+def test_the_kind_of_an_answer_leads_and_its_reason_stands_beside_it():
+    release = load("sdhc-2020")
+    assert release.claim.kind.value == "bound"
+    made = page(release, certify=False, savings=False)
+    prose = Reader(made).prose
+    head = prose[prose.index("Everything in this release") : prose.index("Parameters The noise")]
+    (point,) = account(release).at_delta("1e-10")
+    assert f"an epsilon of at most {release.claim.kind.number(point.epsilon)} at delta" in head
+    for reason in release.claim.reasons:
+        assert reason in head
+    assert "An upper bound: the true value may be smaller." in head
+    assert "xact epsilon" not in prose
+    assert "epsilon at most" in prose  # the head of the column
+    exact = Reader(page(small(), certify=False, savings=False)).prose
+    assert "an exact epsilon of" in exact
+    assert "at most" not in exact[exact.index("Everything in") : exact.index(" at delta")]
+
+
+def test_a_proof_of_a_bound_proves_no_lower_end():
+    toml = SMALL.replace(
+        'title = "Two levels"', 'title = "Two levels"\nkind = "bound"\nreason = "Counted twice."'
+    )
+    made = Reader(page(Release.from_toml(toml), savings=False)).prose
+    assert "≤ ε ≤" not in made
+    assert "ε ≤" in made
+    assert "Counted twice." in made
+
+
+def test_what_is_only_modelled_is_called_no_bound():
+    toml = SMALL.replace(
+        'title = "Two levels"', 'title = "Two levels"\nkind = "model"\nreason = "A table is missing."'
+    )
+    made = Reader(page(Release.from_toml(toml), certify=False, savings=False)).prose
+    assert "(as modelled)" in made
+    assert "this is not a bound" in made
+    head = made[made.index("Everything in this") : made.index("Parameters The noise")]
+    assert "at most" not in head
+    assert "whatever method" not in head
+
+
+def test_levels_are_written_as_people_do():
+    release = Release.from_toml(SMALL.replace("County", "Block_Group"))
+    prose = Reader(page(release, before=release, certify=False, savings=False)).prose
+    body = prose[: prose.index("The release as a file Saved")]
+    assert "Block group" in body
+    assert "State + Block group" in body
+    assert "Block_Group" not in body
+
+
+def test_margins_are_exact_quantiles():
+    # 6 / variance 8: P[|X| <= 5] = 0.9479 < 0.95 <= P[|X| <= 6], by the sum over its values
+    x = np.arange(-6, 7)
+    mass = GaussianNoise(8).pmf(x)
+    assert mass[1:-1].sum() < 0.95 <= mass.sum()
+    prose = Reader(page(small(), certify=False, savings=False)).prose
+    assert "2.828± 6" in prose

@@ -113,47 +113,21 @@ def _answer(
     facts: Facts, out: Path | None, pdf: Path | None, seconds: float, *, json: bool, quiet: bool
 ) -> None:
     from discreet.cli.printing import say, say_time, write_json
-    from discreet.report.html.sentences import times
-    from discreet.report.words import number, plain
+    from discreet.report.html.page import times
+    from discreet.report.words import plain
 
     files = [str(path) for path in (out, pdf) if path is not None]
     if json:
-        write_json(_object(facts, files, seconds))
+        write_json({**facts.as_dict(), "files": files, "seconds": round(seconds, 3)})
         return
     row = facts.headline
     say(
-        f"{facts.account.name}: epsilon {number(row.epsilon)} at delta {plain(row.delta)}; the best guess "
-        f"is right at most {times(facts.guess.upper)}{'' if facts.certified else ' (not certified)'}.",
+        f"{facts.account.name}: epsilon {facts.account.claim.kind.beside(row.epsilon)} at delta "
+        f"{plain(row.delta)}; the best guess is right {'at most ' if facts.risk.is_bound else ''}"
+        f"{times(facts.guess.upper)}{'' if facts.certified else ' (not certified)'}.",
         f"Written: {', '.join(files)}",
     )
     say_time(seconds, show=not quiet)
-
-
-def _object(facts: Facts, files: list[str], seconds: float) -> dict[str, Any]:
-    from decimal import Decimal
-
-    from discreet.report.words import interval
-    from discreet.risk.profile import DIGITS
-
-    row, guess = facts.headline, facts.guess
-    made: dict[str, Any] = {
-        "release": facts.account.name,
-        "neighbours": facts.account.neighbours,
-        "delta": row.delta,
-        "epsilon": row.epsilon,
-        "zcdp_epsilon": row.zcdp,
-        "worst": row.worst,
-        "prior": str(facts.prior),
-        "accuracy": guess.accuracy,
-        "reduction": None if facts.calibration is None else facts.calibration.reduction,
-        "certified": facts.certified,
-    }
-    if row.certified is not None and guess.certified is not None:
-        lower, upper = interval(row.certified)
-        made |= {"lower": Decimal(lower), "upper": Decimal(upper)}
-        lower, upper = interval(guess.certified, DIGITS)
-        made |= {"accuracy_lower": Decimal(lower), "accuracy_upper": Decimal(upper)}
-    return made | {"files": files, "seconds": round(seconds, 3)}
 
 
 @contextmanager

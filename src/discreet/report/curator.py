@@ -6,15 +6,12 @@ import csv
 import io
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 from math import sqrt
 from typing import Any
 
 from discreet.release.safetab.curated import CONFIDENTIAL, KINDS, SIZES, Curated, Errors, GroupLine, size_name
 from discreet.release.safetab.geographies import BELOW_STATE, LEVEL_WORDS
 from discreet.release.safetab.parts import TABLES
-from discreet.report.html.charts import bar
-from discreet.report.html.markup import Group, Markup, el, join, name, table
 from discreet.report.words import percent
 
 FAR = 4.0
@@ -37,6 +34,11 @@ class Sheet:
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     left: int
+
+    @property
+    def marked(self) -> bool:
+        """Whether a row is marked as far from what is expected."""
+        return any(cell.endswith(MARK) for row in self.rows for cell in row)
 
 
 def headline(found: Curated) -> list[str]:
@@ -240,55 +242,12 @@ def _plain(value: Any) -> Any:
 
 def page(found: Curated) -> str:
     """Return the report as one HTML page that loads nothing."""
-    from discreet.report.html.page import POLICY
+    from discreet.report.html.page import environment
 
-    style = files("discreet.report.html").joinpath("style.css").read_text(encoding="utf-8")
-    warning = el("p", el("strong", CONFIDENTIAL), class_="warning")
-    about = [
-        el("p", "Curator's report", class_="kicker"),
-        el("h1", "True against released: ", name(found.out)),
-    ]
-    if found.rehearsal:
-        about.append(el("p", "Of a rehearsal, whose noise protects nobody.", class_="about"))
-    said = [el("p", text, class_="headline") for text in headline(found)]
-    notes = [el("h2", "Notes"), el("ul", *(el("li", note) for note in found.notes))] if found.notes else []
-    body = el(
-        "body",
-        warning,
-        el("header", *about),
-        el(
-            "main", el("section", *said), *(_section(sheet) for sheet in sheets(found)), el("section", *notes)
-        ),
-        warning,
+    template = environment().get_template("curator")
+    return template.render(
+        found=found, confidential=CONFIDENTIAL, headline=headline(found), sheets=sheets(found), star=star()
     )
-    head = el(
-        "head",
-        el("meta", charset="utf-8"),
-        el("meta", http_equiv="Content-Security-Policy", content=POLICY),
-        el("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        el("title", f"CONFIDENTIAL – {found.out} – curator's report"),
-        el("style", Markup(style)),
-    )
-    return f"<!DOCTYPE html>\n{el('html', head, Markup(chr(10)), body, lang='en')}\n"
-
-
-def _section(sheet: Sheet) -> Markup:
-    groups: dict[str, list[list[object]]] = {}
-    shares = "suppressed" in sheet.columns
-    for row in sheet.rows:
-        cells: list[object] = list(row[1:])
-        if shares:
-            cells[-2] = join([bar(float(row[-2].rstrip(" %")) / 100), " ", row[-2]])
-        groups.setdefault(row[0], []).append(cells)
-    made = table(
-        sheet.note,
-        sheet.columns,
-        [Group(heading, rows) for heading, rows in groups.items()],
-        left=range(sheet.left),
-    )
-    marked = any(cell.endswith(MARK) for row in sheet.rows for cell in row)
-    below = el("p", star(), class_="quiet") if marked else ""
-    return el("section", el("h2", sheet.title), made, below)
 
 
 def star() -> str:

@@ -105,8 +105,10 @@ def compare_figure(first: Sampled, second: Sampled, *, title: str = "") -> Figur
     return figure
 
 
-def figure_bytes(figure: Figure, kind: str) -> bytes:
+def figure_bytes(figure: Figure, kind: str, look: Any = None) -> bytes:
     """Return a figure as the bytes of an svg, png or pdf file, without date or version.
+
+    `look` are settings of Matplotlib beyond the style of all figures.
 
     >>> from matplotlib.figure import Figure
     >>> figure_bytes(Figure(), "svg") == figure_bytes(Figure(), "svg")
@@ -115,7 +117,7 @@ def figure_bytes(figure: Figure, kind: str) -> bytes:
     import matplotlib
 
     stream = io.BytesIO()
-    with matplotlib.rc_context(STYLE):
+    with matplotlib.rc_context({**STYLE, **(look or {})}):
         figure.savefig(stream, format=kind, dpi=300, metadata=_UNDATED[kind])
     return stream.getvalue()
 

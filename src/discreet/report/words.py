@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,9 @@ _CAUTIONS = (
     "outside the guarantee",
 )
 _ABOUT_PATHS = "not been published"
+_PLACES = {"Prim": "Primitive geography", "USA": "US", "STATE": "State", "COUNTY": "County", "TRACT": "Tract"}
+_PLACES |= {"PLACE": "Place", "PR-STATE": "Puerto Rico", "PR-COUNTY": "Municipio", "PR-TRACT": "Tract"}
+_PLACES |= {"PR-PLACE": "Place"}
 
 
 def number(value: float, digits: int = DIGITS) -> str:
@@ -105,6 +109,26 @@ def label(case: Any) -> str:
     if case and isinstance(case[0], tuple):
         return " and ".join(label(part) for part in case)
     return str(case[0]) if len(case) == 1 else f"({', '.join(map(str, case))})"
+
+
+def level_name(text: str) -> str:
+    """Write the name of a level as people do; one that is no plain code stays as it is.
+
+    >>> [level_name(name) for name in ("Tract_Subset_Group", "US", "State+County", "STATE, detailed", "Prim")]
+    ['Tract subset group', 'US', 'State + County', 'State, detailed', 'Primitive geography']
+    """
+    if not re.fullmatch(r"[A-Za-z_+, *-]+", text):
+        return text
+    return " + ".join(_place(run) for run in text.split("+"))
+
+
+def _place(run: str) -> str:
+    if run in _PLACES:
+        return _PLACES[run]
+    head, comma, rest = run.partition(", ")
+    words = _PLACES.get(head, head).split("_")
+    later = [word if word.isupper() else word.lower() for word in words[1:]]
+    return " ".join([words[0], *later]) + comma + rest
 
 
 def records(unit: str, many: int) -> str:

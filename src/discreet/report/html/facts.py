@@ -1,25 +1,28 @@
-"""What a page says of one release, computed once: `gather` does all the work that takes time."""
+"""What a page says of one release, computed once: `gather` does all the work, the page only presents it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from discreet.accounting.arguments import read_probabilities
 from discreet.accounting.comparisons import ZCDP, GaussianDP
 from discreet.accounting.overall import Account
 from discreet.accounting.overall import account as account_of
 from discreet.accounting.parallel import Progress
-from discreet.budget import Neighbours, Release
+from discreet.budget import Neighbours, Release, Row
 from discreet.errors import InputError
+from discreet.noise import GaussianNoise, LaplaceNoise
 from discreet.numbers import Exact
 from discreet.numbers import prior as read_prior
 from discreet.report.figures import Sampled, sampled
+from discreet.report.releases import levels_of, matching_variances, rho_total
 from discreet.report.tables import DELTAS, PrivacyRow, epsilon_rows, zcdp_of
-from discreet.risk.profile import Risk, RiskProfile, profile_of
+from discreet.report.words import interval
+from discreet.risk.profile import DIGITS, Risk, RiskProfile, profile_of
 
 if TYPE_CHECKING:
     from discreet.accounting.calibration import Calibration
@@ -40,6 +43,30 @@ class Misses:
     zcdp: float
 
 
+@dataclass(frozen=True, slots=True)
+class NoiseLine:
+    """Queries of a level that have equal noise: what it is, and how far a count is off."""
+
+    level: str
+    queries: tuple[str, ...]
+    row: Row
+    variance: float
+    deviation: float
+    margin: int
+
+
+@dataclass(frozen=True, slots=True)
+class VarianceLine:
+    """Queries of a level whose variance changes alike, with the margins of error before and after."""
+
+    level: str
+    queries: tuple[str, ...]
+    before: Fraction
+    after: Fraction
+    margin_before: int
+    margin_after: int
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Facts:
     """All that a page says of one release."""
@@ -48,13 +75,17 @@ class Facts:
     account: Account
     zcdp: ZCDP
     gaussian: GaussianDP
+    rho: Fraction | None
     rows: tuple[PrivacyRow, ...]
+    gaussian_epsilons: tuple[float, ...]
     headline: PrivacyRow
     prior: Fraction
     risk: RiskProfile
     misses: tuple[Misses, ...]
+    noise: tuple[NoiseLine, ...]
     drawn: Sampled
     calibration: Calibration | None
+    saved: tuple[VarianceLine, ...]
     certified: bool
 
     @property
@@ -63,9 +94,37 @@ class Facts:
         return self.risk.overall[0]
 
     @property
+    def accuser(self) -> Misses:
+        """What an adversary misses who accepts false alarms in 5 of 100 cases."""
+        return next(one for one in self.misses if one.alpha == Fraction(1, 20))
+
+    @property
     def asked(self) -> tuple[PrivacyRow, ...]:
-        """The rows whose deltas were asked for, those with a proof if there is any."""
-        return tuple(row for row in self.rows if row.certified is not None)
+        """The rows whose deltas were asked for, the headline first."""
+        proved = [row for row in self.rows if row.certified is not None and row is not self.headline]
+        return (self.headline, *proved)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the headline for JSON."""
+        row, guess = self.headline, self.guess
+        made: dict[str, Any] = {
+            "release": self.account.name,
+            "neighbours": self.account.neighbours,
+            "answer": self.account.claim.as_dict(),
+            "delta": row.delta,
+            "epsilon": row.epsilon,
+            "zcdp_epsilon": row.zcdp,
+            "worst": row.worst,
+            "prior": str(self.prior),
+            "accuracy": guess.accuracy,
+            "reduction": None if self.calibration is None else self.calibration.reduction,
+            "certified": self.certified,
+        }
+        for name, box, digits in (("", row.certified, None), ("accuracy_", guess.certified, DIGITS)):
+            if box is not None:
+                lower, upper = interval(box, digits)
+                made |= {f"{name}lower": Decimal(lower), f"{name}upper": Decimal(upper)}
+        return made
 
 
 def gather(
@@ -92,7 +151,10 @@ def gather(
     >>> round(facts.headline.epsilon, 4), round(facts.guess.accuracy, 4)
     (20.3247, 0.9116)
     """
-    asked = _deltas(delta)
+    many = [delta] if isinstance(delta, str | int | Fraction | Decimal) else list(delta)
+    if not many:
+        raise InputError("no delta is given; at least one is needed, such as 1e-10")
+    asked = list(dict.fromkeys(read_probabilities(one, name="delta").values[0] for one in many))
     chance = read_prior(prior)
     if account is None:
         account = account_of(release, neighbours=neighbours, people=people, jobs=jobs)
@@ -101,65 +163,139 @@ def gather(
     elif neighbours not in (None, account.neighbours):
         raise InputError(f"the account is for {account.neighbours} neighbours, not {neighbours}")
 
-    whole = account.with_workers(jobs)
+    def telling(text: str) -> Progress | None:
+        return None if progress is None else lambda done, total: progress(text, done, total)
 
     def during(text: str) -> Account:
-        return whole.with_workers(jobs, _telling(progress, text))
+        return account.with_workers(jobs, telling(text))
 
-    zcdp = zcdp_of(whole)
-    certain = "Proving epsilon" if certify else "Comparing paths"
-    rows = epsilon_rows(during(certain), asked, zcdp=zcdp, certified=certify)
+    zcdp, gaussian = zcdp_of(account), GaussianDP(account.events(account.main))
+    rows = epsilon_rows(
+        during("Proving epsilon" if certify else "Comparing paths"), asked, zcdp=zcdp, certified=certify
+    )
     more = [small for small in map(Fraction, DELTAS) if small not in asked]
-    rows += epsilon_rows(during("Comparing paths"), more, zcdp=zcdp)
+    table = sorted(
+        [*rows, *epsilon_rows(during("Comparing paths"), more, zcdp=zcdp)], key=lambda row: -row.delta
+    )
+    alphas = [Fraction(alpha) for alpha in ALPHAS]
+    missed = during("Weighing both errors").tradeoff(alpha=alphas)
+    found = None
+    if savings and account.people == 1:  # calibration is for one person
+        from discreet.accounting.calibration import calibrate
+
+        how: dict[str, Any] = {"neighbours": account.neighbours, "jobs": jobs}
+        found = calibrate(
+            release, delta=asked[0], zcdp=True, progress=telling("Looking for the least noise"), **how
+        )
     return Facts(
         release=release,
-        account=whole,
+        account=account.with_workers(jobs),
         zcdp=zcdp,
-        gaussian=GaussianDP(whole.events(whole.main)),
-        rows=tuple(sorted(rows, key=lambda row: -row.delta)),
+        gaussian=gaussian,
+        rho=rho_total(release),
+        rows=tuple(table),
+        gaussian_epsilons=tuple(float(gaussian.epsilon(delta=row.delta)) for row in table),
         headline=rows[0],
         prior=chance,
         risk=profile_of(during("Proving the best guess"), release, [chance], certify=certify),
-        misses=_misses(during("Weighing both errors"), zcdp),
+        misses=tuple(
+            Misses(alpha, float(value), max(float(zcdp.tradeoff(alpha=float(alpha))), 0.0))
+            for alpha, value in zip(alphas, missed, strict=True)
+        ),
+        noise=noise_lines(release),
         drawn=sampled(during("Drawing the curves"), zcdp),
-        calibration=_calibrated(release, whole, asked[0], jobs, progress) if savings else None,
+        calibration=found,
+        saved=() if found is None else saved_lines(found),
         certified=certify,
     )
 
 
-def _deltas(delta: Exact | Sequence[Exact]) -> list[Fraction]:
-    many = [delta] if isinstance(delta, str | int | Fraction | Decimal) else list(delta)
-    if not many:
-        raise InputError("no delta is given; at least one is needed, such as 1e-10")
-    return list(dict.fromkeys(read_probabilities(one, name="delta").values[0] for one in many))
+def noise_lines(release: Release) -> tuple[NoiseLine, ...]:
+    """Return the noise of each level, queries with equal noise together.
+
+    >>> from discreet.budget import load
+    >>> line = noise_lines(load("dhc-2022-08-25"))[1]
+    >>> line.level, len(line.queries), round(line.deviation, 3), line.margin
+    ('State', 10, 2.236, 4)
+    """
+    lines = []
+    for level, rows in levels_of(release):
+        alike: dict[object, list[Row]] = {}
+        for row in rows:
+            alike.setdefault((row.event, row.share), []).append(row)
+        for (row, *_), queries in ((same, tuple(one.query for one in same)) for same in alike.values()):
+            noise = LaplaceNoise(row.scale or 1) if row.variance is None else GaussianNoise(row.variance)
+            variance = noise.true_variance()
+            lines.append(NoiseLine(level, queries, row, variance, variance**0.5, noise.margin()))
+    return tuple(lines)
 
 
-def _telling(progress: Stage | None, text: str) -> Progress | None:
-    if progress is None:
-        return None
-    return lambda done, total: progress(text, done, total)
+def saved_lines(found: Calibration) -> tuple[VarianceLine, ...]:
+    """Return the variances of a calibration before and after."""
+    return variance_lines(
+        (level.name, query.name, query.before, query.after)
+        for level in found.levels
+        for query in level.queries
+    )
 
 
-def _misses(account: Account, zcdp: ZCDP) -> tuple[Misses, ...]:
-    alphas = [Fraction(alpha) for alpha in ALPHAS]
-    exact = account.tradeoff(alpha=alphas)
-    bound = [float(zcdp.tradeoff(alpha=float(alpha))) for alpha in alphas]
-    return tuple(Misses(*point) for point in zip(alphas, map(float, exact), bound, strict=True))
+def variance_lines(changes: Iterable[tuple[str, str, Fraction, Fraction]]) -> tuple[VarianceLine, ...]:
+    """Return (level, query, before, after) with queries that change alike together."""
+    alike: dict[tuple[str, Fraction, Fraction], list[str]] = {}
+    for level, query, before, after in changes:
+        alike.setdefault((level, before, after), []).append(query)
+    return tuple(
+        VarianceLine(
+            level,
+            tuple(queries),
+            before,
+            after,
+            GaussianNoise(before).margin(),
+            GaussianNoise(after).margin(),
+        )
+        for (level, before, after), queries in alike.items()
+    )
 
 
-def _calibrated(
-    release: Release, account: Account, delta: Fraction, jobs: int, progress: Stage | None
-) -> Calibration | None:
-    """The least noise that keeps what zCDP promises; it is found for one person."""
-    if account.people != 1:
-        return None
-    from discreet.accounting.calibration import calibrate
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What happens to the noise of a level: the smallest and largest ratio of variances after and before."""
 
-    return calibrate(
-        release,
-        delta=delta,
-        zcdp=True,
-        neighbours=account.neighbours,
-        jobs=jobs,
-        progress=_telling(progress, "Looking for the least noise"),
+    level: str
+    low: Fraction
+    high: Fraction
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Changes:
+    """Two states of a release side by side."""
+
+    before: Facts
+    lines: tuple[VarianceLine, ...]
+    levels: tuple[Change, ...]
+    gone: tuple[tuple[str, str], ...]
+    new: tuple[tuple[str, str], ...]
+
+    @property
+    def unchanged(self) -> tuple[Change, ...]:
+        """Levels whose noise stays as it is."""
+        return tuple(one for one in self.levels if one.low == one.high == 1)
+
+
+def compare(after: Facts, before: Facts) -> Changes:
+    """Return how two states differ: variances of queries that both have, and what is gone or new."""
+    pairs = matching_variances(before.release, after.release)
+    ratios: dict[str, list[Fraction]] = {}
+    for pair in pairs:
+        ratios.setdefault(pair.level, []).append(pair.second / pair.first)
+    old, new = (
+        {(level, row.query) for level, rows in levels_of(one.release) for row in rows}
+        for one in (before, after)
+    )
+    return Changes(
+        before,
+        variance_lines((pair.level, pair.query, pair.first, pair.second) for pair in pairs),
+        tuple(Change(level, min(found), max(found)) for level, found in ratios.items()),
+        tuple(sorted(old - new)),
+        tuple(sorted(new - old)),
     )

@@ -1,33 +1,32 @@
-"""The whole page: one HTML file that loads nothing, runs nothing, and prints."""
+"""The page: one HTML file that loads nothing, runs nothing, and prints. A template presents the facts."""
 
 from __future__ import annotations
 
+import math
+import re
+import shlex
+from fractions import Fraction
+from functools import cache
+from importlib.metadata import version
 from importlib.resources import files
+from itertools import groupby
 from typing import Any
 
-from discreet.budget import Release
+from jinja2 import Environment, FunctionLoader, StrictUndefined
+from markupsafe import Markup
+
+from discreet.budget import Release, load_preset, preset_names
 from discreet.budget.fields import line
+from discreet.numbers import Interval, decimal
 from discreet.report import words
-from discreet.report.html import changes, ending, sections
-from discreet.report.html.facts import Facts, Stage, gather
-from discreet.report.html.markup import Markup, el, join, name
+from discreet.report.html.facts import Facts, Stage, compare, gather
+from discreet.report.html.pictures import pictures
+from discreet.risk.explain import at_most, belief_sentence, naming_sentence, right_sentence
+from discreet.risk.explain import times as times_in_100
+from discreet.risk.profile import DIGITS
 
-POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
-"""What a browser is told: nothing may be loaded, run or sent."""
-
-_CONTENTS = {
-    "decision": "The decision",
-    "changes": "Before and after",
-    "parameters": "Parameters",
-    "curves": "How much privacy is lost",
-    "risk": "Risk in plain words",
-    "accuracy": "Accuracy",
-    "savings": "Noise that could be saved",
-    "limits": "Assumptions and limits",
-    "method": "Method and version",
-    "glossary": "Glossary",
-    "file": "The release as a file",
-}
+# C0 and C1 controls and unpaired surrogates have no place in HTML; line feeds matter only in a listing
+_UNFIT = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 def page(
@@ -61,75 +60,189 @@ def checked_title(title: str) -> str:
 
 def render(facts: Facts, *, before: Facts | None = None, title: str = "") -> str:
     """Return the page as text; nothing is computed here."""
-    release = facts.release
-    heading = checked_title(title) or release.title or release.name
-    parts = [sections.decision(facts)]
-    if before is not None:
-        parts.append(changes.side_by_side(facts, before))
-    parts += [
-        sections.parameters(facts),
-        sections.curves(facts, before),
-        sections.risk(facts),
-        sections.accuracy(facts),
-    ]
-    if facts.calibration is not None:
-        parts.append(sections.savings(facts))
-    parts += [
-        ending.limits(facts),
-        ending.method(facts, before),
-        ending.glossary(),
-        ending.appendix(facts, before),
-    ]
-    shown = "\n\n".join(parts)
-    present = {key: text for key, text in _CONTENTS.items() if f'<section id="{key}">' in shown}
-    body = el(
-        "body",
-        el("a", "To the decision", href="#decision", class_="skip"),
-        "\n",
-        _header(facts, heading),
-        "\n",
-        _contents(present),
-        "\n",
-        el("main", "\n", Markup(shown), "\n"),
-        "\n",
-    )
-    head = el(
-        "head",
-        join(
-            [
-                "",
-                el("meta", charset="utf-8"),
-                el("meta", http_equiv="Content-Security-Policy", content=POLICY),
-                el("meta", name="viewport", content="width=device-width, initial-scale=1"),
-                el("meta", name="color-scheme", content="light dark"),
-                el("title", f"{heading} – privacy report"),
-                el("style", Markup(_style())),
-                "",
+    release, account = facts.release, facts.account
+    numbers = sorted({path for row in facts.rows for path in row.worst})
+    return (
+        environment()
+        .get_template("page")
+        .render(
+            f=facts,
+            release=release,
+            account=account,
+            claim=account.claim,
+            kind=account.claim.kind,
+            changes=None if before is None else compare(facts, before),
+            heading=checked_title(title) or release.title or release.name,
+            pictures=pictures(facts, before),
+            paths=[
+                (path, ", ".join(words.level_name("+".join(run)) for run in release.runs(path)))
+                for path in numbers
             ],
-            "\n",
-        ),
+            commands=commands(facts, before),
+            files=[("release.toml", release)] + ([("before.toml", before.release)] if before else []),
+            version=version("discreet"),
+        )
     )
-    return f"<!DOCTYPE html>\n{el('html', head, Markup(chr(10)), body, lang='en')}\n"
 
 
-def _header(facts: Facts, heading: str) -> Markup:
-    account = facts.account
-    who = words.relation(account.neighbours, account.unit, account.people)
-    parts = [el("p", "Privacy report", class_="kicker"), el("h1", name(heading))]
-    about = join(
-        [
-            el("code", name(facts.release.name)),
-            f" · {who} ({account.neighbours} neighbours) · prior {facts.prior} · ",
-            "certified" if facts.certified else "not certified",
-        ]
+@cache
+def environment() -> Environment:
+    """Return where templates find each other and their filters; texts are escaped unless they are markup."""
+
+    def source(name: str) -> str:
+        file = "style.css" if name == "style" else f"{name}.html.jinja"
+        return files("discreet.report.html").joinpath(file).read_text(encoding="utf-8")
+
+    made = Environment(
+        loader=FunctionLoader(source),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        finalize=lambda value: value if isinstance(value, Markup) else _UNFIT.sub("\ufffd", str(value)),
     )
-    return el("header", join([*parts, el("p", about, class_="about")], "\n"))
+    made.filters |= {
+        "number": words.number,
+        "plain": words.plain,
+        "percent": words.percent,
+        "exactly": words.with_fraction,
+        "level": words.level_name,
+        "case": words.label,
+        "change": lambda value: minus(words.change(value)),
+        "minus": minus,
+        "small": small,
+        "about": about,
+        "at_least": at_least,
+        "at_most": lambda chance: at_most(chance, percent=True),
+        "times": times,
+        "ends": lambda box, digits=None: [end.replace("E", "e") for end in words.interval(box, digits)],
+        "safe_to_promise": safe_to_promise,
+        "percent_up": percent_up,
+        "zip": zip,
+        "by_level": lambda lines: [(k, list(group)) for k, group in groupby(lines, lambda one: one.level)],
+        "by_first": lambda rows: [(k, list(group)) for k, group in groupby(rows, lambda row: row[0])],
+        "anchor": lambda term: term.lower().replace(" ", "-"),
+    }
+    made.globals |= {
+        "relation": words.relation,
+        "records": words.records,
+        "compared": words.compared,
+        "right": right_sentence,
+        "belief": belief_sentence,
+        "naming": naming_sentence,
+        "DIGITS": DIGITS,
+        "RESULT_DIGITS": words.DIGITS,
+    }
+    return made
 
 
-def _contents(present: dict[str, str]) -> Markup:
-    items = join((el("li", el("a", text, href=f"#{key}")) for key, text in present.items()), "\n")
-    return el("nav", el("ol", items), aria_label="Contents")
+# -- numbers as the page writes them -----------------------------------------------------------------------
 
 
-def _style() -> str:
-    return files("discreet.report.html").joinpath("style.css").read_text(encoding="utf-8")
+def times(value: float) -> str:
+    """Write how often someone is right at most, rounded up.
+
+    >>> times(0.94239), times(0.5), times(0.99931)
+    ('94.3 times in 100', '50 times in 100', '99.931 times in 100')
+    """
+    return times_in_100(value, upper=True)
+
+
+def about(value: float) -> str:
+    """Write how often something happens, to the nearest; for a share that is not a bound.
+
+    >>> about(0.2049), about(0.0003), about(0.001)
+    ('20 times in 100', '3 times in 10,000', 'once in 1,000')
+    """
+    for many in (100, 1000, 10_000, 100_000, 1_000_000):
+        if value >= 1 / many and many * value < many - 0.5:
+            count = round(many * value)
+            return f"once in {many:,}" if count == 1 else f"{count:,} times in {many:,}"
+    return "less than once in 1,000,000" if value < 0.5 else "nearly every time"
+
+
+def at_least(value: float) -> str:
+    """Write how often something happens at least, rounded down.
+
+    >>> at_least(0.20497), at_least(0.0308), at_least(0.0)
+    ('20 times in 100', '3 times in 100', 'never')
+    """
+    for many in (100, 1000, 10_000, 100_000, 1_000_000):
+        count = math.floor(many * value + 1e-9)
+        if count >= 1:
+            return f"once in {many:,}" if count == 1 else f"{count:,} times in {many:,}"
+    return "less than once in 1,000,000" if value > 0 else "never"
+
+
+def small(delta: float | Fraction) -> Markup:
+    """Write a delta: as a power of ten where it is one.
+
+    >>> small(1e-10), small(Fraction(1, 3))
+    (Markup('10<sup>−10</sup>'), Markup('0.333333'))
+    """
+    digits, _, exponent = f"{float(delta):.5e}".partition("e")
+    power = f"10<sup>−{-int(exponent)}</sup>"
+    if float(digits) == 1 and int(exponent) < -2:
+        return Markup(power)
+    return Markup(f"{float(digits):g} × {power}" if int(exponent) < -4 else words.plain(delta))
+
+
+def safe_to_promise(box: Interval) -> str:
+    """Write a number that may be promised: the upper end, rounded up to the digits of a result.
+
+    >>> safe_to_promise(Interval(Fraction("24.4565144"), Fraction("24.4565145")))
+    '24.4566'
+    """
+    return decimal(box.upper, digits=words.DIGITS, down=False)
+
+
+def percent_up(value: float) -> str:
+    """Write a bound in percent, rounded up, with as many digits as tell it from 100.
+
+    >>> percent_up(0.94239), percent_up(0.99991), percent_up(1.0)
+    ('94.3 %', '99.991 %', '100 %')
+    """
+    for digits in (1, 2, 3, 4, 6):
+        text = f"{math.ceil(value * 100 * 10**digits - 1e-6) / 10**digits:.{digits}f} %"
+        if not text.startswith("100"):
+            return text
+    return "100 %"
+
+
+def minus(text: str) -> str:
+    """Write differences with a minus sign instead of a hyphen.
+
+    >>> minus("-1.8841 (-7.2 %)"), minus("-6.7e-10")
+    ('−1.8841 (−7.2 %)', '−6.7e-10')
+    """
+    return re.sub(r"(?<![0-9a-zA-Z])-(?=[0-9])", "−", text)
+
+
+def commands(facts: Facts, before: Facts | None) -> list[str]:
+    """Return the commands that give the numbers of the page."""
+    target = _target(facts.release, "release.toml")
+    deltas = "".join(f" --delta {words.plain(row.delta)}" for row in facts.asked)
+    relation = ""
+    if facts.account.neighbours != facts.release.neighbours:
+        relation = f" --neighbours {facts.account.neighbours}"
+    people = f" --people {facts.account.people}" if facts.account.people != 1 else ""
+    certify = " --certify" if facts.certified else ""
+    found = [f"discreet account {target}{deltas}{relation}{people}{certify}"]
+    if facts.calibration is not None:
+        found.append(
+            f"discreet calibrate {target} --zcdp --delta {words.plain(facts.headline.delta)}{relation}"
+        )
+    if facts.account.people == 1:
+        found.append(f"discreet risk explain {target} --prior {facts.prior}{relation}")
+    if before is not None:
+        other = _target(before.release, "before.toml")
+        found.append(f"discreet compare {other} {target}{deltas}{relation}{people}")
+    return found
+
+
+def _target(release: Release, file: str) -> str:
+    """The preset's name if it is one, else the file that the page shows at its end."""
+    if release.name in preset_names() and load_preset(release.name) == release:
+        return shlex.quote(release.name)
+    return file
