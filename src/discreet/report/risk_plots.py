@@ -68,7 +68,7 @@ def plot_beliefs(attack: Attack, priors: Sequence[Numbers], *, ax: Axes) -> Axes
         ax.plot(seen.noisy, attack.posterior(seen.noisy, prior=prior), label=f"prior {prior}", **line)
     ax.set_ylim(-0.02, 1.02)
     ax.set_xlabel("published value")
-    ax.set_ylabel("posterior: the target is there")
+    ax.set_ylabel("posterior: the target is present")
     return ax
 
 

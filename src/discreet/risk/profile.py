@@ -58,7 +58,7 @@ DIGITS = 5
 """Of a certified accuracy. All cases lie close together there, so that more digits would take minutes."""
 
 CERTAIN = Fraction(1, 100)
-"""Noise of this variance or less is not zero with probability below 1e-21: the count is as good as told."""
+"""Noise of this variance or less is not zero with probability below 1e-21: the count is all but revealed."""
 
 _MOST_VALUES = 2_000_000
 _ROUNDING = Fraction(1, 10**12)

@@ -5,8 +5,8 @@ row). If it is not, a row's risk is averaged over the counts that may be known i
 c the true count, k = c - 1 others are known, and the noise was y - c. How likely each c is, is either
 
 - what the *table itself suggests* (empirical Bayes). The law of the counts in rows of one noise is estimated
-  by expectation-maximization from how often each noisy value occurs, from a flat start, and stopped when it
-  gains no more likelihood to speak of: beyond that it would fit the noise. The target is any of the c people,
+  by expectation-maximization from how often each noisy value occurs, from a flat start, and stopped when the
+  likelihood hardly rises any more: beyond that it would fit the noise. The target is any of the c people,
   so c counts c times. Noise of a standard deviation of 16 or more does not tell neighbouring counts apart;
   they are then taken together, an eighth of a deviation wide; or
 - *flat*: every count is as likely as any other. Then the noise is distributed as noise that is at most y - 1.

@@ -162,6 +162,7 @@ chance of 0.1
             yield part
 
     summary = _Summary()
+    seen = None
     with _writing(None if out is None else Path(out), fixed, known_column) as write:
         if fixed is None and known_column is None:
             seen = _Seen(chance, suggested=law == "table", nonnegative=nonnegative)
@@ -178,11 +179,14 @@ chance of 0.1
                 for name, rows in part.by_level():
                     summary.add(name, risk.ratio[rows], risk.above[rows], risk.posterior[rows])
                 write(part, risk)
-    who = _words(fixed, known_column, law, float(chance.present), nonnegative)
+    flat = seen.flat_rows if seen is not None else 0
+    who = _words(fixed, known_column, law, flat, float(chance.present), nonnegative)
     return summary.result(float(chance.present), who)
 
 
-def _words(known: Floats | None, column: str | None, law: CountsLaw, prior: float, nonnegative: bool) -> str:
+def _words(
+    known: Floats | None, column: str | None, law: CountsLaw, flat: int, prior: float, nonnegative: bool
+) -> str:
     who = "someone who knows everyone else in the row"
     if known is not None:
         who += f", {int(known)} with the characteristics"
@@ -190,6 +194,8 @@ def _words(known: Floats | None, column: str | None, law: CountsLaw, prior: floa
         who += f", as many with the characteristics as column {column!r} says"
     elif law == "table":
         who += ", averaged over the counts that this may be by the law that the table itself suggests"
+        if flat:
+            who += f" (for {flat:,} rows whose noise few others have, all counts equally likely)"
     else:
         who += ", averaged over the counts that this may be, all taken to be equally likely"
     floor = "; negative values were published as zero" if nonnegative else ""
@@ -225,6 +231,13 @@ class _Seen:
             rows = self.seen[key] if self.suggested else None
             self._made[key] = Averages(key[1], self.prior, nonnegative=self.nonnegative, rows=rows)
         return self._made[key]
+
+    @property
+    def flat_rows(self) -> int:
+        """How many rows have the flat law, because too few others have their noise."""
+        if not self.suggested:
+            return 0
+        return sum(rows.rows for key, rows in self.seen.items() if not self.averages(key).is_suggested)
 
     def summarise(self, summary: _Summary) -> None:
         """Add up all rows that were seen, value by value."""

@@ -8,7 +8,7 @@ pairs of a tail of the block's noise.
 
 The tables of the paper are those of a sampler that lets the block count more than the group: its update of X1
 given X2 lacks the condition k1 <= k2 that the paper states. That chain has two states in X1; with T its
-transition matrix, its stationary law is T01 / (T01 + T10), had here exactly.
+transition matrix, its stationary law is T01 / (T01 + T10), computed here exactly.
 """
 
 from __future__ import annotations
