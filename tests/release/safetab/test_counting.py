@@ -8,6 +8,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -17,8 +18,9 @@ from hypothesis import strategies as st
 from safetab_brute import TOPS, random_blocks, random_person, tabulate
 from safetab_toy import published
 
-from discreet.errors import InputError
+from discreet.errors import DiscreetError, InputError
 from discreet.release.engine import Engine
+from discreet.release.safetab import coded
 from discreet.release.safetab.ages import COARSER, RANGES
 from discreet.release.safetab.configuration import Configuration
 from discreet.release.safetab.counting import Counts, count
@@ -200,3 +202,35 @@ def test_groups_and_origins(duckdb_engine: Engine, toy: Path, toy_parameters: Pa
         "sha256": hashlib.sha256(content).hexdigest(),
         "bytes": len(content),
     }
+
+
+@pytest.mark.parametrize("seed", [2])
+def test_state_by_state_gives_the_same(
+    duckdb_engine: Engine,
+    write: Callable[..., Path],
+    parameters_2020: Parameters,
+    monkeypatch: pytest.MonkeyPatch,
+    seed: int,
+) -> None:
+    """Many records are counted a state at a time, few all at once: the same totals, and the same cells."""
+    source = random.Random(seed)
+    blocks = random_blocks(source, 60)
+    codes = list(parameters_2020[1].codes)
+    data = write(blocks, [random_person(source, blocks, codes) for _ in range(400)])
+    found = []
+    for few in (coded.FEW, 0):
+        monkeypatch.setattr(coded, "FEW", few)
+        with count(data, *parameters_2020, engine=duckdb_engine) as counts:
+            found.append(everything(counts, GEOGRAPHIES))
+    assert found[0] == found[1]
+    assert len({key[0] for key in found[0][0]}) > 5
+    # nothing stays in the private directory
+    assert not list(duckdb_engine.place.glob("discreet_*"))
+
+
+def test_more_groups_than_the_noise_is_made_for_are_refused(
+    duckdb_engine: Engine, toy: Path, toy_parameters: Parameters, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Specification, "stability", lambda *_: SimpleNamespace(value=1))
+    with pytest.raises(DiscreetError, match=r"groups of level ., but the noise is made for 1"):
+        count(toy, *toy_parameters, engine=duckdb_engine)

@@ -38,6 +38,9 @@ class DuckDB(Engine):
             autoload_known_extensions=False,
         )
         super().__init__(backend, place)
+        self._views: set[str] = set()
+        # rows of one value that wait in one thread, of at most 60 values: a fifth of the memory together
+        self._waiting = max(2048, int(0.2 * memory / (60 * 48 * (threads or usable_cpus()))))
 
     def upload(self, table: Any) -> Relation:
         """Give an Arrow table to the engine."""
@@ -68,9 +71,29 @@ class DuckDB(Engine):
         self._run(f'CREATE TEMP TABLE "{name}" AS {sql}')
         return self.backend.table(name)
 
+    def store(self, expression: Relation, folder: Path, *, by: str | None = None) -> None:
+        """Compute once and write Parquet files into a folder: one folder in it for each value of `by`.
+
+        Rows are written as they come: memory holds some thousand of each value.
+        """
+        sql = narrow(expression, self.backend.compile(expression), '"', _TYPES)
+        self._run("SET preserve_insertion_order = false")
+        self._run(f"SET partitioned_write_flush_threshold = {self._waiting}")
+        parts = f", PARTITION_BY ({by})" if by else ""
+        target = folder if by else folder / "rows.parquet"
+        folder.mkdir(parents=True, exist_ok=True)
+        self._run(f"COPY ({sql}) TO {_text(str(target))} (FORMAT parquet{parts})")
+
+    def stored(self, *folders: Path) -> Relation:
+        """Name the Parquet files that were written into these folders."""
+        files = ", ".join(_text(f"{folder}/*.parquet") for folder in folders)
+        return self._view(f"read_parquet([{files}], hive_partitioning = false)")
+
     def drop(self, table: Relation) -> None:
         """Forget a kept table."""
-        self._run(f'DROP TABLE IF EXISTS "{table.get_name()}"')
+        name = table.get_name()
+        self._run(f'DROP {"VIEW" if name in self._views else "TABLE"} IF EXISTS "{name}"')
+        self._views.discard(name)
 
     def fetch(self, expression: Relation, *, sort: Sequence[str] = ()) -> Any:
         """Bring an Arrow table."""
@@ -87,6 +110,7 @@ class DuckDB(Engine):
     def _view(self, source: str) -> Relation:
         name = self.fresh()
         self._run(f'CREATE TEMP VIEW "{name}" AS SELECT * FROM {source}')
+        self._views.add(name)
         return self.backend.table(name)
 
     def _run(self, sql: str) -> None:

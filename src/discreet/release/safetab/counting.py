@@ -1,45 +1,56 @@
-"""Exact counts of people by region and group: one pass over the records, then sums of sums.
+"""Exact counts of people by region and group: one pass over the records, then state by state.
 
-People are grouped by atom, cell and combination of codes as the file is read; combinations are mapped to
-groups once; tracts add up to counties, counties to states, states to the nation, and places and tribal
-areas are sums of atoms. Only groups with people in them leave the engine, and cells only of the groups
-that are asked for, so nothing in Python grows with the number of people.
+The records are coded as they are read, apart for each state (`coded`). A state at a time they are summed by
+atom, cell and combination of codes, combinations are mapped to their groups, and totals by atom and group
+come out; regions, the nation and areas that cross states are sums of those, in arrays. Cells are asked for
+later, for the groups that need them. So memory grows with regions and groups, not with people.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from discreet.errors import InputError
+from discreet.errors import DiscreetError, InputError
 from discreet.release.engine import Engine, Relation
+from discreet.release.engine.duckdb import DuckDB
 from discreet.release.hierarchy.arrow import arrow
 from discreet.release.safetab import people
 from discreet.release.safetab.configuration import Configuration
-from discreet.release.safetab.geographies import BELOW_STATE, GEOGRAPHIES, LEVELS
+from discreet.release.safetab.geographies import BELOW_STATE, GEOGRAPHIES, LEVELS, PUERTO_RICO
 from discreet.release.safetab.geography import Classes, Geography
 from discreet.release.safetab.sources import Hashes, Origin, find_sources
 from discreet.release.safetab.specification import Iteration, Specification
 from discreet.release.safetab.validation import Checked, checked
 
-_KEPT = ("STATE", "COUNTY", "PR-STATE", "PR-COUNTY")
-"""Geographies whose people by combination and cell are kept: others are summed from them."""
+Sums = NDArray[np.int64]
+Progress = Callable[[int, int], None]
 
 
 def count(
-    data: Path, configuration: Configuration, specification: Specification, *, engine: Engine
+    data: Path,
+    configuration: Configuration,
+    specification: Specification,
+    *,
+    engine: Engine,
+    progress: Progress | None = None,
 ) -> Counts:
-    """Read and check the data, all of it, and make it countable; raise with every problem if there is one."""
+    """Read and check the data, all of it, and make it countable; raise with every problem if there is one.
+
+    `progress` is told how many of all steps are done: the reading is half of them, then the states.
+    """
     sources = find_sources(data)
     hashes = Hashes(sources)
     try:
         found = checked(sources, configuration, specification, engine=engine)
         for source in sources:
             source.unchanged()
-        return Counts(found, configuration, specification, engine, hashes)
+        return Counts(found, configuration, specification, engine, hashes, progress)
     except BaseException:
         hashes.close()
         raise
@@ -55,21 +66,102 @@ class Counts:
         specification: Specification,
         engine: Engine,
         hashes: Hashes,
+        progress: Progress | None = None,
     ) -> None:
         self.geography: Geography = found.geography
         self.specification, self._hashes = specification, hashes
-        self._engine = engine
-        self._base = people.base(engine, found.groups, found.combinations)
-        engine.drop(found.groups)
-        self._members = people.members(
-            engine, found.combinations, specification, configuration.max_race_codes
-        )
-        engine.drop(found.combinations)
-        self._iterations = engine.upload(_iterations(specification))
+        self._engine, self._parts = engine, found.parts
         self._levels = np.array([one.level for one in specification.iterations], dtype=np.int8)
-        self._fetched: tuple[str, Any] = "", None
-        self._totals: dict[str, Relation] = {}
-        self._cells: dict[str, Relation] = {}
+        self._below, self._above = (
+            np.array([one.tabulated(name) for one in specification.iterations], dtype=bool)
+            for name in ("COUNTY", "STATE")
+        )
+        batches = found.parts.batches()
+        self._sums: dict[str, list[tuple[Sums, Sums]]] = {name: [] for name in GEOGRAPHIES}
+        self._kept: list[Relation] = []
+        self._base: Relation | None = None
+        if batches:
+            records = found.parts.of(*(state for batch in batches for state in batch))
+            combined = people.combinations(engine, records)
+            self._members = people.members(engine, combined, specification, configuration.max_race_codes)
+            self._kept += [combined, self._members]
+            self._check_members(configuration)
+            for done, batch in enumerate(batches, 1):
+                self._count(batch, combined, apart=len(batches) > 1)
+                if progress is not None:
+                    progress(len(batches) + done, 2 * len(batches))
+        self._totals = {name: _summed(parts) for name, parts in self._sums.items()}
+
+    def _check_members(self, configuration: Configuration) -> None:
+        """Raise if somebody is in more groups of a region than the noise is made for.
+
+        The bound is proved from the specification alone; this looks at the people who are there.
+        """
+        levels = self._engine.upload(_levels(self.specification))
+        found = self._members.inner_join(levels, "iteration")
+        many = found.group_by(["combination", "level"]).agg(
+            below=found.below.cast("int64").sum(), above=found.above.cast("int64").sum()
+        )
+        most = many.group_by("level").agg(below=many.below.max(), above=many.above.max())
+        for row in self._engine.fetch(most).to_pylist():
+            for side, geography in (("below", "COUNTY"), ("above", "STATE")):
+                bound = self.specification.stability(
+                    row["level"], configuration.max_race_codes, geography
+                ).value
+                if row[side] > bound:
+                    raise DiscreetError(
+                        f"a person is in {row[side]} groups of level {row['level']}, but the noise is made "
+                        f"for {bound}: this is a fault of the program, and nothing was released"
+                    )
+        self._engine.drop(levels)
+
+    def _count(self, batch: Sequence[int], combined: Relation, *, apart: bool) -> None:
+        """Sum up some states: their base, kept for cells, and their totals by atom and group."""
+        engine, records = self._engine, self._parts.of(*batch)
+        base = people.base(records, combined)
+        if apart:
+            assert isinstance(engine, DuckDB)
+            (state,) = batch
+            engine.store(base, self._parts.place("atoms", state))
+            engine.drop(records)
+            base = engine.stored(self._parts.place("atoms", state))
+        else:
+            base = self._base = engine.keep(base)
+            self._kept.append(base)
+        # people by atom and combination first: far fewer rows are then mapped to groups
+        some = base.group_by(["atom", "combination"]).agg(people=base.people.sum())
+        some = some.inner_join(self._members, "combination")
+        some = some.group_by(["atom", "iteration"]).agg(count=some.people.sum())
+        table = engine.fetch(some)
+        atom, iteration, count = (table.column(name).to_numpy() for name in ("atom", "iteration", "count"))
+        for name in GEOGRAPHIES:
+            region = self.geography.atoms[name][atom]
+            inside = region >= 0
+            if inside.any():
+                key = region[inside].astype(np.int64) * self._levels.size + iteration[inside]
+                self._sums[name].append(_summed([(key, count[inside])]))
+        if apart:
+            assert isinstance(engine, DuckDB)
+            self._roll_up(engine, base, state)
+            engine.drop(base)
+
+    def _roll_up(self, engine: DuckDB, base: Relation, state: int) -> None:
+        """Store the people of a state by county, combination and cell, and by state, for cells of those."""
+        prefix = "PR-" if f"{state:02}" == PUERTO_RICO else ""
+        county, whole = f"{prefix}COUNTY", f"{prefix}STATE"
+        region = self.geography.atoms
+        pairs = {county: self.geography.from_atoms(county)}
+        both = (region[county] >= 0) & (region[whole] >= 0)
+        inside, first = np.unique(region[county][both], return_index=True)
+        pairs[whole] = _pairs(inside, region[whole][both][first])
+        source = base.rename(part="atom")
+        for name, table in pairs.items():
+            parents = engine.upload(table)
+            rows = source.inner_join(parents, "part")
+            rows = rows.group_by(["region", "combination", "cell"]).agg(people=rows.people.sum())
+            engine.store(rows, self._parts.place(name, state))
+            engine.drop(parents)
+            source = engine.stored(self._parts.place(name, state)).rename(part="region")
 
     def __enter__(self) -> Counts:
         return self
@@ -78,14 +170,9 @@ class Counts:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._hashes.close()
-        for table in (
-            *self._totals.values(),
-            *self._cells.values(),
-            self._base,
-            self._members,
-            self._iterations,
-        ):
+        for table in self._kept:
             self._engine.drop(table)
+        self._parts.close()
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -113,17 +200,13 @@ class Counts:
         """Return an Arrow table of region, iteration and count: groups with people, sorted."""
         if level not in LEVELS:
             raise InputError(f"level is {level}; it must be one of {', '.join(map(str, LEVELS))}")
-        if not self.regions(geography):
-            return _empty(_TOTALS)
-        if self._fetched[0] != geography:  # all levels at once: a question costs an engine more than rows
-            found = self._all_totals(geography).semi_join(self._chosen(geography), "iteration")
-            found = found.select("region", "iteration", "count")
-            self._fetched = "", None
-            table = self._engine.fetch(found, sort=["region", "iteration"]).cast(_schema(_TOTALS))
-            self._fetched = geography, table
-        table = self._fetched[1]
-        here = self._levels[table.column("iteration").to_numpy()] == level
-        return table.filter(arrow().array(here))
+        key, count = self._totals[_known(geography)]
+        region, iteration = np.divmod(key, self._levels.size)
+        shown = self._below if geography in BELOW_STATE else self._above
+        here = (self._levels[iteration] == level) & shown[iteration]
+        pa = arrow()
+        columns = [region[here].astype(np.int32), iteration[here].astype(np.int32), count[here]]
+        return pa.Table.from_arrays([pa.array(one) for one in columns], schema=_schema(_TOTALS))
 
     def cells(self, geography: str, level: int, groups: Any) -> Any:
         """Return region, iteration, sex, age range and count of cells with people, for groups of `totals`."""
@@ -132,8 +215,10 @@ class Counts:
             return _empty(_CELLS)
         engine, groups = self._engine, groups.select(["region", "iteration"]).cast(_schema(_TOTALS[:2]))
         asked = engine.upload(groups)
+        source, parents = self._source(geography)
+        parents = engine.upload(parents)
         # regions and groups that nobody asked for go before people are spread over their groups
-        rows = self._by_combination(geography).semi_join(asked, "region")
+        rows = source.inner_join(parents.semi_join(asked, "region"), "part")
         members = self._members.semi_join(asked, "iteration")
         found = rows.inner_join(members, "combination").select("region", "iteration", "cell", "people")
         found = found.semi_join(asked, ["region", "iteration"])
@@ -147,67 +232,56 @@ class Counts:
         )
         table = engine.fetch(found, sort=["region", "iteration", "sex", "age"])
         engine.drop(asked)
+        engine.drop(parents)
         return table.cast(_schema(_CELLS))
+
+    def _source(self, geography: str) -> tuple[Relation, Any]:
+        """Return people by part, combination and cell, and which parts make which regions."""
+        if self._base is not None:
+            return self._base.rename(part="atom"), self.geography.from_atoms(geography)
+        assert isinstance(self._engine, DuckDB)
+        if geography == "USA":
+            states = np.arange(len(self.regions("STATE")), dtype=np.int32)
+            pairs, own, part = _pairs(states, np.zeros_like(states)), "STATE", "region"
+        elif geography.endswith(("STATE", "COUNTY")):
+            every = np.arange(len(self.regions(geography)), dtype=np.int32)
+            pairs, own, part = _pairs(every, every), geography, "region"
+        else:
+            pairs, own, part = self.geography.from_atoms(geography), "atoms", "atom"
+        return self._engine.stored(self._parts.place(own)).rename(part=part), pairs
 
     def coterminous(self, water: frozenset[str] = frozenset()) -> Classes:
         """Return the classes of regions made of the same blocks; see `Geography.coterminous`."""
         return self.geography.coterminous(water)
 
-    def _chosen(self, geography: str) -> Relation:
-        """Return the iterations that are tabulated."""
-        table = self._iterations
-        return table.filter(table.below if geography in BELOW_STATE else table.above).select("iteration")
 
-    def _all_totals(self, geography: str) -> Relation:
-        """Return (and keep) region, iteration and count of all levels."""
-        if geography not in self._totals:
-            engine, finer = self._engine, Geography.finer(geography)
-            parents = engine.upload(self.geography.parents(geography))
-            if finer:
-                rows = self._all_totals(finer).rename(part="region")
-            else:
-                # people by region and combination first: far fewer rows are then mapped to groups
-                rows = self._base.rename(part="atom").inner_join(parents, "part")
-                rows = rows.group_by(["region", "combination"]).agg(people=rows.people.sum())
-                rows = rows.inner_join(self._members, "combination").select("region", "iteration", "people")
-                rows = rows.group_by(["region", "iteration"]).agg(count=rows.people.sum())
-            if finer:
-                rows = rows.inner_join(parents, "part").select("region", "iteration", "count")
-                rows = rows.group_by(["region", "iteration"]).agg(count=rows["count"].sum())
-            self._totals[geography] = engine.keep(rows)
-            engine.drop(parents)
-        return self._totals[geography]
-
-    def _by_combination(self, geography: str) -> Relation:
-        """Return people by region, combination and cell."""
-        if geography in self._cells:
-            return self._cells[geography]
-        finer = Geography.finer(geography)
-        if finer in _KEPT:
-            source = self._by_combination(finer).rename(part="region")
-        else:  # from atoms, for a tract has nearly as many rows as its atoms
-            source = self._base.rename(part="atom")
-        parents = self._engine.upload(
-            self.geography.parents(geography) if finer in _KEPT else self.geography.from_atoms(geography)
-        )
-        rows = source.inner_join(parents, "part").select("region", "combination", "cell", "people")
-        if geography in _KEPT:
-            rows = rows.group_by(["region", "combination", "cell"]).agg(people=rows.people.sum())
-            rows = self._cells[geography] = self._engine.keep(rows)
-            self._engine.drop(parents)
-        return rows
-
-
-def _iterations(specification: Specification) -> Any:
-    """Return an Arrow table of the iterations: whether tabulated below the states, and above."""
+def _levels(specification: Specification) -> Any:
+    """Return an Arrow table of the iterations: level, and whether tabulated below the states, and above."""
     pa, all_of_them = arrow(), specification.iterations
     return pa.table(
         {
             "iteration": pa.array(range(len(all_of_them)), pa.int32()),
+            "level": pa.array([one.level for one in all_of_them], pa.int8()),
             "below": pa.array([one.tabulated("COUNTY") for one in all_of_them], pa.bool_()),
             "above": pa.array([one.tabulated("STATE") for one in all_of_them], pa.bool_()),
         }
     )
+
+
+def _pairs(part: NDArray[np.int32], region: NDArray[np.int32]) -> Any:
+    pa = arrow()
+    return pa.table({"part": pa.array(part), "region": pa.array(region)})
+
+
+def _summed(parts: Sequence[tuple[Sums, Sums]]) -> tuple[Sums, Sums]:
+    """Return the keys of several lists, each once and rising, with the sums of their counts."""
+    if not parts:
+        return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+    key, count = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    order = np.argsort(key, kind="stable")
+    key, count = key[order], count[order]
+    starts = np.flatnonzero(np.append(True, key[1:] != key[:-1])) if key.size else np.zeros(0, dtype=np.intp)
+    return key[starts], np.add.reduceat(count, starts).astype(np.int64) if key.size else count
 
 
 _TOTALS = (("region", "int32"), ("iteration", "int32"), ("count", "int64"))

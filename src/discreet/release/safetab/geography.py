@@ -45,7 +45,8 @@ class Geography:
     regions: Mapping[str, tuple[str, ...]]
     atoms: Mapping[str, NDArray[np.int32]]
     keys: Any
-    """Arrow table: the five codes of GRF-C that make an atom, and the atom (or OUTSIDE)."""
+    """Arrow table: the five codes of GRF-C that make an atom, the atom (or OUTSIDE), and the state's number
+    (`part`)."""
     tracts: tuple[str, ...]
     notes: tuple[str, ...] = ()
 
@@ -123,6 +124,7 @@ def build(codes: Any, configuration: Configuration) -> Geography:
             _add(geography, names, chosen[inside], regions, atoms)
     tract = _joined(kept["state"], kept["county"], kept["tract"])
     keys = codes.append_column("atom", pa.array(atom))
+    keys = keys.append_column("part", pa.array(state.astype(np.int8)))
     return Geography(regions, atoms, keys, tuple(tract.tolist()), _notes(configuration, state))
 
 

@@ -1,13 +1,16 @@
-"""Person records as Ibis expressions: encoded, grouped by atom, and told which groups they belong to.
+"""Person records as Ibis expressions: coded as small integers, and told which groups they belong to.
 
-The expressions run on any engine. They avoid what engines do differently: texts are split at a comma (a
-pipe would be a regular expression to Spark), nothing is cast that may fail, and sums are narrowed by the
-engine (DuckDB makes them 128 bits wide).
+A record becomes its atom, its cell of sex and age, and its codes as three integers of three codes each. The
+expressions run on any engine. They avoid what engines do differently: nothing is cast that may fail, codes
+are taken apart by shifting bits (a quotient may be a float), and sums are narrowed by the engine (DuckDB
+makes them 128 bits wide).
 """
 
 from __future__ import annotations
 
+from functools import reduce
 from itertools import pairwise
+from operator import add, or_
 from typing import Any
 
 from discreet.release.engine import Engine, Relation
@@ -20,24 +23,31 @@ from discreet.release.safetab.specification import NULL, Specification
 AGES = len(RANGES[-1])
 """The finest age ranges; a cell is (sex - 1) * AGES + age range."""
 
-SEPARATOR = ","
-"""Between the codes of a combination; no code has it, and a field with one shows in the number of codes."""
+BITS = 21
+"""Bits of a code: two million of them, and three codes fit into 63 bits."""
 
-GAP = -1
-"""Stands for the number of race codes if one follows an empty field."""
+CODES = ("first", "second", "third")
+"""The columns of a combination: races 1 to 3, 4 to 6, and 7, 8 and the origin; 0 is no code."""
+
+NOWHERE = -1
+"""The state of a record whose block is not known."""
 
 
 def blocks(engine: Engine, areas: Relation, geography: Geography) -> Relation:
-    """Return `tract` (eleven digits), `block` and `atom` of every block."""
+    """Return `tract` (eleven digits), `block`, `atom` and `part` (the number of the state) of every block."""
     keys = engine.upload(geography.keys)
     names = dict(zip(AREA_COLUMNS, ("state", "county", "tract", "block", "place", "area"), strict=True))
     named = areas.select(**{short: areas[column] for column, short in names.items()})
     joined = named.inner_join(keys, ["state", "county", "tract", "place", "area"])
     atoms = joined.select(
-        tract=joined.state + joined.county + joined.tract, block=joined.block, atom=joined.atom
+        tract=joined.state + joined.county + joined.tract,
+        block=joined.block,
+        atom=joined.atom,
+        part=joined.part,
     )
     # a block that comes twice is reported, but must not make people count twice while other checks go on
-    return engine.keep(atoms.group_by(["tract", "block"]).agg(atom=atoms.atom.min()))
+    once = atoms.group_by(["tract", "block"]).agg(atom=atoms.atom.min(), part=atoms.part.min())
+    return engine.keep(once)
 
 
 def cells() -> Any:
@@ -57,25 +67,10 @@ def cells() -> Any:
     )
 
 
-def coded(people: Relation) -> Relation:
-    """Return the keys of each person: tract, block, age, sex, and the codes as one text."""
-    import ibis  # type: ignore[import-untyped]
-
-    races = [people[name].nullif(NULL) for name in RACE_COLUMNS]
-    count = races[0].notnull().cast("int8")
-    gap = ibis.literal(False)
-    for before, after in pairwise(races):
-        count = count + after.notnull().cast("int8")
-        gap = gap | (before.isnull() & after.notnull())
-    return people.select(
-        tract=tract(people),
-        block=people.TABBLK,
-        age=people.QAGE,
-        sex=people.QSEX,
-        races=_join(SEPARATOR, races),
-        codes=ibis.ifelse(gap, ibis.literal(GAP, "int8"), count.cast("int8")),
-        span=people.QSPAN.nullif(NULL),
-    )
+def numbers(specification: Specification) -> Any:
+    """Return an Arrow table of the codes and their numbers, from 1."""
+    pa, codes = arrow(), list(specification.codes)
+    return pa.table({"code": strings(codes), "number": pa.array(range(1, len(codes) + 1), pa.int64())})
 
 
 def tract(people: Relation) -> Any:
@@ -83,64 +78,74 @@ def tract(people: Relation) -> Any:
 
     Without the widths, shifted digits could make another tract's name.
     """
-    import ibis
+    import ibis  # type: ignore[import-untyped]
 
     right = (people.TABBLKST.length() == 2) & (people.TABBLKCOU.length() == 3)
     return ibis.ifelse(right, people.TABBLKST + people.TABBLKCOU + people.TABTRACTCE, ibis.null("string"))
 
 
-def _join(separator: str, texts: list[Any]) -> Any:
-    """Join texts, leaving out nulls; engines have it by one name, Ibis only by another way that is slow."""
+def coded(engine: Engine, people: Relation, block_table: Relation, specification: Specification) -> Relation:
+    """Return each record as integers: part, atom, cell, codes, and whether it breaks a rule.
+
+    This is not computed yet; whoever stores it reads the file, once.
+    """
     import ibis
 
-    @ibis.udf.scalar.builtin(name="concat_ws")  # type: ignore[untyped-decorator]
-    def joined(separator: str, a: str, b: str, c: str, d: str, e: str, f: str, g: str, h: str) -> str:  # type: ignore[empty-body]
-        """Stand for the engine's own function."""
+    fields = {f"code{place}": people[name].nullif(NULL) for place, name in enumerate(RACE_COLUMNS)}
+    fields[f"code{len(RACE_COLUMNS)}"] = people.QSPAN.nullif(NULL)
+    found = people.select(
+        tract=tract(people), block=people.TABBLK, age=people.QAGE, sex=people.QSEX, **fields
+    )
+    found = found.left_join(block_table, ["tract", "block"]).select("part", "atom", "age", "sex", *fields)
+    found = found.left_join(engine.upload(cells()), ["age", "sex"]).select("part", "atom", "cell", *fields)
+    known = engine.upload(numbers(specification))
+    for place, field in enumerate(fields):
+        own = known.select(**{f"key{place}": known.code, f"number{place}": known.number})
+        kept = [*("part", "atom", "cell"), *fields, *(f"number{before}" for before in range(place + 1))]
+        found = found.left_join(own, found[field] == own[f"key{place}"]).select(*kept)
+    given = [found[field].notnull() for field in fields]
+    named = [found[f"number{place}"] for place in range(len(fields))]
+    races = given[:-1]
+    wrong = [
+        found.atom.isnull(),
+        found.cell.isnull(),
+        ~races[0],
+        named[-1].isnull(),
+        *(~before & after for before, after in pairwise(races)),
+        *(there & number.isnull() for there, number in zip(races, named, strict=False)),
+    ]
+    shifted = [number.fill_null(0) * (1 << BITS * (place % 3)) for place, number in enumerate(named)]
+    return found.select(
+        part=found.part.fill_null(NOWHERE),
+        atom=found.atom,
+        cell=found.cell,
+        **{name: reduce(add, shifted[3 * k : 3 * k + 3]) for k, name in enumerate(CODES)},
+        wrong=ibis.ifelse(reduce(or_, wrong), ibis.literal(1, "int8"), ibis.literal(0, "int8")),
+    )
 
-    return joined(separator, *texts)
 
-
-def grouped(engine: Engine, people: Relation, block_table: Relation) -> Relation:
-    """Return how many people have the same atom, cell and codes; null where a file says what cannot be.
-
-    This reads the file, once.
-    """
-    keys = coded(people)
-    known = engine.upload(cells())
-    found = keys.left_join(block_table, ["tract", "block"])
-    found = found.select("atom", "age", "sex", "races", "codes", "span")
-    found = found.left_join(known, ["age", "sex"]).select("atom", "cell", "races", "codes", "span")
-    return engine.keep(found.group_by(["atom", "cell", "races", "codes", "span"]).agg(people=found.count()))
-
-
-def combinations(engine: Engine, groups: Relation) -> Relation:
+def combinations(engine: Engine, people: Relation) -> Relation:
     """Number the distinct combinations of codes."""
     import ibis
 
-    distinct = groups.select("races", "codes", "span").distinct()
+    distinct = people.select(*CODES).distinct()
     # ordered, for an engine that computes it twice must find the same numbers
-    number = ibis.row_number().over(order_by=[distinct.races, distinct.codes, distinct.span])
+    number = ibis.row_number().over(order_by=[distinct[name] for name in CODES])
     return engine.keep(distinct.mutate(combination=number.cast("int32")))
 
 
-def base(engine: Engine, groups: Relation, combined: Relation) -> Relation:
-    """Return people by atom, combination and cell."""
-    joined = groups.inner_join(
-        combined,
-        [
-            groups.races == combined.races,
-            groups.codes == combined.codes,
-            groups.span == combined.span,
-        ],
-    )
-    inside = joined.filter(joined.atom >= 0)
-    return engine.keep(inside.select("atom", "combination", "cell", "people"))
+def base(people: Relation, combined: Relation) -> Relation:
+    """Return people by atom, combination and cell, of those who are tabulated."""
+    inside = people.filter(people.atom >= 0)
+    keys = ["atom", "cell", *CODES]
+    some = inside.group_by(keys).agg(people=inside.count())
+    return some.inner_join(combined, list(CODES)).select("atom", "combination", "cell", "people")
 
 
-def race_codes(combined: Relation, most: int) -> Relation:
-    """Return `combination` and `code`, each pair once, for the first `most` codes."""
-    parts = combined.races.split(SEPARATOR)[:most]
-    return combined.select(combination=combined.combination, code=parts.unnest()).distinct()
+def _code(combined: Relation, place: int) -> Any:
+    """The number of a code of a combination, 0 if there is none."""
+    packed = combined[CODES[place // 3]]
+    return (packed >> (BITS * (place % 3))) & ((1 << BITS) - 1)
 
 
 def members(engine: Engine, combined: Relation, specification: Specification, most: int) -> Relation:
@@ -148,40 +153,44 @@ def members(engine: Engine, combined: Relation, specification: Specification, mo
 
     Alone: groups that all codes share. In combination: groups that any code has. Ethnicity: those of QSPAN.
     """
+    import ibis
+
     race, ethnicity = (engine.upload(table) for table in mapping(specification))
-    codes = race_codes(combined, most)
-    number = codes.group_by("combination").agg(number=codes.count())
-    found = codes.inner_join(race, "code").select("combination", "iteration", "alone")
+    each = [combined.select("combination", number=_code(combined, place)) for place in range(most)]
+    codes = ibis.union(*each, distinct=True) if most > 1 else each[0]
+    codes = codes.filter(codes.number > 0)
+    many = codes.group_by("combination").agg(many=codes.count())
+    found = codes.inner_join(race, "number").select("combination", "iteration", "alone")
     shared = found.filter(found.alone).group_by(["combination", "iteration"]).agg(sharing=lambda t: t.count())
-    alone = shared.inner_join(number, "combination")
-    alone = alone.filter(alone.sharing == alone.number).select("combination", "iteration")
+    alone = shared.inner_join(many, "combination")
+    alone = alone.filter(alone.sharing == alone.many).select("combination", "iteration")
     some = found.filter(~found.alone).select("combination", "iteration").distinct()
-    spanish = combined.inner_join(ethnicity, [combined.span == ethnicity.code]).select(
-        "combination", "iteration"
-    )
+    origin = combined.select("combination", number=_code(combined, len(RACE_COLUMNS)))
+    spanish = origin.inner_join(ethnicity, "number").select("combination", "iteration")
     return engine.keep(alone.union(some, distinct=False).union(spanish, distinct=False))
 
 
 def mapping(specification: Specification) -> tuple[Any, Any]:
-    """Return Arrow tables of what codes mean: (code, iteration, alone) for races, (code, iteration) else."""
+    """Return Arrow tables of what codes mean: (number, iteration, alone) for races, without alone else."""
     pa = arrow()
     index = {one.code: place for place, one in enumerate(specification.iterations) if one.level}
+    number = {code: place for place, code in enumerate(specification.codes, 1)}
     rows = [
-        (code, index[group], specification.iterations[index[group]].kind)
+        (number[code], index[group], specification.iterations[index[group]].kind)
         for code, groups in specification.mapped.items()
         for group in groups
         if group in index
     ]
-    race = [row for row in rows if row[2] != "ethnicity"]
-    ethnicity = [row for row in rows if row[2] == "ethnicity"]
 
-    def table(chosen: list[tuple[str, int, Any]]) -> Any:
+    def table(chosen: list[tuple[int, int, Any]]) -> Any:
         return pa.table(
             {
-                "code": strings([row[0] for row in chosen]),
+                "number": pa.array([row[0] for row in chosen], pa.int64()),
                 "iteration": pa.array([row[1] for row in chosen], pa.int32()),
                 "alone": pa.array([row[2] == "alone" for row in chosen], pa.bool_()),
             }
         )
 
+    race = [row for row in rows if row[2] != "ethnicity"]
+    ethnicity = [row for row in rows if row[2] == "ethnicity"]
     return table(race), table(ethnicity).drop_columns(["alone"])

@@ -18,6 +18,7 @@ from discreet.errors import InputError
 from discreet.release.engine import Engine, Relation, UnreadableError, connect
 from discreet.release.hierarchy.arrow import arrow, strings
 from discreet.release.safetab import people
+from discreet.release.safetab.coded import Parts
 from discreet.release.safetab.configuration import Configuration
 from discreet.release.safetab.faults import line_numbers, report_unreadable
 from discreet.release.safetab.geography import Geography, build
@@ -37,11 +38,10 @@ WIDTHS = dict(zip(AREA_COLUMNS, (2, 3, 6, 4, 5, 4), strict=True))
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """Data without problems: the regions, people by atom, cell and codes, and the distinct combinations."""
+    """Data without problems: the regions, and the coded records."""
 
     geography: Geography
-    groups: Relation
-    combinations: Relation
+    parts: Parts
 
 
 def check(
@@ -49,8 +49,7 @@ def check(
 ) -> Geography:
     """Check a folder of data; raise with all problems if there is one."""
     found = checked(find_sources(data), configuration, specification, engine=engine)
-    for table in (found.groups, found.combinations):
-        engine.drop(table)
+    found.parts.close()
     return found.geography
 
 
@@ -74,17 +73,17 @@ def checked(
     geography = _geography(areas, configuration, engine, problems, stop=False)
     table = people.blocks(engine, _whole(areas), geography)
     engine.drop(areas)
+    parts = Parts(engine)
     with _readable(persons, problems):
-        groups = people.grouped(engine, persons.relation(engine), table)
-    combined = people.combinations(engine, groups)
-    if _anything_wrong(engine, groups, combined, specification):
+        parts.write(people.coded(engine, persons.relation(engine), table, specification))
+    if parts.wrong():
         before = problems.count
         _locate(persons, engine, engine.fetch(table.select("tract", "block")), specification, problems)
         if problems.count == before:  # two engines that read one file differently; never seen
             problems.at("a record breaks a rule, and which one cannot be told", file=persons.name)
     engine.drop(table)
     problems.stop()
-    return Checked(geography, groups, combined)
+    return Checked(geography, parts)
 
 
 @contextmanager
@@ -148,24 +147,6 @@ def _geography(
     except InputError:
         problems.stop()  # what is wrong with the file comes first
         raise
-
-
-def _anything_wrong(
-    engine: Engine, groups: Relation, combined: Relation, specification: Specification
-) -> bool:
-    """Whether any record breaks a rule, seen from what was made of the records."""
-    codes = engine.upload(_codes(specification))
-    races = people.race_codes(combined, len(RACE_COLUMNS))
-    questions = (
-        groups.filter(groups.atom.isnull() | groups.cell.isnull()),
-        combined.filter((combined.codes < 1) | combined.span.isnull()),
-        combined.filter(combined.races.split(people.SEPARATOR).length() != combined.codes.cast("int64")),
-        races.anti_join(codes, "code"),
-        combined.anti_join(codes, combined.span == codes.code),
-    )
-    wrong = any(_sizes(engine, *questions))
-    engine.drop(codes)
-    return wrong
 
 
 def _codes(specification: Specification) -> Any:
