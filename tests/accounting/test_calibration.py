@@ -13,18 +13,7 @@ from discreet.accounting.privacy_loss import compose
 from discreet.budget import Level, Query, Release, Spine, load
 from discreet.errors import InputError
 from discreet.noise import GaussianNoise
-
-# Su, Su, Wang, PNAS 2025: the table of reduced noise, delta = 1e-11, allocation of 2022-08-25
-PUBLISHED = {
-    "US": (54.19, 20.88),
-    "State": (4.25, 15.08),
-    "County": (13.28, 17.58),
-    "PEPG": (8.72, 16.62),
-    "Tract Subset Group": (8.72, 16.62),
-    "Tract Subset": (4.87, 15.33),
-    "Optimized Block Group": (9.65, 16.89),
-    "Block": (343.27, 24.82),
-}
+from discreet.studies import Printed, printed
 
 
 def small(neighbours: str = "bounded") -> Release:
@@ -36,13 +25,20 @@ def small(neighbours: str = "bounded") -> Release:
     return Release(name="small", neighbours=neighbours, levels=levels, spine=spine)  # type: ignore[arg-type]
 
 
+def texts(entries: dict[str, Printed]) -> dict[str, str]:
+    return {name: entry.text for name, entry in entries.items()}
+
+
 def test_by_level_gives_the_published_table() -> None:
     found = calibrate(load("dhc-2022-08-25"), zcdp=True, delta="1e-11", by="level")
-    table = {
-        level.name: (round(float(level.after), 2), round(100 * float(1 - level.factor), 2))
-        for level in found.levels
-    }
-    assert table == PUBLISHED
+    # Su, Su and Wang, PNAS 2025, Table 1: delta = 1e-11, allocation of 2022-08-25
+    levels = {level.name: level for level in found.levels}
+    variances, percents = (
+        printed("pnas", "Table 1", what) for what in ("reduced variance", "reduction, percent")
+    )
+    assert set(variances) == set(levels)
+    assert {name: f"{float(levels[name].after):.2f}" for name in variances} == texts(variances)
+    assert {name: f"{100 * float(1 - levels[name].factor):.2f}" for name in percents} == texts(percents)
     assert found.factor is None
     assert found.proof is not None
     assert found.proof.upper <= Fraction(1, 10**11)

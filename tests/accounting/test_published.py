@@ -16,7 +16,9 @@ from discreet.accounting.published import LatticeNormal, SequentialSieve, WithBo
 from discreet.accounting.published.lattice_normal import _sums_of_squares
 from discreet.budget.events import DiscreteGaussian, DiscreteLaplace
 from discreet.errors import InputError, PrecisionError
+from discreet.studies import printed
 
+PRINTED = printed("sieve", "tables of all pairs, authors' repository", "delta of the main pair")
 BITS = 500  # probabilities are integers over 2^500
 
 Events = tuple[DiscreteGaussian, ...]
@@ -148,10 +150,9 @@ def test_published_deep_tail() -> None:
     assert method.step == Fraction(1, 10_000)
     assert method.nodes > 900_000
     assert method.survivors < 200
-    # 1.78319933504e-12: tilted quadrature on this pair at zCDP's epsilon for delta = 1e-10, and the
-    # published 50-digit value, which is sound there
-    assert method.delta(epsilon=26.340588852722323).value == pytest.approx(1.78319933504e-12, rel=1e-11)
-    # zCDP's epsilon for delta = 1e-21: tilted quadrature gives 9.614584784830053e-24; printed is 3.017e-23
+    # at zCDP's epsilon for delta = 1e-10 the printed value is sound
+    assert method.delta(epsilon=26.340588852722323).value == pytest.approx(PRINTED["1e-10"].value, rel=1e-11)
+    # zCDP's epsilon for delta = 1e-21: tilted quadrature gives 9.614584784830053e-24
     rho = 4.9622
     epsilon = rho + 2 * math.sqrt(rho * 21 * math.log(10))
     truth = 9.614584784830053e-24
@@ -161,13 +162,13 @@ def test_published_deep_tail() -> None:
         assert coarse.value > 3 * truth
         assert coarse.bound > abs(coarse.value - truth) > 4e-39 * math.exp(epsilon)
     # the printed value is what a truncation at tail mass 4e-37 gives, within 2 percent
-    assert coarse.value == pytest.approx(3.017e-23, rel=0.02)
+    assert coarse.value == pytest.approx(PRINTED["1e-21"].value, rel=0.02)
 
 
 def test_double_precision_loses_the_tail_much_earlier() -> None:
     found = SequentialSieve(DHC_MAIN_PAIR).delta(epsilon=26.340588852722323)
-    assert abs(found.value - 1.78319933504e-12) > 1e-13
-    assert found.covers(1.78319933504e-12)
+    assert abs(found.value - PRINTED["1e-10"].value) > 1e-13
+    assert found.covers(PRINTED["1e-10"].value)
     assert found.bound > 1e-4
     with pytest.raises(PrecisionError, match="the method's own error bound"):
         SequentialSieve(DHC_MAIN_PAIR).epsilon(delta=1e-10)

@@ -9,16 +9,18 @@ from fractions import Fraction
 import pytest
 
 from discreet.noise import GaussianNoise
+from discreet.studies import printed
 
 PRESET = "dhc-2022-08-25"
-PUBLISHED = [54.19, 4.25, 13.28, 8.72, 8.72, 4.87, 9.65, 343.27]
-REDUCED = [20.88, 15.08, 17.58, 16.62, 16.62, 15.33, 16.89, 24.82]
 
 
 def test_published_table_by_level(discreet):
     found = discreet("calibrate", PRESET, "--zcdp", "--delta", "1e-11", "--by", "level", "--json").json
-    assert [round(level["after"], 2) for level in found["levels"]] == PUBLISHED
-    assert [round(100 * (1 - level["factor"]), 2) for level in found["levels"]] == REDUCED
+    levels = {level["name"]: level for level in found["levels"]}
+    for name, entry in printed("pnas", "Table 1", "reduced variance").items():
+        assert f"{levels[name]['after']:.2f}" == entry.text
+    for name, entry in printed("pnas", "Table 1", "reduction, percent").items():
+        assert f"{100 * (1 - levels[name]['factor']):.2f}" == entry.text
     assert found["upper"] <= found["delta"] == 1e-11
     assert found["factor"] is None
     # zCDP at 1e-11 for ten queries of variance 4.9995 (rounded): rho + 2 sqrt(rho log 1e11)

@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from discreet.studies import Entry, Study
+from discreet.studies import Study, StudyEntry
 
 
 @pytest.fixture(autouse=True, scope="session")
 def each_study_once() -> Any:
     kept: dict[str, Study] = {}
-    compute = Entry.compute
+    compute = StudyEntry.compute
 
-    def once(entry: Entry, *, counts: Path | None = None, **more: Any) -> Study:
+    def once(entry: StudyEntry, *, counts: Path | None = None, **more: Any) -> Study:
         if counts is not None:
             return compute(entry, counts=counts, **more)
         if entry.name not in kept:
@@ -23,5 +23,5 @@ def each_study_once() -> Any:
         return kept[entry.name]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Entry, "compute", once)
+        patch.setattr(StudyEntry, "compute", once)
         yield

@@ -13,7 +13,7 @@ from cyclopts import App, CycloptsError
 
 from discreet.cli import reproduce as command
 from discreet.errors import InputError
-from discreet.studies import Entry, Study, Verdict, find, studies, sums
+from discreet.studies import Study, StudyEntry, Verdict, find, studies, sums
 
 ELSEWHERE = ("dhc-spine-tradeoff", "dhc-spines", "nodes")
 """Studies of 43 spines, of which test_studies_results.py takes a few."""
@@ -25,7 +25,7 @@ def run(*arguments: str) -> None:
     app(list(arguments), exit_on_error=False, print_error=False, result_action="return_value")
 
 
-def computed(name: str) -> tuple[Entry, Study]:
+def computed(name: str) -> tuple[StudyEntry, Study]:
     (entry,) = find(name)
     return entry, entry.compute()
 

@@ -86,6 +86,19 @@ def test_studies_hold_no_printed_value_of_their_own() -> None:
         assert not {n.lstrip("0") for n in numbers} & {n.lstrip("0") for n in long}, path.name
 
 
+NUMBERS = r"(: [^=]+)? = [\[{(]?\s*[\"']?[\w ]*[\"']?:? ?\(?-?\d*\.\d"
+
+
+def test_tests_hold_no_printed_value_of_their_own() -> None:
+    # numbers that a test calls published or printed come from the register
+    named = re.compile(rf"^\s*(\w*_)?(published|printed)(_\w+)?{NUMBERS}", re.IGNORECASE | re.MULTILINE)
+    assert named.search('PUBLISHED = {\n    "US": (54.19, 20.88),')
+    assert named.search("printed_values = [0.525, 0.574]")
+    for path in Path(__file__).parents[1].rglob("*.py"):
+        text = path.read_text(encoding="utf-8")
+        assert path == Path(__file__) or named.search(text) is None, path.name
+
+
 def test_verdicts() -> None:
     rounded = printed("pnas", "Table 1", "reduced variance")["US"]  # 54.19
     assert check(rounded, 54.1949).verdict is Verdict.CONFIRMED

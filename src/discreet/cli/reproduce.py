@@ -15,7 +15,7 @@ from discreet.cli.outputs import Outputs
 from discreet.errors import InputError
 
 if TYPE_CHECKING:
-    from discreet.studies import Entry, Study
+    from discreet.studies import Study, StudyEntry
 
 app = App(
     name="reproduce",
@@ -103,7 +103,7 @@ def _directory(out: Path | None) -> Iterator[None]:
         raise
 
 
-def _show_list(entries: tuple[Entry, ...]) -> None:
+def _show_list(entries: tuple[StudyEntry, ...]) -> None:
     from discreet.cli.printing import table
 
     rows = [

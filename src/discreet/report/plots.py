@@ -26,6 +26,17 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 BLUE, VERMILION, GREY, GREEN = "#0072B2", "#D55E00", "#8C8C8C", "#009E73"
+LINES: tuple[dict[str, Any], ...] = (
+    {"color": BLUE, "linestyle": "-"},
+    {"color": VERMILION, "linestyle": "--"},
+    {"color": GREEN, "linestyle": "-."},
+    {"color": "#CC79A7", "linestyle": ":"},
+    {"color": "#E69F00", "linestyle": (0, (6, 1, 1, 1, 1, 1))},
+    {"color": "#000000", "linestyle": (0, (1, 1))},
+    {"color": "#56B4E9", "linestyle": "-"},
+    {"color": GREY, "linestyle": "--"},
+)
+"""Lines that colour and dashes tell apart."""
 
 
 def plot_profile(

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from discreet.report.figures import STYLE
-from discreet.report.plots import BLUE, GREEN, GREY, VERMILION
+from discreet.report.plots import BLUE, GREY, LINES, VERMILION
 from discreet.risk.attack import Attack
 from discreet.risk.model import Numbers
 from discreet.risk.table import TableRisk
@@ -19,18 +19,6 @@ if TYPE_CHECKING:
 
     from discreet.risk.hierarchy import HierarchyPosterior
     from discreet.risk.profile import RiskProfile
-
-LINES: tuple[dict[str, Any], ...] = (
-    {"color": BLUE, "linestyle": "-"},
-    {"color": VERMILION, "linestyle": "--"},
-    {"color": GREEN, "linestyle": "-."},
-    {"color": "#CC79A7", "linestyle": ":"},
-    {"color": "#E69F00", "linestyle": (0, (6, 1, 1, 1, 1, 1))},
-    {"color": "#000000", "linestyle": (0, (1, 1))},
-    {"color": "#56B4E9", "linestyle": "-"},
-    {"color": GREY, "linestyle": "--"},
-)
-"""Lines that colour and dashes tell apart."""
 
 
 def plot_laws(attack: Attack, *, ax: Axes) -> Axes:

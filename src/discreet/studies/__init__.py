@@ -8,14 +8,14 @@
 
 from __future__ import annotations
 
-from discreet.studies.register import Check, Printed, Verdict, printed, register
-from discreet.studies.study import Entry, Study, find, studies, verdicts
+from discreet.studies.register import Compared, Printed, Verdict, printed, register
+from discreet.studies.study import Study, StudyEntry, find, studies, verdicts
 
 __all__ = [
-    "Check",
-    "Entry",
+    "Compared",
     "Printed",
     "Study",
+    "StudyEntry",
     "Verdict",
     "find",
     "printed",

@@ -10,27 +10,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from discreet.report.figures import STYLE
-from discreet.report.plots import BLUE, GREEN, GREY, VERMILION
+from discreet.report.plots import LINES
 from discreet.studies.study import Study
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-BLACK, ORANGE, SKY, PURPLE = "#000000", "#E69F00", "#56B4E9", "#CC79A7"
-_EIGHT: tuple[dict[str, Any], ...] = (
-    {"color": BLUE, "linestyle": "-"},
-    {"color": VERMILION, "linestyle": "--"},
-    {"color": GREEN, "linestyle": "-."},
-    {"color": BLACK, "linestyle": ":"},
-    {"color": GREY, "linestyle": "-"},
-    {"color": ORANGE, "linestyle": "--"},
-    {"color": SKY, "linestyle": "-."},
-    {"color": PURPLE, "linestyle": (0, (6, 1, 1, 1, 1, 1))},
-)
-"""Eight lines that colour and dashes tell apart."""
 _PRINTED: dict[str, Any] = {
-    "color": BLACK,
+    "color": "#000000",
     "linestyle": "none",
     "marker": "D",
     "markersize": 4.5,
@@ -117,7 +105,7 @@ def _lines(ax: Axes, part: Study, x: str, y: dict[str, str], by: str, kind: str,
         across = _across(one, x)
         for j, (column, label) in enumerate(y.items()):
             up = one.numbers(column)
-            style = dict(_EIGHT[(k if by else j) % 8])
+            style = dict(LINES[(k if by else j) % 8])
             # few values of a dense curve, or a column asked for as marks, are marks
             if kind == "marks" or np.isnan(up).any():
                 style |= {"linestyle": "none", "marker": _MARKS[j % 4], "markersize": 4, "mfc": "none"}
@@ -137,7 +125,7 @@ def _bars(ax: Axes, part: Study, x: str, y: dict[str, str], by: str, errors: str
         place = np.arange(len(one.rows)) + (k - (len(series) - 1) / 2) * width
         spread = 2 * one.numbers(errors) if errors else None
         bars = ax.bar(
-            place, one.numbers(column), 0.94 * width, yerr=spread, color=_EIGHT[k]["color"], label=label
+            place, one.numbers(column), 0.94 * width, yerr=spread, color=LINES[k]["color"], label=label
         )
         if len(one.rows) * len(series) <= 16 and not errors and ax.get_yscale() == "linear":
             ax.bar_label(bars, [f"{v:.3g}" for v in one.numbers(column)], padding=2, fontsize=7)

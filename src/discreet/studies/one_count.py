@@ -16,7 +16,7 @@ from discreet.budget import load
 from discreet.budget.events import DiscreteGaussian
 from discreet.noise import GaussianNoise
 from discreet.risk import decision_accuracy, expected_posterior, expected_ratio, posterior, ratio
-from discreet.studies.register import Check, check, compare, printed
+from discreet.studies.register import Compared, check, compare, printed
 from discreet.studies.study import Study, made
 
 PRIORS = ("1/2", "1/5", "1/10", "1/50", "1/864")
@@ -82,7 +82,7 @@ def risk_levels() -> Study:
     )
 
 
-def _table_3() -> list[Check]:
+def _table_3() -> list[Compared]:
     """Table 3 is data; what can be computed from it are its sum and the numbers of cells."""
     people = printed("risk", "Table 3", "people of district 28-21 by group, and together")
     whole = sum(int(people[at].text) for at in ("first", "second", "third"))

@@ -85,7 +85,7 @@ class Uniforms:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Population:
+class SyntheticPopulation:
     """Counts of people by area and group at each level, rows being areas."""
 
     levels: dict[str, Integers]
@@ -103,7 +103,7 @@ class Population:
         return f"synthetic: {self.people:,} people in {sizes}; {100 * empty:.0f} percent of blocks are empty"
 
 
-def population(seed: int = SEED) -> Population:
+def population(seed: int = SEED) -> SyntheticPopulation:
     """Make the population of a seed.
 
     >>> made = population()
@@ -130,7 +130,7 @@ def population(seed: int = SEED) -> Population:
     tract = _summed(block, block_of, tract_of.size)
     county = _summed(tract, tract_of, county_of.size)
     state = _summed(county, county_of, STATES)
-    return Population(
+    return SyntheticPopulation(
         {"State": state, "County": county, "Tract": tract, "Block": block},
         {"County": county_of, "Tract": tract_of, "Block": block_of},
     )

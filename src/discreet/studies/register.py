@@ -69,7 +69,7 @@ class Printed:
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class Compared:
     """A printed number beside the computed one, with the verdict and why."""
 
     printed: Printed
@@ -165,7 +165,7 @@ def check(
     explained: str = "",
     error: float | None = None,
     chance: float | None = None,
-) -> Check:
+) -> Compared:
     """Compare a printed number with the computed one.
 
     `error` is the standard error of a simulated one, in its unit, or `chance` the probability of a result as
@@ -179,7 +179,7 @@ def check(
     """
     if computed is None:
         given = entry.kind == "input"
-        return Check(entry, None, Verdict.GIVEN if given else Verdict.NOT_CHECKED, why)
+        return Compared(entry, None, Verdict.GIVEN if given else Verdict.NOT_CHECKED, why)
     if entry.kind == "bound":
         holds, said = computed <= entry.value, "the bound holds"
     elif entry.kind == "at least":
@@ -189,21 +189,21 @@ def check(
         holds, said = beyond <= 0, ""
         if not holds and entry.kind == "draws":
             if error is None and chance is None:
-                return Check(entry, computed, Verdict.NOT_CHECKED, why)
+                return Compared(entry, computed, Verdict.NOT_CHECKED, why)
             if error is not None and beyond <= STANDARD_ERRORS * error:
                 why = _joined(f"standard error {error:.2g}", why)
-                return Check(entry, computed, Verdict.MONTE_CARLO, why)
+                return Compared(entry, computed, Verdict.MONTE_CARLO, why)
             if chance is not None and chance >= RAREST:
-                return Check(entry, computed, Verdict.MONTE_CARLO, why)
+                return Compared(entry, computed, Verdict.MONTE_CARLO, why)
     verdict = Verdict.CONFIRMED if holds else Verdict.WRONG
-    return Check(entry, computed, verdict, _joined(said if holds else explained, why))
+    return Compared(entry, computed, verdict, _joined(said if holds else explained, why))
 
 
 def _joined(*parts: str) -> str:
     return "; ".join(part for part in parts if part)
 
 
-def compare(paper: str, place: str, what: str, mine: Mapping[str, float], **more: str) -> list[Check]:
+def compare(paper: str, place: str, what: str, mine: Mapping[str, float], **more: str) -> list[Compared]:
     """Compare all printed rows of one quantity with the computed ones.
 
     >>> [one.verdict.value for one in compare("pnas", "Table 3", "rho", {"total": 3.65})]

@@ -30,7 +30,7 @@ from discreet.release.safetab.mechanism import (
     suppression_threshold,
     variance_of,
 )
-from discreet.studies.register import Check, check, printed
+from discreet.studies.register import Compared, check, printed
 from discreet.studies.study import Study, made
 
 GAMMA, CHANCE = Fraction(1, 10), Fraction(9999, 10000)
@@ -50,8 +50,8 @@ def safetab_suppression() -> Study:
     """
     rows: list[tuple[object, ...]] = []
     sizes = np.arange(LARGEST + 1)
-    checks: list[Check] = []
-    below: list[Check] = []
+    checks: list[Compared] = []
+    below: list[Compared] = []
     dropped = printed("safetab", "section 5.3.2", "chance that an empty group is dropped, percent")
     for at, entry in printed("safetab", "Table 6", "suppression threshold T").items():
         rho = Fraction(at)
@@ -95,7 +95,7 @@ def safetab_margins() -> Study:
     return made("safetab-margins", columns, rows, _table_7(), _coverage(), _claims())
 
 
-def _table_7() -> list[Check]:
+def _table_7() -> list[Compared]:
     twice = "twice the rounded value beside it, not rounded once"
     found = []
     for scope, factor in (("add or remove", 1), ("replacement", 2)):
@@ -107,7 +107,7 @@ def _table_7() -> list[Check]:
     return [*found, check(levels, len(load("ddhca-2020").levels))]
 
 
-def _coverage() -> list[Check]:
+def _coverage() -> list[Compared]:
     """How often floor(1.96 sigma) covers the noise of a cell and of sums of cells, with 2020's parameters."""
     detailed, states = Fraction("0.159"), Fraction("2.134")
     cells = {
@@ -126,7 +126,7 @@ def _coverage() -> list[Check]:
     return found
 
 
-def _claims() -> list[Check]:
+def _claims() -> list[Compared]:
     """The other numbers of the paper: rho of a margin, three races, both kinds of noise, iterations."""
     (formula,) = printed("safetab", "rho from a margin", "rho times the squared margin").values()
     races = printed("safetab", "three races instead of eight", "stability and change of the margins, percent")

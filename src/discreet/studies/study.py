@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InputError
-from discreet.studies.register import Check, Printed, check, papers, register
+from discreet.studies.register import Compared, Printed, check, papers, register
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -58,7 +58,7 @@ class Study:
     columns: tuple[str, ...]
     rows: tuple[tuple[Value, ...], ...]
     notes: tuple[str, ...] = ()
-    checks: tuple[Check, ...] = ()
+    checks: tuple[Compared, ...] = ()
 
     def __post_init__(self) -> None:
         plain = tuple(tuple(v.item() if isinstance(v, np.generic) else v for v in row) for row in self.rows)
@@ -103,7 +103,7 @@ class Study:
         return replace(self, rows=tuple(row for row, keep in zip(self.rows, kept, strict=True) if keep))
 
 
-def verdicts(checks: Iterable[Check]) -> str:
+def verdicts(checks: Iterable[Compared]) -> str:
     """Return how many of the printed values are confirmed, and so on, in words.
 
     >>> verdicts([])
@@ -129,7 +129,7 @@ def _csv(columns: Sequence[str], rows: Iterable[Sequence[Value]]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class StudyEntry:
     """One study of the list: what it shows, where that stands in the paper, and where its function is."""
 
     name: str
@@ -190,17 +190,17 @@ class Entry:
 
 
 @cache
-def studies() -> tuple[Entry, ...]:
+def studies() -> tuple[StudyEntry, ...]:
     """Return all studies, in the order of the papers."""
     text = files("discreet.studies").joinpath("studies.toml").read_text("utf-8")
     found = []
     for name, fields in tomllib.loads(text).items():
         fields |= {key: tuple(fields.get(key, ())) for key in ("shows", "notes")}
-        found.append(Entry(name=name, **fields))
+        found.append(StudyEntry(name=name, **fields))
     return tuple(found)
 
 
-def find(name: str) -> tuple[Entry, ...]:
+def find(name: str) -> tuple[StudyEntry, ...]:
     """Return the study of a name, or all of them.
 
     >>> [entry.name for entry in find("residuals")], find("all") == studies()
@@ -220,7 +220,7 @@ def find(name: str) -> tuple[Entry, ...]:
 
 
 def made(
-    name: str, columns: str, rows: Iterable[Sequence[Any]], *checks: Iterable[Check], **facts: object
+    name: str, columns: str, rows: Iterable[Sequence[Any]], *checks: Iterable[Compared], **facts: object
 ) -> Study:
     """Return a study with the words of the list, and a check for each printed number of its places.
 

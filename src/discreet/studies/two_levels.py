@@ -16,7 +16,7 @@ import numpy as np
 
 from discreet.risk import Area, TwoLevels, decision_accuracy, hierarchy_posterior
 from discreet.studies.one_count import LEVELS, RHO, paper_rho
-from discreet.studies.register import Check, check, compare, printed
+from discreet.studies.register import Compared, check, compare, printed
 from discreet.studies.study import Floats, Integers, Study, Value, made
 
 RHOS = (RHO, paper_rho(LEVELS[4]))
@@ -76,7 +76,7 @@ def sampler(*, condition: bool) -> Sampler:
     )
 
 
-def _sampled(place: str, what: str, laws: list[tuple[Floats, Floats]]) -> list[Check]:
+def _sampled(place: str, what: str, laws: list[tuple[Floats, Floats]]) -> list[Compared]:
     """Compare printed shares of draws with (law, variance) of the exact posterior and of the chain."""
     found = []
     for at, entry in printed("risk", place, what).items():
@@ -178,7 +178,7 @@ def says_yes(chances: Floats, draws: int = DRAWS) -> Floats:
         return np.asarray(np.interp(chances, p, np.exp(terms + ways).sum(axis=1)))
 
 
-def _drawn(place: str, what: str, mine: float) -> list[Check]:
+def _drawn(place: str, what: str, mine: float) -> list[Compared]:
     """Compare a printed percentage of right decisions with the chain of 1,000 draws."""
     (entry,) = printed("risk", place, what).values()
     assert entry.draws is not None

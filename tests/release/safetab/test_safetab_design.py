@@ -17,6 +17,7 @@ from discreet.release.safetab import design, mechanism, workbook
 from discreet.release.safetab.census2020 import configuration_2020, specification_2020
 from discreet.release.safetab.mechanism import noise_for
 from discreet.release.safetab.safetab_toml import read_toml, write_toml
+from discreet.studies import printed
 from discreet.testing import NotPrivateSeededEntropy
 
 
@@ -164,11 +165,10 @@ def test_tables_6_and_7_of_the_paper() -> None:
 
     What is replaced is printed as twice the rounded value: 3.842 for 2 * 1.9206.
     """
-    printed = {
-        3: (1.921, 2.134, 3.842, 4.268),
-        11: (0.143, 0.159, 0.286, 0.318),
-        50: (0.007, 0.008, 0.014, 0.016),
-    }
+    columns = [
+        f"rho, {scope}, {step}" for scope in ("add or remove", "replacement") for step in ("step 2", "total")
+    ]
+    table = [printed("safetab", "Table 7", column) for column in columns]
     found = design.sizing(*PLAN, "US", exact=False)
     rows = {(row[1], row[2]): row for row in workbook.rows([found])}
     assert len(rows) == 11  # no (AIANNH, Regional)
@@ -180,7 +180,9 @@ def test_tables_6_and_7_of_the_paper() -> None:
         for place in places:
             total, second, second_replaced, replaced = rows[place][4:8]
             ours = (second, total, 2 * round(second, 3), replaced)
-            assert tuple(round(value, 3) for value in ours) == printed[margin]
+            assert tuple(round(value, 3) for value in ours) == tuple(
+                column[str(margin)].value for column in table
+            )
             assert second_replaced == pytest.approx(2 * second)
             assert round(float(design.rho_for_margin(margin)), 3) == total
     # Table 6: rho .008, .159 and .543 have T = 93, 21 and 11 at 99.99 %

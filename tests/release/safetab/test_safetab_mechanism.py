@@ -18,6 +18,7 @@ from discreet.release.safetab.configuration import read_configuration
 from discreet.release.safetab.geographies import Pass
 from discreet.release.safetab.mechanism import bureau_margin, mechanism, noise_for, suppression_threshold
 from discreet.release.safetab.specification import read_specification
+from discreet.studies import Printed, printed
 
 CHANCE = Fraction(9999, 10000)
 # rho, variances (total only, first stage, second stage) and thresholds of the 2020 production run
@@ -40,9 +41,10 @@ def test_variances_and_thresholds_of_2020(which: Pass, many: int) -> None:
         assert one.thresholds == thresholds
 
 
-@pytest.mark.parametrize(("rho", "threshold"), [("0.008", 93), ("0.159", 21), ("0.543", 11)])
-def test_published_suppression_thresholds(rho: str, threshold: int) -> None:
-    # design note: T = 93, 21, 11 for these rho with gamma 0.1, stability 9, chance 0.9999
+@pytest.mark.parametrize("entry", printed("safetab", "Table 6", "suppression threshold T").values())
+def test_published_suppression_thresholds(entry: Printed) -> None:
+    # with gamma 0.1, stability 9, chance 0.9999
+    rho, threshold = entry.at, int(entry.text)
     noise = noise_for(Fraction(9, 10) * Fraction(rho), 9, "zcdp")
     assert suppression_threshold(noise, CHANCE) == threshold
     # 10 % more or less noise gives another one at the larger two
