@@ -22,6 +22,7 @@ COMMANDS = {
     "accuracy": "How accurate the estimates of a release will be, before anything is released.",
     "calibrate": "How little noise keeps a promise, and what that saves.",
     "compare": "Two releases side by side.",
+    "estimate": "Best estimates of any table and area, with intervals, from noisy measurements.",
     "ledger": "Make, read and check the ledger of what runs have spent.",
     "measure": "A table of counts with the noise of a release, and what was spent.",
     "plan": "The noise that is best for the accuracy of the estimates, and its proof.",

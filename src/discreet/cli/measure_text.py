@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 ESTIMATES = {
     "none": "No estimates were asked for; measurements are unbiased and may be negative.",
     "nonnegative": "The estimates are the measurements, with zero for what is below zero.",
-    "consistent": "The estimates are whole, not negative, and children add up to their parents, query by "
-    "query; the queries of one area need not agree with each other.",
+    "consistent": "The estimates are whole, not negative, and children add up to their parents; queries of "
+    "one area agree with each other if the release states its attributes.",
 }
 
 

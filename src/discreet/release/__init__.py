@@ -3,13 +3,14 @@
 from discreet.release.audit import LedgerCheck, check_ledger
 from discreet.release.commit import change_total, create_ledger, sign_ledger
 from discreet.release.composition import ledger_cost, ledger_release
-from discreet.release.hierarchy import POSTS, Measured, Processed, measure, post
+from discreet.release.hierarchy import POSTS, Estimated, Measured, Processed, estimate, measure, post
 from discreet.release.ledger import Entry, Ledger, Total, is_ledger, read_ledger, spent
 from discreet.release.signing import new_key, read_key
 
 __all__ = [
     "POSTS",
     "Entry",
+    "Estimated",
     "Ledger",
     "LedgerCheck",
     "Measured",
@@ -18,6 +19,7 @@ __all__ = [
     "change_total",
     "check_ledger",
     "create_ledger",
+    "estimate",
     "is_ledger",
     "ledger_cost",
     "ledger_release",

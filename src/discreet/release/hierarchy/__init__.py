@@ -1,7 +1,7 @@
 """Hierarchical release: noisy measurements of counts over a tree of units, and estimates from them."""
 
+from discreet.release.hierarchy.estimates import Estimated, Processed, estimate, post
 from discreet.release.hierarchy.measuring import Measured, measure
 from discreet.release.hierarchy.processing import POSTS
-from discreet.release.hierarchy.reprocessing import Processed, post
 
-__all__ = ["POSTS", "Measured", "Processed", "measure", "post"]
+__all__ = ["POSTS", "Estimated", "Measured", "Processed", "estimate", "measure", "post"]

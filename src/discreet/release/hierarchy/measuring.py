@@ -18,6 +18,7 @@ from discreet.noise import Entropy
 from discreet.release.audit import sha256
 from discreet.release.commit import free, open_ledger, staging
 from discreet.release.hierarchy.counts import Counts, level_pairs, read_counts
+from discreet.release.hierarchy.estimates import check_whole, together, write_held
 from discreet.release.hierarchy.layout import Layout
 from discreet.release.hierarchy.noise import Noises, add_noise, noise_table, noises, variances
 from discreet.release.hierarchy.processing import MEANING, Held, Post, check_post, process
@@ -101,6 +102,8 @@ def measure(
     if before is not None:
         before.allow(entry, where=str(named), again=spend_again)
     held = _held(layout, values, pairs)
+    if how == "consistent" and release.attributes is not None:
+        check_whole(release, layout, held)  # before any noise is drawn
     add_noise(layout, values, table, source)
     with staging(out_dir, shared, key=signer) as stage:
         mark = None if rehearsal is None else f"{NOT_PRIVATE}: rehearsal with seed {rehearsal}"
@@ -148,8 +151,12 @@ def _write(
     del plain
     columns = {"measurements": {"variance": MEANING["none"]}}
     if how != "none":
-        estimates = process(how, layout, values, sizes, held)
-        folder.cells("estimates", estimates.layout, estimates.columns)
+        if how == "consistent" and release.attributes is not None:
+            laws = {key: table[layout.tree.levels[key[0]], key[1]] for key in sizes}
+            folder.cells("estimates", *together(layout, values, laws, held, release.attributes))
+        else:
+            estimates = process(how, layout, values, sizes, held)
+            folder.cells("estimates", estimates.layout, estimates.columns)
         columns["estimates"] = {"variance": MEANING[how]}
     folder.units(layout.tree)
     if held is not None:
@@ -170,20 +177,6 @@ def _write(
             "noise": noise_table(layout, table),
         },
     )
-
-
-def write_held(folder: Folder, layout: Layout, held: Held) -> None:
-    """Write the totals that are held exact as a table of their own."""
-    masks = np.stack(list(held.units.values()))
-    kinds, kind = np.unique(masks, axis=1, return_inverse=True)
-    asked = tuple(tuple(query for query, on in zip(held.units, one, strict=True) if on) for one in kinds.T)
-    part = Layout(layout.tree, layout.cells, asked, kind.ravel().astype(np.int32))
-    vector = np.empty(part.size, dtype=np.int64)
-    for query, mask in held.units.items():
-        cells = np.arange(len(layout.cells[query]))
-        there, here = (one.first(query)[mask][:, None] + cells for one in (part, layout))
-        vector[there] = held.counts[here]
-    folder.cells("invariants", part, {"count": vector})
 
 
 def _held(layout: Layout, values: Any, pairs: tuple[tuple[str, str], ...]) -> Held | None:

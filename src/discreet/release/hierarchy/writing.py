@@ -55,7 +55,7 @@ class Folder:
             for units, rows in layout.chunks(ROWS):
                 writer.write(
                     self._part(layout, units, queries, cells, patterns)
-                    + [arrow().array(column[rows]) for column in columns.values()]
+                    + [arrow().array(column[rows], from_pandas=True) for column in columns.values()]
                 )
 
     def units(self, tree: Tree) -> None:

@@ -1,25 +1,22 @@
-"""`post`: a post-processing of a noisy table that exists. It spends nothing."""
+"""Noisy tables in: the output of `measure`, or a table by itself."""
 
 from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from discreet.errors import InputError
-from discreet.release.commit import free, staging
 from discreet.release.hierarchy import tree as trees
 from discreet.release.hierarchy.arrow import arrow
 from discreet.release.hierarchy.layout import Layout, filled, positions
-from discreet.release.hierarchy.measuring import write_held
-from discreet.release.hierarchy.processing import MEANING, Held, Post, check_post, process
+from discreet.release.hierarchy.processing import Held
 from discreet.release.hierarchy.reading import FORMATS, Table, read_table
 from discreet.release.hierarchy.tree import Integers
-from discreet.release.hierarchy.writing import MARK, Folder
+from discreet.release.hierarchy.writing import MARK
 from discreet.release.ledger import NOT_PRIVATE
 
 LARGEST = 10**13
@@ -27,89 +24,42 @@ LARGEST = 10**13
 
 
 @dataclass(frozen=True, slots=True)
-class Processed:
-    """What a post-processing wrote."""
+class Noisy:
+    """A noisy table that was read: layout, values, variance of the noise by kind of unit and query."""
 
-    out: Path
-    post: Post
-    units: int
-    cells: int
-    files: tuple[str, ...]
-
-    def __str__(self) -> str:
-        return (
-            f"{self.post} estimates of {self.cells} cells of {self.units} units in {self.out}\n"
-            f"  {', '.join(self.files)}"
-        )
+    layout: Layout
+    values: Integers
+    noise: dict[tuple[int, str], float]
+    format: str
+    marked: bool
+    """Whether it comes from a rehearsal."""
+    beside: Path | None
+    """The directory of the run that wrote it."""
+    origin: dict[str, Any]
 
 
-def post(
-    noisy: str | os.PathLike[str],
-    out_dir: str | os.PathLike[str],
-    *,
-    post: str = "consistent",
-    units: str | os.PathLike[str] | None = None,
-    invariants: str | os.PathLike[str] | None = None,
-    format: str | None = None,
-) -> Processed:
-    """Apply a post-processing to a noisy table: a directory that `measure` wrote, or a table by itself.
-
-    A table has the columns unit, level, query, cell, value and variance, and either `units` (unit, level,
-    parent) states the tree or a column parent does. `invariants` (unit, query, cell, count) are totals to
-    hold exact. What `measure` put beside its measurements is used unless another file is named. Output of a
-    rehearsal stays marked.
-    """
-    how = check_post(post)
-    if how == "none":
-        raise InputError("post is none, which leaves the table as it is; nonnegative or consistent is needed")
-    source = Path(noisy)
-    file = source if source.is_file() else _beside(source, "measurements")
+def read_noisy(source: Path, units: str | os.PathLike[str] | None, *, need_tree: bool) -> Noisy:
+    """Read a directory that `measure` wrote, or a table with unit, level, query, cell, value and variance."""
+    file = source if source.is_file() else beside(source, "measurements")
     if file is None:
         raise InputError(f"there are no measurements in {source}; name a noisy table or a run's output")
-    beside = file.parent if source.is_dir() or _beside(file.parent, "measurements") == file else None
-    units = units or (_beside(beside, "units") if beside else None)
-    invariants = invariants or (_beside(beside, "invariants") if beside else None)
-    free(out_dir)
+    folder = file.parent if source.is_dir() or beside(file.parent, "measurements") == file else None
+    listed = units or (beside(folder, "units") if folder else None)
     table = read_table(
         file,
         words=["unit", "level", "query", "cell"],
-        optional=[MARK] if units else ["parent", MARK],
+        optional=[MARK] if listed else ["parent", MARK],
         whole=["value"],
         floats=["variance"],
     )
-    layout, position, noise = _layout(table, units, how)
+    layout, position, noise = _layout(table, listed, need_tree)
     values = np.zeros(layout.size, dtype=np.int64)
     values[position] = table.numbers["value"]
-    held = None if invariants is None else _read_held(layout, invariants)
     marked = MARK in table.words or NOT_PRIVATE.replace(" ", "-") in file.name
-    kind = format or table.format
-    if kind not in FORMATS:
-        raise InputError(f"format is {kind!r}; it must be csv or parquet")
-    estimates = process(how, layout, values, noise, held)
-    with staging(out_dir) as stage:
-        mark = f"{NOT_PRIVATE}: made from a rehearsal" if marked else None
-        folder = Folder(stage.path, kind, mark=mark)
-        folder.cells("estimates", estimates.layout, estimates.columns)
-        folder.units(layout.tree)
-        if held is not None:
-            write_held(folder, layout, held)
-        folder.json(
-            "manifest",
-            {
-                "format": "discreet estimates 1",
-                "version": version("discreet"),
-                "post": how,
-                "source": table.origin("measurements"),
-                "units": layout.tree.size,
-                "cells": estimates.layout.size,
-                "columns": {"estimates": {"variance": MEANING[how]}},
-            },
-        )
-        stage.commit()
-    return Processed(Path(out_dir), how, layout.tree.size, estimates.layout.size, tuple(folder.names))
+    return Noisy(layout, values, noise, table.format, marked, folder, table.origin("measurements"))
 
 
-def _beside(folder: Path, stem: str) -> Path | None:
+def beside(folder: Path, stem: str) -> Path | None:
     """Find a table of a run's output by the first part of its name."""
     mark = NOT_PRIVATE.replace(" ", "-")
     names = [f"{stem}{middle}.{ending}" for middle in ("", f".{mark}") for ending in FORMATS]
@@ -117,7 +67,7 @@ def _beside(folder: Path, stem: str) -> Path | None:
 
 
 def _layout(
-    table: Table, units: str | os.PathLike[str] | None, how: Post
+    table: Table, units: str | os.PathLike[str] | None, need_tree: bool
 ) -> tuple[Layout, Integers, dict[tuple[int, str], float]]:
     problems = table.problems()
     if not table.rows:
@@ -128,7 +78,7 @@ def _layout(
     problems.stop()
     listed = None if units is None else read_table(units, words=["unit", "level"], optional=["parent"])
     source = table if listed is None else listed
-    if "parent" not in source.words and how == "consistent":
+    if "parent" not in source.words and need_tree:
         raise InputError(f"{source.path.name} has no column parent; consistent estimates need the tree")
     report = problems if listed is None else listed.problems()
     found = trees.listing(source, report)
@@ -190,7 +140,8 @@ def _in_order(codes: Any, many: int) -> Integers:
     return order[first[order] < len(codes)]
 
 
-def _read_held(layout: Layout, invariants: str | os.PathLike[str]) -> Held:
+def read_held(layout: Layout, invariants: str | os.PathLike[str]) -> Held:
+    """Read counts that are held exact: unit, query, cell, count."""
     table = read_table(invariants, words=["unit", "query", "cell"], whole=["count"])
     problems = table.problems()
     index = arrow("compute").index_in(table.words["unit"].values, value_set=layout.tree.names).fill_null(-1)
