@@ -402,3 +402,10 @@ def test_margins_are_exact_quantiles():
     assert mass[1:-1].sum() < 0.95 <= mass.sum()
     prose = Reader(page(small(), certify=False, savings=False)).prose
     assert "2.828± 6" in prose
+
+
+def test_a_release_whose_noise_cannot_be_calibrated_has_a_report() -> None:
+    # one count with Laplace noise keeps zCDP's promise with next to no noise
+    level = Level(name="State", queries=[Query(name="total", scale=1)])
+    release = Release(name="pure", neighbours="unbounded", levels=[level])
+    assert "No saving is stated here: epsilon 7.28614" in page(release, certify=False)

@@ -14,7 +14,7 @@ from discreet.accounting.overall import Account
 from discreet.accounting.overall import account as account_of
 from discreet.accounting.parallel import Progress
 from discreet.budget import Neighbours, Release, Row
-from discreet.errors import InputError
+from discreet.errors import InputError, PrecisionError
 from discreet.noise import GaussianNoise, LaplaceNoise
 from discreet.numbers import Exact
 from discreet.numbers import prior as read_prior
@@ -86,6 +86,8 @@ class Facts:
     drawn: Sampled
     calibration: Calibration | None
     saved: tuple[VarianceLine, ...]
+    unsaved: str
+    """Why no saving is stated, if one was looked for and there is none."""
     certified: bool
 
     @property
@@ -179,14 +181,17 @@ def gather(
     )
     alphas = [Fraction(alpha) for alpha in ALPHAS]
     missed = during("Weighing both errors").tradeoff(alpha=alphas)
-    found = None
+    found, unsaved = None, ""
     if savings and account.people == 1:  # calibration is for one person
         from discreet.accounting.calibration import calibrate
 
         how: dict[str, Any] = {"neighbours": account.neighbours, "jobs": jobs}
-        found = calibrate(
-            release, delta=asked[0], zcdp=True, progress=telling("Looking for the least noise"), **how
-        )
+        try:
+            found = calibrate(
+                release, delta=asked[0], zcdp=True, progress=telling("Looking for the least noise"), **how
+            )
+        except (InputError, PrecisionError) as error:  # a report is worth having without this section
+            unsaved = str(error)
     return Facts(
         release=release,
         account=account.with_workers(jobs),
@@ -206,6 +211,7 @@ def gather(
         drawn=sampled(during("Drawing the curves"), zcdp),
         calibration=found,
         saved=() if found is None else saved_lines(found),
+        unsaved=unsaved,
         certified=certify,
     )
 
