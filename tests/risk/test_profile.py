@@ -358,8 +358,9 @@ ODD = {
 def test_one_answer_on_every_surface(
     name: str, prior: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from discreet.report.html import gather
     from discreet.workbench.risk_view import risk_overall
+
+    from discreet.report.html import gather
 
     release, target = ODD[name], str(tmp_path / "release.toml")
     Path(target).write_text(release.to_toml())

@@ -126,14 +126,19 @@ class Watched:
 
 
 def value(page: Any, label: str) -> str:
-    """The number on a tile."""
-    return str(page.locator(f".wb-value[aria-label='{label}']").inner_text())
+    """The number on a tile, without what it claims."""
+    return str(page.locator(f".wb-value[aria-label='{label}']").inner_text()).removeprefix("at most ")
 
 
 def wait_for_value(page: Any, label: str, text: str) -> None:
-    """Wait until a tile shows a number."""
+    """Wait until a tile shows a number; one that is called a bound may be rounded up."""
     page.wait_for_function(
-        "([label, text]) => document.querySelector(`.wb-value[aria-label='${label}']`)?.innerText === text",
+        """([label, text]) => {
+            const shown = document.querySelector(`.wb-value[aria-label='${label}']`)?.innerText;
+            if (!shown?.startsWith('at most ')) return shown === text;
+            const unit = 10 ** -(text.split('.')[1] ?? '').length;
+            const more = Number(shown.slice(8)) - Number(text);
+            return more > -unit / 2 && more < 1.5 * unit; }""",
         arg=[label, text],
     )
 

@@ -18,19 +18,20 @@ from discreet.errors import InputError
 from discreet.risk import decision_accuracy, posterior
 from discreet.risk.explain import explain_profile
 from discreet.risk.profile import risk_profile
-from discreet.workbench import risk_plan as plan
-from discreet.workbench import risk_view as view
-from discreet.workbench.risk_words import bound_text, chance_text, percent_text, said_of
+from discreet.workbench import settings as plan
+from discreet.workbench import tasks as view
+from discreet.workbench import words as say
 from discreet.workbench.state import State
+from discreet.workbench.words import best_sentences, bound_text, chance_text, percent_text
 
 pytestmark = pytest.mark.xdist_group("workbench")  # one server and one browser for all
 
 PRESET = "dhc-2022-08-25"
 
 
-def asked(**settings: str) -> tuple[plan.Question, State]:
+def asked(**settings: str) -> tuple[plan.Adversary, State]:
     state = State.of(PRESET).with_settings("risk", settings)
-    found = plan.question(state)
+    found = plan.adversary(state)
     assert found is not None
     return found, state
 
@@ -57,8 +58,8 @@ def run(command: str) -> Any:
 )
 def test_one_count_as_on_the_command_line(settings: dict[str, str]) -> None:
     question, state = asked(**settings)
-    found = view.risk_numbers(question)
-    said = run(plan.command(question, state))
+    found = view.attacked(question)
+    said = run(say.attack_command(question, state))
     assert found.posterior == said["results"][0]["posterior"]
     assert found.ratio == said["results"][0]["ratio"]
     means = said["averages"][0]
@@ -71,8 +72,8 @@ def test_one_count_as_on_the_command_line(settings: dict[str, str]) -> None:
 def test_several_counts_as_on_the_command_line() -> None:
     question, state = asked(scenario="several", published="3", prior="1/3")
     assert len(question.counts) == len(state.release.levels)
-    found = view.risk_numbers(question)
-    (said,) = run(plan.command(question, state))["results"]
+    found = view.attacked(question)
+    (said,) = run(say.attack_command(question, state))["results"]
     assert found.posterior == pytest.approx(said["posterior"], rel=1e-13)
     assert found.ratio == pytest.approx(said["ratio"], rel=1e-13)
     assert found.right[2] == pytest.approx(said["accuracy"]["prior"], rel=1e-9)
@@ -85,29 +86,29 @@ def test_the_area_above_as_on_the_command_line() -> None:
     assert [count.level for count in question.counts] == [level.name for level in state.release.levels][
         :-3:-1
     ]
-    found = view.risk_numbers(question)
-    said = run(plan.command(question, state))
+    found = view.attacked(question)
+    said = run(say.attack_command(question, state))
     assert found.posterior == said["posterior"]
     assert found.right is None
     assert dict(found.curve)[7] == pytest.approx(found.posterior, rel=1e-9)  # by another method
     top, _ = asked(scenario="hierarchy", level=state.release.levels[0].name)
     with pytest.raises(InputError, match="no area above"):
-        view.risk_numbers(top)
+        view.attacked(top)
 
 
 def test_bounds_are_the_profile() -> None:
     release = load("pl94-2020-persons")
-    main = view.risk_bounds(release, "bounded", "1/3")
+    main = view.best_on_main_path(release, "bounded", "1/3")
     assert main.profile == risk_profile(release, prior="1/3", pairs="main")
     assert dict(main.line)[0.5] == pytest.approx(
         risk_profile(release, pairs="main").overall[0].accuracy, rel=1e-12
     )
-    assert view.risk_overall(release, "bounded", "1/3") == risk_profile(release, prior="1/3")
+    assert view.best_of_anyone(release, "bounded", "1/3") == risk_profile(release, prior="1/3")
 
 
 def test_what_is_said_of_everything_is_what_explain_says() -> None:
-    profile = view.risk_overall(load("pl94-2020-persons"), "bounded", "1/2")
-    right, belief = said_of(profile)
+    profile = view.best_of_anyone(load("pl94-2020-persons"), "bounded", "1/2")
+    right, belief = best_sentences(profile)
     page = explain_profile(profile)
     assert right in page
     assert belief in page
@@ -117,18 +118,18 @@ def test_what_is_said_of_everything_is_what_explain_says() -> None:
 def test_the_release_as_it_is_now_is_attacked() -> None:
     state = State.of(PRESET)
     half = state.with_total(Fraction(1, 2))
-    first, second = plan.question(state), plan.question(half)
+    first, second = plan.adversary(state), plan.adversary(half)
     assert second.counts[0].variance == 2 * first.counts[0].variance
-    assert plan.command(second, half) == plan.command(first, state).replace(
+    assert say.attack_command(second, half) == say.attack_command(first, state).replace(
         str(first.counts[0].variance), str(second.counts[0].variance)
     )
-    assert plan.bound_command("1/2", half) == "discreet risk release release.toml --prior 1/2"
+    assert say.bound_command("1/2", half) == "discreet risk release release.toml --prior 1/2"
 
 
 def test_every_sentence_names_its_adversary() -> None:
     for scenario in plan.SCENARIOS:
         question, _ = asked(scenario=scenario, prior="1/864")
-        said = view.risk_numbers(question).said
+        said = view.attacked(question).said
         assert said[0].startswith("Someone who knows")
         assert "a chance of 1 in 864" in said[0]
         assert all("adversary" in text for text in said)
@@ -137,17 +138,17 @@ def test_every_sentence_names_its_adversary() -> None:
 @pytest.mark.parametrize("text", ["0", "1", "-1/2", "x", "1e-301"])
 def test_wrong_priors(text: str) -> None:
     with pytest.raises(InputError, match="the prior"):
-        plan.plain_text(text)
+        plan.read_chance(text)
 
 
 @pytest.mark.parametrize("text", ["", "1.5", "--3", "9" * 30, "1e3"])
 def test_wrong_whole_numbers(text: str) -> None:
     with pytest.raises(InputError, match="whole number"):
-        plan.read_whole(text, "the known count")
+        plan.read_count(text, "the known count")
 
 
 def test_a_release_without_such_counts_has_no_question() -> None:
-    assert plan.question(State.of("sdhc-2020")) is None
+    assert plan.adversary(State.of("sdhc-2020")) is None
 
 
 # -- in a browser ----------------------------------------------------------------------------------------
@@ -166,10 +167,10 @@ def test_controls_change_the_numbers_to_those_of_the_functions(visit: Callable[.
     )
     right = decision_accuracy(variance=variance, prior="1/5", given="prior")
     wait_for_value(page, "Right decisions", shown(right))
-    wait_for_text(page, plan.command(question, state))
+    wait_for_text(page, say.attack_command(question, state))
     page.wait_for_selector("[data-complete-risk=true]")
     best = risk_profile(load(PRESET), prior="1/5").overall[0].accuracy
-    wait_for_value(page, "Right decisions, at most", bound_text(best).replace(" ", "\xa0"))
+    wait_for_value(page, "Right decisions, all", bound_text(best).replace(" ", "\xa0"))
     updates = int(page.locator("[data-risk-updates]").text_content())
     slider = page.get_by_role("slider", name="Published count", exact=True)
     slider.focus()
@@ -183,7 +184,7 @@ def test_controls_change_the_numbers_to_those_of_the_functions(visit: Callable[.
     assert int(page.locator("[data-risk-updates]").text_content()) > updates
     page.get_by_role("combobox", name="What the adversary sees").select_option("whole")
     page.locator(".wb-value[aria-label='Belief afterwards']").wait_for(state="hidden")
-    assert value(page, "Right decisions, at most") == bound_text(best).replace(" ", "\xa0")
+    assert value(page, "Right decisions, all") == bound_text(best).replace(" ", "\xa0")
 
 
 def test_wrong_input_is_said_beside_it_and_the_page_lives_on(visit: Callable[..., Any]) -> None:
@@ -194,14 +195,14 @@ def test_wrong_input_is_said_beside_it_and_the_page_lives_on(visit: Callable[...
         ("others known", "-1", "from 0 to"),
         ("published", "1.5", "whole number"),
         ("unsure about", "0", "from 1 to"),
-        ("chance of each", "2", "the chance is 2"),
+        ("probability of each", "2", "the chance is 2"),
     ):
         field = page.get_by_role("textbox", name=name, exact=True)
         field.fill(wrong)
         beside = page.locator(".wb-field", has=field).locator("[role=alert]")
         beside.filter(has_text=message).wait_for(state="visible")
     question, _ = asked(scenario="unsure")
-    wait_for_value(page, "Belief afterwards", chance_text(view.risk_numbers(question).posterior))
+    wait_for_value(page, "Belief afterwards", chance_text(view.attacked(question).posterior))
     page.get_by_role("textbox", name="others known", exact=True).fill("5")
     question, _ = asked(scenario="unsure", known="5")
-    wait_for_value(page, "Belief afterwards", chance_text(view.risk_numbers(question).posterior))
+    wait_for_value(page, "Belief afterwards", chance_text(view.attacked(question).posterior))

@@ -333,8 +333,8 @@ def descendants(pid: int) -> list[int]:
 
 def test_nicegui_is_loaded_only_by_the_pages() -> None:
     code = (
-        "import sys, json; from discreet.workbench import state, session_file, budget_view, accuracy_view, "
-        "charts, session, numbers, phrases, workers, tasks; print(json.dumps('nicegui' in sys.modules))"
+        "import sys, json; from discreet.workbench import state, session_file, settings, charts, "
+        "session, tabulation, tasks, words, workers; print(json.dumps('nicegui' in sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert json.loads(done.stdout) is False

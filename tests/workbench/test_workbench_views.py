@@ -16,9 +16,9 @@ from discreet.accounting.calibration import calibrate
 from discreet.accounting.overall import account
 from discreet.accounting.privacy_loss import compose
 from discreet.budget import load, preset_names
-from discreet.workbench import accuracy_view, budget_view, charts, phrases, report_view
-from discreet.workbench.numbers import Numbers
-from discreet.workbench.session import Session
+from discreet.noise import GaussianNoise, LaplaceNoise
+from discreet.workbench import charts, settings, tasks, words
+from discreet.workbench.session import Numbers, Session
 from discreet.workbench.session_file import from_link, from_toml, read_file, to_link, to_toml
 from discreet.workbench.state import Budget, State, factor_at
 
@@ -70,7 +70,7 @@ def test_laplace_levels_stay_as_they_are() -> None:
     wider = state.with_total(Fraction(1, 2)).release
     assert wider.levels[0] == state.base.levels[0]
     assert [row.variance for row in wider.variance_table()] == [None, 8, 18]
-    assert budget_view.quick(state.main_events, DELTA).epsilon > 0
+    assert tasks.quick(state.main_events, DELTA).epsilon > 0
 
 
 @pytest.mark.parametrize("before", [False, True])
@@ -141,7 +141,7 @@ def test_an_address_cannot_unfold_without_end() -> None:
 
 def test_the_main_path_is_that_of_the_accountant() -> None:
     state = State.of("dhc-2020")
-    found = budget_view.quick(state.main_events, DELTA)
+    found = tasks.quick(state.main_events, DELTA)
     case = account(state.release).case((13, 13))
     assert found.epsilon == pytest.approx(case.epsilon(delta=DELTA), rel=1e-12)
     for epsilon, delta in found.profile[0][::10]:
@@ -152,7 +152,7 @@ def test_the_main_path_is_that_of_the_accountant() -> None:
 def test_every_drawn_point_lies_on_the_tradeoff_curve() -> None:
     events = State.of("pl94-2020-units").main_events
     loss = compose(events)
-    line = budget_view.errors(events).lines[0]
+    line = tasks.errors(events).lines[0]
     assert len(line) > 40
     for alpha, beta in line[1:-1:5]:
         assert beta == pytest.approx(loss.tradeoff(alpha=alpha), abs=1e-9)
@@ -162,44 +162,47 @@ def test_savings_are_those_of_calibrate() -> None:
     release = load("dhc-2022-08-25")
     found = calibrate(release, zcdp=True, delta=DELTA)
     state = State.of("dhc-2022-08-25")
-    assert budget_view.saving(state.main_events, DELTA) == pytest.approx(found.reduction, abs=2e-6)
+    assert tasks.saving(state.main_events, DELTA) == pytest.approx(found.reduction, abs=2e-6)
 
 
 def test_margins() -> None:
     release = Release.from_toml(LAPLACE)
-    rows = accuracy_view.rows(release)
+    rows = tasks.margins_of(release)
     assert [row.level for row in rows] == ["State", "County", "County"]
     p = math.exp(-2 / 3)  # brute force: the variance of discrete Laplace noise of scale 3/2
     variance = sum(k * k * (1 - p) / (1 + p) * p ** abs(k) for k in range(-200, 201))
     assert rows[0].deviation == pytest.approx(math.sqrt(variance), rel=1e-12)
-    assert rows[1].margin == pytest.approx(1.96 * 2)
-    after, epsilon, zcdp = accuracy_view.least_budget(release, "unbounded", {"County": "1.96"}, DELTA)
-    assert [row.variance for row in after.variance_table()][1:] == [1, 1]
+    for row, law in zip(rows, (LaplaceNoise("3/2"), GaussianNoise(4), GaussianNoise(9)), strict=True):
+        inside = [sum(law.pmf(range(-m, m + 1))) for m in (row.margin - 1, row.margin)]  # brute force
+        assert inside[0] < 0.95 <= inside[1]
+    after, epsilon, zcdp = tasks.least_budget(release, "unbounded", (("County", "3"),), DELTA)
+    assert {row.margin for row in tasks.margins_of(after)[1:]} == {3}
     assert 0 < epsilon < zcdp
 
 
 def numbers_of(state: State) -> Numbers:
-    numbers = Numbers(state, None, lambda topic: None)
-    numbers.quick = budget_view.quick_of(state)
-    numbers.errors = budget_view.errors_of(state)
+    numbers = Session(state).numbers
+    found = (tasks.quick(state.main_events, state.delta), tasks.errors(state.main_events))
+    for question, answer in zip(numbers.questions, found, strict=False):
+        question.found, question.of, question.asked = answer, (), ()
     return numbers
 
 
 def test_differences_in_words() -> None:
     state = State.of("dhc-2022-08-25")
-    assert phrases.differences(numbers_of(state), numbers_of(state)) == []
+    assert words.differences(numbers_of(state), numbers_of(state)) == []
     after = state.with_total(Fraction(1, 2)).with_delta("1e-5")
-    said = phrases.differences(numbers_of(state), numbers_of(after))
+    said = words.differences(numbers_of(state), numbers_of(after))
     assert said[:2] == [
         "delta is 1e-5, before 1e-10.",
         "The total rho is 50.0 % less (3.65 to 1.825).",
     ]
     assert said[2].startswith("The exact epsilon on the main path is ")
     moved = state.with_budget(state.budget.with_share(1, Fraction(1, 2)))
-    said = phrases.differences(numbers_of(state), numbers_of(moved))
+    said = words.differences(numbers_of(state), numbers_of(moved))
     assert said[0] == "State gets 50.0 % of the budget, before 27.4 %; the others keep their proportions."
     again = moved.with_budget(moved.budget.with_share(3, Fraction(1, 5)))
-    said = phrases.differences(numbers_of(state), numbers_of(again))
+    said = words.differences(numbers_of(state), numbers_of(again))
     assert len(said) == 9  # every level, and the epsilon
 
 
@@ -208,14 +211,14 @@ def test_differences_of_the_other_pages_in_words() -> None:
 
     def said(page: str, **values: str) -> list[str]:
         texts = {name.replace("_", " "): text for name, text in values.items()}
-        return phrases.differences(numbers_of(state), numbers_of(state.with_settings(page, texts)))
+        return words.differences(numbers_of(state), numbers_of(state.with_settings(page, texts)))
 
     assert said("risk", prior="1/10", scenario="unsure", people="5") == [
         "Risk: the adversary sees one count, unsure about some others, before one count, everyone else is "
         "known.",
         "Risk: the prior is 1/10, before 1/2.",
         "Risk: the people who may be in the count are 5.",
-        "Risk: the chance of each of them is 1/10.",
+        "Risk: the probability of each of them is 1/10.",
     ]
     assert said("design", gamma="1/5", rho_USA_1="1", rho_AIANNH_1="1/125", derived="yes", of="total") == [
         "Design: gamma is 0.2, before 0.1.",
@@ -226,7 +229,7 @@ def test_differences_of_the_other_pages_in_words() -> None:
     ]
     assert said("accuracy", size="7", margin_State="3") == [
         "Accuracy: the wanted margin of State is 3, before open.",
-        "Accuracy: groups of 7 are looked at, before 50.",
+        "Accuracy: the group has 7 people, before 50.",
     ]
     assert said("report", title="x") == ["The report has another title or other parts."]
     assert said("design", races="99") == ["The design page has other settings."]
@@ -235,10 +238,10 @@ def test_differences_of_the_other_pages_in_words() -> None:
 def test_the_report_that_a_state_asks_for() -> None:
     state = State.of("pl94-2020-units").with_settings("risk", {"prior": "0.25"})
     state = state.with_settings("report", {"title": "It's", "proofs": "no"})
-    asked = report_view.wanted(state, None)
+    asked = settings.wanted(state, None)
     assert (asked.prior, asked.title, asked.certify, asked.savings) == ("1/4", "It's", False, True)
     changed = State.of("pl94-2020-units").with_total(Fraction(1, 2))
-    command = report_view.report_command(state.with_neighbours("unbounded"), changed)
+    command = words.report_command(state.with_neighbours("unbounded"), changed)
     assert command == (
         "discreet report pl94-2020-units --delta 1e-10 --neighbours unbounded --prior 1/4 "
         "--before before.toml --title 'It'\"'\"'s' --no-certify --out report.html"
@@ -246,14 +249,14 @@ def test_the_report_that_a_state_asks_for() -> None:
     # neighbours that only the first of two releases states are said for both
     other = State.of("dhc-2022-08-25")
     assert other.base.neighbours != state.base.neighbours or "--neighbours" not in (
-        report_view.report_command(state, other)
+        words.report_command(state, other)
     )
     hostile = state.with_settings("risk", {"prior": "7"})
-    assert report_view.wanted(hostile, None).prior == "1/2"
+    assert settings.wanted(hostile, None).prior == "1/2"
 
 
 def test_what_is_typed_is_one_step() -> None:
-    session = Session(State.of("pl94-2020-units"), None, None, None)
+    session = Session(State.of("pl94-2020-units"))
     for text in ("a", "ab", "abc"):
         session.commit(session.state.with_settings("report", {"title": text}), "the title", typing=True)
     assert (session.undo(), session.state.setting("report", "title"), session.undo()) == (
@@ -263,10 +266,24 @@ def test_what_is_typed_is_one_step() -> None:
     )
 
 
+def test_the_kind_of_answer_stands_beside_the_number() -> None:
+    bound = numbers_of(State.of("sdhc-2020"))
+    assert words.epsilon_text(bound).startswith("at most 10.9")
+    assert words.epsilon_note(bound) == "a bound, the only path"
+    assert words.claim_text(bound.state).startswith("An upper bound")
+    several = numbers_of(State.of("dhc-2020"))
+    assert words.epsilon_note(several) == "main path only"
+    assert words.claim_text(several.state) == ""
+    # the main path alone is no bound, whatever the release says of itself
+    partly = numbers_of(State.of("pl94-2020-units"))
+    assert words.epsilon_text(partly) == "2.36320"
+    assert words.epsilon_note(partly) == "main path only"
+
+
 def test_what_the_numbers_mean() -> None:
     state = State.of("pl94-2020-units")
     loss = compose(state.main_events)
-    said = " ".join(phrases.meaning(numbers_of(state)))
+    said = " ".join(words.meaning(numbers_of(state)))
     # what is promised is rounded to the safe side: misses down, right guesses up
     assert f"misses at least {math.floor(1000 * loss.tradeoff(alpha='1/20')) / 10:.1f} %" in said
     assert f"right at most {math.ceil(500 * (1 + loss.total_variation)) / 10:.1f} times in 100" in said
@@ -274,13 +291,13 @@ def test_what_the_numbers_mean() -> None:
 
 def test_commands() -> None:
     state = State.of("dhc-2020").with_neighbours("unbounded")
-    assert phrases.command(state) == "discreet account dhc-2020-persons --delta 1e-10 --neighbours unbounded"
+    assert words.command(state) == "discreet account dhc-2020-persons --delta 1e-10 --neighbours unbounded"
     changed = State.of("dhc-2020").with_total(Fraction(1, 2))
-    assert phrases.command(changed) == "discreet account release.toml --delta 1e-10"
+    assert words.command(changed) == "discreet account release.toml --delta 1e-10"
 
 
 def test_undo_redo_and_pages_that_are_hidden() -> None:
-    session = Session(State.of("dhc-2022-08-25"), None, None, None)
+    session = Session(State.of("dhc-2022-08-25"))
     heard: list[str] = []
     session.listen(heard.append, "accuracy")
     first = session.state

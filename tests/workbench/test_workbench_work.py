@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from discreet.errors import DiscreetError
-from discreet.workbench.numbers import Numbers, Server
+from discreet.workbench.session import Server, Session
 from discreet.workbench.state import State
 from discreet.workbench.tasks import call
 from discreet.workbench.workers import MOST_WAITING, Lane, Workers
@@ -193,27 +193,24 @@ def test_one_visitor_cannot_fill_the_queue() -> None:
     run(main, Lane(5.0, 1, 2), LONG)
 
 
-class Counting:
+class Counting(Workers):
     """Stands for the server's processes: answers at once, and knows what it was asked."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.asked: list[str] = []
-        self.server = Server(Workers())
 
-    def task(self, work: Any) -> Any:
-        return asyncio.ensure_future(work)
-
-    async def find(self, name: str, *arguments: Any, progress: Any = None) -> Any:
-        self.asked.append(name)
+    async def run(self, work: Any, *arguments: Any, **more: Any) -> Any:
+        self.asked.append(arguments[0])
         await asyncio.sleep(0.01)
-        return call(name, *arguments)
+        return work(*arguments)
 
 
 def test_numbers_are_found_once_for_all_settings_of_other_pages() -> None:
     async def main(_: Workers) -> None:
         processes = Counting()
         state = State.of("pl94-2020-units")
-        numbers = Numbers(state, processes, lambda topic: None)
+        numbers = Session(state, Server(processes), asyncio.ensure_future).numbers
 
         async def finished() -> None:
             for _ in range(2000):
@@ -227,7 +224,7 @@ def test_numbers_are_found_once_for_all_settings_of_other_pages() -> None:
         numbers.ask(prior, settled=True)  # in the midst of it
         await finished()
         first = sorted(processes.asked)
-        assert first == ["errors_of", "overall", "quick_of", "saving_of"]
+        assert first == ["errors", "overall", "quick", "saving"]
         numbers.ask(state, settled=False)
         numbers.ask(prior.with_settings("design", {"races": "3"}), settled=True)
         assert numbers.complete
@@ -240,7 +237,12 @@ def test_numbers_are_found_once_for_all_settings_of_other_pages() -> None:
         numbers.ask(half, settled=True)
         assert not numbers.complete
         await finished()
-        assert numbers.saving == call("saving_of", half)
+        assert numbers.saving == call("saving", half.main_events, half.delta)
+        # and back: what is known is not asked again
+        asked = len(processes.asked)
+        numbers.ask(state, settled=True)
+        assert numbers.complete
+        assert len(processes.asked) == asked
 
     run(main)
 

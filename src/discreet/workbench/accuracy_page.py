@@ -1,248 +1,280 @@
-"""The Accuracy page: how far counts are off, what wanted margins cost, and what calibration buys."""
+"""The Accuracy page: how far off counts and estimates are, what margins cost, what calibration buys."""
 
 from __future__ import annotations
 
+from fractions import Fraction
 from functools import partial
 from itertools import pairwise
-from typing import Any
 
 from discreet.errors import DiscreetError
-from discreet.numbers import fraction, positive
+from discreet.numbers import positive
 from discreet.report import words
-from discreet.workbench import accuracy_view as view
-from discreet.workbench import charts, phrases
+from discreet.workbench import charts
 from discreet.workbench import controls as c
-from discreet.workbench.session import Session
-from discreet.workbench.workers import Slot, processors
+from discreet.workbench import words as say
+from discreet.workbench.session import Page, Session
+from discreet.workbench.settings import OWN_SIZE, read_size, read_tree
+from discreet.workbench.tasks import NoiseRow
+from discreet.workbench.words import HELP, level_text, size_text
+from discreet.workbench.workers import processors
 
 NAME = "accuracy"
-_HELP = phrases.HELP
+SIZES = (100, 1_000, 10_000)
+"""Group sizes of the table."""
 
 
 def build(session: Session) -> None:
     """Draw the page."""
+    page = AccuracyPage(session)
     with c.box("wb-stack"):
         with c.box("wb-two wb-wide-left"):
-            _Margins(session)
+            _Margins(page)
             with c.box("wb-stack"):
-                _Sizes(session)
-                _Calibration(session)
-        _Wanted(session)
+                _Sizes(page)
+                _Calibration(page)
+        _Wanted(page)
+    page.start()
 
 
-def size_text(value: float) -> str:
-    """Write a margin with three digits, large ones as whole numbers.
-
-    >>> size_text(4.8123), size_text(1234.5), size_text(0.01234)
-    ('4.81', '1,234', '0.0123')
-    """
-    return f"{value:,.0f}" if value >= 1000 else words.number(value, 3)
-
-
-def percent_text(part: float) -> str:
+def relative_text(part: float) -> str:
     """Write a relative error.
 
-    >>> percent_text(0.0482), percent_text(12.3), percent_text(0.00001)
+    >>> relative_text(0.0482), relative_text(12.3), relative_text(0.00001)
     ('4.8 %', '1,230 %', '0.0010 %')
     """
-    return (
-        f"{100 * part:,.0f} %"
-        if part >= 1
-        else words.percent(part)
-        if part >= 0.0001
-        else f"{100 * part:.4f} %"
-    )
+    if part >= 1:
+        return f"{100 * part:,.0f} %"
+    return words.percent(part) if part >= 0.0001 else f"{100 * part:.4f} %"
+
+
+def common_margins(rows: tuple[NoiseRow, ...]) -> dict[str, int]:
+    """Return each level's margin, of its most common kind of query."""
+    best: dict[str, NoiseRow] = {}
+    for row in rows:
+        if row.level not in best or len(row.queries) > len(best[row.level].queries):
+            best[row.level] = row
+    return {level: row.margin for level, row in best.items()}
+
+
+class AccuracyPage(Page):
+    """What the parts share: the margins of the noise, and of the best estimates."""
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(session, NAME)
+        self.noise = self.question("margins_of")
+        self.estimates = self.question("estimates_of")
+        self.tree_trouble = ""
+
+    @property
+    def margins(self) -> dict[str, int]:
+        """Each level's margin, of its most common kind of query; empty until known."""
+        return common_margins(self.noise.now or ())
+
+    def look(self, *, settled: bool) -> None:
+        """Ask for margins."""
+        self.noise.ask(self.state.release)
+        if settled:
+            self.tree_trouble = ""
+            try:
+                self.estimates.ask(self.state.release, read_tree(self.state.setting(NAME, "tree")))
+            except DiscreetError as error:
+                self.tree_trouble = str(error)
+                self.estimates.drop()
 
 
 class _Margins:
     """The table of margins."""
 
-    def __init__(self, session: Session) -> None:
-        self.session = session
-        self._drawn: tuple[Any, int] | None = None
-        with c.box("wb-card", "section"):
+    def __init__(self, page: AccuracyPage) -> None:
+        self.page = page
+        self._drawn: tuple[object, ...] = ()
+        with c.card():
             with c.box("wb-between wb-top"):
-                c.heading("Margins of error", _HELP["margin"])
+                c.heading("Margins of error", HELP["margin"])
                 with c.box("wb-row").style("width: 220px; flex-wrap: nowrap"):
                     c.words("Group of", "wb-soft").style("white-space: nowrap")
-                    self._field = c.Field("Size of a group", view.OWN_SIZE, self._typed)
+                    self._size = c.Field("Size of a group", self._typed_size, value=OWN_SIZE)
             self._place = c.box("")
-        session.listen(self._heard, NAME)
-        self._heard("state")
+            c.gap()
+            self._tree = c.Field(
+                "Areas below an area",
+                self._typed_tree,
+                shown="areas below an area, on average, level by level",
+                explained=HELP["estimate"],
+                placeholder="such as 51, 61.6, …",
+            )
+            self._note = c.words("", "wb-soft", "div").style("margin-top: 8px")
+        page.draw(self._draw)
 
-    def _typed(self, text: str) -> None:
+    def _typed_size(self, text: str) -> None:
+        def use(size: int) -> None:
+            kept = "" if text.strip() == OWN_SIZE else text.strip()
+            self.page.change({"size": kept}, "the size of a group", typing=True)
+
+        self._size.take(text, read_size, use)
+
+    def _typed_tree(self, text: str) -> None:
+        keep = lambda tree: self.page.change({"tree": text.strip()}, "areas below an area", typing=True)  # noqa: E731
+        self._tree.take(text, read_tree, keep)
+
+    def _draw(self) -> None:
+        page, state = self.page, self.page.session.state
+        text, tree = state.setting(NAME, "size", OWN_SIZE), state.setting(NAME, "tree")
+        own = int(OWN_SIZE)
+        trouble = None
         try:
-            view.read_size(text)
+            own = read_size(text)
         except DiscreetError as error:
-            self._field.say(str(error))
+            trouble = str(error)
+        for field, said, wrong in ((self._size, text, trouble), (self._tree, tree, page.tree_trouble)):
+            if said != field.value.strip() and not field.wrong:
+                field.set(said)
+                field.say(wrong)
+        estimates = page.estimates.now
+        if page.tree_trouble:
+            note = ""
+        elif page.estimates.trouble:
+            note = f"No estimates: {page.estimates.trouble}."
+        elif estimates is None:
+            note = "Working out the best estimates …"
+        elif estimates.together:
+            note = "Estimates from all queries and levels together."
+        else:
+            note = "Estimates query by query, over the levels: the release states no attributes."
+        self._note.set(note)
+        now = (page.noise.now, estimates, own)
+        if page.noise.now is None or now == self._drawn:
             return
-        self._field.say(None)
-        kept = "" if text.strip() == view.OWN_SIZE else text.strip()
-        state = self.session.state.with_settings(NAME, {"size": kept})
-        self.session.commit(state, "the size of a group", typing=True)
+        self._drawn = now
+        self._table(page.noise.now, estimates, own)
 
-    def _heard(self, topic: str) -> None:
-        if topic != "state" or not self.session.settled:
-            return
-        text = self.session.state.setting(NAME, "size", view.OWN_SIZE)
-        try:
-            own, trouble = view.read_size(text), None
-        except DiscreetError as error:
-            own, trouble = int(view.OWN_SIZE), str(error)
-        if text != self._field.value.strip():
-            self._field.set(text)
-            self._field.say(trouble)
-        now = (self.session.state.release, own)
-        if self._drawn is None or self._drawn[0] is not now[0] or self._drawn[1] != own:
-            self._drawn = now
-            self._draw(*now)
-
-    def _draw(self, release: Any, own: int) -> None:
-        sizes = sorted({own, *view.SIZES})
-        columns = ["level", "query", "std. dev.", "95 % margin", *(f"of {size:,}" for size in sizes)]
-        rows = [
-            [
-                row.level,
-                view.names_of(row),
-                size_text(row.deviation),
-                f"± {size_text(row.margin)}",
-                *(percent_text(row.relative(size)) for size in sizes),
-            ]
-            for row in view.rows(release)
-        ]
-        for above, row in reversed(list(pairwise(rows))):
-            row[0] = "" if row[0] == above[0] else row[0]  # a level is named once
+    def _table(self, noise: tuple[NoiseRow, ...], estimates: object, own: int) -> None:
+        best: dict[tuple[str, str], float | None] = {}
+        for level in getattr(estimates, "levels", ()):
+            best.update({(level.name, one.name): one.margin95 for one in level.queries})
+        sizes = sorted({own, *SIZES})
+        rows = []
+        for row in noise:
+            found = [best.get((row.level, name)) for name in row.queries]
+            known = [value for value in found if value is not None]
+            estimate = f"± {size_text(max(known))}" if known and len(known) == len(found) else "–"
+            alike = row.queries[0] if len(row.queries) == 1 else f"{len(row.queries)} queries alike"
+            texts = [level_text(row.level), alike, size_text(row.deviation), f"± {row.margin:,}", estimate]
+            rows.append([*texts, *(relative_text(row.margin / size) for size in sizes)])
+        for above, line in reversed(list(pairwise(rows))):
+            line[0] = "" if line[0] == above[0] else line[0]  # a level is named once
+        columns = ["level", "query", "std. dev.", "95 % margin", "best estimate"]
         self._place.clear()
         with self._place:
-            caption = "Noise where no levels are merged; on the right as a part of groups of that size."
-            c.table(caption, columns, rows, "wb-second-left")
+            caption = (
+                "The noise where no levels are merged, the margin of the best estimate from all levels, and "
+                "the margin of the noise relative to groups of that size."
+            )
+            c.table(caption, [*columns, *(f"of {size:,}" for size in sizes)], rows, "wb-second-left")
 
 
 class _Sizes:
     """Relative error against the size of a group."""
 
-    def __init__(self, session: Session) -> None:
-        self.session = session
-        self._drawn: tuple[Any, bool] | None = None
-        with c.box("wb-card", "section"):
-            c.heading("Relative error by size of the group", _HELP["relative error"])
-            self._chart = c.Chart("Relative error against the size of a group, one line a level")
-            self._chart.element.style("height: 340px")
-        session.listen(self._heard, NAME)
-        self._heard("state")
+    def __init__(self, page: AccuracyPage) -> None:
+        self.page = page
+        self._drawn: tuple[object, bool] | None = None
+        with c.card():
+            c.heading("Relative error by size of the group", HELP["relative error"])
+            self._chart = c.Chart("Relative error against the size of a group, one line a level", 340)
+        page.draw(self._draw)
 
-    def _heard(self, topic: str) -> None:
-        if topic not in ("state", "theme"):
-            return
-        now = (self.session.state.release, self.session.dark)
-        if self._drawn is not None and self._drawn[0] is now[0] and self._drawn[1] == now[1]:
+    def _draw(self) -> None:
+        now = (self.page.margins, self.page.session.dark)
+        if not now[0] or now == self._drawn:
             return
         self._drawn = now
-        self._chart.set(charts.sizes(view.lines(now[0]), dark=now[1]))
+        sizes = [10.0**power for power in range(1, 7)]
+        lines = {
+            level_text(level): tuple((size, max(margin, 0.5) / size) for size in sizes)
+            for level, margin in now[0].items()
+        }
+        self._chart.set(charts.sizes(lines, dark=now[1]))
 
 
 class _Wanted:
-    """The least budget for wanted margins."""
+    """The smallest budget for wanted margins."""
 
-    def __init__(self, session: Session) -> None:
-        self.session = session
+    def __init__(self, page: AccuracyPage) -> None:
+        self.page, self.session = page, page.session
         self._fields: dict[str, c.Field] = {}
-        self._names: list[str] = []
-        self._found: Any = None
-        self._asked: dict[str, str] = {}
-        self._slot: Slot[tuple[Any, dict[str, str]]] = Slot(self._compute, session.task)
-        with c.box("wb-card", "section"):
-            explained = (
-                "The most noise, and so the least budget, with which every query of a level stays within "
-            )
-            c.heading("Least budget for wanted margins", f"{explained}the margin you ask for.")
+        self._question = page.question("least_budget")
+        with c.card():
+            c.heading("The smallest budget for the margins you want", HELP["wanted"])
             note = "Leave a level empty to keep its noise."
             c.words(note, "wb-soft", "div").style("margin-bottom: 10px")
-            self._place = c.box("wb-sliders").style(
-                "display: grid; grid-template-columns: 1fr 1fr; gap: 8px 20px"
-            )
-            self._answer = c.words("", "wb-text", "p").style("margin: 14px 0 10px")
-            self._answer._props["role"] = "status"
+            self._place = c.box("wb-pair").style("gap: 8px 20px")
+            self._answer = c.words("", "wb-text", "p", role="status").style("margin: 14px 0 10px")
             self._use = c.button("Use this budget", self._take, "wb-primary")
-            c.enable(self._use, False)
             self._command = c.words("", "wb-command wb-hidden", "code").style("margin-top: 10px")
-        session.listen(self._heard, NAME)
-        self._heard("state")
+        page.draw(self._draw)
 
-    def _heard(self, topic: str) -> None:
-        if topic != "state" or not self.session.settled:
-            return
+    def _draw(self) -> None:
         state = self.session.state
-        margins = view.main_margins(state.release)
+        if not self.session.settled:
+            return
         names = [level.name for level in state.base.levels if not level.has_laplace]
-        if names != self._names:
-            self._names, self._asked, self._found = names, {}, None
+        if names != list(self._fields):
             self._place.clear()
             with self._place:
                 self._fields = {
-                    name: c.Field(f"Wanted margin of {name}", "", partial(self._typed, name), label=name)
+                    name: c.Field(
+                        f"Wanted margin of {level_text(name)}",
+                        partial(self._typed, name),
+                        shown=level_text(name),
+                    )
                     for name in names
                 }
+        margins, asked = self.page.margins, []
         for name, field in self._fields.items():
-            c.put(field.element, "placeholder", f"now ± {size_text(margins[name])}")
-            self._read(name, field)
-        self._ask()
+            c.put(field.element, "placeholder", f"now ± {margins[name]:,}" if name in margins else None)
+            text = state.setting(NAME, f"margin {name}")
+            wrong = _wrong_margin(text)
+            if text != field.value.strip() and not field.wrong:
+                field.set(text)
+                field.say(wrong)
+            if text and wrong is None:
+                asked.append((name, text))
+        self._ask(tuple(asked))
 
-    def _read(self, name: str, field: c.Field) -> None:
-        """Take over the margin that the state remembers."""
-        text = self.session.state.setting(NAME, f"margin {name}")
-        wrong = _wrong_margin(text)
-        if text != field.value.strip():
-            field.set(text)
-            field.say(wrong)
-        self._asked.pop(name, None)
-        if text and wrong is None:
-            self._asked[name] = text
+    def _ask(self, asked: tuple[tuple[str, str], ...]) -> None:
+        state, question = self.session.state, self._question
+        self._command.say("")
+        if asked:
+            wanted = ",".join(f"{name}={text}" for name, text in asked)
+            self._command.say(say.calibrate_command(state, margins=wanted))
+            question.ask(state.release, state.relation, asked, state.delta)
+        else:
+            question.drop()
+        found = question.now
+        c.enable(self._use, found is not None)
+        if found is None:
+            self._answer.set(question.trouble)
+            return
+        release, epsilon, zcdp = found
+        total = sum((level.spent(release.neighbours) for level in release.levels), Fraction(0))
+        self._answer.set(
+            f"rho {words.plain(total)} (now {words.plain(state.budget.total)}): "
+            f"{release.claim.kind.states('epsilon', epsilon)} on the main path, zCDP {words.number(zcdp)}."
+        )
 
     def _typed(self, name: str, text: str) -> None:
         wrong = _wrong_margin(text)
         self._fields[name].say(wrong)
         if wrong is None:
-            state = self.session.state.with_settings(NAME, {f"margin {name}": text.strip()})
-            self.session.commit(state, f"the wanted margin of {name}", typing=True)
-
-    def _ask(self) -> None:
-        self._found = None
-        c.enable(self._use, False)
-        c.show(self._command, bool(self._asked))
-        if not self._asked:
-            self._answer.set("")
-            return
-        wanted = ",".join(f"{name}={text}" for name, text in self._asked.items())
-        self._command.set(phrases.calibrate_command(self.session.state, margins=wanted))
-        self._slot.ask((self.session.state, dict(self._asked)))
-
-    async def _compute(self, asked: tuple[Any, dict[str, str]]) -> None:
-        state, wanted = asked
-        try:
-            found = await self.session.find(
-                "least_budget", state.release, state.relation, wanted, state.delta
-            )
-        except DiscreetError as error:
-            self._answer.set(str(error))
-            return
-        if state is not self.session.state or wanted != self._asked:
-            return
-        release, epsilon, zcdp = found
-        self._found = release
-        total = sum((level.spent(release.neighbours) for level in release.levels), fraction(0))
-        self._answer.set(
-            f"rho {words.plain(total)} (now {words.plain(state.budget.total)}): exact epsilon "
-            f"{words.number(epsilon)} on the main path, zCDP {words.number(zcdp)}."
-        )
-        c.enable(self._use, True)
+            values = {f"margin {name}": text.strip()}
+            self.page.change(values, f"the wanted margin of {level_text(name)}", typing=True)
 
     def _take(self) -> None:
-        if self._found is None:
-            return
-        state = self.session.state.with_release(self._found)
-        state = state.with_settings(NAME, {f"margin {name}": "" for name in self._names})
-        self.session.commit(state, "the budget for wanted margins")
+        if self._question.now is not None:
+            state = self.session.state.with_release(self._question.now[0])
+            state = state.with_settings(NAME, {f"margin {name}": "" for name in self._fields})
+            self.session.commit(state, "the budget for wanted margins")
 
 
 def _wrong_margin(text: str) -> str | None:
@@ -258,92 +290,59 @@ def _wrong_margin(text: str) -> str | None:
 class _Calibration:
     """What calibration buys, and its proof."""
 
-    def __init__(self, session: Session) -> None:
-        self.session = session
-        self._task: Any = None
-        self._found: Any = None
-        self._state: Any = None
-        with c.box("wb-card", "section"):
-            c.heading("What calibration buys", _HELP["calibration"])
+    def __init__(self, page: AccuracyPage) -> None:
+        self.page, self.session = page, page.session
+        self._question = page.question("calibrated", long=True)
+        with c.card():
+            c.heading("What calibration buys", HELP["calibration"])
             self._text = c.words("", "wb-text", "p").style("margin: 0 0 12px")
             with c.box("wb-row"):
-                self._start = c.button("Calibrate and prove", self._begin)
+                c.button("Calibrate and prove", self._begin)
                 self._use = c.button("Use this budget", self._take, "wb-primary")
-                c.show(self._use, False)
-            self._bar = c.box("wb-progress wb-hidden")
-            with self._bar:
-                self._done = c.box("")
-            self._answer = c.words("", "wb-text", "p").style("margin: 12px 0 0")
-            self._answer._props["role"] = "status"
+            self._bar = c.Bar()
+            self._answer = c.words("", "wb-text", "p", role="status").style("margin: 12px 0 0")
             self._command = c.words("", "wb-command", "code").style("margin-top: 12px")
-        session.listen(self._heard, NAME)
-        self._heard("state")
-        self._heard("numbers")
+        page.draw(self._draw)
 
-    def _heard(self, topic: str) -> None:
-        if topic == "state" and self.session.settled and self.session.state is not self._state:
-            self._stop()
-            self._state = self.session.state
-            self._command.set(phrases.calibrate_command(self.session.state))
-        if topic in ("numbers", "state"):
-            self._tell()
+    def _draw(self) -> None:
+        state, question = self.session.state, self._question
+        self._command.set(say.calibrate_command(state))
+        if question.asked is not None and question.asked[:3] != (state.release, state.relation, state.delta):
+            question.drop()
+        self._bar.set(question.progress)
+        found = question.now
+        c.show(self._use, found is not None)
+        if found is not None:
+            low, high = words.interval(found.proof, 6)
+            self._answer.set(
+                f"All variances times {words.plain(found.factor)}: {words.percent(found.reduction)} less "
+                f"variance. Proved: at epsilon {words.number(float(found.epsilon))} the true delta lies "
+                f"between {low} and {high}."
+            )
+        else:
+            self._answer.set(question.trouble or ("Calibrating …" if question.progress else ""))
+        self._tell()
 
     def _tell(self) -> None:
-        numbers = self.session.numbers
-        if numbers.saving is None or numbers.quick is None:
-            self._text.set("Finding how little noise would do …")
+        numbers, margins = self.session.numbers, self.page.margins
+        if numbers.saving is None or numbers.quick is None or not margins:
+            self._text.set("Finding how little noise is enough …")
             return
         part = 1 - (1 - numbers.saving) ** 0.5
-        margins = list(view.main_margins(self.session.state.release).items())
-        name, margin = margins[-1]
+        name, margin = list(margins.items())[-1]
         self._text.set(
             f"With zCDP's epsilon of {words.number(numbers.quick.zcdp)} as the promise, every variance "
-            f"could be {words.percent(numbers.saving)} smaller and every margin of error "
-            f"{words.percent(part)}: ± {size_text(margin * (1 - part))} instead of ± {size_text(margin)} for "
-            f"{name}. By the main path; the button does it for all pairs of paths, with a proof."
+            f"could be {words.percent(numbers.saving)} smaller and every margin of error about "
+            f"{words.percent(part)}: about ± {size_text(margin * (1 - part))} instead of ± {margin:,} for "
+            f"{level_text(name)}. On the main path; the button does it for all pairs of paths, with a proof."
         )
 
     def _begin(self) -> None:
-        self._stop()
-        c.show(self._bar, True)
-        self._answer.set("Calibrating …")
-        self._task = self.session.task(self._run(self.session.state))
-
-    async def _run(self, state: Any) -> None:
-        def progress(stage: str, done: int, total: int) -> None:
-            self._done.style(f"width: {100 * done / max(total, 1):.0f}%")
-
-        try:
-            found = await self.session.find(
-                "calibrated",
-                state.release,
-                state.relation,
-                state.delta,
-                processors(),
-                progress=progress,
-            )
-        except DiscreetError as error:
-            self._answer.set(str(error))
-            return
-        finally:
-            c.show(self._bar, False)
-        self._found = found
-        low, high = words.interval(found.proof, 6)
-        self._answer.set(
-            f"All variances times {words.plain(found.factor)}: {words.percent(found.reduction)} less "
-            f"variance. Proved: at epsilon {words.number(float(found.epsilon))} the true delta lies between "
-            f"{low} and {high}."
-        )
-        c.show(self._use, True)
+        state = self.session.state
+        self._question.ask(state.release, state.relation, state.delta, processors())
+        self._draw()
 
     def _take(self) -> None:
-        if self._found is not None:
-            self.session.commit(self.session.state.with_release(self._found.release), "calibration")
-
-    def _stop(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-        self._task = self._found = None
-        self._answer.set("")
-        c.show(self._use, False)
-        c.show(self._bar, False)
+        if self._question.now is not None:
+            state = self.session.state.with_release(self._question.now.release)
+            self.session.commit(state, "calibration")

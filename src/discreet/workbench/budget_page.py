@@ -2,71 +2,70 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 
+from discreet.budget import AnswerKind
 from discreet.budget.catalogue import presets
 from discreet.errors import DiscreetError
+from discreet.numbers import positive
 from discreet.report import words
-from discreet.report.releases import path_text
-from discreet.workbench import charts, phrases
+from discreet.workbench import charts
 from discreet.workbench import controls as c
-from discreet.workbench.budget_table import BudgetTable
-from discreet.workbench.session import Session
+from discreet.workbench import words as say
+from discreet.workbench.session import Page, Session
 from discreet.workbench.session_file import delta_text
-from discreet.workbench.state import TOTAL_STEPS, State, factor_at, step_of
+from discreet.workbench.state import TOTAL_STEPS, Budget, State, factor_at, step_of, whole_weights
+from discreet.workbench.words import HELP, level_text
 
 NAME = "budget"
 _STEPS = 1000  # of a level's slider
 _OWN = "own"
-_HELP = phrases.HELP
 
 
 def build(session: Session) -> None:
     """Draw the page."""
+    page = Page(session, NAME)
     with c.box("wb-stack"):
         with c.box("wb-split"):
             with c.box("wb-stack"):
-                _Release(session)
-                _Sliders(session)
+                _Release(page)
+                _Sliders(page)
             with c.box("wb-stack"):
-                _Headline(session)
-                _Curves(session)
-                _Words(session)
-        BudgetTable(session)
+                _Headline(page)
+                _Curves(page)
+                _Words(page)
+        _Table(page)
+    page.start()
 
 
 class _Release:
     """Which release, at which delta, for which neighbours."""
 
-    def __init__(self, session: Session) -> None:
-        self.session = session
+    def __init__(self, page: Page) -> None:
+        self.page, self.session = page, page.session
         self._known: Fraction | None = None
-        names = {name: name for name in presets()}
-        with c.box("wb-card", "section") as card:
-            card._props["aria-label"] = "Release"
+        with c.card("Release"):
             c.heading("Release")
-            self._choice = c.choice("Release", {**names, _OWN: "opened file"}, NAME, self._chosen)
+            names = {**{name: name for name in presets()}, _OWN: "opened file"}
+            self._choice = c.Choice("Release", names, self._chosen)
             self._title = c.words("", "wb-soft", "div").style("margin: 8px 0 14px")
             with c.box("wb-pair"):
-                self._delta = c.Field("delta", "", self._typed, label="delta", explained=_HELP["delta"])
-                with c.box("wb-field"):
-                    with c.box("wb-label-row"):
-                        c.words("neighbours")
-                        c.help_text("neighbours", _HELP["neighbours"], left=True)
-                    kinds = {"bounded": "bounded", "unbounded": "unbounded"}
-                    self._relation = c.choice("neighbours", kinds, "bounded", self._related)
-        session.listen(self._heard, NAME)
-        self._heard("state")
+                self._delta = c.Field("delta", self._typed, shown="delta", explained=HELP["delta"])
+                kinds = {"bounded": "bounded", "unbounded": "unbounded"}
+                self._relation = c.labelled_choice(
+                    "neighbours", kinds, self._related, explained=HELP["neighbours"], left=True
+                )
+        page.draw(self._draw)
 
-    def _heard(self, topic: str) -> None:
-        if topic != "state":
-            return
-        state = self.session.state
-        c.put(self._choice, "data-value", state.source if state.is_preset else _OWN)
+    def _draw(self) -> None:
+        state = self.page.state
+        self._choice.set(state.source if state.is_preset else _OWN)
         file = "" if state.is_preset else f"{state.source}: "
         self._title.set(f"{file}{state.base.title or state.base.name}")
-        c.put(self._relation, "data-value", state.relation)
+        self._relation.set(state.relation)
         if state.delta != self._known:
             self._known = state.delta
             self._delta.set(delta_text(state.delta))
@@ -74,22 +73,18 @@ class _Release:
 
     def _chosen(self, name: str) -> None:
         if name == _OWN:
-            self._heard("state")
+            self._draw()
             return
-        fresh = State.of(name)
-        old = self.session.state
+        fresh, old = State.of(name), self.session.state
         state = State(fresh.base, fresh.source, True, delta=old.delta, settings=old.settings)
         self.session.commit(state, f"choosing {name}")
 
     def _typed(self, text: str) -> None:
-        try:
-            state = self.session.state.with_delta(text)
-        except DiscreetError as error:
-            self._delta.say(str(error))
-            return
-        self._delta.say(None)
-        self._known = state.delta
-        self.session.commit(state, f"delta {delta_text(state.delta)}")
+        def use(state: State) -> None:
+            self._known = state.delta
+            self.session.commit(state, f"delta {delta_text(state.delta)}")
+
+        self._delta.take(text, self.session.state.with_delta, use)
 
     def _related(self, relation: str) -> None:
         self.session.commit(self.session.state.with_neighbours(relation), f"{relation} neighbours")
@@ -98,63 +93,52 @@ class _Release:
 class _Sliders:
     """The total and each level's share."""
 
-    def __init__(self, session: Session) -> None:
-        self.session = session
-        self._levels: list[tuple[c.Slider, c.Text]] = []
+    def __init__(self, page: Page) -> None:
+        self.page, self.session = page, page.session
+        self._seen: State | None = None
+        self._levels: list[c.Slider] = []
         self._names: list[str] = []
-        with c.box("wb-card", "section") as card:
-            card._props["aria-label"] = "Budget"
-            c.heading("Budget", _HELP["rho"])
-            with c.box("wb-label-row"):
-                c.words("Total rho")
-                self._total_now = c.words("", "wb-now")
+        session = page.session
+        with c.card("Budget"):
+            c.heading("Budget", HELP["rho"])
             self._total = c.Slider(
                 "Total rho",
-                low=-TOTAL_STEPS,
-                high=TOTAL_STEPS,
-                value=0,
-                moved=lambda step: session.preview(self._with_total(step)),
-                let_go=lambda step: session.commit(self._with_total(step), "the total"),
+                (-TOTAL_STEPS, TOTAL_STEPS),
+                moved=lambda step: session.preview(session.state.with_total(factor_at(step))),
+                let_go=lambda step: session.commit(session.state.with_total(factor_at(step)), "the total"),
             )
-            self._total_note = c.words("", "wb-soft", "div").style("margin-bottom: 12px")
+            self._note = c.words("", "wb-soft", "div").style("margin-bottom: 12px")
             with c.box("wb-row").style("margin-bottom: 6px; gap: 6px"):
                 c.words("Shares of the levels", "wb-soft")
-                c.help_text(
-                    "shares of the levels",
-                    "Moving one level leaves the total as it is and the others in "
-                    "their proportions. " + _HELP["level"],
-                )
+                text = "Moving one level keeps the total, and the others in their proportions. "
+                c.help_text("shares of the levels", text + HELP["level"])
             self._place = c.box("wb-sliders")
-        session.listen(self._heard, NAME)
-        self._heard("state")
-
-    def _with_total(self, step: int) -> State:
-        return self.session.state.with_total(factor_at(step))
+        page.draw(self._draw)
 
     def _with_share(self, place: int, step: int) -> State:
         state = self.session.state
         share = Fraction(min(max(step, 1), _STEPS - 1), _STEPS)
         return state.with_budget(state.budget.with_share(place, share))
 
-    def _heard(self, topic: str) -> None:
-        if topic != "state":
+    def _draw(self) -> None:
+        state = self.page.state
+        if state is self._seen:
             return
-        state = self.session.state
+        self._seen = state
         names = [level.name for level in state.base.levels]
         if names != self._names:
             self._names = names
             self._draw_levels(state)
-        factor = state.factor
-        total = words.with_fraction(state.budget.total)
-        self._total_now.set(words.plain(state.budget.total))
-        self._total.set(step_of(factor), f"rho {words.plain(state.budget.total)}")
+        factor, rho = state.factor, words.plain(state.budget.total)
+        self._total.set(step_of(factor), f"rho {rho}", rho)
         stated = "as stated" if factor == 1 else f"{words.plain(factor)} times the stated"
-        self._total_note.set(f"{total}, {stated}" if len(total) < 40 else stated)
-        for place, (slider, now) in enumerate(self._levels):
+        total = words.with_fraction(state.budget.total)
+        self._note.set(f"{total}, {stated}" if len(total) < 40 else stated)
+        for place, slider in enumerate(self._levels):
             share = state.budget.share(place)
-            said = words.percent(float(share)) if share else "Laplace noise, fixed"
-            now.set(said)
-            slider.set(round(share * _STEPS), said)
+            slider.set(
+                round(share * _STEPS), words.percent(float(share)) if share else "Laplace noise, fixed"
+            )
 
     def _draw_levels(self, state: State) -> None:
         self._place.clear()
@@ -163,81 +147,62 @@ class _Sliders:
         with self._place:
             for place, name in enumerate(self._names):
                 with c.box("wb-level"):
-                    with c.box("wb-label-row"):
-                        c.words(name)
-                        now = c.words("", "wb-now")
                     slider = c.Slider(
-                        f"Share of {name}",
-                        low=1,
-                        high=_STEPS - 1,
-                        value=0,
+                        f"Share of {level_text(name)}",
+                        (1, _STEPS - 1),
+                        shown=level_text(name),
                         moved=partial(self._moved, place),
                         let_go=partial(self._let_go, place),
                     )
                     c.enable(slider.element, bool(state.budget.weights[place]) and count > 1)
-                self._levels.append((slider, now))
+                self._levels.append(slider)
 
     def _moved(self, place: int, step: int) -> None:
         self.session.preview(self._with_share(place, step))
 
     def _let_go(self, place: int, step: int) -> None:
-        self.session.commit(self._with_share(place, step), f"the share of {self._names[place]}")
+        self.session.commit(self._with_share(place, step), f"the share of {level_text(self._names[place])}")
 
 
 class _Headline:
-    """The numbers that are decided on."""
+    """The numbers that are decided on, each with what it claims."""
 
-    def __init__(self, session: Session) -> None:
-        self.session = session
-        with c.box("wb-card", "section") as self._card:
-            self._card._props.update({"aria-label": "What it costs", "aria-live": "polite"})
+    def __init__(self, page: Page) -> None:
+        self.session = page.session
+        with c.card("What it costs", aria_live="polite") as self._card:
             with c.box("wb-tiles"):
-                self._exact = c.Tile("Exact epsilon", f"{_HELP['exact']} {_HELP['epsilon']}", first=True)
-                self._zcdp = c.Tile("zCDP", _HELP["zCDP"])
-                self._gdp = c.Tile("Gaussian DP", _HELP["Gaussian DP"])
-                self._saved = c.Tile("Noise to save", _HELP["saved"])
-            self._progress = c.box("wb-progress wb-hidden")
-            with self._progress:
-                self._done = c.box("")
+                self._exact = c.Tile("Epsilon", f"{HELP['exact']} {HELP['epsilon']}", first=True)
+                self._zcdp = c.Tile("zCDP", HELP["zCDP"])
+                self._gdp = c.Tile("Gaussian DP", HELP["Gaussian DP"])
+                self._saved = c.Tile("Noise to save", HELP["saved"])
+            self._bar = c.Bar()
             self._worst = c.words("", "wb-soft", "div").style("margin-top: 10px")
-            self._trouble = c.words("", "wb-bad wb-hidden", "div")
-            self._count = c.words("0", "wb-alive")
-            self._count._props["data-updates"] = ""
-        session.listen(self._heard, NAME)
-        self._heard("numbers")
+            self._claim = c.words("", "wb-claim wb-hidden", "div")
+            self._trouble = c.alert()
+            self._count = c.words("0", "wb-alive", data_updates="")
+        page.draw(self._draw)
 
-    def _heard(self, topic: str) -> None:
+    def _draw(self) -> None:
         numbers = self.session.numbers
-        quick, overall = numbers.quick, numbers.overall
-        if topic == "progress":
-            self._show_progress()
-            return
-        if topic not in ("numbers", "state"):
-            return
-        card = "true" if self.session.settled and numbers.complete else "false"
-        c.put(self._card, "data-complete", card)
-        if quick is not None:
-            overall = overall if numbers.is_fresh else None
-            exact = overall.epsilon if overall else quick.epsilon
-            self._exact.set(words.number(exact), phrases.exact_note(numbers))
-            self._zcdp.set(words.number(quick.zcdp), f"exact is {phrases.against(exact, quick.zcdp)}")
-            self._gdp.set(words.number(quick.gdp), f"exact is {phrases.against(exact, quick.gdp)}")
-            saved = numbers.saving
-            note = "of all variances" if saved is not None else "after the slider is let go"
+        quick, exact, saved = numbers.quick, numbers.epsilon, numbers.saving
+        done = self.session.settled and numbers.complete
+        c.put(self._card, "data-complete", "true" if done else "false")
+        if quick is not None and exact is not None:
+            kind = numbers.state.release.claim.kind
+            name, ours = ("Exact epsilon", "exact") if kind is AnswerKind.EXACT else ("Epsilon", "ours")
+            self._exact.set(say.epsilon_text(numbers), say.epsilon_note(numbers), name)
+            self._zcdp.set(words.number(quick.zcdp), f"{ours} is {say.against(exact, quick.zcdp)}")
+            self._gdp.set(words.number(quick.gdp), f"{ours} is {say.against(exact, quick.gdp)}")
+            note = "of every variance, main path" if saved is not None else "when the slider is let go"
             self._saved.set("–" if saved is None else words.percent(saved), note)
+        self._claim.say(say.claim_text(numbers.state))
         self._count.set(str(numbers.updates))
-        c.show(self._trouble, bool(numbers.trouble))
-        self._trouble.set(numbers.trouble or "")
-        self._show_progress()
-
-    def _show_progress(self) -> None:
-        numbers = self.session.numbers
-        c.show(self._progress, numbers.progress is not None)
+        self._trouble.say(numbers.trouble)
+        self._bar.set(numbers.progress)
         if numbers.progress is not None:
-            stage, done, total = numbers.progress
-            self._done.style(f"width: {100 * done / max(total, 1):.0f}%")
+            stage, part, total = numbers.progress
             text = (
-                f"Comparing all pairs of paths: {done} of {total}."
+                f"Comparing all pairs of paths: {part} of {total}."
                 if total
                 else "Comparing all pairs of paths."
             )
@@ -245,105 +210,237 @@ class _Headline:
                 text = "Comparing all pairs of paths: waiting for a free processor."
             self._worst.set(text)
         elif numbers.overall is not None:
-            self._worst.set(worst_words(numbers.state, numbers.overall.worst))
+            self._worst.set(say.worst_text(numbers.state, numbers.overall.worst))
         else:
-            self._worst.set("Main path, while the slider moves.")
-
-
-def worst_words(state: State, worst: tuple[int, ...]) -> str:
-    """Say which pair of paths is the worst.
-
-    >>> worst_words(State.of("dhc-2022-08-25"), (1,))
-    'One path: no two levels are merged.'
-    """
-    release = state.release
-    if len(release.paths) == 1:
-        return "One path: no two levels are merged."
-    kind = "pair of paths" if len(worst) == 2 else "path"
-    numbers = sorted(set(worst))
-    paths = "; ".join(f"path {number}: {path_text(release, number)}" for number in numbers)
-    return f"Worst {kind} {words.label(worst)}. {paths[0].upper()}{paths[1:]}."
+            self._worst.set("The main path, while the slider moves.")
 
 
 class _Curves:
     """The two curves."""
 
-    def __init__(self, session: Session) -> None:
-        self.session = session
+    def __init__(self, page: Page) -> None:
+        self.session = page.session
         self._log = False
+        self._drawn: tuple[object, ...] = ()
         with c.box("wb-two"):
-            with c.box("wb-card", "section"):
+            with c.card():
                 with c.box("wb-between wb-top"):
-                    c.heading("Every promise that holds", _HELP["profile"])
+                    c.heading("Every promise that holds", HELP["profile"])
                 self._profile = c.Chart("delta against epsilon")
-            with c.box("wb-card", "section"):
+            with c.card():
                 with c.box("wb-between wb-top"):
-                    c.heading("What an observer can achieve", _HELP["trade-off"])
+                    c.heading("What an observer can achieve", HELP["trade-off"])
                     self._axes = c.button("Log axes", self._switch, "wb-quiet")
                 self._tradeoff = c.Chart("misses against false alarms")
-        self._drawn: tuple[object, ...] = ()
-        session.listen(self._heard, NAME)
-        self._heard("numbers")
+        page.draw(self._draw)
 
     def _switch(self) -> None:
         self._log = not self._log
         c.put(self._axes, "aria-pressed", "true" if self._log else "false")
-        self._heard("theme")
+        self._draw()
 
-    def _heard(self, topic: str) -> None:
-        if topic not in ("numbers", "theme", "before"):
-            return
+    def _draw(self) -> None:
         numbers, before, dark = self.session.numbers, self.session.before, self.session.dark
-        seen = (
-            numbers.quick,
-            numbers.errors,
-            dark,
-            self._log,
-            before,
-            before and (before.quick, before.errors),
-        )
-        if (
-            all(a is b for a, b in zip(seen[:5], self._drawn[:5], strict=False))
-            and seen[5:] == self._drawn[5:]
-        ):
+        old = (before.quick, before.errors) if before else (None, None)
+        seen = (numbers.quick, numbers.errors, dark, self._log, *old)
+        if len(self._drawn) == len(seen) and all(a is b for a, b in zip(seen, self._drawn, strict=True)):
             return
         self._drawn = seen
         if numbers.quick is not None:
-            quick, delta = numbers.quick, float(self.session.numbers.state.delta)
-            old = before.quick.profile[0] if before and before.quick else None
+            quick, delta = numbers.quick, float(numbers.state.delta)
+            line = old[0].profile[0] if old[0] else None
             self._profile.set(
-                charts.profile(quick.profile, epsilon=quick.epsilon, delta=delta, dark=dark, before=old)
-            )
-            self._profile.say(
+                charts.profile(quick.profile, epsilon=quick.epsilon, delta=delta, dark=dark, before=line),
                 f"delta against epsilon. At delta {words.plain(delta)}: exact {words.number(quick.epsilon)}, "
-                f"zCDP {words.number(quick.zcdp)}, Gaussian DP {words.number(quick.gdp)}."
+                f"zCDP {words.number(quick.zcdp)}, Gaussian DP {words.number(quick.gdp)}.",
             )
         if numbers.errors is not None:
-            curve = before.errors.lines[0] if before and before.errors else None
+            line = old[1].lines[0] if old[1] else None
             self._tradeoff.set(
-                charts.tradeoff(numbers.errors.lines, dark=dark, logarithmic=self._log, before=curve)
-            )
-            self._tradeoff.say(
-                "The least rate of misses at each rate of false alarms: exact, zCDP, Gaussian DP."
+                charts.tradeoff(numbers.errors.lines, dark=dark, logarithmic=self._log, before=line),
+                "The lowest rate of misses at each rate of false alarms: exact, zCDP, Gaussian DP.",
             )
 
 
 class _Words:
     """What the numbers mean to someone who reads none of the above."""
 
-    def __init__(self, session: Session) -> None:
-        self.session = session
-        with c.box("wb-card", "section"):
-            c.heading("In words", _HELP["advantage"])
+    def __init__(self, page: Page) -> None:
+        self.session = page.session
+        with c.card():
+            c.heading("In words", HELP["advantage"])
             self._texts = [c.words("", "wb-text", "p").style("margin: 0 0 6px") for _ in range(3)]
-            note = "By the main path; the worst of all pairs lies close to it."
-            c.words(note, "wb-soft", "div")
-        session.listen(self._heard, NAME)
-        self._heard("numbers")
+            self._note = c.words("", "wb-soft", "div")
+        page.draw(self._draw)
 
-    def _heard(self, topic: str) -> None:
+    def _draw(self) -> None:
         numbers = self.session.numbers
-        if topic != "numbers" or numbers.quick is None:
-            return
-        for text, said in zip(self._texts, phrases.meaning(numbers), strict=False):
+        for text, said in zip(self._texts, say.meaning(numbers), strict=False):
             text.set(said)
+        several = len(numbers.state.release.paths) > 1
+        self._note.set("For the main path only; other paths may cost more." if several else "")
+
+
+# -- the table of levels and queries -----------------------------------------------------------------------
+
+
+def read_share(text: str) -> Fraction:
+    """Read one cell.
+
+    >>> read_share("1/13")
+    Fraction(1, 13)
+    >>> read_share("1/0")
+    Traceback (most recent call last):
+    discreet.errors.InputError: the share is '1/0', a division by zero
+    """
+    return positive(text, name="the share")
+
+
+def sum_text(shares: Sequence[Fraction]) -> str:
+    """Say by how much shares miss 1; nothing if they add up.
+
+    >>> sum_text([Fraction(1, 2), Fraction(2, 3)]), sum_text([Fraction(1, 3), Fraction(2, 3)])
+    ('adds up to 7/6, not 1: 1/6 too much', '')
+    >>> sum_text([Fraction(1, 4)])
+    'adds up to 1/4, not 1: 3/4 too little'
+    """
+    total = sum(shares, Fraction(0))
+    if total == 1:
+        return ""
+    return f"adds up to {total}, not 1: {abs(total - 1)} too {'much' if total > 1 else 'little'}"
+
+
+class _Table:
+    """Every share a fraction: one column a level, one row a query; first the levels' shares of the total."""
+
+    def __init__(self, page: Page) -> None:
+        self.session = page.session
+        self._fields: dict[tuple[int, int], c.Field] = {}
+        self._sums: dict[int, tuple[c.Text, c.Text]] = {}
+        self._base: object = None
+        self._budget: Budget | None = None
+        with c.card("Shares of levels and queries"):
+            c.heading("Shares of levels and queries", HELP["share"])
+            self._place = c.box("wb-scroll")
+        page.draw(self._draw)
+
+    def _draw(self) -> None:
+        state = self.session.state
+        if not self.session.settled:
+            return
+        if state.base is not self._base:
+            self._base = state.base
+            self._build(state)
+        if state.budget != self._budget:
+            self._budget = state.budget
+            self._fill(state)
+
+    def _build(self, state: State) -> None:
+        levels = state.base.levels
+        queries = list(dict.fromkeys(query.name for level in levels for query in level.queries))
+        self._fields, self._sums = {}, {}
+        self._place.clear()
+        with self._place, c.box("wb-table wb-grid", "table"):
+            c.table_head(["query", *(level_text(level.name) for level in levels), "sum"])
+            with c.box("", "tbody"):
+                self._build_row("level’s share of the total", state)
+                for name in queries:
+                    self._build_row(name, state, name)
+                with c.box("", "tr"):
+                    c.words("sum of the level", tag="th")
+                    for place in range(len(levels)):
+                        self._build_sum(place, bool(state.stated.weights[place]))
+                    c.words("", tag="td")
+
+    def _build_row(self, name: str, state: State, query: str | None = None) -> None:
+        with c.box("", "tr"):
+            c.words(name, tag="th", scope="row")
+            for place, level in enumerate(state.base.levels):
+                with c.box("", "td"):
+                    names = [one.name for one in level.queries]
+                    if not state.stated.weights[place] or (query is not None and query not in names):
+                        c.words("–", "wb-soft")
+                        continue
+                    key = (place, -1 if query is None else names.index(query))
+                    shown = f"Share of {query or 'the total'}, {level_text(level.name)}"
+                    self._fields[key] = c.Field(shown, partial(self._typed, key), bare=True)
+            if query is None:
+                self._build_sum(-1, True)
+            else:
+                c.words("", tag="td")
+
+    def _build_sum(self, place: int, used: bool) -> None:
+        with c.box("", "td"):
+            text = c.words("1" if used else "–", "wb-soft", "div", role="status")
+            mend = c.button("Scale to 1", partial(self._mend, place), "wb-quiet")
+            c.show(mend, False)
+        self._sums[place] = (text, mend)
+
+    def _fill(self, state: State) -> None:
+        for (place, query), field in self._fields.items():
+            share = state.budget.share(place) if query < 0 else state.budget.shares[place][query]
+            if field.wrong or _parsed(field.value) != share:
+                field.set(str(share))
+            field.say(None)
+        for place in self._sums:
+            self._say_sum(place, "")
+
+    def _column(self, place: int) -> dict[tuple[int, int], Fraction | None]:
+        """What stands in the cells that must add up to 1."""
+        return {
+            key: _parsed(field.value)
+            for key, field in self._fields.items()
+            if (key[1] < 0 if place < 0 else key[0] == place and key[1] >= 0)
+        }
+
+    def _typed(self, key: tuple[int, int], text: str) -> None:
+        self._fields[key].take(text, read_share, lambda share: self._check(-1 if key[1] < 0 else key[0]))
+
+    def _check(self, place: int) -> None:
+        column = self._column(place)
+        good = [share for share in column.values() if share is not None]
+        if len(good) < len(column):
+            self._say_sum(place, "cannot be added up: see the cell in red")
+            return
+        wrong = sum_text(good)
+        self._say_sum(place, wrong, can_mend=bool(wrong))
+        if not wrong:
+            self._take(place, tuple(good))
+
+    def _mend(self, place: int) -> None:
+        good = [share for share in self._column(place).values() if share is not None]
+        total = sum(good, Fraction(0))
+        self._take(place, tuple(share / total for share in good))
+
+    def _take(self, place: int, shares: tuple[Fraction, ...]) -> None:
+        state = self.session.state
+        if place < 0:
+            found = dict(zip((key[0] for key in self._column(-1)), shares, strict=True))
+            weights = tuple(found.get(one, Fraction(0)) for one in range(len(state.budget.weights)))
+            budget = replace(state.budget, weights=whole_weights(weights))
+            what = "the shares of the levels"
+        else:
+            budget = state.budget.with_shares(place, shares)
+            what = f"the shares within {level_text(state.base.levels[place].name)}"
+        try:
+            changed = state.with_budget(budget)
+            _ = changed.release
+        except DiscreetError as error:
+            self._say_sum(place, str(error))
+            return
+        self.session.commit(changed, what)
+
+    def _say_sum(self, place: int, wrong: str, *, can_mend: bool = False) -> None:
+        text, mend = self._sums[place]
+        if text.shown == "–":
+            return
+        text.set(wrong or "1")
+        text.classes(add="wb-bad" if wrong else "wb-soft", remove="wb-soft" if wrong else "wb-bad")
+        c.show(mend, can_mend)
+
+
+def _parsed(text: str) -> Fraction | None:
+    try:
+        return read_share(text)
+    except DiscreetError:
+        return None

@@ -2,48 +2,78 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+import contextlib
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Any, TypeVar
 
 from nicegui import ui
 from nicegui.element import Element
+from nicegui.elements.mixins.text_element import TextElement
 
+from discreet.errors import DiscreetError
+from discreet.workbench.charts import Options
+
+Value = TypeVar("Value")
 _SECONDS = 0.05  # between two values of a dragged slider
+_LONGEST = 5000  # characters that are read from a field
+_EMIT = "(event) => emit(event.target.value)"
 
 
-def box(classes: str = "", tag: str = "div") -> Element:
-    """A plain element to put others into: `with box("wb-card"):`."""
-    return ui.element(tag).classes(classes)
+def box(classes: str = "", tag: str = "div", **properties: Any) -> Element:
+    """A plain element to put others into: `with box("wb-stack"):`."""
+    made = ui.element(tag).classes(classes)
+    made.props.update({name.replace("_", "-"): value for name, value in properties.items()})
+    return made
 
 
-def words(text: str, classes: str = "", tag: str = "span") -> Text:
-    """A text that can be changed by `set`."""
-    return Text(text, tag).classes(classes)
+def card(name: str = "", **properties: Any) -> Element:
+    """A part of a page; `name` is for those who cannot see its heading."""
+    return box("wb-card", "section", **({"aria_label": name} if name else {}), **properties)
 
 
-class Text(Element):
+class Text(TextElement):
     """A text in an element of its own; nothing in it is read as HTML."""
 
     def __init__(self, text: str = "", tag: str = "span") -> None:
-        super().__init__(tag)
-        self._text = _kept_together(text)
+        super().__init__(tag=tag, text=_kept_together(text))
 
     def set(self, text: str) -> None:
         """Show another text."""
         text = _kept_together(text)
-        if text != self._text:
-            self._text = text
-            self.update()
+        if text != self.text:
+            self.text = text
+
+    def say(self, text: str) -> None:
+        """Show another text, or nothing at all."""
+        self.set(text)
+        show(self, bool(text))
 
     @property
     def shown(self) -> str:
         """The text."""
-        return self._text or ""
+        return str(self.text or "")
+
+
+def words(text: str, classes: str = "", tag: str = "span", **properties: Any) -> Text:
+    """A text that can be changed by `set`."""
+    made = Text(text, tag).classes(classes)
+    made.props.update({name.replace("_", "-"): value for name, value in properties.items()})
+    return made
 
 
 def _kept_together(text: str) -> str:
     """No line ends between a number and its sign."""
     return text.replace(" %", "\u00a0%").replace("± ", "±\u00a0")
+
+
+def alert() -> Text:
+    """A place for what went wrong, hidden until `say` has something."""
+    return words("", "wb-bad wb-hidden", "div", role="alert")
+
+
+def gap(pixels: int = 12) -> None:
+    """Some space."""
+    box().style(f"height: {pixels}px")
 
 
 def heading(text: str, explained: str = "", level: int = 2) -> None:
@@ -57,20 +87,51 @@ def heading(text: str, explained: str = "", level: int = 2) -> None:
 def help_text(term: str, text: str, *, left: bool = False) -> None:
     """A small question mark that says what a term means; opens by click, touch or Enter."""
     with box("wb-help wb-left" if left else "wb-help", "details"):
-        summary = words("?", tag="summary")
-        summary._props["aria-label"] = f"What is meant by {term}"
+        words("?", tag="summary", aria_label=f"What is meant by {term}")
         words(text, tag="p")
 
 
-def button(text: str, act: Callable[[], Any], kind: str = "", name: str = "") -> Element:
+def label(text: str, explained: str = "", *, left: bool = False) -> None:
+    """What stands above a control."""
+    words(text)
+    if explained:
+        help_text(text, explained, left=left)
+
+
+def button(text: str, act: Callable[[], Any], kind: str = "", name: str = "") -> Text:
     """A button; `kind` is "wb-primary" or "wb-quiet"."""
-    made = words(text, f"wb-button {kind}", "button")
-    made._props["type"] = "button"
+    made = words(text, f"wb-button {kind}", "button", type="button")
     if name:
-        made._props["aria-label"] = name
-        made._props["title"] = name
+        made.props.update({"aria-label": name, "title": name})
     made.on("click", lambda: act(), args=[])
     return made
+
+
+def file_button(
+    text: str,
+    uploaded: Callable[[str, bytes], Awaitable[None]],
+    too_large: Callable[[], None],
+    *,
+    largest: int,
+    kind: str = "",
+    name: str = "",
+) -> None:
+    """A button that asks for a file; `uploaded` gets its name and content."""
+    made = button(text, lambda: None, kind, name)
+
+    async def hear(event: Any) -> None:
+        try:
+            if event.file.size() > largest:
+                too_large()
+            else:
+                await uploaded(str(event.file.name)[:200], await event.file.read())
+        finally:
+            upload.reset()
+
+    upload = ui.upload(
+        on_upload=hear, on_rejected=too_large, max_file_size=largest, auto_upload=True
+    ).classes("wb-upload")
+    made.on("click", js_handler=f"() => getElement({upload.id}).$refs.qRef.pickFiles()")
 
 
 def enable(element: Element, enabled: bool) -> None:
@@ -80,29 +141,40 @@ def enable(element: Element, enabled: bool) -> None:
 
 def put(element: Element, name: str, value: Any) -> None:
     """Set an attribute, or remove it with None, if that changes anything."""
-    if element._props.get(name) != value:
-        element._props.set_optional(name, value)
+    if element.props.get(name) != value:
+        element.props.set_optional(name, value)
+
+
+def show(element: Element, visible: bool) -> None:
+    """Show an element or hide it."""
+    hidden = "wb-hidden" in element.classes
+    if visible and hidden:
+        element.classes(remove="wb-hidden")
+    elif not visible and not hidden:
+        element.classes("wb-hidden")
 
 
 class Slider:
-    """A native slider: `moved` is called while it is dragged, `let_go` at the end."""
+    """A native slider under its name and value: `moved` is called during a drag, `let_go` at its end."""
 
     def __init__(
         self,
         name: str,
+        ends: tuple[int, int],
         *,
-        low: int,
-        high: int,
-        value: int,
         moved: Callable[[int], None],
         let_go: Callable[[int], None],
+        shown: str = "",
+        explained: str = "",
     ) -> None:
         self._let_go = let_go
         self._last: float | None = None
-        self.element = ui.element("input").classes("wb-range")
-        self.element._props.update({"type": "range", "min": low, "max": high, "step": 1})
-        self.element._props["data-value"] = str(value)
-        self.element._props["aria-label"] = name
+        with box("wb-label-row"):
+            label(shown or name, explained)
+            self._now = words("", "wb-now")
+        self.element = box(
+            "wb-range", "input", type="range", min=ends[0], max=ends[1], step=1, aria_label=name
+        )
         emit = "(event) => emit(Number(event.target.value))"
         self.element.on("input", lambda e: self._hear(e.args, moved), throttle=_SECONDS, js_handler=emit)
         self.element.on("change", lambda e: self._hear(e.args, let_go), js_handler=emit)
@@ -116,12 +188,13 @@ class Slider:
             return
         else:
             self._last = None
-        with self.element._props.suspend_updates():  # the browser shows it already
+        with self.element.props.suspend_updates():  # the browser shows it already
             put(self.element, "data-value", str(int(value)))
         act(int(value))
 
-    def set(self, value: int, said: str) -> None:
+    def set(self, value: int, said: str, now: str = "") -> None:
         """Move it, and say in words what it stands for."""
+        self._now.set(now or said)
         put(self.element, "aria-valuetext", said)
         put(self.element, "data-value", str(value))
 
@@ -132,95 +205,140 @@ class Field:
     def __init__(
         self,
         name: str,
-        value: str,
         typed: Callable[[str], None],
         *,
-        label: str = "",
+        value: str = "",
+        shown: str = "",
         explained: str = "",
         placeholder: str = "",
+        bare: bool = False,
     ) -> None:
-        with box("wb-field"):
-            if label:
-                with box("wb-label-row"):
-                    words(label)
-                    if explained:
-                        help_text(label, explained)
-            self.element = ui.element("input").classes("wb-input")
-            self.element._props.update({"type": "text", "data-value": value, "aria-label": name})
-            self.element._props.update({"autocomplete": "off", "spellcheck": "false"})
-            if placeholder:
-                self.element._props["placeholder"] = placeholder
-            self.message = words("", "wb-bad wb-hidden")
-            self.message._props.update({"role": "alert", "id": f"message-{self.message.id}"})
         self._typed = typed
-        emit = "(event) => emit(event.target.value)"
+        self._message: Text | None = None
+        # a field that is alone in its cell needs no element around it: a table has hundreds of them
+        with contextlib.nullcontext() if bare else box("wb-field"):
+            if shown:
+                with box("wb-label-row"):
+                    label(shown, explained)
+            self.element = box("wb-input", "input", type="text", aria_label=name, data_value=value)
+            self.element.props.update({"autocomplete": "off", "spellcheck": "false"})
+            put(self.element, "placeholder", placeholder or None)
         self.element.on(
-            "input", lambda e: self._hear(e.args), throttle=0.25, leading_events=False, js_handler=emit
+            "input", lambda e: self._hear(e.args), throttle=0.25, leading_events=False, js_handler=_EMIT
         )
 
     @property
     def value(self) -> str:
         """What stands in it."""
-        return str(self.element._props["data-value"])
+        return str(self.element.props["data-value"])
 
     def _hear(self, value: Any) -> None:
-        text = str(value)[:5000]
-        put(self.element, "data-value", text)
-        self._typed(text)
+        put(self.element, "data-value", str(value)[:_LONGEST])
+        self._typed(self.value)
 
     def set(self, value: str) -> None:
         """Write something else into it."""
         put(self.element, "data-value", str(value))
 
+    @property
+    def wrong(self) -> str:
+        """What is said to be wrong with it."""
+        return self._message.shown if self._message is not None else ""
+
     def say(self, message: str | None) -> None:
         """Show what is wrong, or nothing."""
+        if self._message is None:
+            if not message or self.element.parent_slot is None:
+                return
+            with self.element.parent_slot:
+                self._message = words("", "wb-bad wb-hidden", role="alert")
+            self._message.props["id"] = self._message.html_id
         put(self.element, "aria-invalid", "true" if message else None)
-        put(self.element, "aria-describedby", f"message-{self.message.id}" if message else None)
-        self.message.set(message or "")
-        show(self.message, bool(message))
+        put(self.element, "aria-describedby", self._message.html_id if message else None)
+        self._message.say(message or "")
+
+    def take(self, text: str, read: Callable[[str], Value], use: Callable[[Value], Any]) -> None:
+        """Use what was typed, or say beside it what is wrong."""
+        try:
+            value = read(text)
+        except DiscreetError as error:
+            self.say(str(error))
+            return
+        self.say(None)
+        use(value)
+
+    def keep(self, value: Any, read: Callable[[str], Any], text: str) -> None:
+        """Write a value into it unless it stands there already, in whatever way it was typed."""
+        try:
+            same = read(self.value) == value
+        except (DiscreetError, ValueError, ZeroDivisionError):
+            same = bool(self.wrong)  # someone is at it
+        if not same:
+            self.set(text)
+            self.say(None)
 
 
-def choice(name: str, options: Mapping[str, str], value: str, chosen: Callable[[str], None]) -> Element:
-    """A native select; `options` maps values to what is read."""
-    made = ui.element("select").classes("wb-input")
-    made._props.update({"aria-label": name, "data-value": value})
-    with made:
-        for key, text in options.items():
-            option = words(text, tag="option")
-            option._props["value"] = key
+class Choice:
+    """A native select; its options map values to what is read, and may change."""
 
-    def hear(event: Any) -> None:
-        put(made, "data-value", event.args)
-        if event.args in options:
-            chosen(event.args)
+    def __init__(self, name: str, options: Mapping[str, str], chosen: Callable[[str], None]) -> None:
+        self._options: Mapping[str, str] = {}
+        self._chosen = chosen
+        self.element = box("wb-input", "select", aria_label=name)
+        self.element.on("change", self._hear, js_handler=_EMIT)
+        self.set("", options)
 
-    made.on("change", hear, js_handler="(event) => emit(event.target.value)")
-    return made
+    def set(self, value: str, options: Mapping[str, str] | None = None) -> None:
+        """Show a value, among other options if they are given."""
+        if options is not None and options != self._options:
+            self._options = dict(options)
+            self.element.clear()
+            with self.element:
+                for key, text in options.items():
+                    words(text, tag="option", value=key)
+        put(self.element, "data-value", value)
+
+    def _hear(self, event: Any) -> None:
+        put(self.element, "data-value", event.args)
+        if event.args in self._options:
+            self._chosen(event.args)
+
+
+def labelled_choice(
+    name: str,
+    options: Mapping[str, str],
+    chosen: Callable[[str], None],
+    *,
+    shown: str = "",
+    explained: str = "",
+    left: bool = False,
+) -> Choice:
+    """A select under its label."""
+    with box("wb-field"):
+        with box("wb-label-row"):
+            label(shown or name, explained, left=left)
+        return Choice(name, options, chosen)
 
 
 class Check:
     """A box to tick, with its label and help."""
 
-    def __init__(
-        self, label: str, value: bool, explained: str, changed: Callable[[bool], None] | None = None
-    ) -> None:
-        self.value = value
+    def __init__(self, name: str, changed: Callable[[bool], None], explained: str = "") -> None:
+        self.value = True
         self._changed = changed
         with box("wb-row wb-check"):
             with box("", "label"):
-                self.element = ui.element("input")
-                self.element._props.update({"type": "checkbox", "checked": value})
-                words(label)
+                self.element = box("", "input", type="checkbox", checked=True)
+                words(name)
             if explained:
-                help_text(label, explained)
+                help_text(name, explained)
         self.element.on("change", self._hear, js_handler="(event) => emit(event.target.checked)")
 
     def _hear(self, event: Any) -> None:
         self.value = bool(event.args)
-        with self.element._props.suspend_updates():
-            self.element._props["checked"] = self.value
-        if self._changed is not None:
-            self._changed(self.value)
+        with self.element.props.suspend_updates():
+            self.element.props["checked"] = self.value
+        self._changed(self.value)
 
     def set(self, value: bool) -> None:
         """Tick it or not."""
@@ -228,62 +346,69 @@ class Check:
         put(self.element, "checked", value)
 
 
-def show(element: Element, visible: bool) -> None:
-    """Show an element or hide it."""
-    hidden = "wb-hidden" in element._classes
-    if visible and hidden:
-        element.classes(remove="wb-hidden")
-    elif not visible and not hidden:
-        element.classes("wb-hidden")
-
-
 class Tile:
     """One number with its name and a note."""
 
-    def __init__(self, label: str, explained: str, *, first: bool = False) -> None:
+    def __init__(self, name: str, explained: str, *, first: bool = False) -> None:
         with box("wb-tile wb-first" if first else "wb-tile"):
             with box("wb-label"):
-                words(label)
-                help_text(label, explained)
-            self._value = words("…", "wb-value")
-            self._value._props["aria-label"] = label
+                self._name = words(name)
+                help_text(name, explained)
+            self._value = words("…", "wb-value", aria_label=name)
             self._note = words("", "wb-note")
 
-    def set(self, value: str, note: str = "") -> None:
-        """Show a number and its note."""
+    def set(self, value: str, note: str = "", name: str = "") -> None:
+        """Show a number and its note, and above them a name that says more."""
         self._value.set(value)
         self._note.set(note)
+        if name:
+            self._name.set(name)
 
 
-def table(caption: str, columns: Iterable[str], rows: Iterable[Iterable[str]], classes: str = "") -> Element:
+class Bar:
+    """How far long work has come; hidden while there is none."""
+
+    def __init__(self) -> None:
+        with box("wb-progress wb-hidden") as self._bar:
+            self._done = box("")
+
+    def set(self, progress: tuple[str, int, int] | None) -> None:
+        """Show (stage, done, total), or nothing."""
+        show(self._bar, progress is not None)
+        if progress is not None:
+            self._done.style(f"width: {100 * progress[1] / max(progress[2], 1):.0f}%")
+
+
+def table_head(columns: Iterable[str]) -> None:
+    """The first row of a table."""
+    with box("", "thead"), box("", "tr"):
+        for name in columns:
+            words(name, tag="th", scope="col")
+
+
+def table(caption: str, columns: Iterable[str], rows: Iterable[Iterable[str]], classes: str = "") -> None:
     """A table of texts; the first column names the row."""
-    with box("wb-scroll") as outer, box(f"wb-table {classes}", "table"):
+    with box("wb-scroll"), box(f"wb-table {classes}", "table"):
         words(caption, tag="caption")
-        with box("", "thead"), box("", "tr"):
-            for name in columns:
-                words(name, tag="th")._props["scope"] = "col"
+        table_head(columns)
         with box("", "tbody"):
             for row in rows:
                 with box("", "tr"):
                     for place, text in enumerate(row):
                         words(text, tag="th" if place == 0 else "td")
-    return outer
 
 
 class Chart:
     """A chart whose options are replaced as a whole; `name` says what it shows to those who cannot see."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, height: int = 0) -> None:
         self.element = ui.echart({"series": []}, renderer="svg").classes("wb-chart")
-        self.element._props["role"] = "img"
-        self.element._props["aria-label"] = name
+        self.element.props.update({"role": "img", "aria-label": name})
+        if height:
+            self.element.style(f"height: {height}px")
 
-    def set(self, options: dict[str, Any]) -> None:
-        """Draw."""
-        # past the observing dictionary, which would wrap every point
-        dict.__setitem__(self.element._props, "options", options)
-        self.element.update()
-
-    def say(self, text: str) -> None:
-        """Say in words what it shows."""
-        put(self.element, "aria-label", text)
+    def set(self, options: Options, said: str = "") -> None:
+        """Draw, and say in words what is drawn."""
+        self.element.props["options"] = options
+        if said:
+            put(self.element, "aria-label", said)

@@ -5,274 +5,211 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from nicegui import ui
 
 from discreet.errors import DiscreetError
-from discreet.release.safetab.geographies import PASSES
+from discreet.release.safetab.geographies import LEVEL_WORDS, PASSES
 from discreet.report import words
+from discreet.workbench import charts
 from discreet.workbench import controls as c
-from discreet.workbench import design_charts as charts
-from discreet.workbench import design_plan as plan
-from discreet.workbench.design_parts import Files, Margin, Rivals, exact_text, keep, take
-from discreet.workbench.design_plan import NAME, Design
-from discreet.workbench.design_table import Row, Table
-from discreet.workbench.design_words import HELP, cost_words
-from discreet.workbench.session import Session
+from discreet.workbench import tabulation as plan
+from discreet.workbench import words as say
+from discreet.workbench.session import Page, Session
 from discreet.workbench.state import TOTAL_STEPS, factor_at, step_of
-from discreet.workbench.workers import Slot
+from discreet.workbench.tabulation import NAME, Design, DesignNumbers, Place, row_text, row_words
+from discreet.workbench.words import DESIGN_HELP
+
+if TYPE_CHECKING:
+    from discreet.release.safetab.design import Rivals, SizedLevel
 
 _PASSES = {"US": "United States", "PR": "Puerto Rico"}
 _ERRORS = {"cell": "of the average cell", "total": "of the whole group"}
-_THRESHOLDS = {"no": "as in 2020, or in the opened file", "yes": "from the target error"}
+_THRESHOLDS = {"yes": "from the target error", "no": "as in 2020, or in the opened file"}
+_LARGEST = 10**6  # bytes of a file of parameters
 
 
-class Desk:
-    """What the parts of the page share: the design, its numbers, and how it is changed."""
+class DesignPage(Page):
+    """What the parts share: the design, its numbers, and how it is changed."""
 
     def __init__(self, session: Session) -> None:
-        self.session = session
+        super().__init__(session, NAME)
         self.design = Design()
-        self.numbers: Any = None
-        self.exact: dict[str, tuple[float, int]] | None = None
-        self.trouble = ""
-        self.updates = 0
         self.resting = True
         """Whether no slider is on its way."""
-        self._parts: list[Callable[[], None]] = []
-        self._slot: Slot[tuple[Design, Fraction]] = Slot(self._compute, session.task)
-        self._job: Any = None
-        self._asked: tuple[Design, Fraction] | None = None
-        session.listen(self._heard, NAME)
+        self.quick = self.question("design_numbers")
+        self.whole = self.question("design_exact", long=True)
+        self.margin = self.question("design_margin")
+        self.rivals = self.question("design_rivals")
 
-    def draw(self, part: Callable[[], None]) -> None:
-        """Call a part whenever the design or its numbers have changed."""
-        self._parts.append(part)
+    @property
+    def numbers(self) -> DesignNumbers | None:
+        """What follows from the design; while a slider moves, from one of a moment ago."""
+        found: DesignNumbers | None = self.quick.found
+        return found
 
-    def change(self, design: Design, what: str) -> None:
+    @property
+    def exact(self) -> dict[str, tuple[float, int]] | None:
+        """The exact epsilon by neighbours, once it is known of the design whose numbers are shown."""
+        found: dict[str, tuple[float, int]] | None = self.whole.now if self.quick.fresh else None
+        return found
+
+    @property
+    def line(self) -> SizedLevel | None:
+        """The numbers of the chosen row; None if it is off."""
+        lines = self.numbers.lines if self.numbers else ()
+        return next((line for line in lines if line.place == self.design.chosen), None)
+
+    def use(self, design: Design, what: str) -> None:
         """Take over a design for good."""
-        self.session.commit(self.session.state.with_settings(NAME, design.settings()), what)
+        self.change(design.settings(), what)
 
-    def preview(self, design: Design) -> None:
-        """Show a design while a slider moves; the rest of the workbench does not depend on it."""
-        self.design = design
-        self._ask(settled=False)
-
-    def start(self) -> None:
-        """Begin, once all parts are there."""
-        self._heard("state")
-
-    def _heard(self, topic: str) -> None:
-        if topic == "theme":
-            self._redraw()
-        if topic == "resume":  # what was not found yet is asked for again
-            self._asked = None
-        if topic not in ("state", "resume"):
-            return
-        try:
-            self.design, self.trouble = Design.of_state(self.session.state), ""
-        except DiscreetError as error:
-            self.trouble = str(error)
-        self._ask(settled=self.session.settled)
-
-    def _ask(self, *, settled: bool) -> None:
+    def look(self, *, settled: bool) -> None:
+        """Ask what follows from the design."""
         self.resting = settled
-        asked = (self.design, self.session.state.delta)
-        if asked != self._asked:
-            self._asked, self.exact = asked, None
-            self._stop()
-            self._slot.ask(asked)
-        if settled and self.exact is None and self._job is None and any(self.design.shown_rhos()):
-            self._job = self.session.task(self._compare(asked))
-        self._redraw()
-
-    async def _compute(self, asked: tuple[Design, Fraction]) -> None:
-        try:
-            self.numbers = await self.session.find("design_numbers", *asked)
-        except DiscreetError as error:
-            self.trouble = str(error)
-        self.updates += 1
-        self._redraw()
-
-    async def _compare(self, asked: tuple[Design, Fraction]) -> None:
-        try:
-            found = await self.session.find("design_exact", *asked, progress=lambda stage, done, total: None)
-        except DiscreetError as error:
-            self.trouble = str(error)
-        else:
-            if asked == self._asked:
-                self.exact = found
-        self._redraw()
-
-    def _stop(self) -> None:
-        if self._job is not None:
-            self._job.cancel()
-        self._job = None
-
-    def _redraw(self) -> None:
-        for part in self._parts:
-            part()
+        self.design = Design.of_state(self.state)
+        asked = (self.design, self.state.delta)
+        self.quick.ask(*asked)
+        if settled and any(self.design.shown_rhos()):
+            self.whole.ask(*asked)
+        elif self.whole.asked != asked:
+            self.whole.drop()
 
 
 def build(session: Session) -> None:
     """Draw the page."""
-    desk = Desk(session)
+    page = DesignPage(session)
     with c.box("wb-stack"):
         with c.box("wb-split"):
             with c.box("wb-stack"):
-                _Choices(desk)
+                _Choices(page)
             with c.box("wb-stack"):
-                _Costs(desk)
-                _Pictures(desk)
-        Table(desk)
+                _Costs(page)
+                _Suppression(page)
+        _Table(page)
         with c.box("wb-two"):
-            Row(desk)
+            _Row(page)
             with c.box("wb-stack"):
-                Margin(desk)
-                Rivals(desk)
-        Files(desk)
-    desk.start()
+                _Margin(page)
+                _Rivals(page)
+        _Files(page)
+    page.start()
+
+
+def exact_text(value: Fraction) -> str:
+    """Write an exact number as shortly as it can be read back."""
+    short = words.plain(value)
+    return short if Fraction(short) == value else str(value)
 
 
 class _Choices:
     """The sliders and switches of the whole design."""
 
-    def __init__(self, desk: Desk) -> None:
-        self.desk = desk
-        with c.box("wb-card", "section"):
-            c.heading("Design", HELP["design"])
-            with c.box("wb-field"):
-                with c.box("wb-label-row"):
-                    c.words("People of")
-                self._pass = c.choice("People of", _PASSES, "US", self._passed)
-            c.words("", tag="div").style("height: 12px")
-            self._scale = self._slider(
-                "All budgets",
-                HELP["rho"],
-                (-TOTAL_STEPS, TOTAL_STEPS),
-                lambda step: replace(desk.design, scale=factor_at(step)),
-            )
+    def __init__(self, page: DesignPage) -> None:
+        self.page = page
+        with c.card():
+            c.heading("Design", DESIGN_HELP["design"])
+            self._pass = c.labelled_choice("People of", _PASSES, self._passed)
+            c.gap()
+            ends = (-TOTAL_STEPS, TOTAL_STEPS)
+            self._scale = self._slider("All budgets", "rho", ends, lambda step: {"scale": factor_at(step)})
             self._races = self._slider(
-                "Races counted, at most",
-                HELP["stability"],
-                (1, 8),
-                lambda step: replace(desk.design, races=step),
+                "Races counted, at most", "stability", (1, 8), lambda step: {"races": step}
             )
             self._gamma = self._slider(
-                "First stage gets (gamma)",
-                HELP["gamma"],
-                (1, 60),
-                lambda step: replace(desk.design, gamma=Fraction(step, 100)),
+                "First stage gets (gamma)", "gamma", (1, 60), lambda step: {"gamma": Fraction(step, 100)}
             )
             self._target = self._slider(
-                "Target error",
-                HELP["target error"],
-                (1, 100),
-                lambda step: replace(desk.design, target=Fraction(step, 100)),
+                "Target error", "target error", (1, 100), lambda step: {"target": Fraction(step, 100)}
             )
             with c.box("wb-two").style("gap: 14px; margin-top: 6px"):
-                self._error = c.Field("Target error, exact", "", self._typed_target, label="exactly")
-                with c.box("wb-field"):
-                    with c.box("wb-label-row"):
-                        c.words("as a part")
-                        c.help_text("as a part", HELP["of"], left=True)
-                    self._of = c.choice("Target error as a part", _ERRORS, "cell", self._chose_of)
-            with c.box("wb-field").style("margin-top: 10px"):
-                with c.box("wb-label-row"):
-                    c.words("Thresholds")
-                    c.help_text("thresholds", HELP["threshold"])
-                self._derived = c.choice("Thresholds", _THRESHOLDS, "no", self._chose_thresholds)
-            c.words("", tag="div").style("height: 10px")
-            self._chance = c.Field(
-                "Chance to drop an empty group",
-                "",
-                self._typed_chance,
-                label="Chance to drop an empty group",
-                explained=HELP["suppression"],
+                self._error = c.Field("Target error, exact", self._typed_target, shown="exactly")
+                self._of = c.labelled_choice(
+                    "Target error as a part",
+                    _ERRORS,
+                    self._chose_of,
+                    shown="relative to",
+                    explained=DESIGN_HELP["of"],
+                    left=True,
+                )
+            c.gap(10)
+            self._derived = c.labelled_choice(
+                "Thresholds", _THRESHOLDS, self._chose_thresholds, explained=DESIGN_HELP["threshold"]
             )
-            self._trouble = c.words("", "wb-bad wb-hidden", "div")
-            self._trouble._props["role"] = "alert"
-        desk.draw(self._draw)
+            c.gap(10)
+            name = "Chance to drop an empty group"
+            self._chance = c.Field(name, self._typed_chance, shown=name, explained=DESIGN_HELP["suppression"])
+            self._trouble = c.alert()
+        page.draw(self._draw)
 
     def _slider(
-        self, name: str, explained: str, ends: tuple[int, int], changed: Callable[[int], Design]
-    ) -> tuple[c.Slider, c.Text]:
-        with c.box("wb-label-row"):
-            c.words(name)
-            c.help_text(name, explained)
-            now = c.words("", "wb-now")
-        slider = c.Slider(
+        self, name: str, term: str, ends: tuple[int, int], changed: Callable[[int], dict[str, Any]]
+    ) -> c.Slider:
+        def with_step(step: int) -> Design:
+            return replace(self.page.design, **changed(step))
+
+        return c.Slider(
             name,
-            low=ends[0],
-            high=ends[1],
-            value=ends[0],
-            moved=lambda step: self.desk.preview(changed(step)),
-            let_go=lambda step: self.desk.change(changed(step), name.lower()),
+            ends,
+            explained=DESIGN_HELP[term],
+            moved=lambda step: self.page.preview(with_step(step).settings()),
+            let_go=lambda step: self.page.use(with_step(step), name.lower()),
         )
-        return slider, now
 
     def _draw(self) -> None:
-        design = self.desk.design
-        c.put(self._pass, "data-value", design.which)
+        design = self.page.design
+        self._pass.set(design.which)
         times = "as stated" if design.scale == 1 else f"{words.plain(design.scale)} times"
-        for (slider, now), step, said in (
-            (self._scale, step_of(design.scale), times),
-            (self._races, design.races, str(design.races)),
-            (self._gamma, round(100 * design.gamma), words.percent(design.gamma)),
-            (self._target, min(100, max(1, round(100 * design.target))), words.percent(design.target)),
-        ):
-            now.set(said)
-            slider.set(step, said)
-        c.put(self._of, "data-value", design.of)
-        c.put(self._derived, "data-value", "yes" if design.derived else "no")
-        keep(self._error, design.target, plan.read_target, words.percent(design.target))
-        keep(self._chance, design.chance, plan.read_chance, exact_text(design.chance))
-        self._trouble.set(self.desk.trouble)
-        c.show(self._trouble, bool(self.desk.trouble))
+        self._scale.set(step_of(design.scale), times)
+        self._races.set(design.races, str(design.races))
+        self._gamma.set(round(100 * design.gamma), words.percent(design.gamma))
+        self._target.set(min(100, max(1, round(100 * design.target))), words.percent(design.target))
+        self._of.set(design.of)
+        self._derived.set("yes" if design.derived else "no")
+        self._error.keep(design.target, plan.read_target, words.percent(design.target))
+        self._chance.keep(design.chance, plan.read_chance, exact_text(design.chance))
+        self._trouble.say(self.page.trouble or self.page.quick.trouble or self.page.whole.trouble)
 
     def _passed(self, which: str) -> None:
         geographies = PASSES["PR" if which == "PR" else "US"]
-        design = replace(self.desk.design, which=which, chosen=(geographies[2], 2))  # type: ignore[arg-type]
-        self.desk.change(design, f"people of {_PASSES[which]}")
+        self._new(f"people of {_PASSES[which]}", which=which, chosen=(geographies[2], 2))
 
     def _chose_of(self, of: str) -> None:
-        self.desk.change(
-            replace(self.desk.design, of="total" if of == "total" else "cell"),
-            f"the target error {_ERRORS[of]}",
-        )
+        self._new(f"the target error {_ERRORS[of]}", of=of)
 
     def _chose_thresholds(self, derived: str) -> None:
-        self.desk.change(replace(self.desk.design, derived=derived == "yes"), "the thresholds")
+        self._new("the thresholds", derived=derived == "yes")
 
     def _typed_target(self, text: str) -> None:
-        take(self._error, text, plan.read_target, lambda value: self._new(target=value))
+        self._error.take(text, plan.read_target, lambda value: self._new("the target error", target=value))
 
     def _typed_chance(self, text: str) -> None:
-        take(self._chance, text, plan.read_chance, lambda value: self._new(chance=value))
+        self._chance.take(text, plan.read_chance, lambda value: self._new("the chance", chance=value))
 
-    def _new(self, **changed: Fraction) -> None:
-        self.desk.change(replace(self.desk.design, **changed), f"the {next(iter(changed))}")  # type: ignore[arg-type]
+    def _new(self, what: str, **changed: Any) -> None:
+        self.page.use(replace(self.page.design, **changed), what)
 
 
 class _Costs:
     """What the design costs one person."""
 
-    def __init__(self, desk: Desk) -> None:
-        self.desk = desk
-        with c.box("wb-card", "section") as self._card:
-            self._card._props.update({"aria-label": "What it costs", "aria-live": "polite"})
+    def __init__(self, page: DesignPage) -> None:
+        self.page = page
+        with c.card("What it costs", aria_live="polite") as self._card:
             with c.box("wb-tiles"):
-                self._rho = c.Tile("Total rho", HELP["rho"])
-                self._added = c.Tile("Exact epsilon, added", HELP["unbounded"], first=True)
-                self._replaced = c.Tile("Exact epsilon, replaced", HELP["bounded"])
-                self._groups = c.Tile("Groups a person is in", HELP["stability"])
+                self._rho = c.Tile("Total rho", DESIGN_HELP["rho"])
+                self._added = c.Tile("Exact epsilon, added", DESIGN_HELP["unbounded"], first=True)
+                self._replaced = c.Tile("Exact epsilon, replaced", DESIGN_HELP["bounded"])
+                self._groups = c.Tile("Groups a person is in", DESIGN_HELP["stability"])
             self._note = c.words("", "wb-soft", "div").style("margin-top: 10px")
-            self._count = c.words("0", "wb-alive")
-            self._count._props["data-design-updates"] = ""
-        desk.draw(self._draw)
+            self._count = c.words("0", "wb-alive", data_design_updates="")
+        page.draw(self._draw)
 
     def _draw(self) -> None:
-        numbers, exact = self.desk.numbers, self.desk.exact
-        self._count.set(str(self.desk.updates))
+        numbers, exact = self.page.numbers, self.page.exact
+        self._count.set(str(self.page.quick.updates))
         c.put(self._card, "data-exact", "true" if exact else "false")
         if numbers is None:
             return
@@ -286,32 +223,287 @@ class _Costs:
             tile.set(words.number(epsilon), f"zCDP {words.number(zcdp)}")
         self._rho.set(words.plain(numbers.costs[0][1]), f"replaced {words.plain(numbers.costs[1][1])}")
         self._groups.set(str(numbers.lines[0].stability), "of each geography and level")
-        self._note.set(cost_words(self.desk.session.state.delta, exact))
+        self._note.set(say.cost_text(self.page.state.delta, exact))
 
 
-class _Pictures:
-    """Suppression below the states."""
+class _Suppression:
+    """Who is dropped below the states."""
 
-    def __init__(self, desk: Desk) -> None:
-        self.desk = desk
-        self._seen: Any = None
-        with c.box("wb-card", "section"):
-            c.heading("Who is dropped, by true size", HELP["suppression"])
-            self._chart = c.Chart("chance to be dropped against the true size of a group")
-            self._chart.element.style("height: 300px")
+    def __init__(self, page: DesignPage) -> None:
+        self.page = page
+        self._seen: tuple[object, bool] | None = None
+        with c.card():
+            c.heading("Who is dropped, by true size", DESIGN_HELP["suppression"])
+            self._chart = c.Chart("chance of being dropped against the true size of a group", 300)
             self._none = c.words("Nothing below the states is tabulated, or nothing is dropped.", "wb-soft")
-        desk.draw(self._draw)
+        page.draw(self._draw)
 
     def _draw(self) -> None:
-        numbers, dark = self.desk.numbers, self.desk.session.dark
+        numbers, dark = self.page.numbers, self.page.session.dark
         if numbers is None or self._seen == (numbers.suppression, dark):
             return
         self._seen = (numbers.suppression, dark)
         c.show(self._none, not numbers.suppression)
         c.show(self._chart.element, bool(numbers.suppression))
-        self._chart.set(charts.suppression(numbers.suppression, dark=dark))
         said = []
         for name, line in numbers.suppression:
             half = next((x for x, y in line if y <= 0.5), line[-1][0])
             said.append(f"{name}: half of the groups of {half:.0f} people")
-        self._chart.say(f"Chance to be dropped by true size. {'; '.join(said)}.")
+        self._chart.set(
+            charts.suppression(numbers.suppression, dark=dark),
+            f"Chance of being dropped, by true size. {'; '.join(said)}.",
+        )
+
+
+class _Table:
+    """Every geography and level: on or off, its rho, and what follows."""
+
+    COLUMNS = (
+        "geography, level",
+        "rho",
+        "95 % margin",
+        "total",
+        "4 ages",
+        "9 ages",
+        "23 ages",
+        "thresholds",
+        "dropped up to",
+    )
+
+    def __init__(self, page: DesignPage) -> None:
+        self.page = page
+        self._which = ""
+        self._rows: dict[Place, tuple[c.Check, c.Field, list[c.Text]]] = {}
+        self._switches: list[tuple[c.Check, list[Place]]] = []
+        with c.card():
+            c.heading("Group sizes for the target error, and thresholds", DESIGN_HELP["sizes"])
+            self._bar = c.box("wb-row").style("gap: 4px 22px; margin: -6px 0 12px")
+            self._place = c.box("wb-scroll")
+        page.draw(self._draw)
+
+    def _build(self, design: Design) -> None:
+        self._which, self._rows, self._switches = design.which, {}, []
+        self._bar.clear()
+        with self._bar:
+            c.words("Switch all of", "wb-soft").style("margin-top: 10px")
+            whole: list[tuple[str, list[Place]]] = [
+                (f"{word} groups", [place for place in design.places if place[1] == level])
+                for level, word in LEVEL_WORDS.items()
+            ]
+            whole += [(name, [(name, 1), (name, 2)]) for name in PASSES[design.which]]
+            for name, places in whole:
+                self._switches.append((c.Check(name, partial(self._switched, name, places)), places))
+        self._place.clear()
+        with self._place, c.box("wb-table", "table"):
+            c.table_head(self.COLUMNS)
+            with c.box("", "tbody"):
+                for place in design.places:
+                    self._build_row(place)
+
+    def _build_row(self, place: Place) -> None:
+        name = row_words(place)
+        with c.box("", "tr"):
+            with c.box("", "th").style("padding-top: 0"):
+                check = c.Check(name, partial(self._switched, name, [place]))
+            with c.box("", "td").style("width: 112px"):
+                field = c.Field(f"rho of {name}", partial(self._typed, place), bare=True)
+            cells = [c.words("", tag="td").style("padding-top: 12px") for _ in self.COLUMNS[2:]]
+        self._rows[place] = (check, field, cells)
+
+    def _draw(self) -> None:
+        design, numbers = self.page.design, self.page.numbers
+        if design.which != self._which:
+            self._build(design)
+        for check, places in self._switches:
+            check.set(any(place not in design.off for place in places))
+        lines = {line.place: line for line in numbers.lines} if numbers else {}
+        for place, (check, field, cells) in self._rows.items():
+            check.set(place not in design.off)
+            rho = design.stated_rho(place) * design.scale
+            field.keep(rho, plan.read_rho, exact_text(rho))
+            for cell, text in zip(cells, _row_texts(lines.get(place)), strict=True):
+                cell.set(text)
+
+    def _switched(self, name: str, places: list[Place], on: bool) -> None:
+        self.page.use(self.page.design.with_on(places, on=on), f"{name} {'on' if on else 'off'}")
+
+    def _typed(self, place: Place, text: str) -> None:
+        def use(rho: Fraction) -> None:
+            self.page.use(self.page.design.with_rho(place, rho), f"rho {words.plain(rho)}")
+
+        self._rows[place][1].take(text, plan.read_rho, use)
+
+
+def _row_texts(line: SizedLevel | None) -> list[str]:
+    if line is None:
+        return ["–"] * 7
+    steps = " / ".join(f"{step:,}" for step in line.thresholds)
+    cut = "none dropped" if line.suppression is None else f"{line.suppression:,}"
+    return [f"± {line.margin:,}", *(f"{size:,}" for size in line.sizes), steps, cut]
+
+
+class _Row:
+    """One geography and level: which table a group gets, and the bias of what is shown."""
+
+    def __init__(self, page: DesignPage) -> None:
+        self.page = page
+        self._seen: tuple[object, bool] | None = None
+        with c.card():
+            with c.box("wb-between wb-top"):
+                c.heading("One geography and level", DESIGN_HELP["tables"])
+                with c.box("").style("width: 210px"):
+                    self._choice = c.Choice("Geography and level", {}, self._chosen)
+            self._tables = c.Chart("chance of each table against the true size of a group", 280)
+            c.heading("Bias of the published total", DESIGN_HELP["bias"], 3)
+            self._bias = c.Chart("bias of a published total against the true size of a group", 250)
+            self._none = c.words("", "wb-soft", "p")
+        page.draw(self._draw)
+
+    def _draw(self) -> None:
+        design, numbers, dark = self.page.design, self.page.numbers, self.page.session.dark
+        self._choice.set(
+            row_text(design.chosen), {row_text(place): row_words(place) for place in design.places}
+        )
+        curves = numbers.curves if numbers else None
+        if self._seen == (curves, dark):
+            return
+        self._seen = (curves, dark)
+        c.show(self._tables.element, curves is not None)
+        c.show(self._bias.element, curves is not None and bool(curves.bias))
+        if curves is None:
+            self._none.set("It is off.")
+            return
+        self._none.set("" if curves.bias else "Nothing is dropped here, so totals have no bias.")
+        self._tables.set(charts.tables(curves.tables, dark=dark))
+        if curves.bias:
+            self._bias.set(charts.bias(curves.bias, curves.overall_bias, dark=dark))
+
+    def _chosen(self, text: str) -> None:
+        place = next(place for place in self.page.design.places if row_text(place) == text)
+        self.page.use(replace(self.page.design, chosen=place), f"looking at {row_words(place)}")
+
+
+class _Margin:
+    """The rho for a wanted margin of the chosen row."""
+
+    def __init__(self, page: DesignPage) -> None:
+        self.page = page
+        with c.card():
+            c.heading("The budget for the margin you want", DESIGN_HELP["margin"])
+            self._field = c.Field("Wanted margin", self._typed, placeholder="a whole number of people")
+            self._answer = c.words("", "wb-text", "p", role="status").style("margin: 10px 0")
+            with c.box("wb-row"):
+                self._normal = c.button("Use the normal approximation", lambda: self._take(0))
+                self._exact = c.button("Use the exact one", lambda: self._take(1), "wb-primary")
+        page.draw(self._draw)
+
+    def _typed(self, text: str) -> None:
+        self._field.say(None)
+        self._draw()
+
+    def _draw(self) -> None:
+        design, question, text = self.page.design, self.page.margin, self._field.value.strip()
+        if text:
+            question.ask(replace(Design(), races=design.races, gamma=design.gamma), design.chosen, text)
+        else:
+            question.drop()
+        self._field.say(question.trouble or None)
+        found: tuple[Fraction, Fraction] | None = question.now
+        for button in (self._normal, self._exact):
+            c.enable(button, found is not None)
+        row = row_words(design.chosen)
+        if found is None:
+            self._answer.set(f"For {row}.")
+            return
+        normal, exact = (words.plain(rho) for rho in found)
+        saved = words.percent(float(1 - found[1] / found[0]))
+        self._answer.set(f"{row}: rho {normal} by the normal approximation, {exact} exactly: {saved} less.")
+
+    def _take(self, place: int) -> None:
+        if self.page.margin.now is not None:
+            design = self.page.design
+            changed = design.with_rho(design.chosen, self.page.margin.now[place])
+            self.page.use(changed, f"the margin of {row_words(design.chosen)}")
+
+
+class _Rivals:
+    """Discrete Gaussian against geometric noise at equal accuracy."""
+
+    def __init__(self, page: DesignPage) -> None:
+        self.page = page
+        with c.card():
+            c.heading("Which kind of noise, at equal accuracy", DESIGN_HELP["geometric"])
+            with c.box("wb-tiles"):
+                self._gaussian = c.Tile("Discrete Gaussian", DESIGN_HELP["unbounded"])
+                self._geometric = c.Tile("Geometric", DESIGN_HELP["geometric"])
+            self._text = c.words("", "wb-text", "p").style("margin: 12px 0 0")
+        page.draw(self._draw)
+
+    def _draw(self) -> None:
+        line, question, row = self.page.line, self.page.rivals, row_words(self.page.design.chosen)
+        if line is None:
+            self._text.set(f"{row} is off.")
+            return
+        if self.page.resting and self.page.quick.fresh:
+            question.ask(max(line.margin, 1), line.stability, self.page.state.delta)
+        found: Rivals | None = question.now
+        if found is None:
+            self._text.set(question.trouble or self._text.shown)
+            return
+        gaussian, geometric = found.gaussian_epsilon, found.geometric_epsilon
+        self._gaussian.set(
+            words.number(gaussian, 4), f"variance {words.number(float(found.variances[0]), 4)}"
+        )
+        self._geometric.set(words.number(geometric, 4), f"scale {words.number(float(found.scales[0]), 4)}")
+        said = say.rival_text(*found.margins[0], gaussian, geometric)
+        self._text.set(f"{row}. {said} For all rows together it may be the other way round.")
+
+
+class _Files:
+    """The file that the command line reads, out and in."""
+
+    def __init__(self, page: DesignPage) -> None:
+        self.page = page
+        with c.card():
+            c.heading("This design on the command line")
+            with c.box("wb-row").style("margin-bottom: 12px"):
+                c.button("Save safetab.toml", self._save, "wb-primary")
+                c.file_button(
+                    "Open safetab.toml or config.json",
+                    self._uploaded,
+                    lambda: self._message.say("The file is larger than 1 MB; nothing was changed."),
+                    largest=_LARGEST,
+                )
+                c.button("Back to 2020", self._reset, "wb-quiet")
+            self._message = c.alert().style("margin-bottom: 10px; white-space: pre-line")
+            self._command = c.words("", "wb-command", "code")
+            note = "PARAMS is a folder with the saved safetab.toml and the four files of the groups"
+            more = "; the numbers are the same with the groups of 2020, or any that are paired like them."
+            c.words(note + more, "wb-soft", "div").style("margin-top: 8px")
+        page.draw(lambda: self._command.set(say.design_command(page.state.delta)))
+
+    def _reset(self) -> None:
+        self._message.say("")
+        self.page.use(Design(), "back to the design of 2020")
+
+    async def _save(self) -> None:
+        try:
+            text = await self.page.session.find("design_toml", self.page.design)
+        except DiscreetError as error:
+            self._message.say(str(error))
+            return
+        self._message.say("")
+        ui.download.content(text, "safetab.toml", "application/toml")
+
+    async def _uploaded(self, name: str, content: bytes) -> None:
+        try:
+            try:
+                text = content.decode("utf-8-sig")
+            except UnicodeDecodeError as error:
+                raise DiscreetError(f"it is not a text file: not UTF-8 at byte {error.start + 1}") from None
+            found = await self.page.session.find("design_opened", text, name, self.page.design)
+        except DiscreetError as error:
+            self._message.say(f"{name} was not opened: {error}")
+            return
+        self._message.say("")
+        self.page.use(found, f"opening {name}")

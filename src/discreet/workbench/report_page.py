@@ -7,125 +7,138 @@ from typing import Any
 
 from nicegui import ui
 
-from discreet.errors import DiscreetError
+from discreet.budget import Release
+from discreet.errors import DiscreetError, InputError
 from discreet.report import words
 from discreet.workbench import controls as c
-from discreet.workbench import report_view as view
-from discreet.workbench.phrases import target
-from discreet.workbench.session import Session
+from discreet.workbench import words as say
+from discreet.workbench.session import Page, Session
 from discreet.workbench.session_file import delta_text
+from discreet.workbench.settings import Wanted, read_title, wanted
 from discreet.workbench.state import State
 from discreet.workbench.workers import processors
 
 NAME = "report"
-_PROOFS = "An interval for every headline number that provably contains it. Minutes for many paths."
+_PROOFS = (
+    "An interval for every headline number that provably contains it. Takes minutes if there are many paths."
+)
+_SAVINGS = "The least noise that keeps the same promise."
 
 
 def build(session: Session) -> None:
     """Draw the page."""
+    page = Page(session, NAME)
     with c.box("wb-two"):
-        _Making(session)
-        _Contents(session)
+        _Making(page)
+        _Contents(page)
+    page.start()
+
+
+def can_print() -> bool:
+    """Whether there is a Chromium that prints."""
+    from discreet.report.html.pdf import find_chromium
+
+    try:
+        return bool(find_chromium())
+    except InputError:
+        return False
+
+
+def file_name(release: Release, ending: str = "html") -> str:
+    """Return a name for the file that every system can hold.
+
+    >>> from discreet.budget import load
+    >>> file_name(load("dhc-2020"))
+    'dhc-2020-persons-report.html'
+    """
+    letters = (letter if letter.isalnum() or letter in "-_" else "-" for letter in release.name[:80])
+    return "".join(letters) + f"-report.{ending}"
 
 
 class _Making:
     """What goes into the report, and the buttons."""
 
-    def __init__(self, session: Session) -> None:
-        self.session = session
+    def __init__(self, page: Page) -> None:
+        self.page, self.session = page, page.session
         self._task: Any = None
-        self._asked: view.Wanted | None = None
-        self._made: tuple[view.Wanted, str] | None = None
-        with c.box("wb-card", "section"):
+        self._asked: Wanted | None = None
+        self._made: tuple[Wanted, str] | None = None
+        with c.card():
             c.heading("Report")
-            text = "One self-contained HTML file of the present state. It loads nothing and runs nothing."
+            text = "One self-contained HTML file about the present state. It loads nothing and runs nothing."
             c.words(text, "wb-soft", "p").style("margin: 0 0 14px")
-            self._field = c.Field("Title", "", self._typed, label="Title", placeholder="the release's own")
-            self._proofs = c.Check("With proofs", True, _PROOFS, partial(self._ticked, "proofs"))
-            explained = "Least noise for the same promise."
-            savings = partial(self._ticked, "savings")
-            self._savings = c.Check("With what calibration would save", True, explained, savings)
+            self._title = c.Field("Title", self._typed, shown="Title", placeholder="the release's own")
+            self._proofs = c.Check("With proofs", partial(self._ticked, "proofs"), _PROOFS)
+            name = "With what calibration would save"
+            self._savings = c.Check(name, partial(self._ticked, "savings"), _SAVINGS)
             with c.box("wb-row").style("margin-top: 16px"):
                 self._make = c.button("Make the report", partial(self._begin, "html"), "wb-primary")
                 self._pdf = c.button("Make a PDF", partial(self._begin, "pdf"))
-                c.show(self._pdf, view.can_print())
+                c.show(self._pdf, can_print())
                 self._end = c.button("Stop", self._stop)
-                c.show(self._end, False)
-            self._bar = c.box("wb-progress wb-hidden")
-            with self._bar:
-                self._done = c.box("")
-            self._status = c.words("", "wb-text", "p").style("margin: 12px 0 0")
-            self._status._props["role"] = "status"
+            self._bar = c.Bar()
+            self._status = c.words("", "wb-text", "p", role="status").style("margin: 12px 0 0")
             self._command = c.words("", "wb-command", "code").style("margin-top: 12px")
             self._save = c.button("Save before.toml", self._save_before, "wb-quiet")
-        session.listen(self._heard, NAME)
-        self._heard("state")
+        self._idle()
+        page.draw(self._draw)
 
     @property
     def _before(self) -> State | None:
         return self.session.before.state if self.session.before else None
 
-    def _heard(self, topic: str) -> None:
-        if topic not in ("state", "before") or not self.session.settled:
+    def _draw(self) -> None:
+        if not self.session.settled:
             return
         state, before = self.session.state, self._before
-        asked = view.wanted(state, before)
-        self._command.set(view.report_command(state, before))
-        c.show(self._save, before is not None and target(before) == ["release.toml"])
+        asked = wanted(state, before)
+        self._command.set(say.report_command(state, before))
+        c.show(self._save, before is not None and say.target(before) == ["release.toml"])
         if asked == self._asked:
             return
         self._asked = asked
         self._stop()
-        if asked.title != self._field.value.strip():
-            self._field.set(asked.title)
-            self._field.say(None)
-        for box, value in ((self._proofs, asked.certify), (self._savings, asked.savings)):
-            if box.value != value:
-                box.set(value)
-
-    def _keep(self, values: dict[str, str], what: str) -> None:
-        self.session.commit(self.session.state.with_settings(NAME, values), what, typing=True)
+        if asked.title != self._title.value.strip():
+            self._title.set(asked.title)
+            self._title.say(None)
+        self._proofs.set(asked.certify)
+        self._savings.set(asked.savings)
 
     def _typed(self, text: str) -> None:
-        try:
-            title = view.checked_title(text)
-        except DiscreetError as error:
-            self._field.say(str(error))
-            return
-        self._field.say(None)
-        self._keep({"title": title}, "the title")
+        keep = lambda title: self.page.change({"title": title}, "the title", typing=True)  # noqa: E731
+        self._title.take(text, read_title, keep)
 
     def _ticked(self, name: str, value: bool) -> None:
-        self._keep({name: "" if value else "no"}, f"{name} in the report")
+        self.page.change({name: "" if value else "no"}, f"{name} in the report", typing=True)
 
     def _begin(self, kind: str) -> None:
         self._stop()
-        for element in (self._bar, self._end):
-            c.show(element, True)
+        c.show(self._end, True)
+        self._bar.set(("", 0, 0))
         for element in (self._make, self._pdf):
             c.enable(element, False)
         self._status.set("Starting …")
-        self._task = self.session.task(self._run(view.wanted(self.session.state, self._before), kind))
+        self._task = self.session.task(self._run(wanted(self.session.state, self._before), kind))
 
-    async def _run(self, asked: view.Wanted, kind: str) -> None:
+    async def _run(self, asked: Wanted, kind: str) -> None:
         def progress(stage: str, done: int, total: int) -> None:
-            self._done.style(f"width: {100 * done / max(total, 1):.0f}%")
+            self._bar.set((stage, done, total))
             self._status.set(f"{stage[:1].upper()}{stage[1:]} …" if stage else "Working …")
 
+        find = self.session.find
         try:
             if self._made is None or self._made[0] != asked:
-                html = await self.session.find("reported", asked, processors(), progress=progress)
-                self._made = (asked, html)
+                self._made = (asked, await find("reported", asked, processors(), progress=progress))
             content = self._made[1].encode()
             if kind == "pdf":
-                content = await self.session.find("printed", self._made[1], progress=progress)
+                content = await find("printed", self._made[1], progress=progress)
         except DiscreetError as error:
             self._status.set(str(error))
             return
         finally:
             self._idle()
-        name = view.file_name(asked.release, kind)
-        self._status.set(f"{name} was made: {len(content) / 1000:,.0f} kB.")
+        name = file_name(asked.release, kind)
+        self._status.set(f"{name} is ready: {len(content) / 1000:,.0f} kB.")
         ui.download.content(content, name, "text/html" if kind == "html" else "application/pdf")
 
     def _save_before(self) -> None:
@@ -140,7 +153,7 @@ class _Making:
         self._idle()
 
     def _idle(self) -> None:
-        c.show(self._bar, False)
+        self._bar.set(None)
         c.show(self._end, False)
         for element in (self._make, self._pdf):
             c.enable(element, True)
@@ -149,25 +162,25 @@ class _Making:
 class _Contents:
     """What the report will be about."""
 
-    def __init__(self, session: Session) -> None:
-        self.session = session
-        with c.box("wb-card", "section"):
+    def __init__(self, page: Page) -> None:
+        self.session = page.session
+        with c.card():
             c.heading("What it will say")
             with c.box("wb-list", "ul"):
-                self._lines = [c.words("", tag="li") for _ in range(6)]
-        session.listen(self._heard, NAME)
-        self._heard("state")
+                self._lines = [c.words("", tag="li") for _ in range(7)]
+        page.draw(self._draw)
 
-    def _heard(self, topic: str) -> None:
+    def _draw(self) -> None:
         state, before = self.session.state, self.session.before
-        compared = f"Compared with {before.state.release.name}." if before else "Nothing is compared with it."
         said = (
             f"The decision: {state.release.name}, at delta {delta_text(state.delta)}.",
             f"Neighbours: {words.relation(state.relation, state.base.unit)} ({state.relation}).",
             f"Total rho {words.with_fraction(state.budget.total)}.",
-            compared,
-            f"Risk for an adversary with prior {view.wanted(state, None).prior}, as on the Risk page.",
+            f"Compared with {before.state.release.name}." if before else "It is compared with nothing.",
+            f"Risk from an adversary with prior {wanted(state, None).prior}, as on the Risk page.",
             "Parameters, curves, tables, risk in plain words, method and version.",
+            say.claim_text(state),
         )
         for line, text in zip(self._lines, said, strict=True):
             line.set(text)
+            c.show(line, bool(text))

@@ -5,347 +5,402 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
-from typing import Any
 
-from discreet.errors import DiscreetError
-from discreet.numbers import prior
+from nicegui.element import Element
+
+from discreet.errors import DiscreetError, InputError
 from discreet.report import words
+from discreet.workbench import charts
 from discreet.workbench import controls as c
-from discreet.workbench import risk_plan as plan
-from discreet.workbench.risk_plan import NAME, SCENARIOS, Question
-from discreet.workbench.risk_results import Answer, Commands, Everything, Pictures
-from discreet.workbench.risk_words import HELP
-from discreet.workbench.session import Session
-from discreet.workbench.state import State
-from discreet.workbench.workers import Slot, processors
+from discreet.workbench import words as say
+from discreet.workbench.session import Page, Session
+from discreet.workbench.settings import SCENARIOS, Adversary, adversary, attackable, read_chance
+from discreet.workbench.tasks import Attacked, MainPath
+from discreet.workbench.words import RISK_HELP, chance_text, level_text, percent_text
+from discreet.workbench.workers import processors
 
+NAME = "risk"
 _OWN = {
-    "unsure": (("people", "unsure about", HELP["unsure"]), ("chance", "chance of each", "")),
+    "unsure": (("people", "unsure about", RISK_HELP["unsure"]), ("chance", "probability of each", "")),
     "hierarchy": (
-        ("siblings", "areas beside it", HELP["siblings"]),
+        ("siblings", "areas beside it", RISK_HELP["siblings"]),
         ("beside", "their published sum", ""),
-        ("above", "published above", HELP["above"]),
+        ("above", "published above", RISK_HELP["above"]),
     ),
 }
 """Fields that one scenario has for itself: name, label, help."""
 
 _TWO = "grid-template-columns: minmax(0, 1fr) minmax(0, 1fr)"
+_WHOLE = "grid-template-columns: minmax(0, 1fr)"
+_WRAP = "white-space: pre-wrap; overflow-wrap: anywhere"
+_NO_COUNT = (
+    "No count of this release has discrete Gaussian noise and changes by one with one record, so an attack "
+    "on a single count is not computed. The bounds below hold."
+)
 _FEW = 24  # steps of the slider of the published count, on each side
 
 
-class Desk:
-    """What the parts of the page share."""
+class RiskPage(Page):
+    """What the parts share: the adversary, what they learn, and the best that anyone can do."""
 
     def __init__(self, session: Session) -> None:
-        self.session = session
-        self.state = session.state
-        """The session's, or the one that a slider on its way would make of it."""
-        self.asked: Question | None = None
-        self.found: Any = None
-        self.bounds: Any = None
-        self.overall: Any = None
-        self.progress = ""
-        self.trouble = ""
-        self.updates = 0
-        self._parts: list[Callable[[], None]] = []
-        self._attack: Slot[Question] = Slot(self._find, session.task)
-        self._bound: Slot[tuple[Any, ...]] = Slot(self._find_bounds, session.task)
-        self._key: tuple[Any, ...] | None = None
-        self._job: Any = None
-        session.listen(self._heard, NAME)
-
-    def draw(self, part: Callable[[], None]) -> None:
-        """Call a part whenever something has changed."""
-        self._parts.append(part)
-
-    def change(self, values: dict[str, str], what: str) -> None:
-        """Take over settings for good."""
-        self.session.commit(self.session.state.with_settings(NAME, values), what)
-
-    def preview(self, values: dict[str, str]) -> None:
-        """Show settings while a slider moves; the rest of the workbench does not depend on them."""
-        self._use(self.session.state.with_settings(NAME, values), settled=False)
+        super().__init__(session, NAME)
+        self.asked: Adversary | None = None
+        self.attack = self.question("attacked")
+        self.main = self.question("best_on_main_path")
+        self.whole = self.question("best_of_anyone", long=True)
 
     @property
     def prior(self) -> str:
         """The prior, as a fraction if it is one."""
         text = self.state.setting(NAME, "prior", "1/2")
         try:
-            return plan.plain_text(text)
+            return read_chance(text)
         except DiscreetError:
             return text
 
-    def start(self) -> None:
-        """Begin, once all parts are there."""
-        self._heard("state")
+    @property
+    def sees_all(self) -> bool:
+        """Whether the adversary sees everything published, and not single counts."""
+        return self.asked is not None and self.asked.scenario == "whole"
 
-    def _heard(self, topic: str) -> None:
-        if topic == "theme":
-            self._redraw()
-        if topic == "resume":  # what was not found yet is asked for again
-            self.asked = self._key = None
-        if topic not in ("state", "resume"):
-            return
-        self._use(self.session.state, settled=self.session.settled)
-
-    def _use(self, state: State, *, settled: bool) -> None:
-        self.state = state
-        try:
-            prior(self.prior, name="the prior")
-            asked, self.trouble = plan.question(state), ""
-        except DiscreetError as error:
-            self.trouble, self.asked, self.found = str(error), None, None
-            self._redraw()
-            return
-        if asked is None:
-            self.asked = self.found = None
-        elif asked != self.asked:
-            self.asked = asked
-            self._attack.ask(asked)
-        key = (state.release, state.relation, self.prior)
-        if key != self._key:
-            self._key, self.overall = key, None
-            self._stop()
-            self._bound.ask(key)
-        if settled and self.overall is None and self._job is None:
-            self.progress = "Comparing all pairs of paths."
-            self._job = self.session.task(self._compare(key))
-        self._redraw()
-
-    async def _find(self, asked: Question) -> None:
-        try:
-            found = await self.session.find("risk_numbers", asked)
-        except DiscreetError as error:
-            found, self.trouble = None, str(error)
-        self.found = None if found is None else (asked, found)
-        self.updates += 1
-        self._redraw()
-
-    async def _find_bounds(self, key: tuple[Any, ...]) -> None:
-        try:
-            self.bounds = (key, await self.session.find("risk_bounds", *key))
-        except DiscreetError as error:
-            self.trouble = str(error)
-        self._redraw()
-
-    async def _compare(self, key: tuple[Any, ...]) -> None:
-        def report(stage: str, done: int, total: int) -> None:
-            self.progress = f"Comparing all pairs of paths: {done} of {total}." if total else self.progress
-            self._redraw()
-
-        try:
-            helpers = processors() if len(key[0].paths) > 1 else 1
-            found = await self.session.find("risk_overall", *key, helpers, progress=report)
-        except DiscreetError as error:
-            self.trouble, self.progress = str(error), ""
+    def look(self, *, settled: bool) -> None:
+        """Ask what the adversary learns, and for the bounds."""
+        self.asked = None
+        read_chance(self.prior)
+        self.asked = adversary(self.state)
+        if self.asked is not None and not self.sees_all:
+            self.attack.ask(self.asked)
         else:
-            if key == self._key:
-                self.overall, self.progress = found, ""
-        self._redraw()
-
-    def _stop(self) -> None:
-        if self._job is not None:
-            self._job.cancel()
-        self._job, self.progress = None, ""
-
-    def _redraw(self) -> None:
-        for part in self._parts:
-            part()
+            self.attack.drop()
+        release, relation = self.state.release, self.state.relation
+        self.main.ask(release, relation, self.prior)
+        helpers = processors() if len(release.paths) > 1 else 1
+        if settled:
+            self.whole.ask(release, relation, self.prior, helpers)
+        elif (self.whole.asked or ())[:3] != (release, relation, self.prior):
+            self.whole.drop()
 
 
 def build(session: Session) -> None:
     """Draw the page."""
-    desk = Desk(session)
+    page = RiskPage(session)
     with c.box("wb-stack"), c.box("wb-split"):
         with c.box("wb-stack"):
-            _Adversary(desk)
-            Commands(desk)
+            _Adversary(page)
+            _Commands(page)
         with c.box("wb-stack"):
-            Answer(desk)
-            Pictures(desk)
-            Everything(desk)
-    desk.start()
+            _Answer(page)
+            _Pictures(page)
+            _Everything(page)
+    page.start()
 
 
 class _Adversary:
     """Who attacks what."""
 
-    def __init__(self, desk: Desk) -> None:
-        self.desk = desk
-        self._levels: tuple[str, ...] = ()
-        self._queries: tuple[str, ...] = ()
-        with c.box("wb-card", "section"):
-            c.heading("The adversary", HELP["scenario"])
-            self._scenario = c.choice("What the adversary sees", SCENARIOS, "one", self._chose)
-            c.words("", tag="div").style("height: 12px")
-            with c.box("wb-label-row"):
-                c.words("Prior")
-                c.help_text("prior", HELP["prior"])
-                self._prior_now = c.words("", "wb-now")
+    def __init__(self, page: RiskPage) -> None:
+        self.page = page
+        with c.card():
+            c.heading("The adversary", RISK_HELP["scenario"])
+            self._scenario = c.Choice("What the adversary sees", SCENARIOS, self._chose)
+            c.gap()
             self._slider = c.Slider(
                 "Prior",
-                low=1,
-                high=99,
-                value=50,
-                moved=lambda step: desk.preview({"prior": _prior_text(step)}),
-                let_go=lambda step: desk.change({"prior": _prior_text(step)}, "the prior"),
+                (1, 99),
+                explained=RISK_HELP["prior"],
+                moved=lambda step: page.preview({"prior": _hundredth(step)}),
+                let_go=lambda step: page.change({"prior": _hundredth(step)}, "the prior"),
             )
-            self._prior = c.Field("Prior, exact", "", self._typed_prior, placeholder="1/2")
+            self._prior = c.Field("Prior, exact", self._typed_prior, placeholder="1/2")
             with c.box("").style("margin-top: 12px") as self._count:
                 with c.box("wb-two").style("gap: 14px"):
-                    self._level_place = self._labelled("Level", HELP["level"])
-                    self._query_place = self._labelled("Count", HELP["count"], left=True)
+                    self._level = c.labelled_choice(
+                        "Level", {}, self._chose_level, explained=RISK_HELP["level"]
+                    )
+                    self._query = c.labelled_choice(
+                        "Count", {}, self._chose_query, explained=RISK_HELP["count"], left=True
+                    )
                 self._noise = c.words("", "wb-soft", "div").style("margin: 6px 0 12px")
-                with c.box("wb-label-row"):
-                    c.words("Published count")
-                    c.help_text("published count", HELP["published"])
-                    self._published_now = c.words("", "wb-now")
                 self._published = c.Slider(
                     "Published count",
-                    low=-_FEW,
-                    high=_FEW,
-                    value=0,
-                    moved=lambda step: desk.preview({"published": str(self._value(step))}),
-                    let_go=lambda step: desk.change(
+                    (-_FEW, _FEW),
+                    explained=RISK_HELP["published"],
+                    moved=lambda step: page.preview({"published": str(self._value(step))}),
+                    let_go=lambda step: page.change(
                         {"published": str(self._value(step))}, "the published count"
                     ),
                 )
-                with c.box("wb-fields").style(f"margin-top: 6px; {_TWO}"):
-                    self._fields = {
-                        name: c.Field(label, "", partial(self._typed, name), label=label, explained=explained)
-                        for name, label, explained in (
-                            ("published", "published", ""),
-                            ("known", "others known", HELP["known"]),
-                        )
-                    }
-                self._own: dict[str, Any] = {}
-                for scenario, parts in _OWN.items():
-                    with c.box("wb-fields wb-hidden").style(f"margin-top: 10px; {_TWO}") as self._own[
-                        scenario
-                    ]:
-                        for name, label, explained in parts:
-                            self._fields[name] = c.Field(
-                                label, "", partial(self._typed, name), label=label, explained=explained
-                            )
-            self._trouble = c.words("", "wb-bad wb-hidden", "div").style("margin-top: 10px")
-            self._trouble._props["role"] = "alert"
-        desk.draw(self._draw)
+                self._fields: dict[str, c.Field] = {}
+                self._fields_of(
+                    (("published", "published", ""), ("known", "others known", RISK_HELP["known"]))
+                )
+                self._own = {scenario: self._fields_of(parts) for scenario, parts in _OWN.items()}
+            c.gap(4)
+            self._trouble = c.alert()
+        page.draw(self._draw)
 
-    def _labelled(self, name: str, explained: str, *, left: bool = False) -> Any:
-        with c.box("wb-field"):
-            with c.box("wb-label-row"):
-                c.words(name)
-                c.help_text(name, explained, left=left)
-            return c.box("")
+    def _fields_of(self, parts: tuple[tuple[str, str, str], ...]) -> Element:
+        with c.box("wb-fields").style(f"margin-top: 8px; {_TWO}") as made:
+            for name, shown, explained in parts:
+                typed: Callable[[str], None] = partial(self._typed, name)
+                self._fields[name] = c.Field(shown, typed, shown=shown, explained=explained)
+        return made
 
-    def _step(self, asked: Question) -> int:
+    def _step(self, asked: Adversary) -> int:
         return max(1, -(-asked.reach // _FEW))
 
     def _value(self, step: int) -> int:
-        asked = self.desk.asked
+        asked = self.page.asked
         if asked is None:
             return 0
         value = asked.known + step * self._step(asked)
         return max(value, 0) if asked.scenario == "floor" else value
 
     def _draw(self) -> None:
-        desk, asked = self.desk, self.desk.asked
-        state = desk.state
-        scenario = state.setting(NAME, "scenario", "one")
-        c.put(self._scenario, "data-value", scenario)
-        self._trouble.set(desk.trouble)
-        c.show(self._trouble, bool(desk.trouble))
+        page, asked = self.page, self.page.asked
+        scenario = page.state.setting(NAME, "scenario", "one")
+        self._scenario.set(scenario)
+        self._trouble.say(page.trouble or page.attack.trouble or page.main.trouble or page.whole.trouble)
         c.show(self._count, asked is not None and scenario != "whole")
-        for name, box in self._own.items():
-            c.show(box, name == scenario)
-        if not self._prior.message.shown:
-            value = prior(desk.prior) if not desk.trouble else Fraction(1, 2)
-            self._prior_now.set(words.plain(value))
-            self._slider.set(min(99, max(1, round(100 * value))), f"prior {words.plain(value)}")
-            if not _same(self._prior.value, value):
-                self._prior.set(desk.prior)
+        for name, made in self._own.items():
+            c.show(made, name == scenario)
+        if not self._prior.wrong:
+            value = Fraction(page.prior) if not page.trouble else Fraction(1, 2)
+            self._slider.set(
+                min(99, max(1, round(100 * value))), f"prior {words.plain(value)}", words.plain(value)
+            )
+            self._prior.keep(value, _number, page.prior)
         if asked is None:
             return
-        self._draw_choices(state.release, asked)
-        count = asked.counts[0]
+        counts, count = attackable(page.state.release), asked.counts[0]
+        self._level.set(count.level, {name: level_text(name) for name in counts})
+        self._query.set(count.query, {one.query: one.query for one in counts[count.level]})
         deviation = words.number(float(count.variance) ** 0.5, 3)
         variance = words.with_fraction(count.variance)
         variance = variance if len(variance) < 30 else f"about {words.plain(count.variance)}"
-        self._noise.set(f"Noise of variance {variance}, standard deviation {deviation}.")
-        self._published_now.set(f"{asked.published:,}")
+        self._noise.set(f"Noise with variance {variance}, standard deviation {deviation}.")
         step = round((asked.published - asked.known) / self._step(asked))
-        self._published.set(max(-_FEW, min(_FEW, step)), f"published {asked.published}")
+        self._published.set(
+            max(-_FEW, min(_FEW, step)), f"published {asked.published}", f"{asked.published:,}"
+        )
         for name, field in self._fields.items():
-            if not field.message.shown and not _same(field.value, getattr(asked, name)):
-                field.set(str(getattr(asked, name)))
-
-    def _draw_choices(self, release: Any, asked: Question) -> None:
-        counts = plan.attackable(release)
-        if tuple(counts) != self._levels:
-            self._levels = tuple(counts)
-            self._level_place.clear()
-            with self._level_place:
-                self._level = c.choice("Level", {name: name for name in counts}, "", self._chose_level)
-        count = asked.counts[0]
-        queries = tuple(one.query for one in counts[count.level])
-        if queries != self._queries:
-            self._queries = queries
-            self._query_place.clear()
-            with self._query_place:
-                self._query = c.choice("Count", {name: name for name in queries}, "", self._chose_query)
-        c.put(self._level, "data-value", count.level)
-        c.put(self._query, "data-value", count.query)
+            value = getattr(asked, name)
+            if not field.wrong:
+                field.keep(Fraction(value), _number, str(value))
 
     def _chose(self, scenario: str) -> None:
         values = {"scenario": scenario if scenario != "one" else ""}
-        asked = self.desk.asked
+        asked = self.page.asked
         if scenario == "floor" and asked is not None and asked.published < 0:
             values["published"] = "0"
-        self.desk.change(values, SCENARIOS[scenario])
+        self.page.change(values, SCENARIOS[scenario])
 
     def _chose_level(self, level: str) -> None:
-        self.desk.change({"level": level}, f"looking at {level}")
+        self.page.change({"level": level}, f"looking at {level_text(level)}")
 
     def _chose_query(self, query: str) -> None:
-        self.desk.change({"query": query}, "looking at another count")
+        self.page.change({"query": query}, "looking at another count")
 
     def _typed_prior(self, text: str) -> None:
-        try:
-            prior(text, name="the prior")
-        except DiscreetError as error:
-            self._prior.say(str(error))
-            return
-        self._prior.say(None)
-        self.desk.change({"prior": text.strip()}, "the prior")
+        self._prior.take(text, read_chance, lambda _: self.page.change({"prior": text.strip()}, "the prior"))
 
     def _typed(self, name: str, text: str) -> None:
-        field = self._fields[name]
-        try:
-            state = self.desk.session.state.with_settings(NAME, {name: text.strip()})
-            if name == "chance":
-                prior(text, name="the chance")
-            asked = plan.question(state)
+        values = {name: text.strip()}
+
+        def read(_: str) -> Adversary | None:
+            asked = adversary(self.page.session.state.with_settings(NAME, values))
             if asked is not None and asked.scenario == "floor" and asked.published < 0:
-                raise DiscreetError("negative values are published as 0 here")
-        except DiscreetError as error:
-            field.say(str(error))
-            return
-        field.say(None)
-        self.desk.session.commit(state, f"{name} {text.strip()}")
+                raise InputError("negative values are published as 0 here")
+            return asked
+
+        self._fields[name].take(text, read, lambda _: self.page.change(values, f"{name} {text.strip()}"))
 
 
-def _prior_text(step: int) -> str:
+def _hundredth(step: int) -> str:
     """Write a hundredth as shortly as possible.
 
-    >>> _prior_text(50), _prior_text(7)
+    >>> _hundredth(50), _hundredth(7)
     ('1/2', '7/100')
     """
     return str(Fraction(min(max(step, 1), 99), 100))
 
 
-def _same(text: str, value: Any) -> bool:
-    """Whether a field says a value already, in whatever way it was typed."""
-    try:
-        return Fraction(text.strip().replace(",", "")) == Fraction(value)
-    except (ValueError, ZeroDivisionError):
-        return False
+def _number(text: str) -> Fraction:
+    return Fraction(text.strip().replace(",", ""))
+
+
+class _Commands:
+    """The command lines that give the same numbers."""
+
+    def __init__(self, page: RiskPage) -> None:
+        self.page = page
+        with c.card():
+            c.heading("The same numbers on the command line")
+            self._one = c.words("", "wb-command", "code").style(f"margin-bottom: 8px; {_WRAP}")
+            self._all = c.words("", "wb-command", "code").style(_WRAP)
+        page.draw(self._draw)
+
+    def _draw(self) -> None:
+        page, state = self.page, self.page.state
+        bound = say.bound_command(page.prior, state)
+        one = say.attack_command(page.asked, state) if page.asked is not None else bound
+        self._one.set(one)
+        self._all.set(bound)
+        c.show(self._all, one != bound)
+
+
+class _Answer:
+    """What the adversary believes and decides."""
+
+    def __init__(self, page: RiskPage) -> None:
+        self.page = page
+        with c.card("What the adversary learns", aria_live="polite") as self._card:
+            with c.box("wb-tiles") as self._one:
+                self._posterior = c.Tile("Belief afterwards", RISK_HELP["posterior"], first=True)
+                self._ratio = c.Tile("Times the prior", RISK_HELP["ratio"])
+                self._right = c.Tile("Right decisions", RISK_HELP["right"])
+                self._mean = c.Tile("Mean belief if there", RISK_HELP["mean"])
+            self._texts = [c.words("", "wb-text", "p").style("margin: 10px 0 0") for _ in range(3)]
+            self._none = c.words("", "wb-soft", "p")
+            self._count = c.words("0", "wb-alive", data_risk_updates="")
+        page.draw(self._draw)
+
+    def _draw(self) -> None:
+        page = self.page
+        self._count.set(str(page.attack.updates))
+        c.show(self._card, not page.sees_all)
+        c.show(self._one, page.asked is not None)
+        self._none.set("" if page.asked else _NO_COUNT)
+        found: Attacked | None = page.attack.found
+        if found is None or page.attack.of is None or page.asked is None or page.sees_all:
+            return
+        prior = float(Fraction(page.attack.of[0].prior))
+        self._posterior.set(chance_text(found.posterior), f"before: {chance_text(prior)}")
+        self._ratio.set(words.number(found.ratio, 4), "belief afterwards over prior")
+        if found.right is None:
+            self._right.set("–", "not computed; the bound below holds")
+        else:
+            present, absent, both = found.right
+            self._right.set(
+                percent_text(both), f"if there {percent_text(present)}, if not {percent_text(absent)}"
+            )
+        if found.mean_present is None or found.mean_absent is None:
+            self._mean.set("–", "not computed here")
+        else:
+            self._mean.set(chance_text(found.mean_present), f"if not there {chance_text(found.mean_absent)}")
+        for place, text in enumerate(self._texts):
+            text.set(found.said[place] if place < len(found.said) else "")
+
+
+class _Pictures:
+    """Belief against what is published, and decisions against the prior."""
+
+    def __init__(self, page: RiskPage) -> None:
+        self.page = page
+        self._seen: tuple[object, ...] = ()
+        with c.box("wb-two") as self._both:
+            with c.card() as self._left:
+                c.heading("Belief, by what is published", RISK_HELP["posterior"])
+                self._belief = c.Chart("belief against the published count", 290)
+            with c.card():
+                c.heading("Right decisions, by prior", RISK_HELP["right"])
+                self._accuracy = c.Chart("right decisions against the prior", 290)
+        page.draw(self._draw)
+
+    def _draw(self) -> None:
+        page, dark = self.page, self.page.session.dark
+        whole = page.asked is None or page.sees_all
+        c.show(self._left, not whole)
+        self._both.style(add=_WHOLE) if whole else self._both.style(remove=_WHOLE)
+        found: Attacked | None = None if whole else page.attack.found
+        main: MainPath | None = page.main.found
+        seen = (found, main, dark)
+        if len(self._seen) == 3 and all(a is b for a, b in zip(seen, self._seen, strict=True)):
+            return
+        self._seen = seen
+        if found is not None and page.attack.of is not None:
+            asked: Adversary = page.attack.of[0]
+            prior = float(Fraction(asked.prior))
+            self._belief.set(
+                charts.belief(
+                    found.curve, prior=prior, value=asked.published, posterior=found.posterior, dark=dark
+                ),
+                f"Belief against the published count; {chance_text(found.posterior)} at {asked.published}, "
+                f"{chance_text(prior)} before.",
+            )
+        if main is not None and page.main.of is not None:
+            prior = float(Fraction(page.main.of[2]))
+            right = found.right[2] if found is not None and found.right else None
+            mine = found.accuracy if found is not None else ()
+            self._accuracy.set(
+                charts.accuracy(mine, main.line, prior=prior, right=right, dark=dark),
+                f"Right decisions against the prior; at prior {chance_text(prior)} someone who knows every "
+                f"other record is right {percent_text(main.profile.overall[0].accuracy)} on the main path.",
+            )
+
+
+class _Everything:
+    """The best anyone can do with everything published, and level by level."""
+
+    def __init__(self, page: RiskPage) -> None:
+        self.page = page
+        self._seen: tuple[object, bool] | None = None
+        with c.card() as self._card:
+            c.heading("With everything published: the best anyone can do", RISK_HELP["bound"])
+            with c.box("wb-tiles"):
+                self._right = c.Tile("Right decisions, all", RISK_HELP["bound"], first=True)
+                self._advantage = c.Tile("Advantage", RISK_HELP["advantage"])
+                self._mean = c.Tile("Mean belief if there, all", RISK_HELP["mean"])
+                self._median = c.Tile("Median belief", RISK_HELP["median"])
+            self._progress = c.words("", "wb-soft", "div").style("margin-top: 8px")
+            self._claim = c.words("", "wb-claim wb-hidden", "div")
+            self._texts = [c.words("", "wb-text", "p").style("margin: 10px 0 0") for _ in range(2)]
+            c.gap(18)
+            c.heading("Level by level", RISK_HELP["levels"], 3)
+            self._chart = c.Chart("right decisions by level")
+        page.draw(self._draw)
+
+    def _draw(self) -> None:
+        page, dark, progress = self.page, self.page.session.dark, self.page.whole.progress
+        done = f": {progress[1]} of {progress[2]}" if progress and progress[2] else ""
+        self._progress.set(f"Comparing all pairs of paths{done}." if progress else "")
+        self._card.style(add="order: -1") if page.sees_all else self._card.style(remove="order: -1")
+        c.put(self._card, "data-complete-risk", "true" if page.whole.fresh else "false")
+        self._claim.say(say.claim_text(page.state))
+        main: MainPath | None = page.main.found
+        profile = page.whole.now or (main.profile if main else None)
+        if profile is None:
+            return
+        (row,) = profile.overall
+        note = profile.claim.kind.label
+        if profile.is_bound:
+            note = "all pairs of paths" if profile.compared > 1 else "the only case"
+        right = say.bound_text(row.accuracy) if profile.is_bound else percent_text(row.accuracy)
+        name = "Right decisions, at most" if profile.is_bound else "Right decisions, so far"
+        self._right.set(right, f"{note}; nothing published {percent_text(row.baseline)}", name)
+        self._advantage.set(f"{row.advantage:.4f}", f"{note}, over chance")
+        self._mean.set(chance_text(row.expected), note)
+        self._median.set(chance_text(row.quantiles[2]), "of targets who are present")
+        for text, said in zip(self._texts, say.best_sentences(profile), strict=True):
+            text.set(said)
+        if self._seen is not None and self._seen[0] is profile and self._seen[1] == dark:
+            return
+        self._seen = (profile, dark)
+        pairs = [
+            (level_text(one.scope), one.accuracy, level.accuracy)
+            for one, level in zip(profile.one_count, profile.levels, strict=True)
+        ]
+        self._chart.element.style(f"height: {110 + 30 * len(pairs)}px")
+        said = "; ".join(f"{name} {percent_text(one)}, {percent_text(every)}" for name, one, every in pairs)
+        self._chart.set(
+            charts.levels(
+                [name for name, _, _ in pairs],
+                [one for _, one, _ in pairs],
+                [every for _, _, every in pairs],
+                overall=row.accuracy,
+                baseline=row.baseline,
+                dark=dark,
+            ),
+            f"Right decisions from one count and from all counts of a level: {said}",
+        )

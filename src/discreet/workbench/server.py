@@ -304,8 +304,7 @@ def serve(place: Place, *, show: bool, ready: Callable[[], None]) -> None:
     from nicegui import app, background_tasks, ui
 
     from discreet.workbench import frame
-    from discreet.workbench.numbers import Server
-    from discreet.workbench.pages import pages
+    from discreet.workbench.session import Server
     from discreet.workbench.tasks import warm
     from discreet.workbench.workers import Workers
 
@@ -318,7 +317,7 @@ def serve(place: Place, *, show: bool, ready: Callable[[], None]) -> None:
 
         return draw
 
-    for name in ("", *(page.name for page in pages())):
+    for name in ("", *frame.PAGES):
         ui.page(f"/{name}", response_timeout=60)(visit(name))
 
     def announced() -> None:

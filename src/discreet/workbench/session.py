@@ -1,28 +1,275 @@
-"""One visitor's session: the state, undo, the state it is compared with, and who wants to know of changes."""
+"""One visitor's session: the state, its numbers, undo, what it is compared with, who hears of changes."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import secrets
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections import OrderedDict
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, field
 from typing import Any
 
-from discreet.workbench.numbers import Numbers, Server
+from discreet.budget import AnswerKind, Claim
+from discreet.errors import DiscreetError
 from discreet.workbench.state import State
-from discreet.workbench.tasks import TASKS, call, cost
-from discreet.workbench.workers import Progress, Start
+from discreet.workbench.tasks import TASKS, Errors, Overall, Quick, call, cost
+from discreet.workbench.workers import Progress, Slot, Start, Workers, processors
 
 MOST_UNDO = 200
 _HOLD = 0.15  # seconds
 _GRACE = 3.0  # seconds in which a visitor who was cut off may come back and find the work going on
+_PAUSE = 0.3  # seconds that a question of long work must last before it is asked
+_REMEMBERED = 256
+_DRAWING = 0.02  # seconds of the event loop that a page takes to be drawn, with some to spare
+_FEW = 4  # visitors who may drag as fast as they can
+_LATELY = 3.0  # seconds after which someone drags no more
 
 Listener = Callable[[str], None]
 """Called with a topic: "state", "numbers", "progress", "before", "theme", or "resume" when work was ended."""
 
 
 @dataclass
-class _Page:
+class Server:
+    """What all visitors share: processes, and answers that were found."""
+
+    workers: Workers
+    known: OrderedDict[Any, Any] = field(default_factory=OrderedDict)
+    dragging: dict[str, float] = field(default_factory=dict)
+    """Who has moved a slider, and when last."""
+
+    def pace(self, key: str, now: float) -> float:
+        """Return the seconds until one who drags is drawn again: all who drag share one event loop."""
+        self.dragging[key] = now
+        if len(self.dragging) > _FEW:
+            self.dragging = {one: then for one, then in self.dragging.items() if now - then < _LATELY}
+        return _DRAWING * max(0, len(self.dragging) - _FEW)
+
+    def recall(self, key: Any) -> Any:
+        """Return an answer that is known, or None."""
+        if key in self.known:
+            self.known.move_to_end(key)
+        return self.known.get(key)
+
+    def remember(self, key: Any, found: Any) -> None:
+        """Keep an answer; the one that was not asked for longest is forgotten."""
+        self.known[key] = found
+        while len(self.known) > _REMEMBERED:
+            self.known.popitem(last=False)
+
+
+class Question:
+    """Something that is computed for a page: the latest request wins, and each answer knows what it is of.
+
+    A question that follows a slider lets the work that has begun finish; one of `long` work is asked once a
+    state lasts, and ended when another comes.
+    """
+
+    def __init__(
+        self, session: Session, task: str, changed: Callable[[], None], *, long: bool = False
+    ) -> None:
+        self.found: Any = None
+        """The latest answer, of the request `of`."""
+        self.of: tuple[Any, ...] | None = None
+        self.asked: tuple[Any, ...] | None = None
+        self.progress: tuple[str, int, int] | None = None
+        self.trouble = ""
+        self.updates = 0
+        """How many answers came; for those who measure."""
+        self._session, self._task_name, self._changed, self._long = session, task, changed, long
+        self._slot: Slot[tuple[Any, ...]] = Slot(self._find, session.task)
+        self._running: Any = None
+
+    def ask(self, *arguments: Any) -> None:
+        """Ask, unless it is asked or answered already."""
+        if arguments == self.asked or not self._session.is_open:
+            return
+        self.drop()
+        self.asked = arguments
+        known = self._session.server.recall((self._task_name, *arguments))
+        if known is not None:
+            self._take(arguments, known)
+        elif self._long:
+            self.progress = ("", 0, 0)
+            self._running = self._session.task(self._find(arguments))
+        else:
+            self._slot.ask(arguments)
+
+    @property
+    def fresh(self) -> bool:
+        """Whether the answer is that of the latest request."""
+        return self.of is not None and self.of == self.asked
+
+    @property
+    def now(self) -> Any:
+        """The answer of the latest request, or None while it is not there."""
+        return self.found if self.fresh else None
+
+    @property
+    def busy(self) -> bool:
+        """Whether a request waits for the one that is computed."""
+        return self._slot.waiting
+
+    def drop(self) -> None:
+        """Ask no more; the last answer stays, as one of the past."""
+        self.asked = self.progress = None
+        self.trouble = ""
+        self._slot.clear()
+        if self._running is not None:
+            with contextlib.suppress(RuntimeError):
+                self._running.cancel()
+        self._running = None
+
+    def adopt(self, other: Question) -> None:
+        """Take over what another has found."""
+        self.found, self.of, self.asked = other.found, other.of, other.of
+
+    async def _find(self, arguments: tuple[Any, ...]) -> None:
+        def report(stage: str, done: int, total: int) -> None:
+            if arguments == self.asked:
+                self.progress = (stage, done, total)
+                self._changed()
+
+        try:
+            if self._long:
+                await asyncio.sleep(_PAUSE)
+            found = await self._session.find(
+                self._task_name, *arguments, progress=report if TASKS[self._task_name].reports else None
+            )
+        except DiscreetError as error:
+            if arguments == self.asked:
+                self.trouble, self.progress = str(error), None
+                self._changed()
+            return
+        self._session.server.remember((self._task_name, *arguments), found)
+        if not self._long or arguments == self.asked:
+            self._take(arguments, found)
+            self._changed()
+
+    def _take(self, arguments: tuple[Any, ...], found: Any) -> None:
+        self.found, self.of, self.progress = found, arguments, None
+        self.updates += 1
+
+
+class Numbers:
+    """The numbers of one state as they come in: the main path at once, all pairs of paths when it lasts."""
+
+    def __init__(self, state: State, session: Session, tell: Callable[[str], None]) -> None:
+        self.state = state
+        self._main = Question(session, "quick", lambda: tell("numbers"))
+        self._errors = Question(session, "errors", lambda: tell("numbers"))
+        self._saving = Question(session, "saving", lambda: tell("numbers"))
+        self._overall = Question(session, "overall", lambda: self._tell_overall(tell), long=True)
+
+    @property
+    def questions(self) -> tuple[Question, ...]:
+        """All that is asked for a state."""
+        return self._main, self._errors, self._saving, self._overall
+
+    @property
+    def quick(self) -> Quick | None:
+        """The main path; while a slider is dragged, of a moment ago."""
+        found: Quick | None = self._main.found
+        return found
+
+    @property
+    def errors(self) -> Errors | None:
+        """The trade-off curves of the main path; while a slider is dragged, of a moment ago."""
+        found: Errors | None = self._errors.found
+        return found
+
+    @property
+    def saving(self) -> float | None:
+        """The part of all variances that could be saved; None until it is known."""
+        found: float | None = self._saving.now
+        return found
+
+    @property
+    def overall(self) -> Overall | None:
+        """The worst of all pairs of paths; None until it is known."""
+        found: Overall | None = self._overall.now
+        return found
+
+    @property
+    def progress(self) -> tuple[str, int, int] | None:
+        """How far the comparison of all pairs has come."""
+        return self._overall.progress
+
+    @property
+    def trouble(self) -> str:
+        """What went wrong."""
+        if self._overall.trouble:
+            return f"Not all pairs of paths could be compared: {self._overall.trouble}"
+        return self._main.trouble or self._errors.trouble or self._saving.trouble
+
+    @property
+    def updates(self) -> int:
+        """How many curves were shown; for those who measure."""
+        return self._main.updates
+
+    @property
+    def claim(self) -> Claim:
+        """What the epsilon on the page claims: of all paths if they were compared, else of the main path."""
+        stated = self.state.release.claim
+        if self.overall is not None or len(self.state.release.paths) == 1:
+            return stated
+        return Claim.of_all([stated, Claim(AnswerKind.MAIN)])
+
+    @property
+    def epsilon(self) -> float | None:
+        """The epsilon on the page."""
+        if self.overall is not None and self.is_fresh:
+            return self.overall.epsilon
+        return self.quick.epsilon if self.quick else None
+
+    def ask(self, state: State, *, settled: bool) -> None:
+        """Ask for the numbers of a state; those of all pairs only if it lasts."""
+        self.state = state
+        events, delta = state.main_events, state.delta
+        self._main.ask(events, delta)
+        self._errors.ask(events)
+        if settled:
+            self._saving.ask(events, delta)
+            helpers = 1 if len(state.release.paths) == 1 else processors()
+            self._overall.ask(state.release, state.relation, delta, helpers)
+        elif (state.release, state.relation, delta) != (self._overall.asked or ())[:3]:
+            self._saving.drop()
+            self._overall.drop()
+
+    @property
+    def busy(self) -> bool:
+        """Whether the numbers of the main path are being computed and a newer state waits already."""
+        return self._main.busy
+
+    @property
+    def is_fresh(self) -> bool:
+        """Whether `quick` is of the present state, and not of one that a slider has passed."""
+        return self._main.fresh
+
+    @property
+    def complete(self) -> bool:
+        """Whether all numbers are there and of the present state."""
+        return self.is_fresh and self.overall is not None and self.saving is not None
+
+    def take(self, other: Numbers) -> None:
+        """Take over what another has found of the same state, and find the rest."""
+        for mine, found in zip(self.questions, other.questions, strict=True):
+            if found.fresh:
+                mine.adopt(found)
+        self.ask(self.state, settled=True)
+
+    def drop(self) -> None:
+        """End all work; the next question begins it again."""
+        for question in self.questions:
+            if not question.fresh:
+                question.drop()
+
+    def _tell_overall(self, tell: Callable[[str], None]) -> None:
+        tell("progress" if self._overall.progress is not None else "numbers")
+
+
+@dataclass
+class _Hidden:
     listeners: list[Listener]
     waiting: set[str]
 
@@ -30,36 +277,33 @@ class _Page:
 class Session:
     """What one browser tab has decided, apart from all others.
 
-    >>> session = Session(State.of("dhc-2022-08-25"), None, None, None)
+    >>> session = Session(State.of("dhc-2022-08-25"))
     >>> session.commit(session.state.with_delta("1e-5"), "delta 1e-5")
     >>> session.undo(), session.state.delta
     ('delta 1e-5', Fraction(1, 10000000000))
     """
 
-    def __init__(
-        self, state: State, before: State | None, server: Server | None, start: Start | None
-    ) -> None:
+    def __init__(self, state: State, server: Server | None = None, start: Start | None = None) -> None:
         self.state = state
         self.dark = False
         self.page = ""
+        self.key = secrets.token_hex(8)
+        """Whose work it is, for those who share out the processors."""
         self._committed = state
         self._past: list[tuple[State, str]] = []
         self._future: list[tuple[State, str]] = []
         self._everywhere: list[Listener] = []
-        self._pages: dict[str, _Page] = {}
+        self._pages: dict[str, _Hidden] = {}
         self._server = server
         self._start = start
         self._held: State | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._leaving: asyncio.TimerHandle | None = None
         self._ended = False
+        self._next_look = 0.0
         self._tasks: set[Any] = set()
-        self.key = secrets.token_hex(8)
-        """Whose work it is, for those who share out the processors."""
-        self.numbers = Numbers(state, self if server else None, self._told)
+        self.numbers = Numbers(state, self, self._told)
         self.before: Numbers | None = None
-        if before is not None:
-            self._compare(before)
 
     def begin(self, state: State, before: State | None) -> None:
         """Begin with another state, before anyone has seen the first one."""
@@ -74,7 +318,7 @@ class Session:
         if page is None:
             self._everywhere.append(listener)
         else:
-            self._pages.setdefault(page, _Page([], set())).listeners.append(listener)
+            self._pages.setdefault(page, _Hidden([], set())).listeners.append(listener)
 
     def notify(self, topic: str) -> None:
         """Tell everyone who listens, those of hidden pages later."""
@@ -107,16 +351,24 @@ class Session:
         self._held = state
         if self._timer is not None:
             return
-        if self.numbers.busy:
-            self._timer = asyncio.get_running_loop().call_later(_HOLD, self._show_held)
+        if not self.is_open:
+            self._show_held()
+            return
+        loop = asyncio.get_running_loop()
+        wait = self._next_look - loop.time()
+        if self.numbers.busy or wait > 0:
+            self._timer = loop.call_later(max(_HOLD, wait), self._show_held)
         else:
             self._show_held()
 
     def _show_held(self) -> None:
         state = self._let_go()
+        if self._server is not None:
+            now = asyncio.get_running_loop().time()
+            self._next_look = now + self._server.pace(self.key, now)
         if state is not None and state != self.state:
             self.state = state
-            self.numbers.ask(state, settled=False)
+            self._ask(settled=False)
             self.notify("state")
 
     def _let_go(self) -> State | None:
@@ -128,7 +380,7 @@ class Session:
 
     def _told(self, topic: str) -> None:
         self.notify(topic)
-        if self._held is not None and not self.numbers.busy:
+        if self._held is not None and not self.numbers.busy and self._timer is None:
             self._show_held()
 
     def commit(self, state: State, what: str, *, typing: bool = False) -> None:
@@ -144,19 +396,17 @@ class Session:
 
     def undo(self) -> str | None:
         """Go back by one step; return what was undone."""
-        if not self._past:
-            return None
-        state, what = self._past.pop()
-        self._future.append((self._committed, what))
-        self._settle(state)
-        return what
+        return self._step(self._past, self._future)
 
     def redo(self) -> str | None:
         """Do again what was undone last."""
-        if not self._future:
+        return self._step(self._future, self._past)
+
+    def _step(self, source: list[tuple[State, str]], target: list[tuple[State, str]]) -> str | None:
+        if not source:
             return None
-        state, what = self._future.pop()
-        self._past.append((self._committed, what))
+        state, what = source.pop()
+        target.append((self._committed, what))
         self._settle(state)
         return what
 
@@ -178,65 +428,52 @@ class Session:
     def open(self, state: State, before: State | None, what: str) -> None:
         """Take over a whole session, or a new release."""
         if before is not None:
-            self._compare(before)
-            assert self.before is not None
-            self.before.ask(before, settled=True)
+            self._compare(before).ask(before, settled=True)
         self.commit(state, what)
 
     def pin(self) -> None:
         """Keep the present state to compare with."""
-        self._compare(self._committed)
-        assert self.before is not None
-        self.before.take(self.numbers)
+        self._compare(self._committed).take(self.numbers)
         self.notify("before")
 
     def unpin(self) -> None:
         """Compare no more."""
         if self.before is not None:
-            self.before.close()
+            self.before.drop()
         self.before = None
         self.notify("before")
 
-    def settle(self) -> None:
-        """The visitor is here: begin the work that waits until a state lasts, or that was ended."""
-        if self._leaving is not None:
-            self._leaving.cancel()
-            self._leaving = None
-        self.numbers.ask(self.state, settled=True)
-        if self.before is not None:
-            self.before.ask(self.before.state, settled=True)
-        if self._ended:
-            self._ended = False
-            self.notify("resume")
-
-    def pause(self) -> None:
-        """The visitor has closed the page or was cut off: end all work, unless they are back at once."""
-        if self._leaving is None:
-            self._leaving = asyncio.get_running_loop().call_later(_GRACE, self.end_work)
-
-    def end_work(self) -> None:
-        """End all work that was begun for this visitor."""
-        self._ended, self._leaving = True, None
-        for numbers in (self.numbers, self.before):
-            if numbers is not None:
-                numbers.pause()
-        for task in list(self._tasks):
-            task.cancel()
-
-    def close(self) -> None:
-        """End all work; the visitor has gone."""
+    def _settle(self, state: State) -> None:
         self._let_go()
-        if self._leaving is not None:
-            self._leaving.cancel()
-        self.numbers.close()
-        if self.before is not None:
-            self.before.close()
-        for task in list(self._tasks):
-            task.cancel()
-        self._everywhere.clear()
-        self._pages.clear()
+        self.state = self._committed = state
+        self._ask(settled=True)
+        self.notify("state")
 
-    def task(self, work: Any) -> Any:
+    def _compare(self, state: State) -> Numbers:
+        if self.before is not None:
+            self.before.drop()
+        self.before = Numbers(state, self, lambda topic: self.notify("before"))
+        return self.before
+
+    # -- work --------------------------------------------------------------------------------------------
+
+    @property
+    def is_open(self) -> bool:
+        """Whether there is someone to compute for."""
+        return self._server is not None
+
+    @property
+    def server(self) -> Server:
+        """What all visitors share."""
+        assert self._server is not None
+        return self._server
+
+    def _ask(self, *, settled: bool) -> None:
+        if self.is_open:
+            self.numbers.ask(self.state, settled=settled)
+        self.numbers.state = self.state
+
+    def task(self, work: Coroutine[Any, Any, None]) -> Any:
         """Start a task that belongs to this visitor, and ends when the visitor has gone."""
         assert self._start is not None
         task = self._start(work)
@@ -257,20 +494,107 @@ class Session:
             progress=progress,
         )
 
-    @property
-    def server(self) -> Server:
-        """What all visitors share."""
-        assert self._server is not None
-        return self._server
-
-    def _settle(self, state: State) -> None:
-        self._let_go()
-        self.state = self._committed = state
-        self.numbers.ask(state, settled=True)
-        self.notify("state")
-
-    def _compare(self, state: State) -> None:
+    def settle(self) -> None:
+        """The visitor is here: begin the work that waits until a state lasts, or that was ended."""
+        if self._leaving is not None:
+            self._leaving.cancel()
+            self._leaving = None
+        self._ask(settled=True)
+        self.notify("numbers")  # what others have asked for before is there at once
         if self.before is not None:
-            self.before.close()
-        owner = self if self._server else None
-        self.before = Numbers(state, owner, lambda topic: self.notify("before"))
+            self.before.ask(self.before.state, settled=True)
+            self.notify("before")
+        if self._ended:
+            self._ended = False
+            self.notify("resume")
+
+    def pause(self) -> None:
+        """The visitor has closed the page or was cut off: end all work, unless they are back at once."""
+        if self._leaving is None:
+            self._leaving = asyncio.get_running_loop().call_later(_GRACE, self.end_work)
+
+    def end_work(self) -> None:
+        """End all work that was begun for this visitor."""
+        self._ended, self._leaving = True, None
+        for numbers in (self.numbers, self.before):
+            if numbers is not None:
+                numbers.drop()
+        for task in list(self._tasks):
+            task.cancel()
+
+    def close(self) -> None:
+        """End all work; the visitor has gone."""
+        self._let_go()
+        if self._leaving is not None:
+            self._leaving.cancel()
+        self.end_work()
+        self._server = None
+        self._everywhere.clear()
+        self._pages.clear()
+
+
+class Page:
+    """What the parts of a page share: the state that is shown, questions about it, and redrawing.
+
+    A page says in `look` what it asks for a state; each part registers what redraws it.
+    """
+
+    def __init__(self, session: Session, name: str) -> None:
+        self.session = session
+        self.name = name
+        self.state = session.state
+        """The session's, or the one that a slider of this page would make of it."""
+        self.trouble = ""
+        self._parts: list[Callable[[], None]] = []
+        self._questions: list[Question] = []
+        session.listen(self._heard, name)
+
+    def question(self, task: str, *, long: bool = False) -> Question:
+        """Return something that this page asks for."""
+        made = Question(self.session, task, self.redraw, long=long)
+        self._questions.append(made)
+        return made
+
+    def draw(self, part: Callable[[], None]) -> None:
+        """Call a part whenever something has changed."""
+        self._parts.append(part)
+
+    def look(self, *, settled: bool) -> None:
+        """Ask for what the present state needs; a page that asks for something says here for what."""
+
+    def start(self) -> None:
+        """Begin, once all parts are there."""
+        self._use(self.session.state, settled=self.session.settled)
+
+    def change(self, values: dict[str, str], what: str, *, typing: bool = False) -> None:
+        """Take over settings of this page for good."""
+        state = self.session.state.with_settings(self.name, values)
+        self.session.commit(state, what, typing=typing)
+
+    def preview(self, values: dict[str, str]) -> None:
+        """Show settings while a slider moves; the rest of the workbench does not depend on them."""
+        self._use(self.session.state.with_settings(self.name, values), settled=False)
+
+    def redraw(self) -> None:
+        """Draw all parts anew."""
+        for part in self._parts:
+            part()
+
+    def _heard(self, topic: str) -> None:
+        if topic == "resume":  # what was not found yet is asked for again
+            for question in self._questions:
+                if not question.fresh:
+                    question.drop()
+        if topic in ("state", "resume"):
+            self._use(self.session.state, settled=self.session.settled)
+        else:
+            self.redraw()
+
+    def _use(self, state: State, *, settled: bool) -> None:
+        self.state = state
+        try:
+            self.trouble = ""
+            self.look(settled=settled)
+        except DiscreetError as error:
+            self.trouble = str(error)
+        self.redraw()

@@ -384,6 +384,7 @@ class Worker:
             try:
                 message = self._ours.recv()
             except (EOFError, OSError):
+                self._ours.close()
                 self._tell(None)
                 return
             self._tell(message)
@@ -419,7 +420,6 @@ class Worker:
             self._process.join(_GRACE)
         _kill(self._process)
         self._process.join(_GRACE)
-        self._ours.close()
         shutil.rmtree(self._place, ignore_errors=True)
 
 

@@ -1,0 +1,681 @@
+"""What the pages say: terms explained, commands that give the same numbers, differences of two states."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from discreet.budget import AnswerKind
+from discreet.errors import DiscreetError
+from discreet.report import words
+from discreet.report.releases import path_text
+from discreet.workbench.session_file import delta_text
+from discreet.workbench.settings import OWN_SIZE, SCENARIOS, Adversary, adversary, wanted
+from discreet.workbench.state import State, differing_levels
+
+if TYPE_CHECKING:
+    from discreet.risk.profile import RiskProfile
+    from discreet.workbench.session import Numbers
+    from discreet.workbench.tabulation import Design
+    from discreet.workbench.tasks import Attacked
+
+HELP = {
+    "epsilon": "How much one person's record can change what an observer believes: the odds change by at "
+    "most a factor of e to the epsilon, except in cases of total probability delta. Smaller protects better.",
+    "exact": "The smallest epsilon for which the promise holds, computed from the noise that is actually "
+    "added, with no bound in between.",
+    "zCDP": "Zero-concentrated differential privacy, the accounting that the US Census Bureau used. Its "
+    "epsilon is safe but larger than necessary.",
+    "Gaussian DP": "Treats the noise as continuous Gaussian noise. Close, but no bound: it can be too low.",
+    "delta": "The probability that the promise leaves out. 1e-10 is common for censuses.",
+    "rho": "The privacy budget in the units of zCDP. Doubling rho halves the variance of every count.",
+    "neighbours": "Which two databases must be hard to tell apart. Bounded: one person is replaced by "
+    "another. Unbounded: one person is added or removed.",
+    "saved": "How much smaller every variance could be while the promise that zCDP makes at this delta still "
+    "holds, on the main path.",
+    "advantage": "How much better than chance anyone can guess whether one person is in the data.",
+    "level": "A level of geography, such as counties, with its own share of the budget.",
+    "share": "The part of its level's budget that a query gets. The shares of a level add up to 1.",
+    "trade-off": "An observer tests whether one person is in the data. For each rate of false alarms, the "
+    "curve shows the lowest rate of misses that any test can have. Higher protects better; on the straight "
+    "line the release reveals nothing.",
+    "profile": "Every point on the curve is a promise that holds: this epsilon, with this delta.",
+    "margin": "95 % of the time the noise is within the margin: an exact quantile of the noise.",
+    "estimate": "95 % of the time the best estimate from all levels and queries together is within this "
+    "margin. It needs the average number of areas below an area, level by level; without attributes in the "
+    "release each query is estimated by itself.",
+    "relative error": "The margin of error divided by the size of the group.",
+    "calibration": "Shrinks all variances by one factor until the exact epsilon is what zCDP promised: the "
+    "same promise with less noise.",
+    "wanted": "The most noise, and so the smallest budget, that keeps every query of a level within the "
+    "margin you want.",
+}
+
+RISK_HELP = {
+    "scenario": "What the adversary knows and looks at. They want to know whether one person, the target, is "
+    "counted here, that is, has the characteristics in question.",
+    "prior": "How likely the adversary thinks it is before seeing anything that is published.",
+    "level": "The count is published for each area of this level, with the noise that the release has now.",
+    "count": "Which of the level's queries. All its cells have this noise.",
+    "published": "The count as published, noise included. Far above the known count it suggests that the "
+    "target is there, below it that the target is not.",
+    "known": "How many others with the characteristics the adversary knows of: the true count is this, or "
+    "one more if the target is there.",
+    "posterior": "What the adversary believes after seeing the published count: the probability that the "
+    "target is there.",
+    "ratio": "The belief afterwards divided by the belief before. 2 means that the release doubled it.",
+    "right": "How often the adversary is right by choosing the likelier answer after the release, averaged "
+    "over the noise and over the prior.",
+    "mean": "The belief afterwards, averaged over the noise, if the target is there.",
+    "unsure": "How many other people may have the characteristics, each with the same probability.",
+    "siblings": "The other areas of this level inside the same larger area, such as the other blocks of a "
+    "block group, and the sum of their published counts.",
+    "above": "The published count of the larger area, one level up in the list.",
+    "bound": "From the exact trade-off curve of the release: nobody who knows every other record is right "
+    "more often, averaged over the prior, by whatever method. Left out are records that change together with "
+    "the target's and what is published without noise. On the main path while sliders move, then for all "
+    "pairs of paths.",
+    "advantage": "How much better than chance someone who knows every other record can guess whether one "
+    "person is in the data.",
+    "median": "Half of the targets who are present end with at most this belief, for someone who knows every "
+    "other record and sees everything published.",
+    "levels": "How often the best decision is right from one count, from all counts of a level, and from "
+    "everything published.",
+}
+
+DESIGN_HELP = {
+    "design": "Detailed race and ethnicity tables as the SafeTab-P program makes them. For every region of a "
+    "geography and every group, a first noisy count decides how much detail the group gets (a total, or sex "
+    "by 4, 9 or 23 ages); then the cells of that table are published with noise. Starts with 2020's design.",
+    "rho": "The privacy budget in the units of zCDP, for one person added or removed. Doubling rho halves "
+    "the variance of every count.",
+    "stability": "In how many groups of one region one person can be counted: one for each race that is "
+    "counted, at least two, and one for the ethnicity. Fewer races need less noise.",
+    "gamma": "The part of a row's rho that is spent on the first noisy count, which only chooses the table. "
+    "The rest goes to the cells that are published.",
+    "target error": "The 95 % margin of error that a count may have, relative to the count.",
+    "of": "Of the average cell: every cell of the table is about this accurate if people were spread evenly. "
+    "Of the whole group: the sum of all cells is.",
+    "threshold": "A group gets the next larger table if its first noisy count reaches the threshold. From "
+    "the target error: a group that is just large enough gets its table 95 times in 100.",
+    "suppression": "Below the states most groups are empty, and noise would make people appear. A group that "
+    "gets only a total is dropped unless its noisy count is above a limit, chosen so that an empty group is "
+    "dropped with this probability. 0 drops nothing.",
+    "sizes": "The smallest groups that can be shown as a total, and by sex and 4, 9 and 23 ages, at the "
+    "target error. The noise is that of the second stage; thresholds apply to the noisy count of the first.",
+    "tables": "How often a group of a given true size gets each table: the first noisy count decides.",
+    "bias": "Groups are shown when their noise happens to be high, so published totals are too high on "
+    "average. The other line counts a dropped group as zero.",
+    "unbounded": "The smallest epsilon for which the promise holds at the chosen delta when one person is "
+    "added or removed. Choose delta on the Budget page.",
+    "bounded": "The same when one person is replaced by another, who may live in the other pass: one removed "
+    "and one added.",
+    "margin": "The rho that gives the published cells of this row the margin you want. Normal approximation, "
+    "as in the Bureau's spreadsheet: 1.96 standard deviations. Exact: the smallest rho for which the integer "
+    "noise is within the margin in 95 of 100 cells.",
+    "geometric": "Two-sided geometric noise has heavier tails than discrete Gaussian noise. Both are made as "
+    "wide as the margin of this row allows, on the counts of one person in one region.",
+}
+
+
+def level_text(name: str) -> str:
+    """Write the name of a level as people do; a code in capitals stays one.
+
+    >>> [level_text(name) for name in ("Tract_Subset_Group", "US", "Block_Group", "my level")]
+    ['Tract subset group', 'US', 'Block group', 'my level']
+    """
+    first, *rest = name.split("_")
+    return " ".join([first, *(part if part.isupper() else part.lower() for part in rest)])
+
+
+# -- commands that give the same numbers -----------------------------------------------------------------
+
+
+def command(state: State, *, file: str = "release.toml") -> str:
+    """Return the command line that gives the numbers of the state.
+
+    >>> command(State.of("dhc-2020"))
+    'discreet account dhc-2020-persons --delta 1e-10'
+    """
+    return _command("account", state, ["--delta", delta_text(state.delta)], file)
+
+
+def calibrate_command(state: State, *, margins: str = "") -> str:
+    """Return the command line that calibrates the state's release.
+
+    >>> calibrate_command(State.of("dhc-2020"), margins="State=5")
+    'discreet calibrate dhc-2020-persons --moe State=5 --delta 1e-10'
+    """
+    aim = ["--moe", margins] if margins else ["--zcdp"]
+    return _command("calibrate", state, [*aim, "--delta", delta_text(state.delta)])
+
+
+def _command(name: str, state: State, more: list[str], file: str = "release.toml") -> str:
+    parts = ["discreet", *name.split(), *target(state, file), *more]
+    return shlex.join(parts + relation_options(state))
+
+
+def target(state: State, file: str = "release.toml") -> list[str]:
+    """Return what a command calls the release of a state."""
+    return [state.source] if state.is_preset and state.changed is None else [file]
+
+
+def relation_options(state: State) -> list[str]:
+    """Return the options of a command that say the neighbours, if they are not the stated ones."""
+    return ["--neighbours", state.neighbours] if state.neighbours else []
+
+
+def report_command(state: State, before: State | None = None) -> str:
+    """Return the command line that makes the same report.
+
+    >>> report_command(State.of("dhc-2020"), State.of("dhc-2020"))
+    'discreet report dhc-2020-persons --delta 1e-10 --before dhc-2020-persons --out report.html'
+    """
+    asked = wanted(state, before)
+    parts = ["discreet", "report", *target(state), "--delta", delta_text(state.delta)]
+    parts += relation_options(state)
+    parts += ["--prior", asked.prior] if asked.prior != "1/2" else []
+    if before is not None:
+        parts += ["--before", *target(before, "before.toml")]
+        # one option is for both, and the first of them may say otherwise
+        if not relation_options(state) and before.base.neighbours != asked.neighbours:
+            parts += ["--neighbours", asked.neighbours]
+    parts += ["--title", asked.title] if asked.title else []
+    parts += [] if asked.certify else ["--no-certify"]
+    parts += [] if asked.savings else ["--no-savings"]
+    return shlex.join([*parts, "--out", "report.html"])
+
+
+def bound_command(prior: str, state: State) -> str:
+    """Return the command line of the best that anyone can do."""
+    return _command("risk release", state, ["--prior", prior])
+
+
+def attack_command(asked: Adversary, state: State) -> str:
+    """Return the command line of an attack, or of the whole release.
+
+    >>> print(attack_command(adversary(State.of("dhc-2022-08-25")), State.of("dhc-2022-08-25")))
+    discreet risk single --noisy 1 --known 0 --variance 100000/219 --prior 1/2
+    """
+    if asked.scenario == "whole":
+        return bound_command(asked.prior, state)
+    given = ["--prior", asked.prior]
+    noisy, known = ["--noisy", str(asked.published)], ["--known", str(asked.known)]
+    variances = [part for count in asked.counts for part in ("--variance", str(count.variance))]
+    if asked.scenario == "hierarchy" and len(asked.counts) == 2:
+        block, above = asked.counts
+        areas = (
+            f"name={block.level},noisy={asked.published},variance={block.variance},"
+            f"siblings={asked.siblings},siblings-noisy={asked.beside}",
+            f"name={above.level},noisy={asked.above},variance={above.variance}",
+        )
+        options = [part for area in areas for part in ("--area", area)]
+        return shlex.join(["discreet", "risk", "hierarchy", *options, *given, *known])
+    if asked.scenario == "several":
+        parts = ["--together", *noisy * len(asked.counts), *known, *variances, *given]
+    else:
+        unsure = ["--unsure", str(asked.people), "--chance", asked.chance]
+        more = {"unsure": unsure, "floor": ["--nonnegative"]}.get(asked.scenario, [])
+        parts = [*noisy, *known, *variances[:2], *given, *more]
+    return shlex.join(["discreet", "risk", "single", *parts])
+
+
+def design_command(delta: Fraction, folder: str = "PARAMS") -> str:
+    """Return the command line that gives the numbers of the Tabulation design page.
+
+    >>> design_command(Fraction(1, 10**10))
+    'discreet safetab design PARAMS --delta 1e-10'
+    """
+    return shlex.join(["discreet", "safetab", "design", folder, "--delta", delta_text(delta)])
+
+
+# -- what numbers mean -----------------------------------------------------------------------------------
+
+
+def epsilon_text(numbers: Numbers) -> str:
+    """Write the epsilon of a state, "at most" before one that is a bound.
+
+    >>> from discreet.workbench.session import Session
+    >>> epsilon_text(Session(State.of("sdhc-2020")).numbers)
+    '…'
+    """
+    if numbers.epsilon is None:
+        return "…"
+    kind = numbers.claim.kind if numbers.is_fresh else AnswerKind.MAIN
+    number = kind.number(numbers.epsilon)
+    return f"at most {number}" if kind is AnswerKind.BOUND else number
+
+
+def epsilon_note(numbers: Numbers) -> str:
+    """Say what the epsilon claims, and of which cases it is."""
+    several = len(numbers.state.release.paths) > 1
+    if several and (numbers.overall is None or not numbers.is_fresh):
+        return AnswerKind.MAIN.label
+    which = "the only path" if numbers.state.relation == "unbounded" else "the only pair of paths"
+    if several and numbers.overall is not None:
+        paths = "pairs of paths" if numbers.state.relation == "bounded" else "paths"
+        which = f"worst of {numbers.overall.cases} {paths}"
+    kind = numbers.state.release.claim.kind
+    return f"{'a bound' if kind is AnswerKind.BOUND else kind.label}, {which}"
+
+
+def claim_text(state: State) -> str:
+    """Say why numbers of a release are not exact; nothing if they are.
+
+    >>> claim_text(State.of("dhc-2020")), claim_text(State.of("sdhc-2020"))[:46]
+    ('', 'An upper bound: the true value may be smaller.')
+    """
+    claim = state.release.claim
+    return "" if claim.kind is AnswerKind.EXACT else str(claim)
+
+
+def worst_text(state: State, worst: tuple[int, ...]) -> str:
+    """Say which pair of paths is the worst.
+
+    >>> worst_text(State.of("dhc-2022-08-25"), (1,))
+    'There is one path: no two levels are merged.'
+    """
+    release = state.release
+    if len(release.paths) == 1:
+        return "There is one path: no two levels are merged."
+    kind = "pair of paths" if len(worst) == 2 else "path"
+    paths = "; ".join(f"path {number}: {path_text(release, number)}" for number in sorted(set(worst)))
+    return f"Worst {kind} {words.label(worst)}. {paths[0].upper()}{paths[1:]}."
+
+
+def meaning(numbers: Numbers) -> list[str]:
+    """Say what the numbers mean, for the main path."""
+    quick, errors, state = numbers.quick, numbers.errors, numbers.state
+    if quick is None:
+        return []
+    who = words.relation(state.relation, state.base.unit)
+    said = [
+        f"If two databases differ by {who}, the probabilities of any published result differ by at most a "
+        f"factor of {_factor(quick.epsilon)}, but for cases of total probability {delta_text(state.delta)}.",
+        "Anyone who must guess which of the two was used, with even odds beforehand, is right at most "
+        f"{quick.right}.",
+    ]
+    if errors is not None:
+        least = errors.missed  # what is promised is rounded down
+        least = math.floor(1000 * least) / 1000 if least >= 0.01 else least
+        said.append(f"A test with 5 % false alarms misses at least {_percent(least)} of the time.")
+    return said
+
+
+def _factor(epsilon: float) -> str:
+    if epsilon < 10:
+        return f"e^{words.number(epsilon, 4)} = {words.number(math.exp(epsilon), 3)}"
+    exponent = epsilon / math.log(10)
+    return f"e^{words.number(epsilon, 4)}, about {words.number(10 ** (exponent % 1), 2)}e{int(exponent)}"
+
+
+def _percent(part: float) -> str:
+    return words.percent(part) if part >= 0.0001 else f"{100 * part:.1e} %"
+
+
+def against(value: float, other: float) -> str:
+    """Say how far one epsilon lies from another.
+
+    >>> against(24.4565, 26.3406), against(2.0, 2.0), against(24.4564939, 24.4565144)
+    ('1.8841 (7.2 %) less', 'the same', '2.0e-05 less')
+    """
+    gap = value - other
+    if abs(gap) <= 1e-9 * max(abs(value), abs(other), 1e-300):
+        return "the same"
+    word = "less" if gap < 0 else "more"
+    size = f"{abs(gap):.4f}" if abs(gap) >= 5e-4 else f"{abs(gap):.1e}"
+    percent = f" ({words.percent(abs(gap) / other)})" if other > 0 and abs(gap) >= 0.0005 * other else ""
+    return f"{size}{percent} {word}"
+
+
+def size_text(value: float) -> str:
+    """Write a margin, with as many digits as matter.
+
+    >>> size_text(3.92), size_text(161.27), size_text(98000.0)
+    ('3.92', '161', '98,000')
+    """
+    return f"{value:,.0f}" if value >= 100 else words.number(value, 3)
+
+
+def chance_text(value: float) -> str:
+    """Write a probability so that neither it nor its complement is rounded away.
+
+    >>> chance_text(0.58882), chance_text(0.0012774), chance_text(1 - 2e-9)
+    ('0.5888', '0.00128', '1 - 2.0e-09')
+    """
+    if 0.0 < value < 0.01:
+        return f"{value:.3g}"
+    if 0.9995 < value < 1.0:
+        return f"1 - {1.0 - value:.1e}"
+    return f"{value:.4f}"
+
+
+def percent_text(value: float) -> str:
+    """Write how often a decision is right.
+
+    >>> percent_text(0.58882), percent_text(0.9999423), percent_text(0.5)
+    ('58.88 %', '99.994 %', '50.00 %')
+    """
+    return f"{100 * value:.2f} %" if value < 0.9995 else f"{100 * value:.3f} %"
+
+
+def bound_text(value: float) -> str:
+    """Write a bound on how often a decision is right, rounded up.
+
+    >>> bound_text(0.588712)
+    '58.88 %'
+    """
+    from discreet.risk.explain import at_most
+
+    return f"{at_most(value, percent=True)} %"
+
+
+# -- what an adversary learns ----------------------------------------------------------------------------
+
+
+def who_attacks(asked: Adversary) -> str:
+    """Say who the adversary is.
+
+    >>> from discreet.workbench.settings import Count
+    >>> who_attacks(Adversary("one", "1/2", (Count("Block", "total", Fraction(5)),), 3, 1))
+    'Someone who knows everyone else in the block, 3 of them with the characteristics, gives the target an \
+even chance of being one more, and looks at one count of the block'
+    """
+    from discreet.risk.explain import chance_words, place_words
+
+    area = place_words(asked.counts[0].level)
+    gives = f"gives the target {chance_words(Fraction(asked.prior))} of being one more"
+    knows = f"knows everyone else in the {area}, {asked.known:,} of them with the characteristics"
+    looks = f"looks at one count of the {area}"
+    if asked.scenario == "unsure":
+        knows = (
+            f"knows {asked.known:,} others with the characteristics in the {area}, is unsure about "
+            f"{asked.people:,} and gives each of these a chance of {asked.chance}"
+        )
+    elif asked.scenario == "several":
+        many = len(asked.counts)
+        knows = f"knows each of {many} counts but for the target, {asked.known:,} with the characteristics"
+        looks = f"looks at all {many} of them"
+    elif asked.scenario == "hierarchy" and len(asked.counts) == 2:
+        above = place_words(asked.counts[1].level)
+        looks = f"looks at it, the areas beside it and the {above} around"
+    elif asked.scenario == "floor":
+        looks += ", where negative values are published as 0"
+    return f"Someone who {knows}, {gives}, and {looks}"
+
+
+def attack_sentences(asked: Adversary, found: Attacked) -> list[str]:
+    """Say what an adversary learns."""
+    from discreet.risk.explain import times
+
+    said = [
+        f"{who_attacks(asked)}: after a published count of {asked.published:,} this adversary believes "
+        f"{chance_text(found.posterior)}, {words.number(found.ratio, 4)} times as much as before."
+    ]
+    if found.mean_present is not None and found.mean_absent is not None:
+        said.append(
+            "On average over the noise, the same adversary ends with a belief of "
+            f"{chance_text(found.mean_present)} if the target is there and {chance_text(found.mean_absent)} "
+            "if not."
+        )
+    if found.right is not None:
+        said.append(
+            f"Choosing the likelier answer, the same adversary is right {times(found.right[2])}; with "
+            f"nothing published, {times(found.baseline)}."
+        )
+    return said
+
+
+def best_sentences(profile: RiskProfile) -> tuple[str, str]:
+    """Say what someone who sees everything published achieves and believes, in words of `risk explain`."""
+    from discreet.risk.explain import belief_sentence, right_sentence
+
+    return right_sentence(profile), belief_sentence(profile)
+
+
+# -- what a tabulation design costs ----------------------------------------------------------------------
+
+
+def cost_text(delta: Fraction, exact: Mapping[str, tuple[float, int]] | None) -> str:
+    """Say what the epsilons of a design are of.
+
+    >>> cost_text(Fraction(1, 10**5), {"unbounded": (1.0, 90), "bounded": (2.0, 323)})
+    'At delta 1e-5; worst of 90 and 323 mixes of groups with and without a first stage.'
+    """
+    at = f"At delta {delta_text(delta)}"
+    if exact is None:
+        return f"{at}; all groups with two stages. Groups that get only a total are compared next."
+    first, second = (exact[relation][1] for relation in ("unbounded", "bounded"))
+    if (first, second) == (1, 1):
+        return f"{at}; all groups have two stages."
+    return f"{at}; worst of {first} and {second} mixes of groups with and without a first stage."
+
+
+def rival_text(margin: int, counts: int, gaussian: float, geometric: float) -> str:
+    """Say which noise costs less at the same accuracy.
+
+    >>> rival_text(11, 9, 3.17, 2.34)
+    'With a margin of ± 11 on 9 counts of one person, geometric noise costs 26.2 % less epsilon than \
+discrete Gaussian noise.'
+    """
+    start = f"With a margin of ± {margin} on {counts} counts of one person,"
+    if gaussian <= 0 or geometric <= 0:
+        return f"{start} neither kind of noise has a measurable cost."
+    less, more = sorted((gaussian, geometric))
+    names = ("discrete Gaussian noise", "geometric noise")
+    first, second = names if gaussian <= geometric else names[::-1]
+    return f"{start} {first} costs {100 * (1 - less / more):.1f} % less epsilon than {second}."
+
+
+# -- differences of two states ---------------------------------------------------------------------------
+
+
+def differences(before: Numbers, after: Numbers) -> list[str]:
+    """Return what is different after, one sentence each; nothing if the states are equal."""
+    old, new = before.state, after.state
+    found = []
+    if old.source != new.source or old.base != new.base:
+        found.append(f"Another release: {new.release.name} instead of {old.release.name}.")
+    if old.relation != new.relation:
+        found.append(f"Neighbours are {new.relation}, before {old.relation}.")
+    if old.delta != new.delta:
+        found.append(f"delta is {delta_text(new.delta)}, before {delta_text(old.delta)}.")
+    first, second = old.budget.total, new.budget.total
+    if first != second and first:
+        part = float(second / first - 1)
+        more = f"{words.percent(abs(part))} {'more' if part > 0 else 'less'}"
+        found.append(f"The total rho is {more} ({words.plain(first)} to {words.plain(second)}).")
+    found += _about_levels(old, new)
+    text = _about_epsilon(before, after)
+    found += [text] if text and found else []
+    return found + page_differences(old, new)
+
+
+def _about_levels(old: State, new: State) -> list[str]:
+    if [level.name for level in old.base.levels] != [level.name for level in new.base.levels]:
+        return []
+    moved = differing_levels(old.budget, new.budget)
+    alone = _moved_alone(old, new) if len(moved) > 1 else None
+    found = []
+    for place in moved if alone is None else [alone]:
+        first, second = old.budget.share(place), new.budget.share(place)
+        if abs(first - second) < Fraction(1, 20000):
+            continue
+        name, now, then = level_text(new.base.levels[place].name), float(second), float(first)
+        rest = "" if alone is None else "; the others keep their proportions"
+        found.append(f"{name} gets {words.percent(now)} of the budget, before {words.percent(then)}{rest}.")
+    same = old.base.levels == new.base.levels
+    for place, level in enumerate(new.base.levels):
+        if same and old.budget.shares[place] != new.budget.shares[place]:
+            found.append(f"Within {level_text(level.name)} the queries have other shares.")
+    return found
+
+
+def _moved_alone(old: State, new: State) -> int | None:
+    """The one level that was moved, if the others have kept their proportions."""
+    ratios = [
+        second / first if first else None
+        for first, second in zip(old.budget.weights, new.budget.weights, strict=True)
+    ]
+    known = [ratio for ratio in ratios if ratio is not None]
+    if len(known) < 3:
+        return None
+    usual = max(known, key=known.count)
+    odd = [place for place, ratio in enumerate(ratios) if ratio not in (None, usual)]
+    return odd[0] if len(odd) == 1 else None
+
+
+def _about_epsilon(before: Numbers, after: Numbers) -> str:
+    if before.quick is None or after.quick is None:
+        return ""
+    first, second, where = before.quick.epsilon, after.quick.epsilon, " on the main path"
+    if before.overall is not None and after.overall is not None:
+        first, second, where = before.overall.epsilon, after.overall.epsilon, ""
+    kind = after.state.release.claim.kind
+    what = {AnswerKind.EXACT: "The exact epsilon", AnswerKind.BOUND: "The bound on epsilon"}.get(
+        kind, "Epsilon as modelled"
+    )
+    now, then, change = kind.number(second), kind.number(first), against(second, first)
+    if change == "the same":
+        return f"{what}{where} stays {now}."
+    return f"{what}{where} is {now}, {change} than {then}."
+
+
+def page_differences(old: State, new: State) -> list[str]:
+    """Return what differs in the pages' own settings, one sentence each.
+
+    >>> old = State.of("dhc-2020")
+    >>> page_differences(old, old.with_settings("risk", {"prior": "1/10"}))
+    ['Risk: the prior is 1/10, before 1/2.']
+    >>> page_differences(old, old.with_settings("design", {"races": "3", "rho STATE 2": "1 off"}))
+    ['Design: 3 races are counted, before 8.', 'Design: STATE, detailed is off, before on with rho 2.134.']
+    """
+    found: list[str] = []
+    for page, compare in (("accuracy", _about_accuracy), ("design", _about_design), ("risk", _about_risk)):
+        if _of(old, page) != _of(new, page):
+            try:
+                found += compare(old, new)
+            except DiscreetError:  # a session that was written by hand; the page says what is wrong with it
+                found.append(f"The {page} page has other settings.")
+    if _of(old, "report") != _of(new, "report"):
+        found.append("The report has another title or other parts.")
+    return found
+
+
+def _of(state: State, page: str) -> dict[str, str]:
+    return {name: text for where, name, text in state.settings if where == page}
+
+
+def _about_accuracy(old: State, new: State) -> Iterator[str]:
+    first, second = _of(old, "accuracy"), _of(new, "accuracy")
+    for name in sorted({*first, *second}):
+        then, now = first.get(name, ""), second.get(name, "")
+        if then == now:
+            continue
+        if name == "size":
+            yield f"Accuracy: the group has {now or OWN_SIZE} people, before {then or OWN_SIZE}."
+        elif name == "tree":
+            usual = "as in the United States"
+            yield f"Accuracy: areas below an area are {now or usual}, before {then or usual}."
+        else:
+            level = level_text(name.removeprefix("margin "))
+            yield f"Accuracy: the wanted margin of {level} is {now or 'open'}, before {then or 'open'}."
+
+
+_RISK = {
+    "people": "the people who may be in the count are",
+    "chance": "the probability of each of them is",
+    "siblings": "the areas beside it are",
+    "beside": "their published sum is",
+    "above": "the published count above is",
+}
+
+
+def _about_risk(old: State, new: State) -> Iterator[str]:
+    own = {"unsure": ("people", "chance"), "hierarchy": ("siblings", "beside", "above")}
+
+    def facts(asked: Adversary) -> dict[str, str]:
+        said = {"the adversary sees": SCENARIOS[asked.scenario], "the prior is": asked.prior}
+        if asked.scenario != "whole":
+            said |= {
+                "the level is": level_text(asked.counts[0].level),
+                "the query is": asked.counts[0].query,
+                "the published count is": f"{asked.published:,}",
+                "the others known are": f"{asked.known:,}",
+            }
+        for name in own.get(asked.scenario, ()):
+            said[_RISK[name]] = str(getattr(asked, name))
+        return said
+
+    first, second = adversary(old), adversary(new)
+    if first is None or second is None:
+        yield "The risk page has other settings."
+        return
+    then, now = facts(first), facts(second)
+    for start, text in now.items():
+        if start not in then:
+            yield f"Risk: {start} {text}."
+        elif then[start] != text:
+            yield f"Risk: {start} {text}, before {then[start]}."
+
+
+_DESIGN = {
+    "gamma": "gamma is",
+    "chance": "an empty group is dropped with probability",
+    "target": "the target error is",
+    "scale": "all budgets are scaled by",
+}
+_MOST_ROWS = 8  # of a design that are named one by one
+
+
+def _about_design(old: State, new: State) -> Iterator[str]:
+    from discreet.workbench.tabulation import Design, row_words
+
+    first, second = Design.of_state(old), Design.of_state(new)
+    if first.races != second.races:
+        races = f"{second.races} race{'s are' if second.races > 1 else ' is'} counted"
+        yield f"Design: {races}, before {first.races}."
+    for name, start in _DESIGN.items():
+        then, now = getattr(first, name), getattr(second, name)
+        if then != now:
+            yield f"Design: {start} {words.plain(now)}, before {words.plain(then)}."
+    if first.of != second.of:
+        of = {"cell": "the average cell", "total": "the whole group"}
+        yield f"Design: the target error is of {of[second.of]}, before of {of[first.of]}."
+    if first.derived != second.derived or first.thresholds != second.thresholds:
+        yield f"Design: thresholds are {_thresholds(second)}, before {_thresholds(first)}."
+    if first.negatives != second.negatives:
+        allowed = "may be negative" if second.negatives else "are never negative"
+        yield f"Design: published counts {allowed}."
+    if first.states != second.states:
+        all_of = [", ".join(design.states) or "all" for design in (second, first)]
+        yield f"Design: the states are {all_of[0]}, before {all_of[1]}."
+    rows = list(_about_rows(first, second))
+    yield from rows[:_MOST_ROWS]
+    if len(rows) > _MOST_ROWS:
+        yield f"Design: {len(rows) - _MOST_ROWS} more rows are different."
+    if (first.which, first.chosen) != (second.which, second.chosen):
+        yield f"Design: {row_words(second.chosen)} is looked at, before {row_words(first.chosen)}."
+
+
+def _about_rows(first: Design, second: Design) -> Iterator[str]:
+    from discreet.workbench.tabulation import all_places, row_words
+
+    for place in all_places():
+        was, now = words.plain(first.stated_rho(place)), words.plain(second.stated_rho(place))
+        was_off, is_off = place in first.off, place in second.off
+        if is_off and not was_off:
+            yield f"Design: {row_words(place)} is off, before on with rho {was}."
+        elif was_off and not is_off:
+            yield f"Design: {row_words(place)} is on with rho {now}, before off."
+        elif was != now and not is_off:
+            yield f"Design: {row_words(place)} has rho {now}, before {was}."
+
+
+def _thresholds(design: Design) -> str:
+    if design.derived:
+        return "from the target error"
+    return "those of a file" if design.thresholds else "those of 2020"
