@@ -30,6 +30,7 @@ from discreet.errors import InputError
 from discreet.noise import GaussianNoise, LaplaceNoise
 from discreet.release import Total, check_ledger, create_ledger, read_ledger
 from discreet.release.engine import Engine, connect
+from discreet.release.safetab import adaptive, coded, people
 from discreet.release.safetab.account import mechanisms
 from discreet.release.safetab.ages import RANGES
 from discreet.release.safetab.configuration import read_configuration
@@ -474,3 +475,68 @@ def test_the_command_line(
     text = capsys.readouterr()
     assert "Spent on one person of the US pass, added or removed: rho 1.5." in text.out
     assert text.err == ""
+
+
+def people_once(*_: object, **__: object) -> Any:
+    raise AssertionError("the records were read again")
+
+
+def test_an_interrupted_run_is_resumed_before_the_noise_and_never_after(
+    tmp_path: Path, params: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = params({"2_state": 1, "2_tract": 1})
+    options = Options(rehearsal=3, resume=True)
+    run(folder, DATA, tmp_path / "whole", options=options)
+    assert not list(tmp_path.glob(".discreet*"))  # nothing stays of a run that ended
+    monkeypatch.setattr(coded, "FEW", 0)  # state by state
+    kept = tmp_path / ".discreet-out.coded"
+    once = Counts._count
+
+    def interrupted(self: Counts, batch: Any, *rest: Any, **named: Any) -> None:
+        if batch != (1,):
+            raise KeyboardInterrupt
+        once(self, batch, *rest, **named)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Counts, "_count", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            run(folder, DATA, tmp_path / "other", options=replace(options, resume=False))
+        assert not list(tmp_path.glob(".discreet*"))  # nobody asked to keep it
+        with pytest.raises(KeyboardInterrupt):
+            run(folder, DATA, tmp_path / "out", options=options)
+    assert oct(kept.stat().st_mode)[-3:] == "700"
+    assert not (tmp_path / "out").exists()
+    with pytest.raises(InputError, match="with other parameters, data or version"):
+        run(params({"2_state": 2}), DATA, tmp_path / "out", options=options)
+    folder = params({"2_state": 1, "2_tract": 1})
+    with monkeypatch.context() as patch:
+        patch.setattr(people, "coded", people_once)
+        # noise is drawn: what is interrupted now is gone
+        with patch.context() as inner:
+            inner.setattr(adaptive, "drawn", interrupted_noise)
+            with pytest.raises(KeyboardInterrupt):
+                run(folder, DATA, tmp_path / "out", options=options)
+        assert not kept.exists()
+    with monkeypatch.context() as patch:
+        patch.setattr(Counts, "_count", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            run(folder, DATA, tmp_path / "out", options=options)
+    monkeypatch.setattr(people, "coded", people_once)
+    run(folder, DATA, tmp_path / "out", options=options)
+    assert not kept.exists()
+    for name in ("t1", "t2"):
+        files = [tmp_path / out / f"{name}.NOT-PRIVATE.csv" for out in ("whole", "out")]
+        assert files[0].read_text() == files[1].read_text()
+
+
+def interrupted_noise(*_: object) -> Any:
+    raise KeyboardInterrupt
+
+
+def test_progress_of_counting_rises_to_its_end(tmp_path: Path, params: Callable[..., Path]) -> None:
+    seen: list[tuple[str, int, int]] = []
+    run(params({"2_state": 1}), DATA, tmp_path / "out", progress=lambda *step: seen.append(step))
+    counting = [done / total for stage, done, total in seen if stage == "counting"]
+    assert counting == sorted(counting)
+    assert counting[-1] == 1
+    assert 0.5 in counting

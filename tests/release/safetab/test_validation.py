@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -219,3 +220,33 @@ def test_the_command_reports_parameters_too(toy: Path, write: Write, tmp_path: P
     assert "max_race_codes" in done.stdout
     assert "race-and-ethnicity-codes.txt" in done.stdout
     assert "is not a directory" in done.stdout
+
+
+@pytest.mark.parametrize("kind", ["text", "parquet"])
+def test_a_record_identifier_that_comes_again_is_found(
+    tmp_path: Path, toy: Path, toy_parameters: Any, duckdb_engine: Engine, kind: str
+) -> None:
+    """Where records have an identifier, no two have the same; one that is missing is not compared."""
+    lines = (toy / "person-records.txt").read_text().splitlines()
+    names = ["RECORD_ID", "a", "b", "", "c", "", "b", "d", "e", "a", "f"]
+    for name, data in (("right", [*names[:7], "g", *names[8:]]), ("wrong", names)):
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "GRF-C.txt").write_text((toy / "GRF-C.txt").read_text())
+        if name == "right":
+            data = [data[0], *(f"{one}{place}" if one else "" for place, one in enumerate(data[1:]))]
+        rows = [f"{line}|{own}" for line, own in zip(lines, data, strict=True)]
+        if kind == "text":
+            (folder / "person-records.txt").write_text("\n".join(rows) + "\n")
+        else:
+            cells = [row.split("|") for row in rows]
+            columns = {head: [row[place] or None for row in cells[1:]] for place, head in enumerate(cells[0])}
+            pq.write_table(pa.table(columns), folder / "person-records.parquet")
+    check(tmp_path / "right", *toy_parameters, engine=duckdb_engine)
+    with pytest.raises(InputError) as caught:
+        check(tmp_path / "wrong", *toy_parameters, engine=duckdb_engine)
+    text = str(caught.value)
+    assert "a record identifier comes again" in text
+    assert "RECORD_ID" in text
+    # the second b and the second a, by line or by row
+    assert all(str(row + (kind == "text")) in text for row in (6, 9))

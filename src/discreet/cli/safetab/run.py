@@ -63,6 +63,12 @@ def run(
         int | None,
         Parameter(help="Noise that can be repeated and protects nobody: NOT PRIVATE.", metavar="SEED"),
     ] = None,
+    resume: Annotated[
+        bool,
+        Parameter(
+            help="If interrupted before noise is drawn, keep the coded records beside OUT; go on from them."
+        ),
+    ] = False,
     no_noise: Annotated[
         bool, Parameter(help="Needed where a budget is infinite: exact counts are written, NOT PRIVATE.")
     ] = False,
@@ -83,6 +89,7 @@ def run(
         tabulation_suppression=tabulation_suppression,
         rehearsal=rehearsal,
         no_noise=no_noise,
+        resume=resume,
     )
     with run_text.bars(show=not (quiet or json)) as progress:
         done = run(

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Event, Thread
 from typing import Any
 
 from discreet.errors import DiscreetError
@@ -71,10 +72,18 @@ class DuckDB(Engine):
         self._run(f'CREATE TEMP TABLE "{name}" AS {sql}')
         return self.backend.table(name)
 
-    def store(self, expression: Relation, folder: Path, *, by: str | None = None) -> None:
+    def store(
+        self,
+        expression: Relation,
+        folder: Path,
+        *,
+        by: str | None = None,
+        progress: Callable[[float], None] | None = None,
+    ) -> None:
         """Compute once and write Parquet files into a folder: one folder in it for each value of `by`.
 
-        Rows are written as they come: memory holds some thousand of each value.
+        Rows are written as they come: memory holds some thousand of each value. `progress` is told, from
+        another thread, which part of the input was read.
         """
         sql = narrow(expression, self.backend.compile(expression), '"', _TYPES)
         self._run("SET preserve_insertion_order = false")
@@ -82,7 +91,33 @@ class DuckDB(Engine):
         parts = f", PARTITION_BY ({by})" if by else ""
         target = folder if by else folder / "rows.parquet"
         folder.mkdir(parents=True, exist_ok=True)
-        self._run(f"COPY ({sql}) TO {_text(str(target))} (FORMAT parquet{parts})")
+        with self._watched(progress):
+            self._run(f"COPY ({sql}) TO {_text(str(target))} (FORMAT parquet{parts})")
+
+    @contextmanager
+    def _watched(self, progress: Callable[[float], None] | None) -> Iterator[None]:
+        """Look from time to time how far a query is."""
+        if progress is None:
+            yield
+            return
+        over = Event()
+
+        def look() -> None:
+            while not over.wait(0.5):
+                done = self.backend.con.query_progress()
+                if done > 0:
+                    progress(done / 100)
+
+        self._run("SET enable_progress_bar = true")
+        self._run("SET enable_progress_bar_print = false")
+        watcher = Thread(target=look, daemon=True)
+        watcher.start()
+        try:
+            yield
+        finally:
+            over.set()
+            watcher.join()
+            self._run("SET enable_progress_bar = false")
 
     def stored(self, *folders: Path) -> Relation:
         """Name the Parquet files that were written into these folders."""

@@ -1,14 +1,22 @@
 """Coded records: what the one reading of a file leaves, small integers in Parquet, apart for each state.
 
-They are as confidential as the records. They lie in the engine's private directory, which goes at the end.
-Few records are not worth files, and a cluster spreads rows itself: there the engine keeps them.
+They are as confidential as the records. They lie in a directory that only its owner can read, and go at the
+end: in the engine's, or, for a run that may be resumed, beside the output. Such a run that is interrupted
+leaves them, with a note of what they were made from, and the next one goes on from there. The note goes
+before noise is drawn: after that nothing is resumed. A cluster spreads rows itself: its engine keeps them.
 """
 
 from __future__ import annotations
 
+import json
+import os
 import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
+from discreet.errors import InputError
+from discreet.release.commit import try_lock
 from discreet.release.engine import Engine, Relation
 from discreet.release.engine.duckdb import DuckDB
 from discreet.release.hierarchy.arrow import arrow
@@ -18,20 +26,83 @@ FEW = 1_000_000
 """Up to so many records are counted all at once."""
 
 
+NOTE = "coded.json"
+"""Says that all records are coded, and what from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resumable:
+    """Where the coded records of a run stay if it is interrupted, and what they were made from."""
+
+    folder: Path
+    made_from: dict[str, object]
+
+    @classmethod
+    def beside(cls, out: Path, made_from: dict[str, object]) -> Resumable:
+        """Return the place beside an output."""
+        return cls(out.parent / f".discreet-{out.name}.coded", made_from)
+
+
 class Parts:
     """The coded records of a run, state by state."""
 
-    def __init__(self, engine: Engine) -> None:
-        self.engine = engine
+    def __init__(self, engine: Engine, resumable: Resumable | None = None) -> None:
+        if resumable is not None and not isinstance(engine, DuckDB):
+            raise InputError(
+                "--resume is given, but the engine is spark; only runs on this machine are resumed"
+            )
+        self.engine, self._resumable = engine, resumable
         self._kept: Relation | None = None
-        self._folder = engine.place / engine.fresh()
+        self._lock: int | None = None
+        self._folder = engine.place / engine.fresh() if resumable is None else resumable.folder
+        self.complete = resumable is not None and self._found(resumable)
+        """Whether all records are here already, from a run that was interrupted."""
 
-    def write(self, records: Relation) -> None:
+    def _found(self, resumable: Resumable) -> bool:
+        """Take the directory, and say whether it holds the records of such a run."""
+        folder, made_from = resumable.folder, resumable.made_from
+        if folder.is_symlink():
+            raise InputError(f"{folder} is a link; coded records are not kept behind one")
+        folder.mkdir(mode=0o700, exist_ok=True)
+        state = folder.stat()
+        if state.st_uid != os.getuid() or state.st_mode & 0o077:
+            raise InputError(f"{folder} can be read by others; remove it, or make it private to you")
+        self._lock = try_lock(folder)
+        if self._lock is None:
+            raise InputError(f"another run uses {folder}; wait for it, or name another output")
+        if not (folder / NOTE).is_file():
+            for path in folder.iterdir():
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+            return False
+        if json.loads((folder / NOTE).read_text(encoding="utf-8")) != made_from:
+            os.close(self._lock)
+            raise InputError(
+                f"{folder} has the records of an interrupted run with other parameters, data or version; "
+                "remove it to start anew"
+            )
+        return True
+
+    def write(self, records: Relation, progress: Callable[[float], None] | None = None) -> None:
         """Compute and store the records; this reads their file."""
         if isinstance(self.engine, DuckDB):
-            self.engine.store(records, self._folder / "coded", by="part")
+            self.engine.store(records, self._folder / "coded", by="part", progress=progress)
         else:
             self._kept = self.engine.keep(records)
+
+    def note(self) -> None:
+        """Remember that all records are here and right, so that the run can be resumed."""
+        if self._resumable is not None:
+            made = self._folder / f"{NOTE}.new"
+            made.write_text(json.dumps(self._resumable.made_from), encoding="utf-8")
+            os.replace(made, self._folder / NOTE)
+
+    def forget(self) -> None:
+        """Make sure that the run is never resumed: noise is about to be drawn."""
+        if self._resumable is not None:
+            (self._folder / NOTE).unlink(missing_ok=True)
+            handle = os.open(self._folder, os.O_RDONLY)
+            os.fsync(handle)
+            os.close(handle)
 
     def place(self, name: str, state: int | None = None) -> Path:
         """Return the folder of a table of one state, or a pattern for those of all states."""
@@ -64,8 +135,13 @@ class Parts:
         bad = rows.filter(rows.wrong > 0)
         return bool(self.engine.fetch(bad.agg(rows=bad.count())).column("rows").to_pylist()[0])
 
-    def close(self) -> None:
-        """Remove what was stored."""
+    def close(self, error: type[BaseException] | None = None) -> None:
+        """Remove what was stored, unless an interrupted run (`error`) can be resumed from it."""
         if self._kept is not None:
             self.engine.drop(self._kept)
-        shutil.rmtree(self._folder, ignore_errors=True)
+        interrupted = error is not None and not issubclass(error, Exception)
+        if not (interrupted and self._resumable is not None and (self._folder / NOTE).exists()):
+            shutil.rmtree(self._folder, ignore_errors=True)
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None

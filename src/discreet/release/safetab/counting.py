@@ -21,15 +21,18 @@ from discreet.release.engine import Engine, Relation
 from discreet.release.engine.duckdb import DuckDB
 from discreet.release.hierarchy.arrow import arrow
 from discreet.release.safetab import people
+from discreet.release.safetab.coded import Resumable
 from discreet.release.safetab.configuration import Configuration
 from discreet.release.safetab.geographies import BELOW_STATE, GEOGRAPHIES, LEVELS, PUERTO_RICO
 from discreet.release.safetab.geography import Classes, Geography
-from discreet.release.safetab.sources import Hashes, Origin, find_sources
+from discreet.release.safetab.sources import Hashes, Origin, Source, find_sources
 from discreet.release.safetab.specification import Iteration, Specification
 from discreet.release.safetab.validation import Checked, checked
 
 Sums = NDArray[np.int64]
 Progress = Callable[[int, int], None]
+STEPS = 1000
+"""Of the counting, for its progress."""
 
 
 def count(
@@ -38,19 +41,38 @@ def count(
     specification: Specification,
     *,
     engine: Engine,
+    resumable: Callable[[Sequence[Source]], Resumable] | None = None,
     progress: Progress | None = None,
 ) -> Counts:
     """Read and check the data, all of it, and make it countable; raise with every problem if there is one.
 
-    `progress` is told how many of all steps are done: the reading is half of them, then the states.
+    `resumable` says where coded records stay if the run is interrupted. `progress` is told how many of all
+    steps are done: reading is half of them, then the states.
     """
     sources = find_sources(data)
     hashes = Hashes(sources)
+
+    def read(part: float) -> None:
+        if progress is not None:
+            progress(round(part * STEPS / 2), STEPS)
+
     try:
-        found = checked(sources, configuration, specification, engine=engine)
-        for source in sources:
-            source.unchanged()
-        return Counts(found, configuration, specification, engine, hashes, progress)
+        found = checked(
+            sources,
+            configuration,
+            specification,
+            engine=engine,
+            resumable=None if resumable is None else resumable(sources),
+            progress=None if progress is None else read,
+        )
+        read(1)
+        try:
+            for source in sources:
+                source.unchanged()
+            return Counts(found, configuration, specification, engine, hashes, progress)
+        except BaseException as error:
+            found.parts.close(type(error))
+            raise
     except BaseException:
         hashes.close()
         raise
@@ -89,7 +111,7 @@ class Counts:
             for done, batch in enumerate(batches, 1):
                 self._count(batch, combined, apart=len(batches) > 1)
                 if progress is not None:
-                    progress(len(batches) + done, 2 * len(batches))
+                    progress(STEPS // 2 + STEPS * done // (2 * len(batches)), STEPS)
         self._totals = {name: _summed(parts) for name, parts in self._sums.items()}
 
     def _check_members(self, configuration: Configuration) -> None:
@@ -172,7 +194,11 @@ class Counts:
         self._hashes.close()
         for table in self._kept:
             self._engine.drop(table)
-        self._parts.close()
+        self._parts.close(kind)
+
+    def forget(self) -> None:
+        """Make sure that the run is never resumed: noise is about to be drawn."""
+        self._parts.forget()
 
     @property
     def notes(self) -> tuple[str, ...]:

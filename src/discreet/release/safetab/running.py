@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
+from functools import partial
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +20,7 @@ from discreet.release.hierarchy.writing import Folder
 from discreet.release.ledger import Ledger, find_ledger
 from discreet.release.safetab import adaptive, entry, post
 from discreet.release.safetab.account import mechanisms, spent
+from discreet.release.safetab.coded import Resumable
 from discreet.release.safetab.configuration import Configuration, read_configuration
 from discreet.release.safetab.coterminous import ORDER, Classes
 from discreet.release.safetab.coterminous import donated as donate
@@ -32,6 +35,7 @@ from discreet.release.signing import read_key
 if TYPE_CHECKING:
     from discreet.release.engine import Engine
     from discreet.release.safetab.counting import Counts
+    from discreet.release.safetab.sources import Source
 
 FORMATS = ("csv", "parquet")
 STAGES = ("counting", "noise", "post-processing", "writing")
@@ -51,6 +55,8 @@ class Options:
     tabulation_suppression: bool = False
     order: tuple[str, ...] = ORDER
     rehearsal: int | None = None
+    resume: bool = False
+    """Whether coded records stay if the run is interrupted before noise is drawn, and are used if there."""
     no_noise: bool = False
     """Whether it was said that some or all budgets are infinite, so that exact counts are written."""
 
@@ -182,9 +188,17 @@ def run(
     # drawn up first: a budget that cannot be used is told before the long work
     plan = [one for which in configuration.passes for one in mechanisms(configuration, specification, which)]
     with _opened(engine, memory, threads, spark_master) as connection:
-        with clock.stage("counting"):
-            counted = count(Path(data), configuration, specification, engine=connection)
+        with clock.stage("counting") as tell:
+            counted = count(
+                Path(data),
+                configuration,
+                specification,
+                engine=connection,
+                resumable=partial(_resumable, Path(out), params) if options.resume else None,
+                progress=tell,
+            )
         with counted as counts:
+            counts.forget()
             inputs = [*_parameter_files(params), *counts.origins()]
             draft = tuple(replace(one, inputs=tuple(inputs)) for one in draft)
             if before is not None:
@@ -222,6 +236,18 @@ def run(
             stage.commit()
     return replace(
         summary, files=tuple(folder.names), entries=made, ledger=named, seconds=dict(clock.seconds)
+    )
+
+
+def _resumable(out: Path, params: Path, sources: Sequence[Source]) -> Resumable:
+    """Say where the coded records of a run stay, and what they were made from."""
+    return Resumable.beside(
+        out,
+        {
+            "version": version("discreet"),
+            "parameters": _parameter_files(params),
+            "data": [[source.name, *source.state] for source in sources],
+        },
     )
 
 

@@ -30,6 +30,8 @@ ROLES = {
     "blocks": ("GRF-C", AREA_COLUMNS, ()),
     "persons": ("person-records", PERSON_COLUMNS, UNUSED_COLUMNS),
 }
+IDENTIFIER = "RECORD_ID"
+"""A column that names each record once, if there is one: no two records may have the same."""
 ENDINGS = (".txt", ".csv", ".parquet")
 _NUMBERS = ("QAGE", "QSEX")
 """Columns that may be numbers in Parquet; codes are texts, for they have leading zeros."""
@@ -83,7 +85,8 @@ def find_sources(data: Path, roles: Sequence[str] = tuple(ROLES)) -> tuple[Sourc
             problems.at(f"{both} are both in {data}; keep one of them", file=stem)
         else:
             header = _header(paths[0], columns, unused, problems)
-            found.append(Source(role, paths[0], header, columns, _state(paths[0])))
+            named = (*columns, *((IDENTIFIER,) if role == "persons" and IDENTIFIER in header else ()))
+            found.append(Source(role, paths[0], header, named, _state(paths[0])))
     problems.stop()
     return tuple(found)
 
@@ -107,13 +110,13 @@ def _header(path: Path, columns: Sequence[str], unused: Sequence[str], problems:
         text = "no column has a name that is known; the first line must name them, with pipes between"
         problems.at("a file is empty" if not path.stat().st_size else text, file=path.name)
         return ()
-    for name in (*columns, *unused):
+    for name in (*columns, *unused, IDENTIFIER):
         count = header.count(name)
-        if count != 1:
+        if count != 1 and not (name == IDENTIFIER and count == 0):
             text = "a column comes twice" if count else "a column is missing"
             problems.at(text, file=path.name, line=None if path.suffix == ".parquet" else 1, field=name)
     # the engine wants distinct names; columns that are not read may be called anything
-    wanted = {*columns, *unused}
+    wanted = {*columns, *unused, IDENTIFIER}
     return tuple(name if name in wanted else f"unread {place}" for place, name in enumerate(header))
 
 
@@ -138,8 +141,8 @@ def _parquet_header(path: Path, columns: Sequence[str], problems: Problems) -> t
     for field in schema:
         kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
         text = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_null(kind)
-        number = field.name in _NUMBERS and pa.types.is_integer(kind)
-        if field.name in columns and not (text or number):
+        number = field.name in (*_NUMBERS, IDENTIFIER) and pa.types.is_integer(kind)
+        if field.name in (*columns, IDENTIFIER) and not (text or number):
             problems.at(f"a column is of type {kind}; it must be text", file=path.name, field=field.name)
     return tuple(schema.names)
 

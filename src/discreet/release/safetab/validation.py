@@ -7,7 +7,7 @@ then is the file read a second time, to say where. No value of the records is ev
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
@@ -18,7 +18,7 @@ from discreet.errors import InputError
 from discreet.release.engine import Engine, Relation, UnreadableError, connect
 from discreet.release.hierarchy.arrow import arrow, strings
 from discreet.release.safetab import people
-from discreet.release.safetab.coded import Parts
+from discreet.release.safetab.coded import Parts, Resumable
 from discreet.release.safetab.configuration import Configuration
 from discreet.release.safetab.faults import line_numbers, report_unreadable
 from discreet.release.safetab.geography import Geography, build
@@ -26,6 +26,7 @@ from discreet.release.safetab.problems import MOST, Problems
 from discreet.release.safetab.sources import (
     AREA_COLUMNS,
     BLOCK_COLUMNS,
+    IDENTIFIER,
     RACE_COLUMNS,
     Source,
     find_sources,
@@ -64,26 +65,52 @@ def read_geography(data: Path, configuration: Configuration, *, engine: Engine) 
 
 
 def checked(
-    sources: tuple[Source, ...], configuration: Configuration, specification: Specification, *, engine: Engine
+    sources: tuple[Source, ...],
+    configuration: Configuration,
+    specification: Specification,
+    *,
+    engine: Engine,
+    resumable: Resumable | None = None,
+    progress: Callable[[float], None] | None = None,
 ) -> Checked:
-    """Read both files and check them; what was read is kept in the engine."""
+    """Read both files and check them; what was read is kept, as coded records."""
     problems = Problems()
     blocks, persons = sources
     areas = _areas(blocks, engine, problems)
     geography = _geography(areas, configuration, engine, problems, stop=False)
     table = people.blocks(engine, _whole(areas), geography)
     engine.drop(areas)
-    parts = Parts(engine)
-    with _readable(persons, problems):
-        parts.write(people.coded(engine, persons.relation(engine), table, specification))
-    if parts.wrong():
-        before = problems.count
-        _locate(persons, engine, engine.fetch(table.select("tract", "block")), specification, problems)
-        if problems.count == before:  # two engines that read one file differently; never seen
-            problems.at("a record breaks a rule, and which one cannot be told", file=persons.name)
-    engine.drop(table)
-    problems.stop()
+    parts = Parts(engine, resumable)
+    try:
+        if not parts.complete:
+            with _readable(persons, problems):
+                parts.write(
+                    people.coded(engine, persons.relation(engine), table, specification), progress=progress
+                )
+            if parts.wrong() or _identified_twice(engine, persons):
+                before = problems.count
+                _locate(
+                    persons, engine, engine.fetch(table.select("tract", "block")), specification, problems
+                )
+                if problems.count == before:  # two engines that read one file differently; never seen
+                    problems.at("a record breaks a rule, and which one cannot be told", file=persons.name)
+        engine.drop(table)
+        problems.stop()
+        parts.note()
+    except BaseException as error:
+        parts.close(type(error))
+        raise
     return Checked(geography, parts)
+
+
+def _identified_twice(engine: Engine, persons: Source) -> bool:
+    """Whether two records have the same identifier, if records have one."""
+    if IDENTIFIER not in persons.columns:
+        return False
+    rows = persons.relation(engine)
+    named = rows.filter(rows[IDENTIFIER].notnull())
+    many = named.group_by(IDENTIFIER).agg(many=named.count())
+    return bool(_sizes(engine, many.filter(many.many > 1))[0])
 
 
 @contextmanager
@@ -208,6 +235,8 @@ def _locate(
     source: Source, engine: Engine, blocks: Any, specification: Specification, problems: Problems
 ) -> None:
     """Read the records again to say which lines break which rule."""
+    import ibis
+
     with _numbered(source, engine) as (local, rows):
         places = _Places(source, local, problems)
         known = people.cells()
@@ -222,6 +251,12 @@ def _locate(
         places.add("a block is not in GRF-C", "TABBLK", keys.anti_join(table, ["tract", "block"]))
         codes = local.upload(_codes(specification))
         _locate_codes(rows, codes, places)
+        if IDENTIFIER in source.columns:
+            named = rows.filter(rows[IDENTIFIER].notnull())
+            place = ibis.row_number().over(group_by=named[IDENTIFIER], order_by=named.row)
+            again = named.mutate(place=place)
+            text = "a record identifier comes again; each may come once"
+            places.add(text, IDENTIFIER, again.filter(again.place > 0))
         places.report()
 
 
