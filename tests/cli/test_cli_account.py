@@ -147,11 +147,14 @@ def test_portfolio_adds_up(discreet, small):
     answer = discreet("account", small, small, "--delta", "1e-6", "--json").json
     assert answer["rho"] == "3/2"
     assert answer["releases"] == ["small", "small"]
-    assert answer["results"][0]["worst"] == [[1, 1], [1, 1]]
-    assert any("--all-pairs" in line for line in answer["cautions"])
-    everything = discreet("account", small, small, "--delta", "1e-6", "--all-pairs", "--json").json
-    assert everything["pairs"] == 9
-    assert everything["results"][0]["epsilon"] >= answer["results"][0]["epsilon"] * (1 - 1e-12)
+    assert answer["pairs"] == 3  # of one spine: the same person has the same path in both
+    assert answer["results"][0]["worst"] == [[2, 2], [2, 2]]
+    main = discreet("account", small, small, "--delta", "1e-6", "--main-path", "--json").json
+    assert main["pairs"] == 1
+    assert main["results"][0]["worst"] == [[1, 1], [1, 1]]
+    assert main["answer"]["kind"] == "main path"
+    assert any("--all-pairs" in line for line in main["cautions"])
+    assert answer["results"][0]["epsilon"] >= main["results"][0]["epsilon"] * (1 - 1e-12)
 
 
 def test_portfolio_of_different_relations_is_about_replacement(discreet, small):
@@ -250,4 +253,4 @@ def test_a_file_is_as_readable_as_any_other(discreet, tmp_path):
 
 
 def test_targets_may_stand_after_options(discreet, small):
-    assert discreet("account", "--json", "--delta", "1e-5", small, "--quiet", Path(small)).json["pairs"] == 1
+    assert discreet("account", "--json", "--delta", "1e-5", small, "--quiet", Path(small)).json["pairs"] == 3

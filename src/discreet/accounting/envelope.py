@@ -7,6 +7,7 @@ minimum over all cases at one l is a lower bound; where the two meet, the value 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -15,10 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from discreet.accounting.loss import Floats
-from discreet.accounting.parallel import map_cases
-from discreet.accounting.privacy_loss import compose
 from discreet.accounting.saddle import Kind
-from discreet.budget.events import Event
 
 if TYPE_CHECKING:
     from discreet.accounting.overall import Account
@@ -54,14 +52,11 @@ def overall_tradeoff(account: Account, alphas: list[Fraction]) -> list[EnvelopeP
             points[i] = point
         if len(account.cases) == 1:
             break
-        lower = _all_heights(account, [p.threshold for p in found], asked)
-        bounds = np.array([p.beta for p in found])
-        short = lower.min(axis=0) < bounds * (1 - _SETTLED)
-        labels = [label for label, _ in account.cases]
+        lower = _lowest_heights(account, [p.threshold for p in found], asked)
+        short = [low < p.beta * (1 - _SETTLED) for (low, _), p in zip(lower, found, strict=True)]
         wanted: dict[Any, int] = {}
-        for column in np.flatnonzero(short):
-            label = labels[int(np.argmin(lower[:, column]))]
-            if label not in chosen:
+        for (_, label), is_short in zip(lower, short, strict=True):
+            if is_short and label not in chosen:
                 wanted[label] = wanted.get(label, 0) + 1
         open_ = [i for i, is_short in zip(open_, short, strict=True) if is_short]
         if not wanted:
@@ -129,7 +124,7 @@ def heights(log_tails: LogTails, thresholds: list[Fraction], alphas: list[Fracti
     level = np.array([float(t) for t in thresholds])
     asked = np.array([float(a) for a in alphas])
     kept = np.array([float(1 - a) for a in alphas])
-    above = (level >= 0) | (asked < 0.5)
+    above = np.array([_is_above(t, a) for t, a in zip(thresholds, alphas, strict=True)])
     result = np.zeros(len(thresholds))
     if above.any():
         logs = log_tails(Kind.REST, [t for t, up in zip(thresholds, above, strict=True) if up])
@@ -140,15 +135,24 @@ def heights(log_tails: LogTails, thresholds: list[Fraction], alphas: list[Fracti
     return result
 
 
-def _all_heights(account: Account, thresholds: list[Fraction], alphas: list[Fraction]) -> Floats:
-    """Heights of all cases (rows) at each threshold."""
-    if len(account.cases) < 64:
-        rows = [heights(account.case(label).log_tails, thresholds, alphas) for label, _ in account.cases]
-        return np.array(rows)
-    tasks = [(events, thresholds, alphas) for _, events in account.cases]
-    return np.array(map_cases(_heights_of_case, tasks, jobs=account.jobs, progress=account.progress))
+def _lowest_heights(
+    account: Account, thresholds: list[Fraction], alphas: list[Fraction]
+) -> list[tuple[float, Any]]:
+    """The least height of all cases at each threshold, and its case: that of the largest delta."""
+    found: list[tuple[float, Any]] = [(0.0, account.main)] * len(thresholds)
+    above = [_is_above(t, a) for t, a in zip(thresholds, alphas, strict=True)]
+    for kind, chosen in ((Kind.REST, True), (Kind.DELTA, False)):
+        places = [k for k, up in enumerate(above) if up is chosen]
+        extremes = account.extremes(kind, [thresholds[k] if chosen else -thresholds[k] for k in places])
+        for k, (log, label) in zip(places, extremes, strict=True):
+            level = math.exp(thresholds[k])
+            if chosen:
+                found[k] = (math.exp(log) - level * float(alphas[k]), label)
+            else:
+                found[k] = (level * (float(1 - alphas[k]) - math.exp(log)), label)
+    return found
 
 
-def _heights_of_case(task: tuple[tuple[Event, ...], list[Fraction], list[Fraction]]) -> Floats:
-    events, thresholds, alphas = task
-    return heights(compose(events).log_tails, thresholds, alphas)
+def _is_above(threshold: Fraction, alpha: Fraction) -> bool:
+    """Whether a height is better had from 1 - delta(l) than from delta(-l)."""
+    return threshold >= 0 or 2 * alpha < 1

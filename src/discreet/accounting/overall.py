@@ -9,6 +9,7 @@ and the two are dual: f(alpha) = sup over l of min over cases of beta(l) + e^l (
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -16,11 +17,14 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from discreet.accounting.all_pairs import AllPairs, Scan
 from discreet.accounting.arguments import Numbers, read, read_probabilities
 from discreet.accounting.loss import Floats
 from discreet.accounting.parallel import Progress, map_cases
 from discreet.accounting.privacy_loss import PrivacyLoss, compose, log_fraction
+from discreet.accounting.saddle import Kind
 from discreet.budget.answer import EXACTLY, AnswerKind, Claim
 from discreet.budget.events import Event
 from discreet.budget.neighbours import RELATIONS, Case, Cases, Neighbours, cases
@@ -28,6 +32,8 @@ from discreet.budget.release import Release
 from discreet.errors import InputError
 
 _TIE = 2e-12  # two cases whose deltas differ by less are equal as far as floats can tell
+_EXACT = 3e-13  # values known better than this are not looked at again
+_ENOUGH = 4  # cases from which on all are had at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,12 +130,98 @@ class Account:
 
     # -- the curve -----------------------------------------------------------------------------------
 
-    def _log_deltas(self, chosen: Sequence[Case], epsilons: list[Fraction]) -> Floats:
-        """log delta of each chosen case (rows) at each epsilon (columns)."""
-        if len(chosen) < 64:
-            return np.array([self.case(label).log_deltas(epsilons) for label, _ in chosen])
-        tasks = [(events, epsilons) for _, events in chosen]
-        return np.array(map_cases(_deltas_of_case, tasks, jobs=self.jobs, progress=self.progress))
+    @cached_property
+    def _together(self) -> AllPairs | None:
+        """All cases at once, where there are enough of them for that to be worth it."""
+        if isinstance(self.cases, Cases) and len(self.cases) >= _ENOUGH:
+            return AllPairs(self.cases)
+        return None
+
+    def extremes(self, kind: Kind, thresholds: list[Fraction]) -> list[tuple[float, Any]]:
+        """The logarithm of the largest delta(t), or of the least 1 - delta(t), of all cases, and its case.
+
+        All cases are had at once, each with a bound of how far off it may be; only those which could be the
+        extreme one are then evaluated by themselves.
+        """
+        if not thresholds:
+            return []
+        sign = 1.0 if kind is Kind.DELTA else -1.0
+        main = self._main_place
+        if self._together is None:
+            table = self._log_tails(range(len(self.cases)), kind, thresholds)
+            every = np.arange(len(self.cases))
+            doubts = [
+                _Doubt(k, every, sign * table[:, k], np.zeros(every.size)) for k in range(len(thresholds))
+            ]
+        else:
+            doubts = [_doubt(scan, sign) for scan in self._together.scan(kind, thresholds)]
+            self._settle(doubts, kind, thresholds, sign)
+        found: list[tuple[float, Any]] = [(0.0, self.main)] * len(thresholds)
+        for doubt in doubts:
+            best = float(doubt.log[doubt.slack <= _EXACT].max())
+            # equal but for rounding: name the main case, or else the first
+            equal = doubt.places[(doubt.log >= best - _TIE) & (doubt.slack <= _EXACT)]
+            place = main if main in equal else int(equal[0])
+            found[doubt.threshold] = (sign * best, self._label(place))
+        return found
+
+    def _settle(self, doubts: list[_Doubt], kind: Kind, thresholds: list[Fraction], sign: float) -> None:
+        """Evaluate what is not known well enough: the likeliest case first, which rules out most others."""
+        for likeliest in (True, False):
+            wanted: dict[int, list[_Doubt]] = {}
+            for doubt in doubts:
+                for place in doubt.open(likeliest=likeliest):
+                    wanted.setdefault(int(place), []).append(doubt)
+            # different pairs of paths may have the same events: once is enough
+            alike: dict[Any, list[int]] = {}
+            for place in wanted:
+                alike.setdefault(self.cases[place][1], []).append(place)
+            places = [same[0] for same in alike.values()]
+            asked = [
+                sorted({doubt.threshold for place in same for doubt in wanted[place]})
+                for same in alike.values()
+            ]
+            rows = self._evaluated(places, kind, [[thresholds[k] for k in row] for row in asked])
+            for same, row, logs in zip(alike.values(), asked, rows, strict=True):
+                known = dict(zip(row, logs, strict=True))
+                for place in same:
+                    for doubt in wanted[place]:
+                        doubt.settle(place, sign * float(known[doubt.threshold]))
+
+    def _log_tails(self, places: Sequence[int], kind: Kind, thresholds: list[Fraction]) -> Floats:
+        """Logarithms of one kind of tail, of each chosen case (rows) at each threshold (columns)."""
+        return np.array(self._evaluated(places, kind, [thresholds] * len(places)))
+
+    def _evaluated(
+        self, places: Sequence[int], kind: Kind, thresholds: Sequence[list[Fraction]]
+    ) -> list[Floats]:
+        """The same, each case by itself and with its own thresholds."""
+        if len(places) < 64:
+            return [
+                self.case(self._label(place)).log_tails(kind, row)
+                for place, row in zip(places, thresholds, strict=True)
+            ]
+        tasks = [(self.cases[place][1], kind, row) for place, row in zip(places, thresholds, strict=True)]
+        return map_cases(_tails_of_case, tasks, jobs=self.jobs, progress=self.progress)
+
+    def _label(self, place: int) -> Any:
+        return self.cases.label(place) if isinstance(self.cases, Cases) else self.cases[place][0]
+
+    @cached_property
+    def _main_place(self) -> int:
+        if isinstance(self.cases, Cases):
+            place = self.cases.find(self.main)
+            assert place is not None
+            return place
+        return [label for label, _ in self.cases].index(self.main)
+
+    def _log_deltas(self, epsilons: list[Fraction]) -> list[tuple[float, Any]]:
+        """log of the overall delta at epsilons of either sign, and the cases that attain it."""
+        found = self.extremes(Kind.DELTA, [abs(e) for e in epsilons])
+        return [
+            (log if e >= 0 else math.log(-math.expm1(e) + math.exp(float(e) + log)), label)
+            for e, (log, label) in zip(epsilons, found, strict=True)
+        ]
 
     def delta(self, *, epsilon: Numbers, certified: bool = False, digits: int | None = None) -> Any:
         """The smallest delta that is true of the whole release at epsilon."""
@@ -152,48 +244,37 @@ class Account:
     def at_epsilon(self, epsilon: Numbers) -> list[Point]:
         """Points of the overall curve at these epsilons, with the cases that attain them."""
         wanted = read(epsilon, name="epsilon").values
-        logs = self._log_deltas(self.cases, wanted)
-        worst = np.argmax(logs, axis=0)
-        main = [label for label, _ in self.cases].index(self.main)
-        # equal but for rounding: name the main case
-        worst = np.where(logs[main] >= logs.max(axis=0) - _TIE, main, worst)
-        with np.errstate(under="ignore"):
-            deltas = np.exp(logs[worst, np.arange(len(wanted))])
         return [
-            Point(float(e), float(d), self.cases[w][0], self.claim.kind)
-            for e, d, w in zip(wanted, deltas, worst, strict=True)
+            Point(float(e), math.exp(log), worst, self.claim.kind)
+            for e, (log, worst) in zip(wanted, self._log_deltas(wanted), strict=True)
         ]
 
     def at_delta(self, delta: Numbers) -> list[Point]:
         """Points of the overall curve at these deltas, with the cases that attain them.
 
-        From the main case's epsilon upwards: only cases whose delta there is still too large can have a
-        larger epsilon, so each round leaves fewer of them.
+        From the main case's epsilon upwards: whichever case has the largest delta there is solved next, until
+        none has a larger one.
         """
         wanted = read_probabilities(delta, name="delta").values
-        start = self.case(self.main).epsilons(wanted)
-        logs = self._log_deltas(self.cases, [Fraction(e) for e in start])
-        points = []
-        for k, target in enumerate(wanted):
-            aim = log_fraction(target)
-            epsilon, worst, column = float(start[k]), self.main, logs[:, k]
-            above = [i for i in range(len(self.cases)) if column[i] > aim + _TIE]
-            values = column[above]
-            while above:
-                worst = self.cases[above[int(np.argmax(values))]][0]
-                better = float(self.case(worst).epsilons([target])[0])
-                if better <= epsilon:  # equal to rounding
-                    break
-                epsilon = better
-                above = [i for i in above if self.cases[i][0] != worst]
-                if above:
-                    values = self._log_deltas([self.cases[i] for i in above], [Fraction(epsilon)])[:, 0]
-                    above, values = (
-                        [i for i, v in zip(above, values, strict=True) if v > aim + _TIE],
-                        values[values > aim + _TIE],
-                    )
-            points.append(Point(epsilon, float(target), worst, self.claim.kind))
-        return points
+        aims = [log_fraction(target) for target in wanted]
+        epsilons = [float(e) for e in self.case(self.main).epsilons(wanted)]
+        worst = [self.main] * len(wanted)
+        open_ = list(range(len(wanted))) if len(self.cases) > 1 else []
+        while open_:
+            found = self._log_deltas([Fraction(epsilons[k]) for k in open_])
+            raised = []
+            for k, (log, label) in zip(open_, found, strict=True):
+                if log <= aims[k] + _TIE or label == worst[k]:
+                    continue
+                better = float(self.case(label).epsilons([wanted[k]])[0])
+                if better > epsilons[k]:  # else equal to rounding
+                    epsilons[k], worst[k] = better, label
+                    raised.append(k)
+            open_ = raised
+        return [
+            Point(epsilon, float(target), label, self.claim.kind)
+            for epsilon, target, label in zip(epsilons, wanted, worst, strict=True)
+        ]
 
     def main_gap(self, *, delta: Numbers) -> Any:
         """How far the main case's epsilon lies below the overall one, relatively.
@@ -272,9 +353,52 @@ def account(
     )
 
 
-def _deltas_of_case(task: tuple[tuple[Event, ...], list[Fraction]]) -> Floats:
-    events, epsilons = task
-    return compose(events).log_deltas(epsilons)
+@dataclass(slots=True)
+class _Doubt:
+    """The cases that may be the extreme one at a threshold: their logarithms, and how far off they may be."""
+
+    threshold: int
+    places: NDArray[np.int64]
+    log: Floats
+    slack: Floats
+
+    def open(self, *, likeliest: bool) -> NDArray[np.int64]:
+        """The cases that must be known better: the likeliest of them, or all that may be the extreme."""
+        unknown = self.slack > _EXACT
+        if likeliest:
+            # what is known may be the extreme itself: then nothing is left to do but rule out others
+            top = int(np.argmax(self.log))
+            return self.places[[top]] if unknown[top] else self.places[:0]
+        # one that could only be as large as the best, but for rounding, changes nothing
+        best = float((self.log - self.slack).max())
+        return self.places[unknown & (self.log + self.slack > best + _TIE)]
+
+    def settle(self, place: int, log: float) -> None:
+        """A case was evaluated by itself."""
+        at = int(np.searchsorted(self.places, place))
+        self.log[at], self.slack[at] = log, 0.0
+
+
+def _doubt(scan: Scan, sign: float) -> _Doubt:
+    """What a scan leaves open: the cases whose interval reaches that of the best one."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        log = np.where(scan.value > 0, np.log(scan.value), -math.inf)
+        upper = np.log(scan.value + scan.error)
+        lower = np.where(scan.value > scan.error, np.log(scan.value - scan.error), -math.inf)
+    if sign < 0:
+        log, upper, lower = -log, -lower, -upper
+    keep = upper >= lower.max() - 2 * _TIE
+    places = np.flatnonzero(keep)
+    slack = np.maximum(upper[places] - log[places], log[places] - lower[places])
+    # a value that is lost in its error may be anything
+    slack = np.where(np.isfinite(slack), slack, math.inf)
+    start = np.where(np.isfinite(log[places]), log[places] + sign * scan.exponent, -1e300)
+    return _Doubt(scan.place, places, start, slack)
+
+
+def _tails_of_case(task: tuple[tuple[Event, ...], Kind, list[Fraction]]) -> Floats:
+    events, kind, thresholds = task
+    return compose(events).log_tails(kind, thresholds)
 
 
 def _boxes(shape: tuple[int, ...] | None, found: Sequence[Any]) -> Any:

@@ -73,6 +73,9 @@ def _undisturbed() -> Iterator[None]:
     with _STARTING:
         script, blocked = sys.modules["__main__"], None
         if hasattr(signal, "pthread_sigmask"):
+            from multiprocessing import resource_tracker
+
+            resource_tracker.ensure_running()  # it would unblock signals again, if it started in between
             blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         sys.modules["__main__"] = ModuleType("__main__")
         try:

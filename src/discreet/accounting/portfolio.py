@@ -24,18 +24,18 @@ def portfolio(
     neighbours: Neighbours | None = None,
     people: int = 1,
     jobs: int = 1,
-    all_pairs: bool | None = None,
+    all_pairs: bool = True,
 ) -> Account:
     """The joint account of several releases about the same people.
 
     Labels of cases are tuples, one label for each release. With `all_pairs=False` only the main case is
-    taken, in each release the path with no level merged; so it is by default where there are thousands. The
-    relation is that of the releases, or replacement where they were calibrated for different ones.
+    taken, in each release the path with no level merged. The relation is that of the releases, or
+    replacement where they were calibrated for different ones.
 
     >>> from discreet.budget import load
-    >>> both = portfolio([load("pl94-2020-persons"), load("dhc-2020")], all_pairs=False)
-    >>> both.main, round(both.epsilon(delta="1e-10"), 3)
-    (((1, 1), (13, 13)), 31.596)
+    >>> both = portfolio([load("pl94-2020-persons"), load("dhc-2020")])
+    >>> both.pairs, both.main, round(both.epsilon(delta="1e-10"), 3)
+    (34056, ((1, 1), (13, 13)), 31.596)
     """
     if not releases:
         raise InputError("a portfolio needs at least one release")
@@ -52,8 +52,6 @@ def portfolio(
     if relation not in RELATIONS:
         raise InputError(f"neighbours is {relation!r}; it must be 'bounded' or 'unbounded'")
     found = joint_cases(releases, relation, people)
-    if all_pairs is None:
-        all_pairs = len(found) <= 2000
     claims = [release.claim for release in releases]
     if not all_pairs:
         if len(found) > 1:

@@ -42,9 +42,12 @@ def account(
     path: Annotated[int | None, Parameter(help="Only this path (unbounded).", metavar="I")] = None,
     people: options.People = 1,
     all_pairs: Annotated[
-        bool | None,
-        Parameter(help="For several releases: every combination of their paths, or the main one alone."),
-    ] = None,
+        bool,
+        Parameter(
+            help="For several releases: every combination of their paths, or the main ones alone.",
+            negative="--main-path",
+        ),
+    ] = True,
     unit: Annotated[
         str | None, Parameter(help="For a ledger with runs about several units: which.", metavar="UNIT")
     ] = None,
@@ -124,7 +127,7 @@ def _read(target: str, neighbours: Neighbours | None, unit: str | None) -> Relea
 
 
 def _whole(
-    releases: list[Release], neighbours: Neighbours | None, people: int, jobs: int, all_pairs: bool | None
+    releases: list[Release], neighbours: Neighbours | None, people: int, jobs: int, all_pairs: bool
 ) -> Account:
     if len(releases) == 1:
         from discreet.accounting.overall import account

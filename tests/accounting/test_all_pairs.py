@@ -1,0 +1,123 @@
+"""All pairs at once against each pair by itself: presets, odd releases, portfolios."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from discreet.accounting.all_pairs import AllPairs
+from discreet.accounting.overall import account
+from discreet.accounting.portfolio import portfolio
+from discreet.accounting.privacy_loss import compose
+from discreet.accounting.saddle import Kind
+from discreet.budget import Level, Query, Release, Spine, cases, load, preset_names
+
+DELTAS = [Fraction(d) for d in ("0.9", "1e-3", "1e-10")]
+EPSILONS = [Fraction(e) for e in ("-1", "0", "3", "12")]
+
+
+def made(levels: list[list[dict[str, Any]]], merge: list[str], neighbours: Any = "bounded") -> Release:
+    return Release(
+        name="odd",
+        neighbours=neighbours,
+        levels=[
+            Level(name=f"L{i}", queries=[Query(name=f"q{k}", **query) for k, query in enumerate(queries)])
+            for i, queries in enumerate(levels)
+        ],
+        spine=Spine(may_merge_up=merge),
+    )
+
+
+ODD = {
+    "halves": made([[{"variance": "1/2"}]] * 3, ["L1", "L2"]),
+    "tiny": made(
+        [[{"variance": "1/10"}], [{"variance": "1/4"}], [{"variance": "2/5", "groups": 2}]], ["L1", "L2"]
+    ),
+    "whole": made(
+        [[{"variance": 3}, {"variance": 5}], [{"variance": 4}], [{"variance": 6, "groups": 3}]], ["L1", "L2"]
+    ),
+    "laplace": made(
+        [[{"variance": 3}], [{"variance": 4}], [{"scale": 2}, {"scale": "3/2", "sensitivity": 3}]], ["L1"]
+    ),
+    "equal": made([[{"variance": 5, "groups": 10}]] * 4, ["L1", "L2", "L3"]),
+    "sensitive": made(
+        [
+            [{"variance": 30, "sensitivity": 4}],
+            [{"variance": 44, "sensitivity": 3, "groups": 4}],
+            [{"variance": 8}],
+        ],
+        ["L1", "L2"],
+        "unbounded",
+    ),
+    "decimals": made([[{"variance": "1.828"}], [{"variance": "4.02"}], [{"variance": "2.938"}]], ["L2"]),
+}
+
+
+@pytest.mark.parametrize("neighbours", ["bounded", "unbounded"])
+@pytest.mark.parametrize("name", ODD)
+def test_the_worst_of_all_is_that_of_single_cases(
+    name: str, neighbours: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("discreet.accounting.overall._ENOUGH", 1)
+    whole = account(ODD[name], neighbours=neighbours)
+    single = [compose(events) for _, events in whole.cases]
+    epsilons = np.max([loss.epsilons(DELTAS) for loss in single], axis=0)
+    deltas = np.max([loss.log_deltas(EPSILONS) for loss in single], axis=0)
+    for point, epsilon in zip(whole.at_delta(DELTAS), epsilons, strict=True):
+        assert point.epsilon == pytest.approx(epsilon, rel=1e-11, abs=1e-13)
+    for point, log in zip(whole.at_epsilon(EPSILONS), deltas, strict=True):
+        assert (
+            point.delta == 0
+            if log < -700
+            else math.log(point.delta) == pytest.approx(log, rel=1e-13, abs=1e-12)
+        )
+
+
+@pytest.mark.parametrize("kind", [Kind.DELTA, Kind.REST])
+@pytest.mark.parametrize("name", ODD)
+def test_every_case_lies_within_its_bound(name: str, kind: Kind) -> None:
+    listed = cases(ODD[name], "bounded")
+    thresholds = [Fraction(1, 2), Fraction(3), Fraction(9)]
+    table = np.array([compose(events).log_tails(kind, thresholds) for _, events in listed])
+    for scan in AllPairs(listed).scan(kind, thresholds):
+        true = np.exp(table[:, scan.place] - scan.exponent)
+        assert (np.abs(scan.value - true) <= scan.error + 2e-12 * true).all()
+
+
+SLOW = ("dhc-2020-persons-pr", "dhc-2020-units", "dhc-2020-units-pr")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else [])
+        for name in preset_names()
+        if len(load(name).paths) > 1
+    ],
+)
+def test_presets_within_their_bounds(name: str) -> None:
+    """Twelve cases of each, chosen at random with a fixed seed."""
+    listed = cases(load(name), load(name).neighbours)
+    thresholds = [Fraction(1), Fraction(12)]
+    chosen = np.random.default_rng(7).choice(len(listed), size=min(12, len(listed)), replace=False)
+    table = {int(k): compose(listed[int(k)][1]).log_tails(Kind.DELTA, thresholds) for k in chosen}
+    for scan in AllPairs(listed).scan(Kind.DELTA, thresholds):
+        for k, logs in table.items():
+            true = math.exp(logs[scan.place] - scan.exponent)
+            assert abs(scan.value[k] - true) <= scan.error[k] + 2e-12 * true
+
+
+def test_a_portfolio_of_three_products() -> None:
+    """All 34,056 joint cases; the worst one and the main one against their own evaluation."""
+    joint = portfolio([load("pl94-2020-persons"), load("dhc-2020"), load("ddhca-2020")])
+    assert joint.pairs == 34_056
+    (point,) = joint.at_delta("1e-10")
+    assert point.epsilon == pytest.approx(joint.case(point.worst).epsilon(delta="1e-10"), rel=1e-12)
+    assert joint.case(joint.main).epsilon(delta="1e-10") <= point.epsilon
+    rng = np.random.default_rng(3)
+    for k in rng.choice(joint.pairs, size=12, replace=False):
+        assert compose(joint.cases[int(k)][1]).epsilon(delta="1e-10") <= point.epsilon * (1 + 1e-12)
