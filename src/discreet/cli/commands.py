@@ -33,6 +33,7 @@ COMMANDS = {
     "risk": "What can be learned about one person from what is released.",
     "safetab": "Adaptive private tabulation of detailed race and ethnicity groups.",
     "show": "What a release publishes with which noise.",
+    "tabulate": "The exact counts of records for every query at every level.",
     "workbench": "Decide with live pictures, in the browser.",
 }
 """Each command is the `app` of the module of its name; a module is imported when its command runs."""

@@ -21,9 +21,31 @@ Format = Annotated[
     Parameter(help="Of the output. Default: that of the input.", show_choices=False, metavar="csv|parquet"),
 ]
 
+Records = Annotated[
+    Path | None,
+    Parameter(
+        help="Records instead: unit (the lowest), and a column for each attribute. CSV or Parquet.",
+        metavar="FILE",
+    ),
+]
+Geocodes = Annotated[
+    str | None,
+    Parameter(
+        help="With records: units are lowest geocodes, nested by prefixes of these lengths.", metavar="N,N"
+    ),
+]
+Person = Annotated[
+    str | None, Parameter(help="With records: the column that identifies people.", metavar="COLUMN")
+]
+AtMost = Annotated[int | None, Parameter(help="Records that one person may have. Default: 1.", metavar="K")]
+Excess = Annotated[
+    Literal["refuse", "keep"],
+    Parameter(help="More records: refuse (default), or keep K at random.", show_choices=False, metavar="HOW"),
+]
+
 app = App(
     name="measure",
-    usage="Usage: discreet measure RELEASE.toml --counts FILE --out DIR [OPTIONS]",
+    usage="Usage: discreet measure RELEASE.toml (--counts FILE | --records FILE --units FILE) --out DIR",
     help_epilogue="Examples:\n"
     "  discreet measure release.toml --counts counts.csv --out trial --rehearsal 1\n"
     "  discreet measure release.toml --counts counts.parquet --out published --post consistent\n"
@@ -36,8 +58,11 @@ def measure(
     target: options.Target,
     /,
     *,
-    counts: Annotated[Path, Parameter(help="The exact counts, CSV or Parquet.", metavar="FILE")],
     out: Out,
+    counts: Annotated[
+        Path | None, Parameter(help="The exact counts, CSV or Parquet.", metavar="FILE")
+    ] = None,
+    records: Records = None,
     post: Annotated[
         Literal["none", "nonnegative", "consistent"],
         Parameter(
@@ -53,6 +78,10 @@ def measure(
         Path | None,
         Parameter(help="All cells: query, cell. With it, rows with zeros may be left out.", metavar="FILE"),
     ] = None,
+    geocodes: Geocodes = None,
+    id: Person = None,
+    at_most: AtMost = None,
+    excess: Excess = "refuse",
     invariant: Annotated[
         list[str] | None,
         Parameter(
@@ -98,6 +127,11 @@ def measure(
             post=post,
             units=units,
             cells=cells,
+            records=records,
+            geocodes=geocodes,
+            person=id,
+            at_most=at_most,
+            excess=excess,
             invariants=pairs,
             ledger=ledger,
             key=key,

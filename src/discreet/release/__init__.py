@@ -3,7 +3,17 @@
 from discreet.release.audit import LedgerCheck, check_ledger
 from discreet.release.commit import change_total, create_ledger, sign_ledger
 from discreet.release.composition import ledger_cost, ledger_release
-from discreet.release.hierarchy import POSTS, Estimated, Measured, Processed, estimate, measure, post
+from discreet.release.hierarchy import (
+    POSTS,
+    Estimated,
+    Measured,
+    Processed,
+    Tabulated,
+    estimate,
+    measure,
+    post,
+    tabulate,
+)
 from discreet.release.ledger import Entry, Ledger, Total, is_ledger, read_ledger, spent
 from discreet.release.signing import new_key, read_key
 
@@ -15,6 +25,7 @@ __all__ = [
     "LedgerCheck",
     "Measured",
     "Processed",
+    "Tabulated",
     "Total",
     "change_total",
     "check_ledger",
@@ -30,4 +41,5 @@ __all__ = [
     "read_ledger",
     "sign_ledger",
     "spent",
+    "tabulate",
 ]

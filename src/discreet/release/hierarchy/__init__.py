@@ -3,5 +3,16 @@
 from discreet.release.hierarchy.estimates import Estimated, Processed, estimate, post
 from discreet.release.hierarchy.measuring import Measured, measure
 from discreet.release.hierarchy.processing import POSTS
+from discreet.release.hierarchy.records import Tabulated, tabulate
 
-__all__ = ["POSTS", "Estimated", "Measured", "Processed", "estimate", "measure", "post"]
+__all__ = [
+    "POSTS",
+    "Estimated",
+    "Measured",
+    "Processed",
+    "Tabulated",
+    "estimate",
+    "measure",
+    "post",
+    "tabulate",
+]

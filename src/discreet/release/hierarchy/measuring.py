@@ -23,6 +23,7 @@ from discreet.release.hierarchy.layout import Layout
 from discreet.release.hierarchy.noise import Noises, add_noise, noise_table, noises, variances
 from discreet.release.hierarchy.processing import MEANING, Held, Post, check_post, process
 from discreet.release.hierarchy.reading import FORMATS, table_format
+from discreet.release.hierarchy.records import count_records
 from discreet.release.hierarchy.writing import Folder
 from discreet.release.ledger import NOT_PRIVATE, Entry, find_ledger, now, spent
 from discreet.release.signing import read_key
@@ -52,12 +53,17 @@ class Measured:
 
 def measure(
     release: Release,
-    counts: str | os.PathLike[str],
+    counts: str | os.PathLike[str] | None,
     out_dir: str | os.PathLike[str],
     *,
     post: str = "none",
     units: str | os.PathLike[str] | None = None,
     cells: str | os.PathLike[str] | None = None,
+    records: Any = None,
+    geocodes: str | None = None,
+    person: str | None = None,
+    at_most: int | None = None,
+    excess: str = "refuse",
     invariants: Sequence[tuple[str, str]] = (),
     ledger: str | os.PathLike[str] | None = None,
     key: str | os.PathLike[str] | None = None,
@@ -70,12 +76,14 @@ def measure(
 
     `counts` has the columns unit, parent, level, query, cell and count (CSV or Parquet). `units` (unit,
     level, parent) may state the tree instead, `cells` (query, cell) the cells, so that rows with zeros may be
-    left out. `invariants` are pairs of a level and a query that are held exact, outside the guarantee.
-    `ledger` is the ledger of the population; without it, the one that the environment names (DISCREET_LEDGER)
-    or `discreet-ledger.json` beside the counts is used, and if there is none, nothing is noted. `key` is the
-    file of the key if the ledger is signed. Counts that the ledger has a run of are refused unless
-    `spend_again`. `rehearsal` is a seed: reproducible noise that protects nobody, in files marked so. Tables
-    are written in the `format` of the counts, or another.
+    left out. Instead of counts, `records` may be given with all `units`: they are counted as `tabulate`
+    does, with its `geocodes`, `person`, `at_most` and `excess`. `invariants` are pairs of a level and a
+    query that are held exact, outside the guarantee. `ledger` is the ledger of the population; without it,
+    the one that the environment names (DISCREET_LEDGER) or `discreet-ledger.json` beside the counts is
+    used, and if there is none, nothing is noted. `key` is the file of the key if the ledger is signed.
+    Counts that the ledger has a run of are refused unless `spend_again`. `rehearsal` is a seed:
+    reproducible noise that protects nobody, in files marked so. Tables are written in the `format` of the
+    counts, or another.
 
     Guarantee. Assumed: one record is counted in one unit of each level, along the tree, and as often as
     the release says; the units and cells do not depend on the records; the system's random bits are good.
@@ -84,7 +92,11 @@ def measure(
     its outcome. So it costs what `release.account()` says. Output and ledger entry both appear, or neither.
     """
     how = check_post(post)
-    kind = _format(format, counts)
+    if (counts is None) == (records is None):
+        raise InputError("counts or records are needed, exactly one of them")
+    by_file = isinstance(records, str | os.PathLike)
+    origin = counts if counts is not None else records if by_file else Path("records.parquet")
+    kind = _format(format, origin)
     pairs = level_pairs(release, invariants)
     source = _entropy(rehearsal)
     if how == "consistent" and not additive:
@@ -93,10 +105,15 @@ def measure(
         )
     table = noises(release)
     free(out_dir)
-    named = find_ledger(ledger, counts)
+    named = find_ledger(ledger, origin)
     signer = None if named is None else read_key(key)
     shared, before = (None, None) if named is None else open_ledger(named, out_dir)
-    found = read_counts(release, counts, units=units, cells=cells, additive=additive)
+    if counts is not None:
+        found = read_counts(release, counts, units=units, cells=cells, additive=additive)
+    else:
+        found = count_records(
+            release, records, units=units, geocodes=geocodes, person=person, at_most=at_most, excess=excess
+        ).counts
     layout, values = found.layout, found.counts
     entry = _entry(release, found, pairs, rehearsal)
     if before is not None:

@@ -99,7 +99,7 @@ def read_table(
         if name in whole or name in floats:
             numbers[name] = column.to_numpy()
         else:
-            texts[name] = _coded(column)
+            texts[name] = coded(column)
     table = Table(file, kind, digest, size, found.num_rows, texts, numbers)
     _check_words(table)
     return table
@@ -210,7 +210,8 @@ def _choose(found: Sequence[str], needed: list[str], optional: list[str], file: 
     return needed + [name for name in optional if name in found]
 
 
-def _coded(column: Any) -> Words:
+def coded(column: Any) -> Words:
+    """Return an Arrow column of texts as codes."""
     pa = arrow()
     if not pa.types.is_dictionary(column.type):
         column = column.cast(pa.string()).dictionary_encode()

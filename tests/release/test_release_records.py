@@ -1,0 +1,183 @@
+"""Records to counts: equal to a brute-force count, zeros included, checked first."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from discreet.budget import Release
+from discreet.cli.commands import run
+from discreet.errors import InputError
+from discreet.release import measure, tabulate
+
+TEXT = """
+name = "survey"
+neighbours = "bounded"
+[attributes]
+sex = ["f", "m"]
+age = ["0-17", "18-64", "65+"]
+impossible = [{ sex = ["m"], age = ["65+"] }]
+[attributes.adult]
+of = "age"
+groups = { yes = ["18-64", "65+"], no = ["0-17"] }
+[[levels]]
+name = "Nation"
+queries = { "total" = { variance = 2 }, "adult * sex" = { variance = 8 } }
+[[levels]]
+name = "Region"
+queries = { "age * sex" = { variance = 4 } }
+[[levels]]
+name = "District"
+queries = { "age" = { variance = 3 }, "detailed" = { variance = 6 } }
+[spine]
+may_merge_up = ["District"]
+"""
+RELEASE = Release.from_toml(TEXT)
+UNITS = "unit,level,parent\nN,Nation,\n1,Region,N\n2,Region+District,N\n11,District,1\n12,District,1\n"
+UNITS += "13,District,1\n"
+LEAVES = ["11", "12", "2"]
+
+
+def files(folder: Path, rows: int = 300) -> tuple[Path, Path, list[tuple[str, str, str]]]:
+    rng = np.random.default_rng(2)
+    made = []
+    while len(made) < rows:
+        one = (
+            str(rng.choice(LEAVES)),
+            str(rng.choice(["f", "m"])),
+            str(rng.choice(["0-17", "18-64", "65+"])),
+        )
+        if one[1:] != ("m", "65+"):
+            made.append(one)
+    records, units = folder / "records.csv", folder / "units.csv"
+    lines = [f"{unit},{sex},{age},p{place}" for place, (unit, sex, age) in enumerate(made)]
+    records.write_text("unit,sex,age,id\n" + "\n".join(lines) + "\n")
+    units.write_text(UNITS)
+    return records, units, made
+
+
+def inside(unit: str, leaf: str) -> bool:
+    return unit in (leaf, "N") or (unit == "1" and leaf in ("11", "12", "13"))
+
+
+def test_counts_equal_brute_force(tmp_path: Path) -> None:
+    records, units, made = files(tmp_path)
+    done = tabulate(RELEASE, records, tmp_path / "t", units=units)
+    assert done.records == 300
+    with (tmp_path / "t" / "counts.csv").open() as stream:
+        rows = list(csv.DictReader(stream))
+    # 6 units; Nation 1 + 4, Region and the merged unit 6 each, three districts 3 + 6 each
+    assert len(rows) == 5 + 6 + 6 + 3 * 9
+    for row in rows:
+        wanted = 0 if row["query"] == "total" else row["cell"].split(" * ")
+        count = 0
+        for leaf, sex, age in made:
+            adult = "no" if age == "0-17" else "yes"
+            said = {"total": 0, "adult * sex": [adult, sex], "age * sex": [age, sex], "age": [age]}
+            said["detailed"] = [sex, age]
+            count += inside(row["unit"], leaf) and said[row["query"]] == wanted
+        assert int(row["count"]) == count, row
+
+
+def test_measure_takes_records_or_counts_alike(tmp_path: Path) -> None:
+    import pandas
+    import pyarrow.csv as reader
+
+    records, units, _ = files(tmp_path)
+    tabulate(RELEASE, records, tmp_path / "t", units=units)
+    measure(
+        RELEASE,
+        tmp_path / "t" / "counts.csv",
+        tmp_path / "a",
+        units=tmp_path / "t" / "units.csv",
+        rehearsal=4,
+    )
+    measure(RELEASE, None, tmp_path / "b", records=records, units=units, rehearsal=4)
+    frame = pandas.read_csv(records, dtype=str)
+    measure(RELEASE, None, tmp_path / "c", records=frame, units=units, rehearsal=4, format="csv")
+    table = reader.read_csv(records)
+    measure(RELEASE, None, tmp_path / "d", records=table, units=units, rehearsal=4, format="csv")
+    texts = {
+        one: sorted((tmp_path / one / "measurements.NOT-PRIVATE.csv").read_text().splitlines())
+        for one in "abcd"
+    }
+    assert texts["b"] == texts["c"] == texts["d"]
+    # cells of a table of counts are in alphabetical order, so its noise falls otherwise
+    keys = {one: [line.split(",")[:4] for line in texts[one]] for one in "ab"}
+    assert sorted(keys["a"]) == sorted(keys["b"])
+
+
+def test_geocodes_nest_by_prefix(tmp_path: Path) -> None:
+    text = TEXT.replace('[spine]\nmay_merge_up = ["District"]\n', "")
+    release = Release.from_toml(text)
+    (tmp_path / "u.csv").write_text("unit\n0101\n0102\n0201\n")
+    (tmp_path / "r.csv").write_text("unit,sex,age\n0101,f,65+\n0201,m,0-17\n")
+    done = tabulate(release, tmp_path / "r.csv", tmp_path / "t", units=tmp_path / "u.csv", geocodes="2,4")
+    assert done.units == 1 + 2 + 3
+    with pytest.raises(InputError, match="has 1 lengths; the levels Nation, Region, District need 3"):
+        tabulate(release, tmp_path / "r.csv", tmp_path / "x", units=tmp_path / "u.csv", geocodes="4")
+
+
+def test_how_often_a_person_may_appear(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    records, units, _ = files(tmp_path, 20)
+    lines = records.read_text().splitlines()
+    records.write_text("\n".join([*lines, *lines[1:4], lines[1]]) + "\n")
+    (tmp_path / "r.toml").write_text(TEXT)
+    call = ["tabulate", str(tmp_path / "r.toml"), "--records", str(records), "--units", str(units)]
+    assert run([*call, "--out", str(tmp_path / "t"), "--id", "id"]) == 2
+    error = capsys.readouterr().err
+    assert "an identifier comes again; --at-most says how often it may (line 22 of records.csv" in error
+    assert "and 3 more rows" in error
+    assert "p0" not in error
+    assert run([*call, "--out", str(tmp_path / "t"), "--id", "id", "--at-most", "2"]) == 2
+    assert "an identifier comes more than 2 times" in capsys.readouterr().err
+    assert run([*call, "--out", str(tmp_path / "t"), "--id", "id", "--excess", "keep", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["records"], found["left_out"]) == (24, 4)
+    assert run([*call, "--out", str(tmp_path / "u"), "--at-most", "2"]) == 2
+    assert "needs a column that identifies people" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("11,x,0-17,p", "a value that attribute 'sex' does not have (line 3 of records.csv, column sex)"),
+        ("99,f,0-17,p", "a unit that is not among the units (line 3 of records.csv, column unit)"),
+        ("1,f,0-17,p", "a unit with others below it: records are in the lowest units (line 3"),
+        ("11,m,65+,p", "a combination of values that the release says cannot be (line 3"),
+        ("11,f,p", "3 fields where 4 are due"),
+        ("11,,0-17,p", "a text is missing (line 3 of records.csv, column sex)"),
+    ],
+)
+def test_records_that_cannot_be(line: str, said: str, tmp_path: Path) -> None:
+    records, units, _ = files(tmp_path, 1)
+    records.write_text(records.read_text() + line + "\n")
+    with pytest.raises(InputError) as error:
+        tabulate(RELEASE, records, tmp_path / "t", units=units)
+    assert said in str(error.value)
+    assert not (tmp_path / "t").exists()
+
+
+def test_what_is_needed(tmp_path: Path) -> None:
+    records, units, _ = files(tmp_path, 3)
+    plain = Release.from_toml(
+        'name = "x"\nneighbours = "bounded"\n[[levels]]\nname = "N"\nqueries = { "a" = { variance = 1 } }\n'
+    )
+    with pytest.raises(InputError, match="states no attributes"):
+        tabulate(plain, records, tmp_path / "t", units=units)
+    with pytest.raises(InputError, match="counts or records are needed"):
+        measure(RELEASE, None, tmp_path / "t", units=units)
+    with pytest.raises(InputError, match="records need a table of units"):
+        measure(RELEASE, None, tmp_path / "t", records=records)
+    with pytest.raises(InputError, match="records are of type int"):
+        tabulate(RELEASE, 3, tmp_path / "t", units=units)
+    (tmp_path / "cycle.csv").write_text("unit,level,parent\nN,Nation,\n1,Region,11\n11,District,1\n")
+    with pytest.raises(InputError):
+        tabulate(RELEASE, records, tmp_path / "t", units=tmp_path / "cycle.csv")
+    (tmp_path / "two.csv").write_text(UNITS + "11,District,2\n")
+    with pytest.raises(InputError, match="a unit is listed twice"):
+        tabulate(RELEASE, records, tmp_path / "t", units=tmp_path / "two.csv")
