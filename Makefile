@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 JOBS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all fuzz torture times bench lint format house screenshot clean
+.PHONY: help demo test test-all fuzz torture times bench bench-nation lint format house screenshot clean
 
 help:
 	@echo "make demo      account for the 2020 Census DHC: table, proof, plots, curves and a report in out/"
@@ -17,6 +17,7 @@ help:
 	@echo "make torture   faults at every system call of a run, and a billion draws of the sampler"
 	@echo "make times     the tests, and which of them take most processor time"
 	@echo "make bench     time and accuracy against other accountants"
+	@echo "make bench-nation  detailed groups of up to 331 million people: time, memory, disk"
 	@echo "make lint      ruff and mypy alone"
 	@echo "make format    rewrite the sources in the project's format"
 	@echo "make house     how large the package is, and where each idea lives"
@@ -109,6 +110,10 @@ house: $(VENV)/.stamp-test
 
 bench: $(VENV)/.stamp-bench
 	$(BIN)/python -m benchmarks
+
+# NATION: sizes in millions, as many as the disk in PLACE holds (60 bytes a person)
+bench-nation: $(VENV)/.stamp-bench
+	$(BIN)/python -m benchmarks.bench_nation $(if $(NATION),--people $(NATION)) $(if $(PLACE),--place $(PLACE))
 
 screenshot: $(VENV)/.stamp-test
 	$(BIN)/python docs/make_screenshot.py

@@ -91,7 +91,7 @@ def run(
         no_noise=no_noise,
         resume=resume,
     )
-    with run_text.bars(show=not (quiet or json)) as progress:
+    with run_text.bars(show=not (quiet or json)) as progress, run_text.kept(out, resume):
         done = run(
             params,
             data,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from discreet.cli.ledger import say_ledger
@@ -43,6 +44,24 @@ def bars(*, show: bool) -> Iterator[Callable[[str, int, int], None] | None]:
                 progress.update(tasks[stage], completed=done, total=total)
 
         yield move
+
+
+@contextmanager
+def kept(out: Path, resume: bool) -> Iterator[None]:
+    """Say where the coded records of an interrupted run are, if they are kept."""
+    try:
+        yield
+    except (KeyboardInterrupt, SystemExit):
+        from discreet.release.safetab.coded import Resumable
+
+        folder = Resumable.beside(out, {}).folder
+        if resume and folder.is_dir():
+            print(
+                f"discreet: coded records, as confidential as the input, are kept in {folder}; the same "
+                "command goes on from them",
+                file=sys.stderr,
+            )
+        raise
 
 
 def as_object(done: Summary, seconds: float) -> dict[str, Any]:
