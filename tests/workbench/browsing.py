@@ -53,11 +53,11 @@ class Workbench:
             raise
 
 
-def fetch(url: str, **headers: str) -> tuple[int, str]:
-    """Ask for a page: its status and its text."""
+def fetch(url: str, seconds: float = 20, **headers: str) -> tuple[int, str]:
+    """Ask for a page, and wait so long for it: its status and its text."""
     request = urllib.request.Request(url, headers={k.replace("_", "-"): v for k, v in headers.items()})
     try:
-        with urllib.request.urlopen(request, timeout=20) as answer:
+        with urllib.request.urlopen(request, timeout=seconds) as answer:
             return answer.status, answer.read().decode("utf-8", "replace")
     except urllib.error.HTTPError as error:
         with error:

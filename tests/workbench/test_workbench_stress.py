@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browsing import Workbench, fetch
+from browsing import PATIENCE, Workbench, fetch
 
 from discreet.workbench.session_file import to_link
 from discreet.workbench.state import State, factor_at
@@ -45,7 +45,7 @@ class Visitor:
     """Seconds from there until a number was seen."""
 
     def load(self) -> None:
-        status, page = fetch(f"{self.url}{self.path}")
+        status, page = fetch(f"{self.url}{self.path}", PATIENCE)
         assert status == 200
         self.client = re.search(r"'client_id': '([^']+)'", page)[1]  # type: ignore[index]
         text = re.search(r"parseElements\(String.raw`(.*?)`\)", page, re.DOTALL)[1]  # type: ignore[index]
@@ -74,7 +74,7 @@ class Visitor:
             f"{self.url}?{query}",
             socketio_path="/_nicegui_ws/socket.io",
             transports=["websocket"],
-            wait_timeout=60,
+            wait_timeout=PATIENCE,
         )
 
     def _updated(self, message: dict[str, Any]) -> None:

@@ -141,6 +141,25 @@ def test_nobody_waits_for_one_who_asks_much() -> None:
     run(main, Lane(5.0, 1, 2), LONG)
 
 
+def test_one_who_asks_again_and_again_waits_for_the_others() -> None:
+    async def main(workers: Workers) -> None:
+        await one(workers, abs, 0)
+        order: list[str] = []
+
+        async def insist(owner: str) -> None:
+            for _ in range(12):
+                await one(workers, nap, 0.02, owner=owner)
+                order.append(owner)
+
+        await asyncio.gather(*(insist(owner) for owner in "abcdef"))
+        # in turns: nobody has finished twice as often as another while all were at it
+        for served in range(12, 48):
+            counts = [order[:served].count(owner) for owner in "abcdef"]
+            assert max(counts) <= 2 * min(counts) + 2
+
+    run(main, Lane(5.0, 1, 2), LONG)
+
+
 def test_slow_work_makes_room_for_quick_work() -> None:
     async def main(workers: Workers) -> None:
         await one(workers, abs, 0)

@@ -189,7 +189,7 @@ class _Headline:
         c.put(self._card, "data-complete", "true" if done else "false")
         if quick is not None and exact is not None:
             kind = numbers.state.release.claim.kind
-            name, ours = ("Exact epsilon", "exact") if kind is AnswerKind.EXACT else ("Epsilon", "ours")
+            name, ours = ("Exact epsilon", "exact") if kind is AnswerKind.EXACT else ("Epsilon", "the bound")
             self._exact.set(say.epsilon_text(numbers), say.epsilon_note(numbers), name)
             self._zcdp.set(words.number(quick.zcdp), f"{ours} is {say.against(exact, quick.zcdp)}")
             self._gdp.set(words.number(quick.gdp), f"{ours} is {say.against(exact, quick.gdp)}")

@@ -16,6 +16,7 @@ from discreet.workbench.charts import Options
 Value = TypeVar("Value")
 _SECONDS = 0.05  # between two values of a dragged slider
 _LONGEST = 5000  # characters that are read from a field
+_LONG_NUMBER = 10  # characters of a number with what it claims
 _EMIT = "(event) => emit(event.target.value)"
 
 
@@ -360,6 +361,8 @@ class Tile:
     def set(self, value: str, note: str = "", name: str = "") -> None:
         """Show a number and its note, and above them a name that says more."""
         self._value.set(value)
+        long = len(value) > _LONG_NUMBER
+        self._value.classes(add="wb-long" if long else "", remove="" if long else "wb-long")
         self._note.set(note)
         if name:
             self._name.set(name)

@@ -32,7 +32,6 @@ _OWN = {
 
 _TWO = "grid-template-columns: minmax(0, 1fr) minmax(0, 1fr)"
 _WHOLE = "grid-template-columns: minmax(0, 1fr)"
-_WRAP = "white-space: pre-wrap; overflow-wrap: anywhere"
 _NO_COUNT = (
     "No count of this release has discrete Gaussian noise and changes by one with one record, so an attack "
     "on a single count is not computed. The bounds below hold."
@@ -237,8 +236,8 @@ class _Commands:
         self.page = page
         with c.card():
             c.heading("The same numbers on the command line")
-            self._one = c.words("", "wb-command", "code").style(f"margin-bottom: 8px; {_WRAP}")
-            self._all = c.words("", "wb-command", "code").style(_WRAP)
+            self._one = c.words("", "wb-command", "code").style("margin-bottom: 8px")
+            self._all = c.words("", "wb-command", "code")
         page.draw(self._draw)
 
     def _draw(self) -> None:

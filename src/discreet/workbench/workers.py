@@ -5,7 +5,8 @@ estimate of its cost and a deadline:
 
 - By its cost a job goes to one of three lanes, each with processes of its own, so that work of minutes never
   stands before work of milliseconds. A job that takes longer than its lane allows is moved to the next one.
-- In a lane the visitor goes first who has used the least time; a newcomer goes before everyone.
+- In a lane the visitor goes first who has used the least time; a newcomer goes before everyone. Time that
+  someone did not use while others waited is not saved up.
 - A job that is cancelled, or has reached its deadline, is killed with everything that it has started.
 """
 
@@ -50,6 +51,8 @@ _GRACE = 1.0  # seconds in which a job may tidy up; NiceGUI waits for 2 when it 
 _MEMORY = 4 * 2**30  # bytes that one process may hold
 _SPARE = 1  # processes that are warm and idle, to take the place of one that was killed
 _REMEMBERED = 1000  # how long jobs took
+_EACH = 0.005  # seconds that every job counts, however short
+_WELCOME = 1.0  # seconds by which a newcomer goes before others
 _OVERFULL = 4  # jobs that a lane may take over from the one before, beyond its own number
 
 
@@ -157,7 +160,8 @@ class Workers:
         self._warm = warm
         self._waiting: list[dict[str, list[Job]]] = [{} for _ in self.lanes]
         self._running: list[set[Job]] = [set() for _ in self.lanes]
-        self._used: dict[str, float] = {}
+        self._used: OrderedDict[str, float] = OrderedDict()
+        self._clock = 0.0  # the least time that any of those has used who were served lately
         self._took: OrderedDict[tuple[str, Any], float] = OrderedDict()
         self._idle: list[Worker] = []
         self._all: set[Worker] = set()
@@ -186,8 +190,10 @@ class Workers:
             raise DiscreetError("too many questions at once; wait for their answers")
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         job = Job(owner, work, arguments, deadline, progress, future, lane)
-        known = [self._used[one] for one in self._owners() if one in self._used]
-        self._used[owner] = max(self._used.get(owner, 0.0), min(known, default=0.0) - 1e-3)
+        if owner not in self._used:
+            self._used[owner] = self._clock - _WELCOME
+        elif self.owned(owner) == 0:
+            self._used[owner] = max(self._used[owner], self._clock)
         waiting.append(job)
         self._fill(lane)
         if progress is not None:
@@ -229,11 +235,6 @@ class Workers:
 
     # -- whose turn it is --------------------------------------------------------------------------------
 
-    def _owners(self) -> set[str]:
-        """Who waits or is served."""
-        waiting = {owner for lane in self._waiting for owner, jobs in lane.items() if jobs}
-        return waiting | {job.owner for lane in self._running for job in lane}
-
     def _fill(self, lane: int) -> None:
         """Begin what may begin."""
         waiting = self._waiting[lane]
@@ -242,6 +243,7 @@ class Workers:
             if not owners:
                 return
             owner = min(owners, key=lambda one: self._used[one])
+            self._clock = max(self._clock, self._used[owner])
             self._begin(waiting[owner].pop(0), lane)
 
     def _begin(self, job: Job, lane: int) -> None:
@@ -283,6 +285,8 @@ class Workers:
 
     def _leave(self, job: Job) -> None:
         """Take a job off its lane, answered or not."""
+        while len(self._used) > _REMEMBERED and not self.owned(next(iter(self._used))):
+            self._used.popitem(last=False)
         for timer in job.timers:
             timer.cancel()
         waiting = self._waiting[job.lane].get(job.owner, [])
@@ -292,7 +296,8 @@ class Workers:
             if not lane.get(job.owner, True):
                 del lane[job.owner]
         if job.worker is not None:
-            self._used[job.owner] += time.monotonic() - job.begun
+            spent = job.seconds if job.worker.job is not job else time.monotonic() - job.begun
+            self._used[job.owner] = self._used.get(job.owner, self._clock) + spent + _EACH
             self._running[job.lane].discard(job)
             worker, job.worker = job.worker, None
             alike = sum(one.nice == worker.nice for one in self._idle)
@@ -301,9 +306,6 @@ class Workers:
             else:
                 self._idle.append(worker)
             self._fill(job.lane)
-        if not self.owned(job.owner):
-            here = self._owners()
-            self._used = {owner: used for owner, used in self._used.items() if owner in here}
 
     # -- processes ---------------------------------------------------------------------------------------
 
