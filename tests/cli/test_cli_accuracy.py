@@ -27,7 +27,9 @@ def test_a_real_tree_with_merged_units(tmp_path: Path, capsys: pytest.CaptureFix
     units = tmp_path / "units.csv"
     units.write_text("unit,level,parent\na,A,\nb,A+B,\na1,B,a\na2,B,a\n")
     assert run(["accuracy", str(tmp_path / "r.toml"), "--tree", str(units), "--json"]) == 0
-    found = {one["name"]: one for one in json.loads(capsys.readouterr().out)["levels"]}
+    said = json.loads(capsys.readouterr().out)["levels"]
+    assert [one["name"] for one in said] == ["A", "A+B", "B"]
+    found = {one["name"]: one for one in said}
     assert found["A+B"]["queries"][1]["sd"] is None  # the merged unit answers the total alone
     assert found["A+B"]["queries"][0]["sd"] == pytest.approx((1 / (1 / 4 + 1 / 2)) ** 0.5, rel=1e-3)
     units.write_text("unit,level,parent\na,A,\na1,B,a\na2,B,x\n")

@@ -146,6 +146,8 @@ def accuracy(release: Release, *, tree: Sequence[float] | Units | None = None) -
         names = tree.levels
         units = np.bincount(node, minlength=shape.size).astype(np.float64)
     levels = by_level(model, shape, units, names, told_by_level(release, names))
+    order = [level.name for level in release.levels]
+    levels = tuple(sorted(levels, key=lambda one: [order.index(part) for part in one.name.split("+")]))
     return Accuracy(release.name, children, release.attributes is not None, levels)
 
 

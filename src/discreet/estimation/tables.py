@@ -12,6 +12,7 @@ a sum of the detailed cells.
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from discreet.errors import DiscreetError
 from discreet.estimation.components import Floats
@@ -26,10 +27,12 @@ def whole_tables(
     shape: tuple[int, ...],
     parent: Integers,
     fixed: Integers | None = None,
+    possible: NDArray[np.bool_] | None = None,
 ) -> Integers:
     """Return whole detailed cells, one row a unit, from estimates of them.
 
-    `shape` has the number of values of each attribute, `fixed` for each unit a total to hold, or -1.
+    `shape` has the number of values of each attribute, `fixed` for each unit a total to hold, or -1;
+    cells that are not `possible` are zero.
 
     >>> cells = np.array([[4.6, -0.3], [1.7, 0.4], [2.9, -0.7]])
     >>> whole_tables(cells, (2,), np.array([-1, 0, 0])).tolist()
@@ -41,12 +44,13 @@ def whole_tables(
     children: dict[int, list[int]] = {}
     for unit, above in enumerate(parent.tolist()):
         children.setdefault(above, []).append(unit)
+    may = np.ones(many, dtype=bool) if possible is None else possible
     totals = _totals(cells.sum(axis=1), children, held)
     for unit in children.get(-1, []):
-        found[unit] = _split(cells[unit][None], shape, np.array([totals[unit]]), None)[0]
+        found[unit] = _split(cells[unit][None], shape, np.array([totals[unit]]), None, may)[0]
     for above in sorted(one for one in children if one >= 0):
         family = np.array(children[above])
-        found[family] = _split(cells[family], shape, totals[family], found[above])
+        found[family] = _split(cells[family], shape, totals[family], found[above], may)
     return found
 
 
@@ -81,13 +85,21 @@ def _totals(estimates: Floats, children: dict[int, list[int]], held: Integers) -
     return found
 
 
-def _split(cells: Floats, shape: tuple[int, ...], totals: Integers, above: Integers | None) -> Integers:
+def _split(
+    cells: Floats,
+    shape: tuple[int, ...],
+    totals: Integers,
+    above: Integers | None,
+    possible: NDArray[np.bool_],
+) -> Integers:
     """Split the totals of the children of a unit along the attributes, within the parent's own cells."""
     rows = len(cells)
     settled = totals[:, None]
     for size in shape:
         groups = settled.shape[1]
         wish = cells.reshape(rows, groups, size, -1).sum(axis=3)
+        allowed = possible.reshape(groups, size, -1).any(axis=2)
+        wish = np.where(allowed, wish, -10.0 * (np.abs(wish).sum() + 100.0))
         parts = np.zeros((rows, groups, size), dtype=np.int64)
         whole = None if above is None else above.reshape(groups, size, -1).sum(axis=2)
         for group in range(groups):

@@ -14,6 +14,7 @@ from discreet.release.hierarchy import (
     post,
     tabulate,
 )
+from discreet.release.hierarchy.example import write_example
 from discreet.release.ledger import Entry, Ledger, Total, is_ledger, read_ledger, spent
 from discreet.release.signing import new_key, read_key
 
@@ -42,4 +43,5 @@ __all__ = [
     "sign_ledger",
     "spent",
     "tabulate",
+    "write_example",
 ]

@@ -194,11 +194,10 @@ def _whole(found: Estimates, attributes: Attributes) -> Integers:
                 f"whole-number tables hold totals exact, not query {query!r}; leave the tables out"
             )
         fixed[units] = rows[:, 0]
+    possible = np.ones(attributes.cells, dtype=bool)
     for block in attributes.zeros():
-        cells[:, _cells_of(attributes, block.by_attribute)] = -10.0 * (
-            np.abs(cells).sum(axis=1).max() + 100.0
-        )
-    return whole_tables(cells, attributes.sizes, given.parent, fixed)
+        possible[_cells_of(attributes, block.by_attribute)] = False
+    return whole_tables(cells, attributes.sizes, given.parent, fixed, possible)
 
 
 def _cells_of(attributes: Attributes, groups: Any) -> Integers:
