@@ -409,3 +409,14 @@ def test_a_release_whose_noise_cannot_be_calibrated_has_a_report() -> None:
     level = Level(name="State", queries=[Query(name="total", scale=1)])
     release = Release(name="pure", neighbours="unbounded", levels=[level])
     assert "No saving is stated here: epsilon 7.28614" in page(release, certify=False)
+
+
+def test_bounds_are_rounded_to_the_safe_side(facts, text):
+    prose = Reader(text).prose
+    upper = np.ceil(1e4 * facts.guess.accuracy) / 100
+    assert f"Everything published––{upper:.2f}" in prose
+    for one in facts.misses:
+        assert f"{np.floor(1e4 * one.exact) / 100:.2f} %" in prose
+    changed = Reader(render(facts, before=facts)).prose
+    assert f"times in 100, at most{upper:.2f}" in changed
+    assert "at most, before" not in changed  # the kinds of both are exact

@@ -119,6 +119,7 @@ def environment() -> Environment:
         "ends": lambda box, digits=None: [end.replace("E", "e") for end in words.interval(box, digits)],
         "safe_to_promise": safe_to_promise,
         "percent_up": percent_up,
+        "percent_down": percent_down,
         "zip": zip,
         "by_level": lambda lines: [(k, list(group)) for k, group in groupby(lines, lambda one: one.level)],
         "by_first": lambda rows: [(k, list(group)) for k, group in groupby(rows, lambda row: row[0])],
@@ -208,6 +209,15 @@ def percent_up(value: float) -> str:
         if not text.startswith("100"):
             return text
     return "100 %"
+
+
+def percent_down(value: float) -> str:
+    """Write what is so at least, in percent, rounded down.
+
+    >>> percent_down(0.20497), percent_down(0.05)
+    ('20.49 %', '5.00 %')
+    """
+    return f"{math.floor(10_000 * value + 1e-6) / 100:.2f} %"
 
 
 def minus(text: str) -> str:

@@ -31,8 +31,8 @@ _COLOURS = {
 }
 """Colours of the page (style.css) by name; in the SVG each becomes the page's variable."""
 _LINES: dict[str, dict[str, Any]] = {
-    "exact": {"label": "exact", "linewidth": 2},
-    "before": {"label": "exact, before", "linewidth": 2, "linestyle": (0, (7, 2, 1.5, 2))},
+    "exact": {"linewidth": 2},
+    "before": {"linewidth": 2, "linestyle": (0, (7, 2, 1.5, 2))},
     "zcdp": {"label": "zCDP bound", "linewidth": 1.8, "linestyle": (0, (5, 2.5))},
     "gaussian": {"label": "Gaussian approximation", "linewidth": 1.8, "linestyle": (0, (1.2, 1.8))},
 }
@@ -44,7 +44,9 @@ def pictures(facts: Facts, before: Facts | None = None) -> list[Markup]:
     shown = {"exact": facts} if before is None else {"exact": facts, "before": before}
     high = max(float(one.drawn.profile.epsilon[-1]) for one in shown.values())
     fine, alphas = np.linspace(0.0, high, 160), curve_alphas()
-    label = {"exact": kind.label if before is None else f"{kind.label}, after"}
+    label = {"exact": kind.label}
+    if before is not None:
+        label = {"exact": f"{kind.label}, after", "before": f"{before.account.claim.kind.label}, before"}
 
     def profile(ax: Axes) -> None:
         for name, one in shown.items():
@@ -102,7 +104,7 @@ def pictures(facts: Facts, before: Facts | None = None) -> list[Markup]:
 
 
 def _line(name: str, labels: dict[str, str]) -> dict[str, Any]:
-    return {**_LINES[name], "color": _COLOURS[name], "label": labels.get(name, _LINES[name]["label"])}
+    return {**_LINES[name], "color": _COLOURS[name], "label": labels.get(name) or _LINES[name]["label"]}
 
 
 def _raised(number: int) -> str:
