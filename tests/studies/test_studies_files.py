@@ -15,7 +15,7 @@ from discreet.cli import reproduce as command
 from discreet.errors import InputError
 from discreet.studies import Study, StudyEntry, Verdict, find, studies, sums
 
-ELSEWHERE = ("dhc-spine-tradeoff", "dhc-spines", "nodes")
+ELSEWHERE = ("dhc-spine-tradeoff", "dhc-spines", "dhc-tradeoff", "nodes")
 """Studies of 43 spines, of which test_studies_results.py takes a few."""
 QUICK = [entry.name for entry in studies() if not entry.is_long and entry.name not in ELSEWHERE]
 

@@ -19,7 +19,6 @@ from discreet.studies.register import compare
 from discreet.studies.study import Floats, Study, made
 
 PRESET, MAIN = "dhc-2020", 13
-_kept: dict[int, Floats] = {}
 
 
 def _main_zcdp() -> ZCDP:
@@ -27,32 +26,25 @@ def _main_zcdp() -> ZCDP:
     return ZCDP(whole.case(whole.main).events)
 
 
-def _matrix(jobs: int, progress: Progress | None, every: int) -> tuple[list[tuple[int, int]], Floats, Floats]:
-    """Labels, epsilons, and log delta of each pair (rows) at each epsilon; computed once a process."""
-    whole = account(load(PRESET))
-    epsilons = _main_zcdp().epsilon(delta=curve_deltas())
-    chosen = [case for k, case in enumerate(whole.cases) if k % every == 0 or case[0] == whole.main]
-    if every not in _kept:
-        exact = [Fraction(e) for e in epsilons]
-        tasks = [(events, exact) for _, events in chosen]
-        _kept[every] = np.array(map_cases(_log_deltas, tasks, jobs=jobs, progress=progress))
-    return [label for label, _ in chosen], epsilons, _kept[every]
-
-
 def _log_deltas(task: tuple[tuple[Event, ...], list[Fraction]]) -> Floats:
     events, epsilons = task
     return compose(events).log_deltas(epsilons)
 
 
-def dhc_profile(*, jobs: int = 1, progress: Progress | None = None, every: int = 1) -> Study:
-    """Compute the overall curve of the 2020 DHC at zCDP's epsilons for delta = 0.5, 0.1, ..., 1e-21.
+def dhc_profile() -> Study:
+    """Compute the overall curve of the 2020 DHC, over all 946 pairs, at zCDP's epsilons for 0.5, ..., 1e-21.
 
-    All 946 pairs of paths are compared; `every` takes each k-th pair only, for tests.
+    >>> study = dhc_profile()
+    >>> study.where(zcdp_delta=1e-10).column("worst_pair")
+    ['(6, 6)']
     """
-    labels, epsilons, logs = _matrix(jobs, progress, every)
-    main = np.exp(logs[labels.index((MAIN, MAIN))])
-    worst = ["({}, {})".format(*labels[k]) for k in np.argmax(logs, axis=0)]
-    rows = zip(epsilons, curve_deltas(), np.exp(logs.max(axis=0)), worst, main, strict=True)
+    whole = account(load(PRESET))
+    epsilons = [Fraction(e) for e in _main_zcdp().epsilon(delta=curve_deltas())]
+    points = whole.at_epsilon(epsilons)
+    main = np.exp(whole.case(whole.main).log_deltas(epsilons))
+    worst = ["({}, {})".format(*point.worst) for point in points]
+    deltas = [point.delta for point in points]
+    rows = zip(map(float, epsilons), curve_deltas(), deltas, worst, main, strict=True)
     mine = {
         f"{delta:.0e}".replace("e-0", "e-"): value for delta, value in zip(curve_deltas(), main, strict=True)
     }
@@ -67,9 +59,16 @@ def dhc_profile(*, jobs: int = 1, progress: Progress | None = None, every: int =
 
 
 def dhc_sensitivity(*, jobs: int = 1, progress: Progress | None = None, every: int = 1) -> Study:
-    """Compute by how much the main pair falls short of the worst, and the range over all pairs."""
-    labels, epsilons, logs = _matrix(jobs, progress, every)
-    main = logs[labels.index((MAIN, MAIN))]
+    """Compute by how much the main pair falls short of the worst, and the range over all pairs.
+
+    `every` takes each k-th pair only, for tests.
+    """
+    whole = account(load(PRESET))
+    epsilons = _main_zcdp().epsilon(delta=curve_deltas())
+    chosen = [case for k, case in enumerate(whole.cases) if k % every == 0 or case[0] == whole.main]
+    tasks = [(events, [Fraction(e) for e in epsilons]) for _, events in chosen]
+    logs = np.array(map_cases(_log_deltas, tasks, jobs=jobs, progress=progress))
+    main = logs[[label for label, _ in chosen].index(whole.main)]
     gaps = np.expm1(logs - main)  # delta of each pair over that of the main one, less 1
     ends = gaps.max(axis=0), gaps.min(axis=0), np.median(gaps, axis=0)
     rows = zip(epsilons, curve_deltas(), np.exp(main), *ends, strict=True)
@@ -77,7 +76,7 @@ def dhc_sensitivity(*, jobs: int = 1, progress: Progress | None = None, every: i
     return made("dhc-sensitivity", columns, rows, low=gaps.min(), high=gaps.max())
 
 
-def dhc_tradeoff(*, jobs: int = 1, progress: Progress | None = None, alphas: int = 9) -> Study:
+def dhc_tradeoff(*, alphas: int = 9) -> Study:
     """Compute the overall trade-off curve: the envelope over all pairs, beside the main pair and zCDP.
 
     The envelope is found at `alphas` type I errors; the main pair's curve is dense.
@@ -85,7 +84,7 @@ def dhc_tradeoff(*, jobs: int = 1, progress: Progress | None = None, alphas: int
     few = np.array([0.001, 0.005, 0.01, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8][:alphas])
     smooth = [np.geomspace(1e-5, 0.01, 49), np.linspace(0, 0.1, 21), np.linspace(0.1, 1, 37)]
     dense = np.union1d(np.concatenate(smooth), few)
-    whole = account(load(PRESET)).with_workers(jobs, progress)
+    whole = account(load(PRESET))
     overall = dict(zip(few.tolist(), whole.tradeoff(alpha=few.tolist()), strict=True))
     alone, promise = whole.case(whole.main).tradeoff(alpha=dense.tolist()), _main_zcdp().tradeoff(alpha=dense)
     rows = [(a, overall.get(float(a)), f, g) for a, f, g in zip(dense, alone, promise, strict=True)]
