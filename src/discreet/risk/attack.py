@@ -50,6 +50,7 @@ from discreet.risk.model import (
     Truth,
     answer,
     check_fit,
+    log_sum,
     read_known,
     read_prior,
     read_tolerance,
@@ -325,7 +326,7 @@ class Attack:
     def _mixed(self, log_chance: Callable[[Any], Floats], off: Floats) -> Any:
         """log of the sum over b of P[b others] and the chance at `off` - b."""
         logs = log_chance((off - np.arange(self.others.size)).astype(np.int64))
-        return logs[..., 0] if self.others.size == 1 else _log_sum(logs, self.others)
+        return logs[..., 0] if self.others.size == 1 else _log_mean(logs, self.others)
 
     def _seen(self, noisy: Numbers, prior: Numbers) -> tuple[Prior, Floats]:
         chance, y = read_prior(prior), read_whole(noisy)
@@ -360,14 +361,14 @@ class Attack:
         d = distance[:, None]
         present = (b + 1.0) * (d - (b + 1.0) / 2.0) / self._variance
         absent = b * (d - b / 2.0) / self._variance
-        return np.asarray(_log_sum(present, self.others) - _log_sum(absent, self.others))
+        return np.asarray(_log_mean(present, self.others) - _log_mean(absent, self.others))
 
     def _zero_evidence(self) -> float:
         """That of a published zero with unsure others: two tails, without their common factor."""
         b = np.arange(self.others.size + 1, dtype=np.float64)
         tails = np.log(gaussian_tail.ratio(self._known + b, float(self._variance)))
         tails -= b * (self._known + b / 2.0) / self._variance
-        return float(_log_sum(tails[1:], self.others) - _log_sum(tails[:-1], self.others))
+        return float(_log_mean(tails[1:], self.others) - _log_mean(tails[:-1], self.others))
 
     def _mean_ratios(self, prior: Prior, given: str, tolerance: Number) -> Floats:
         if given not in ("present", "absent"):
@@ -466,12 +467,10 @@ def _columns(prior: Prior, size: int) -> Iterator[Prior]:
         yield Prior(present[start : start + step], absent[start : start + step])
 
 
-def _log_sum(logs: Floats, weights: Floats) -> Any:
+def _log_mean(logs: Floats, weights: Floats) -> Floats:
     """log of the weighted sum of exponentials along the last axis."""
     used = weights > 0
-    logs = logs[..., used] + np.log(weights[used])
-    top = logs.max(axis=-1, keepdims=True)
-    return np.asarray(top[..., 0] + np.log(np.exp(logs - top).sum(axis=-1)))
+    return log_sum(logs[..., used] + np.log(weights[used]), axis=-1)
 
 
 # -- the same in one call -------------------------------------------------------------------------------

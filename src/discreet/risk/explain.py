@@ -9,6 +9,7 @@ named is present.
 from __future__ import annotations
 
 import math
+import re
 from fractions import Fraction
 
 from discreet.budget.answer import AnswerKind
@@ -17,8 +18,8 @@ from discreet.risk.profile import Risk, RiskProfile
 LOPSIDED = 0.8
 """From this share of right guesses without any release on, the page leads with beliefs."""
 
-_PLACE = {"Block": "block", "Block_Group": "block group", "Tract": "tract", "County": "county"}
-_PLACE |= {"State": "state", "US": "country", "USA": "country", "STATE": "state", "COUNTY": "county"}
+_PLACE = {"US": "country", "USA": "country", "STATE": "state", "COUNTY": "county"}
+_WORDS = re.compile(r"[A-Z][a-z]+(_[A-Z][a-z]+)*")
 _LEFT_OUT = "records that change together with the target's, and what is published without noise"
 
 
@@ -62,6 +63,8 @@ def place_words(level: str) -> str:
     >>> place_words("Block_Group"), place_words("STATE, A-G")
     ('block group', 'area of "STATE, A-G"')
     """
+    if _WORDS.fullmatch(level):
+        return level.replace("_", " ").lower()
     return _PLACE.get(level, f'area of "{_plain(level)}"')
 
 
@@ -227,7 +230,7 @@ def _one_belief(row: Risk, chance: str, unit: str) -> str:
 
 def _level(one: Risk, level: Risk, chance: str, profile: RiskProfile, lopsided: bool) -> str:
     area = place_words(one.scope)
-    name = area.capitalize() if "_" in one.scope and one.scope in _PLACE else _plain(one.scope)
+    name = area.capitalize() if _WORDS.fullmatch(one.scope) else _plain(one.scope)
     first = f"*{name}.* Someone who knows {_others(profile.unit)} in the {area}"
     second = f"someone who knows every other record and gives the target {chance}"
     if lopsided:

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from discreet.errors import InputError
-from discreet.risk.hierarchy import Chain, Integers, Sums, Uniform, log_seen, log_step, log_sum
-from discreet.risk.model import Floats
+from discreet.risk.hierarchy import Chain, Integers, Sums, Uniform, log_seen, log_step
+from discreet.risk.model import Floats, log_sum
 
 CHAINS = 500
 BURN_IN = 200

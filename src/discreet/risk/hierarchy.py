@@ -47,7 +47,7 @@ from discreet.accounting.arguments import Number, read
 from discreet.errors import InputError, PrecisionError
 from discreet.noise import GaussianNoise
 from discreet.numbers import prior as read_prior
-from discreet.risk.model import Floats
+from discreet.risk.model import Floats, log_sum
 
 Integers = NDArray[np.int64]
 
@@ -699,19 +699,6 @@ def log_noise(variance: float, offsets: Integers) -> Floats:
     [-0.9189, -1.4189]
     """
     return GaussianNoise(Fraction(variance)).log_pmf(offsets)
-
-
-def log_sum(terms: Floats, axis: int | None = None) -> Floats:
-    """Return log of the sum of exponentials, -inf where all are.
-
-    >>> float(log_sum(np.log([0.5, 0.5]))), float(log_sum(np.array([-math.inf, -math.inf])))
-    (0.0, -inf)
-    """
-    top = np.max(terms, axis=axis, keepdims=True)
-    safe = np.where(np.isfinite(top), top, 0.0)
-    with np.errstate(divide="ignore", under="ignore"):
-        total = np.log(np.sum(np.exp(terms - safe), axis=axis, keepdims=True)) + safe
-    return np.asarray(np.squeeze(total, axis=axis) if axis is not None else total.reshape(()))
 
 
 def log_step(step: Rung, rest: Integers) -> Floats:

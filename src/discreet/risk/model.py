@@ -169,6 +169,30 @@ def check_fit(**arrays: Floats) -> None:
         raise InputError(f"{found}: these shapes do not fit together") from None
 
 
+def log_sum(terms: Floats, axis: int | None = None) -> Floats:
+    """Return log of the sum of exponentials, -inf where all are.
+
+    >>> float(log_sum(np.log([0.5, 0.5]))), float(log_sum(np.array([-math.inf, -math.inf])))
+    (0.0, -inf)
+    """
+    top = np.max(terms, axis=axis, keepdims=True)
+    safe = np.where(np.isfinite(top), top, 0.0)
+    with np.errstate(divide="ignore", under="ignore"):
+        total = np.log(np.sum(np.exp(terms - safe), axis=axis, keepdims=True)) + safe
+    return np.asarray(np.squeeze(total, axis=axis) if axis is not None else total.reshape(()))
+
+
+def logistic(log_odds: Floats) -> Floats:
+    """Return the chance that log odds stand for.
+
+    >>> logistic(np.array([-800.0, 0.0, 800.0])).tolist()
+    [0.0, 0.5, 1.0]
+    """
+    with np.errstate(under="ignore"):
+        rare = np.exp(-np.abs(log_odds))
+        return np.asarray(np.where(log_odds >= 0, 1.0, rare) / (1.0 + rare))
+
+
 def answer(values: Floats) -> Any:
     """Return a plain float where one number was asked for, else the array."""
     return float(values) if values.ndim == 0 else values

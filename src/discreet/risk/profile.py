@@ -30,7 +30,6 @@ from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.accounting.arguments import Number, Numbers
 from discreet.accounting.loss import Loss
@@ -47,8 +46,8 @@ from discreet.noise import GaussianNoise, LaplaceNoise, Noise
 from discreet.numbers import Interval
 from discreet.numbers import prior as read_prior
 from discreet.risk.hierarchy import read_variance
+from discreet.risk.model import Floats, logistic
 
-Floats = NDArray[np.float64]
 Pairs = Literal["all", "main"]
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
@@ -431,20 +430,15 @@ def _count_risk(event: Event, prior: Fraction, *, scope: str, what: str) -> Risk
     gain = float(np.maximum(min(p, q) * present - max(p, q) * absent, 0.0).sum())
     # p P1 / (p P1 + q P0), from the loss so that values of tiny chances count too
     odds = losses + (math.log(prior) - math.log(1 - prior))
-    mean = min(float(present @ _logistic(odds)), 1.0)
+    mean = min(float(present @ logistic(odds)), 1.0)
     naming = _named(prior, float(present[odds > 0].sum()), float(absent[odds > 0].sum()))
     accuracy = min(max(p, q) + gain, 1.0)
     return Risk(scope, what, p, accuracy, _advantage(event), mean, _posteriors(marks, prior), *naming)
 
 
-def _logistic(odds: Floats) -> Floats:
-    rare = np.exp(-np.abs(odds))
-    return np.where(odds >= 0, 1.0, rare) / (1.0 + rare)
-
-
 def _posteriors(losses: Floats, prior: Fraction) -> tuple[float, ...]:
     """The posterior rises with the loss, so its quantiles are those of the loss, turned into chances."""
-    return tuple(_logistic(losses + (math.log(prior) - math.log(1 - prior))).tolist())
+    return tuple(logistic(losses + (math.log(prior) - math.log(1 - prior))).tolist())
 
 
 # -- many counts --------------------------------------------------------------------------------------------

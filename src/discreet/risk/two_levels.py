@@ -27,8 +27,8 @@ from discreet.accounting.arguments import Number
 from discreet.errors import InputError
 from discreet.noise import GaussianNoise
 from discreet.numbers import prior as read_prior
-from discreet.risk.hierarchy import TRUNCATION, Integers, SiblingNoise, log_noise, log_sum, read_variance
-from discreet.risk.model import Floats
+from discreet.risk.hierarchy import TRUNCATION, Integers, SiblingNoise, log_noise, read_variance
+from discreet.risk.model import Floats, log_sum, logistic
 
 Chance = Literal["exact", "unconstrained"]
 _TIE = 1e-10  # odds closer to even than this are even: what differs from them does so by far more
@@ -94,7 +94,7 @@ class TwoLevels:
     def probability(self, block: object, group: object, others: object) -> Floats:
         """Return the exact posterior of the target being counted, at noisy counts of any shape."""
         x, z, y = _grids(block, group, others)
-        return _sigmoid(self._from_block(x) + self._from_above(z, y))
+        return logistic(self._from_block(x) + self._from_above(z, y))
 
     def unconstrained_probability(self, block: object, group: object, others: object) -> Floats:
         """Return what the chain without the condition k1 <= k2 tends to: not the posterior of the model."""
@@ -230,7 +230,7 @@ class _Transitions:
 
     def stationary(self, odds: Floats) -> Floats:
         """Its stationary probability of X1 = known + 1, at log-odds from the prior and the block's count."""
-        up = _sigmoid(odds[..., None] + self.gain)
+        up = logistic(odds[..., None] + self.gain)
         rise = np.einsum("...k,...k->...", self.absent, up)
         fall = np.einsum("...k,...k->...", self.there, 1.0 - up)
         return np.asarray(rise / (rise + fall))
@@ -245,9 +245,3 @@ def _grids(*arrays: object) -> list[Integers]:
     if any(array.dtype.kind not in "iu" for array in found):
         raise InputError("noisy counts are whole numbers; another kind of number was given")
     return [array.astype(np.int64) for array in found]
-
-
-def _sigmoid(odds: Floats) -> Floats:
-    with np.errstate(over="ignore", under="ignore"):
-        small = np.exp(-np.abs(odds))
-        return np.asarray(np.where(odds >= 0, 1.0 / (1.0 + small), small / (1.0 + small)))
