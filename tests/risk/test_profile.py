@@ -358,9 +358,8 @@ ODD = {
 def test_one_answer_on_every_surface(
     name: str, prior: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from discreet.workbench.tasks import best_of_anyone
-
     from discreet.report.html import gather
+    from discreet.workbench.tasks import best_of_anyone
 
     release, target = ODD[name], str(tmp_path / "release.toml")
     Path(target).write_text(release.to_toml())
