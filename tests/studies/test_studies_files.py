@@ -99,6 +99,18 @@ def test_command_without_files_and_as_json(capsys: pytest.CaptureFixture[str]) -
     assert wrong["computed"] == pytest.approx(1.2188, abs=5e-5)
 
 
+def test_command_on_own_counts_shows_their_errors(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "mine.csv"
+    file.write_text("level,count\nBlock,3\nBlock,0\nCounty,250\n")
+    run("accuracy", "--counts", str(file), "--quiet")
+    text = capsys.readouterr().out
+    assert "old and reduced noise: mine.csv" in text
+    assert "reduction percent" in text
+    assert "non-negative" in text
+    assert "Pennsylvania" not in text
+    assert str(tmp_path) not in text
+
+
 def test_command_lists_without_writing(capsys: pytest.CaptureFixture[str]) -> None:
     run("--list")
     text = capsys.readouterr().out

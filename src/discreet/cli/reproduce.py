@@ -80,7 +80,7 @@ def reproduce(
         write_json({"studies": [study.as_dict() for study in found], "summary": verdicts(checks)})
     else:
         for study in found:
-            _show(study, all_=len(found) == 1)
+            _show(study, all_=len(found) == 1, own=counts is not None)
         if len(found) > 1:
             write(f"together: {verdicts(checks)}\n")
     say_time(time.perf_counter() - started, show=not quiet)
@@ -113,11 +113,25 @@ def _show_list(entries: tuple[StudyEntry, ...]) -> None:
     table(("name", "what", "where", "takes long", "paper"), rows, left=(0, 1, 2, 3, 4))
 
 
-def _show(study: Study, *, all_: bool) -> None:
-    """Show the verdicts: all of one study, of many only what is not confirmed."""
+def _show(study: Study, *, all_: bool, own: bool) -> None:
+    """Show the verdicts: all of one study, of many only what is not confirmed; of own counts the results."""
     from discreet.cli.printing import say, table, write
     from discreet.studies import Verdict, verdicts
 
+    if own:
+        cells = [
+            ["" if v is None else f"{v:.5g}" if isinstance(v, float) else str(v) for v in row]
+            for row in study.rows
+        ]
+        write(f"{study.title}\n")
+        table(
+            [name.replace("_", " ") for name in study.columns],
+            cells,
+            left=(0, 1, 2) if study.name == "accuracy" else (0,),
+        )
+        for note in study.notes:
+            say(f"  {note}", indent="  ")
+        return
     write(f"{study.name}: {len(study.rows)} rows; {verdicts(study.checks)}\n")
     quiet = () if all_ else (Verdict.CONFIRMED, Verdict.GIVEN)
     shown = [one for one in study.checks if one.verdict not in quiet]

@@ -87,7 +87,7 @@ def draw(
             ax.set_axis_off()
         handles, names = axes[0].get_legend_handles_labels()
         if small:
-            figure.subplots_adjust(left=0.1, right=0.985, top=0.935, bottom=0.06, hspace=0.45, wspace=0.12)
+            figure.subplots_adjust(left=0.1, right=0.985, top=0.92, bottom=0.06, hspace=0.45, wspace=0.12)
             axes[-1].legend(handles, names, loc="center right", fontsize=8)
             for ax in axes[:many]:
                 ax.title.set_fontsize(7)

@@ -294,7 +294,7 @@ def accuracy(*, counts: Path | None = None, draws: int = DRAWS, seed: int = SEED
         data="SYNTHETIC population" if counts is None else counts.name,
         about=f"The population is {people}; seed {seed}."
         if counts is None
-        else f"Counts of {counts}; seed {seed}.",
+        else f"Counts of {counts.name}; seed {seed}.",
     )
 
 
@@ -365,7 +365,7 @@ def slope(*, counts: Path | None = None, repeats: int = REPEATS, seed: int = SEE
         rows,
         [check(entry, expected, chance=chance, why=why)],
         data="SYNTHETIC population" if counts is None else counts.name,
-        about=f"Seed {seed}." if counts is None else f"Counts of {counts}; seed {seed}.",
+        about=f"Seed {seed}." if counts is None else f"Counts of {counts.name}; seed {seed}.",
     )
 
 
