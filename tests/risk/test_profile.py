@@ -18,7 +18,7 @@ from discreet.accounting.privacy_loss import compose
 from discreet.budget import DiscreteGaussian, DiscreteLaplace, Level, Query, Release, Spine, load
 from discreet.budget.events import Event
 from discreet.cli.commands import run
-from discreet.errors import InputError
+from discreet.errors import InputError, PrecisionError
 from discreet.risk.explain import at_most, explain_profile
 from discreet.risk.profile import best_accuracies, mean_posteriors, part_risks, risk_profile
 from discreet.risk.two_levels import TwoLevels
@@ -114,6 +114,33 @@ def test_the_mean_posterior_of_wide_and_narrow_noise(prior: str) -> None:
         wanted = law @ (np.where(odds >= 0, 1.0, rare) / (1 + rare))
         found = mean_posteriors([[DiscreteGaussian(variance=variance, times=times)]], [p])[0, 0]
         assert found == pytest.approx(wanted, rel=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("event", "wanted"),
+    [  # noise that is hardly any, and so many counts that nothing stays hidden; and noise that hides all
+        (DiscreteGaussian(variance="1/50", times=10**6), (1, 1, 1)),
+        (
+            DiscreteGaussian(variance=1000, times=10**6),
+            (1, 1, 8.569e-10),
+        ),  # P[loss > 691], sd 31.6 around 500
+        (DiscreteLaplace(scale="1/100", times=5), (1, 1, math.exp(500) * 1e-300)),
+        (DiscreteGaussian(variance=10**9), (0.5, 1 / 864, 1e-300)),
+    ],
+)
+def test_the_mean_posterior_at_the_ends(event: Event, wanted: tuple[float, ...]) -> None:
+    priors = [Fraction(1, 2), Fraction(1, 864), Fraction(1, 10**300)]
+    assert mean_posteriors([[event]], priors)[0] == pytest.approx(wanted, rel=1e-3)
+
+
+def test_noise_that_is_hardly_any_is_told_or_refused_in_words() -> None:
+    (one,) = part_risks([DiscreteGaussian(variance="1/10000")], [Fraction(1, 864)])
+    assert one.expected == 1
+    with pytest.raises(PrecisionError, match="noise"):
+        part_risks([DiscreteGaussian(variance="1/10000", times=2)], [Fraction(1, 2)])
+    # loss 50 + 100 N: next to nothing at N = 0, and e^150 1e-100 at N = 1, which has probability e^-50
+    found = mean_posteriors([[DiscreteGaussian(variance="1/100")]], [Fraction(1, 10**100)])[0, 0]
+    assert found == pytest.approx(math.exp(100) * 1e-100, rel=1e-10)
 
 
 def test_cases_together_are_cases_alone() -> None:

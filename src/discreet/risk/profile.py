@@ -41,7 +41,7 @@ from discreet.budget.answer import EXACTLY, AnswerKind, Claim
 from discreet.budget.events import DiscreteGaussian, Event
 from discreet.budget.neighbours import Neighbours
 from discreet.budget.release import Release
-from discreet.errors import InputError
+from discreet.errors import InputError, PrecisionError
 from discreet.noise import GaussianNoise, LaplaceNoise, Noise
 from discreet.numbers import Interval
 from discreet.numbers import prior as read_prior
@@ -495,15 +495,20 @@ def mean_posteriors(cases: Sequence[Sequence[Event]], priors: Sequence[Fraction]
         for event in events:
             times[row, place[_once(event)]] += event.times
     found = np.empty((len(cases), len(priors)))
-    for column, prior in enumerate(priors):
-        odds = math.log(1 - prior) - math.log(prior)
-        lines = _lines(losses, times, odds)
-        for line in np.unique(lines):
-            rows = np.flatnonzero(lines == line)
-            used = np.flatnonzero(times[rows].any(axis=0))
-            found[rows, column] = _on_line(
-                float(line), [losses[i] for i in used], times[np.ix_(rows, used)], odds
-            )
+    with np.errstate(all="ignore"):
+        for column, prior in enumerate(priors):
+            odds = math.log(1 - prior) - math.log(prior)
+            lines = _lines(losses, times, odds)
+            for line in np.unique(lines):
+                rows = np.flatnonzero(lines == line)
+                used = np.flatnonzero(times[rows].any(axis=0))
+                found[rows, column] = _on_line(
+                    float(line), [losses[i] for i in used], times[np.ix_(rows, used)], odds
+                )
+    if not np.isfinite(found).all():
+        raise PrecisionError(
+            "the mean posterior is beyond what floating point can follow here: some noise is hardly any"
+        )
     return np.clip(found, 0.0, 1.0)
 
 
@@ -513,7 +518,7 @@ def _lines(losses: Sequence[Loss], times: Floats, odds: float) -> Floats:
         [max(loss.tilted_moments(tilt)[1] for tilt in (-1.0, 0.0, 1.0)) for loss in losses]
     )
     # lines a 16th apart, or less where the integrand varies faster than that
-    parts = 2.0 ** np.clip(np.ceil(np.log2(np.sqrt(spread))), 4, 12)
+    parts = 2.0 ** np.clip(np.ceil(np.log2(np.sqrt(np.maximum(spread, 1.0)))), 4, 12)
     found = np.empty(len(times))
     for count in np.unique(parts):
         rows = np.flatnonzero(parts == count)
@@ -549,8 +554,9 @@ def _on_line(a: float, losses: Sequence[Loss], times: Floats, odds: float) -> Fl
         values = (np.exp(times @ logs) * kernel).real
         total += 2.0 * values.sum(axis=1) - (values[:, 0] if start == 0 else 0.0)
     integral = np.exp(here - a * odds) * total / period
-    added = {-1: np.ones(len(times)), 0: np.zeros(len(times)), 1: np.exp(first - odds)}[strip]
-    return np.asarray(added + integral)
+    if strip == 0:
+        return np.asarray(integral)
+    return np.asarray(integral + (1.0 if strip == -1 else np.exp(first - odds)))
 
 
 def _period(a: float, strip: int, odds: float, size: float, first: float, second: float) -> float:
