@@ -7,7 +7,8 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 JOBS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all fuzz torture times bench bench-nation lint format house screenshot clean
+.PHONY: help demo test test-all test-lowest fuzz torture times lock sbom licences bench bench-nation lint format house \
+  screenshot clean
 
 help:
 	@echo "make demo      account for the 2020 Census DHC: table, proof, plots, curves and a report in out/"
@@ -15,6 +16,9 @@ help:
 	@echo "make test-all  the same with the slow tests"
 	@echo "make fuzz      search with new seeds for MINUTES (10); what is found becomes a case of make test"
 	@echo "make torture   faults at every system call of a run, and a billion draws of the sampler"
+	@echo "make test-lowest  tests with the lowest versions of the dependencies that are allowed"
+	@echo "make lock      the lock files anew; UPGRADE=--upgrade takes newer versions"
+	@echo "make sbom      a CycloneDX document of the dependencies, in out/"
 	@echo "make times     the tests, and which of them take most processor time"
 	@echo "make bench     time and accuracy against other accountants"
 	@echo "make bench-nation  detailed groups of up to 331 million people: time, memory, disk"
@@ -24,7 +28,11 @@ help:
 	@echo "make screenshot  the picture in the README"
 	@echo "make clean     remove everything that can be made again"
 
-# -- environments: one stamp for each set of dependencies, renewed when pyproject.toml changes ------------
+# -- environments: one stamp for each set of dependencies, renewed when its lock file changes --------------
+
+# Packages come from a lock file with the hash of each; the project itself is built with what is in there too.
+LOCKED := $(PIP) --require-hashes --no-deps --requirement
+OWN := $(PIP) --no-deps --no-build-isolation --editable .
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
@@ -32,14 +40,16 @@ $(BIN)/python:
 	@$(PYTHON) -m venv $(VENV) \
 	  || { echo "python3 has no venv module; on Debian: apt-get install python3-venv"; rm -rf $(VENV); exit 1; }
 
-$(VENV)/.stamp-run: pyproject.toml | $(BIN)/python
+$(VENV)/.stamp-run: pyproject.toml requirements/run.txt | $(BIN)/python
 	@echo "installing discreet"
-	@$(PIP) --editable .
+	@$(LOCKED) requirements/run.txt
+	@$(OWN)
 	@touch $@
 
-$(VENV)/.stamp-test: pyproject.toml | $(BIN)/python
+$(VENV)/.stamp-test: pyproject.toml requirements/test.txt | $(BIN)/python
 	@echo "installing discreet and what its tests need"
-	@$(PIP) --editable '.[test]'
+	@$(LOCKED) requirements/test.txt
+	@$(OWN)
 	@touch $@ $(VENV)/.stamp-run
 
 $(VENV)/.stamp-bench: pyproject.toml | $(BIN)/python
@@ -85,6 +95,37 @@ test: system lint
 test-all: system lint
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup --run-slow
 
+# -- supply chain ----------------------------------------------------------------------------------------
+
+# Versions that are locked stay, unless `make lock UPGRADE=--upgrade`.
+LOCK_HEAD := \# Names, versions and hashes of all packages, for any platform. Made by `make lock`; do not edit.
+COMPILE = $(BIN)/uv --quiet pip compile pyproject.toml requirements/build.in --generate-hashes --no-header --no-annotate \
+  --no-emit-index-url --universal --python-version 3.11 $(UPGRADE)
+
+lock: | $(BIN)/python
+	@$(PIP) uv
+	@$(COMPILE) --output-file requirements/run.txt >/dev/null
+	@$(COMPILE) --extra test --output-file requirements/test.txt >/dev/null
+	@for name in run test; do \
+	  { echo '$(LOCK_HEAD)'; grep -v '^#' requirements/$$name.txt; } > requirements/$$name.new; \
+	  mv requirements/$$name.new requirements/$$name.txt; \
+	done
+
+sbom: $(VENV)/.stamp-test
+	@$(BIN)/python requirements/dependencies.py sbom out/sbom.cdx.json
+
+licences: $(VENV)/.stamp-test
+	@$(BIN)/python requirements/dependencies.py licences docs/reference/dependencies.md
+
+# The lowest versions that pyproject.toml allows, in an environment of their own; what needs Spark or a browser is left out.
+test-lowest: | $(BIN)/python
+	@$(PIP) uv
+	@rm -rf $(VENV)-lowest && $(PYTHON) -m venv $(VENV)-lowest
+	@$(BIN)/uv --quiet pip install --python $(VENV)-lowest/bin/python --resolution lowest-direct '.[release,workbench,spreadsheet]'
+	@$(BIN)/uv --quiet pip install --python $(VENV)-lowest/bin/python pytest hypothesis mpmath
+	PYTHONPATH=src $(VENV)-lowest/bin/python -m pytest -q -p no:cacheprovider -k "not spark and not engines" \
+	  tests/budget tests/noise tests/cli tests/release tests/accounting/test_published.py
+
 MINUTES ?= 10
 
 torture: $(VENV)/.stamp-test
@@ -119,5 +160,5 @@ screenshot: $(VENV)/.stamp-test
 	$(BIN)/python docs/make_screenshot.py
 
 clean:
-	rm -rf $(VENV) out dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-lowest out dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
