@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import sys
 from pathlib import Path
@@ -295,3 +296,32 @@ def test_post_that_cannot_be_done(measure, refused):
     assert "there is no file" in refused("post", "published", "--out", "new", "--units", "no.csv")
     assert "--out requires an argument" in refused("post", "published")
     assert _names(".") == before
+
+
+def test_cells_that_a_spreadsheet_would_run(discreet, refused, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    level = '[[levels]]\nname = "@L"\nqueries = { "@q" = { variance = "4" } }\n'
+    Path("release.toml").write_text(f'name = "r"\nneighbours = "bounded"\n{level}')
+    Path("counts.csv").write_text(
+        'unit,parent,level,query,cell,count\n=HYPERLINK("x"),,@L,@q,-c,5\n"=HYPERLINK(""y"")",,@L,@q,-c,5\n'
+    )
+    command = ("measure", "release.toml", "--counts", "counts.csv", "--post", "nonnegative", "--quiet")
+    assert discreet(*command, "--out", "plain").status == 0
+    assert discreet(*command, "--out", "safe", "--for-spreadsheets").status == 0
+    for name in ("measurements", "estimates", "units"):
+        plain, safe = (
+            list(csv.reader(io.StringIO(Path(out, f"{name}.csv").read_text()))) for out in ("plain", "safe")
+        )
+        assert any(cell.startswith("=") for row in plain for cell in row)
+        texts = [cell for row in safe[1:] for cell in row[: 4 if name != "units" else 3]]
+        assert not any(cell.startswith(("=", "+", "-", "@")) for cell in texts)
+        assert {cell.removeprefix("'") for cell in texts} == {
+            cell for row in plain[1:] for cell in row[: 4 if name != "units" else 3]
+        }
+    assert (
+        discreet("post", "plain", "--out", "again", "--post", "nonnegative", "--for-spreadsheets").status == 0
+    )
+    assert Path("again", "estimates.csv").read_text().count("'=HYPERLINK") == 2
+    assert "is for tables in CSV" in refused(
+        *command, "--out", "x", "--format", "parquet", "--for-spreadsheets"
+    )

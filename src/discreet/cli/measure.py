@@ -42,6 +42,9 @@ Excess = Annotated[
     Literal["refuse", "keep"],
     Parameter(help="More records: refuse (default), or keep K at random.", show_choices=False, metavar="HOW"),
 ]
+ForSpreadsheets = Annotated[
+    bool, Parameter(help="Put an apostrophe before names that a spreadsheet would take for a formula.")
+]
 
 app = App(
     name="measure",
@@ -105,6 +108,7 @@ def measure(
         Parameter(help="Noise that can be repeated and protects nobody: NOT PRIVATE.", metavar="SEED"),
     ] = None,
     format: Format = None,
+    for_spreadsheets: ForSpreadsheets = False,
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
@@ -139,6 +143,7 @@ def measure(
             rehearsal=rehearsal,
             additive=additive,
             format=format,
+            for_spreadsheets=for_spreadsheets,
         )
     seconds = time.perf_counter() - started
     if json:

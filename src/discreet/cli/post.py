@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from cyclopts import App, Parameter
 
 from discreet.cli import options
-from discreet.cli.measure import Format, Out
+from discreet.cli.measure import Format, ForSpreadsheets, Out
 
 app = App(
     name="post",
@@ -40,6 +40,7 @@ def post(
         Parameter(help="Counts to hold exact: unit, query, cell, count.", metavar="FILE"),
     ] = None,
     format: Format = None,
+    for_spreadsheets: ForSpreadsheets = False,
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
@@ -52,7 +53,15 @@ def post(
     from discreet.release import post as process
 
     with measure_text.working(f"Estimating from {noisy}", show=not (quiet or json)):
-        done = process(noisy, out, post=post, units=units, invariants=invariants, format=format)
+        done = process(
+            noisy,
+            out,
+            post=post,
+            units=units,
+            invariants=invariants,
+            format=format,
+            for_spreadsheets=for_spreadsheets,
+        )
     seconds = time.perf_counter() - started
     if json:
         write_json(measure_text.post_object(done, seconds))

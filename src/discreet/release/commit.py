@@ -149,16 +149,17 @@ def staging(
     ...     sorted(path.name for path in Path(folder).rglob("*"))
     ['a.txt', 'out']
     """
-    target, stage = free(out), None
+    target, appeared = free(out), False
     try:
         stage = Staging(target, ledger, key=key)
         try:
             yield stage
         finally:
+            appeared = stage.appeared  # before the directory is removed, which says it
             stage.close()
     except OSError as error:
         reason = error.strerror or type(error).__name__
-        if stage is not None and stage.appeared:
+        if appeared:
             raise InputError(
                 f"{target} may have been written, although the file system reports: {reason}. Look "
                 "whether it is "

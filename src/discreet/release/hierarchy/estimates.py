@@ -29,7 +29,7 @@ from discreet.release.hierarchy.noisy import Noisy, beside, read_held, read_nois
 from discreet.release.hierarchy.processing import MEANING, Held, Post, check_post, process
 from discreet.release.hierarchy.reading import FORMATS, read_table
 from discreet.release.hierarchy.tree import Integers, Tree
-from discreet.release.hierarchy.writing import Folder
+from discreet.release.hierarchy.writing import Folder, check_kind
 from discreet.release.ledger import NOT_PRIVATE
 
 Laws = Mapping[tuple[int, str], Noise]
@@ -363,13 +363,14 @@ def post(
     units: str | os.PathLike[str] | None = None,
     invariants: str | os.PathLike[str] | None = None,
     format: str | None = None,
+    for_spreadsheets: bool = False,
 ) -> Processed:
     """Apply a post-processing to a noisy table: a directory that `measure` wrote, or a table by itself.
 
     A table has the columns unit, level, query, cell, value and variance, and either `units` (unit, level,
     parent) states the tree or a column parent does. `invariants` (unit, query, cell, count) are totals to
     hold exact. What `measure` put beside its measurements is used unless another file is named. Output of a
-    rehearsal stays marked.
+    rehearsal stays marked. `for_spreadsheets` is as in `measure`.
     """
     how = check_post(post)
     if how == "none":
@@ -381,6 +382,7 @@ def post(
     kind = format or got.format
     if kind not in FORMATS:
         raise InputError(f"format is {kind!r}; it must be csv or parquet")
+    check_kind(kind, for_spreadsheets=for_spreadsheets)
     stated = _release_beside(got.beside)
     attributes = None if stated is None else stated.attributes
     if how == "consistent" and attributes is not None:
@@ -390,7 +392,7 @@ def post(
         layout, columns = done.layout, done.columns
     with staging(out_dir) as stage:
         mark = f"{NOT_PRIVATE}: made from a rehearsal" if got.marked else None
-        folder = Folder(stage.path, kind, mark=mark)
+        folder = Folder(stage.path, kind, mark=mark, for_spreadsheets=for_spreadsheets)
         folder.cells("estimates", layout, columns)
         folder.units(layout.tree)
         if held is not None:

@@ -24,7 +24,7 @@ from discreet.release.hierarchy.noise import Noises, add_noise, noise_table, noi
 from discreet.release.hierarchy.processing import MEANING, Held, Post, check_post, process
 from discreet.release.hierarchy.reading import FORMATS, table_format
 from discreet.release.hierarchy.records import count_records
-from discreet.release.hierarchy.writing import Folder
+from discreet.release.hierarchy.writing import Folder, check_kind
 from discreet.release.ledger import NOT_PRIVATE, Entry, find_ledger, now, spent
 from discreet.release.signing import read_key
 
@@ -71,6 +71,7 @@ def measure(
     rehearsal: int | None = None,
     additive: bool = True,
     format: str | None = None,
+    for_spreadsheets: bool = False,
 ) -> Measured:
     """Add the noise of `release` to a table of counts and write the result to a new directory `out_dir`.
 
@@ -83,7 +84,8 @@ def measure(
     used, and if there is none, nothing is noted. `key` is the file of the key if the ledger is signed.
     Counts that the ledger has a run of are refused unless `spend_again`. `rehearsal` is a seed:
     reproducible noise that protects nobody, in files marked so. Tables are written in the `format` of the
-    counts, or another.
+    counts, or another; `for_spreadsheets` puts an apostrophe before names that a spreadsheet would take for
+    a formula.
 
     Guarantee. Assumed: one record is counted in one unit of each level, along the tree, and as often as
     the release says; the units and cells do not depend on the records; the system's random bits are good.
@@ -97,6 +99,7 @@ def measure(
     by_file = isinstance(records, str | os.PathLike)
     origin = counts if counts is not None else records if by_file else Path("records.parquet")
     kind = _format(format, origin)
+    check_kind(kind, for_spreadsheets=for_spreadsheets)
     pairs = level_pairs(release, invariants)
     source = _entropy(rehearsal)
     if how == "consistent" and not additive:
@@ -124,7 +127,7 @@ def measure(
     add_noise(layout, values, table, source)
     with staging(out_dir, shared, key=signer) as stage:
         mark = None if rehearsal is None else f"{NOT_PRIVATE}: rehearsal with seed {rehearsal}"
-        folder = Folder(stage.path, kind, mark=mark)
+        folder = Folder(stage.path, kind, mark=mark, for_spreadsheets=for_spreadsheets)
         _write(folder, release, found, how, table, held, pairs)
         files = {name: sha256(stage.path / name) for name in folder.names}
         entry = replace(entry, id=stage.id, files=files)

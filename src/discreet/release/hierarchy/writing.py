@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.errors import InputError
 from discreet.release.hierarchy.arrow import arrow, strings
 from discreet.release.hierarchy.layout import Layout
 from discreet.release.hierarchy.reading import Codes
@@ -26,9 +27,15 @@ MARK = "not_private"
 class Folder:
     """A directory of output files of one format, marked or not."""
 
-    def __init__(self, path: Path, kind: str, *, mark: str | None = None) -> None:
-        """Write to `path`, tables as `kind`; `mark` says why the output is not private, if it is not."""
+    def __init__(
+        self, path: Path, kind: str, *, mark: str | None = None, for_spreadsheets: bool = False
+    ) -> None:
+        """Write to `path`, tables as `kind`; `mark` says why the output is not private, if it is not.
+
+        `for_spreadsheets` puts an apostrophe before texts that a spreadsheet would take for a formula.
+        """
         self.path, self.kind, self.mark = path, kind, mark
+        self._text = inert if for_spreadsheets else _as_it_is
         self.names: list[str] = []
 
     def file(self, stem: str, ending: str) -> Path:
@@ -63,7 +70,9 @@ class Folder:
         pa = arrow()
         above = pa.array(tree.parent, mask=tree.parent < 0)
         parent = tree.names.take(above).fill_null("")
-        columns = {"unit": tree.names, "level": _coded(tree.level, strings(tree.levels)), "parent": parent}
+        levels = self._text(strings(tree.levels))
+        names, parents = self._text(tree.names), self._text(parent)
+        columns = {"unit": names, "level": _coded(tree.level, levels), "parent": parents}
         fields = [(name, column.type) for name, column in columns.items()]
         with _Writer(self.file("units", self.kind), self.kind, self._marked(fields)) as writer:
             writer.write(list(columns.values()))
@@ -91,7 +100,7 @@ class Folder:
             np.concatenate([*(part for parts in group for part in parts), []]).astype(np.int32)
             for group in (query, cell)
         )
-        return self._marked(fields), strings(queries), words, patterns
+        return self._marked(fields), self._text(strings(queries)), self._text(words), patterns
 
     def _part(
         self, layout: Layout, units: slice, queries: Any, cells: Any, patterns: tuple[Codes, Codes]
@@ -100,11 +109,35 @@ class Folder:
         column = layout.columns(units)
         unit = np.repeat(np.arange(width.size, dtype=np.int32), width)
         return [
-            _coded(unit, layout.tree.names.slice(units.start, width.size)),
-            _coded(np.repeat(layout.tree.level[units], width), strings(layout.tree.levels)),
+            _coded(unit, self._text(layout.tree.names.slice(units.start, width.size))),
+            _coded(np.repeat(layout.tree.level[units], width), self._text(strings(layout.tree.levels))),
             _coded(patterns[0][column], queries),
             _coded(patterns[1][column], cells),
         ]
+
+
+def check_kind(kind: str, *, for_spreadsheets: bool) -> None:
+    """Raise if tables for spreadsheets are not asked for as CSV.
+
+    >>> check_kind("csv", for_spreadsheets=True)
+    """
+    if for_spreadsheets and kind != "csv":
+        raise InputError("--for-spreadsheets is for tables in CSV; leave it out, or give --format csv")
+
+
+def inert(texts: Any) -> Any:
+    """Put an apostrophe before texts that begin with = + - or @, a tab or a line break.
+
+    >>> inert(strings(["=1+1", "A1", "-x"])).to_pylist()
+    ["'=1+1", 'A1', "'-x"]
+    """
+    pc = arrow("compute")
+    risky = pc.match_substring_regex(texts, r"^[=+\-@\t\r]")
+    return pc.if_else(risky, pc.binary_join_element_wise("'", texts, ""), texts)
+
+
+def _as_it_is(texts: Any) -> Any:
+    return texts
 
 
 class _Writer:
