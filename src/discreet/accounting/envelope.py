@@ -144,7 +144,7 @@ def _lowest_heights(
     for kind, chosen in ((Kind.REST, True), (Kind.DELTA, False)):
         places = [k for k, up in enumerate(above) if up is chosen]
         extremes = account.extremes(kind, [thresholds[k] if chosen else -thresholds[k] for k in places])
-        for k, (log, label) in zip(places, extremes, strict=True):
+        for k, (log, label, _) in zip(places, extremes, strict=True):
             level = math.exp(thresholds[k])
             if chosen:
                 found[k] = (math.exp(log) - level * float(alphas[k]), label)

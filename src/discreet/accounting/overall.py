@@ -20,10 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.accounting.all_pairs import AllPairs, Scan
-from discreet.accounting.arguments import Numbers, read, read_probabilities
+from discreet.accounting.arguments import Numbers, digits_that_hold, read, read_probabilities
 from discreet.accounting.loss import Floats
 from discreet.accounting.parallel import Progress, map_cases
 from discreet.accounting.privacy_loss import PrivacyLoss, compose, log_fraction
+from discreet.accounting.quadrature import Tail
 from discreet.accounting.saddle import Kind
 from discreet.budget.answer import EXACTLY, AnswerKind, Claim
 from discreet.budget.events import Event
@@ -48,6 +49,8 @@ class Point:
     delta: float
     worst: Any
     kind: AnswerKind = AnswerKind.EXACT
+    accuracy: float = 0.0
+    """How far the number that was asked for may be off: a delta relatively, an epsilon absolutely."""
 
     def __str__(self) -> str:
         epsilon = self.kind.beside(self.epsilon, 8)
@@ -137,8 +140,8 @@ class Account:
             return AllPairs(self.cases)
         return None
 
-    def extremes(self, kind: Kind, thresholds: list[Fraction]) -> list[tuple[float, Any]]:
-        """The logarithm of the largest delta(t), or of the least 1 - delta(t), of all cases, and its case.
+    def extremes(self, kind: Kind, thresholds: list[Fraction]) -> list[tuple[float, Any, float]]:
+        """The largest delta(t), or the least 1 - delta(t), of all cases: its logarithm, its case, its error.
 
         All cases are had at once, each with a bound of how far off it may be; only those which could be the
         extreme one are then evaluated by themselves.
@@ -148,21 +151,25 @@ class Account:
         sign = 1.0 if kind is Kind.DELTA else -1.0
         main = self._main_place
         if self._together is None:
-            table = self._log_tails(range(len(self.cases)), kind, thresholds)
             every = np.arange(len(self.cases))
+            tails = self._evaluated(every, kind, [thresholds] * every.size)
+            logs, errors = np.array([tail.log for tail in tails]), np.array([tail.error for tail in tails])
+            is_known = np.ones(every.size, dtype=bool)
             doubts = [
-                _Doubt(k, every, sign * table[:, k], np.zeros(every.size)) for k in range(len(thresholds))
+                _Doubt(k, every, sign * logs[:, k], errors[:, k], is_known) for k in range(len(thresholds))
             ]
         else:
             doubts = [_doubt(scan, sign) for scan in self._together.scan(kind, thresholds)]
             self._settle(doubts, kind, thresholds, sign)
-        found: list[tuple[float, Any]] = [(0.0, self.main)] * len(thresholds)
+        found: list[tuple[float, Any, float]] = [(0.0, self.main, 0.0)] * len(thresholds)
         for doubt in doubts:
-            best = float(doubt.log[doubt.slack <= _EXACT].max())
+            best = float(doubt.log[doubt.known].max())
             # equal but for rounding: name the main case, or else the first
-            equal = doubt.places[(doubt.log >= best - _TIE) & (doubt.slack <= _EXACT)]
+            equal = doubt.places[(doubt.log >= best - _TIE) & doubt.known]
             place = main if main in equal else int(equal[0])
-            found[doubt.threshold] = (sign * best, self._label(place))
+            # (a probability of zero has no error)
+            error = float((doubt.log + doubt.slack)[doubt.known].max()) - best if best > -math.inf else 0.0
+            found[doubt.threshold] = (sign * best, self._label(place), error)
         return found
 
     def _settle(self, doubts: list[_Doubt], kind: Kind, thresholds: list[Fraction], sign: float) -> None:
@@ -182,26 +189,23 @@ class Account:
                 for same in alike.values()
             ]
             rows = self._evaluated(places, kind, [[thresholds[k] for k in row] for row in asked])
-            for same, row, logs in zip(alike.values(), asked, rows, strict=True):
-                known = dict(zip(row, logs, strict=True))
+            for same, row, tail in zip(alike.values(), asked, rows, strict=True):
+                known = {k: (tail.log[n], tail.error[n]) for n, k in enumerate(row)}
                 for place in same:
                     for doubt in wanted[place]:
-                        doubt.settle(place, sign * float(known[doubt.threshold]))
-
-    def _log_tails(self, places: Sequence[int], kind: Kind, thresholds: list[Fraction]) -> Floats:
-        """Logarithms of one kind of tail, of each chosen case (rows) at each threshold (columns)."""
-        return np.array(self._evaluated(places, kind, [thresholds] * len(places)))
+                        log, error = known[doubt.threshold]
+                        doubt.settle(place, sign * float(log), float(error))
 
     def _evaluated(
-        self, places: Sequence[int], kind: Kind, thresholds: Sequence[list[Fraction]]
-    ) -> list[Floats]:
-        """The same, each case by itself and with its own thresholds."""
+        self, places: Sequence[int] | NDArray[np.int64], kind: Kind, thresholds: Sequence[list[Fraction]]
+    ) -> list[Tail]:
+        """Tails of each chosen case, by itself and with its own thresholds."""
         if len(places) < 64:
             return [
-                self.case(self._label(place)).log_tails(kind, row)
+                self.case(self._label(int(place))).tails(kind, row)
                 for place, row in zip(places, thresholds, strict=True)
             ]
-        tasks = [(self.cases[place][1], kind, row) for place, row in zip(places, thresholds, strict=True)]
+        tasks = [(self.cases[int(k)][1], kind, row) for k, row in zip(places, thresholds, strict=True)]
         return map_cases(_tails_of_case, tasks, jobs=self.jobs, progress=self.progress)
 
     def _label(self, place: int) -> Any:
@@ -215,12 +219,12 @@ class Account:
             return place
         return [label for label, _ in self.cases].index(self.main)
 
-    def _log_deltas(self, epsilons: list[Fraction]) -> list[tuple[float, Any]]:
-        """log of the overall delta at epsilons of either sign, and the cases that attain it."""
+    def _log_deltas(self, epsilons: list[Fraction]) -> list[tuple[float, Any, float]]:
+        """log of the overall delta at epsilons of either sign, the cases that attain it, and its error."""
         found = self.extremes(Kind.DELTA, [abs(e) for e in epsilons])
         return [
-            (log if e >= 0 else math.log(-math.expm1(e) + math.exp(float(e) + log)), label)
-            for e, (log, label) in zip(epsilons, found, strict=True)
+            (log if e >= 0 else math.log(-math.expm1(e) + math.exp(float(e) + log)), label, error)
+            for e, (log, label, error) in zip(epsilons, found, strict=True)
         ]
 
     def delta(self, *, epsilon: Numbers, certified: bool = False, digits: int | None = None) -> Any:
@@ -230,7 +234,8 @@ class Account:
             from discreet.accounting.certified.overall import certified_deltas
 
             return _boxes(arguments.shape, certified_deltas(self, arguments.values, digits))
-        return arguments.answer([point.delta for point in self.at_epsilon(epsilon)])
+        points = self.at_epsilon(epsilon)
+        return arguments.answer([p.delta for p in points], np.array([p.accuracy for p in points]))
 
     def epsilon(self, *, delta: Numbers, certified: bool = False, digits: int | None = None) -> Any:
         """The smallest epsilon that is true of the whole release at delta."""
@@ -239,14 +244,15 @@ class Account:
             from discreet.accounting.certified.overall import certified_epsilons
 
             return _boxes(arguments.shape, certified_epsilons(self, arguments.values, digits))
-        return arguments.answer([point.epsilon for point in self.at_delta(delta)])
+        points = self.at_delta(delta)
+        return arguments.answer([p.epsilon for p in points], np.array([p.accuracy for p in points]))
 
     def at_epsilon(self, epsilon: Numbers) -> list[Point]:
         """Points of the overall curve at these epsilons, with the cases that attain them."""
         wanted = read(epsilon, name="epsilon").values
         return [
-            Point(float(e), math.exp(log), worst, self.claim.kind)
-            for e, (log, worst) in zip(wanted, self._log_deltas(wanted), strict=True)
+            Point(float(e), _above(math.exp(log), math.exp(log) * off), worst, self.claim.kind, off)
+            for e, (log, worst, off) in zip(wanted, self._log_deltas(wanted), strict=True)
         ]
 
     def at_delta(self, delta: Numbers) -> list[Point]:
@@ -257,23 +263,24 @@ class Account:
         """
         wanted = read_probabilities(delta, name="delta").values
         aims = [log_fraction(target) for target in wanted]
-        epsilons = [float(e) for e in self.case(self.main).epsilons(wanted)]
+        start = self.case(self.main).epsilon(delta=list(wanted))
+        epsilons, errors = [float(e) for e in start], [float(off) for off in start.accuracy]
         worst = [self.main] * len(wanted)
         open_ = list(range(len(wanted))) if len(self.cases) > 1 else []
         while open_:
             found = self._log_deltas([Fraction(epsilons[k]) for k in open_])
             raised = []
-            for k, (log, label) in zip(open_, found, strict=True):
+            for k, (log, label, _) in zip(open_, found, strict=True):
                 if log <= aims[k] + _TIE or label == worst[k]:
                     continue
-                better = float(self.case(label).epsilons([wanted[k]])[0])
+                better = self.case(label).epsilon(delta=wanted[k])
                 if better > epsilons[k]:  # else equal to rounding
-                    epsilons[k], worst[k] = better, label
+                    epsilons[k], errors[k], worst[k] = float(better), better.accuracy, label
                     raised.append(k)
             open_ = raised
         return [
-            Point(epsilon, float(target), label, self.claim.kind)
-            for epsilon, target, label in zip(epsilons, wanted, worst, strict=True)
+            Point(epsilon, float(target), label, self.claim.kind, off)
+            for epsilon, target, label, off in zip(epsilons, wanted, worst, errors, strict=True)
         ]
 
     def main_gap(self, *, delta: Numbers) -> Any:
@@ -361,10 +368,11 @@ class _Doubt:
     places: NDArray[np.int64]
     log: Floats
     slack: Floats
+    known: NDArray[np.bool_]
 
     def open(self, *, likeliest: bool) -> NDArray[np.int64]:
         """The cases that must be known better: the likeliest of them, or all that may be the extreme."""
-        unknown = self.slack > _EXACT
+        unknown = ~self.known
         if likeliest:
             # what is known may be the extreme itself: then nothing is left to do but rule out others
             top = int(np.argmax(self.log))
@@ -373,10 +381,10 @@ class _Doubt:
         best = float((self.log - self.slack).max())
         return self.places[unknown & (self.log + self.slack > best + _TIE)]
 
-    def settle(self, place: int, log: float) -> None:
+    def settle(self, place: int, log: float, error: float) -> None:
         """A case was evaluated by itself."""
         at = int(np.searchsorted(self.places, place))
-        self.log[at], self.slack[at] = log, 0.0
+        self.log[at], self.slack[at], self.known[at] = log, error, True
 
 
 def _doubt(scan: Scan, sign: float) -> _Doubt:
@@ -393,12 +401,17 @@ def _doubt(scan: Scan, sign: float) -> _Doubt:
     # a value that is lost in its error may be anything
     slack = np.where(np.isfinite(slack), slack, math.inf)
     start = np.where(np.isfinite(log[places]), log[places] + sign * scan.exponent, -1e300)
-    return _Doubt(scan.place, places, start, slack)
+    return _Doubt(scan.place, places, start, slack, slack <= _EXACT)
 
 
-def _tails_of_case(task: tuple[tuple[Event, ...], Kind, list[Fraction]]) -> Floats:
+def _tails_of_case(task: tuple[tuple[Event, ...], Kind, list[Fraction]]) -> Tail:
     events, kind, thresholds = task
-    return compose(events).log_tails(kind, thresholds)
+    return compose(events).tails(kind, thresholds)
+
+
+def _above(delta: float, doubt: float) -> float:
+    """A delta that is not known to the last digits, rounded up to those that hold."""
+    return delta if doubt <= 4e-12 * delta else min(digits_that_hold(delta, doubt, "up"), 1.0)
 
 
 def _boxes(shape: tuple[int, ...] | None, found: Sequence[Any]) -> Any:
