@@ -226,3 +226,18 @@ def test_an_account_is_short_in_print_and_makes_no_case_that_is_not_asked_for() 
     for wrong in [(9, 6), (6,), (0, 6), "x", ((6, 9),)]:
         with pytest.raises(InputError, match="there is no case"):
             whole.events(wrong)
+
+
+@pytest.mark.parametrize("alpha", ["0.05", "0.7"])
+def test_a_certified_envelope_is_as_narrow_as_asked_where_cases_cross(alpha: str) -> None:
+    """The upper end was f of one case: 0.9 % above the envelope, without a word."""
+    sizes = (("A", 3), ("B", 4), ("C", 6))
+    levels = [Level(name=n, queries=[Query(name="q", variance=v)]) for n, v in sizes]
+    spine = Spine(may_merge_up=["B", "C"])
+    whole = Release(name="r", neighbours="bounded", levels=levels, spine=spine).account()
+    box = whole.tradeoff(alpha=alpha, digits=12)
+    assert box.relative_width < 1e-11
+    value = whole.tradeoff(alpha=alpha)
+    assert float(box.lower) * (1 - 1e-10) <= value <= float(box.upper) * (1 + 1e-10)
+    tops = [whole.case(label).tradeoff(alpha=alpha, certified=True).upper for label, _ in whole.cases]
+    assert box.lower <= min(tops)

@@ -87,7 +87,7 @@ def test_weights_share_the_gain(discreet, small):
     found = discreet("calibrate", small, *arguments).json
     state, county = (level["factor"] for level in found["levels"])
     assert county < state < 1
-    assert county == pytest.approx(state**2, rel=1e-4)
+    assert county == pytest.approx(state**2, rel=2e-3)  # factors of four digits
     assert found["upper"] <= found["delta"]
 
 

@@ -52,7 +52,7 @@ def overall_tradeoff(account: Account, alphas: list[Fraction]) -> list[EnvelopeP
             points[i] = point
         if len(account.cases) == 1:
             break
-        lower = _lowest_heights(account, [p.threshold for p in found], asked)
+        lower = lowest_heights(account, [p.threshold for p in found], asked)
         short = [low < p.beta * (1 - _SETTLED) for (low, _), p in zip(lower, found, strict=True)]
         wanted: dict[Any, int] = {}
         for (_, label), is_short in zip(lower, short, strict=True):
@@ -135,7 +135,7 @@ def heights(log_tails: LogTails, thresholds: list[Fraction], alphas: list[Fracti
     return result
 
 
-def _lowest_heights(
+def lowest_heights(
     account: Account, thresholds: list[Fraction], alphas: list[Fraction]
 ) -> list[tuple[float, Any]]:
     """The least height of all cases at each threshold, and its case: that of the largest delta."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Literal
@@ -15,7 +16,6 @@ from discreet.accounting.calibration.search import (
     bounds,
     epsilon_or_zero,
     last_place,
-    rounded_up,
     short_scales,
     solve_factor,
 )
@@ -79,7 +79,9 @@ def calibrate(
         target = below(ZCDP(before.events(before.main)).epsilon(delta=float(small)))
     family = _weighted(release, weights) if weights else _uniform(release)
     ends = _ends(release, relation, family, weights, target, small)
-    factor, after = _overall(release, relation, family, ends, target, small, jobs, progress)
+    # short factors come in steps of a thousandth or less: no search is finer than that
+    fine = 2e-5 if weights else 1e-9
+    factor, after = _overall(release, relation, family, ends, target, small, jobs, progress, fine)
     proof = prove(after, relation, target, small, jobs, progress)
     note = "Gains shared by the stated weights." if weights else "One factor on all variances."
     changed = changes(release, after)
@@ -127,6 +129,7 @@ def _overall(
     delta: Fraction,
     jobs: int,
     progress: Progress | None,
+    tolerance: float,
 ) -> tuple[Fraction, Release]:
     """Return the least parameter for which the worst case keeps the target, and its release.
 
@@ -140,13 +143,14 @@ def _overall(
             made = account(family(size, False), neighbours=relation)
             return epsilon_or_zero(made.case(label), delta)
 
-        factor = max(factor, solve_factor(epsilon, float(target), least=ends[0], most=ends[1]))
+        found = solve_factor(epsilon, float(target), least=ends[0], most=ends[1], tolerance=tolerance)
+        factor = max(factor, found)
         after = family(factor, True)
         worst = account(after, neighbours=relation).with_workers(jobs, progress).at_delta(delta)[0]
         if Fraction(worst.epsilon) <= target:
             return factor, after
         if worst.worst == label:  # rounding: one unit in the last place does it
-            factor += last_place(factor)
+            factor += max(last_place(factor), Fraction(tolerance) * factor)
         label = worst.worst
     raise PrecisionError(f"no factor was found that keeps epsilon {float(target):.6g}")
 
@@ -156,6 +160,16 @@ def _uniform(release: Release) -> Scaling:
         return short_scales(release.scaled(size)) if short else release.scaled(size)
 
     return family
+
+
+def _short_factor(factor: float) -> Fraction:
+    """A factor just above, one over a decimal of four digits: steps of the loss stay on a short lattice.
+
+    >>> _short_factor(0.87720251)
+    Fraction(1000, 1139)
+    """
+    unit = Fraction(10) ** (math.floor(-math.log10(factor)) - 3)
+    return 1 / (math.floor(1 / Fraction(factor) / unit) * unit)
 
 
 def _weighted(release: Release, weights: Mapping[str, Exact]) -> Scaling:
@@ -168,9 +182,7 @@ def _weighted(release: Release, weights: Mapping[str, Exact]) -> Scaling:
     def family(size: Fraction, short: bool) -> Release:
         result = release
         for name, share in shares.items():
-            factor = float(size) ** float(share / top)
-            exact = rounded_up(factor) if short else Fraction(round(factor * 2**40), 2**40)
-            result = result.scaled(exact, level=name)
+            result = result.scaled(_short_factor(float(size) ** float(share / top)), level=name)
         return short_scales(result) if short else result
 
     return family

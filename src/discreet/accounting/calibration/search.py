@@ -132,7 +132,12 @@ def epsilon_or_zero(loss: PrivacyLoss, delta: Fraction) -> float:
 
 
 def solve_factor(
-    epsilon: Callable[[Fraction], float], target: float, *, least: float = 0.0, most: float = math.inf
+    epsilon: Callable[[Fraction], float],
+    target: float,
+    *,
+    least: float = 0.0,
+    most: float = math.inf,
+    tolerance: float = 1e-9,
 ) -> Fraction:
     """Return the factor at which the falling epsilon meets the target, rounded up, as a short decimal.
 
@@ -149,7 +154,7 @@ def solve_factor(
         else:
             high = min(high, x)
         _check_end(x, value <= target, least, most, target)
-        if low and high / low < 1 + 1e-9:
+        if low and high / low < 1 + tolerance:
             return rounded_up(high)
         better = math.nan
         if value > 0:
@@ -167,10 +172,10 @@ def solve_factor(
         if not low < better < high:
             inside = low and math.isfinite(high)
             better = math.sqrt(low * high) if inside else 8 * x if math.isinf(high) else x / 8
-        done = abs(better / x - 1) < 1e-9
+        done = abs(better / x - 1) < tolerance and not (tolerance > 1e-9 and value > target)
         x = min(max(better, least), most)
         if done:
-            return rounded_up(x * (1 + 1e-9))
+            return rounded_up(x * (1 + tolerance))
     raise PrecisionError(f"no factor was found that keeps epsilon {target:.6g}")
 
 

@@ -6,6 +6,7 @@ the distance to the bound allows, so most cases cost little.
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ from discreet.accounting.certified.values import (
     certified_epsilon,
     default_accuracy,
     delta_ball,
+    shortened,
 )
 from discreet.accounting.parallel import map_cases
 from discreet.accounting.privacy_loss import compose, log_fraction
@@ -24,6 +26,7 @@ from discreet.numbers import Interval
 
 if TYPE_CHECKING:
     from discreet.accounting.overall import Account
+    from discreet.accounting.privacy_loss import PrivacyLoss
 
 _Proof = tuple[tuple[Event, ...], Fraction, Fraction, float]
 
@@ -76,9 +79,10 @@ def _upper_end(task: _Proof) -> Fraction:
 
 
 def certified_tradeoffs(account: Account, alphas: list[Fraction], digits: int | None) -> list[Interval]:
-    """Intervals that contain the overall f at each alpha.
+    """Intervals that contain the overall f at each alpha, as narrow as asked or refused.
 
-    Upper end: f of any case. Lower end: the line of one threshold, the lowest over all cases.
+    f is the supremum over w = e^l of the least g(w) = 1 - delta(l) - w alpha of all cases. Lower end: the
+    least of all cases at one l. Upper end: f of any case, or where cases cross what `_crossing_top` proves.
     """
     from discreet.accounting.envelope import overall_tradeoff
 
@@ -88,12 +92,64 @@ def certified_tradeoffs(account: Account, alphas: list[Fraction], digits: int | 
             boxes.append(Interval(1 - alpha, 1 - alpha))
             continue
         worst = account.case(point.worst)
-        top = certified_tradeoff(worst, alpha, digits=digits).upper
         accuracy = default_accuracy(worst, digits)
-        tasks = [(events, point.threshold, alpha, accuracy) for _, events in account.cases]
+        own = certified_tradeoff(worst, alpha, digits=digits)
+        level, top = point.threshold, own.upper
+        if Fraction(point.beta) < own.lower * (1 - Fraction(accuracy)):
+            level, top = _crossing_top(account, alpha, level, top, accuracy)
+        tasks = [(events, level, alpha, accuracy) for _, events in account.cases]
         lows = map_cases(_line_below, tasks, jobs=account.jobs, progress=account.progress, least=16)
-        boxes.append(Interval(max(min(lows), Fraction(0)), max(top, min(lows))))
+        low = max(min(lows), Fraction(0))
+        found = Interval(low, max(top, low))
+        if digits is not None and found.relative_width > 10 * accuracy:
+            raise PrecisionError(
+                f"f({float(alpha):.6g}) was enclosed to {found.relative_width:.1g} only; ask for fewer digits"
+            )
+        boxes.append(found)
     return boxes
+
+
+def _crossing_top(
+    account: Account, alpha: Fraction, level: Fraction, top: Fraction, accuracy: float
+) -> tuple[Fraction, Fraction]:
+    """Where the cases that are lowest on either side of a level cross, and an upper bound of f from there.
+
+    Each g is concave in w. If that of the one case does not fall right after the crossing, it did not fall
+    before it either, so that no point to the left is higher than its value there; and the same for the other
+    case to the right. The larger of the two values bounds the supremum.
+    """
+    from discreet.accounting.envelope import lowest_heights
+
+    spread = math.sqrt(account.case(account.main).variance)
+    for fraction in (1e-5, 1e-4, 1e-3, 1e-2):
+        aside = Fraction(fraction * spread)
+        (_, left), (_, right) = lowest_heights(account, [level - aside, level + aside], [alpha, alpha])
+        if left == right:
+            continue
+        one, two = account.case(left), account.case(right)
+        fine = accuracy / 64
+        with working_bits(256):
+
+            def gap(
+                at: Fraction, one: PrivacyLoss = one, two: PrivacyLoss = two, fine: float = fine
+            ) -> float:
+                return float((dual_height(one, at, alpha, fine) - dual_height(two, at, alpha, fine)).mid())
+
+            # secant steps towards the crossing
+            before, here = level - aside / 8, level
+            was, now = gap(before), gap(here)
+            for _ in range(12):
+                if now == was or abs(now) < 1e-3 * accuracy * float(top):
+                    break
+                step = Fraction(now * float(here - before) / (now - was))
+                before, here, was = here, shortened(here - step, 1e-16 * spread), now
+                now = gap(here)
+            first, second = (dual_height(loss, here, alpha, fine) for loss in (one, two))
+            rises = dual_height(one, here + aside, alpha, fine) >= first
+            falls = dual_height(two, here - aside, alpha, fine) >= second
+            if rises and falls:
+                return here, min(top, max(upper(first), upper(second)))
+    return level, top
 
 
 def _line_below(task: _Proof) -> Fraction:
