@@ -50,7 +50,7 @@ def workbench(
     import secrets
 
     from discreet.cli.printing import write
-    from discreet.workbench.server import Place, check_port, is_loopback
+    from discreet.workbench.server import Address, check_port, is_loopback
 
     if not 1 <= port <= 65535:
         raise InputError(f"port is {port}; it must be 1 to 65535")
@@ -78,7 +78,7 @@ def workbench(
         raise InputError("the workbench needs NiceGUI: pip install 'discreet[workbench]'") from None
     from discreet.workbench.server import serve
 
-    place = Place(host, port, token, os.path.abspath(os.path.expanduser(socket)) if socket else "")
+    place = Address(host, port, token, os.path.abspath(os.path.expanduser(socket)) if socket else "")
     where = f"{place.url} by way of {place.socket}" if place.socket else place.url
     serve(place, show=open, ready=lambda: write(f"Workbench: {where}\nStop with Ctrl-C.\n"))
 

@@ -37,7 +37,7 @@ def build(session: Session) -> None:
                 _Headline(page)
                 _Curves(page)
                 _Words(page)
-        _Table(page)
+        _Shares(page)
     page.start()
 
 
@@ -310,7 +310,7 @@ def sum_text(shares: Sequence[Fraction]) -> str:
     return f"adds up to {total}, not 1: {abs(total - 1)} too {'much' if total > 1 else 'little'}"
 
 
-class _Table:
+class _Shares:
     """Every share a fraction: one column a level, one row a query; first the levels' shares of the total."""
 
     def __init__(self, page: Page) -> None:

@@ -88,7 +88,7 @@ def build(session: Session) -> None:
             with c.box("wb-stack"):
                 _Costs(page)
                 _Suppression(page)
-        _Table(page)
+        _Rows(page)
         with c.box("wb-two"):
             _Row(page)
             with c.box("wb-stack"):
@@ -255,7 +255,7 @@ class _Suppression:
         )
 
 
-class _Table:
+class _Rows:
     """Every geography and level: on or off, its rho, and what follows."""
 
     COLUMNS = (

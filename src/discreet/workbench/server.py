@@ -63,7 +63,7 @@ def is_loopback(host: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Address:
     """Where the server listens, and who may come in."""
 
     host: str
@@ -99,7 +99,7 @@ class Guard:
     a name that is not this machine's, 429 to whoever guesses, and 413 to a body that is too large.
     """
 
-    def __init__(self, app: Any, place: Place, once: str = "") -> None:
+    def __init__(self, app: Any, place: Address, once: str = "") -> None:
         self._app = app
         self._place = place
         self._once = once
@@ -280,7 +280,7 @@ def open_socket(path: str) -> int:
     return made.detach()
 
 
-async def _announce(place: Place, ready: Callable[[], None]) -> None:
+async def _announce(place: Address, ready: Callable[[], None]) -> None:
     """Call `ready` once the port answers."""
     import asyncio
 
@@ -299,7 +299,7 @@ async def _announce(place: Place, ready: Callable[[], None]) -> None:
     ready()
 
 
-def serve(place: Place, *, show: bool, ready: Callable[[], None]) -> None:
+def serve(place: Address, *, show: bool, ready: Callable[[], None]) -> None:
     """Serve the pages until Ctrl-C; `ready` is called when the first can be asked for."""
     from nicegui import app, background_tasks, ui
 

@@ -13,7 +13,7 @@ from typing import Any
 from discreet.budget import AnswerKind, Claim
 from discreet.errors import DiscreetError
 from discreet.workbench.state import State
-from discreet.workbench.tasks import TASKS, Errors, Overall, Quick, call, cost
+from discreet.workbench.tasks import TASKS, ErrorCurves, Overall, Quick, call, cost
 from discreet.workbench.workers import Progress, Slot, Start, Workers, processors
 
 MOST_UNDO = 200
@@ -173,9 +173,9 @@ class Numbers:
         return found
 
     @property
-    def errors(self) -> Errors | None:
+    def errors(self) -> ErrorCurves | None:
         """The trade-off curves of the main path; while a slider is dragged, of a moment ago."""
-        found: Errors | None = self._errors.found
+        found: ErrorCurves | None = self._errors.found
         return found
 
     @property

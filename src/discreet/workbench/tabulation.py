@@ -160,7 +160,7 @@ class Design:
         chosen = {row_text(place): place for place in all_places()}.get(said.get("row", ""), plain.chosen)
         return cls(
             races=read_races(said.get("races", "8")),
-            gamma=read_share(said.get("gamma", "1/10"), "gamma"),
+            gamma=read_part(said.get("gamma", "1/10"), "gamma"),
             chance=read_chance(said.get("chance", "0.9999")),
             target=read_target(said.get("target", "1/10")),
             of="total" if said.get("of") == "total" else "cell",
@@ -215,7 +215,7 @@ def read_races(text: str) -> int:
     return int(text)
 
 
-def read_share(text: str, name: str) -> Fraction:
+def read_part(text: str, name: str) -> Fraction:
     """Return a part strictly between 0 and 1."""
     value = fraction(text, name=name)
     if not 0 < value < 1:

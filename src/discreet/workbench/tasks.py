@@ -138,7 +138,7 @@ class Quick:
 
 
 @dataclass(frozen=True, slots=True)
-class Errors:
+class ErrorCurves:
     """The trade-off curves, exact, zCDP and GDP, and the least misses at 5 % false alarms."""
 
     lines: tuple[Line, Line, Line]
@@ -187,7 +187,7 @@ def quick(events: Events, delta: Fraction) -> Quick:
     )
 
 
-def errors(events: Events) -> Errors:
+def errors(events: Events) -> ErrorCurves:
     """Return the trade-off curves of one case: type I against type II error.
 
     The exact one by its points at fixed losses, each of which lies on the curve; by symmetry those of one
@@ -211,7 +211,7 @@ def errors(events: Events) -> Errors:
     exact = tuple(sorted(points, key=lambda point: (point[0], -point[1])))
     alphas = np.concatenate([[0.0], np.geomspace(1e-6, 0.02, 14), np.linspace(0.03, 1.0, 40)])
     bounds = [line_of(alphas, curve.tradeoff(alpha=alphas)) for curve in (zcdp, gdp)]
-    return Errors((exact, bounds[0], bounds[1]), float(loss.tradeoff(alpha="1/20")))
+    return ErrorCurves((exact, bounds[0], bounds[1]), float(loss.tradeoff(alpha="1/20")))
 
 
 def overall(
