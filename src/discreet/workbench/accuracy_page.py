@@ -181,7 +181,7 @@ class _Sizes:
         self._drawn: tuple[object, bool] | None = None
         with c.card():
             c.heading("Relative error by size of the group", HELP["relative error"])
-            self._chart = c.Chart("Relative error against the size of a group, one line a level", 340)
+            self._chart = c.Chart("Relative error against the size of a group, one line a level", 370)
         page.draw(self._draw)
 
     def _draw(self) -> None:

@@ -188,7 +188,7 @@ def sizes(lines: Mapping[str, Line], *, dark: bool) -> Options:
     y = axis("95 % margin over the size", dark, log=True, min=10.0 ** math.floor(math.log10(low)), nameGap=50)
     y["axisLabel"][":formatter"] = "v => (100 * v).toLocaleString('en', {maximumSignificantDigits: 1}) + ' %'"
     made = chart(drawn, x, y, dark)
-    made["grid"].update({"top": 72, "left": 70})
+    made["grid"].update({"top": 96, "left": 70})
     made["tooltip"][":valueFormatter"] = "v => (100 * v).toPrecision(3) + ' %'"
     return made
 

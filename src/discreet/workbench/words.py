@@ -124,11 +124,21 @@ DESIGN_HELP = {
 def level_text(name: str) -> str:
     """Write the name of a level as people do; a code in capitals stays one.
 
-    >>> [level_text(name) for name in ("Tract_Subset_Group", "US", "Block_Group", "my level")]
-    ['Tract subset group', 'US', 'Block group', 'my level']
+    >>> [level_text(name) for name in ("Tract_Subset_Group", "US", "Optimized Block Group", "New York")]
+    ['Tract subset group', 'US', 'Optimized block group', 'New York']
     """
-    first, *rest = name.split("_")
-    return " ".join([first, *(part if part.isupper() else part.lower() for part in rest)])
+    first, *rest = name.replace("_", " ").split(" ")
+    coded = "_" in name
+    return " ".join(
+        [
+            first,
+            *(part.lower() if part in _KINDS or (coded and not part.isupper()) else part for part in rest),
+        ]
+    )
+
+
+_KINDS = ("Block", "Group", "Subset", "Tract")
+"""Words of names of levels that are not names themselves."""
 
 
 # -- commands that give the same numbers -----------------------------------------------------------------
