@@ -137,6 +137,8 @@ def _start(place: Path, master: str, memory: int, cores: int) -> Any:
     }
     if master.startswith("local"):
         settings["spark.sql.shuffle.partitions"] = str(2 * cores)
+        # it makes a job of every stage of a plan, to plan the next: worth it where machines are many
+        settings["spark.sql.adaptive.enabled"] = "false"
     builder = SparkSession.builder.appName("discreet").master(master)
     for key, value in settings.items():
         builder = builder.config(key, value)

@@ -3,7 +3,8 @@
 They are as confidential as the records. They lie in a directory that only its owner can read, and go at the
 end: in the engine's, or, for a run that may be resumed, beside the output. Such a run that is interrupted
 leaves them, with a note of what they were made from, and the next one goes on from there. The note goes
-before noise is drawn: after that nothing is resumed. A cluster spreads rows itself: its engine keeps them.
+before noise is drawn: after that nothing is resumed. A cluster reads the records and sums up those that are
+alike, in one plan; what it finds is stored and counted on this machine, as all else.
 """
 
 from __future__ import annotations
@@ -12,15 +13,16 @@ import json
 import os
 import shutil
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
 from discreet.errors import InputError
 from discreet.release.commit import try_lock
-from discreet.release.engine import Engine, Relation
+from discreet.release.engine import Engine, Relation, connect
 from discreet.release.engine.duckdb import DuckDB
 from discreet.release.hierarchy.arrow import arrow
-from discreet.release.safetab.people import NOWHERE
+from discreet.release.safetab.people import NOWHERE, summed
 
 FEW = 1_000_000
 """Up to so many records are counted all at once."""
@@ -46,16 +48,23 @@ class Resumable:
 class Parts:
     """The coded records of a run, state by state."""
 
-    def __init__(self, engine: Engine, resumable: Resumable | None = None) -> None:
-        if resumable is not None and not isinstance(engine, DuckDB):
-            raise InputError(
-                "--resume is given, but the engine is spark; only runs on this machine are resumed"
-            )
-        self.engine, self._resumable = engine, resumable
-        self._kept: Relation | None = None
+    def __init__(self, reader: Engine, resumable: Resumable | None = None) -> None:
+        """`reader` reads the records; `engine`, on this machine, does the rest: the same one, if it can."""
+        self._reader, self._resumable, self._open = reader, resumable, ExitStack()
+        if isinstance(reader, DuckDB):
+            self.engine = reader
+        else:
+            local = self._open.enter_context(connect("duckdb"))
+            assert isinstance(local, DuckDB)
+            self.engine = local
         self._lock: int | None = None
-        self._folder = engine.place / engine.fresh() if resumable is None else resumable.folder
-        self.complete = resumable is not None and self._found(resumable)
+        own = self.engine.place / self.engine.fresh()
+        self._folder = own if resumable is None else resumable.folder
+        try:
+            self.complete = resumable is not None and self._found(resumable)
+        except BaseException:
+            self._open.close()
+            raise
         """Whether all records are here already, from a run that was interrupted."""
 
     def _found(self, resumable: Resumable) -> bool:
@@ -84,10 +93,11 @@ class Parts:
 
     def write(self, records: Relation, progress: Callable[[float], None] | None = None) -> None:
         """Compute and store the records; this reads their file."""
-        if isinstance(self.engine, DuckDB):
-            self.engine.store(records, self._folder / "coded", by="part", progress=progress)
-        else:
-            self._kept = self.engine.keep(records)
+        if self._reader is not self.engine:
+            records = self.engine.upload(self._reader.fetch(summed(records)))
+        self.engine.store(records, self._folder / "coded", by="part", progress=progress)
+        if self._reader is not self.engine:
+            self.engine.drop(records)
 
     def note(self) -> None:
         """Remember that all records are here and right, so that the run can be resumed."""
@@ -110,18 +120,13 @@ class Parts:
 
     def batches(self) -> list[tuple[int, ...]]:
         """Return which states are counted together: each by itself, or all if there are few records."""
-        if self._kept is not None:
-            return [()]
         files = sorted((self._folder / "coded").glob("part=*/*.parquet"))
         states = sorted({int(file.parent.name.partition("=")[2]) for file in files} - {NOWHERE})
         rows = sum(arrow("parquet").read_metadata(file).num_rows for file in files)
         return [(state,) for state in states] if rows > FEW else [tuple(states)] * bool(states)
 
     def of(self, *states: int) -> Relation:
-        """Return the records of some states, or all that the engine keeps."""
-        if self._kept is not None:
-            return self._kept
-        assert isinstance(self.engine, DuckDB)
+        """Return the records of some states."""
         return self.engine.stored(*(self.place("coded", state) for state in states))
 
     def wrong(self) -> bool:
@@ -137,11 +142,10 @@ class Parts:
 
     def close(self, error: type[BaseException] | None = None) -> None:
         """Remove what was stored, unless an interrupted run (`error`) can be resumed from it."""
-        if self._kept is not None:
-            self.engine.drop(self._kept)
         interrupted = error is not None and not issubclass(error, Exception)
         if not (interrupted and self._resumable is not None and (self._folder / NOTE).exists()):
             shutil.rmtree(self._folder, ignore_errors=True)
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
+        self._open.close()

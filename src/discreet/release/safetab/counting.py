@@ -69,7 +69,7 @@ def count(
         try:
             for source in sources:
                 source.unchanged()
-            return Counts(found, configuration, specification, engine, hashes, progress)
+            return Counts(found, configuration, specification, hashes, progress)
         except BaseException as error:
             found.parts.close(type(error))
             raise
@@ -86,13 +86,13 @@ class Counts:
         found: Checked,
         configuration: Configuration,
         specification: Specification,
-        engine: Engine,
         hashes: Hashes,
         progress: Progress | None = None,
     ) -> None:
         self.geography: Geography = found.geography
         self.specification, self._hashes = specification, hashes
-        self._engine, self._parts = engine, found.parts
+        engine = self._engine = found.parts.engine
+        self._parts = found.parts
         self._levels = np.array([one.level for one in specification.iterations], dtype=np.int8)
         self._below, self._above = (
             np.array([one.tabulated(name) for one in specification.iterations], dtype=bool)
@@ -142,7 +142,6 @@ class Counts:
         engine, records = self._engine, self._parts.of(*batch)
         base = people.base(records, combined)
         if apart:
-            assert isinstance(engine, DuckDB)
             (state,) = batch
             engine.store(base, self._parts.place("atoms", state))
             engine.drop(records)
@@ -163,7 +162,6 @@ class Counts:
                 key = region[inside].astype(np.int64) * self._levels.size + iteration[inside]
                 self._sums[name].append(_summed([(key, count[inside])]))
         if apart:
-            assert isinstance(engine, DuckDB)
             self._roll_up(engine, base, state)
             engine.drop(base)
 
@@ -265,7 +263,6 @@ class Counts:
         """Return people by part, combination and cell, and which parts make which regions."""
         if self._base is not None:
             return self._base.rename(part="atom"), self.geography.from_atoms(geography)
-        assert isinstance(self._engine, DuckDB)
         if geography == "USA":
             states = np.arange(len(self.regions("STATE")), dtype=np.int32)
             pairs, own, part = _pairs(states, np.zeros_like(states)), "STATE", "region"

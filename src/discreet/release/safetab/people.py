@@ -85,7 +85,7 @@ def tract(people: Relation) -> Any:
 
 
 def coded(engine: Engine, people: Relation, block_table: Relation, specification: Specification) -> Relation:
-    """Return each record as integers: part, atom, cell, codes, and whether it breaks a rule.
+    """Return each record as integers: part, atom, cell, codes, whether it breaks a rule, and that it is one.
 
     This is not computed yet; whoever stores it reads the file, once.
     """
@@ -121,7 +121,14 @@ def coded(engine: Engine, people: Relation, block_table: Relation, specification
         cell=found.cell,
         **{name: reduce(add, shifted[3 * k : 3 * k + 3]) for k, name in enumerate(CODES)},
         wrong=ibis.ifelse(reduce(or_, wrong), ibis.literal(1, "int8"), ibis.literal(0, "int8")),
+        people=ibis.literal(1, "int64"),
     )
+
+
+def summed(records: Relation) -> Relation:
+    """Return coded records with those that are alike in one row."""
+    keys = ["part", "atom", "cell", *CODES, "wrong"]
+    return records.group_by(keys).agg(people=records.people.sum())
 
 
 def combinations(engine: Engine, people: Relation) -> Relation:
@@ -138,7 +145,7 @@ def base(people: Relation, combined: Relation) -> Relation:
     """Return people by atom, combination and cell, of those who are tabulated."""
     inside = people.filter(people.atom >= 0)
     keys = ["atom", "cell", *CODES]
-    some = inside.group_by(keys).agg(people=inside.count())
+    some = inside.group_by(keys).agg(people=inside.people.sum())
     return some.inner_join(combined, list(CODES)).select("atom", "combination", "cell", "people")
 
 

@@ -76,25 +76,25 @@ def checked(
     """Read both files and check them; what was read is kept, as coded records."""
     problems = Problems()
     blocks, persons = sources
-    areas = _areas(blocks, engine, problems)
-    geography = _geography(areas, configuration, engine, problems, stop=False)
-    table = people.blocks(engine, _whole(areas), geography)
-    engine.drop(areas)
     parts = Parts(engine, resumable)
     try:
+        local = parts.engine
+        areas = _areas(blocks, local, problems)
+        geography = _geography(areas, configuration, local, problems, stop=False)
+        table = people.blocks(local, _whole(areas), geography)
+        local.drop(areas)
         if not parts.complete:
             with _readable(persons, problems):
-                parts.write(
-                    people.coded(engine, persons.relation(engine), table, specification), progress=progress
-                )
+                known = table if local is engine else engine.upload(local.fetch(table))
+                records = people.coded(engine, persons.relation(engine), known, specification)
+                parts.write(records, progress=progress)
             if parts.wrong() or _identified_twice(engine, persons):
                 before = problems.count
-                _locate(
-                    persons, engine, engine.fetch(table.select("tract", "block")), specification, problems
-                )
+                places = local.fetch(table.select("tract", "block"))
+                _locate(persons, local, places, specification, problems)
                 if problems.count == before:  # two engines that read one file differently; never seen
                     problems.at("a record breaks a rule, and which one cannot be told", file=persons.name)
-        engine.drop(table)
+        local.drop(table)
         problems.stop()
         parts.note()
     except BaseException as error:
