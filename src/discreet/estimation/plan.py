@@ -534,14 +534,18 @@ class Chain:
         optimum all slopes are equal where x_i > 0, and how far the largest is from the mean bounds the rest.
         """
         x = start / start.sum()
-        for _ in range(5000):
-            values, slopes = self.variances(x, targets)
+        for _ in range(2000):
+            _, slopes = self.variances(x, targets)
             gain = np.maximum(-(row @ slopes), 0.0)
             mean = float(gain @ x)
-            if gain.max() <= mean * (1 + BINDING):
-                break
-            x = x * np.sqrt(gain / mean)
-            x = np.where(x > NEGLIGIBLE * 1e-3, x, 0.0)
+            if gain[x > 0.0].max() <= mean * (1 + BINDING):
+                needed = gain > mean * 0.99  # what the optimum uses has the largest slope
+                if np.all(needed | (x == 0.0)):
+                    break
+                x = np.where(needed, x, 0.0)
+            else:
+                x = x * np.sqrt(gain / mean)
+                x = np.where(x > NEGLIGIBLE * 1e-3, x, 0.0)
             x /= x.sum()
         x = np.where(x > NEGLIGIBLE, x, 0.0)
         values, _ = self.variances(x, targets)
