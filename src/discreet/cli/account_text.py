@@ -142,7 +142,7 @@ def _sentence(row: PrivacyRow, digits: int, kind: AnswerKind) -> str:
         return f"{text}: delta alone covers all that can be lost."
     return (
         f"{text}, {words.number(gap, 3)} ({words.percent(gap / row.zcdp)}) below the "
-        f"{words.number(row.zcdp, digits)} of the zCDP conversion that the US Census Bureau reports."
+        f"{words.number(row.zcdp, digits)} of the usual zCDP conversion."
     )
 
 
