@@ -14,6 +14,7 @@ from pathlib import Path
 
 from benchmarks import (
     bench_accounting,
+    bench_estimate,
     bench_measure,
     bench_risk,
     bench_risk_table,
@@ -43,6 +44,10 @@ def measure() -> str:
     return f"{intro}\n\n{bench_measure.markdown(bench_measure.rows())}"
 
 
+def estimate() -> str:
+    return table(("what, PL 94-171", "measured", "aim"), bench_estimate.rows())
+
+
 def safetab() -> str:
     lines = bench_safetab.rows(tell=lambda text: print(f"  {text}", file=sys.stderr))
     bench_safetab.figure(lines, FIGURE)
@@ -58,6 +63,7 @@ PARTS: dict[str, tuple[str, Callable[[], str]]] = {
     "accounting": ("Exact accounting", accounting),
     "sampler": ("The exact sampler", sampler),
     "measure": ("A release over a tree of areas", measure),
+    "estimate": ("Estimates, accuracy, plans", estimate),
     "safetab": ("Detailed groups: `discreet safetab`", safetab),
     "risk": ("Disclosure risk", risk),
 }
