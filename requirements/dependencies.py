@@ -116,7 +116,7 @@ _NOT_HERE = {
     "colorama": "BSD License",
     "editables": "MIT License",
     "hatchling": "MIT",
-    "tomlkit": "MIT License",
+    "tomlkit": "MIT",
     "trove-classifiers": "Apache Software License",
 }
 PAGE = ROOT / "docs" / "reference" / "dependencies.md"
