@@ -346,10 +346,11 @@ def serve(place: Address, *, show: bool, ready: Callable[[], None]) -> None:
             show_welcome_message=False,
             tailwind=False,
             message_history_length=200,
-            reconnect_timeout=20,  # a busy machine is no reason to begin anew
+            reconnect_timeout=40,  # a busy machine is no reason to begin anew; work ends much sooner
             binding_refresh_interval=None,
             timeout_graceful_shutdown=1,
             server_header=False,
+            ws_ping_timeout=60,  # seconds: one who does not answer at once may only be waiting for us
             **where,
         )
 
