@@ -57,8 +57,13 @@ ODD = {
 }
 
 
+# single cases of the others take a second each: the comparison is long, not the thing compared
+LONG = ("tiny", "decimals", "whole", "halves", "equal")
+NAMES = [pytest.param(name, marks=[pytest.mark.slow] if name in LONG else []) for name in ODD]
+
+
 @pytest.mark.parametrize("neighbours", ["bounded", "unbounded"])
-@pytest.mark.parametrize("name", ODD)
+@pytest.mark.parametrize("name", NAMES)
 def test_the_worst_of_all_is_that_of_single_cases(
     name: str, neighbours: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -78,7 +83,7 @@ def test_the_worst_of_all_is_that_of_single_cases(
 
 
 @pytest.mark.parametrize("kind", [Kind.DELTA, Kind.REST])
-@pytest.mark.parametrize("name", ODD)
+@pytest.mark.parametrize("name", NAMES)
 def test_every_case_lies_within_its_bound(name: str, kind: Kind) -> None:
     listed = cases(ODD[name], "bounded")
     thresholds = [Fraction(1, 2), Fraction(3), Fraction(9)]
