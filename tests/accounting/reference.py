@@ -18,7 +18,7 @@ from fractions import Fraction
 import mpmath as mp
 from flint import fmpz_poly
 
-from discreet.budget.events import DiscreteGaussian, Event
+from discreet.budget.events import DiscreteGaussian, DiscreteLaplace, Event
 
 _MOST_DENSE = 400_000
 
@@ -46,13 +46,10 @@ def _reach(event: Event, bits: int) -> int:
 def one_event(event: Event, bits: int) -> tuple[dict[Fraction, int], dict[Fraction, int]]:
     """The law of the loss of one event under P and under Q, probabilities over 2^bits."""
     mu, reach = event.sensitivity, _reach(event, bits)
+    if not isinstance(event, DiscreteGaussian):
+        return _one_laplace(event, bits)
     with mp.workprec(bits + 64):
-        if isinstance(event, DiscreteGaussian):
-            weight = [mp.exp(mpf(_exponent(event, x))) for x in range(reach + 1)]
-        else:  # a power each, which is ten times faster than an exponential each
-            ratio, weight = mp.exp(mpf(_exponent(event, 1))), [mp.mpf(1)]
-            for _ in range(reach):
-                weight.append(weight[-1] * ratio)
+        weight = [mp.exp(mpf(_exponent(event, x))) for x in range(reach + 1)]
         total = weight[0] + 2 * mp.fsum(weight[1:])
         pmf = [int(mp.floor(mp.ldexp(w / total, bits))) for w in weight]
     under_p: dict[Fraction, int] = {}
@@ -64,6 +61,19 @@ def one_event(event: Event, bits: int) -> tuple[dict[Fraction, int], dict[Fracti
         if abs(x) <= reach:
             under_q[loss] = under_q.get(loss, 0) + pmf[abs(x)]
     return under_p, under_q
+
+
+def _one_laplace(event: DiscreteLaplace, bits: int) -> tuple[dict[Fraction, int], dict[Fraction, int]]:
+    """The same where outcomes up to 0 have one loss, and those from mu on another: geometric series."""
+    mu = event.sensitivity
+    with mp.workprec(bits + 64):
+        r = mp.exp(mpf(_exponent(event, 1)))
+        outer, inner = 1 / (1 + r), (1 - r) / (1 + r)  # P[X >= 0] and P[X = 0]
+        null = [outer, *(inner * r**x for x in range(1, mu)), outer * r**mu]  # x <= 0, x = 1.., x >= mu
+        law = [int(mp.floor(mp.ldexp(p, bits))) for p in null]
+    losses = [_exponent(event, x - mu) - _exponent(event, x) for x in range(mu + 1)]
+    under_q = dict(zip(losses, law, strict=True))
+    return dict(zip(losses, reversed(law), strict=True)), under_q
 
 
 def bits_for(events: Iterable[Event]) -> int:

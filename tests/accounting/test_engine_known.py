@@ -11,10 +11,14 @@ import pytest
 from compositions import G, L
 
 from discreet.accounting.comparisons import GaussianDP
+from discreet.accounting.direct import Direct
+from discreet.accounting.grid import Grid
+from discreet.accounting.loss import Loss
 from discreet.accounting.overall import account
 from discreet.accounting.privacy_loss import PrivacyLoss, compose
+from discreet.accounting.saddle import Kind
 from discreet.budget import DiscreteGaussian, load
-from discreet.errors import InputError
+from discreet.errors import InputError, PrecisionError
 from discreet.studies import printed
 
 PRINTED = printed("sieve", "tables of all pairs, authors' repository", "delta of the main pair")
@@ -183,3 +187,69 @@ def test_a_pair_of_puerto_rico_whose_sieve_comes_in_pieces() -> None:
     assert hard == pytest.approx(easy, rel=1e-6)
     # Gaussian DP with the same R is within 1e-5 of such compositions
     assert hard == pytest.approx(GaussianDP(cases[4, 14]).epsilon(delta=1e-10), rel=1e-5)
+
+
+NINE = ("1.828", "4.02", "4.342", "2.938", "7.443", "0.535", "2.531", "3.909", "4.399")
+
+
+def test_nine_counts_of_unrelated_variances() -> None:
+    # accounting design note, section 8: listing by meeting in the middle; these were refused
+    loss = compose([G(v) for v in NINE])
+    delta = loss.delta(epsilon=14)
+    assert delta == pytest.approx(1.06203691e-9, rel=1e-8)
+    assert delta.accuracy < 1e-10
+    assert loss.epsilon(delta="1e-10") == pytest.approx(14.7818852, abs=5e-8)
+
+
+def test_bounds_on_a_grid_contain_the_value_of_the_list() -> None:
+    # two evaluations that share nothing but the laws of single terms
+    loss = Loss([G("5.123"), G("2.71"), G("0.91"), L("3.3", 2)])
+    points = [Fraction(x) for x in ("0.5", "2", "5", "9")]
+    listed, grid = Direct(loss).tail(Kind.DELTA, points), Grid(loss).tail(Kind.DELTA, points)
+    assert np.all(listed.error < 1e-12)
+    assert np.all(grid.error < 1e-6)
+    above = np.expm1(grid.log - listed.log)  # the upper bound, relative to the value
+    assert np.all(above >= -1e-12)
+    assert np.all(above <= grid.error)
+    assert np.all(above < 1e-7)
+
+
+def test_a_list_counts_what_it_leaves_out() -> None:
+    # eleven counts, section 8: 5.70997687479e-10 at epsilon 18; a shorter list is worse and says so
+    loss = Loss([G(v) for v in (*NINE, "0.535", "4.399")])
+    for most in (20_000, 200_000):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("discreet.accounting.direct.MOST_VALUES", most)
+            patch.setattr("discreet.accounting.direct._SHORT", most)
+            tail = Direct(loss).tail(Kind.DELTA, [Fraction(18)])
+        off = abs(math.expm1(tail.log[0] - math.log(5.70997687479e-10)))
+        assert 1e-12 < off <= tail.error[0] < 0.1
+
+
+def test_laplace_of_a_large_sensitivity() -> None:
+    # within a step 2 / scale of the largest loss 50, delta = (1 - e^(epsilon - 50)) / (1 + r)
+    r = math.exp(-1 / 1000)
+    expected = 50 + math.log1p(-1e-10 * (1 + r))
+    assert compose([L(1000, 50_000)]).epsilon(delta="1e-10") == pytest.approx(expected, rel=1e-13)
+    assert compose([L(5, 10**12, 10)]).epsilon(delta="1e-10") == pytest.approx(2e12, rel=1e-13)
+
+
+def test_a_group_of_a_million_million_people() -> None:
+    # losses lie 2e11 apart, so epsilon is next to the value at which the tail passes 1e-10
+    loss = compose([G(5, 10**12, 10)])
+    steps = (Fraction(loss.epsilon(delta="1e-10")) - loss.loss.offset) / loss.loss.step
+    one = compose([G(5, 1, 10)])  # its loss is 1 + X / 5
+    above, at = one.tail(above=[1 + (math.ceil(steps) + s) / Fraction(5) for s in (0, Fraction(-1, 2))])
+    assert above <= 1e-10 <= at
+    with pytest.raises(PrecisionError, match="leave the range of floating point"):
+        loss.tradeoff(alpha="0.05")
+
+
+@pytest.mark.parametrize("scales", [("125/137", "125/863"), ("25/107", "25/93"), ("0.001", "0.0002")])
+def test_two_counts_of_a_pure_release(scales: tuple[str, str]) -> None:
+    # near the largest loss delta = (1 - e^(epsilon - largest)) P[both at their largest]
+    loss = compose([L(s) for s in scales])
+    largest = sum(1 / Fraction(s) for s in scales)
+    top = math.prod(1 / (1 + math.exp(-1 / float(Fraction(s)))) for s in scales)
+    expected = float(largest) + math.log1p(-1e-10 / top)
+    assert loss.epsilon(delta="1e-10") == pytest.approx(expected, rel=1e-12)

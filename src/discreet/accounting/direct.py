@@ -61,12 +61,16 @@ def window(term: Term, theta: float, *, deep: bool = True) -> Window:
     size = 1 << math.ceil(math.log2(2 * term_width(term, variance) + 2 * u.size))
     # the powers through logarithms: times * log keeps its digits where a power of the transform would not
     angle = np.arange(size // 2 + 1, dtype=np.float64) * (2 * math.pi / size)
-    logs = np.concatenate(
-        [
-            log1p_complex(p.astype(np.complex128) @ np.expm1(1j * np.multiply.outer(u, part)))
-            for part in np.array_split(angle, max(1, angle.size * u.size // (1 << 22)))
-        ]
-    )
+    if angle.size * u.size > 1 << 26:
+        # (times 1e-16 instead, for laws of very many values)
+        whole = np.fft.rfft(p, size).conj() * np.exp(1j * (int(u[0]) * angle))
+        logs = log1p_complex(whole - 1)
+    else:
+        blocks = np.array_split(angle, max(1, angle.size * u.size // (1 << 22)))
+        weights = p.astype(np.complex128)
+        logs = np.concatenate(
+            [log1p_complex(weights @ np.expm1(1j * np.multiply.outer(u, part))) for part in blocks]
+        )
     first = round(term.times * mean) - size // 2
     # rotated so that the window starts at `first`; the angle is reduced exactly, in integers
     turn = (np.arange(size // 2 + 1) * (first % size)) % size
@@ -93,7 +97,8 @@ def _one_event(term: Term, theta: float, deep: bool) -> tuple[int, Ints, Floats]
     shift = round(centre)
     reach = math.ceil(math.sqrt((1400 if deep and sigma2 < _SMALL else 92) * sigma2)) + 1
     u = np.arange(-reach, reach + 1)
-    weight = np.exp(-((u - (centre - shift)) ** 2) / (2 * sigma2))
+    logs = -((u - (centre - shift)) ** 2) / (2 * sigma2)
+    weight = np.exp(logs - logs.max())
     return shift, u, weight / weight.sum()
 
 

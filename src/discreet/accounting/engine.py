@@ -35,6 +35,8 @@ _DEEPEST = 37.0  # standard deviations at which a tail is about 1e-300
 _MOST_NODES = 1_000_000
 _PATIENCE = 4  # times as many nodes, rather than no answer
 _REMAINDER = 2e-14
+_MOST_PRODUCTS = 20_000_000
+_FEW = 300  # values of a half of a list that is quicker than any contour
 _LISTED_TERMS = 14  # of more distinct terms a list would miss nearly everything
 _WELL_LISTED = 1e-10
 
@@ -83,9 +85,14 @@ class Ladder:
         """The evaluation that is asked first."""
         loss, spread = self.loss, self._spread
         whole_list = self.direct if self.listed <= MOST_VALUES else None
-        if self.is_coarse:
+        # a list of many values of one term is quicker than their transform at thousands of nodes
+        values = sum(term.tilted(0.0)[1].size for term in loss.primal)
+        nodes = 20 * spread / max(float(loss.step), 1e-300) + 8  # the step may be too small for a float
+        is_long = whole_list is not None and values * nodes > _MOST_PRODUCTS
+        is_short = whole_list is not None and not loss.dual and self.listed <= _FEW
+        if self.is_coarse and not is_long and not is_short:
             return Quadrature(loss, Strategy(loss.step, math.pi / float(loss.step)), whole_list)
-        if whole_list is not None and loss.primal and self.listed <= 50_000:
+        if whole_list is not None and loss.primal and (is_long or self.listed <= 50_000):
             return whole_list
         contour = _explore(loss, spread, Kind.ALT)
         if contour is not None and contour.nodes(20 * spread) <= max(20_000, 2 * self.listed):

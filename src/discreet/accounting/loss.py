@@ -20,14 +20,17 @@ from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
-from flint import arb
+from flint import acb, arb
 from numpy.typing import NDArray
 
 from discreet.budget.events import DiscreteGaussian, DiscreteLaplace, Event, grouped
-from discreet.errors import InputError
+from discreet.errors import InputError, PrecisionError
 from discreet.noise.balls import ball, lattice_sum, theta3
 
 Floats = NDArray[np.float64]
+
+_MOST_VALUES = 4_000_000
+_SUMMED = 48  # series of up to this many terms are summed one by one
 
 DUAL_FROM = 0.5
 """Variances from here on use the Poisson dual of the theta sum (2 terms); smaller ones the sum itself."""
@@ -73,7 +76,8 @@ class GaussianTerm:
         sigma2 = float(self.sigma2)
         reach = math.ceil(math.sqrt(80 * sigma2)) + 1
         u = np.arange(-reach, reach + 1)
-        weight = np.exp(-((u - (centre - shift)) ** 2) / (2 * sigma2))
+        logs = -((u - (centre - shift)) ** 2) / (2 * sigma2)
+        weight = np.exp(logs - logs.max())
         return shift, u, weight / weight.sum()
 
     def log_factor_ball(self, theta: Fraction) -> arb:
@@ -106,27 +110,79 @@ class LaplaceTerm:
         return -self.mu / self.b
 
     @cached_property
-    def log_weights(self) -> Floats:
-        """Logarithms of P[X = j], j = 0..mu, under the alternative."""
-        rate = 1 / float(self.b)
-        logs = -rate * np.arange(self.mu, -1, -1.0)
-        logs -= math.log1p(math.exp(-rate))
-        logs[1:-1] += math.log(-math.expm1(-rate))
-        return logs
+    def _floats(self) -> tuple[float, float]:
+        return 1 / float(self.b), float(self.step)
+
+    def rate(self, theta: float) -> float:
+        """log of the ratio of neighbouring weights under the tilt, but for the first and the last."""
+        rate, step = self._floats
+        return rate + theta * step
 
     def tilted(self, theta: float) -> tuple[int, NDArray[np.int64], Floats]:
-        """Return (shift, u, p): under the tilt e^(theta L), X = shift + u with probability p."""
-        u = np.arange(self.mu + 1)
-        logs = self.log_weights + theta * float(self.step) * u
-        shift = int(np.argmax(logs))
-        weight = np.exp(logs - logs[shift])
-        return shift, u - shift, weight / weight.sum()
+        """Return (shift, u, p): under the tilt e^(theta L), X = shift + u with probability p.
+
+        Weights form a geometric series from the heavier end, where `shift` is; those below e^-745 of the
+        heaviest are left out.
+        """
+        rate = self.rate(theta)
+        count = self.mu if abs(rate) * self.mu < 745 else math.ceil(745 / abs(rate))
+        if count > _MOST_VALUES:
+            raise PrecisionError(
+                f"discrete Laplace noise of scale {self.b} on a count that changes by {self.mu} has too many "
+                f"losses that matter here; at most {_MOST_VALUES} are listed"
+            )
+        weight = np.exp(-abs(rate) * np.arange(count + 1.0))
+        weight[1:] *= -math.expm1(-self._floats[0])
+        if count == self.mu:
+            weight[-1] = math.exp(-abs(rate) * self.mu)
+        p = weight / weight.sum()
+        u = np.arange(count + 1)
+        return (self.mu, -u[::-1], p[::-1]) if rate >= 0 else (0, u, p)
+
+    def log_mgf(self, theta: Floats) -> Floats:
+        """log E e^(theta step X), by the closed form of the geometric series."""
+        rate = 1 / float(self.b) + theta * float(self.step)
+        fall = -np.abs(rate)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            inner = np.exp(fall) * np.expm1(fall * (self.mu - 1)) / np.expm1(fall)
+        inner = np.where(fall == 0, self.mu - 1.0, inner)
+        total = 1 + np.exp(fall * self.mu) - math.expm1(-1 / float(self.b)) * inner
+        lead = np.maximum(rate, 0.0) * self.mu - self.mu / float(self.b)
+        return np.asarray(lead + np.log(total) - math.log1p(math.exp(-1 / float(self.b))))
+
+    def modulus(self, theta: float, angle: Floats) -> Floats:
+        """|E e^(i angle X)| under the tilt."""
+        q = np.append(0j, 1j * angle) - abs(self.rate(theta))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            inner = np.exp(q) * np.expm1(q * (self.mu - 1)) / np.expm1(q)
+        inner = np.where(q == 0, self.mu - 1.0, inner)
+        series = np.abs(1 + np.exp(q * self.mu) - math.expm1(-1 / float(self.b)) * inner)
+        return np.asarray(series[1:] / series[0])
+
+    def series_ball(self, q: acb) -> acb:
+        """1 + e^(q mu) + (1 - r) (e^q + ... + e^(q (mu - 1))), r = e^(-1/b)."""
+        part = 1 - (-ball(1 / self.b)).exp()
+        if self.mu <= _SUMMED:
+            inner = sum((((q * j).exp()) for j in range(1, self.mu)), acb(0))
+        elif q.contains(0):
+            inner = acb(self.mu - 1) + acb(arb(0, self.mu), arb(0, self.mu))  # anything up to its largest
+        else:
+            inner = q.exp() * (q * (self.mu - 1)).expm1() / q.expm1()
+        return 1 + (q * self.mu).exp() + part * inner
+
+    def rate_ball(self, theta: Fraction) -> arb:
+        """The rate, enclosed."""
+        return ball(1 / self.b + theta * self.step)
 
     def tilted_balls(self, theta: Fraction) -> list[arb]:
         """E [e^(theta step X); X = j], j = 0..mu: not yet divided by their sum."""
+        if self.mu > _MOST_VALUES // 8:
+            raise PrecisionError(
+                f"a count that changes by {self.mu} has too many losses to be listed in a proof"
+            )
         r = (-ball(1 / self.b)).exp()
         lowest = (-ball(self.mu / self.b)).exp() / (1 + r)
-        ratio = ball(theta * self.step + 1 / self.b).exp()
+        ratio = self.rate_ball(theta).exp()
         inner = [lowest * (1 - r)]
         for _ in range(self.mu - 1):
             inner.append(inner[-1] * ratio)
@@ -135,7 +191,12 @@ class LaplaceTerm:
 
     def log_factor_ball(self, theta: Fraction) -> arb:
         """log E e^(theta step X)."""
-        return sum(self.tilted_balls(theta), arb(0)).log()
+        r = (-ball(1 / self.b)).exp()
+        rate = 1 / self.b + theta * self.step
+        lead = ball(max(rate, Fraction(0)) * self.mu - self.mu / self.b)
+        at_zero = 2 + (1 - r) * (self.mu - 1)
+        series = self.series_ball(acb(ball(-abs(rate)))).real if rate else at_zero
+        return lead + (series / (1 + r)).log()
 
 
 Term = GaussianTerm | LaplaceTerm
@@ -246,9 +307,7 @@ class Loss:
             if isinstance(term, GaussianTerm):
                 total += term.times * _log_lattice_sum_ratio(theta * term.mu, float(term.sigma2))
             else:
-                logs = term.log_weights + np.multiply.outer(theta * float(term.step), np.arange(term.mu + 1))
-                top = logs.max(axis=-1)
-                total += term.times * (top + np.log(np.exp(logs - top[..., None]).sum(axis=-1)))
+                total += term.times * term.log_mgf(theta)
         return total
 
     def tilted_moments(self, theta: float) -> tuple[float, float]:

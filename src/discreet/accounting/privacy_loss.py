@@ -39,6 +39,7 @@ COARSEST = 1e-6
 F_ACCURACY = 2e-11
 """Relative accuracy of f that is as good as a float should be."""
 
+_SMALLEST = 1e-307
 _FULL = 5e-11  # values less accurate are rounded to the digits that hold
 
 
@@ -128,8 +129,8 @@ class PrivacyLoss:
         with np.errstate(under="ignore"), self._within_floats():
             tail = self._delta_tails(arguments.values, accuracy)
             value = np.exp(tail.log)
-            doubt = value * tail.error
-            return arguments.answer(_rounded(value, doubt, _FULL * value, "up", most=1.0), tail.error)
+            value, doubt = _rounded(value, value * tail.error, _FULL * value, "up", most=1.0)
+            return arguments.answer(value, _over(doubt, value))
 
     def log_delta(self, *, epsilon: Numbers) -> Any:
         """Natural logarithm of delta, for tails that a float cannot hold.
@@ -208,6 +209,10 @@ class PrivacyLoss:
 
     def _why_hard(self) -> str:
         """What makes this composition hard, in words."""
+        if self._ladder.is_coarse:
+            return (
+                f"losses {float(self.loss.step):.3g} apart have probabilities that differ too much for floats"
+            )
         return (
             f"{len(self.events)} kinds of noise whose losses have no usable common step (it is "
             f"{float(self.loss.step):.2g}); variances or scales that are short fractions of one another help"
@@ -252,7 +257,7 @@ class PrivacyLoss:
         with self._within_floats():
             value, error = self._epsilons_and_errors(arguments.values, accuracy)
             full = np.array([_full_epsilon(x, d) for x, d in zip(value, arguments.values, strict=True)])
-            return arguments.answer(_rounded(value, error, full, "up"), error)
+            return arguments.answer(*_rounded(value, error, full, "up"))
 
     def epsilons(self, deltas: list[Fraction], accuracy: float = COARSEST) -> Floats:
         """The epsilons at exact deltas, each good to `accuracy`, absolutely, or refused."""
@@ -314,7 +319,8 @@ class PrivacyLoss:
             top = high[inside]
             if self.loss.largest is not None:
                 top = np.minimum(top, float(self.loss.largest))
-                first = np.minimum(first, (0.999 if start is None else 1.0) * top)
+                # from below: at the top delta has no slope
+                first = np.minimum(first, top - np.minimum(1e-3 * top, 1 / np.abs(slope[inside])))
             first = np.minimum(first, top)
             result[inside] = roots(
                 falling, first, slope[inside], target[inside], low=np.zeros(len(inside)), high=top
@@ -387,7 +393,8 @@ class PrivacyLoss:
             return _intervals(arguments, lambda a: certified_tradeoff(self, a, digits=digits))
         with self._within_floats():
             value, error = self._tradeoffs(arguments.values, accuracy)
-            return arguments.answer(_rounded(value, value * error, _FULL * value, "down"), error)
+            value, doubt = _rounded(value, value * error, _FULL * value, "down")
+            return arguments.answer(value, _over(doubt, value))
 
     def _tradeoffs(self, alphas: list[Fraction], accuracy: float) -> tuple[Floats, Floats]:
         """f and its relative errors: from ball arithmetic where floats are not enough, or refused."""
@@ -400,7 +407,9 @@ class PrivacyLoss:
                     raise PrecisionError
                 value[i], error[i] = float(certified_tradeoff(self, alphas[i], digits=11)), F_ACCURACY
             except PrecisionError:
-                if not error[i] <= accuracy:
+                if value[i] * (1 + error[i]) < _SMALLEST:
+                    value[i], error[i] = 0.0, 1.0  # below the smallest float
+                elif not error[i] <= accuracy:
                     raise PrecisionError(
                         f"f({float(alphas[i]):.6g}) is reached to a relative accuracy of {error[i]:.1g}, not "
                         f"{accuracy:.1g}: {self._why_hard()}"
@@ -490,13 +499,26 @@ def _full_epsilon(epsilon: float, delta: Fraction) -> float:
     return max(1e-11 * abs(epsilon), 2e-12 * float(delta))
 
 
-def _rounded(values: Floats, doubts: Floats, full: Floats, side: Side, most: float = math.inf) -> Floats:
-    """Values whose doubt is above `full`, rounded to the digits that hold, on the safe side; others as is."""
-    values = values.copy()
+def _rounded(
+    values: Floats, doubts: Floats, full: Floats, side: Side, most: float = math.inf
+) -> tuple[Floats, Floats]:
+    """Values whose doubt is above `full`, rounded to the digits that hold, on the safe side; others as is.
+
+    With how far they may be off then.
+    """
+    values, doubts = values.copy(), doubts.copy()
     for i in np.flatnonzero(doubts > full):
         rounded = digits_that_hold(float(values[i]), float(doubts[i]), side)
-        values[i] = min(max(rounded, 0.0), most) if values[i] >= 0 else rounded
-    return values
+        rounded = min(max(rounded, 0.0), most) if values[i] >= 0 else rounded
+        doubts[i] += abs(rounded - values[i])
+        values[i] = rounded
+    return values, doubts
+
+
+def _over(doubts: Floats, values: Floats) -> Floats:
+    """Relative doubts."""
+    with np.errstate(all="ignore"):
+        return np.where(doubts == 0, 0.0, doubts / values)
 
 
 def _intervals(arguments: Arguments, one: Any) -> Any:

@@ -66,10 +66,12 @@ def _pull(distance: float, h: float) -> float:
     return h / math.expm1(h * distance) if h > 0 else 1 / distance
 
 
-def _kernel_pull(kind: Kind, distance: float, h: float) -> float:
+def _kernel_pull(kind: Kind, distance: float, h: float) -> tuple[float, float]:
+    """The pull of all poles, and how fast it falls with the distance: p (p + h) for each."""
+    pulls = [_pull(distance, h)]
     if kind.has_both_poles:
-        return _pull(distance, h) + _pull(distance + (-1 if kind is Kind.REST else 1), h)
-    return _pull(distance, h)
+        pulls.append(_pull(distance + (-1 if kind is Kind.REST else 1), h))
+    return sum(pulls), sum(p * (p + h) for p in pulls)
 
 
 def saddle(loss: Loss, kind: Kind, threshold: float, h: float) -> float:
@@ -82,7 +84,8 @@ def saddle(loss: Loss, kind: Kind, threshold: float, h: float) -> float:
 
     def excess(distance: float) -> tuple[float, float]:
         mean, variance = loss.tilted_moments(pole + distance)
-        return mean - threshold - _kernel_pull(kind, distance, h), variance
+        pull, fall = _kernel_pull(kind, distance, h)
+        return mean - threshold - pull, variance + fall
 
     if kind is Kind.REST:
         distance = 0.5
@@ -100,19 +103,17 @@ def saddle(loss: Loss, kind: Kind, threshold: float, h: float) -> float:
     low, high = (1e-9 if pole else 1e-40), most
     distance = min(max(distance, 2 * low), most)
     for _ in range(100):
-        value, variance = excess(distance)
+        value, slope = excess(distance)
         if value > 0:
             high = distance
         else:
             low = distance
         # Newton's method for the logarithm of the distance: the kernel's pull is a power of it
-        slope = variance + 1 / distance**2
-        if kind.has_both_poles:
-            slope += 1 / ((1 - distance) ** 2 if kind is Kind.REST else (1 + distance) ** 2)
-        better = distance * math.exp(max(min(-value / (distance * slope), 4.0), -4.0))
+        move = -value / (distance * slope) if slope > 0 else math.copysign(4.0, -value)
+        better = distance * math.exp(max(min(move, 4.0), -4.0))
         if not low < better < high:
             better = math.sqrt(low) * math.sqrt(high) if high > 4 * low else 0.5 * (low + high)
-        close = abs(better - distance) < 1e-3 * min(distance, 1 / math.sqrt(slope))
+        close = abs(better - distance) < 1e-3 * min(distance, 1 / math.sqrt(slope) if slope > 0 else distance)
         distance = better
         if close or high - low < 1e-4 * low:
             break

@@ -16,7 +16,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.accounting.loss import Floats, GaussianTerm, Loss, Term
+from discreet.accounting.loss import Floats, GaussianTerm, LaplaceTerm, Loss, Term
 
 _TWO_PI = 2 * math.pi
 MOST_INTERVALS = 4_000_000
@@ -133,7 +133,12 @@ def modulus_radius(term: Term, depth: float, theta: float) -> float:
     if isinstance(term, GaussianTerm) and term.is_dual:
         return _dual_radius(float(term.sigma2), term.times, depth)
     _, u, p = term.tilted(theta)
-    return _finite_radius(u.astype(np.float64), p, depth / term.times)
+    if isinstance(term, LaplaceTerm):
+        modulus = term.modulus(theta, RADII)
+    else:
+        modulus = np.abs(p @ np.exp(1j * np.multiply.outer(u, RADII)))
+    variance = float(p @ (u - float(p @ u)) ** 2)
+    return _finite_radius(modulus, variance, depth / term.times)
 
 
 def _dual_radius(sigma2: float, times: int, depth: float) -> float:
@@ -162,18 +167,16 @@ def _dual_radius(sigma2: float, times: int, depth: float) -> float:
     return math.pi
 
 
-_GRID = np.concatenate([[0.0], math.pi * 1.01 ** np.arange(-2200.0, 1.0)])
+RADII = np.concatenate([[0.0], math.pi * 1.01 ** np.arange(-2200.0, 1.0)])
+"""Distances at which moduli are looked at that need not fall."""
 
 
-def _finite_radius(u: Floats, p: Floats, need: float) -> float:
-    """The same for a law on few integers, whose modulus need not be monotone.
+def _finite_radius(modulus: Floats, variance: float, need: float) -> float:
+    """The same for a law on finitely many integers, from its moduli at RADII.
 
-    On a grid, with the slope of |phi|^2 bounded by 2 Var(u) d between the points.
+    Between them the slope of the squared modulus at d is at most twice the variance times d.
     """
-    mean = p @ u
-    variance = float(p @ (u - mean) ** 2)
-    squared = np.abs(p @ np.exp(1j * np.multiply.outer(u, _GRID))) ** 2
-    largest = squared[:-1] + 2 * variance * _GRID[1:] * np.diff(_GRID)
+    largest = modulus[:-1] ** 2 + 2 * variance * RADII[1:] * np.diff(RADII)
     # 1e-12 is far above the rounding of the sums
     above = np.flatnonzero(largest + 1e-12 >= math.exp(-2 * need))
-    return float(_GRID[above[-1] + 1])
+    return float(RADII[above[-1] + 1])

@@ -75,7 +75,7 @@ def roots(
             step = abs(better - x[i])
             x[i] = better
             # next to a cliff the secant is steep and its steps are short, far from the root as they may be
-            is_close = abs(value) <= 1e4 * tolerance * (1 + abs(slope[i] * better))
+            is_close = abs(value) <= 2.5e5 * tolerance
             if width > tolerance * abs(better) and not (is_close and step <= tolerance * abs(better)):
                 still.append(i)
         active = still

@@ -22,6 +22,7 @@ Nodes = NDArray[np.int64]
 MOST_NODES = 2**40
 """Node numbers stay below this, so that 88-bit turns can be had from 64-bit products."""
 
+_BLOCK = 1 << 22  # angles times values in memory at a time
 _SCALE = 2.0**-64
 _TWO_PI = 2 * math.pi
 
@@ -103,8 +104,11 @@ class TiltedTransform:
                 total[inner:] += _plain_dual(term, self.theta, turns(nodes[inner:], term.step / period))
         for law, u, p in self._laws:
             angle = _TWO_PI * turns(nodes, law.step / period)
-            excess: Complexes = p.astype(np.complex128) @ np.expm1(1j * np.multiply.outer(u, angle))
-            logs = log1p_complex(excess)
+            blocks = np.array_split(angle, max(1, angle.size * u.size // _BLOCK))
+            weights = p.astype(np.complex128)
+            logs = np.concatenate(
+                [log1p_complex(weights @ np.expm1(1j * np.multiply.outer(u, block))) for block in blocks]
+            )
             total += law.times * logs.real + 1j * (law.times * logs.imag)
         # a factor that vanishes exactly gives -inf, whose phase is not a number
         return np.where(np.isfinite(total), total, -800.0)

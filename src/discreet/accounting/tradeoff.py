@@ -135,6 +135,8 @@ class TradeOff:
     def _on_segments(
         self, targets: list[Fraction], brackets: list[Bracket], *, large: bool
     ) -> tuple[Floats, Floats]:
+        assert self.next_value is not None
+        kind = Kind.ALT if large else Kind.NULL
         low, high = [b.low for b in brackets], [b.high for b in brackets]
         aim = np.array([log_fraction(t) for t in targets])
         if large:
@@ -142,21 +144,25 @@ class TradeOff:
         else:
             mirrored = [self.loss.below(-t) for t in low]
             end, along = self.tails(Kind.NULL, mirrored), self.tails(Kind.NULL, low)
-        # the segment that is left, e^t (alpha(t1) - alpha) or e^-t (1 - alpha - P_alt[L > t2])
-        with np.errstate(under="ignore", over="ignore", invalid="ignore"):
-            part = np.maximum(-np.expm1(aim - along.log) if not large else -np.expm1(along.log - aim), 0.0)
-            whole = along.log if not large else aim
-            slope = np.array([float(-t if large else t) for t in high])
-            room = np.array([b.room(self.loss.step) for b in brackets])
-            rest = np.exp(whole + slope)
-            # the slope is known up to `room`: the middle is taken
-            segment = rest * part * np.exp(0.5 * room if large else -0.5 * room)
-            value = np.exp(end.log) + segment
-            doubt = np.exp(end.log) * end.error + segment * room
-            # where nothing is left of the segment, neither is anything of its doubt but its rounding
-            doubt += rest * np.minimum(np.exp(along.log - whole), 1.0) * (along.error + 2.3e-16 * np.abs(aim))
-            error = np.where(value > 0, doubt / value, math.inf) + 1e-15
-        return value, np.where(np.isfinite(error), error, math.inf)
+        # the segment that is left, e^t (alpha(t1) - alpha) or e^-t (1 - alpha - P_alt[L > t2]), in logarithms
+        room = np.array([b.room(self.loss.step) for b in brackets])
+        slope = np.array([float(-t if large else t) for t in high])
+        slope += 0.5 * room if large else -0.5 * room  # known up to `room`: the middle is taken
+        whole, less = (aim, along.log) if large else (along.log, aim)
+        with np.errstate(all="ignore"):
+            segment = whole + slope + np.log(np.maximum(-np.expm1(less - whole), 0.0))
+            value = np.logaddexp(end.log, segment)
+            error = np.exp(end.log - value) * end.error + np.exp(segment - value) * room
+            # of the part that cancels only its rounding is left
+            rounding = along.error + 2.3e-16 * (2 + np.abs(aim))
+            error += np.exp(along.log + slope - value) * rounding + 1e-15
+        # where the other end may be on the wrong side of the target, the segment beyond it is steeper
+        other = self.tails(kind, low if large else high)
+        for i in np.flatnonzero(np.abs(other.log - aim) <= 8 * (other.error + rounding)):
+            steeper = -self.previous(low[i])[1] if large else self.next_value(high[i])[1]
+            beyond = min(float(steeper) + other.log[i] - value[i], 700.0)
+            error[i] += 8 * math.exp(beyond) * (other.error[i] + rounding[i])
+        return np.exp(value), np.where(np.isfinite(error), error, math.inf)
 
     def brackets(self, kind: Kind, targets: list[Fraction], *, tight: bool = True) -> list[Bracket]:
         """Thresholds on either side of each target, up to one half, with one value of the loss between them.
@@ -218,6 +224,18 @@ class TradeOff:
                 f"the threshold of the test of error {float(targets[active[0]]):.6g} was not found"
             )
         return [bracket for bracket in found if bracket is not None]
+
+    def previous(self, threshold: Fraction) -> tuple[Fraction, Fraction]:
+        """Where the value of the loss lies that is next below a threshold, or at it."""
+        assert self.next_value is not None
+        back = self.loss.step
+        found = self.next_value(threshold - back)
+        while found[1] > threshold:
+            back *= 4
+            found = self.next_value(threshold - back)
+        while (after := self.next_value(found[1]))[1] <= threshold:
+            found = after
+        return found
 
     def _median_below(self, kind: Kind) -> float:
         """A point below the median of the loss, which is within a standard deviation of the mean."""

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from itertools import pairwise
 
+import numpy as np
 from flint import acb, arb, fmpq
 
 from discreet.accounting.loss import GaussianTerm, LaplaceTerm, Loss, Term
-from discreet.accounting.sieve import modulus_radius
+from discreet.accounting.sieve import RADII, modulus_radius
 from discreet.noise.balls import ball, current_bits, lattice_sum, theta3
 
 _QUARTER = fmpq(1, 4)
@@ -18,7 +20,8 @@ def verified_radii(loss: Loss, depth: float, theta: float) -> list[float]:
     """Radii beyond which |factor|^times is proved to lie below e^-depth (pi: no constraint).
 
     A Gaussian factor falls with the distance (Jacobi's triple product), so one ball evaluation at the
-    radius proves the rest; radii of other terms carry their own margin.
+    radius proves the rest. The modulus of a discrete Laplace factor need not fall: it is enclosed at the
+    points of a grid, and between them by its slope.
     """
     radii = []
     for term in loss.terms:
@@ -31,8 +34,29 @@ def verified_radii(loss: Loss, depth: float, theta: float) -> list[float]:
                     break
                 radius *= 1.02
             radius = min(radius, math.pi)
+        elif isinstance(term, LaplaceTerm) and radius < math.pi:
+            radius = _laplace_radius(term, depth, Fraction(theta), radius)
         radii.append(radius)
     return radii
+
+
+def _laplace_radius(term: LaplaceTerm, depth: float, theta: Fraction, radius: float) -> float:
+    """The least radius, at least the given one, beyond which |factor|^times < e^-depth is proved.
+
+    The squared modulus is a sum of p_u p_v cos((u - v) d), whose slope is at most 2 Var(X) d.
+    """
+    factor = _FiniteFactor(term, theta)
+    twice = 2 * factor.variance()
+    bound = (-2 * ball(Fraction(depth)) / term.times).exp()
+    first = int(np.searchsorted(RADII, radius))
+    points = [Fraction(float(d)) for d in RADII[first:]]
+    points[-1] = Fraction(355, 113)  # above pi
+    for here, there in reversed(list(pairwise(points))):
+        turn = ball(here) / (2 * arb.pi())
+        height = abs(factor.at(turn)) ** 2 + twice * ball(there * (there - here))
+        if not height < bound:
+            return min(float(there), math.pi)
+    return radius
 
 
 class Factors:
@@ -174,15 +198,27 @@ class _FiniteFactor:
     """Characteristic function of the tilted loss of discrete Laplace noise: a finite sum."""
 
     def __init__(self, term: LaplaceTerm, theta: Fraction) -> None:
-        weights = term.tilted_balls(theta)
-        total = sum(weights, arb(0))
-        self.shift = max(range(len(weights)), key=lambda j: float(weights[j].mid()))
-        self.p = [w / total for w in weights]
+        self.term = term
+        rate = 1 / term.b + theta * term.step
+        # from the heavier end
+        self._sign = -1 if rate >= 0 else 1
+        self.shift = term.mu if rate >= 0 else 0
+        self._fall = ball(-abs(rate))
+        self._norm = acb(2 + (1 - (-ball(1 / term.b)).exp()) * (term.mu - 1))
+        if rate:
+            self._norm = term.series_ball(acb(self._fall))
 
     def at(self, turn: arb) -> acb:
         """E e^(2 pi i turn (X - shift))."""
-        total = acb(0)
-        for j, p in enumerate(self.p):
-            angle = 2 * turn * (j - self.shift)
-            total += acb(p * angle.cos_pi(), p * angle.sin_pi())
-        return total
+        return self.term.series_ball(acb(self._fall, self._sign * 2 * arb.pi() * turn)) / self._norm
+
+    def variance(self) -> arb:
+        """An upper bound of the variance of X: the sum of p_k k^2, counted from the heavier end."""
+        term, norm = self.term, self._norm.real
+        part = 1 - (-ball(1 / term.b)).exp()
+        ratio = self._fall.exp()
+        whole = arb(term.mu) ** 2
+        if not ratio < 1:
+            return whole.upper()
+        series = part * ratio * (1 + ratio) / (1 - ratio) ** 3 + whole * ratio**term.mu
+        return min((series / norm).upper(), whole.upper())

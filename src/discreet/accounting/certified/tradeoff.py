@@ -84,13 +84,11 @@ def _by_points(loss: PrivacyLoss, alpha: Fraction, fine: float) -> Interval:
                 top = Y[0] + slopes[1] * (X[0] - ball(x))
             for i in (0, 1):
                 low = max(low, lower(Y[i] + slopes[i] * sign * (X[i] - ball(target))))
-            if is_between:
+            is_beyond = target > upper(X[0]) or target < lower(X[1])
+            if is_between and not is_beyond:
                 return Interval(low, max(low, min(upper(top), 1 - alpha)))
-        # the target may lie on the next segment up (small tails), else on the one before
-        if target <= upper(X[1]):
-            pair = list(next_value(pair[1]))
-        else:
-            pair = [pair[0] - (pair[1] - pair[0]), pair[0]]
+        # the target may lie on the next segment up, of smaller tails, or on the one before
+        pair = list(next_value(pair[1]) if target <= upper(X[1]) else loss.curve.previous(pair[0]))
     raise PrecisionError(
         f"the segment of f at alpha {float(alpha):.6g} could not be told; ask for fewer digits"
     )

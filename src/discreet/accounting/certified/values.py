@@ -50,7 +50,11 @@ def certified_tail(loss: PrivacyLoss, kind: Kind, threshold: Fraction, accuracy:
                 if listing:
                     value = listed_ball(loss.loss, kind, threshold)
                 else:
-                    assert isinstance(engine, Quadrature)
+                    if not isinstance(engine, Quadrature):
+                        raise PrecisionError(
+                            "the losses have no usable common step and too many values: known as bounds on a "
+                            "grid, which are floats; no proof can be had"
+                        )
                     value = tail_ball(loss.loss, kind, threshold, h=engine.h, accuracy=aim)
             except PrecisionError:
                 if listing or not isinstance(engine, Quadrature) or engine.fallback is None:
@@ -104,7 +108,8 @@ def certified_epsilon(loss: PrivacyLoss, delta: Fraction, *, digits: int | None 
     if not loss.loss.terms:
         with working_bits(120 - 2 * math.log2(accuracy)):
             return interval(ball(1 - delta).log())
-    epsilon = Fraction(float(loss.epsilons([delta])[0]))
+    # only a place to start from: how good it is does not matter
+    epsilon = Fraction(float(loss.epsilons([delta], math.inf)[0]))
     slope = _log_slope(loss, epsilon)
     # delta may be off by `fine`, which moves epsilon by fine / |slope|: keep that below half the width
     size = max(abs(float(epsilon)), 1e-12)
@@ -128,8 +133,8 @@ def certified_epsilon(loss: PrivacyLoss, delta: Fraction, *, digits: int | None 
 
 def _log_slope(loss: PrivacyLoss, epsilon: Fraction) -> float:
     """d log delta / d epsilon = -e^epsilon P_null[L > epsilon] / delta."""
-    log_delta = float(loss.log_deltas([epsilon])[0])
-    log_tail = float(loss.log_tails(Kind.NULL, [epsilon])[0])
+    log_delta = float(loss.log_deltas([epsilon], math.inf)[0])
+    log_tail = float(loss.log_tails(Kind.NULL, [epsilon], math.inf)[0])
     slope = -math.exp(float(epsilon) + log_tail - log_delta) if log_tail > -math.inf else math.nan
     # at the top of a bounded loss delta has no slope to speak of: any will do to start from
     return slope if math.isfinite(slope) and slope < 0 else -1.0
