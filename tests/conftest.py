@@ -38,7 +38,6 @@ collect_ignore_glob = ["*conftest.py"]  # fixtures, not modules with doctests
 # must fail: one that has been mended turns `make test` red until it is taken off.
 KNOWN_LIMITS = {
     "atoms of weights far apart: certified epsilon and f are refused": (
-        "test_certified_reference.py::test_tricky_epsilons[steep atoms]",
         "test_certified_reference.py::test_tricky_epsilons[null tails of steep atoms]",
         "test_certified_reference.py::test_float_inside_certified[0.05 and 1e6 times 1e6]",
     ),
