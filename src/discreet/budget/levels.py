@@ -110,7 +110,7 @@ class Query:
         if self.variance is not None:
             return replace(self, variance=self.variance * factor)
         if self.scale is not None:
-            return replace(self, scale=self.scale * _root_up(factor))
+            return replace(self, scale=self.scale * root_up(factor))
         return self
 
 
@@ -209,8 +209,12 @@ class Level:
         return Level(name=self.name, rho=rho, queries=(query.scaled(factor) for query in self.queries))
 
 
-def _root_up(factor: Fraction) -> Fraction:
-    """The square root, exact if it is rational, otherwise rounded up to a multiple of 2^-64 / denominator."""
+def root_up(factor: Fraction) -> Fraction:
+    """Return the square root, exact if it is rational, else rounded up to a multiple of 2^-64 / denominator.
+
+    >>> root_up(Fraction(4, 9)), float(root_up(Fraction(2)))
+    (Fraction(2, 3), 1.4142135623730951)
+    """
     square = factor.numerator * factor.denominator
     if isqrt(square) ** 2 == square:
         return Fraction(isqrt(square), factor.denominator)

@@ -15,7 +15,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from discreet.budget import Release
-from discreet.budget.events import DiscreteGaussian, Event
+from discreet.budget.events import DiscreteGaussian, DiscreteLaplace, Event
+from discreet.budget.levels import root_up
 from discreet.budget.neighbours import Neighbours
 from discreet.errors import InputError
 
@@ -239,7 +240,7 @@ def saving(events: Events, delta: Fraction) -> float:
     >>> round(100 * saving(State.of("dhc-2022-08-25").main_events, Fraction(1, 10**10)), 2)
     12.28
     """
-    from discreet.accounting.calibration import below, solve_factor
+    from discreet.accounting.calibration import below, bounds, solve_factor
     from discreet.accounting.comparisons import ZCDP
     from discreet.accounting.privacy_loss import compose
 
@@ -249,12 +250,17 @@ def saving(events: Events, delta: Fraction) -> float:
                 variance=event.variance * factor, sensitivity=event.sensitivity, times=event.times
             )
             if isinstance(event, DiscreteGaussian)
-            else event
+            else DiscreteLaplace(
+                scale=event.scale * root_up(factor), sensitivity=event.sensitivity, times=event.times
+            )
             for event in events
         )
 
     target = float(below(ZCDP(events).epsilon(delta=float(delta))))
-    factor = solve_factor(lambda size: float(compose(scaled(size)).epsilons([delta])[0]), target)
+    least, most = bounds(events)
+    factor = solve_factor(
+        lambda size: float(compose(scaled(size)).epsilons([delta])[0]), target, least=least, most=most
+    )
     return float(1 - factor)
 
 

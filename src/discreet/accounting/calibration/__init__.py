@@ -7,13 +7,14 @@ side and keeps a lattice that exact accounting can use.
 from discreet.accounting.calibration.margins import margins, reached
 from discreet.accounting.calibration.overall import calibrate
 from discreet.accounting.calibration.result import Calibration, LevelChange, NoiseChange, changes
-from discreet.accounting.calibration.search import below, solve_factor
+from discreet.accounting.calibration.search import below, bounds, solve_factor
 
 __all__ = [
     "Calibration",
     "LevelChange",
     "NoiseChange",
     "below",
+    "bounds",
     "calibrate",
     "changes",
     "margins",
