@@ -5,12 +5,17 @@ from __future__ import annotations
 from fractions import Fraction
 
 import mpmath as mp
+import numpy as np
 import pytest
 from compositions import G, L
 from fuzz_compositions import ALPHAS, check_one
 from reference import Reference, mpf
 
-from discreet.accounting.privacy_loss import compose
+from discreet.accounting.engine import Ladder
+from discreet.accounting.overall import Account
+from discreet.accounting.privacy_loss import PrivacyLoss, compose
+from discreet.accounting.quadrature import Tail
+from discreet.accounting.saddle import Kind
 from discreet.budget.events import Event
 
 
@@ -48,3 +53,38 @@ def test_the_values_of_the_curves_that_were_wrong() -> None:
     assert compose(WRONG_ONCE["two Laplace counts"]).tradeoff(alpha="0.3") == pytest.approx(
         0.0230313, abs=5e-8
     )
+
+
+@pytest.mark.parametrize("off", [-2.9e-8, 0.0, 2.9e-8])
+def test_the_accuracy_of_a_rounded_answer_covers_the_rounding(
+    monkeypatch: pytest.MonkeyPatch, off: float
+) -> None:
+    # Nine Gaussians of variances 7.735, 9.823, 4.677, 8.325, 5.71, 4.312, 6.163, 9.466, 1.498:
+    # epsilon at 1e-10 was 9.3661006 to an accuracy of 2.4e-8, yet 1.2e-7 above the truth. It had rightly been
+    # rounded up, to the digits that hold, and its accuracy was the one before. Here the same, quickly: tails
+    # known to 3e-8 only, and off by nearly as much.
+    exact = Ladder.tail
+
+    def coarse(ladder: Ladder, kind: Kind, thresholds: list[Fraction], accuracy: float) -> Tail:
+        tail = exact(ladder, kind, thresholds, accuracy)
+        return Tail(tail.log + off, np.full(len(thresholds), 3e-8))
+
+    monkeypatch.setattr(Ladder, "tail", coarse)
+    monkeypatch.setattr(PrivacyLoss, "_has_quick_balls", False)
+    events = (G("5.123456789"), G("7.0000001"))
+    loss, reference = compose(events), Reference(events, bits=800, floor="1e-60")
+    account = Account("two", "person", "unbounded", [("only", events)], "only")
+    for number in range(1, 13):
+        epsilon, alpha = Fraction(number, 4), Fraction(number, 25)
+        truth = reference.delta(epsilon)
+        delta = Fraction(mp.nstr(truth, 15))
+        for found, true, unit in (
+            (loss.delta(epsilon=epsilon), truth, truth),
+            (account.delta(epsilon=epsilon), truth, truth),
+            (loss.epsilon(delta=delta), mpf(epsilon), 1),
+            (account.epsilon(delta=delta), mpf(epsilon), 1),
+            (loss.tradeoff(alpha=alpha), reference.tradeoff(alpha), reference.tradeoff(alpha)),
+        ):
+            assert 1e-9 < found.accuracy < 1e-6
+            # (1e-6: relative to what was found or to the truth)
+            assert abs(mpf(Fraction(found)) - true) <= found.accuracy * unit * (1 + 1e-6), (number, found)

@@ -250,10 +250,11 @@ class Account:
     def at_epsilon(self, epsilon: Numbers) -> list[Point]:
         """Points of the overall curve at these epsilons, with the cases that attain them."""
         wanted = read(epsilon, name="epsilon").values
-        return [
-            Point(float(e), _above(math.exp(log), math.exp(log) * off), worst, self.claim.kind, off)
-            for e, (log, worst, off) in zip(wanted, self._log_deltas(wanted), strict=True)
-        ]
+        points = []
+        for e, (log, worst, off) in zip(wanted, self._log_deltas(wanted), strict=True):
+            delta, off = _above(math.exp(log), off)
+            points.append(Point(float(e), delta, worst, self.claim.kind, off))
+        return points
 
     def at_delta(self, delta: Numbers) -> list[Point]:
         """Points of the overall curve at these deltas, with the cases that attain them.
@@ -409,9 +410,15 @@ def _tails_of_case(task: tuple[tuple[Event, ...], Kind, list[Fraction]]) -> Tail
     return compose(events).tails(kind, thresholds)
 
 
-def _above(delta: float, doubt: float) -> float:
-    """A delta that is not known to the last digits, rounded up to those that hold."""
-    return delta if doubt <= 4e-12 * delta else min(digits_that_hold(delta, doubt, "up"), 1.0)
+def _above(delta: float, off: float) -> tuple[float, float]:
+    """A delta that is not known to the last digits, rounded up to those that hold.
+
+    With how far it may be off then, relatively: the rounding is part of it.
+    """
+    if off <= 4e-12 or delta == 0:
+        return delta, off
+    rounded = min(digits_that_hold(delta, off * delta, "up"), 1.0)
+    return rounded, (off * delta + abs(rounded - delta)) / rounded
 
 
 def _boxes(shape: tuple[int, ...] | None, found: Sequence[Any]) -> Any:
