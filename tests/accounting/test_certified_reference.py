@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 from reference import Reference, mpf
 from test_engine_reference import thresholds
 
+from discreet.accounting.certified import listing, values
 from discreet.accounting.direct import Direct
 from discreet.accounting.privacy_loss import compose
+from discreet.accounting.quadrature import Quadrature
 from discreet.budget import load
 from discreet.budget.events import Event
 from discreet.errors import PrecisionError
@@ -215,3 +217,24 @@ def test_main_pair_of_the_census() -> None:
 def test_what_cannot_be_had_is_refused() -> None:
     with pytest.raises(PrecisionError):
         compose(LARGE["six large ones without lattice"]).delta(epsilon=1, digits=30)
+
+
+@pytest.mark.parametrize("rhos", [("0.123", "0.217"), ("0.0123", "0.0217"), ("0.123", "0.217", "0.311")])
+def test_few_queries_of_three_digit_rho_are_listed(
+    rhos: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # floats go along a contour of thousands of nodes; as balls five queries of four digits took 14 s
+    events = tuple(G(1 / (2 * Fraction(rho))) for rho in rhos)
+    loss, reference = compose(events), Reference(events, bits=400, floor="1e-40")
+    assert isinstance(loss.engine, Quadrature)
+    with monkeypatch.context() as patch:
+        patch.setattr(values, "tail_ball", None)
+        listed = loss.delta(epsilon=2, digits=20)
+    with monkeypatch.context() as patch:  # too long a list: by the contour after all
+        patch.setattr(listing, "MOST_LISTED", 1)
+        summed = loss.delta(epsilon=2, certified=True)
+    with mp.workprec(400):
+        truth = reference.delta(Fraction(2))
+        assert mpf(listed.lower) <= truth <= mpf(listed.upper)
+        assert mpf(summed.lower) <= truth <= mpf(summed.upper)
+    assert summed.lower <= listed.lower <= listed.upper <= summed.upper

@@ -40,6 +40,7 @@ F_ACCURACY = 2e-11
 """Relative accuracy of f that is as good as a float should be."""
 
 _SMALLEST = 1e-307
+_SOON_LISTED = 50_000  # values of half a list: balls take less than a second
 _FULL = 5e-11  # values less accurate are rounded to the digits that hold
 
 
@@ -189,6 +190,19 @@ class PrivacyLoss:
     def _has_quick_balls(self) -> bool:
         """Whether ball arithmetic takes milliseconds: few nodes or few values."""
         return self._ladder.is_coarse or (isinstance(self.engine, Direct) and self._ladder.listed <= 5000)
+
+    @cached_property
+    def is_listed_sooner(self) -> bool:
+        """Whether a list in balls is quicker than the contour that floats prefer.
+
+        A node costs a theta function a term, a value of the loss one product. Laws of equal events are listed
+        whole, about sqrt(times) as long as their bulk.
+        """
+        ladder, first = self._ladder, self.engine
+        if ladder.is_coarse or not isinstance(first, Quadrature) or first.fallback is None:
+            return False
+        size = math.log(ladder.listed) + 0.5 * sum(math.log(term.times) for term in self.loss.terms)
+        return size <= math.log(_SOON_LISTED)
 
     def _refine(self, kind: Kind, threshold: Fraction, tail: Tail, i: int, accuracy: float) -> None:
         """Replace a tail that floats do not reach by one from ball arithmetic."""

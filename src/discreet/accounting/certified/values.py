@@ -42,8 +42,8 @@ def certified_tail(loss: PrivacyLoss, kind: Kind, threshold: Fraction, accuracy:
     aim, bits = accuracy, 48 - math.log2(accuracy)
     size = abs(float(threshold)) + float(abs(loss.loss.offset)) + 2
     bits += 2 * math.log2(size) + 10
-    listing = isinstance(engine, Direct)
-    value = arb(0, 1)
+    listing = isinstance(engine, Direct) or loss.is_listed_sooner
+    value, is_second = arb(0, 1), False
     for _ in range(6):
         with working_bits(bits):
             try:
@@ -57,15 +57,17 @@ def certified_tail(loss: PrivacyLoss, kind: Kind, threshold: Fraction, accuracy:
                         )
                     value = tail_ball(loss.loss, kind, threshold, h=engine.h, accuracy=aim)
             except PrecisionError:
-                if listing or not isinstance(engine, Quadrature) or engine.fallback is None:
+                if is_second or not isinstance(engine, Quadrature) or engine.fallback is None:
                     raise
-                listing = True  # too long a contour; few values can also be listed
+                # too long a contour, and few values can also be listed; or the other way round
+                listing, is_second = not listing, True
                 continue
             if value.is_exact() or (value > 0 and value.rad() < accuracy * value.mid()):
                 return value
         bits, aim = (2.2 if listing else 1.5) * bits, aim / 50
         # atoms that differ by orders of magnitude are hard on a contour, and easy in a list
-        listing = listing or (isinstance(engine, Quadrature) and engine.fallback is not None)
+        if not listing and isinstance(engine, Quadrature) and engine.fallback is not None:
+            listing = is_second = True
     found = float(value.rad() / value.mid()) if value > 0 else math.inf
     raise PrecisionError(
         f"the relative accuracy reached is {found:.1g}, not {accuracy:.1g} as asked; ask for fewer digits"
