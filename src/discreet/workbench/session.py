@@ -248,8 +248,9 @@ class Numbers:
 
     @property
     def complete(self) -> bool:
-        """Whether all numbers are there and of the present state."""
-        return self.is_fresh and self.overall is not None and self.saving is not None
+        """Whether all numbers are there and of the present state; a saving may also be refused in words."""
+        saved = self.saving is not None or bool(self._saving.trouble)
+        return self.is_fresh and self.overall is not None and saved
 
     def take(self, other: Numbers) -> None:
         """Take over what another has found of the same state, and find the rest."""
