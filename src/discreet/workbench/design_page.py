@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from nicegui import ui
 
+from discreet.budget.answer import AnswerKind
 from discreet.errors import DiscreetError
 from discreet.release.safetab.geographies import LEVEL_WORDS, PASSES
 from discreet.report import words
@@ -200,8 +201,8 @@ class _Costs:
         with c.card("What it costs", aria_live="polite") as self._card:
             with c.box("wb-tiles"):
                 self._rho = c.Tile("Total rho", DESIGN_HELP["rho"])
-                self._added = c.Tile("Exact epsilon, added", DESIGN_HELP["unbounded"], first=True)
-                self._replaced = c.Tile("Exact epsilon, replaced", DESIGN_HELP["bounded"])
+                self._added = c.Tile("Epsilon, added", DESIGN_HELP["unbounded"], first=True)
+                self._replaced = c.Tile("Epsilon, replaced", DESIGN_HELP["bounded"])
                 self._groups = c.Tile("Groups a person is in", DESIGN_HELP["stability"])
             self._note = c.words("", "wb-soft", "div").style("margin-top: 10px")
             self._count = c.words("0", "wb-alive", data_design_updates="")
@@ -219,11 +220,12 @@ class _Costs:
             self._note.set("Switch on at least one geography and level.")
             return
         for tile, (relation, _, zcdp, main) in zip((self._added, self._replaced), numbers.costs, strict=True):
-            epsilon = exact[relation][0] if exact else main
-            tile.set(words.number(epsilon), f"zCDP {words.number(zcdp)}")
+            number = numbers.claim.kind.number(exact[relation][0] if exact else main)
+            bound = numbers.claim.kind is AnswerKind.BOUND
+            tile.set(f"at most {number}" if bound else number, f"zCDP {words.number(zcdp)}")
         self._rho.set(words.plain(numbers.costs[0][1]), f"replaced {words.plain(numbers.costs[1][1])}")
         self._groups.set(str(numbers.lines[0].stability), "of each geography and level")
-        self._note.set(say.cost_text(self.page.state.delta, exact))
+        self._note.set(f"{say.cost_text(self.page.state.delta, exact)} {numbers.claim}".strip())
 
 
 class _Suppression:

@@ -12,6 +12,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Literal
 
 from discreet.budget import Neighbours
+from discreet.budget.answer import EXACTLY, Claim
 from discreet.errors import DiscreetError, InputError
 from discreet.numbers import fraction, positive
 from discreet.release.safetab.geographies import LEVEL_WORDS, LEVELS, PASSES, Pass
@@ -329,6 +330,8 @@ class DesignNumbers:
     costs: tuple[tuple[Neighbours, Fraction, float, float], ...]
     suppression: tuple[tuple[str, Line], ...]
     curves: Curves | None
+    claim: Claim = EXACTLY
+    """What the epsilons claim."""
 
 
 def groups() -> Specification:
@@ -350,7 +353,7 @@ def design_numbers(design: Design, delta: Fraction) -> DesignNumbers:
     costs = tuple((one.neighbours, one.rho, one.zcdp_epsilon, one.epsilon) for one in sized.costs)
     chosen = next((part for part in parts if (part.geography, part.level) == design.chosen), None)
     curves = None if chosen is None else _curves(chosen)
-    return DesignNumbers(sized.levels, costs, _suppression(parts), curves)
+    return DesignNumbers(sized.levels, costs, _suppression(parts), curves, sized.claim)
 
 
 def configuration(design: Design) -> Configuration:
