@@ -51,6 +51,10 @@ class Values(NDArray[np.float64] if TYPE_CHECKING else np.ndarray):  # type: ign
         """What is computed from values has no known accuracy."""
         self.accuracy = None
 
+    def __repr__(self) -> str:
+        """As the array that it is."""
+        return repr(self.view(np.ndarray))
+
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
