@@ -154,7 +154,7 @@ def theta3(centre: Fraction, sigma2: Fraction) -> arb:
     """theta_3(pi c, q) = 1 + 2 sum_v q^(v^2) cos(2 pi v c), q = e^(-2 pi^2 sigma2), tail enclosed.
 
     >>> with working_bits(64):
-    ...     bool(abs(theta3(Fraction(0), Fraction(1)) - 1) < Fraction(1, 10**8))
+    ...     bool(abs(theta3(Fraction(0), Fraction(1)) - 1) < ball(Fraction(1, 10**8)))
     True
     """
     from flint import arb

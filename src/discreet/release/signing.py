@@ -99,7 +99,7 @@ def read_key(path: str | os.PathLike[str] | None = None) -> Key | None:
 def verified(public: str, signature: str, text: str) -> bool:
     """Whether a signature of a text is that of a public key.
 
-    >>> verified("00" * 32, "00" * 64, "text")
+    >>> verified("not a key", "nor a signature", "text")
     False
     """
     from cryptography.exceptions import InvalidSignature

@@ -63,7 +63,7 @@ def short_above(value: Fraction, unit: Fraction, slack: Fraction = SLACK) -> tup
     arbitrary fraction would destroy it.
 
     >>> short_above(Fraction(1, 7), Fraction(1, 12))
-    (Fraction(3429, 24000), Fraction(1, 120000))
+    (Fraction(17143, 120000), Fraction(1, 120000))
     """
     while unit > slack * value:
         unit /= 10
