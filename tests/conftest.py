@@ -58,8 +58,14 @@ KNOWN_LIMITS = {
         "test_engine_properties.py::test_hundreds_of_distinct_variances[300 distinct small variances]",
     ),
 }
-# Minutes until they are refused: run by `make test-all`.
-SLOW_LIMITS = {
+# Too long for `make test`: run by `make test-all`.
+SLOW_CASES = {
+    "test_certified_reference.py::test_tricky_tradeoffs[middle node of a sieved period]",
+    "test_tradeoff_reference.py::test_tricky_knots[one of each kind]",
+    "test_tradeoff_reference.py::test_at_knots_beside_them_and_between",
+    "test_engine_properties.py::test_epsilon_never_passes_the_largest_loss[lap 1e6]",
+    "test_tradeoff_reference.py::test_f_is_its_own_inverse[six small ones without lattice]",
+    "test_certified_reference.py::test_float_inside_certified[0.05 and 1e6 times 1e6]",
     "test_tradeoff_reference.py::test_f_is_its_own_inverse[six large ones without lattice]",
     "test_engine_properties.py::test_hundreds_of_distinct_variances[300 distinct small variances]",
     "test_certified_reference.py::test_line_to_a_millionth[300 distinct small variances]",
@@ -87,7 +93,7 @@ def _mark_limits(items: list[pytest.Item]) -> None:
     limits = {name: reason for reason, names in KNOWN_LIMITS.items() for name in names}
     for item in items:
         name = item.nodeid.rsplit("/", 1)[-1]
-        if name in SLOW_LIMITS:
+        if name in SLOW_CASES:
             item.add_marker(pytest.mark.slow)
         if name in limits:
             item.add_marker(pytest.mark.xfail(reason=limits.pop(name), strict=True))
