@@ -77,6 +77,23 @@ def test_new_show_check_account(measure, discreet):
     assert found["results"][0]["epsilon"] == pytest.approx(both["results"][0]["epsilon"], rel=1e-9)
 
 
+def test_a_ledger_and_a_portfolio_of_the_same_runs_agree(measure, discreet):
+    """Three runs of two levels that may merge: 13.617059 at 1e-2, where the main path alone has 13.519938."""
+    text = (
+        TOML.replace("bounded", "unbounded").replace('"4"', '"1/2"') + '[spine]\nmay_merge_up = ["County"]\n'
+    )
+    Path("release.toml").write_text(text)
+    discreet("ledger", "new", "ledger.json")
+    assert [measure(run).status for run in ("one", "two", "three")] == [0, 0, 0]
+    by_ledger = discreet("account", "ledger.json", "--delta", "1e-2", "--json").json["results"][0]
+    together = ("account", *["release.toml"] * 3, "--delta", "1e-2", "--json")
+    by_portfolio = discreet(*together).json["results"][0]
+    assert by_ledger["epsilon"] == pytest.approx(by_portfolio["epsilon"], rel=1e-12)
+    assert round(by_ledger["epsilon"], 6) == 13.617059
+    shown = discreet("ledger", "show", "ledger.json", "--delta", "1e-2").out
+    assert "13.6171" in " ".join(shown.split())
+
+
 def test_show_json(measure, discreet):
     discreet(
         "ledger", "new", "ledger.json", "--total", "person:unbounded:1", "--total", "household:bounded:2"
