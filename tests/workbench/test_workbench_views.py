@@ -13,6 +13,7 @@ import pytest
 
 from discreet import InputError, Release
 from discreet.accounting.calibration import calibrate
+from discreet.accounting.comparisons import ZCDP
 from discreet.accounting.overall import account
 from discreet.accounting.privacy_loss import compose
 from discreet.budget import load, preset_names
@@ -158,11 +159,31 @@ def test_every_drawn_point_lies_on_the_tradeoff_curve() -> None:
         assert beta == pytest.approx(loss.tradeoff(alpha=alpha), abs=1e-9)
 
 
-def test_savings_are_those_of_calibrate() -> None:
-    release = load("dhc-2022-08-25")
-    found = calibrate(release, zcdp=True, delta=DELTA)
-    state = State.of("dhc-2022-08-25")
-    assert tasks.saving(state.main_events, DELTA) == pytest.approx(found.reduction, abs=2e-6)
+CROSSED = """
+name = "crossed"
+neighbours = "{}"
+[[levels]]
+name = "S"
+[levels.queries]
+total = {{ variance = "1/2" }}
+[[levels]]
+name = "C"
+[levels.queries]
+total = {{ variance = "1/2" }}
+[spine]
+may_merge_up = ["C"]
+"""
+
+
+@pytest.mark.parametrize("text", [CROSSED.format("unbounded"), CROSSED.format("bounded"), LAPLACE])
+def test_savings_are_those_of_calibrate(text: str) -> None:
+    release, delta = Release.from_toml(text), Fraction(1, 100)
+    made = account(release)
+    assert (made.at_delta(delta)[0].worst == made.main) == (text == LAPLACE)  # the main path is not enough
+    found = calibrate(release, zcdp=True, delta=delta)
+    assert tasks.saving(release, release.neighbours, delta) == found.savings[0]
+    promise = ZCDP(made.events(made.main)).epsilon(delta=delta)
+    assert account(found.release).at_delta(delta)[0].epsilon <= promise
 
 
 def test_margins() -> None:

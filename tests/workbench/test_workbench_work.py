@@ -256,7 +256,7 @@ def test_numbers_are_found_once_for_all_settings_of_other_pages() -> None:
         numbers.ask(half, settled=True)
         assert not numbers.complete
         await finished()
-        assert numbers.saving == call("saving", half.main_events, half.delta)
+        assert numbers.saving == call("saving", half.release, half.relation, half.delta)
         # and back: what is known is not asked again
         asked = len(processes.asked)
         numbers.ask(state, settled=True)

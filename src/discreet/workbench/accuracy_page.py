@@ -334,7 +334,7 @@ class _Calibration:
             f"With zCDP's epsilon of {words.number(numbers.quick.zcdp)} as the promise, every variance "
             f"could be {words.percent(numbers.saving)} smaller and every margin of error about "
             f"{words.percent(part)}: about ± {size_text(margin * (1 - part))} instead of ± {margin:,} for "
-            f"{level_text(name)}. On the main path; the button does it for all pairs of paths, with a proof."
+            f"{level_text(name)}. The button gives the proof."
         )
 
     def _begin(self) -> None:

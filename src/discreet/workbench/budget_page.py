@@ -193,7 +193,7 @@ class _Headline:
             self._exact.set(say.epsilon_text(numbers), say.epsilon_note(numbers), name)
             self._zcdp.set(words.number(quick.zcdp), f"{ours} is {say.against(exact, quick.zcdp)}")
             self._gdp.set(words.number(quick.gdp), f"{ours} is {say.against(exact, quick.gdp)}")
-            note = "of every variance, main path" if saved is not None else "when the slider is let go"
+            note = "of every variance" if saved is not None else "when the slider is let go"
             self._saved.set("–" if saved is None else words.percent(saved), note)
         self._claim.say(say.claim_text(numbers.state))
         self._count.set(str(numbers.updates))

@@ -229,9 +229,9 @@ class Numbers:
         self._main.ask(events, delta)
         self._errors.ask(events)
         if settled:
-            self._saving.ask(events, delta)
             helpers = 1 if len(state.release.paths) == 1 else processors()
-            self._overall.ask(state.release, state.relation, delta, helpers)
+            for question in (self._saving, self._overall):
+                question.ask(state.release, state.relation, delta, helpers)
         elif (state.release, state.relation, delta) != (self._overall.asked or ())[:3]:
             self._saving.drop()
             self._overall.drop()

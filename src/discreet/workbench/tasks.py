@@ -1,8 +1,8 @@
 """What is computed for the pages, by name, in other processes: the server itself loads no accountant.
 
 Every task is one question to a function elsewhere in the package; it states how long it may take, and its
-cost is estimated from the release that it is about. `quick`, `errors` and `saving` are of the main path and
-run while a slider is dragged; `overall` runs when it is let go.
+cost is estimated from the release that it is about. `quick` and `errors` are of the main path and run while a
+slider is dragged; `overall` and `saving` are of all pairs and run when it is let go.
 """
 
 from __future__ import annotations
@@ -15,8 +15,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from discreet.budget import Release
-from discreet.budget.events import DiscreteGaussian, DiscreteLaplace, Event
-from discreet.budget.levels import root_up
+from discreet.budget.events import DiscreteGaussian, Event
 from discreet.budget.neighbours import Neighbours
 from discreet.errors import InputError
 
@@ -59,7 +58,7 @@ TASKS = {
     "read_file": Task(0.05, 20, "session_file"),
     "quick": Task(0.03, 120),
     "errors": Task(0.04, 120),
-    "saving": Task(0.2, 300),
+    "saving": Task(0.2, 1800, all_cases=True),
     "overall": Task(0.03, 1800, all_cases=True, reports=True),
     "margins_of": Task(0.1, 120),
     "estimates_of": Task(0.5, 300),
@@ -231,37 +230,18 @@ def overall(
     return Overall(max(point.epsilon, 0.0), point.worst, made.pairs)
 
 
-def saving(events: Events, delta: Fraction) -> float:
-    """Return the part of all variances that could be saved while zCDP's promise at delta is kept.
+def saving(release: Release, neighbours: Neighbours, delta: Fraction, jobs: int = 1) -> float:
+    """Return the part of every variance that could be saved, over all pairs of paths, by `calibrate --zcdp`.
 
-    By the main path, with one factor on all variances; `discreet calibrate --zcdp` does it for all pairs.
-
-    >>> from discreet.workbench.state import State
-    >>> round(100 * saving(State.of("dhc-2022-08-25").main_events, Fraction(1, 10**10)), 2)
+    >>> from discreet.budget import load
+    >>> round(100 * saving(load("dhc-2022-08-25"), "unbounded", Fraction(1, 10**10)), 2)
     12.28
     """
-    from discreet.accounting.calibration import below, bounds, solve_factor
-    from discreet.accounting.comparisons import ZCDP
-    from discreet.accounting.privacy_loss import compose
+    from discreet.accounting.calibration import calibrate
 
-    def scaled(factor: Fraction) -> Events:
-        return tuple(
-            DiscreteGaussian(
-                variance=event.variance * factor, sensitivity=event.sensitivity, times=event.times
-            )
-            if isinstance(event, DiscreteGaussian)
-            else DiscreteLaplace(
-                scale=event.scale * root_up(factor), sensitivity=event.sensitivity, times=event.times
-            )
-            for event in events
-        )
-
-    target = float(below(ZCDP(events).epsilon(delta=float(delta))))
-    least, most = bounds(events)
-    factor = solve_factor(
-        lambda size: float(compose(scaled(size)).epsilons([delta])[0]), target, least=least, most=most
-    )
-    return float(1 - factor)
+    return calibrate(release, delta=delta, zcdp=True, neighbours=neighbours, proof=False, jobs=jobs).savings[
+        0
+    ]
 
 
 # -- Accuracy --------------------------------------------------------------------------------------------

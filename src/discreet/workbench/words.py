@@ -35,7 +35,7 @@ HELP = {
     "neighbours": "Which two databases must be hard to tell apart. Bounded: one person is replaced by "
     "another. Unbounded: one person is added or removed.",
     "saved": "How much smaller every variance could be while the promise that zCDP makes at this delta still "
-    "holds, on the main path.",
+    "holds for all pairs of paths.",
     "advantage": "How much better than chance anyone can guess whether one person is in the data.",
     "level": "A level of geography, such as counties, with its own share of the budget.",
     "share": "The part of its level's budget that a query gets. The shares of a level add up to 1.",

@@ -43,13 +43,15 @@ def calibrate(
     by: Literal["overall", "level"] = "overall",
     neighbours: Neighbours | None = None,
     weights: Mapping[str, Exact] | None = None,
+    proof: bool = True,
     jobs: int = 1,
     progress: Progress | None = None,
 ) -> Calibration:
     """Find the least noise with which the release keeps (epsilon, delta), or what zCDP promises at delta.
 
     `overall`: one factor on all variances (or, with `weights`, gains shared in proportion to them). `level`:
-    each level by itself against its own promise.
+    each level by itself against its own promise. Without `proof` the same noise is found, over all cases, but
+    neither the certified delta nor the price in the far tail: a first answer, for a page.
 
     >>> from discreet.budget import load
     >>> found = calibrate(load("dhc-2022-08-25"), zcdp=True, delta="1e-10")
@@ -82,7 +84,6 @@ def calibrate(
     # short factors come in steps of a thousandth or less: no search is finer than that
     fine = 2e-5 if weights else 1e-9
     factor, after = _overall(release, relation, family, ends, target, small, jobs, progress, fine)
-    proof = prove(after, relation, target, small, jobs, progress)
     note = "Gains shared by the stated weights." if weights else "One factor on all variances."
     changed = changes(release, after)
     falls = any(level.factor < 1 for level in changed)  # more noise keeps the old promise at every delta
@@ -92,9 +93,9 @@ def calibrate(
         None if weights else factor,
         target,
         small,
-        proof,
+        prove(after, relation, target, small, jobs, progress) if proof else None,
         changed,
-        price(release, after, relation) if falls else None,
+        price(release, after, relation) if falls and proof else None,
         (note,),
     )
 
