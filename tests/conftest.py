@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -30,6 +31,10 @@ _COMMON = {
 settings.register_profile("fixed", derandomize=True, **_COMMON)
 settings.register_profile("fuzz", **_COMMON)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # so does a shell start what it runs in the background; Ctrl-C is tested all the same
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 collect_ignore_glob = ["*conftest.py"]  # fixtures, not modules with doctests
 

@@ -14,10 +14,9 @@ from __future__ import annotations
 import contextlib
 import doctest
 import io
-import os
 import re
+import shlex
 import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,6 +24,7 @@ from typing import Any
 import pytest
 
 from discreet import Release
+from discreet.cli.commands import run
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -102,37 +102,39 @@ def run_python(block: Block, names: dict[str, Any], page: Path) -> None:
         assert matches(block.output, got), f"{page}:{block.line} printed\n{got}"
 
 
+ENVIRONMENT = {"COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb", "PYTHONIOENCODING": "utf-8"}
+
+
 def run_console(block: Block, page: Path) -> None:
     """Run the commands of a block, one after another."""
-    environment = {
-        **os.environ,
-        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}",
-        "COLUMNS": "100",
-        "NO_COLOR": "1",
-        "TERM": "dumb",
-        "PYTHONIOENCODING": "utf-8",
-    }
     for part in re.split(r"^\$ ", block.text, flags=re.MULTILINE)[1:]:
         command, _, expected = part.partition("\n")
-        assert command.split()[0] in COMMANDS, (
-            f"{page}:{block.line}: {command} is not run here; use a sh block"
-        )
-        done = subprocess.run(
-            command,
-            shell=True,
-            env=environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            encoding="utf-8",
-            timeout=120,
-        )
-        assert matches(expected, done.stdout), f"{page}:{block.line}: {command} printed\n{done.stdout}"
+        name, *arguments = shlex.split(command)
+        assert name in COMMANDS, f"{page}:{block.line}: {command} is not run here; use a sh block"
+        # one process for all commands of a page: to import the package costs more than most of them
+        printed = run_here(arguments) if name == "discreet" else run_in_shell(command)
+        assert matches(expected, printed), f"{page}:{block.line}: {command} printed\n{printed}"
+
+
+def run_here(arguments: list[str]) -> str:
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
+        run(arguments)
+    return printed.getvalue()
+
+
+def run_in_shell(command: str) -> str:
+    done = subprocess.run(
+        command, shell=True, capture_output=True, text=True, encoding="utf-8", timeout=120, check=True
+    )
+    return done.stdout
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_page(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    for variable, value in ENVIRONMENT.items():
+        monkeypatch.setenv(variable, value)
     names: dict[str, Any] = {"__name__": "__page__"}
     for block in blocks(page.read_text(encoding="utf-8")):
         if block.kind == "python":

@@ -115,7 +115,7 @@ def test_epsilon(events: tuple[Event, ...]) -> None:
 
 
 @given(events=small, deltas=st.sets(st.sampled_from(DELTAS), min_size=2, max_size=3))
-@settings(max_examples=8)
+@settings(max_examples=4)
 def test_tails_and_errors(events: tuple[Event, ...], deltas: set[Fraction]) -> None:
     check_tails(events, tuple(sorted(deltas)))
 
