@@ -223,6 +223,20 @@ def test_plot_is_the_same_every_time(discreet, tmp_path):
     assert first.read_bytes() == second.read_bytes()
 
 
+@pytest.mark.parametrize(
+    ("asked", "title"),
+    [
+        (("--pair", 2, 1), "small, pair (1, 2): one person replaced by another"),
+        (("--path", 2), "small, path 2: one person added or removed"),
+        ((), "small: one person replaced by another"),
+    ],
+)
+def test_a_picture_names_the_case_that_it_shows(discreet, small, tmp_path, asked, title):
+    target = tmp_path / "a.svg"
+    assert discreet("account", small, "--delta", "1e-5", *asked, "--plot", target).status == 0
+    assert f"<!-- {title} -->" in target.read_text()  # letters are drawn; Matplotlib notes what they say
+
+
 def test_curve_is_the_same_with_and_without_a_plot(discreet, tmp_path):
     alone, beside = tmp_path / "alone.csv", tmp_path / "beside.csv"
     discreet("account", PRESET, "--curve", alone)

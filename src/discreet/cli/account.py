@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import math
 import os
-import time
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
 
+from discreet.budget import AnswerKind
 from discreet.cli import options
 from discreet.cli.outputs import PLOT_KINDS, TABLE_KINDS, Outputs
+from discreet.cli.printing import PLAIN, Block, Grid, Hanging, Screen
 from discreet.errors import InputError
 
 if TYPE_CHECKING:
+    from discreet.accounting.comparisons import ZCDP
     from discreet.accounting.overall import Account
     from discreet.budget import Neighbours, Release
+    from discreet.report.tables import PrivacyRow, PrivacyTable
+
+REPORTED = 1e-10
+"""The delta that the sentence below the table is about, if it was asked for."""
 
 app = App(
     name="account",
@@ -65,11 +73,9 @@ def account(
     ] = False,
     digits: Annotated[int | None, Parameter(help="Significant digits of the results.", metavar="N")] = None,
     jobs: options.Jobs = None,
-    json: options.Json = False,
-    quiet: options.Quiet = False,
+    screen: Screen = PLAIN,
 ) -> None:
     """Account for one release, or for several together."""
-    started = time.perf_counter()
     workers = options.jobs_or_cpus(jobs)
     options.checked_digits(digits, certify=certify)
     deltas = options.read_deltas(delta or ())
@@ -78,38 +84,32 @@ def account(
     outputs.plan("--curve", curve, TABLE_KINDS)
     outputs.plan("--tradeoff", tradeoff, TABLE_KINDS)
     outputs.plan("--plot", plot, PLOT_KINDS)
-    releases = _load(targets, neighbours, unit)
+    if not targets:
+        raise InputError("account needs a preset's name or a TOML file; `discreet presets` lists all names")
+    releases = [_read(target, neighbours, unit) for target in targets]
 
-    from discreet.cli import account_text
-    from discreet.cli.account_files import file_contents
-    from discreet.cli.printing import progress_bar, say_time, write_json
-    from discreet.report.tables import DELTAS, delta_rows, epsilon_rows, zcdp_of
+    from discreet.report.tables import DELTAS, PrivacyTable, delta_rows, epsilon_rows, zcdp_of
 
     if pair is not None or path is not None:
         whole = _one_case(releases, neighbours, pair, path, people)
+    elif len(releases) == 1:
+        from discreet.accounting.overall import account as cost
+
+        whole = cost(releases[0], neighbours=neighbours, people=people, jobs=workers)
     else:
-        whole = _whole(releases, neighbours, people, workers, all_pairs)
+        from discreet.accounting.portfolio import portfolio
+
+        whole = portfolio(releases, neighbours=neighbours, people=people, jobs=workers, all_pairs=all_pairs)
     zcdp = zcdp_of(whole)
     asked = deltas if delta or epsilon else [*DELTAS]
-    with progress_bar("Comparing paths", show=not (quiet or json)) as progress:
+    with screen.progress("Comparing paths") as progress:
         running = whole.with_workers(workers, progress)
         by_delta = epsilon_rows(running, asked, zcdp=zcdp, certified=certify, digits=digits)
         by_epsilon = delta_rows(running, epsilons, zcdp=zcdp, certified=certify, digits=digits)
-        contents = file_contents(running, zcdp, outputs)
+        contents = _files(running, zcdp, releases, outputs)
     outputs.write(contents)
-    answer = account_text.Answer(releases, whole, zcdp.rho, by_delta, by_epsilon, digits)
-    seconds = time.perf_counter() - started
-    if json:
-        write_json(account_text.as_object(answer, seconds))
-        return
-    account_text.show(answer)
-    say_time(seconds, show=not quiet)
-
-
-def _load(targets: tuple[str, ...], neighbours: Neighbours | None, unit: str | None) -> list[Release]:
-    if not targets:
-        raise InputError("account needs a preset's name or a TOML file; `discreet presets` lists all names")
-    return [_read(target, neighbours, unit) for target in targets]
+    found = PrivacyTable(releases, whole, by_delta, by_epsilon, digits)
+    screen.present(found.as_dict, _text(found), timed=True)
 
 
 def _read(target: str, neighbours: Neighbours | None, unit: str | None) -> Release:
@@ -124,18 +124,6 @@ def _read(target: str, neighbours: Neighbours | None, unit: str | None) -> Relea
     if unit is not None:
         raise InputError(f"--unit picks among the runs of a ledger, and {target} is none")
     return load(target)
-
-
-def _whole(
-    releases: list[Release], neighbours: Neighbours | None, people: int, jobs: int, all_pairs: bool
-) -> Account:
-    if len(releases) == 1:
-        from discreet.accounting.overall import account
-
-        return account(releases[0], neighbours=neighbours, people=people, jobs=jobs)
-    from discreet.accounting.portfolio import portfolio
-
-    return portfolio(releases, neighbours=neighbours, people=people, jobs=jobs, all_pairs=all_pairs)
 
 
 def _one_case(
@@ -162,3 +150,114 @@ def _one_case(
     loss = base.pair(*numbers) if pair is not None else base.path(*numbers)
     cases = [(numbers, loss.events)]
     return Account(release.name, release.unit, implied, cases, numbers, people, claim=release.claim)
+
+
+def _files(account: Account, zcdp: ZCDP, releases: list[Release], outputs: Outputs) -> Mapping[str, bytes]:
+    """Return the bytes of each file that was asked for; nothing is computed for the others."""
+    contents: dict[str, bytes] = {}
+    if not outputs.planned:
+        return contents
+    import numpy as np
+
+    from discreet.report import curves
+
+    if outputs.wanted("--plot"):
+        from discreet.report.figures import account_figure, figure_bytes, sampled
+        from discreet.report.words import label, relation
+
+        drawn = sampled(account, zcdp)
+        title = account.name
+        if account.pairs == 1 and any(len(release.paths) > 1 for release in releases):
+            title += f", {'pair' if account.neighbours == 'bounded' else 'path'} {label(account.main)}"
+        title += f": {relation(account.neighbours, account.unit, account.people)}"
+        contents["--plot"] = figure_bytes(account_figure(drawn, title=title), outputs.kind("--plot"))
+    if outputs.wanted("--curve"):
+        grid = curves.epsilon_grid(zcdp)
+        if outputs.wanted("--plot"):  # the drawing has these points and more
+            profile = curves.Profile(grid, drawn.profile.delta[np.isin(drawn.profile.epsilon, grid)])
+        else:
+            profile = curves.sample_profile(account, grid)
+        contents["--curve"] = curves.profile_csv(profile, zcdp).encode()
+    if outputs.wanted("--tradeoff"):
+        errors = curves.sample_tradeoff(account, curves.curve_alphas())
+        contents["--tradeoff"] = curves.tradeoff_csv(errors, zcdp).encode()
+    return contents
+
+
+def _text(found: PrivacyTable) -> Iterator[Block]:
+    from discreet.report import words
+    from discreet.report.releases import path_text
+
+    account, releases, kind = found.account, found.releases, found.account.claim.kind
+    digits = min(found.digits or words.DIGITS, options.FLOAT_DIGITS)
+    for release in releases:
+        yield Hanging(words.heading(release))
+    who = words.relation(account.neighbours, account.unit, account.people)
+    together = "together " if len(releases) > 1 else ""
+    rho = f"zCDP rho {together}{words.with_fraction(account.rho)}"
+    yield Hanging(f"Neighbours: {who} ({account.neighbours}). {rho}. {words.compared(account)}.")
+    worst = "worst pair" if account.neighbours == "bounded" else "worst path"
+    for given, asked, rows in found.tables():
+        yield ""
+        columns = (given, kind.titled(asked), f"zCDP {asked}", "difference", worst)
+        cells = _epsilon_cells if asked == "epsilon" else _delta_cells
+        yield Grid(columns, [(*cells(row, account, digits), words.label(row.worst)) for row in rows], (0, 4))
+    proved = [
+        (f"{given} {words.plain(value)}:", f"{lower} <= {asked} <= {upper}")
+        for given, value, asked, lower, upper in found.certified()
+    ]
+    if proved:
+        yield ""
+        yield "Certified by ball arithmetic, ends rounded outward:"
+        width = max(len(at) for at, _ in proved)
+        yield from (f"  {at:<{width}}  {text}" for at, text in proved)
+    yield ""
+    if kind is not AnswerKind.EXACT:
+        yield kind.sentence
+    for row in found.by_delta:
+        if row.delta == REPORTED or len(found.by_delta) == 1:
+            yield _sentence(row, digits, kind)
+            break
+    if len(releases) == 1 and len(releases[0].paths) > 1:
+        for number in sorted({n for row in (*found.by_delta, *found.by_epsilon) for n in row.worst}):
+            yield Hanging(f"Path {number}: {path_text(releases[0], number)}.")
+    for source, text in found.cautions():
+        about = f"Note on {source.name}" if source and len(releases) > 1 else "Note"
+        yield Hanging(f"{about}: {text}")
+
+
+def _epsilon_cells(row: PrivacyRow, account: Account, digits: int) -> tuple[str, ...]:
+    from discreet.report import words
+
+    gap = row.epsilon - row.zcdp
+    return (
+        words.plain(row.delta),
+        account.claim.kind.number(row.epsilon, digits),
+        words.number(row.zcdp, digits),
+        f"{words.change(gap)} ({words.percent(gap / row.zcdp)})",
+    )
+
+
+def _delta_cells(row: PrivacyRow, account: Account, digits: int) -> tuple[str, ...]:
+    from discreet.report import words
+
+    zero = row.delta == 0 and account.case(row.worst).log_delta(epsilon=row.epsilon) == -math.inf
+    return (
+        words.plain(row.epsilon),
+        account.claim.kind.number(row.delta, digits) if row.delta >= 1e-300 or zero else "below 1e-300",
+        words.probability(row.zcdp, digits),
+        f"{words.number(row.zcdp / row.delta, 3)} times less" if row.delta > 0 else "-",
+    )
+
+
+def _sentence(row: PrivacyRow, digits: int, kind: AnswerKind) -> str:
+    from discreet.report import words
+
+    gap = row.zcdp - row.epsilon
+    text = f"At delta {words.plain(row.delta)} {kind.states('epsilon', row.epsilon, digits)}"
+    if row.epsilon <= 0:
+        return f"{text}: delta alone covers all that can be lost."
+    return (
+        f"{text}, {words.number(gap, 3)} ({words.percent(gap / row.zcdp)}) below the "
+        f"{words.number(row.zcdp, digits)} of the usual zCDP conversion."
+    )

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import math
 import re
-import time
+from collections.abc import Iterator
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, TypedDict
 
 from cyclopts import App, Parameter
 
+from discreet.budget import AnswerKind
 from discreet.cli import options
 from discreet.cli.outputs import PLOT_KINDS, Outputs
+from discreet.cli.printing import PLAIN, Block, Grid, Screen
 from discreet.errors import InputError
-from discreet.numbers import fraction
+from discreet.numbers import decimal, fraction
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
-    from discreet.accounting.calibration import Calibration
+    from discreet.accounting.calibration import Calibration, NoiseChange
     from discreet.accounting.parallel import Progress
     from discreet.budget import Neighbours, Release
     from discreet.numbers import Interval
@@ -72,11 +74,9 @@ def calibrate(
         Path | None, Parameter(help="Draw the release before and after.", metavar="FILE.svg|png|pdf")
     ] = None,
     jobs: options.Jobs = None,
-    json: options.Json = False,
-    quiet: options.Quiet = False,
+    screen: Screen = PLAIN,
 ) -> None:
     """Find the least noise that keeps a promise."""
-    started = time.perf_counter()
     workers = options.jobs_or_cpus(jobs)
     (small,) = options.read_deltas([delta])
     _check_target(epsilon, zcdp, moe, weights is not None or by == "level")
@@ -92,11 +92,9 @@ def calibrate(
 
     from discreet.accounting.calibration import calibrate as find
     from discreet.accounting.calibration import reached
-    from discreet.cli import calibrate_text
-    from discreet.cli.printing import progress_bar, say_time, write_json
 
     relation = neighbours or release.neighbours
-    with progress_bar("Calibrating", show=not (quiet or json)) as progress:
+    with screen.progress("Calibrating") as progress:
         work: Work = {"delta": small, "neighbours": relation, "jobs": workers, "progress": progress}
         if wanted:
             found = reached(release, wanted, **work)
@@ -104,12 +102,12 @@ def calibrate(
             found = find(release, epsilon=epsilon, zcdp=zcdp, by=by, weights=shares or None, **work)
         box, contents = _proved_and_drawn(release, found, outputs, certify, work)
     outputs.write(contents)
-    seconds = time.perf_counter() - started
-    if json:
-        write_json(calibrate_text.as_object(release, found, box, seconds))
-        return
-    calibrate_text.show(release, found, box)
-    say_time(seconds, show=not quiet)
+    proved = (
+        {} if box is None else {"certified_epsilon": {"lower": float(box.lower), "upper": float(box.upper)}}
+    )
+    screen.present(
+        lambda: {"release": release.name, **found.as_dict(), **proved}, _text(release, found, box), timed=True
+    )
 
 
 def _check_target(epsilon: str | None, zcdp: bool, moe: str | None, is_shared: bool) -> None:
@@ -130,15 +128,16 @@ def _proved_and_drawn(
 ) -> tuple[Interval | None, dict[str, bytes]]:
     """Return the certified epsilon, if it was asked for, and the bytes of the files."""
     from discreet.accounting.overall import account
-    from discreet.cli.account_files import compare_contents
 
     relation, jobs = work["neighbours"], work["jobs"]
     after = account(found.release, neighbours=relation, jobs=jobs).with_workers(jobs, work["progress"])
     box = after.epsilon(delta=work["delta"], certified=True) if certify else None
     contents: dict[str, bytes] = {}
     if outputs.wanted("--plot"):
+        from discreet.cli.compare import drawn
+
         before = account(release, neighbours=relation, jobs=jobs)
-        contents |= compare_contents(before, after, outputs)
+        contents["--plot"] = drawn(before, after, outputs.kind("--plot"))
     if outputs.wanted("--out"):
         contents["--out"] = found.release.to_toml().encode()
     return box, contents
@@ -159,3 +158,72 @@ def by_level_name(text: str | None, option: str) -> dict[str, str]:
         found[name] = part["number"].strip()
         rest = part["rest"]
     return found
+
+
+def _text(release: Release, found: Calibration, box: Interval | None) -> Iterator[Block]:
+    from discreet.report.words import heading, plain
+
+    delta = plain(found.delta)
+    yield heading(release)
+    yield f"{found.neighbours.capitalize()} neighbours, delta {delta}. {' '.join(found.notes)}"
+    yield ""
+    rows = [
+        (
+            level.name,
+            name,
+            *(f"{float(v):.6g}" for v in (query.before, query.after)),
+            *(f"{math.sqrt(v):.4g}" for v in (query.before, query.after)),
+            *map(str, query.margins),
+            f"{-100 * query.saving:+.2f} %",
+        )
+        for level in found.levels
+        for name, query in _distinct(level.queries)
+    ]
+    columns = ("variance", "new", "std. dev.", "new", "95 % margin", "new", "variance change")
+    yield Grid(("level", "query", *columns), rows, (0, 1))
+    yield ""
+    alone = found.by == "level"
+    if found.factor is not None:
+        size = f"{float(found.factor):.6{'f' if found.factor >= Fraction(1, 10) else 'g'}}"
+        yield (
+            f"All {_sizes(found)} times {found.factor} = {size}: {found.saved} "
+            f"for epsilon {float(found.epsilon or 0):.6f} at delta {delta}."
+        )
+    elif found.epsilon is not None:
+        who = "Each level by itself" if alone else "The new release"
+        yield f"{who} keeps epsilon {float(found.epsilon):.6f} at delta {delta}."
+    if found.claim.kind is not AnswerKind.EXACT:
+        yield str(found.claim)
+    if found.proof is not None and alone:
+        most = decimal(found.proof.upper, down=False)
+        yield f"Proved: the true delta of each level at its promise is at most {most}, not above {delta}."
+    elif found.proof is not None:
+        yield f"Proved: the true delta there lies in {found.proof}, not above {delta}."
+    if box is not None:
+        yield f"Proved: the exact epsilon of the new release at delta {delta} lies in {box}."
+    if found.price is not None:
+        which = "may be the better one at some level" if alone else "was the better one"  # levels cross apart
+        yield (
+            f"The price: below delta {plain(float(f'{found.price:.3g}'))} the zCDP promise of the old noise "
+            f"{which} (less noise costs more in the far tail)."
+        )
+
+
+def _sizes(found: Calibration) -> str:
+    """What the factor is on: a Laplace scale is multiplied by its root."""
+    laplace = [level.has_laplace for level in found.release.levels]
+    if not any(laplace):
+        return "variances"
+    gaussian = any(query.scale is None for level in found.release.levels for query in level.queries)
+    return "variances and squares of Laplace scales" if gaussian else "squares of scales"
+
+
+def _distinct(queries: tuple[NoiseChange, ...]) -> list[tuple[str, NoiseChange]]:
+    """One row for queries of equal noise."""
+    groups: dict[tuple[Fraction, Fraction], list[NoiseChange]] = {}
+    for query in queries:
+        groups.setdefault((query.before, query.after), []).append(query)
+    return [
+        (alike[0].name if len(alike) == 1 else f"{len(alike)} queries alike", alike[0])
+        for alike in groups.values()
+    ]

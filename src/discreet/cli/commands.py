@@ -15,6 +15,7 @@ from typing import NoReturn
 
 from cyclopts import App, CycloptsError, Parameter
 
+from discreet.cli.printing import start_clock
 from discreet.errors import DiscreetError
 
 COMMANDS = {
@@ -74,6 +75,7 @@ def run(arguments: Sequence[str]) -> int:
     >>> run(["show", "pl94-2020-units", "--toml", "--json"])
     2
     """
+    start_clock()
     try:
         build()(
             list(arguments),

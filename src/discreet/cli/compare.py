@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-import time
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
 
+from discreet.budget import AnswerKind
 from discreet.cli import options
 from discreet.cli.outputs import PLOT_KINDS, Outputs
+from discreet.cli.printing import PLAIN, Block, Grid, Hanging, Screen
+
+if TYPE_CHECKING:
+    from discreet.accounting.overall import Account
+    from discreet.report.tables import Comparison
 
 app = App(
     name="compare",
@@ -29,11 +35,9 @@ def compare(
     people: options.People = 1,
     plot: Annotated[Path | None, Parameter(help="Draw both releases.", metavar="FILE.svg|png|pdf")] = None,
     jobs: options.Jobs = None,
-    json: options.Json = False,
-    quiet: options.Quiet = False,
+    screen: Screen = PLAIN,
 ) -> None:
     """Compare two releases."""
-    started = time.perf_counter()
     workers = options.jobs_or_cpus(jobs)
     deltas = options.read_deltas(delta or ())
     outputs = Outputs()
@@ -44,23 +48,80 @@ def compare(
     releases = (load(a), load(b))
 
     from discreet.accounting.overall import account
-    from discreet.cli import compare_text
-    from discreet.cli.account_files import compare_contents
-    from discreet.cli.printing import progress_bar, say_time, write_json
-    from discreet.report.tables import DELTAS, epsilon_rows
+    from discreet.report.tables import DELTAS, Comparison, PrivacyTable, epsilon_rows
 
-    first, second = (
-        account(release, neighbours=neighbours, people=people, jobs=workers) for release in releases
-    )
-    with progress_bar("Comparing paths", show=not (quiet or json)) as progress:
-        running = first.with_workers(workers, progress), second.with_workers(workers, progress)
+    accounts = [account(one, neighbours=neighbours, people=people, jobs=workers) for one in releases]
+    with screen.progress("Comparing paths") as progress:
+        running = [one.with_workers(workers, progress) for one in accounts]
         rows = [epsilon_rows(one, deltas or [*DELTAS]) for one in running]
-        contents = compare_contents(*running, outputs)
+        contents = (
+            {"--plot": drawn(running[0], running[1], outputs.kind("--plot"))} if outputs.planned else {}
+        )
     outputs.write(contents)
-    both = compare_text.Side(releases[0], first, rows[0]), compare_text.Side(releases[1], second, rows[1])
-    seconds = time.perf_counter() - started
-    if json:
-        write_json(compare_text.as_object(*both, seconds))
+    found = Comparison(
+        *(PrivacyTable([one], cost, own) for one, cost, own in zip(releases, accounts, rows, strict=True))
+    )
+    screen.present(found.as_dict, _text(found), timed=True)
+
+
+def drawn(first: Account, second: Account, kind: str) -> bytes:
+    """Return the picture of two accounts."""
+    from discreet.report.figures import compare_figure, figure_bytes, sampled
+    from discreet.report.tables import zcdp_of
+
+    both = (sampled(one, zcdp_of(one)) for one in (first, second))
+    return figure_bytes(compare_figure(*both, title=f"{first.name} and {second.name}"), kind)
+
+
+def _text(found: Comparison) -> Iterator[Block]:
+    from discreet.report import words
+
+    sides = (("A", found.a.account, found.a.releases[0]), ("B", found.b.account, found.b.releases[0]))
+    for letter, account, release in sides:
+        who = words.relation(account.neighbours, account.unit, account.people)
+        yield Hanging(f"{letter}: {release.name}. {release.title or release.name}", "   ")
+        rho, compared = words.with_fraction(account.rho), words.compared(account).lower()
+        yield Hanging(f"   {who} ({account.neighbours} neighbours); zCDP rho {rho}; {compared}", "   ")
+    yield ""
+    first, second = (account.claim.kind for _, account, _ in sides)
+    rows = [
+        (
+            words.plain(one.delta),
+            first.number(one.epsilon),
+            second.number(two.epsilon),
+            words.change(two.epsilon - one.epsilon),
+            words.number(one.zcdp),
+            words.number(two.zcdp),
+        )
+        for one, two in found.rows
+    ]
+    titles = (f"A, {first.titled('epsilon')}", f"B, {second.titled('epsilon')}")
+    yield Grid(("delta", *titles, "B minus A", "A, zCDP", "B, zCDP"), rows)
+    yield ""
+    yield from found.differences
+    yield str(found)
+    for letter, account, release in sides:
+        if account.claim.kind is not AnswerKind.EXACT:
+            yield f"{letter}: {account.claim.kind.sentence}"
+        yield from (Hanging(f"Note on {letter}: {note}") for note in words.cautions(release))
+    yield ""
+    pairs = found.variances
+    if not pairs:
+        yield "No level and query have the same names in both."
         return
-    compare_text.show(*both)
-    say_time(seconds, show=not quiet)
+    yield "Variance of the noise, where level and query have the same names in both:"
+    above = ["", *(pair.level for pair in pairs)]
+    yield Grid(
+        ("level", "query", "A", "B", "B / A"),
+        [
+            (
+                "" if pair.level == last else pair.level,
+                pair.query,
+                words.plain(pair.first),
+                words.plain(pair.second),
+                words.number(pair.ratio, 4),
+            )
+            for pair, last in zip(pairs, above, strict=False)
+        ],
+        (0, 1),
+    )

@@ -50,6 +50,10 @@ class Outputs:
         """Whether the file of this option was asked for."""
         return option in self.planned
 
+    def kind(self, option: str) -> str:
+        """The ending of a file's name, which says its kind."""
+        return self.planned[option].suffix.lower().removeprefix(".")
+
     def write(self, contents: Mapping[str, bytes]) -> None:
         """Write all files, each named by its option; all or none, as far as the file system allows."""
         waiting: dict[Path, Path] = {}

@@ -1,4 +1,7 @@
-"""What goes to the screen: prose of readable width, plain tables, JSON, and a progress bar."""
+"""What goes to the screen: prose of readable width, plain tables, JSON, and that work goes on.
+
+A command gives its result as a dictionary and as blocks of text; `Screen.present` writes one of the two.
+"""
 
 from __future__ import annotations
 
@@ -8,18 +11,97 @@ import math
 import shutil
 import sys
 import textwrap
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
-from discreet.errors import DiscreetError
+from cyclopts import Parameter
+
+from discreet.errors import DiscreetError, InputError
 
 if TYPE_CHECKING:
     from rich.table import Table
 
 WIDTH = 100
 """Columns of prose where there is no terminal to ask."""
+
+
+class Hanging(NamedTuple):
+    """A paragraph whose lines after the first are indented."""
+
+    text: str
+    indent: str = "  "
+
+
+class Grid(NamedTuple):
+    """A table; columns in `left` are texts, the others are numbers and end flush."""
+
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    left: Sequence[int] = (0,)
+
+
+Block = str | Hanging | Grid
+"""A paragraph, or a table. An empty paragraph is an empty line."""
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, slots=True)
+class Screen:
+    """How a command shows its result: the two options that most commands have.
+
+    >>> Screen(json=True).present(lambda: {"epsilon": 1.5}, ["The exact epsilon is 1.5."])
+    {
+      "epsilon": 1.5
+    }
+    """
+
+    json: Annotated[bool, Parameter(help="Print one JSON object.")] = False
+    quiet: Annotated[bool, Parameter(help="No progress bar and no time.")] = False
+
+    def progress(self, text: str) -> AbstractContextManager[Callable[[int, int], None] | None]:
+        """Give a callable (done, total) that moves a bar on standard error; none if nobody looks."""
+        return progress_bar(text, show=not (self.quiet or self.json))
+
+    def working(self, text: str) -> AbstractContextManager[None]:
+        """Show on a terminal that work goes on; several problems of an input become one line."""
+        return working(text, show=not (self.quiet or self.json))
+
+    def present(
+        self, found: Callable[[], Mapping[str, Any]], text: Iterable[Block], *, timed: bool = False
+    ) -> None:
+        """Write a result as JSON, with the seconds it took if `timed`, or as text."""
+        seconds = time.perf_counter() - _started
+        if self.json:
+            write_json({**found(), "seconds": round(seconds, 3)} if timed else found())
+            return
+        show(text)
+        say_time(seconds, show=not self.quiet)
+
+
+PLAIN = Screen()
+
+_started = time.perf_counter()
+
+
+def start_clock() -> None:
+    """Note when a command began."""
+    global _started
+    _started = time.perf_counter()
+
+
+def show(text: Iterable[Block]) -> None:
+    """Write paragraphs and tables."""
+    for block in text:
+        if isinstance(block, Grid):
+            table(block.columns, block.rows, left=block.left)
+        elif isinstance(block, Hanging):
+            say(block.text, indent=block.indent)
+        else:
+            say(block)
 
 
 def write(text: str) -> None:
@@ -78,7 +160,7 @@ def _table(columns: Sequence[str], rows: Sequence[Sequence[str]], left: Sequence
     return made
 
 
-def write_json(value: dict[str, Any]) -> None:
+def write_json(value: Mapping[str, Any]) -> None:
     """Write one JSON object."""
     write(json_text(value) + "\n")
 
@@ -96,7 +178,7 @@ def json_text(value: Any, *, margin: str = "") -> str:
     inner = margin + "  "
     if isinstance(value, Decimal):
         return str(value)
-    if isinstance(value, dict) and value:
+    if isinstance(value, Mapping) and value:
         items = (f"{json.dumps(key)}: {json_text(item, margin=inner)}" for key, item in value.items())
         return "{\n" + ",\n".join(inner + item for item in items) + f"\n{margin}}}"
     if isinstance(value, list | tuple):
@@ -122,6 +204,25 @@ def progress_bar(text: str, *, show: bool) -> Iterator[Callable[[int, int], None
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(text, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+@contextmanager
+def working(text: str, *, show: bool) -> Iterator[None]:
+    """Show on a terminal that work goes on; several problems of an input become one line."""
+    try:
+        if show and sys.stderr.isatty():
+            from rich.console import Console
+            from rich.text import Text
+
+            with Console(stderr=True).status(Text(f"{text} ...")):
+                yield
+        else:
+            yield
+    except InputError as error:
+        first, *others = str(error).split("\n")
+        if not others:
+            raise
+        raise InputError(f"{first} {'; '.join(line.strip() for line in others)}") from None
 
 
 def say_time(seconds: float, *, show: bool) -> None:

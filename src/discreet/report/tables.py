@@ -1,15 +1,19 @@
-"""Rows of the privacy tables: the exact value, what zCDP says, and the case that is worst."""
+"""The privacy tables: rows of exact values beside what zCDP says, of one account or of two compared."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
 from discreet.accounting.comparisons import ZCDP
 from discreet.accounting.overall import Account
+from discreet.budget import AnswerKind, Release
 from discreet.numbers import Exact, Interval, fraction
+from discreet.report import words
+from discreet.report.releases import VariancePair, matching_variances, preset_object
 
 DELTAS = ("1e-5", "1e-10", "1e-15", "1e-20")
 """Deltas of the default table; the second is the one the US Census Bureau reports at."""
@@ -104,3 +108,170 @@ def delta_rows(
 def _from_zero(box: Interval) -> Interval:
     """The promise with a negative epsilon is stronger than asked for; zero will do."""
     return Interval(max(box.lower, Fraction(0)), max(box.upper, Fraction(0)))
+
+
+@dataclass(frozen=True, slots=True)
+class PrivacyTable:
+    """What one release, or several together, cost: rows by delta and by epsilon, and how to read them."""
+
+    releases: Sequence[Release]
+    account: Account
+    by_delta: Sequence[PrivacyRow]
+    by_epsilon: Sequence[PrivacyRow] = ()
+    digits: int | None = None
+
+    def tables(self) -> Iterator[tuple[str, str, Sequence[PrivacyRow]]]:
+        """Yield what was given, what was asked, and the rows."""
+        if self.by_delta:
+            yield "delta", "epsilon", self.by_delta
+        if self.by_epsilon:
+            yield "epsilon", "delta", self.by_epsilon
+
+    def certified(self) -> Iterator[tuple[str, float, str, str, str]]:
+        """Yield what was given, its value, what was asked, and both ends of the proved interval."""
+        for given, asked, rows in self.tables():
+            for row in rows:
+                if row.certified is not None:
+                    yield given, getattr(row, given), asked, *words.interval(row.certified, self.digits)
+
+    def cautions(self) -> list[tuple[Release | None, str]]:
+        """What limits how the result may be read, with the release that it is about."""
+        found: list[tuple[Release | None, str]] = []
+        if len(self.releases) > 1 and self.account.claim.kind is AnswerKind.MAIN:
+            text = (
+                "Only the main path of each release is accounted for, the one that merges nothing; "
+                "other combinations of paths may cost a little more. --all-pairs compares them all."
+            )
+            found.append((None, text))
+        for release in self.releases:
+            if release.neighbours != self.account.neighbours:
+                who = words.relation(release.neighbours, release.unit)
+                text = f"The noise was calibrated for {release.neighbours} neighbours ({who})."
+                found.append((release, text))
+            notes = words.cautions(release, all_paths=self.account.pairs > 1)
+            found += [(release, text) for text in notes]
+        return found
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return what JSON says: the ends of proved intervals with all their digits."""
+        account, results = self.account, []
+        for given, asked, rows in self.tables():
+            for row in rows:
+                result = {given: getattr(row, given), asked: getattr(row, asked), f"zcdp_{asked}": row.zcdp}
+                result["worst"] = row.worst
+                if row.certified is not None:
+                    lower, upper = words.interval(row.certified, self.digits)
+                    result |= {"lower": Decimal(lower), "upper": Decimal(upper)}
+                results.append(result)
+        return {
+            "release": account.name,
+            "releases": [release.name for release in self.releases],
+            "unit": account.unit,
+            "neighbours": account.neighbours,
+            "people": account.people,
+            "rho": str(account.rho),
+            "pairs": account.pairs,
+            "answer": account.claim.as_dict(),
+            "results": results,
+            "cautions": [text for _, text in self.cautions()],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two releases at the same deltas."""
+
+    a: PrivacyTable
+    b: PrivacyTable
+
+    @property
+    def rows(self) -> list[tuple[PrivacyRow, PrivacyRow]]:
+        """The rows of both, delta by delta."""
+        return list(zip(self.a.by_delta, self.b.by_delta, strict=True))
+
+    @property
+    def variances(self) -> list[VariancePair]:
+        """The variances of the queries that stand under the same names in both."""
+        return matching_variances(self.a.releases[0], self.b.releases[0])
+
+    @property
+    def differences(self) -> list[str]:
+        """Why the two epsilons may not mean the same."""
+        a, b = self.a.account, self.b.account
+        lines = []
+        if a.neighbours != b.neighbours:
+            lines.append(
+                f"A is about {a.neighbours} and B about {b.neighbours} neighbours, so the two "
+                "epsilons promise different things; --neighbours takes one relation for both."
+            )
+        if a.unit != b.unit:
+            lines.append(f"A protects a {a.unit}, B a {b.unit}.")
+        return lines
+
+    def __str__(self) -> str:
+        """Say which of the two promises more."""
+        pairs = self.rows
+        signs = {_sign(one.epsilon, two.epsilon) for one, two in pairs}
+        if signs == {0}:
+            return "Both have the same epsilon at every delta shown, to the digits shown."
+        if {1, -1} <= signs:
+            return "Neither promises more throughout: which epsilon is smaller depends on delta."
+        lower, higher = ("A", "B") if 1 in signs else ("B", "A")
+        one, two = next((pair for pair in pairs if pair[0].delta == 1e-10), pairs[0])
+        kinds = {"A": self.a.account.claim.kind, "B": self.b.account.claim.kind}
+        if kinds[lower] not in (AnswerKind.EXACT, AnswerKind.BOUND) or kinds[higher] is not AnswerKind.EXACT:
+            return (
+                f"At delta {words.plain(one.delta)} A has epsilon {kinds['A'].beside(one.epsilon)} and B "
+                f"{kinds['B'].beside(two.epsilon)}: which promises more cannot be said from these."
+            )
+        small, large = sorted((one.epsilon, two.epsilon))
+        is_bound = kinds[lower] is AnswerKind.BOUND
+        small_text = kinds[lower].beside(small) if is_bound else words.number(small)
+        gap = f"{words.number(large - small, 3)} ({words.percent((large - small) / large)})"
+        gap = f"at least {gap}" if is_bound else gap
+        return (
+            f"At delta {words.plain(one.delta)} {lower} has epsilon {small_text}, "
+            f"{gap} less than {higher}'s {words.number(large)}: {lower} promises more."
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return what JSON says."""
+        return {
+            **{
+                letter: preset_object(side.releases[0])
+                | {
+                    "accounted": side.account.neighbours,
+                    "answer": side.account.claim.as_dict(),
+                    "accounted_rho": str(side.account.rho),
+                    "pairs": side.account.pairs,
+                }
+                for letter, side in (("a", self.a), ("b", self.b))
+            },
+            "results": [
+                {
+                    "delta": one.delta,
+                    "a": {"epsilon": one.epsilon, "zcdp_epsilon": one.zcdp, "worst": one.worst},
+                    "b": {"epsilon": two.epsilon, "zcdp_epsilon": two.zcdp, "worst": two.worst},
+                    "difference": two.epsilon - one.epsilon,
+                }
+                for one, two in self.rows
+            ],
+            "variances": [
+                {
+                    "level": pair.level,
+                    "query": pair.query,
+                    "a": str(pair.first),
+                    "b": str(pair.second),
+                    "ratio": pair.ratio,
+                }
+                for pair in self.variances
+            ],
+            "comparable": not self.differences,
+        }
+
+
+def _sign(first: float, second: float) -> int:
+    """Which is larger, to the digits shown."""
+    if words.number(first) == words.number(second):
+        return 0
+    return 1 if second > first else -1

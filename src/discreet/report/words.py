@@ -131,6 +131,16 @@ def _place(run: str) -> str:
     return " ".join([words[0], *later]) + comma + rest
 
 
+def heading(release: Release) -> str:
+    """Write the name of a release and its title, if it has one.
+
+    >>> from discreet.budget import load
+    >>> heading(load("dhc-2022-08-25"))[:27]
+    'dhc-2022-08-25: 2020 Census'
+    """
+    return f"{release.name}: {release.title}" if release.title else release.name
+
+
 def records(unit: str, many: int) -> str:
     """Write so many persons, households or housing units.
 

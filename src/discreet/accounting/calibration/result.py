@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Literal
+from typing import Any, Literal
 
 from discreet.budget.answer import Claim
 from discreet.budget.events import DiscreteGaussian, Event
@@ -56,6 +56,25 @@ class LevelChange:
     def after(self) -> Fraction:
         """The same, after."""
         return _most_common([query.after for query in self.queries])
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return what JSON says of the level."""
+        return {
+            "name": self.name,
+            "factor": float(self.factor),
+            "before": float(self.before),
+            "after": float(self.after),
+            **({} if self.epsilon is None else {"epsilon": float(self.epsilon)}),
+            "queries": [
+                {
+                    "name": query.name,
+                    "before": str(query.before),
+                    "after": str(query.after),
+                    "margins": list(query.margins),
+                }
+                for query in self.queries
+            ],
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +131,22 @@ class Calibration:
         promise = "each level's own promise" if self.epsilon is None else f"epsilon {float(self.epsilon):.6g}"
         alone = "each level by itself: " if self.by == "level" and self.epsilon is not None else ""
         return f"{self.release.name}: {alone}{saved}{promise} at delta {float(self.delta):.3g}"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return what JSON says: variances as exact texts, all else as floats."""
+        return {
+            "neighbours": self.neighbours,
+            "factor": None if self.factor is None else float(self.factor),
+            "reduction": self.reduction,
+            "epsilon": None if self.epsilon is None else float(self.epsilon),
+            "delta": float(self.delta),
+            "answer": self.claim.as_dict(),
+            "lower": None if self.proof is None else float(self.proof.lower),
+            "upper": None if self.proof is None else float(self.proof.upper),
+            "price": self.price,
+            "levels": [level.as_dict() for level in self.levels],
+            "notes": list(self.notes),
+        }
 
 
 def less_or_more(factor: float) -> str:
