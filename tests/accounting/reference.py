@@ -116,7 +116,8 @@ class Reference:
         whole = [({int(x / self.unit): p for x, p in law.items() if p}, times) for law, times in laws]
         step = math.gcd(*(k - min(one) for one, _ in whole for k in one)) or 1
         span = sum(times * (max(one) - min(one)) for one, times in whole) // step
-        if span <= _MOST_DENSE:
+        # far fewer values than points of the common lattice are convolved as they are
+        if span <= min(_MOST_DENSE, 10 * math.prod(len(one) ** times for one, times in whole)):
             low = sum(times * min(one) for one, times in whole)
             total = fmpz_poly([1 << self.bits])
             for one, times in whole:
