@@ -18,8 +18,8 @@ from discreet.noise import GaussianNoise
 from discreet.release import measure
 from discreet.release.hierarchy.arrow import strings
 from discreet.release.hierarchy.layout import Layout
-from discreet.release.hierarchy.noise import add_noise, noises, variances
-from discreet.release.hierarchy.processing import Estimates, Held, process
+from discreet.release.hierarchy.noise import Noises, add_noise, noises
+from discreet.release.hierarchy.post import Laws, Tables, process
 from discreet.release.hierarchy.tree import Tree
 from discreet.testing import NotPrivateSeededEntropy
 
@@ -99,7 +99,7 @@ REPEATS = 40_000
 
 def experiment(
     how: str, truth: dict[str, tuple[str, int]], toml: str, seed: int
-) -> tuple[Estimates, np.ndarray]:
+) -> tuple[Tables, np.ndarray]:
     """Post-process one tree whose cells are independent repetitions of the same counts."""
     release = Release.from_toml(toml)
     names = list(truth)
@@ -117,7 +117,14 @@ def experiment(
     table = noises(release)
     values = exact.copy()
     add_noise(layout, values, table, NotPrivateSeededEntropy(seed))
-    return process(how, layout, values, variances(layout, table)), exact.reshape(-1, REPEATS)  # type: ignore[arg-type]
+    return process(how, layout, values, laws(layout, table)), exact.reshape(-1, REPEATS)  # type: ignore[arg-type]
+
+
+def laws(layout: Layout, table: Noises) -> Laws:
+    levels = layout.tree.levels
+    return {
+        (kind, query): table[levels[kind], query] for kind, some in enumerate(layout.asked) for query in some
+    }
 
 
 NESTED = """
@@ -142,8 +149,8 @@ COUNTRY = {
 
 def test_least_squares_is_unbiased_and_has_the_stated_variance() -> None:
     estimates, truth = experiment("consistent", COUNTRY, NESTED, seed=5)
-    error = estimates.columns["least_squares"].reshape(truth.shape) - truth
-    variance = estimates.columns["variance"].reshape(truth.shape)[:, 0]
+    error = estimates[1]["least_squares"].reshape(truth.shape) - truth
+    variance = estimates[1]["variance"].reshape(truth.shape)[:, 0]
     assert (np.abs(error.mean(axis=1)) < LIMIT * np.sqrt(variance / REPEATS)).all()
     for unit in range(len(truth)):
         assert accepts(error[unit], variance[unit])
@@ -165,7 +172,7 @@ def nonnegative_theory(count: int, variance: int) -> tuple[float, float]:
 
 def test_the_bias_of_non_negativity_is_what_theory_says() -> None:
     estimates, truth = experiment("nonnegative", COUNTRY, NESTED, seed=6)
-    error = estimates.columns["estimate"].reshape(truth.shape) - truth
+    error = estimates[1]["estimate"].reshape(truth.shape) - truth
     for unit, variance in enumerate([9, 4, 4, 4]):
         mean, spread = nonnegative_theory(int(truth[unit, 0]), variance)
         assert abs(error[unit].mean() - mean) < LIMIT * np.sqrt(spread / REPEATS)
@@ -180,7 +187,7 @@ def test_the_bias_of_non_negativity_is_what_theory_says() -> None:
 
 def test_the_bias_of_consistent_whole_numbers_is_bounded_and_cancels() -> None:
     estimates, truth = experiment("consistent", COUNTRY, NESTED, seed=7)
-    columns = {name: column.reshape(truth.shape) for name, column in estimates.columns.items()}
+    columns = {name: column.reshape(truth.shape) for name, column in estimates[1].items()}
     error = columns["estimate"] - truth
     deviation = np.sqrt(columns["variance"][:, 0])
     bias = error.mean(axis=1)
@@ -206,24 +213,23 @@ def test_the_bias_of_consistent_whole_numbers_is_bounded_and_cancels() -> None:
 def test_held_totals_reduce_the_variance_as_stated() -> None:
     release = Release.from_toml(NESTED)
     estimates, truth = experiment("consistent", COUNTRY, NESTED, seed=8)
-    layout = estimates.layout
+    layout = estimates[0]
     values = truth.ravel().copy()
     table = noises(release)
     add_noise(layout, values, table, NotPrivateSeededEntropy(8))
-    mask = np.array([above == "N" for above, _ in COUNTRY.values()])
-    held = Held({"q": mask}, truth.ravel())
-    exact = process("consistent", layout, values, variances(layout, table), held)
-    columns = {name: column.reshape(truth.shape) for name, column in exact.columns.items()}
+    who = np.flatnonzero([above == "N" for above, _ in COUNTRY.values()])
+    exact = process("consistent", layout, values, laws(layout, table), {"q": (who, truth[who])})
+    columns = {name: column.reshape(truth.shape) for name, column in exact[1].items()}
     assert (columns["estimate"][:4] == truth[:4]).all()
     assert (columns["variance"][:4] == 0).all()
     error = columns["least_squares"] - truth
     for unit in range(4, len(truth)):
         assert accepts(error[unit], columns["variance"][unit, 0])
-        assert columns["variance"][unit, 0] < estimates.columns["variance"].reshape(truth.shape)[unit, 0]
+        assert columns["variance"][unit, 0] < estimates[1]["variance"].reshape(truth.shape)[unit, 0]
 
 
 def test_the_same_table_always_gives_the_same_numbers() -> None:
     first, _ = experiment("consistent", COUNTRY, NESTED, seed=9)
     again, _ = experiment("consistent", COUNTRY, NESTED, seed=9)
-    for name, column in first.columns.items():
-        np.testing.assert_array_equal(column, again.columns[name])
+    for name, column in first[1].items():
+        np.testing.assert_array_equal(column, again[1][name])

@@ -14,19 +14,26 @@ from discreet.errors import InputError
 
 app = App(
     name="estimate",
-    usage="Usage: discreet estimate MEASUREMENTS --out DIR [OPTIONS]",
+    usage="Usage: discreet estimate MEASUREMENTS... --out DIR [OPTIONS]",
     help_epilogue="Examples:\n"
     "  discreet estimate published --out estimates\n"
     '  discreet estimate published --out school --query "age * sex" --areas school-districts.csv\n'
-    "  discreet estimate published --out print --tables",
+    "  discreet estimate published --out print --tables\n"
+    "  discreet estimate pl94 dhc --out both --query total\n"
+    "  discreet estimate nmf --release pl94-2020 --within 0144001 --down-to Block_Group --out county",
 )
 
 
 @app.default
 def estimate(
-    noisy: Annotated[Path, Parameter(help="The output of `measure`, or a noisy table.")],
-    /,
-    *,
+    *noisy: Annotated[
+        Path,
+        Parameter(
+            help="The output of `measure`, a noisy table, or the Census Bureau's noisy measurement files. "
+            "Several are releases of the same people.",
+            metavar="MEASUREMENTS",
+        ),
+    ],
     out: Out,
     query: Annotated[
         list[str] | None,
@@ -39,14 +46,24 @@ def estimate(
     areas: Annotated[Path | None, Parameter(help="Unions of units: area, unit.", metavar="FILE")] = None,
     difference: Annotated[
         list[str] | None,
-        Parameter(help="Differences between areas or units; may be repeated.", metavar="A,B"),
+        Parameter(
+            help="Differences between areas or units, or between queries; may be repeated.", metavar="A,B"
+        ),
     ] = None,
     ratio: Annotated[
-        list[str] | None, Parameter(help="Ratios of areas or units; may be repeated.", metavar="A,B")
+        list[str] | None,
+        Parameter(help="Ratios of areas or units, or of queries; may be repeated.", metavar="A,B"),
+    ] = None,
+    since: Annotated[
+        Path | None,
+        Parameter(help="Changes since an earlier release: its measurements.", metavar="EARLIER"),
     ] = None,
     level: Annotated[
         list[str] | None,
         Parameter(help="Levels of the intervals; default: 0.9 and 0.95; may be repeated.", metavar="P"),
+    ] = None,
+    down_to: Annotated[
+        str | None, Parameter(help="The lowest level that is written; default: all.", metavar="LEVEL")
     ] = None,
     tables: Annotated[
         bool, Parameter(help="Also whole numbers, not negative, consistent over tables and levels.")
@@ -59,6 +76,16 @@ def estimate(
     invariants: Annotated[
         Path | None,
         Parameter(help="Counts to hold exact: unit, query, cell, count.", metavar="FILE"),
+    ] = None,
+    zeros: Annotated[
+        Path | None,
+        Parameter(help="What some units cannot have: unit, and columns of attributes.", metavar="FILE"),
+    ] = None,
+    within: Annotated[
+        str | None,
+        Parameter(
+            help="Of the Bureau's files, the part within this unit, such as a state.", metavar="GEOCODE"
+        ),
     ] = None,
     format: Format = None,
     json: options.Json = False,
@@ -73,7 +100,10 @@ def estimate(
     measure_text.need_tables("estimate")
     from discreet.release import estimate as find
 
-    with measure_text.working(f"Estimating from {noisy}", show=not (quiet or json)):
+    if not noisy:
+        raise InputError("there is nothing to estimate from: name the output of `discreet measure`")
+    names = " and ".join(str(one) for one in noisy)
+    with measure_text.working(f"Estimating from {names}", show=not (quiet or json)):
         done = find(
             noisy,
             out,
@@ -82,10 +112,14 @@ def estimate(
             areas=areas,
             differences=[_pair(text, "--difference") for text in difference or ()],
             ratios=[_pair(text, "--ratio") for text in ratio or ()],
+            since=since,
             levels=level or ("0.9", "0.95"),
+            down_to=down_to,
+            within=within,
             tables=tables,
             units=units,
             invariants=invariants,
+            zeros=zeros,
             format=format,
         )
     if json:
@@ -94,10 +128,18 @@ def estimate(
     if any("NOT-PRIVATE" in name for name in done.files):
         say("NOT PRIVATE: made from a rehearsal; nothing of it may be published.")
     say(f"{done.cells:,} estimates of {done.units:,} units, in {done.out}. Nothing was spent.")
-    how = (
-        "all queries and levels together" if done.together else "each query by itself, for want of attributes"
-    )
-    say(f"Best linear unbiased estimates from {how}; cells and children add up.")
+    if not done.additive:
+        say(
+            f"The {done.releases} releases differ in attributes or areas: each was estimated by itself, and "
+            "the means are weighted by inverse variances. They are unbiased, and NOT ADDITIVE."
+        )
+    else:
+        how = "all queries and levels" if done.together else "each query by itself, for want of attributes"
+        some = f"{how} of {done.releases} releases together" if done.releases > 1 else f"{how} together"
+        how = some if done.together else how
+        say(f"Best linear unbiased estimates from {how}; cells and children add up.")
+    for text in done.left_out:
+        say(f"Not used: {text}.", indent="  ")
     if done.undetermined:
         say(f"{done.undetermined:,} of them are not determined by any measurement, and left empty.")
     say(f"Files: {', '.join(done.files)}.", indent="  ")
@@ -107,5 +149,7 @@ def estimate(
 def _pair(text: str, option: str) -> tuple[str, str]:
     parts = [part.strip() for part in text.split(",")]
     if len(parts) != 2 or not all(parts):
-        raise InputError(f"{option} is {text!r}; it must be two areas or units separated by a comma")
+        raise InputError(
+            f"{option} is {text!r}; it must be two areas or units, or two queries, separated by a comma"
+        )
     return parts[0], parts[1]

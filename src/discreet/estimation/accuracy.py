@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,10 @@ import numpy as np
 from discreet.budget import Release
 from discreet.errors import InputError
 from discreet.estimation.components import ByComponent, Floats
-from discreet.estimation.intervals import MOST_TERMS, SMOOTH, Term, half_width
+from discreet.estimation.intervals import MOST_TERMS, SMOOTH, Term, half_widths
 from discreet.estimation.model import Model, Told, Units, folded, told_by_level, uniform_tree
 from discreet.estimation.tree import Integers, Shape, Solution
+from discreet.noise import Noise
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +158,7 @@ def by_level(
 ) -> tuple[LevelAccuracy, ...]:
     """Return the accuracy of the queries of a model at each level; a node stands for so many `units`."""
     view = View(model, shape, told, model.solve(shape, told))
+    view.terms(model.queries)
     levels = []
     for place, name in enumerate(names):
         nodes = np.flatnonzero(shape.kind == place)
@@ -166,7 +169,7 @@ def by_level(
 
 
 def _query(view: View, query: str, nodes: Integers, weights: Floats, told: Told) -> QueryAccuracy:
-    noise = told.variances.get(query)
+    noise = dict(told.variances).get(query)
     noise_sd = None if noise is None else noise**0.5
     projection = view.model.projection(query)
     if view.undetermined(query, nodes).any():
@@ -174,7 +177,7 @@ def _query(view: View, query: str, nodes: Integers, weights: Floats, told: Told)
     variances = view.variances(query, nodes)
     mean = float(weights @ variances @ projection.class_sizes) / projection.cells
     widest = int(nodes[np.argmax(variances.max(axis=1))])
-    margin = max(view.half_width(query, widest, one, 0.95) for one in range(len(projection.class_sizes)))
+    margin = float(view.widths(query, 0.95)[widest].max())
     return QueryAccuracy(query, projection.cells, noise_sd, mean**0.5, margin)
 
 
@@ -187,84 +190,107 @@ class View:
         self.model, self.shape, self.told, self.solutions = model, shape, tuple(told), list(solutions)
         self._P: ByComponent = [one.P for one in solutions]
         self._nulls: ByComponent = [one.nulls() for one in solutions]
-        self._children: dict[int, list[int]] = {}
-        for node, parent in enumerate(shape.parent.tolist()):
-            self._children.setdefault(parent, []).append(node)
-        self._widths: dict[tuple[str, int, int, float], float] = {}
+        self._widths: dict[tuple[str, float], Floats] = {}
+        self._terms: dict[str, list[list[list[Term]]]] = {}
         self._variances: dict[str, Floats] = {}
-        self._strongs: dict[int, frozenset[str]] = {}
 
     def variances(self, query: str, nodes: Integers) -> Floats:
         """Return the variance of each class of cells of a query, one row a node."""
         if query not in self._variances:
-            self._variances[query] = np.maximum(self.model.projection(query).variances(self._P), 0.0)
+            found = self.model.projection(query).variances(self._P)
+            # what is exact comes out as rounding of the other variances
+            self._variances[query] = np.where(found > 1e-13 * found.max(initial=0.0), found, 0.0)
         return self._variances[query][nodes]
 
     def undetermined(self, query: str, nodes: Integers) -> Any:
         """Return which classes of cells no measurement determines."""
         return self.model.projection(query).undetermined([one[nodes] for one in self._nulls])
 
-    def half_width(self, query: str, node: int, one: int, level: float) -> float:
-        """Return the half-width of the interval of a class of cells at a node."""
-        key = (query, node, one, level)
+    def widths(self, query: str, level: float) -> Floats:
+        """Return the half-width of the interval of each class of cells, one row a node; see `intervals`."""
+        key = (query, level)
         if key not in self._widths:
-            variance = float(self.variances(query, np.array([node]))[0, one])
-            terms = self._terms(query, node, one) if variance > 0.0 else []
-            self._widths[key] = half_width(variance, terms, level)
+            variances = self.variances(query, np.arange(self.shape.size))
+            terms = self.terms([query])[query]
+            found = [half_widths(variances[:, one], some, level) for one, some in enumerate(terms)]
+            self._widths[key] = np.column_stack(found)
         return self._widths[key]
 
-    def _terms(self, query: str, node: int, one: int) -> list[Term]:
-        """Return the terms that may dominate: measurements of the node, of its children, of its parent."""
-        shown = {at: self._strong(at) for at in self._near(node)}
-        if not any(shown.values()):
-            return []
-        projection = self.model.projection(query)
-        cell = np.zeros((1, projection.cells))
-        cell[0, int(np.argmax(projection.classes == one))] = 1.0
-        rows = [part[0] for part in projection.collect(cell)]
-        terms = []
-        for at, strong in shown.items():
-            if not strong:
-                continue
-            # covariance of the unit at `at` with the cell, by component
-            moved = []
-            for solution, row in zip(self.solutions, rows, strict=True):
-                own = solution.P[node] @ row
-                if at == node:
-                    moved.append(own[None])
-                elif solution.gain is None:
-                    moved.append(np.zeros_like(own)[None])
-                elif at == self.shape.parent[node]:
-                    moved.append((solution.P[at] @ solution.gain[node].T @ row)[None])
-                else:
-                    moved.append((solution.gain[at] @ own)[None])
-            times = 1 if at == node or at == self.shape.parent[node] else max(1, round(self.shape.count[at]))
-            for measured, law in self.told[self.shape.kind[at]].laws:
-                if measured in strong:
-                    weights = self.model.projections[measured].read(moved)[0] / law.true_variance()
-                    largest = np.abs(weights).argsort()[::-1][: 2 * MOST_CELLS]
-                    terms += [Term(float(weights[cell]), law, times) for cell in largest]
-        return terms
+    def terms(self, queries: Sequence[str]) -> dict[str, list[list[list[Term]]]]:
+        """Return for queries, classes of their cells, and nodes, the terms that may dominate the error.
 
-    def _near(self, node: int) -> list[int]:
-        above = int(self.shape.parent[node])
-        below = [one for one in self._children.get(node, []) if self.shape.count[one] <= MOST_TERMS]
-        return [node, *below, *([above] if above >= 0 else [])]
-
-    def _strong(self, node: int) -> frozenset[str]:
-        """Return the queries whose own noise hardly shrinks: only those can dominate anything.
-
-        A weight a has a^2 <= var(estimate) var(measured cell) / s^2. So it can exceed what is smoothed out
-        only if var(measured cell) / s > 0.36 s / (1 + 0.36 s).
+        They are measurements of the node, of its parent, and of its children if they are few.
         """
-        if node not in self._strongs:
-            found = []
-            for query, size in self.told[self.shape.kind[node]].variances.items():
-                variance = float(self.variances(query, np.array([node])).max())
-                if variance / size > SMOOTH**2 * size / (1 + SMOOTH**2 * size):
-                    found.append(query)
-            self._strongs[node] = frozenset(found)
-        return self._strongs[node]
+        cells = []
+        for query in queries:
+            if query not in self._terms:
+                many = len(self.model.projection(query).class_sizes)
+                self._terms[query] = [[[] for _ in range(self.shape.size)] for _ in range(many)]
+                cells += [(query, one) for one in range(many)]
+        rows: list[list[Floats]] = []
+        for query, one in cells:
+            projection = self.model.projection(query)
+            indicator = np.zeros((1, projection.cells))
+            indicator[0, int(np.argmax(projection.classes == one))] = 1.0
+            rows.append([part[0] for part in projection.collect(indicator)])
+        # the rows of all cells side by side, component by component
+        wide = [np.concatenate(parts, axis=1) for parts in zip(*rows, strict=True)]
+        for relation, measured, law, nodes, others in self._strong_pairs if cells else ():
+            seen, size = self.model.projections[measured], law.true_variance()
+            step = max(1, (1 << 21) // (seen.cells * len(cells)))
+            many = min(2 * MOST_CELLS, seen.cells)
+            for start in range(0, len(nodes), step):
+                at, to = nodes[start : start + step], others[start : start + step]
+                moved = []
+                for solution, row in zip(self.solutions, wide, strict=True):
+                    part = _moved(solution, row, at, to, relation)
+                    part = part.reshape(len(at), part.shape[1], len(cells), -1).transpose(0, 2, 1, 3)
+                    moved.append(part.reshape(len(at) * len(cells), *part.shape[2:]))
+                weights = seen.read(moved) / size
+                top = np.argpartition(-np.abs(weights), many - 1, axis=1)[:, :many]
+                largest = np.take_along_axis(weights, top, axis=1).reshape(len(at), len(cells), many)
+                times = (
+                    np.ones(len(to)) if relation != "below" else np.maximum(np.rint(self.shape.count[to]), 1)
+                )
+                for node, by_cell, copies in zip(at.tolist(), largest.tolist(), times.tolist(), strict=True):
+                    for (query, one), some in zip(cells, by_cell, strict=True):
+                        self._terms[query][one][node] += [Term(weight, law, int(copies)) for weight in some]
+        return {query: self._terms[query] for query in queries}
+
+    @cached_property
+    def _strong_pairs(self) -> list[tuple[str, str, Noise, Integers, Integers]]:
+        """Measurements whose own noise hardly shrinks, with the nodes that are near: relation, query, law.
+
+        Only those can dominate anything: a weight a has a^2 <= var(estimate) var(measured cell) / s^2, so it
+        can exceed what is smoothed out only if var(measured cell) / s > 0.36 s / (1 + 0.36 s).
+        """
+        every, parent = np.arange(self.shape.size), self.shape.parent
+        below = np.flatnonzero(parent >= 0)
+        few = below[self.shape.count[below] <= MOST_TERMS]
+        near = [("own", every, every), ("below", parent[few], few), ("above", below, parent[below])]
+        found = []
+        for kind, told in enumerate(self.told):
+            nodes = np.flatnonzero(self.shape.kind == kind)
+            for (query, law), (_, size) in zip(told.laws, told.variances, strict=True):
+                share = self.variances(query, nodes).max(axis=1, initial=0.0) / size
+                strong = np.zeros(self.shape.size, dtype=bool)
+                strong[nodes] = share > SMOOTH**2 * size / (1 + SMOOTH**2 * size)
+                for relation, at, to in near:
+                    pairs = np.flatnonzero(strong[to])
+                    if pairs.size:
+                        found.append((relation, query, law, at[pairs], to[pairs]))
+        return found
+
+
+def _moved(solution: Solution, row: Floats, nodes: Integers, others: Integers, relation: str) -> Floats:
+    """Return the covariance of units at `others` with a cell at `nodes`, which is `row` of a component."""
+    if relation == "own":
+        return solution.P[nodes] @ row
+    if solution.gain is None:
+        return np.zeros((len(nodes), *row.shape))
+    if relation == "above":
+        return solution.P[others] @ (np.swapaxes(solution.gain[nodes], 1, 2) @ row)
+    return solution.gain[others] @ (solution.P[nodes] @ row)
 
 
 MOST_CELLS = 4

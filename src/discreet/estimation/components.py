@@ -10,7 +10,7 @@ its 2016 cells has 16 components, 8 of size 3 and 8 of size 1.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import prod
@@ -105,6 +105,7 @@ class Projection:
         self._coarse = [axis[:, : len(part)] for axis, part in zip(self._axes, components.parts, strict=True)]
         self._classes = self._find_classes()
         self._vectors: dict[Component, tuple[Floats, Floats]] = {}
+        self._weights: dict[int, ByComponent] = {}
 
     def sees(self, component: Component) -> bool:
         """Whether the query says anything about a component."""
@@ -210,6 +211,23 @@ class Projection:
                 total += _forms(vector, P) * length
         return total
 
+    def covariances(self, other: Projection, covariances: ByComponent) -> Floats:
+        """Return the covariance of each cell with the same cell of another query (or with its only one), one
+        row a node, from covariances (node, size, size) by component, which need not be symmetric."""
+        if other.cells not in (1, self.cells):
+            raise ValueError("queries of different numbers of cells have no covariance cell by cell")
+        key = id(other)
+        if key not in self._weights:
+            one, two = self.collect(np.eye(self.cells)), other.collect(np.eye(other.cells))
+            self._weights[key] = [
+                (mine @ np.swapaxes(its, 1, 2)).reshape(self.cells, -1)
+                for mine, its in zip(one, two, strict=True)
+            ]
+        found = np.zeros((len(covariances[0]), self.cells))
+        for C, weights in zip(covariances, self._weights[key], strict=True):
+            found += C.reshape(len(C), -1) @ weights.T
+        return found
+
     def undetermined(self, nulls: ByComponent) -> NDArray[np.bool_]:
         """Return which classes have a part outside what is known: `nulls` project on what is not."""
         total, scale = np.zeros((len(nulls[0]), len(self.class_sizes))), np.zeros(len(self.class_sizes))
@@ -232,10 +250,14 @@ class Projection:
 
 def _product(factors: Sequence[Floats]) -> Floats:
     """Return the Kronecker product of matrices, or of vectors."""
-    found: Any = np.ones([1] * (factors[0].ndim if factors else 2))
+    found: Floats = np.ones([1] * (factors[0].ndim if factors else 2))
     for one in factors:
-        found = np.kron(found, one)
-    return np.asarray(found, dtype=np.float64)
+        if one.ndim == 1:
+            found = np.multiply.outer(found, one).ravel()
+        else:
+            block = found[:, None, :, None] * one[None, :, None, :]
+            found = block.reshape(len(found) * len(one), -1)
+    return found
 
 
 def _forms(vectors: Floats, matrices: Floats) -> Floats:
@@ -268,11 +290,3 @@ def _basis(size: int, part: Groups) -> Floats:
             basis[at, members[k]] = -k * norm
             at += 1
     return basis
-
-
-def precision(projections: Mapping[str, Projection], sizes: Mapping[str, float], one: Component) -> Floats:
-    """Return the information J = sum of G/s on a component, `sizes` being the variances s by query."""
-    total = np.zeros((one.size, one.size))
-    for query, size in sizes.items():
-        total += projections[query].gram(one) / size
-    return total

@@ -2,37 +2,120 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.budget import Attributes
+from discreet.budget import Attributes, Tabulation
 from discreet.errors import InputError
 from discreet.estimation.accuracy import View
 from discreet.estimation.components import ByComponent, Floats
-from discreet.estimation.intervals import half_width
+from discreet.estimation.intervals import half_widths
 from discreet.estimation.model import Model, Told
-from discreet.estimation.tree import Integers, Shape, estimate
+from discreet.estimation.tree import Integers, Passes, Shape, estimate
+from discreet.noise import Noise
+
+Rows = tuple[Integers, NDArray[Any]]
+"""Units, and one row of cells for each, in the order of the attributes."""
+
+MOST_HELD = 60_000_000
+"""Cells of all units that are held in memory; beyond it the units of the last depth are streamed."""
+PIECE = 1 << 22
+"""Cells that are worked on at a time."""
+
+
+class Source(Protocol):
+    """The noisy counts of one release, read as often as they are needed."""
+
+    @property
+    def laws(self) -> Sequence[Mapping[str, Noise]]:
+        """The noise of each query that is asked, by kind of unit."""
+
+    @property
+    def cells(self) -> Mapping[str, int]:
+        """The number of cells of each query."""
+
+    def read(self, units: slice) -> Iterator[tuple[str, Integers, NDArray[Any]]]:
+        """Yield what these units were measured: query, units, one row of cells for each."""
+
+
+@dataclass(frozen=True)
+class InMemory:
+    """Noisy counts in memory: for each query the units that answer it, in order, and their cells."""
+
+    laws: Sequence[Mapping[str, Noise]]
+    noisy: Mapping[str, Rows]
+
+    @property
+    def cells(self) -> dict[str, int]:
+        """The number of cells of each query."""
+        return {query: rows.shape[1] for query, (_, rows) in self.noisy.items()}
+
+    def read(self, units: slice) -> Iterator[tuple[str, Integers, NDArray[Any]]]:
+        """Yield what these units were measured."""
+        for query, (who, rows) in self.noisy.items():
+            first, last = np.searchsorted(who, [units.start, units.stop])
+            if last > first:
+                yield query, who[first:last], rows[first:last]
 
 
 @dataclass(frozen=True)
 class Measurements:
-    """A tree of units with what each kind of unit answers, and the noisy counts.
+    """A tree of units, releases that measured them, and counts that are exact.
 
-    Units come from the top down, those of one parent together. `noisy` and `exact` have for each query the
-    units that answer it (or for which it is held exact) and one row of cells for each, in the order of the
-    attributes.
+    Units come from the top down, those of one parent together. The laws of each source are by `kind`. `exact`
+    has for each query the units for which it is exact; `blocks` are queries there that no source has, such as
+    cells that some units cannot have.
     """
 
     parent: Integers
     starts: tuple[int, ...]
     kind: Integers
-    told: tuple[Told, ...]
-    noisy: Mapping[str, tuple[Integers, NDArray[Any]]]
-    exact: Mapping[str, tuple[Integers, NDArray[Any]]]
+    sources: tuple[Source, ...]
+    exact: Mapping[str, Rows] = field(default_factory=dict)
+    blocks: Mapping[str, Tabulation] = field(default_factory=dict)
+
+    @property
+    def size(self) -> int:
+        """The number of units."""
+        return len(self.parent)
+
+    @property
+    def cells(self) -> dict[str, int]:
+        """The number of cells of each query that is measured or exact."""
+        found = {query: rows.shape[1] for query, (_, rows) in self.exact.items()}
+        for source in self.sources:
+            found |= source.cells
+        return found
+
+    @cached_property
+    def told(self) -> tuple[Told, ...]:
+        """What units of each kind are told, kinds being told apart by their exact counts too."""
+        return self._told[0]
+
+    @cached_property
+    def fine(self) -> Integers:
+        """The kind of each unit, as an index into `told`."""
+        return self._told[1]
+
+    @cached_property
+    def _told(self) -> tuple[tuple[Told, ...], Integers]:
+        names, kind = list(self.exact), self.kind
+        for query in names:  # one flag after the other, so that any number of them fits
+            flag = np.zeros(self.size, dtype=np.int64)
+            flag[self.exact[query][0]] = 1
+            kind = np.unique(2 * kind + flag, return_inverse=True)[1].ravel()
+        _, first, fine = np.unique(kind, return_index=True, return_inverse=True)
+        has = {query: np.isin(first, units) for query, (units, _) in self.exact.items()}
+        told = []
+        for place, unit in enumerate(first.tolist()):
+            laws = [law for source in self.sources for law in source.laws[self.kind[unit]].items()]
+            told.append(Told(tuple(laws), tuple(query for query in names if has[query][place])))
+        return tuple(told), fine.ravel().astype(np.int64)
 
 
 class Estimates:
@@ -42,118 +125,159 @@ class Estimates:
     add up to parents. Claimed: estimates are linear in the measurements, unbiased, and of the smallest
     variance among all that are (Aitken). Cells add up to coarser queries and children to parents, up to
     rounding of floats.
+
+    Units of the last depth are many. All that the others need of them is the sum over siblings, so they are
+    not kept but read again when they are asked for, unless everything is small (`held` says so, or not).
     """
 
-    def __init__(self, attributes: Attributes | None, given: Measurements) -> None:
-        queries = tuple(dict.fromkeys([*given.noisy, *given.exact]))
-        sizes = {**given.exact, **given.noisy}
-        self.model = Model(attributes, queries, cells={name: sizes[name][1].shape[1] for name in queries})
+    def __init__(
+        self, attributes: Attributes | None, given: Measurements, *, held: bool | None = None
+    ) -> None:
+        cells = given.cells
+        queries = tuple(query for query in cells if query not in given.blocks)
+        self.model = Model(attributes, queries, cells=cells, blocks=given.blocks)
         self.given = given
-        self.shape, self.node = Shape.of(given.parent, given.kind, given.starts)
+        self.shape, self.node = Shape.of(given.parent, given.fine, given.starts)
         self.solutions = self.model.solve(self.shape, given.told)
         self.view = View(self.model, self.shape, given.told, self.solutions)
-        self._x = self._solve()
+        self.width = sum(one.size * one.copies for one in self.model.components)
+        small = given.size * self.width <= MOST_HELD
+        self.cut = given.size if (small if held is None else held) else given.starts[-1]
+        self._passes = self._solve()
 
-    def _solve(self) -> ByComponent:
-        given, many = self.given, len(self.given.parent)
-        components = list(self.model.components)
-        h = [np.zeros((many, one.size, one.copies)) for one in components]
-        t = [np.zeros((many, one.size, one.copies)) for one in components] if given.exact else None
-        variance = [told.variances for told in given.told]
-        for query, (units, values) in given.noisy.items():
-            scale = np.array([one.get(query, np.inf) for one in variance])[given.kind[units]]
-            for place, part in enumerate(self.model.projections[query].collect(values)):
-                h[place][units] += part / scale[:, None, None]
-        for query, (units, values) in given.exact.items():
-            for place, part in enumerate(self.model.projections[query].collect(values)):
-                assert t is not None
-                t[place][units] += part
+    def _solve(self) -> list[Passes]:
+        given, cut = self.given, self.cut
+        own = self._own(slice(0, cut), given.fine[:cut], np.arange(cut))
+        below: ByComponent | None = None
+        if cut < given.size:
+            # sums over the siblings of one kind: families, each of one parent
+            kinds = len(given.told)
+            code, family = np.unique(given.parent[cut:] * kinds + given.fine[cut:], return_inverse=True)
+            parents, kind = np.divmod(code, kinds)
+            sums = self._own(slice(cut, given.size), kind, family.ravel())
+            below = []
+            for one, part in zip(own, sums, strict=True):
+                total = np.zeros_like(one)
+                begin = np.flatnonzero(np.diff(parents, prepend=-1))
+                total[parents[begin]] = np.add.reduceat(part, begin, axis=0)
+                below.append(total)
         return [
-            estimate(
-                solution,
-                given.parent,
-                given.kind,
-                self.node,
-                given.starts,
-                h[place],
-                None if t is None else t[place],
+            Passes(
+                solution, given.parent, self.node, given.starts, one, None if below is None else below[place]
             )
-            for place, solution in enumerate(self.solutions)
+            for place, (solution, one) in enumerate(zip(self.solutions, own, strict=True))
         ]
+
+    def _own(self, units: slice, kind: Integers, row: Integers) -> ByComponent:
+        """Return the own beliefs of some units, added up by `row`; the units of one row are of one kind."""
+        many, model = len(kind), self.model
+        h = [np.zeros((many, one.size, one.copies)) for one in model.components]
+        t = [np.zeros((many, one.size, one.copies)) for one in model.components] if self.given.exact else None
+        for source in self.given.sources:
+            # a kind of units that were refined by their exact counts has the laws of the original one
+            first = np.unique(self.given.fine, return_index=True)[1]
+            laws = [source.laws[self.given.kind[unit]] for unit in first]
+            sums: dict[str, NDArray[Any]] = {}
+            for query, who, values in source.read(units):
+                self._add(sums, query, row[who - units.start], values, many)
+            for query, total in sums.items():
+                sizes = [one[query].true_variance() if query in one else np.inf for one in laws]
+                self._project(h, query, total / np.array(sizes)[kind][:, None])
+        for query, (who, values) in self.given.exact.items():
+            inside = (who >= units.start) & (who < units.stop)
+            if t is not None and inside.any():
+                sums = {}
+                self._add(sums, query, row[who[inside] - units.start], values[inside], many)
+                self._project(t, query, sums[query])
+        return [
+            solution.own(kind, one, None if t is None else t[place])
+            for place, (solution, one) in enumerate(zip(self.solutions, h, strict=True))
+        ]
+
+    @staticmethod
+    def _add(
+        sums: dict[str, NDArray[Any]], query: str, row: Integers, values: NDArray[Any], many: int
+    ) -> None:
+        if query not in sums:
+            sums[query] = np.zeros((many, values.shape[1]))
+        if len(row) and np.all(np.diff(row) >= 0):
+            begin = np.flatnonzero(np.diff(row, prepend=-1))
+            sums[query][row[begin]] += np.add.reduceat(values, begin, axis=0)
+        else:
+            np.add.at(sums[query], row, values)
+
+    def _project(self, into: ByComponent, query: str, values: Floats) -> None:
+        projection = self.model.projections[query]
+        step = max(1, PIECE // max(1, projection.cells))
+        for start in range(0, len(values), step):
+            part = slice(start, start + step)
+            for one, found in zip(into, projection.collect(values[part]), strict=True):
+                one[part] += found
 
     def cells(self, query: str) -> int:
         """Return the number of cells of a query."""
         return self.model.cells(query)
 
+    def at(self, units: slice | Sequence[int] | Integers | None = None) -> Part:
+        """Return the estimates of some units, or of all."""
+        who = np.arange(self.given.size)
+        who = (
+            who if units is None else who[units] if isinstance(units, slice) else np.asarray(units, np.int64)
+        )
+        x = [np.zeros((len(who), one.size, one.copies)) for one in self.model.components]
+        inside = np.flatnonzero(who < self.cut)
+        for one, passes in zip(x, self._passes, strict=True):
+            one[inside] = passes.x[who[inside]]
+        outside = np.flatnonzero(who >= self.cut)
+        outside = outside[np.argsort(who[outside], kind="stable")]
+        step = max(1, PIECE // self.width)
+        for start in range(0, len(outside), step):
+            some = outside[start : start + step]
+            first, last = int(who[some[0]]), int(who[some[-1]]) + 1
+            for begin in range(first, last, 4 * step):  # few of many units may be wanted
+                wide = slice(begin, min(begin + 4 * step, last))
+                mine = some[(who[some] >= wide.start) & (who[some] < wide.stop)]
+                if mine.size:
+                    self._below(wide, who[mine], mine, x)
+        return Part(self, who, x)
+
+    def _below(self, units: slice, who: Integers, rows: Integers, into: ByComponent) -> None:
+        """Put the estimates of some units of the last depth, which are read again, into rows of `into`."""
+        given = self.given
+        own = self._own(units, given.fine[units], np.arange(units.stop - units.start))
+        for one, passes, mine in zip(into, self._passes, own, strict=True):
+            z = mine[who - units.start]
+            one[rows] = passes.down(given.parent[who], self.node[who], z, z)
+
     def values(self, query: str) -> Floats:
         """Return the estimates, one row a unit, one column a cell; nan where they are not determined."""
-        projection = self.model.projection(query)
-        found = projection.read(self._x)
-        unknown = self.view.undetermined(query, np.arange(self.shape.size))
-        if unknown.any():
-            found = np.where(unknown[self.node][:, projection.classes], np.nan, found)
-        return found
+        return self.at().values(query)
 
     def deviations(self, query: str) -> Floats:
         """Return the standard deviation of each estimate; nan where it is not determined."""
-        projection = self.model.projection(query)
-        nodes = np.arange(self.shape.size)
-        found = np.sqrt(self.view.variances(query, nodes))
-        found = np.where(self.view.undetermined(query, nodes), np.nan, found)
-        return found[self.node][:, projection.classes]
+        return self.by_class(query, "sd")[self.node][:, self.model.projection(query).classes]
 
     def widths(self, query: str, level: float) -> Floats:
         """Return the half-width of each interval: the error is within it with at least this chance."""
-        projection = self.model.projection(query)
+        return self.by_class(query, level)[self.node][:, self.model.projection(query).classes]
+
+    def by_class(self, query: str, what: float | str) -> Floats:
+        """Return standard deviations ("sd") or half-widths of intervals of a level, by node and class."""
         nodes = np.arange(self.shape.size)
-        unknown = self.view.undetermined(query, nodes)
-        found = np.full(unknown.shape, np.nan)
-        for node, one in zip(*np.nonzero(~unknown), strict=True):
-            found[node, one] = self.view.half_width(query, int(node), int(one), level)
-        return found[self.node][:, projection.classes]
+        found = np.sqrt(self.view.variances(query, nodes)) if what == "sd" else None
+        found = self.view.widths(query, float(what)) if found is None else found
+        return np.where(self.view.undetermined(query, nodes), np.nan, found)
 
-    def union(
-        self,
-        members: Sequence[int] | Integers,
-        queries: Sequence[str],
-        *,
-        less: Sequence[int] | Integers = (),
-    ) -> Union:
-        """Return the estimates of a union of units that do not overlap, less another, covariances included.
-
-        A functional's variance is its own estimate from data h = weight: the two passes are run on it.
-        """
-        weight = np.zeros(len(self.given.parent))
-        for sign, some in ((1.0, members), (-1.0, less)):
-            found_units = np.asarray(some, dtype=np.int64)
-            self._check_apart(found_units)
-            weight[found_units] += sign
-        units = np.flatnonzero(weight)
-        signs = weight[units][:, None, None]
-        covariances, sums = [], []
-        for place, one in enumerate(self.model.components):
-            h = weight[:, None, None] * np.eye(one.size)
-            given = self.given
-            moved = estimate(
-                self.solutions[place], given.parent, given.kind, self.node, given.starts, h, None
-            )
-            covariance = (signs * moved[units]).sum(axis=0)
-            covariances.append((covariance + covariance.T)[None] / 2)
-            sums.append((signs * self._x[place][units]).sum(axis=0)[None])
-        found = {}
-        for query in queries:
-            projection = self.model.projection(query)
-            values = projection.read(sums)[0]
-            variances = np.maximum(projection.variances(covariances)[0], 0.0)[projection.classes]
-            unknown = self.view.undetermined(query, np.unique(self.node[units])).any(axis=0)
-            lost = unknown[projection.classes]
-            found[query] = (np.where(lost, np.nan, values), np.where(lost, np.nan, variances))
-        return Union(found)
+    def union(self, members: Sequence[int] | Integers) -> Union:
+        """Return a union of units that do not overlap, covariances included."""
+        units = np.asarray(members, dtype=np.int64)
+        self._check_apart(units)
+        return Union(self, units)
 
     def _check_apart(self, units: Integers) -> None:
         if len(np.unique(units)) < len(units):
             raise InputError("an area names a unit twice")
-        inside = np.zeros(len(self.given.parent), dtype=bool)
+        inside = np.zeros(self.given.size, dtype=bool)
         inside[units] = True
         for unit in units.tolist():
             above = int(self.given.parent[unit])
@@ -164,50 +288,113 @@ class Estimates:
 
 
 @dataclass(frozen=True)
+class Part:
+    """The estimates of some units."""
+
+    estimates: Estimates
+    units: Integers
+    x: ByComponent
+
+    def values(self, query: str) -> Floats:
+        """Return the estimates, one row a unit, one column a cell; nan where they are not determined."""
+        found, view = self.estimates, self.estimates.view
+        projection = found.model.projection(query)
+        values = projection.read(self.x)
+        unknown = view.undetermined(query, np.arange(found.shape.size))
+        if unknown.any():
+            values = np.where(unknown[found.node[self.units]][:, projection.classes], np.nan, values)
+        return values
+
+    def deviations(self, query: str) -> Floats:
+        """Return the standard deviation of each estimate; nan where it is not determined."""
+        return self._spread(query, "sd")
+
+    def widths(self, query: str, level: float) -> Floats:
+        """Return the half-width of each interval."""
+        return self._spread(query, level)
+
+    def _spread(self, query: str, what: float | str) -> Floats:
+        found = self.estimates
+        table = found.by_class(query, what)
+        return table[found.node[self.units]][:, found.model.projection(query).classes]
+
+    def covariances(self, one: str, two: str) -> Floats:
+        """Return the covariance of the cells of two queries in each unit, cell by cell."""
+        found = self.estimates
+        by_node = found.model.covariances(one, two, [solution.P for solution in found.solutions])
+        return by_node[found.node[self.units]]
+
+
 class Union:
-    """Estimates and variances of the cells of queries for a union of units."""
+    """A union of units: the sums of their estimates, with variances and covariances.
 
-    queries: Mapping[str, tuple[Floats, Floats]]
-
-    def width(self, query: str, level: float) -> Floats:
-        """Return half-widths; a union of several units has no term that dominates, so they are Gaussian."""
-        _, variances = self.queries[query]
-        distinct, of = np.unique(variances, return_inverse=True)
-        sizes = [np.nan if np.isnan(one) else half_width(float(one), [], level) for one in distinct]
-        return np.array(sizes)[of.ravel()]
-
-
-def difference(
-    one: tuple[float, float], two: tuple[float, float], *, covariance: float = 0.0
-) -> tuple[float, float]:
-    """Return the difference of two estimates and its variance, from pairs (estimate, variance).
-
-    >>> difference((10.0, 3.0), (4.0, 1.0))
-    (6.0, 4.0)
+    A functional's covariances are its own estimate from data h = weight: the two passes are run on it.
     """
-    return one[0] - two[0], one[1] + two[1] - 2 * covariance
+
+    def __init__(self, estimates: Estimates, units: Integers) -> None:
+        self._estimates, self.units = estimates, units
+        self._x = [one.sum(axis=0)[None] for one in estimates.at(units).x]
+
+    @cached_property
+    def _moved(self) -> ByComponent:
+        found, given = self._estimates, self._estimates.given
+        weight = np.zeros((given.size, 1, 1))
+        weight[self.units] = 1.0
+        return [
+            estimate(solution, given.parent, given.fine, found.node, given.starts, weight * np.eye(one.size))
+            for solution, one in zip(found.solutions, found.model.components, strict=True)
+        ]
+
+    def values(self, query: str) -> Floats:
+        """Return the estimates of the cells of a query; nan where they are not determined."""
+        found = self._estimates
+        projection = found.model.projection(query)
+        lost = found.view.undetermined(query, np.unique(found.node[self.units])).any(axis=0)
+        return np.where(lost[projection.classes], np.nan, projection.read(self._x)[0])
+
+    def covariance(self, query: str, other: Union, its: str) -> Floats:
+        """Return the covariance of the cells of a query here with those of another query elsewhere."""
+        found = self._estimates
+        between = [one[other.units].sum(axis=0)[None] for one in self._moved]
+        row: Floats = found.model.covariances(query, its, [np.swapaxes(C, 1, 2) for C in between])[0]
+        return row
+
+    def variances(self, query: str) -> Floats:
+        """Return the variances of the cells of a query; nan where they are not determined."""
+        projection = self._estimates.model.projection(query)
+        own = [one[self.units].sum(axis=0)[None] for one in self._moved]
+        found = np.maximum(projection.variances(own)[0], 0.0)[projection.classes]
+        return np.where(np.isnan(self.values(query)), np.nan, found)
 
 
-def ratio(
-    one: tuple[float, float], two: tuple[float, float], level: float, *, covariance: float = 0.0
-) -> tuple[float, float, float, str]:
-    """Return the ratio of two estimates, its interval, and the method's name.
+def gaussian_widths(variances: Floats, level: float) -> Floats:
+    """Return half-widths of intervals of errors that no term dominates; nan stays nan.
 
-    Fieller's interval, which is exact for Gaussian errors; where the denominator is not clearly different
-    from zero it is unbounded, and that is said.
-
-    >>> ratio((10.0, 1.0), (100.0, 4.0), 0.95)  # doctest: +ELLIPSIS
-    (0.1, 0.0801..., 0.1201..., 'Fieller')
-    >>> ratio((1.0, 1.0), (1.0, 4.0), 0.95)[3]
-    'not bounded: the denominator is not clearly different from zero'
+    >>> gaussian_widths(np.array([100.0]), 0.95).round(4).tolist()
+    [19.5996]
     """
-    z = half_width(1.0, [], level)
-    a = two[0] ** 2 - z * z * two[1]
-    b = one[0] * two[0] - z * z * covariance
-    c = one[0] ** 2 - z * z * one[1]
-    value = one[0] / two[0] if two[0] else float("nan")
-    if a <= 0.0:
-        text = "not bounded: the denominator is not clearly different from zero"
-        return value, float("-inf"), float("inf"), text
-    root = float(np.sqrt(max(b * b - a * c, 0.0)))
-    return value, (b - root) / a, (b + root) / a, "Fieller"
+    flat = variances.ravel()
+    return half_widths(flat, [()] * len(flat), level).reshape(variances.shape)
+
+
+def ratio_interval(
+    one: Floats, two: Floats, variances: tuple[Floats, Floats, Floats], level: float
+) -> tuple[Floats, Floats]:
+    """Return the ends of Fieller's interval of the ratios one / two; nan where it is not bounded.
+
+    `variances` are those of `one` and of `two`, and their covariance. The interval is exact for Gaussian
+    errors. It is not bounded where `two` is not clearly different from zero.
+
+    >>> numbers = [np.array([x]) for x in (10.0, 100.0, 1.0, 4.0, 0.0)]
+    >>> ends = ratio_interval(numbers[0], numbers[1], tuple(numbers[2:]), 0.95)
+    >>> [round(float(end[0]), 4) for end in ends]
+    [0.0801, 0.1201]
+    """
+    z2 = float(gaussian_widths(np.ones(1), level)[0]) ** 2
+    a = two**2 - z2 * variances[1]
+    b = one * two - z2 * variances[2]
+    c = one**2 - z2 * variances[0]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        root = np.sqrt(np.maximum(b * b - a * c, 0.0))
+        bounded = a > 0.0
+        return np.where(bounded, (b - root) / a, np.nan), np.where(bounded, (b + root) / a, np.nan)

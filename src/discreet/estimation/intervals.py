@@ -46,22 +46,54 @@ def half_width(variance: float, terms: Sequence[Term], level: float) -> float:
     >>> half_width(GaussianNoise(1).true_variance(), [Term(1.0, GaussianNoise(1))], 0.9)
     2.0
     """
-    if variance <= 0.0:
-        return 0.0
+    return float(half_widths(np.array([variance]), [terms], level)[0])
+
+
+def half_widths(variances: Floats, terms: Sequence[Sequence[Term]], level: float) -> Floats:
+    """Return the half-width for many errors at once, each with its variance and the terms in it."""
+    found: Floats = _normal(level) * np.sqrt(np.maximum(variances, 0.0))
+    sizes: dict[int, float] = {}  # a law's variance, by identity: hashes of fractions are slow
+    single: dict[Noise, list[tuple[int, float, float]]] = {}
+    for place, (variance, some) in enumerate(zip(variances.tolist(), terms, strict=True)):
+        if variance <= 0.0 or not some:
+            continue
+        for one in some:
+            if id(one.law) not in sizes:
+                sizes[id(one.law)] = one.law.true_variance()
+        chosen, rest = _dominating(variance, some, sizes)
+        if not chosen:
+            continue
+        if len(chosen) == 1 and chosen[0].times == 1 and rest > 0.0:
+            single.setdefault(chosen[0].law, []).append((place, abs(chosen[0].weight), math.sqrt(rest)))
+        else:
+            found[place] = _exact_width(variance, chosen, rest, level)
+    for law, rows in single.items():
+        places, weights, deviations = (np.array(column) for column in zip(*rows, strict=True))
+        found[places] = _single_widths(law, weights, deviations, level)
+    return found
+
+
+def _dominating(variance: float, terms: Sequence[Term], sizes: dict[int, float]) -> tuple[list[Term], float]:
+    """Return the terms to be taken with their exact law, and the variance of the rest."""
     ranked = sorted(terms, key=lambda one: -abs(one.weight))
-    parts = np.array([one.times * one.weight**2 * one.law.true_variance() for one in ranked])
-    weights = np.array([abs(one.weight) for one in ranked])
+    parts = [one.times * one.weight**2 * sizes[id(one.law)] for one in ranked]
+    weights = [abs(one.weight) for one in ranked]
     many = 0
     while many < len(ranked) and weights[many] > 1e-6:
         # what is finer than half of this weight can smooth it; terms of its own size make the same lattice
-        finer = variance - float(parts[weights > weights[many] / 2].sum())
+        finer = variance - sum(
+            part for part, one in zip(parts, weights, strict=True) if one > weights[many] / 2
+        )
         if SMOOTH * weights[many] <= math.sqrt(max(finer, 0.0)):
             break
         many += 1
-    chosen, rest = ranked[:many], variance - float(parts[:many].sum())
-    if not chosen or sum(term.times for term in chosen) > MOST_TERMS:
-        return _normal(level) * math.sqrt(variance)
-    rest = rest if rest > 1e-9 * variance else 0.0
+    if sum(term.times for term in ranked[:many]) > MOST_TERMS:
+        return [], variance
+    rest = variance - sum(parts[:many])
+    return ranked[:many], rest if rest > 1e-9 * variance else 0.0
+
+
+def _exact_width(variance: float, chosen: Sequence[Term], rest: float, level: float) -> float:
     points, chances = _law(chosen)
     if rest == 0.0:
         far = np.round(np.abs(points), 9)
@@ -69,15 +101,32 @@ def half_width(variance: float, terms: Sequence[Term], level: float) -> float:
         reached = int(np.searchsorted(np.cumsum(chances[order]), level - 1e-12))
         return float(far[order][min(reached, len(order) - 1)])
     deviation = math.sqrt(rest)
+    high = 12.0 * math.sqrt(variance) + 12.0 * max(abs(term.weight) for term in chosen)
+    return float(_root(points[None], chances, np.array([deviation]), np.array([high]), level)[0])
 
-    def inside(width: float) -> float:
-        upper, lower = (width - points) / deviation, (-width - points) / deviation
-        return float(chances @ (_cdf(upper) - _cdf(lower)))
 
-    low, high = 0.0, 12.0 * math.sqrt(variance) + 12.0 * max(abs(term.weight) for term in chosen)
-    for _ in range(60):
+def _single_widths(law: Noise, weights: Floats, deviations: Floats, level: float) -> Floats:
+    """Return half-widths of weight * noise + a Gaussian, for many weights and Gaussians."""
+    reach = max(1, _reach(law))
+    steps = np.arange(-reach, reach + 1)
+    chances = law.pmf(steps)
+    high = 12.0 * (deviations + weights * (1.0 + math.sqrt(law.true_variance())))
+    found = np.empty(len(weights))
+    rows = max(1, (1 << 20) // len(steps))
+    for start in range(0, len(weights), rows):
+        part = slice(start, start + rows)
+        found[part] = _root(weights[part, None] * steps, chances, deviations[part], high[part], level)
+    return found
+
+
+def _root(points: Floats, chances: Floats, deviations: Floats, high: Floats, level: float) -> Floats:
+    """Return for each row of points the w with the chance `level`; the law is symmetric."""
+    low = np.zeros_like(high)
+    for _ in range(50):
         middle = (low + high) / 2
-        low, high = (low, middle) if inside(middle) >= level else (middle, high)
+        inside = 2.0 * (_cdf((middle[:, None] - points) / deviations[:, None]) @ chances) - chances.sum()
+        enough = inside >= level
+        low, high = np.where(enough, low, middle), np.where(enough, middle, high)
     return high
 
 
@@ -117,6 +166,10 @@ def _normal(level: float) -> float:
 
 
 def _cdf(x: Floats) -> Floats:
+    if x.size > 2000:
+        from scipy.special import ndtr  # slow to load, fast on many
+
+        return np.asarray(ndtr(x), dtype=np.float64)
     found: Floats = 0.5 * _erfc(-x / math.sqrt(2.0))
     return found
 

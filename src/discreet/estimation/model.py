@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import prod
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.budget import Attributes, DiscreteGaussian, Event, Release, Tabulation
+from discreet.budget import Attributes, DiscreteGaussian, Release, Tabulation
+from discreet.budget.table import rows
 from discreet.errors import InputError
 from discreet.estimation.components import ByComponent, Component, Components, Floats, Projection
 from discreet.estimation.tree import Integers, Kind, Shape, Solution, solve
@@ -20,8 +22,10 @@ Noises = Mapping[tuple[str, str], Noise]
 """Noise by level (or run of merged levels) and query."""
 
 
-def noises(release: Release) -> dict[tuple[str, str], Noise]:
+def noises(release: Release, levels: Sequence[str] | None = None) -> dict[tuple[str, str], Noise]:
     """Return the noise of each query, for each level and for each run of merged levels on some path.
+
+    `levels` are those that are wanted, or all.
 
     A merged run such as "State+County" asks the queries of its top level with the budget of all its levels.
 
@@ -35,15 +39,13 @@ def noises(release: Release) -> dict[tuple[str, str], Noise]:
     County total discrete Gaussian noise of variance 6
     State+County total discrete Gaussian noise of variance 3
     """
-    events: dict[tuple[str, str], Event] = {}
-    for path in release.paths:
-        for row in release.variance_table(path):
-            events[row.level, row.query] = row.event
+    runs = dict.fromkeys(run for path in release.paths for run in release.runs(path))
+    wanted = tuple(run for run in runs if levels is None or "+".join(run) in levels)
     return {
-        key: GaussianNoise(event.variance)
-        if isinstance(event, DiscreteGaussian)
-        else LaplaceNoise(event.scale)
-        for key, event in events.items()
+        (row.level, row.query): GaussianNoise(row.event.variance)
+        if isinstance(row.event, DiscreteGaussian)
+        else LaplaceNoise(row.event.scale)
+        for row in rows(release, wanted)
     }
 
 
@@ -123,17 +125,17 @@ class ApartProjection:
         return nulls[self._place][:, 0, :] > 0.5
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Told:
     """What units of one kind answer: the law of the noise of each query, and queries held exact."""
 
     laws: tuple[tuple[str, Noise], ...]
     exact: tuple[str, ...] = ()
 
-    @property
-    def variances(self) -> dict[str, float]:
-        """The variance of the noise of each query."""
-        return {query: law.true_variance() for query, law in self.laws}
+    @cached_property
+    def variances(self) -> tuple[tuple[str, float], ...]:
+        """The variance of the noise of each measurement; two releases may measure one query."""
+        return tuple((query, law.true_variance()) for query, law in self.laws)
 
 
 class Model:
@@ -156,6 +158,7 @@ class Model:
         self.attributes = attributes
         self.queries = tuple(queries)
         self.impossible: tuple[str, ...] = ()
+        self._grams: dict[tuple[str, int], Floats] = {}
         if attributes is None:
             apart = Apart({query: (cells or {}).get(query, 1) for query in queries})
             self.components: Components | Apart = apart
@@ -186,16 +189,32 @@ class Model:
         """Return the number of cells of a query."""
         return self.projection(query).cells
 
+    def covariances(self, one: str, two: str, by_component: ByComponent) -> Floats:
+        """Return the covariance of each cell of a query with the same, or the only, cell of another one."""
+        first, second = self.projection(one), self.projection(two)
+        if isinstance(first, Projection) and isinstance(second, Projection):
+            return first.covariances(second, by_component)
+        assert isinstance(first, ApartProjection)
+        if first is not second:
+            return np.zeros((len(by_component[0]), first.cells))
+        return np.repeat(first.variances(by_component), first.cells, axis=1)
+
+    def _gram(self, query: str, one: Component) -> Floats:
+        key = (query, id(one))  # by identity: components of queries without attributes may be equal
+        if key not in self._grams:
+            self._grams[key] = self.projections[query].gram(one)
+        return self._grams[key]
+
     def kind(self, told: Told, one: Component) -> Kind:
         """Return what units of one kind are told in a component."""
         sums = [np.zeros((one.size, one.size)) for _ in range(3)]
-        for query, size in told.variances.items():
-            gram = self.projections[query].gram(one)
+        for query, size in told.variances:
+            gram = self._gram(query, one)
             sums[0] += gram / size
             sums[1] += gram
         exact = (*told.exact, *self.impossible)
         for query in exact:
-            sums[2] += self.projections[query].gram(one)
+            sums[2] += self._gram(query, one)
         return Kind(sums[0], sums[1], sums[2] if exact else None)
 
     def solve(self, shape: Shape, kinds: Sequence[Told]) -> list[Solution]:
@@ -242,7 +261,7 @@ def told_by_level(
     release: Release, levels: Sequence[str], exact: Sequence[tuple[str, str]] = ()
 ) -> list[Told]:
     """Return what units of each level, or run of merged levels, answer; `exact` are pairs (level, query)."""
-    laws = noises(release)
+    laws = noises(release, levels)
     found = []
     for run in levels:
         held = [query for level, query in exact if level in run.split("+")]

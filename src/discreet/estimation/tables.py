@@ -6,15 +6,30 @@ small problem: children of a unit in rows, parts of a group in columns, with who
 are already settled. The non-negative numbers nearest to the estimates with these sums are found by
 alternating projections (Dykstra), then rounded to neighbouring whole numbers with the same sums: a flow
 problem, so a whole solution always exists, and linear programming finds the nearest one. Every other table is
-a sum of the detailed cells.
+a sum of the detailed cells. Tables that are exact come first in the chain, so they must nest.
+
+Totals (`settle`): a top unit is its estimate rounded to the nearest whole number. Given a parent's number n,
+its children are first the non-negative least-squares estimate given n,
+
+    minimise  sum of (u - x)^2 / v   subject to   sum of u = n,  u >= bound,
+
+then they are rounded by largest remainders: all down, and what is missing goes to the largest fractional
+parts, one each. The bound is 0, or what the exact totals below make necessary. Equal fractional parts are the
+rule, not the exception: measurements are whole numbers, and siblings of equal variance are all shifted by the
+same amount. If names broke the ties, the first in the alphabet would be favoured always. So a fixed hash of
+the unit's and the cell's place and of the parent's number breaks them: nobody is favoured, and the same table
+still gives the same numbers.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.errors import DiscreetError
+from discreet.errors import DiscreetError, InputError
 from discreet.estimation.components import Floats
 from discreet.estimation.tree import Integers
 
@@ -28,11 +43,13 @@ def whole_tables(
     parent: Integers,
     fixed: Integers | None = None,
     possible: NDArray[np.bool_] | None = None,
+    exact: Sequence[tuple[Integers, Integers, Integers]] = (),
 ) -> Integers:
     """Return whole detailed cells, one row a unit, from estimates of them.
 
     `shape` has the number of values of each attribute, `fixed` for each unit a total to hold, or -1;
-    cells that are not `possible` are zero.
+    cells that are not `possible` are zero. `exact` are tables that are held in some units: the cell of the
+    table that each detailed cell is in, the units, and their counts. Units come from the top down.
 
     >>> cells = np.array([[4.6, -0.3], [1.7, 0.4], [2.9, -0.7]])
     >>> whole_tables(cells, (2,), np.array([-1, 0, 0])).tolist()
@@ -40,81 +57,249 @@ def whole_tables(
     """
     units, many = cells.shape
     held = np.full(units, -1, dtype=np.int64) if fixed is None else fixed.copy()
-    found = np.zeros((units, many), dtype=np.int64)
     children: dict[int, list[int]] = {}
     for unit, above in enumerate(parent.tolist()):
         children.setdefault(above, []).append(unit)
+    chain = _chain(exact, shape, parent, children, held)
+    found = np.zeros((units, many), dtype=np.int64)
     may = np.ones(many, dtype=bool) if possible is None else possible
-    totals = _totals(cells.sum(axis=1), children, held)
-    for unit in children.get(-1, []):
-        found[unit] = _split(cells[unit][None], shape, np.array([totals[unit]]), None, may)[0]
-    for above in sorted(one for one in children if one >= 0):
-        family = np.array(children[above])
-        found[family] = _split(cells[family], shape, totals[family], found[above], may)
-    return found
-
-
-def _totals(estimates: Floats, children: dict[int, list[int]], held: Integers) -> Integers:
-    """Settle totals from the top down; a parent has at least what its held descendants need."""
-    need = np.where(held >= 0, held, 0)
-    for above in sorted((one for one in children if one >= 0), reverse=True):
-        below = int(need[children[above]].sum())
-        if held[above] >= 0:
-            every = all(held[one] >= 0 for one in children[above])
-            if below > held[above] or (every and below != held[above]):
-                raise DiscreetError(
-                    "totals held exact contradict each other: children do not fit into a parent"
-                )
-        else:
-            need[above] = below
-            if all(held[one] >= 0 for one in children[above]):
-                held[above] = below
-    found = np.zeros(len(estimates), dtype=np.int64)
+    sums = cells.sum(axis=1)[:, None]
+    is_held = held >= 0
+    totals = settle(sums, parent, held=is_held, counts=np.maximum(held, 0)[:, None])[:, 0]
     for above in sorted(children):
-        family = np.array(children[above])
-        if above < 0:
-            found[family] = np.maximum(np.rint(estimates[family]).astype(np.int64), need[family])
-            found[family] = np.where(held[family] >= 0, held[family], found[family])
-            continue
-        free = held[family] < 0
-        rest = int(found[above] - need[family].sum())
-        found[family] = need[family]
-        if free.any():
-            wish = estimates[family[free]] - need[family[free]]
-            found[family[free]] += _round_row(_simplex(wish[None], np.array([rest], dtype=float))[0], rest)
+        families = [children[above]] if above >= 0 else [[unit] for unit in children[above]]
+        for family in families:
+            who = np.array(family)
+            own = None if above < 0 else found[above]
+            found[who] = _split(cells[who], chain, who, totals[who], own, may)
     return found
+
+
+class _Step:
+    """One step of the chain: the group of each detailed cell, and counts of units that are exact."""
+
+    def __init__(self, label: Integers, held: NDArray[np.bool_] | None, counts: Integers | None) -> None:
+        self.label, self.held, self.counts = label, held, counts
+
+
+def _chain(
+    exact: Sequence[tuple[Integers, Integers, Integers]],
+    shape: tuple[int, ...],
+    parent: Integers,
+    children: dict[int, list[int]],
+    totals: Integers,
+) -> list[_Step]:
+    """Return the partitions of the cells from exact tables to single cells, each finer than the last one.
+
+    An exact table of all children of a unit is exact for the unit, too; totals of such units are held.
+    """
+    steps: list[_Step] = []
+    label = np.zeros(int(np.prod(shape)), dtype=np.int64)
+    for of_cell, units, rows in sorted(exact, key=lambda one: one[2].shape[1]):
+        groups = np.unique(of_cell)
+        finer = np.unique(np.column_stack([label, of_cell]), axis=0)
+        if len(finer) > len(groups):
+            raise InputError("whole-number tables hold exact tables that nest, such as total, age, age * sex")
+        held = np.zeros(len(parent), dtype=bool)
+        counts = np.zeros((len(parent), rows.shape[1]), dtype=np.int64)
+        held[units], counts[units] = True, rows
+        for above in sorted((one for one in children if one >= 0), reverse=True):
+            below = children[above]
+            if held[below].all():
+                sums = counts[below].sum(axis=0)
+                if held[above] and not np.array_equal(counts[above], sums):
+                    raise InputError(
+                        "counts held exact contradict each other: children do not add up to a parent"
+                    )
+                held[above], counts[above] = True, sums
+            elif held[below].any():
+                raise InputError(
+                    "whole-number tables hold a table exact in all children of a unit or in none of them"
+                )
+        wrong = held & (totals >= 0) & (totals != counts.sum(axis=1))
+        if wrong.any():
+            raise InputError("counts held exact contradict each other: a table does not add up to its total")
+        totals[held] = counts[held].sum(axis=1)
+        label = np.unique(of_cell, return_inverse=True)[1].ravel()
+        steps.append(_Step(of_cell, held, counts))
+    for size, value in zip(shape, np.indices(shape), strict=True):
+        finer = np.unique(label * size + value.ravel(), return_inverse=True)[1]
+        if finer.max() > label.max() or not steps:
+            label = finer.ravel()
+            steps.append(_Step(label, None, None))
+    return steps
+
+
+def settle(
+    wish: Floats,
+    parent: Integers,
+    weight: Floats | None = None,
+    *,
+    held: NDArray[np.bool_] | None = None,
+    counts: Integers | None = None,
+    first_cell: int = 0,
+) -> Integers:
+    """Return a whole number for each unit (row) and cell (column, numbered from `first_cell` on).
+
+    Units come from the top down, those of one parent together; `weight` are the v, `held` says which units
+    have their row of `counts`.
+
+    >>> settle(np.array([[6.8], [-1.0], [7.4]]), np.array([-1, 0, 0])).ravel().tolist()
+    [7, 0, 7]
+    """
+    units = len(wish)
+    v = np.ones(units) if weight is None else weight
+    is_held = np.zeros(units, dtype=bool) if held is None else held.copy()
+    bound = np.zeros(wish.shape, dtype=np.int64)
+    families = _families(parent)
+    if held is not None and counts is not None:
+        bound[is_held] = counts[is_held]
+        for nodes, begin, above in reversed(families):
+            need = np.add.reduceat(bound[nodes], begin, axis=0)
+            full = np.logical_and.reduceat(is_held[nodes], begin)
+            fixed = is_held[above]
+            short = fixed[:, None] & (need > bound[above])
+            if short.any() or ((fixed & full)[:, None] & (need != bound[above])).any():
+                raise InputError(
+                    "totals held exact contradict each other: children do not fit into their parent"
+                )
+            bound[above] = np.where(fixed[:, None], bound[above], need)
+            is_held[above] |= full
+    number = bound.copy()
+    top = np.flatnonzero((parent < 0) & ~is_held)
+    number[top] = np.maximum(np.rint(wish[top]).astype(np.int64), bound[top])
+    columns = np.arange(first_cell, first_cell + wish.shape[1])
+    for nodes, begin, above in families:
+        of = np.repeat(np.arange(len(begin)), np.diff(np.append(begin, len(nodes))))
+        ties = _hash(nodes[:, None], columns, number[above][of])
+        spare = number[above] - np.add.reduceat(bound[nodes], begin, axis=0)
+        room = np.where(is_held[nodes], 0.0, v[nodes])
+        share = _project(wish[nodes] - bound[nodes], room, spare, begin, of)
+        number[nodes] = bound[nodes] + _round_families(share, spare, begin, of, is_held[nodes], ties)
+    return number
+
+
+def _families(parent: Integers) -> list[tuple[Integers, Integers, Integers]]:
+    """Return by depth the units that have a parent, where each family begins, and the parents."""
+    depth = np.zeros(len(parent), dtype=np.int64)
+    linked = np.flatnonzero(parent >= 0)
+    while linked.size:  # as many rounds as there are levels
+        deeper = depth[parent[linked]] + 1
+        if np.array_equal(deeper, depth[linked]):
+            break
+        depth[linked] = deeper
+    found = []
+    for level in range(1, int(depth.max(initial=0)) + 1):
+        nodes = np.flatnonzero(depth == level)
+        begin = np.flatnonzero(np.diff(parent[nodes], prepend=-1))
+        found.append((nodes, begin, parent[nodes[begin]]))
+    return found
+
+
+def _project(wish: Floats, weight: Floats, total: Integers, begin: Integers, of: Integers) -> Floats:
+    """Return the u >= 0 that add up to `total` and are nearest to `wish`, deviations counted by 1/weight.
+
+    u = max(0, wish + weight t) for one t per family. Families start with all children taking part; those
+    that fall below zero leave, and t only falls with them, so none ever has to come back.
+    """
+    active = np.broadcast_to(weight[:, None] > 0, wish.shape) & (total > 0)[of]
+    while True:
+        room = np.add.reduceat(np.where(active, weight[:, None], 0.0), begin, axis=0)
+        miss = total - np.add.reduceat(np.where(active, wish, 0.0), begin, axis=0)
+        step = np.divide(miss, room, out=np.zeros_like(miss), where=room > 0)
+        share: Floats = np.where(active, wish + weight[:, None] * step[of], 0.0)
+        below = share < 0.0
+        if not below.any():
+            return share
+        active &= ~below
+
+
+FINE = 1 << 20
+"""Fractional parts are compared in steps of one over this."""
+HASH_BITS = 16
+
+
+def _round_families(
+    share: Floats, total: Integers, begin: Integers, of: Integers, held: NDArray[np.bool_], ties: Integers
+) -> Integers:
+    """Round the shares of each family to whole numbers that add up to its total."""
+    down = np.floor(share).astype(np.int64)
+    missing = total - np.add.reduceat(down, begin, axis=0)
+    part = np.rint((share - down) * FINE).astype(np.int64)
+    part[held] = -1
+    # Sorted by cell, family, falling part and hash; the first ones of each family get one more.
+    cells, families = share.shape[1], len(begin)
+    if cells * families >= 1 << (62 - HASH_BITS - FINE.bit_length()):
+        raise InputError(f"{cells * families} families of units are more than can be rounded at a time")
+    family = np.arange(cells)[None, :] * families + of[:, None]
+    key = (((family * (2 * FINE) + (FINE - part)) << HASH_BITS) + ties).T.ravel()
+    order = np.argsort(key, kind="stable")
+    rank = np.empty(order.size, dtype=np.int64)
+    rank[order] = np.arange(order.size)
+    first = (np.arange(cells)[:, None] * len(share) + begin[of][None, :]).ravel()
+    extra = ((rank - first) < missing[of].T.ravel()).reshape(cells, -1).T
+    found: Integers = down + extra
+    return found
+
+
+def _hash(unit: Integers, cell: Integers, number: Integers) -> Integers:
+    """Return some bits that look random but are a function of the three (the finaliser of SplitMix64)."""
+    x: Any = unit.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    x = (x ^ (cell.astype(np.uint64) << np.uint64(20))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = x ^ (x >> np.uint64(29)) ^ number.astype(np.uint64)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    bits: Integers = (x >> np.uint64(64 - HASH_BITS)).astype(np.int64)
+    return bits
 
 
 def _split(
     cells: Floats,
-    shape: tuple[int, ...],
+    chain: Sequence[_Step],
+    units: Integers,
     totals: Integers,
     above: Integers | None,
     possible: NDArray[np.bool_],
 ) -> Integers:
-    """Split the totals of the children of a unit along the attributes, within the parent's own cells."""
+    """Split the totals of the children of a unit along the chain, within the parent's own cells."""
     rows = len(cells)
+    label = np.zeros(cells.shape[1], dtype=np.int64)
     settled = totals[:, None]
-    for size in shape:
-        groups = settled.shape[1]
-        wish = cells.reshape(rows, groups, size, -1).sum(axis=3)
-        allowed = possible.reshape(groups, size, -1).any(axis=2)
+    for step in chain:
+        many = int(step.label.max()) + 1
+        wish = _sums(cells, step.label, many)
+        allowed = _sums(possible[None].astype(float), step.label, many)[0] > 0
         wish = np.where(allowed, wish, -10.0 * (np.abs(wish).sum() + 100.0))
-        parts = np.zeros((rows, groups, size), dtype=np.int64)
-        whole = None if above is None else above.reshape(groups, size, -1).sum(axis=2)
-        for group in range(groups):
-            if not settled[:, group].any():
-                continue
-            if whole is None:
+        parts = np.zeros((rows, many), dtype=np.int64)
+        whole = None if above is None else _sums(above[None], step.label, many)[0].astype(np.int64)
+        outer = np.zeros(many, dtype=np.int64)
+        outer[step.label] = label
+        if step.held is not None and step.counts is not None and step.held[units].all():
+            parts = step.counts[units]
+            if parts[:, ~allowed].any():
+                raise InputError("counts held exact have records in cells that cannot be")
+        else:
+            for group in range(settled.shape[1]):
+                if not settled[:, group].any():
+                    continue
+                mine = np.flatnonzero(outer == group)
                 sums = settled[:, group].astype(float)
-                near = _simplex(wish[:, group], sums)
-                for row in range(rows):
-                    parts[row, group] = _round_row(near[row], int(settled[row, group]))
-            else:
-                near = _nearest(wish[:, group], settled[:, group].astype(float), whole[group].astype(float))
-                parts[:, group] = _round_table(near, settled[:, group], whole[group])
-        settled = parts.reshape(rows, groups * size)
-    return settled
+                if whole is None:
+                    near = _simplex(wish[:, mine], sums)
+                    for row in range(rows):
+                        parts[row, mine] = _round_row(near[row], int(settled[row, group]))
+                else:
+                    near = _nearest(wish[:, mine], sums, whole[mine].astype(float))
+                    parts[:, mine] = _round_table(near, settled[:, group], whole[mine])
+        settled, label = parts, step.label
+    return settled[:, label]
+
+
+def _sums(values: NDArray[Any], label: Integers, many: int) -> Floats:
+    """Add up columns by their label."""
+    found = np.zeros((many, len(values)))
+    np.add.at(found, label, values.T)
+    return found.T
 
 
 def _simplex(wish: Floats, sums: Floats) -> Floats:

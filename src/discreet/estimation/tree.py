@@ -247,11 +247,20 @@ class Solution:
     own_h: Floats
     """By kind: the own belief from h = sum Q'y/s, and `own_t` from the sum of Q't of exact rows."""
     own_t: Floats
+    V: Floats
+    """The covariance at each node from what is at and below it."""
     up_own: Floats
     up_sum: Floats
     gain: Floats | None
     """K at each node, where all is determined from below; else what follows."""
     outer: dict[str, Floats] = field(default_factory=dict)
+
+    def own(self, kind: Integers, h: Floats, t: Floats | None = None) -> Floats:
+        """Return the own beliefs of units of these kinds from their data h, and t of exact rows."""
+        found: Floats = self.own_h[kind] @ h
+        if t is not None:
+            found += self.own_t[kind] @ t
+        return found
 
     def nulls(self) -> Floats:
         """Return at each node the projector on what is not determined."""
@@ -314,7 +323,7 @@ def solve(shape: Shape, kinds: Sequence[Kind]) -> Solution:
                 up = shape.parent[at]
                 K[at] = V[at] @ _inverse(W[up], spaces.projectors[held])
                 P[at] = V[at] - K[at] @ (W[up] - P[up]) @ np.swapaxes(K[at], 1, 2)
-        return Solution(P, space, spaces, own.h, own.t, up_own, up_sum, K)
+        return Solution(P, space, spaces, own.h, own.t, V, up_own, up_sum, K)
     return _from_outside(shape, spaces, own, V, space, exact, up_own, up_sum)
 
 
@@ -397,7 +406,60 @@ def _from_outside(
                 spaces, int(own.space[k]), int(own.exact[k]), own.V[k][None], through, held, out[None]
             )
             outer["around_own"][i], outer["around_out"][i], around[i] = by_own[0], by_out[0], found[0]
-    return Solution(P, known, spaces, own.h, own.t, up_own, up_sum, None, outer)
+    return Solution(P, known, spaces, own.h, own.t, V, up_own, up_sum, None, outer)
+
+
+class Passes:
+    """The data of one component, taken up through the tree and down again.
+
+    The units that are held in memory are the first ones: all, or all but those of the last depth, of which
+    `below` then has the sums by parent, and `down` gives estimates for any of them. `own` are the own beliefs
+    of the units held (unit, size, columns).
+    """
+
+    def __init__(
+        self,
+        solution: Solution,
+        parent: Integers,
+        node: Integers,
+        starts: Sequence[int],
+        own: Floats,
+        below: Floats | None = None,
+    ) -> None:
+        self._solution = solution
+        units = len(own)
+        depths = [slice(a, b) for a, b in pairwise((*(one for one in starts if one < units), units))]
+        z = own if below is None and len(depths) == 1 else own.copy()
+        S = np.zeros_like(own) if below is None else below
+        for depth in range(len(depths) - 1, -1, -1):
+            part = depths[depth]
+            if below is not None or depth + 1 < len(depths):
+                at = node[part]
+                z[part] = solution.up_own[at] @ own[part] + solution.up_sum[at] @ S[part]
+            if part.start:
+                begin = np.flatnonzero(np.diff(parent[part], prepend=-1))
+                S[parent[part][begin]] += np.add.reduceat(z[part], begin, axis=0)
+        self.S, self.x = S, z
+        self._around = own.copy() if solution.gain is None else None
+        for part in depths[1:]:
+            self.x[part] = self.down(parent[part], node[part], z[part], own[part], part)
+
+    def down(
+        self, above: Integers, node: Integers, z: Floats, own: Floats, units: slice | None = None
+    ) -> Floats:
+        """Return the estimates of units from those of their parents; `z` are beliefs from at and below them.
+
+        `units` says which units of those held they are, if they are."""
+        solution = self._solution
+        if solution.gain is not None:
+            return z + solution.gain[node] @ (self.x[above] - self.S[above])
+        outer = solution.outer
+        assert self._around is not None
+        out = outer["out"][node] @ (self._around[above] - (self.S[above] - z))
+        if units is not None:
+            self._around[units] = outer["around_own"][node] @ own + outer["around_out"][node] @ out
+        found: Floats = outer["x_up"][node] @ z + outer["x_out"][node] @ out
+        return found
 
 
 def estimate(
@@ -410,33 +472,8 @@ def estimate(
     t: Floats | None = None,
 ) -> Floats:
     """Return the estimates (unit, size, columns) from data h, and t of exact rows, of the same form."""
-    depths = [slice(a, b) for a, b in zip(starts, (*starts[1:], len(parent)), strict=True)]
-    own = solution.own_h[kind] @ h
-    if t is not None:
-        own += solution.own_t[kind] @ t
-    z = own.copy()
-    S = np.zeros_like(z)
-    for depth in range(len(depths) - 1, -1, -1):
-        part = depths[depth]
-        if depth + 1 < len(depths):
-            at = node[part]
-            z[part] = solution.up_own[at] @ own[part] + solution.up_sum[at] @ S[part]
-        if part.start:
-            np.add.at(S, parent[part], z[part])
-    x = z.copy()
-    if solution.gain is not None:
-        for part in depths[1:]:
-            above = parent[part]
-            x[part] += solution.gain[node[part]] @ (x[above] - S[above])
-        return x
-    outer = solution.outer
-    around = own.copy()
-    for part in depths[1:]:
-        above, at = parent[part], node[part]
-        out = outer["out"][at] @ (around[above] - (S[above] - z[part]))
-        x[part] = outer["x_up"][at] @ z[part] + outer["x_out"][at] @ out
-        around[part] = outer["around_own"][at] @ own[part] + outer["around_out"][at] @ out
-    return x
+    own = solution.own(kind, h, t)
+    return Passes(solution, parent, node, starts, own).x
 
 
 def check_levels(shape: Shape) -> None:

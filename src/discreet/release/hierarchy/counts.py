@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,6 @@ from discreet.budget import Release
 from discreet.errors import InputError
 from discreet.release.hierarchy import tree as trees
 from discreet.release.hierarchy.arrow import arrow
-from discreet.release.hierarchy.forest import grow
 from discreet.release.hierarchy.layout import Layout, declared_cells, describe, filled, found_cells, positions
 from discreet.release.hierarchy.noise import asked
 from discreet.release.hierarchy.problems import Problems
@@ -27,11 +26,12 @@ _BLOCK = 1 << 21
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
-    """A validated table: where each cell stands, one count for each, and what was read."""
+class CountTable:
+    """Validated counts: where each cell stands, what was read, and the counts of any units."""
 
     layout: Layout
-    counts: Integers
+    read: Callable[[slice], Integers]
+    """The counts of some units, one after the other; a new array each time."""
     inputs: tuple[dict[str, Any], ...]
     format: str
 
@@ -43,7 +43,7 @@ def read_counts(
     units: str | os.PathLike[str] | None = None,
     cells: str | os.PathLike[str] | None = None,
     additive: bool = True,
-) -> Counts:
+) -> CountTable:
     """Read and check a table of counts; every problem that is found is reported, with its line."""
     listed = None if units is None else read_table(units, words=["unit", "level"], optional=["parent"])
     declared = None if cells is None else read_table(cells, words=["query", "cell"])
@@ -72,7 +72,11 @@ def read_counts(
     problems.stop()
     origins = [table.origin("counts")]
     origins += [one.origin(role) for one, role in ((listed, "units"), (declared, "cells")) if one is not None]
-    return Counts(layout, vector, tuple(origins), table.format)
+
+    def read(units: slice) -> Integers:
+        return vector[layout.base[units.start] : layout.base[units.stop]].copy()
+
+    return CountTable(layout, read, tuple(origins), table.format)
 
 
 def _tree(release: Release, table: Table, listed: Table | None, problems: Problems) -> tuple[Tree, Integers]:
@@ -138,24 +142,28 @@ def _check_complete(layout: Layout, there: Any, position: Integers, table: Table
 
 
 def _check_sums(layout: Layout, vector: Integers, position: Integers, problems: Problems) -> None:
-    """Children must add up to their parents: else a record is counted twice, or not on every level."""
+    """Children must add up to their parents: else a record is counted twice, or not on every level.
+
+    Where a query is not asked in a unit, the sum of its children stands for it, if all of them have one.
+    """
+    tree = layout.tree
     for query in layout.queries:
-        first = layout.first(query)
-        forest = grow(layout.tree, first >= 0)
-        source = first[forest.units]
-        width = len(layout.cells[query])
-        step = max(1, _BLOCK // max(forest.size, 1))
+        first, width = layout.first(query), len(layout.cells[query])
+        step = max(1, _BLOCK // max(tree.size, 1))
         for start in range(0, width, step):
             cells = np.arange(start, min(start + step, width))
-            sums = np.where(source[:, None] >= 0, vector[np.maximum(source, 0)[:, None] + cells], 0)
-            for group in reversed(forest.groups):
-                below = group.sums(sums[group.nodes])
-                measured = source[group.parents] >= 0
-                wrong = measured[:, None] & (sums[group.parents] != below)
+            known = first >= 0
+            sums = np.where(known[:, None], vector[np.maximum(first, 0)[:, None] + cells], 0)
+            for part in reversed(tree.slices()[1:]):
+                begin = np.flatnonzero(np.diff(tree.parent[part], prepend=-1))
+                above = tree.parent[part][begin]
+                whole = np.logical_and.reduceat(known[part], begin)
+                above, below = above[whole], np.add.reduceat(sums[part], begin, axis=0)[whole]
+                wrong = (first[above] >= 0)[:, None] & (sums[above] != below)
                 if wrong.any():
-                    _report_sum(int(source[group.parents[np.argwhere(wrong)[0][0]]]), position, problems)
+                    _report_sum(int(first[above[np.argwhere(wrong)[0][0]]]), position, problems)
                     return
-                sums[group.parents] = below
+                sums[above], known[above] = below, True
 
 
 def _report_sum(first: int, position: Integers, problems: Problems) -> None:

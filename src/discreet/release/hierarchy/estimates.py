@@ -1,10 +1,10 @@
-"""`estimate`: best estimates with intervals, areas, contrasts and whole-number tables."""
+"""`estimate`: best estimates with intervals, areas, contrasts, changes and whole-number tables."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from importlib.metadata import version
 from pathlib import Path
@@ -13,27 +13,42 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.budget import Attributes, Release, load_file
+from discreet.budget import Attributes, Release
 from discreet.errors import InputError
-from discreet.estimation.accuracy import View
-from discreet.estimation.estimates import Estimates, Measurements, ratio
-from discreet.estimation.intervals import count_ends, half_width
-from discreet.estimation.model import Model, Told, folded, noises, told_by_level
-from discreet.estimation.tables import whole_tables
-from discreet.noise import GaussianNoise, Noise
+from discreet.estimation.components import Floats
+from discreet.estimation.estimates import (
+    Estimates,
+    Measurements,
+    Part,
+    Rows,
+    Source,
+    Union,
+    gaussian_widths,
+    ratio_interval,
+)
+from discreet.estimation.intervals import Term, count_ends, half_widths
+from discreet.noise import Noise
 from discreet.numbers import fraction
 from discreet.release.commit import free, staging
 from discreet.release.hierarchy.arrow import arrow, strings
+from discreet.release.hierarchy.bureau import is_bureau, read_bureau
 from discreet.release.hierarchy.layout import Layout
-from discreet.release.hierarchy.noisy import Noisy, beside, read_held, read_noisy
-from discreet.release.hierarchy.processing import MEANING, Held, Post, check_post, process
+from discreet.release.hierarchy.noisy import Exact, Published, read_published
+from discreet.release.hierarchy.post import as_written, sum_cells, whole_cells
 from discreet.release.hierarchy.reading import FORMATS, read_table
 from discreet.release.hierarchy.tree import Integers, Tree
-from discreet.release.hierarchy.writing import Folder, check_kind
+from discreet.release.hierarchy.writing import Folder
 from discreet.release.ledger import NOT_PRIVATE
 
-Laws = Mapping[tuple[int, str], Noise]
-"""The law of the noise by kind of unit and query."""
+Chances = Sequence[tuple[str, float]]
+"""Levels of intervals, each with the ending of its columns."""
+
+TOGETHER = "best linear unbiased, all queries and levels together"
+APART = "best linear unbiased, each query by itself: the release states no attributes"
+SEPARATE = (
+    "each release by itself, then cell by cell the mean weighted by inverse variances: unbiased, NOT "
+    "ADDITIVE, because the releases differ in attributes or areas"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +61,11 @@ class Estimated:
     cells: int
     undetermined: int
     together: bool
+    additive: bool
+    releases: int
     files: tuple[str, ...]
+    left_out: tuple[str, ...] = ()
+    """What the input had that was not used."""
 
     def as_dict(self) -> dict[str, Any]:
         """Return what JSON shows."""
@@ -57,7 +76,10 @@ class Estimated:
             "cells": self.cells,
             "not_determined": self.undetermined,
             "together": self.together,
+            "additive": self.additive,
+            "releases": self.releases,
             "files": list(self.files),
+            "left_out": list(self.left_out),
         }
 
     def __str__(self) -> str:
@@ -65,178 +87,8 @@ class Estimated:
         return f"{self.cells} estimates of {self.units} units{lost}, in {self.out}: {', '.join(self.files)}"
 
 
-def measured(
-    layout: Layout, values: Integers, laws: Laws, held: Held | None, attributes: Attributes | None
-) -> Measurements:
-    """Return a noisy table as rows of cells by query, in the order of the attributes."""
-    tree = layout.tree
-    order = {query: cell_order(layout, query, attributes) for query in layout.queries}
-    flags = np.zeros(tree.size, dtype=np.int64)
-    held_units = {} if held is None else held.units
-    names = list(held_units)
-    for place, query in enumerate(names):
-        flags |= held_units[query].astype(np.int64) << place
-    pairs, kind = np.unique(np.column_stack([layout.kind, flags]), axis=0, return_inverse=True)
-    told = []
-    for level, flag in pairs.tolist():
-        exact = tuple(query for place, query in enumerate(names) if flag >> place & 1)
-        told.append(Told(tuple((query, laws[level, query]) for query in layout.asked[level]), exact))
-    noisy, exact_rows = {}, {}
-    for query in layout.queries:
-        first = layout.first(query)
-        units = np.flatnonzero(first >= 0)
-        noisy[query] = units, values[first[units][:, None] + order[query]]
-        if held is not None and query in names:
-            fixed = np.flatnonzero(held_units[query])
-            exact_rows[query] = fixed, held.counts[first[fixed][:, None] + order[query]]
-    return Measurements(
-        tree.parent.astype(np.int64),
-        tree.starts,
-        kind.ravel().astype(np.int64),
-        tuple(told),
-        noisy,
-        exact_rows,
-    )
-
-
-def cell_order(layout: Layout, query: str, attributes: Attributes | None) -> Integers:
-    """Return where the cells of a query stand in the table, in the order of the attributes."""
-    known = layout.cells[query]
-    if attributes is None:
-        return np.arange(len(known))
-    table = attributes.tabulation(query)
-    labels = np.array(list(table.labels), dtype=object).reshape(table.shape or (1,))
-    if table.factors:  # written in another order than the attributes'
-        labels = labels.transpose(np.argsort([factor.attribute for factor in table.factors]))
-    index = arrow("compute").index_in(strings(labels.ravel().tolist()), value_set=known)
-    if index.null_count or len(known) != table.cells:
-        raise InputError(
-            f"the cells of query {query!r} are not those that the attributes say: {len(known)} are there, "
-            f"{table.cells} are due, and {index.null_count} of these are missing; a cell is named by its "
-            f"values, such as {next(table.labels)!r}"
-        )
-    found: Integers = index.to_numpy().astype(np.int64)
-    return found
-
-
-def from_attributes(attributes: Attributes, query: str, rows: NDArray[Any]) -> tuple[Any, NDArray[Any]]:
-    """Return the names of a query's cells as written, and rows of cells turned into that order."""
-    table = attributes.tabulation(query, sums=True)
-    if table.factors:
-        by_attribute = [factor.attribute for factor in table.factors]
-        shape = [table.shape[place] for place in np.argsort(by_attribute)]
-        axes = [1 + int(place) for place in np.argsort(np.argsort(by_attribute))]
-        rows = rows.reshape(len(rows), *shape).transpose(0, *axes).reshape(len(rows), -1)
-    return strings(list(table.labels)), rows
-
-
-def together(
-    layout: Layout, values: Integers, laws: Laws, held: Held | None, attributes: Attributes
-) -> tuple[Layout, dict[str, NDArray[Any]]]:
-    """Return whole numbers for every query in every unit, consistent over queries and levels, with the
-    least-squares estimates and their variances."""
-    found = Estimates(attributes, measured(layout, values, laws, held, attributes))
-    whole = _whole(found, attributes)
-    tables: dict[str, tuple[Any, dict[str, NDArray[Any]]]] = {}
-    for query in layout.queries:
-        indicator = found.model.projection(query)
-        columns = {
-            "estimate": _sum_cells(attributes, query, whole),
-            "least_squares": found.values(query),
-            "variance": found.deviations(query) ** 2,
-        }
-        assert indicator.cells == columns["estimate"].shape[1]
-        names = None
-        for name, rows in columns.items():
-            names, columns[name] = from_attributes(attributes, query, rows)
-        tables[query] = names, columns
-    return _stacked(layout.tree, tables)
-
-
-def check_whole(release: Release, layout: Layout, held: Held | None) -> None:
-    """Refuse a release whose measurements cannot give whole-number tables, without looking at any count."""
-    assert release.attributes is not None
-    for query in layout.queries:
-        cell_order(layout, query, release.attributes)
-    for query in held.units if held is not None else ():
-        if query != "total":
-            raise InputError(
-                f"consistent tables hold totals exact, not query {query!r}; ask for no post-processing"
-            )
-    levels = layout.tree.levels
-    shape, _ = folded(layout.tree)
-    told = told_by_level(release, levels)
-    model = Model(release.attributes, layout.queries)
-    view = View(model, shape, told, model.solve(shape, told))
-    nodes = np.flatnonzero(view.undetermined("detailed", np.arange(shape.size)).any(axis=1))
-    if nodes.size:
-        where = ", ".join(sorted({levels[shape.kind[node]] for node in nodes}))
-        raise InputError(
-            f"consistent tables are made of detailed cells, which no measurement determines at {where}; ask "
-            "for no post-processing, or measure the query detailed"
-        )
-
-
-def _whole(found: Estimates, attributes: Attributes) -> Integers:
-    """Return whole detailed cells; exact totals and impossible cells are held."""
-    cells = found.values("detailed")
-    lost = int(np.isnan(cells).any(axis=1).sum())
-    if lost:
-        raise InputError(
-            f"whole-number tables are made of detailed cells, which no measurement determines in {lost} "
-            f"unit{'s' * (lost > 1)}; ask for estimates without tables, or measure the query detailed"
-        )
-    given = found.given
-    fixed = np.full(len(given.parent), -1, dtype=np.int64)
-    for query, (units, rows) in given.exact.items():
-        if query != "total":
-            raise InputError(
-                f"whole-number tables hold totals exact, not query {query!r}; leave the tables out"
-            )
-        fixed[units] = rows[:, 0]
-    possible = np.ones(attributes.cells, dtype=bool)
-    for block in attributes.zeros():
-        possible[_cells_of(attributes, block.by_attribute)] = False
-    return whole_tables(cells, attributes.sizes, given.parent, fixed, possible)
-
-
-def _cells_of(attributes: Attributes, groups: Any) -> Integers:
-    inside = np.ones((), dtype=bool)
-    for size, rows in zip(attributes.sizes, groups, strict=True):
-        axis = np.zeros(size, dtype=bool)
-        axis[[value for group in rows for value in group]] = True
-        inside = np.multiply.outer(inside, axis)
-    return np.flatnonzero(inside.ravel())
-
-
-def _sum_cells(attributes: Attributes, query: str, cells: Integers) -> Integers:
-    """Add up detailed cells to those of a query, in the order of the attributes."""
-    block = cells.reshape(len(cells), *attributes.sizes)
-    for place, groups in enumerate(attributes.tabulation(query, sums=True).by_attribute):
-        parts = [block.take(list(group), axis=1 + place).sum(axis=1 + place) for group in groups]
-        block = np.stack(parts, axis=1 + place)
-    return block.reshape(len(cells), -1)
-
-
-def _stacked(
-    tree: Tree, tables: Mapping[str, tuple[Any, Mapping[str, NDArray[Any]]]]
-) -> tuple[Layout, dict[str, NDArray[Any]]]:
-    """Lay tables of all units by query out as one table: the layout, and one vector a column."""
-    layout = Layout(
-        tree,
-        {query: names for query, (names, _) in tables.items()},
-        (tuple(tables),),
-        np.zeros(tree.size, np.int32),
-    )
-    first = next(iter(tables.values()))[1]
-    columns = {
-        name: np.concatenate([one[name] for _, one in tables.values()], axis=1).ravel() for name in first
-    }
-    return layout, columns
-
-
 def estimate(
-    noisy: str | os.PathLike[str],
+    noisy: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     out_dir: str | os.PathLike[str],
     *,
     release: Release | None = None,
@@ -244,187 +96,133 @@ def estimate(
     areas: str | os.PathLike[str] | None = None,
     differences: Sequence[tuple[str, str]] = (),
     ratios: Sequence[tuple[str, str]] = (),
+    since: str | os.PathLike[str] | None = None,
     levels: Sequence[str | Fraction] = ("0.9", "0.95"),
+    down_to: str | None = None,
+    within: str | None = None,
     tables: bool = False,
     units: str | os.PathLike[str] | None = None,
     invariants: str | os.PathLike[str] | None = None,
+    zeros: str | os.PathLike[str] | None = None,
     format: str | None = None,
+    streamed: bool | None = None,
 ) -> Estimated:
     """Estimate every query in every unit from all measurements together, and write it to a new directory.
 
-    `noisy` is a directory that `measure` wrote, or a noisy table (then `release` says what the queries mean).
+    `noisy` is a directory that `measure` wrote, a noisy table, or a directory of noisy measurements as the
+    Census Bureau publishes them (then `release` says what the queries mean, and `within` the unit whose part
+    of the tree is wanted). Several are measurements of the same people: of one tree, if their attributes and
+    areas agree; else each is estimated by itself, and means weighted by inverse variances are taken.
     `queries` are others than those that were measured. `areas` (area, unit) are unions of units;
-    `differences` and `ratios` are pairs of areas or units. `levels` are those of the intervals. `tables` adds
-    whole numbers, not negative and consistent over queries and levels. Nothing is spent.
+    `differences` and `ratios` are pairs of areas or units, or of queries. `since` is an earlier release of
+    the same tables, of which changes are given. `levels` are those of the intervals. `down_to` is the lowest
+    level that is written. `tables` adds whole numbers, not negative and consistent over queries and levels.
+    `zeros` (unit, and columns of attributes) are values that some units cannot have. What is large is
+    streamed, or if `streamed` says so. Nothing is spent.
     """
     chances = [_level(level) for level in levels]
-    source = Path(noisy)
+    sources = [noisy] if isinstance(noisy, str | os.PathLike) else list(noisy)
+    if not sources:
+        raise InputError("there is nothing to estimate from: name the output of `measure`")
     free(out_dir)
-    got = read_noisy(source, units, need_tree=True)
-    stated = release or _release_beside(got.beside)
-    attributes = None if stated is None else stated.attributes
-    if tables and attributes is None:
-        raise InputError("whole-number tables of all queries need a release that states its attributes")
-    layout = got.layout
-    laws = _laws(got, stated)
-    place = invariants or (beside(got.beside, "invariants") if got.beside else None)
-    held = None if place is None else read_held(layout, place)
-    kind_of = format or got.format
-    if kind_of not in FORMATS:
-        raise InputError(f"format is {kind_of!r}; it must be csv or parquet")
-    found = Estimates(attributes, measured(layout, got.values, laws, held, attributes))
-    wanted = tuple(dict.fromkeys(queries)) or layout.queries
-    for query in wanted:
-        found.model.projection(query)  # a wrong query is refused before anything is computed
-    unions = {} if areas is None else _areas(areas, layout.tree)
-    pairs = [(name, _pair(pair, unions, layout.tree)) for name, pair in _named(differences, ratios)]
-    whole = _whole(found, attributes) if tables and attributes is not None else None
+    given = [_read(Path(one), release, units, invariants, within, streamed) for one in sources]
+    if zeros is not None:
+        given = [_with_zeros(one, zeros) for one in given]
+    found = Answers.of(given, streamed)
+    earlier = None
+    if since is not None:
+        before = _read(Path(since), release, None, None, within, streamed)
+        earlier = Answers.of([before], streamed)
+        given.append(before)
+    if tables and (len(found.groups) > 1 or found.groups[0].attributes is None):
+        raise InputError(
+            "whole-number tables of all queries need a release that states its attributes"
+            if len(found.groups) == 1
+            else "whole-number tables add up, which estimates of releases that differ do not; leave one out"
+        )
+    wanted = found.queries(queries)
+    stop = found.units_down_to(down_to)
+    unions = {} if areas is None else _areas(areas, found)
+    pairs = _contrasts(differences, ratios, unions, wanted, found)
+    kind = format or given[0].format
+    if kind not in FORMATS:
+        raise InputError(f"format is {kind!r}; it must be csv or parquet")
+    whole = found.whole() if tables else None
     with staging(out_dir) as stage:
-        mark = f"{NOT_PRIVATE}: made from a rehearsal" if got.marked else None
-        folder = Folder(stage.path, kind_of, mark=mark)
-        made: dict[str, tuple[Any, dict[str, NDArray[Any]]]] = {}
-        moved = 0
-        for query in wanted:
-            columns = _columns(found, query, chances)
-            if whole is not None and attributes is not None:
-                columns["table"] = _sum_cells(attributes, query, whole)
-            moved += int(columns.pop("moved").sum())
-            made[_shown(query)] = _as_written(layout, attributes, query, columns)
-        wide, vectors = _stacked(layout.tree, made)
-        folder.cells("estimates", wide, vectors)
-        folder.units(layout.tree)
+        mark = f"{NOT_PRIVATE}: made from a rehearsal" if any(one.marked for one in given) else None
+        folder = Folder(stage.path, kind, mark=mark)
+        tree = found.tree.first(stop)
+        done = _Written(found, wanted, chances, whole)
+        layout = found.layout(tree, wanted)
+        folder.cells("estimates", layout, lambda who, _: done.columns(np.arange(who.start, who.stop)))
+        if len(found.groups) == 1:
+            folder.units(found.tree)
         if unions:
-            folder.cells("areas", *_union_table(found, unions, wanted, chances, layout, attributes))
+            listed = found.layout(_flat(list(unions), "area"), wanted)
+            folder.cells("areas", listed, _side_by_side(_areas_columns(found, unions, wanted, chances)))
         if pairs:
-            folder.cells("contrasts", *_contrast_table(found, pairs, wanted, chances, layout, attributes))
-        lost = int(np.isnan(vectors["estimate"]).sum())
+            folder.blocks("contrasts", list(_contrast_blocks(found, pairs, unions, wanted, chances, tree)))
+        if earlier is not None:
+            folder.cells("changes", *_changes(found, earlier, tree, queries, wanted, chances))
         folder.json(
             "manifest",
             {
                 "format": "discreet estimates 2",
                 "version": version("discreet"),
-                "source": got.origin,
-                "estimates": "best linear unbiased, all queries and levels together"
-                if attributes
-                else "best linear unbiased, each query by itself: the release states no attributes",
+                "source": given[0].origin if len(given) == 1 else [one.origin for one in given],
+                "estimates": found.kind,
+                "additive": len(found.groups) == 1,
                 "queries": list(wanted),
                 "levels": [str(level) for level in levels],
-                "units": layout.tree.size,
-                "cells": wide.size,
-                "not_determined": lost,
-                "intervals_with_nothing_left": moved,
+                "units": tree.size,
+                "cells": layout.size,
+                "not_determined": done.lost,
+                "intervals_with_nothing_left": done.moved,
                 "columns": _meanings(chances, tables),
+                **({"contrasts": CONTRASTS} if pairs or earlier is not None else {}),
+                **({"left_out": list(found.left_out)} if found.left_out else {}),
             },
         )
         stage.commit()
     return Estimated(
-        Path(out_dir), layout.tree.size, wanted, wide.size, lost, attributes is not None, tuple(folder.names)
+        Path(out_dir),
+        tree.size,
+        wanted,
+        layout.size,
+        done.lost,
+        all(group.attributes is not None for group in found.groups),
+        len(found.groups) == 1,
+        len(sources),
+        tuple(folder.names),
+        found.left_out,
     )
 
 
-def _laws(got: Noisy, stated: Release | None) -> dict[tuple[int, str], Noise]:
-    """Return the laws that the release says, or Gaussian ones of the variances in the table."""
-    known = {} if stated is None else noises(stated)
-    laws: dict[tuple[int, str], Noise] = {}
-    for (kind, query), size in got.noise.items():
-        level = got.layout.tree.levels[kind]
-        law = known.get((level, query))
-        if stated is not None and (law is None or abs(law.true_variance() - size) > 1e-6 * size):
+CONTRASTS = {
+    "difference": "interval: Gaussian, not cut at zero",
+    "ratio": "interval: Fieller's, exact for Gaussian errors; empty: the denominator is not clearly "
+    "different from zero. sd: by the delta method",
+}
+
+
+def _read(
+    source: Path,
+    release: Release | None,
+    units: str | os.PathLike[str] | None,
+    invariants: str | os.PathLike[str] | None,
+    within: str | None,
+    streamed: bool | None,
+) -> Published:
+    if is_bureau(source):
+        if release is None:
             raise InputError(
-                f"query {query!r} of level {level!r} has noise of variance {size:g}, which is not what the "
-                f"release {stated.name!r} says"
+                f"{source} has the layout of the Census Bureau's noisy measurements, which do not say what "
+                "their queries mean; name the release (--release), such as pl94-2020"
             )
-        laws[kind, query] = law or GaussianNoise(Fraction(size).limit_denominator(10**9))
-    return laws
-
-
-@dataclass(frozen=True, slots=True)
-class Processed:
-    """What a post-processing wrote."""
-
-    out: Path
-    post: Post
-    units: int
-    cells: int
-    files: tuple[str, ...]
-
-    def __str__(self) -> str:
-        return (
-            f"{self.post} estimates of {self.cells} cells of {self.units} units in {self.out}\n"
-            f"  {', '.join(self.files)}"
-        )
-
-
-def post(
-    noisy: str | os.PathLike[str],
-    out_dir: str | os.PathLike[str],
-    *,
-    post: str = "consistent",
-    units: str | os.PathLike[str] | None = None,
-    invariants: str | os.PathLike[str] | None = None,
-    format: str | None = None,
-    for_spreadsheets: bool = False,
-) -> Processed:
-    """Apply a post-processing to a noisy table: a directory that `measure` wrote, or a table by itself.
-
-    A table has the columns unit, level, query, cell, value and variance, and either `units` (unit, level,
-    parent) states the tree or a column parent does. `invariants` (unit, query, cell, count) are totals to
-    hold exact. What `measure` put beside its measurements is used unless another file is named. Output of a
-    rehearsal stays marked. `for_spreadsheets` is as in `measure`.
-    """
-    how = check_post(post)
-    if how == "none":
-        raise InputError("post is none, which leaves the table as it is; nonnegative or consistent is needed")
-    free(out_dir)
-    got = read_noisy(Path(noisy), units, need_tree=how == "consistent")
-    place = invariants or (beside(got.beside, "invariants") if got.beside else None)
-    held = None if place is None else read_held(got.layout, place)
-    kind = format or got.format
-    if kind not in FORMATS:
-        raise InputError(f"format is {kind!r}; it must be csv or parquet")
-    check_kind(kind, for_spreadsheets=for_spreadsheets)
-    stated = _release_beside(got.beside)
-    attributes = None if stated is None else stated.attributes
-    if how == "consistent" and attributes is not None:
-        layout, columns = together(got.layout, got.values, _laws(got, stated), held, attributes)
-    else:
-        done = process(how, got.layout, got.values, got.noise, held)
-        layout, columns = done.layout, done.columns
-    with staging(out_dir) as stage:
-        mark = f"{NOT_PRIVATE}: made from a rehearsal" if got.marked else None
-        folder = Folder(stage.path, kind, mark=mark, for_spreadsheets=for_spreadsheets)
-        folder.cells("estimates", layout, columns)
-        folder.units(layout.tree)
-        if held is not None:
-            write_held(folder, got.layout, held)
-        folder.json(
-            "manifest",
-            {
-                "format": "discreet estimates 1",
-                "version": version("discreet"),
-                "post": how,
-                "source": got.origin,
-                "units": layout.tree.size,
-                "cells": layout.size,
-                "columns": {"estimates": {"variance": MEANING[how]}},
-            },
-        )
-        stage.commit()
-    return Processed(Path(out_dir), how, layout.tree.size, layout.size, tuple(folder.names))
-
-
-def write_held(folder: Folder, layout: Layout, held: Held) -> None:
-    """Write the totals that are held exact as a table of their own."""
-    masks = np.stack(list(held.units.values()))
-    kinds, kind = np.unique(masks, axis=1, return_inverse=True)
-    asked = tuple(tuple(query for query, on in zip(held.units, one, strict=True) if on) for one in kinds.T)
-    part = Layout(layout.tree, layout.cells, asked, kind.ravel().astype(np.int32))
-    vector = np.empty(part.size, dtype=np.int64)
-    for query, mask in held.units.items():
-        cells = np.arange(len(layout.cells[query]))
-        there, here = (one.first(query)[mask][:, None] + cells for one in (part, layout))
-        vector[there] = held.counts[here]
-    folder.cells("invariants", part, {"count": vector})
+        return read_bureau(source, release, within=within)
+    if within is not None:
+        raise InputError("within is for noisy measurements as the Census Bureau publishes them")
+    return read_published(source, release=release, units=units, invariants=invariants, streamed=streamed)
 
 
 def _level(level: str | Fraction) -> tuple[str, float]:
@@ -434,34 +232,473 @@ def _level(level: str | Fraction) -> tuple[str, float]:
     return f"{float(100 * size):g}".replace(".", "_"), float(size)
 
 
-def _release_beside(folder: Path | None) -> Release | None:
-    if folder is None:
+# -- releases of the same people ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Group:
+    """Releases that measure one tree: their attributes, and the estimates from all of them together."""
+
+    tree: Tree
+    attributes: Attributes | None
+    labels: Mapping[str, Any]
+    estimates: Estimates
+
+    def names(self, query: str) -> Any:
+        """Return the names of the cells of a query, as it is written."""
+        if self.attributes is None:
+            self.estimates.model.projection(query)
+            return self.labels[query]
+        return strings(list(self.attributes.tabulation(query, sums=True).labels))
+
+    def turned(self, query: str, rows: NDArray[Any]) -> NDArray[Any]:
+        """Turn rows of cells into the order in which the query is written."""
+        return rows if self.attributes is None else as_written(self.attributes, query, rows)
+
+    def answers(self, query: str) -> bool:
+        """Whether the query can be answered at all."""
+        try:
+            self.estimates.model.projection(query)
+        except InputError:
+            return False
+        return True
+
+
+@dataclass(frozen=True)
+class _Moved:
+    """A source whose units are some of a larger tree's, in the same order."""
+
+    source: Source
+    place: Integers
+    laws: Sequence[Mapping[str, Noise]]
+
+    @property
+    def cells(self) -> Mapping[str, int]:
+        return self.source.cells
+
+    def read(self, units: slice) -> Iterator[tuple[str, Integers, NDArray[Any]]]:
+        first, last = np.searchsorted(self.place, [units.start, units.stop])
+        if last > first:
+            for query, who, rows in self.source.read(slice(int(first), int(last))):
+                yield query, self.place[who], rows
+
+
+class Answers:
+    """The estimates of one or several groups of releases, unit by unit and cell by cell.
+
+    Where there are several groups, each is estimated by itself, and the estimate is the mean of theirs, cell
+    by cell, weighted by inverse variances.
+    """
+
+    def __init__(self, groups: Sequence[Group], left_out: Sequence[str] = ()) -> None:
+        self.groups = tuple(groups)
+        self.left_out = tuple(left_out)
+        tree = groups[0].tree
+        names = [one.tree.names for one in groups]
+        if len(groups) > 1:
+            # units of all groups, those of the first one first; there is no tree that they share
+            pa = arrow()
+            every = pa.chunked_array(names).unique()
+            index = [
+                arrow("compute").index_in(every, value_set=one).fill_null(-1).to_numpy() for one in names
+            ]
+            levels = tuple(dict.fromkeys(level for one in groups for level in one.tree.levels))
+            level = np.zeros(len(every), dtype=np.int32)
+            for group, at in reversed(list(zip(groups, index, strict=True))):
+                code = np.array([levels.index(name) for name in group.tree.levels], dtype=np.int32)
+                level[at >= 0] = code[group.tree.level[at[at >= 0]]]
+            tree = Tree(every, levels, level, np.full(len(every), -1, np.int32), (0,))
+            self.index = [at.astype(np.int64) for at in index]
+        else:
+            self.index = [np.arange(tree.size)]
+        self.tree = tree
+
+    @classmethod
+    def of(cls, given: Sequence[Published], streamed: bool | None = None) -> Answers:
+        """Join the releases that agree in attributes and areas, and estimate each group."""
+        joined: list[list[Published]] = []
+        for one in given:
+            for some in joined:
+                if _agree(some, one):
+                    some.append(one)
+                    break
+            else:
+                joined.append([one])
+        left = [text for one in given for text in one.left_out]
+        return cls([_group(some, streamed) for some in joined], left)
+
+    @property
+    def kind(self) -> str:
+        """What the estimates are."""
+        if len(self.groups) > 1:
+            return SEPARATE
+        return APART if self.groups[0].attributes is None else TOGETHER
+
+    def queries(self, named: Sequence[str]) -> tuple[str, ...]:
+        """Check the queries that are wanted; without any, those that were measured."""
+        own = [query for one in self.groups for query in one.estimates.model.queries]
+        for query in dict.fromkeys(named or own):
+            able = [group for group in self.groups if group.answers(query)]
+            if not able:
+                self.groups[0].estimates.model.projection(query)  # says what is wrong
+            names = [group.names(query) for group in able]
+            if any(not one.equals(names[0]) for one in names):
+                raise InputError(
+                    f"the releases have different cells for query {query!r}, so they cannot be put together; "
+                    "name the queries that are wanted"
+                )
+        return tuple(dict.fromkeys(named or own))
+
+    def names(self, query: str) -> Any:
+        """Return the names of the cells of a query."""
+        return next(group.names(query) for group in self.groups if group.answers(query))
+
+    def layout(self, tree: Tree, queries: Sequence[str]) -> Layout:
+        """Return where the cells of queries of some units or areas stand."""
+        cells = {shown(query): self.names(query) for query in queries}
+        return Layout(tree, cells, (tuple(cells),), np.zeros(tree.size, np.int32))
+
+    def units_down_to(self, level: str | None) -> int:
+        """Return how many units are written: all, or those down to a level."""
+        tree = self.tree
+        if level is None:
+            return tree.size
+        if len(self.groups) > 1:
+            raise InputError("down_to is for releases that share a tree")
+        wanted = [place for place, name in enumerate(tree.levels) if level in name.split("+")]
+        if not wanted:
+            raise InputError(f"down_to names level {level!r}; the units have {', '.join(tree.levels)}")
+        last = int(np.flatnonzero(np.isin(tree.level, wanted))[-1])
+        return int(next(part.stop for part in tree.slices() if part.start <= last < part.stop))
+
+    def whole(self) -> Integers:
+        """Return whole detailed cells of the one group that there is."""
+        group = self.groups[0]
+        assert group.attributes is not None
+        return whole_cells(group.estimates, group.attributes)
+
+    def at(self, units: Integers) -> list[tuple[Part, NDArray[np.bool_]] | None]:
+        """Return the estimates of some units in each group, and which of the units the group has."""
+        found: list[tuple[Part, NDArray[np.bool_]] | None] = []
+        for group, index in zip(self.groups, self.index, strict=True):
+            there = index[units] >= 0
+            found.append((group.estimates.at(index[units][there]), there) if there.any() else None)
+        return found
+
+    def numbers(
+        self, parts: Sequence[tuple[Part, NDArray[np.bool_]] | None], units: int, query: str, chances: Chances
+    ) -> tuple[Floats, Floats, list[Floats]]:
+        """Return estimates, standard deviations and half-widths of a query in some units."""
+        if len(self.groups) == 1:
+            assert parts[0] is not None
+            part, turn = parts[0][0], self.groups[0].turned
+            widths = [turn(query, part.widths(query, level)) for _, level in chances]
+            return turn(query, part.values(query)), turn(query, part.deviations(query)), widths
+        many = len(self.names(query))
+        values, sizes, classes = [], [], []
+        for group, got in zip(self.groups, parts, strict=True):
+            value, size = np.full((units, many), np.nan), np.full((units, many), np.nan)
+            code = np.full((units, many), -1)
+            if got is not None and group.answers(query):
+                part, there = got
+                projection = group.estimates.model.projection(query)
+                value[there] = group.turned(query, part.values(query))
+                size[there] = group.turned(query, part.deviations(query)) ** 2
+                own = (
+                    projection.classes[None]
+                    + len(projection.class_sizes) * group.estimates.node[part.units][:, None]
+                )
+                code[there] = group.turned(query, own)
+                code[np.isnan(size)] = -1
+            values.append(value)
+            sizes.append(size)
+            classes.append(code.ravel())
+        weights, variance = inverse_variance_weights(np.stack(sizes))
+        estimate = np.nansum(weights * np.stack(values), axis=0)
+        lost = np.isnan(variance)
+        estimate[lost] = np.nan
+        # cells with the same law in every group have the same width
+        distinct, first, of = np.unique(np.stack(classes), axis=1, return_index=True, return_inverse=True)
+        terms = []
+        for column, cell in zip(distinct.T.tolist(), first.tolist(), strict=True):
+            some: list[Term] = []
+            for place, code in enumerate(column):
+                if code >= 0:
+                    model = self.groups[place].estimates
+                    node, one = divmod(code, len(model.model.projection(query).class_sizes))
+                    weight = float(weights[place].ravel()[cell])
+                    own_terms = model.view.terms([query])[query][one][node]
+                    some += [replace(term, weight=weight * term.weight) for term in own_terms]
+            terms.append(some)
+        flat = variance.ravel()[first]
+        widths = [
+            half_widths(np.nan_to_num(flat), terms, level)[of.ravel()].reshape(variance.shape)
+            for _, level in chances
+        ]
+        return estimate, np.sqrt(variance), [np.where(lost, np.nan, width) for width in widths]
+
+    def union(self, members: Integers) -> list[Union | None]:
+        """Return a union of units in each group that has all of them."""
+        found: list[Union | None] = []
+        for group, index in zip(self.groups, self.index, strict=True):
+            units = index[members]
+            found.append(group.estimates.union(units) if np.all(units >= 0) else None)
+        if all(one is None for one in found):
+            raise InputError("an area has units of several releases that differ; none has all of them")
+        return found
+
+    def moments(
+        self, one: Sequence[Union | None], query: str, two: Sequence[Union | None], its: str
+    ) -> tuple[Floats, Floats, Floats, Floats, Floats]:
+        """Return estimates of a query in a union and of another in another, variances, and covariances."""
+        got = []
+        for group, a, b in zip(self.groups, one, two, strict=True):
+            if a is None or b is None or not (group.answers(query) and group.answers(its)):
+                continue
+            turn = group.turned
+            rows = [turn(query, a.values(query)[None])[0], turn(its, b.values(its)[None])[0]]
+            rows += [turn(query, a.variances(query)[None])[0], turn(its, b.variances(its)[None])[0]]
+            got.append([*rows, turn(query, a.covariance(query, b, its)[None])[0]])
+        return _weighted(got)
+
+    def unit_moments(
+        self,
+        parts: Sequence[tuple[Part, NDArray[np.bool_]] | None],
+        units: int,
+        query: str,
+        its: str,
+    ) -> tuple[Floats, Floats, Floats, Floats, Floats]:
+        """Return the same for two queries in each of some units."""
+        got = []
+        for group, found in zip(self.groups, parts, strict=True):
+            if found is None or not (group.answers(query) and group.answers(its)):
+                continue
+            (part, there), turn = found, group.turned
+            rows = [turn(query, part.values(query)), turn(its, part.values(its))]
+            rows += [turn(query, part.deviations(query)) ** 2, turn(its, part.deviations(its)) ** 2]
+            rows.append(turn(query, part.covariances(query, its)))
+            wide = []
+            for row in rows:
+                block = np.full((units, row.shape[1]), np.nan)
+                block[there] = row
+                wide.append(block)
+            got.append(wide)
+        return _weighted(got)
+
+
+def _weighted(
+    got: Sequence[Sequence[Floats]],
+) -> tuple[Floats, Floats, Floats, Floats, Floats]:
+    """Put pairs of estimates of independent releases together: values, variances, covariance."""
+    if len(got) == 1:
+        a, b, va, vb, cov = got[0]
+        return a, b, va, vb, cov
+    a, b, va, vb, cov = (np.stack(rows) for rows in zip(*got, strict=True))
+    wa, va = inverse_variance_weights(va)
+    wb, vb = inverse_variance_weights(vb)
+    return np.nansum(wa * a, axis=0), np.nansum(wb * b, axis=0), va, vb, np.nansum(wa * wb * cov, axis=0)
+
+
+def inverse_variance_weights(variances: Floats) -> tuple[Floats, Floats]:
+    """Return the weights of independent estimates (first axis) and the variance of their mean.
+
+    nan: there is no estimate. Zero: it is exact.
+
+    >>> weights, variance = inverse_variance_weights(np.array([[1.0, 0.0, np.nan], [4.0, 1.0, 2.0]]))
+    >>> weights.tolist(), variance.tolist()
+    ([[0.8, 1.0, 0.0], [0.2, 0.0, 1.0]], [0.8, 0.0, 2.0])
+    """
+    exact = variances == 0.0
+    with np.errstate(divide="ignore", invalid="ignore"):
+        precision = np.where(np.isnan(variances), 0.0, 1.0 / variances)
+        precision = np.where(exact.any(axis=0), exact.astype(float), precision)
+        total = precision.sum(axis=0)
+        weights = np.where(total > 0, precision / total, 0.0)
+        variance = np.where(exact.any(axis=0), 0.0, np.where(total > 0, 1.0 / total, np.nan))
+    return weights, variance
+
+
+def _agree(some: Sequence[Published], one: Published) -> bool:
+    """Whether a release fits into the tree and the attributes of others."""
+    largest = max((each.tree for each in some), key=lambda tree: tree.size)
+    if any(each.attributes is None for each in [*some, one]):
+        return False
+    try:
+        _attributes([*some, one])
+    except InputError:
+        return False
+    small, large = sorted([one.tree, largest], key=lambda tree: tree.size)
+    return _inside(small, large) is not None
+
+
+def _inside(small: Tree, large: Tree) -> Integers | None:
+    """Return the places of a tree's units in a larger tree, or None if they do not have the same parents."""
+    found = arrow("compute").index_in(small.names, value_set=large.names).fill_null(-1).to_numpy()
+    place = np.append(found, -1).astype(np.int64)
+    if (place[:-1] < 0).any() or (np.diff(place[:-1]) <= 0).any():
         return None
-    for name in ("release.toml", f"release.{NOT_PRIVATE.replace(' ', '-')}.toml"):
-        if (folder / name).is_file():
-            return load_file(folder / name)
-    return None
+    if not np.array_equal(large.parent[place[:-1]], place[small.parent]):
+        return None
+    return place[:-1]
 
 
-def _columns(found: Estimates, query: str, chances: Sequence[tuple[str, float]]) -> dict[str, NDArray[Any]]:
-    values = found.values(query)
-    columns: dict[str, NDArray[Any]] = {"estimate": values, "sd": found.deviations(query)}
-    lost = np.isnan(values)
-    columns["moved"] = np.zeros(values.shape, dtype=bool)
-    for name, level in chances:
-        ends = count_ends(values, found.widths(query, level))
-        columns["moved"] |= ends.moved & ~lost
-        columns[f"lower{name}"] = np.where(lost, np.nan, ends.lower)
-        columns[f"upper{name}"] = np.where(lost, np.nan, ends.upper)
-    return columns
+def _attributes(given: Sequence[Published]) -> Attributes | None:
+    """Return attributes that all of the releases are about, with the recodes of all."""
+    first = given[0].attributes
+    if first is None:
+        return None
+    recodes = dict(first.recodes)
+    for other in given[1:]:
+        if other.attributes is None or (other.attributes.values, other.attributes.impossible) != (
+            first.values,
+            first.impossible,
+        ):
+            raise InputError("the releases have different attributes")
+        for name, recode in other.attributes.recodes:
+            if recodes.setdefault(name, recode) != recode:
+                raise InputError(f"the releases have different recodes {name!r}")
+    zeros = [{name: list(values) for name, values in one} for one in first.impossible]
+    return Attributes({name: list(values) for name, values in first.values}, recodes, zeros)
 
 
-def _shown(query: str) -> str:
+def _group(given: Sequence[Published], streamed: bool | None) -> Group:
+    """Put releases into one tree, and estimate from all of them together."""
+    tree = max((one.tree for one in given), key=lambda tree: tree.size)
+    attributes = _attributes(given)
+    kind, sources = np.zeros(tree.size, dtype=np.int64), []
+    exact: Exact = {}
+    places = []
+    levels = []
+    for one in given:
+        place = _inside(one.tree, tree)
+        assert place is not None
+        level = np.full(tree.size, len(one.source.laws), dtype=np.int64)
+        level[place] = _kind(one)
+        kind = kind * (len(one.source.laws) + 1) + level
+        places.append(place)
+        levels.append(level)
+    _, first, kind = np.unique(kind, return_index=True, return_inverse=True)
+    for one, place, level in zip(given, places, levels, strict=True):
+        laws = [*one.source.laws, {}]
+        sources.append(_Moved(one.source, place, [laws[level[unit]] for unit in first.tolist()]))
+        for query, (who, rows) in one.exact.items():
+            exact[query] = _join_exact(query, exact.get(query), (place[who], rows))
+    blocks = {query: block for one in given for query, block in one.blocks.items()}
+    measured = Measurements(
+        tree.parent.astype(np.int64),
+        tree.starts,
+        kind.ravel().astype(np.int64),
+        tuple(sources),
+        exact,
+        blocks,
+    )
+    labels = {query: names for one in given for query, names in one.labels.items()}
+    held = None if streamed is None else not streamed
+    return Group(tree, attributes, labels, Estimates(attributes, measured, held=held))
+
+
+def _kind(one: Published) -> Integers:
+    return one.tree.level.astype(np.int64) if one.kind is None else one.kind
+
+
+def _join_exact(query: str, one: Rows | None, two: Rows) -> Rows:
+    if one is None:
+        return two
+    both, first, second = np.intersect1d(one[0], two[0], return_indices=True)
+    if both.size and not np.array_equal(one[1][first], two[1][second]):
+        raise InputError(f"the releases hold different counts of query {query!r} exact")
+    new = ~np.isin(two[0], one[0])
+    units, rows = np.concatenate([one[0], two[0][new]]), np.concatenate([one[1], two[1][new]])
+    order = np.argsort(units)
+    return units[order], rows[order]
+
+
+def _with_zeros(one: Published, zeros: str | os.PathLike[str]) -> Published:
+    """Add values that some units cannot have: unit, and a column for each attribute that is named.
+
+    What a unit cannot have, no unit within it can. Each row is a block of cells that are zero.
+    """
+    attributes, tree = one.attributes, one.tree
+    if attributes is None:
+        raise InputError("zeros of units need a release that states its attributes")
+    table = read_table(zeros, words=["unit"], optional=list(attributes.names))
+    named = [name for name in attributes.names if name in table.words]
+    if not named:
+        raise InputError(f"{table.path.name} names no attribute; it must have columns of {attributes.names}")
+    problems = table.problems()
+    index = arrow("compute").index_in(table.words["unit"].values, value_set=tree.names).fill_null(-1)
+    unit = np.append(index.to_numpy(), -1)[table.words["unit"].codes].astype(np.int64)
+    problems.rows(unit < 0, "a unit that is not among the units", "unit")
+    for name in named:
+        known = dict(attributes.values)[name]
+        good = np.array([word in known for word in table.words[name].values.to_pylist()] + [False])
+        problems.rows(~good[table.words[name].codes], f"a value that attribute {name!r} does not have", name)
+    problems.stop()
+    codes = np.column_stack([table.words[name].codes for name in named])
+    distinct, of = np.unique(codes, axis=0, return_inverse=True)
+    exact, blocks = dict(one.exact), dict(one.blocks)
+    for number, row in enumerate(distinct.tolist()):
+        words = {
+            name: [table.words[name].values[code].as_py()] for name, code in zip(named, row, strict=True)
+        }
+        block = attributes.block(words, name=f"zero {number + 1}")
+        inside = np.zeros(tree.size + 1, dtype=bool)
+        inside[unit[of.ravel() == number]] = True
+        for part in tree.slices()[1:]:
+            inside[part] |= inside[tree.parent[part]]
+        units = np.flatnonzero(inside[:-1])
+        name = f"zero: {', '.join(f'{key} {value[0]}' for key, value in words.items())}"
+        exact[name], blocks[name] = (units, np.zeros((len(units), block.cells), dtype=np.int64)), block
+    return replace(one, exact=exact, blocks=blocks)
+
+
+# -- what is written ---------------------------------------------------------------------------------------
+
+
+class _Written:
+    """The columns of the estimates, and how many of them are not determined or have nothing left."""
+
+    def __init__(
+        self, found: Answers, queries: Sequence[str], chances: Chances, whole: Integers | None
+    ) -> None:
+        self._found, self._queries, self._chances, self._whole = found, queries, chances, whole
+        self.lost = self.moved = 0
+
+    def columns(self, units: Integers) -> dict[str, NDArray[Any]]:
+        """Return the columns of all queries for some units."""
+        found, parts = self._found, self._found.at(units)
+        tables = []
+        for query in self._queries:
+            values, deviations, widths = found.numbers(parts, len(units), query, self._chances)
+            lost = np.isnan(values)
+            table: dict[str, NDArray[Any]] = {"estimate": values, "sd": deviations}
+            moved = np.zeros(values.shape, dtype=bool)
+            for (name, _), width in zip(self._chances, widths, strict=True):
+                ends = count_ends(values, width)
+                moved |= ends.moved & ~lost
+                table[f"lower{name}"] = np.where(lost, np.nan, ends.lower)
+                table[f"upper{name}"] = np.where(lost, np.nan, ends.upper)
+            attributes = found.groups[0].attributes
+            if self._whole is not None and attributes is not None:
+                sums = sum_cells(attributes, query, self._whole[units])
+                table["table"] = as_written(attributes, query, sums)
+            self.lost += int(lost.sum())
+            self.moved += int(moved.sum())
+            tables.append(table)
+        return _side_by_side(tables)
+
+
+def _side_by_side(tables: Sequence[Mapping[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:
+    """Put the columns of several queries after each other, unit by unit."""
+    return {name: np.concatenate([one[name] for one in tables], axis=1).ravel() for name in tables[0]}
+
+
+def shown(query: str) -> str:
     """Return the name of a query such as "one race = cenrace[...]"."""
     return query.partition("=")[0].strip()
 
 
-def _meanings(chances: Sequence[tuple[str, float]], tables: bool) -> dict[str, str]:
+def _meanings(chances: Chances, tables: bool) -> dict[str, str]:
     found = {
         "estimate": "best linear unbiased estimate; empty: no measurement determines it",
         "sd": "its standard deviation",
@@ -474,115 +711,222 @@ def _meanings(chances: Sequence[tuple[str, float]], tables: bool) -> dict[str, s
     return found
 
 
-def _as_written(
-    layout: Layout, attributes: Attributes | None, query: str, columns: Mapping[str, NDArray[Any]]
-) -> tuple[Any, dict[str, NDArray[Any]]]:
-    if attributes is None:
-        return layout.cells[query], dict(columns)
-    names: Any = None
-    turned = {}
-    for name, rows in columns.items():
-        names, turned[name] = from_attributes(attributes, query, rows)
-    return names, turned
-
-
 def _flat(names: Sequence[str], level: str) -> Tree:
     """Return areas as a tree of one level, in the order given."""
     many = len(names)
     return Tree(strings(list(names)), (level,), np.zeros(many, np.int32), np.full(many, -1, np.int32), (0,))
 
 
-def _areas(path: str | os.PathLike[str], tree: Tree) -> dict[str, Integers]:
+def _areas(path: str | os.PathLike[str], found: Answers) -> dict[str, list[Union | None]]:
     """Read unions of units: area, unit."""
     table = read_table(path, words=["area", "unit"])
     problems = table.problems()
-    index = arrow("compute").index_in(table.words["unit"].values, value_set=tree.names).fill_null(-1)
+    index = arrow("compute").index_in(table.words["unit"].values, value_set=found.tree.names).fill_null(-1)
     unit = np.append(index.to_numpy(), -1)[table.words["unit"].codes]
     problems.rows(unit < 0, "a unit that is not among the units", "unit")
     problems.stop()
     names = table.words["area"].values.to_pylist()
     codes = table.words["area"].codes
-    return {name: unit[codes == code].astype(np.int64) for code, name in enumerate(names)}
+    return {name: found.union(unit[codes == code].astype(np.int64)) for code, name in enumerate(names)}
 
 
-def _named(
-    differences: Sequence[tuple[str, str]], ratios: Sequence[tuple[str, str]]
-) -> list[tuple[str, tuple[str, str]]]:
-    return [*(("difference", pair) for pair in differences), *(("ratio", pair) for pair in ratios)]
-
-
-Pair = tuple[tuple[str, Integers], tuple[str, Integers]]
-
-
-def _pair(pair: tuple[str, str], unions: Mapping[str, Integers], tree: Tree) -> Pair:
-    found = []
-    names = tree.names.to_pylist() if any(one not in unions for one in pair) else []
-    for one in pair:
-        if one in unions:
-            found.append((one, unions[one]))
-        elif one in names:
-            found.append((one, np.array([names.index(one)])))
-        else:
-            raise InputError(f"{one!r} is neither an area nor a unit, so there is nothing to compare")
-    return found[0], found[1]
-
-
-def _union_table(
-    found: Estimates,
-    unions: Mapping[str, Integers],
-    queries: Sequence[str],
-    chances: Sequence[tuple[str, float]],
-    layout: Layout,
-    attributes: Attributes | None,
-) -> tuple[Layout, dict[str, NDArray[Any]]]:
-    sums = [found.union(members, queries) for members in unions.values()]
-    made = {}
+def _areas_columns(
+    found: Answers, unions: Mapping[str, list[Union | None]], queries: Sequence[str], chances: Chances
+) -> list[dict[str, NDArray[Any]]]:
+    tables = []
     for query in queries:
-        values = np.stack([one.queries[query][0] for one in sums])
-        columns = {"estimate": values, "sd": np.sqrt(np.stack([one.queries[query][1] for one in sums]))}
+        got = [found.moments(one, query, one, query) for one in unions.values()]
+        values, variances = np.stack([one[0] for one in got]), np.stack([one[2] for one in got])
+        table = {"estimate": values, "sd": np.sqrt(variances)}
         for name, level in chances:
-            ends = count_ends(values, np.stack([one.width(query, level) for one in sums]))
-            columns[f"lower{name}"], columns[f"upper{name}"] = ends.lower, ends.upper
-        made[_shown(query)] = _as_written(layout, attributes, query, columns)
-    return _stacked(_flat(list(unions), "area"), made)
+            ends = count_ends(values, gaussian_widths(variances, level))
+            lost = np.isnan(values)
+            table[f"lower{name}"] = np.where(lost, np.nan, ends.lower)
+            table[f"upper{name}"] = np.where(lost, np.nan, ends.upper)
+        tables.append(table)
+    return tables
 
 
-def _contrast_table(
-    found: Estimates,
-    pairs: Sequence[tuple[str, Pair]],
+@dataclass(frozen=True)
+class _Contrast:
+    """A difference or ratio of two areas (in all queries), or of two queries (in all units)."""
+
+    kind: str
+    one: str
+    two: str
+    areas: tuple[list[Union | None], list[Union | None]] | None
+
+    @property
+    def name(self) -> str:
+        return f"{shown(self.one)} {'-' if self.kind == 'difference' else '/'} {shown(self.two)}"
+
+
+def _contrasts(
+    differences: Sequence[tuple[str, str]],
+    ratios: Sequence[tuple[str, str]],
+    unions: Mapping[str, list[Union | None]],
+    wanted: Sequence[str],
+    found: Answers,
+) -> list[_Contrast]:
+    pairs = [*(("difference", pair) for pair in differences), *(("ratio", pair) for pair in ratios)]
+    names = found.tree.names.to_pylist() if pairs else []
+    queries = {shown(query): query for query in wanted}
+    contrasts = []
+    for kind, pair in pairs:
+        sides = []
+        for one in pair:
+            if one in unions:
+                sides.append(unions[one])
+            elif one in names:
+                sides.append(found.union(np.array([names.index(one)])))
+        if len(sides) == 2:
+            contrasts.append(_Contrast(kind, pair[0], pair[1], (sides[0], sides[1])))
+            continue
+        first, second = (queries.get(shown(one)) for one in pair)
+        if first is None or second is None:
+            bad = (
+                next(
+                    one
+                    for one in pair
+                    if one not in unions and one not in names and shown(one) not in queries
+                )
+                if not sides
+                else next(one for one in pair if one not in unions and one not in names)
+            )
+            raise InputError(
+                f"{bad!r} is neither an area nor a unit, so there is nothing to compare; queries can be "
+                f"compared if they are among those that are wanted ({', '.join(queries)})"
+            )
+        if len(found.names(second)) not in (1, len(found.names(first))):
+            raise InputError(
+                f"query {pair[0]!r} has {len(found.names(first))} cells and {pair[1]!r} "
+                f"{len(found.names(second))}; cells are compared one by one, or all of them with a single one"
+            )
+        contrasts.append(_Contrast(kind, first, second, None))
+    return contrasts
+
+
+def _compared(
+    kind: str, moments: tuple[Floats, Floats, Floats, Floats, Floats], chances: Chances
+) -> dict[str, NDArray[Any]]:
+    """Return the columns of a difference or ratio."""
+    a, b, va, vb, covariance = moments
+    with np.errstate(divide="ignore", invalid="ignore"):
+        if kind == "difference":
+            values, variances = a - b, np.maximum(va + vb - 2 * covariance, 0.0)
+        else:
+            values = np.where(b != 0, a / b, np.nan)
+            variances = np.maximum(va - 2 * values * covariance + values**2 * vb, 0.0) / b**2
+    columns = {"estimate": values, "sd": np.sqrt(variances)}
+    for name, level in chances:
+        if kind == "difference":
+            width = gaussian_widths(variances, level)
+            ends = values - width, values + width
+        else:
+            ends = ratio_interval(a, b, (va, vb, covariance), level)
+        columns[f"lower{name}"], columns[f"upper{name}"] = ends
+    return columns
+
+
+def _contrast_blocks(
+    found: Answers,
+    contrasts: Sequence[_Contrast],
+    unions: Mapping[str, list[Union | None]],
     queries: Sequence[str],
-    chances: Sequence[tuple[str, float]],
-    layout: Layout,
-    attributes: Attributes | None,
-) -> tuple[Layout, dict[str, NDArray[Any]]]:
-    names, rows = [], []
-    for kind, ((name1, one), (name2, two)) in pairs:
-        names.append(f"{name1} - {name2}" if kind == "difference" else f"{name1} / {name2}")
-        rows.append(
-            (kind, found.union(one, queries), found.union(two, queries), found.union(one, queries, less=two))
+    chances: Chances,
+    tree: Tree,
+) -> Iterator[tuple[Layout, Any]]:
+    """Yield contrasts of areas, query by query, then contrasts of queries, unit by unit and area by area."""
+    of_areas = [one for one in contrasts if one.areas is not None]
+    if of_areas:
+        tables = []
+        for query in queries:
+            rows = [
+                _compared(one.kind, found.moments(one.areas[0], query, one.areas[1], query), chances)
+                for one in of_areas
+                if one.areas is not None
+            ]
+            tables.append({name: np.stack([row[name] for row in rows]) for name in rows[0]})
+        layout = found.layout(_flat([one.name for one in of_areas], "contrast"), queries)
+        columns = _side_by_side(tables)
+        yield layout, lambda _, rows: {name: one[rows] for name, one in columns.items()}
+    of_queries = [one for one in contrasts if one.areas is None]
+    if not of_queries:
+        return
+    cells = {one.name: found.names(one.one) for one in of_queries}
+
+    def in_units(units: slice, _: slice) -> dict[str, NDArray[Any]]:
+        who = np.arange(units.start, units.stop)
+        parts = found.at(who)
+        return _side_by_side(
+            [
+                _compared(one.kind, found.unit_moments(parts, len(who), one.one, one.two), chances)
+                for one in of_queries
+            ]
         )
-    made = {}
-    for query in queries:
-        cells = found.cells(query)
-        columns = {key: np.full((len(rows), cells), np.nan) for key in ("estimate", "sd")}
-        for name, _ in chances:
-            columns |= {f"{end}{name}": np.full((len(rows), cells), np.nan) for end in ("lower", "upper")}
-        for row, (kind, *parts) in enumerate(rows):
-            (a, va), (b, vb), (d, vd) = (part.queries[query] for part in parts)
-            covariance = (va + vb - vd) / 2
-            with np.errstate(divide="ignore", invalid="ignore"):
-                columns["estimate"][row] = d if kind == "difference" else a / b
-                delta = (va - 2 * a / b * covariance + (a / b) ** 2 * vb) / b**2
-            columns["sd"][row] = np.sqrt(vd if kind == "difference" else np.where(b != 0, delta, np.nan))
-            for name, level in chances:
-                for cell in np.flatnonzero(~np.isnan(d)):
-                    if kind == "difference":
-                        width = half_width(float(vd[cell]), [], level)
-                        ends = float(d[cell]) - width, float(d[cell]) + width
-                    else:
-                        first, second = (float(a[cell]), float(va[cell])), (float(b[cell]), float(vb[cell]))
-                        _, *span, how = ratio(first, second, level, covariance=float(covariance[cell]))
-                        ends = (span[0], span[1]) if how == "Fieller" else (np.nan, np.nan)
-                    columns[f"lower{name}"][row, cell], columns[f"upper{name}"][row, cell] = ends
-        made[_shown(query)] = _as_written(layout, attributes, query, columns)
-    return _stacked(_flat(names, "contrast"), made)
+
+    yield Layout(tree, cells, (tuple(cells),), np.zeros(tree.size, np.int32)), in_units
+    if unions:
+        flat = []
+        for area in unions.values():
+            parts = [
+                _compared(one.kind, found.moments(area, one.one, area, one.two), chances)
+                for one in of_queries
+            ]
+            flat.append({name: np.concatenate([part[name] for part in parts]) for name in parts[0]})
+        stacked = {name: np.concatenate([row[name] for row in flat]) for name in flat[0]}
+        areas = _flat(list(unions), "area")
+        layout = Layout(areas, cells, (tuple(cells),), np.zeros(areas.size, np.int32))
+        yield layout, lambda _, rows: {name: one[rows] for name, one in stacked.items()}
+
+
+def _changes(
+    now: Answers, before: Answers, tree: Tree, named: Sequence[str], wanted: Sequence[str], chances: Chances
+) -> tuple[Layout, Any]:
+    """Return the layout and columns of changes: difference and ratio of each cell now and before."""
+    place = arrow("compute").index_in(tree.names, value_set=before.tree.names).fill_null(-1).to_numpy()
+    shared = np.flatnonzero(place >= 0)
+    if not shared.size:
+        raise InputError("no unit of the earlier release is among the units, so there is no change to give")
+    queries = []
+    for query in wanted:
+        if any(group.answers(query) for group in before.groups):
+            if now.names(query).equals(before.names(query)):
+                queries.append(query)
+                continue
+            reason = "has other cells in the earlier release"
+        else:
+            reason = "cannot be answered by the earlier release"
+        if named:
+            raise InputError(f"query {query!r} {reason}, so there is no change to give")
+    if not queries:
+        raise InputError("no query is the same in the earlier release, so there is no change to give")
+    some = Tree(
+        tree.names.take(arrow().array(shared)),
+        tree.levels,
+        tree.level[shared],
+        np.full(shared.size, -1, np.int32),
+        (0,),
+    )
+
+    def columns(units: slice, _: slice) -> dict[str, NDArray[Any]]:
+        here = shared[units]
+        there = place[here].astype(np.int64)
+        parts = now.at(here), before.at(there)
+        tables = []
+        for query in queries:
+            a, sa, _w = now.numbers(parts[0], len(here), query, ())
+            b, sb, _w = before.numbers(parts[1], len(there), query, ())
+            moments = (a, b, sa**2, sb**2, np.zeros_like(a))
+            change, quotient = (_compared(kind, moments, chances) for kind in ("difference", "ratio"))
+            tables.append(
+                {"now": a, "before": b}
+                | {("difference" if name == "estimate" else name): one for name, one in change.items()}
+                | {
+                    ("ratio" if name == "estimate" else f"ratio_{name}"): one
+                    for name, one in quotient.items()
+                }
+            )
+        return _side_by_side(tables)
+
+    return now.layout(some, queries), columns

@@ -79,6 +79,18 @@ class Layout:
         base = self.base[units.start : units.stop + 1]
         return np.arange(base[0], base[-1]) + np.repeat(starts[self.kind[units]] - base[:-1], np.diff(base))
 
+    def patterns(self) -> tuple[Any, Codes, Codes]:
+        """Return all names of cells, and by column (see `columns`) the numbers of query and cell."""
+        pa, pc, queries = arrow(), arrow("compute"), self.queries
+        words = pa.chunked_array([self.cells[query] for query in queries], type=pa.string()).unique()
+        codes = {query: pc.index_in(self.cells[query], value_set=words).to_numpy() for query in queries}
+        query: list[Any] = [[]]
+        cell: list[Any] = [[]]
+        for names in self.asked:
+            query += [np.full(len(codes[name]), queries.index(name)) for name in names]
+            cell += [codes[name] for name in names]
+        return words, np.concatenate(query).astype(np.int32), np.concatenate(cell).astype(np.int32)
+
 
 def declared_cells(table: Table, queries: Sequence[str]) -> dict[str, Any]:
     """Return the cells of each query from a table that declares them, in the order of its rows."""

@@ -17,11 +17,18 @@ from discreet.errors import InputError
 from discreet.noise import Entropy
 from discreet.release.audit import sha256
 from discreet.release.commit import free, open_ledger, staging
-from discreet.release.hierarchy.counts import Counts, level_pairs, read_counts
-from discreet.release.hierarchy.estimates import check_whole, together, write_held
-from discreet.release.hierarchy.layout import Layout
+from discreet.release.hierarchy.counts import CountTable, level_pairs, read_counts
 from discreet.release.hierarchy.noise import Noises, add_noise, noise_table, noises, variances
-from discreet.release.hierarchy.processing import MEANING, Held, Post, check_post, process
+from discreet.release.hierarchy.noisy import Exact
+from discreet.release.hierarchy.post import (
+    MEANING,
+    Post,
+    check_post,
+    check_whole,
+    process,
+    spread,
+    write_held,
+)
 from discreet.release.hierarchy.reading import FORMATS, table_format
 from discreet.release.hierarchy.records import count_records
 from discreet.release.hierarchy.writing import Folder, check_kind
@@ -117,18 +124,17 @@ def measure(
         found = count_records(
             release, records, units=units, geocodes=geocodes, person=person, at_most=at_most, excess=excess
         ).counts
-    layout, values = found.layout, found.counts
+    layout = found.layout
     entry = _entry(release, found, pairs, rehearsal)
     if before is not None:
         before.allow(entry, where=str(named), again=spend_again)
-    held = _held(layout, values, pairs)
+    exact = _exact(found, pairs)
     if how == "consistent" and release.attributes is not None:
-        check_whole(release, layout, held)  # before any noise is drawn
-    add_noise(layout, values, table, source)
+        check_whole(release, layout, exact)  # before any noise is drawn
     with staging(out_dir, shared, key=signer) as stage:
         mark = None if rehearsal is None else f"{NOT_PRIVATE}: rehearsal with seed {rehearsal}"
         folder = Folder(stage.path, kind, mark=mark, for_spreadsheets=for_spreadsheets)
-        _write(folder, release, found, how, table, held, pairs)
+        _write(folder, release, found, how, table, source, exact, pairs)
         files = {name: sha256(stage.path / name) for name in folder.names}
         entry = replace(entry, id=stage.id, files=files)
         stage.commit(entry, manifest=folder.names[-1], again=spend_again)
@@ -139,7 +145,7 @@ def measure(
 
 
 def _entry(
-    release: Release, found: Counts, pairs: tuple[tuple[str, str], ...], rehearsal: int | None
+    release: Release, found: CountTable, pairs: tuple[tuple[str, str], ...], rehearsal: int | None
 ) -> Entry:
     """Return what a ledger says about the run before anything is written."""
     return Entry(
@@ -158,29 +164,34 @@ def _entry(
 def _write(
     folder: Folder,
     release: Release,
-    found: Counts,
+    found: CountTable,
     how: Post,
     table: Noises,
-    held: Held | None,
+    source: Entropy | None,
+    exact: Exact,
     pairs: tuple[tuple[str, str], ...],
 ) -> None:
-    layout, values = found.layout, found.counts
+    """Draw the noise, once, and write what comes of it, some units at a time."""
+    layout = found.layout
     sizes = variances(layout, table)
-    plain = process("none", layout, values, sizes)
-    folder.cells("measurements", layout, plain.columns)
-    del plain
+    drawn = _Drawn(found, table, source)
+    kept = None if how == "none" else np.empty(layout.size, dtype=np.int64)
+
+    def measured(units: slice, rows: slice) -> dict[str, Any]:
+        values = drawn.read(units)
+        if kept is not None:
+            kept[rows] = values
+        return {"value": values, "variance": spread(layout, sizes, units)}
+
+    folder.cells("measurements", layout, measured)
     columns = {"measurements": {"variance": MEANING["none"]}}
-    if how != "none":
-        if how == "consistent" and release.attributes is not None:
-            laws = {key: table[layout.tree.levels[key[0]], key[1]] for key in sizes}
-            folder.cells("estimates", *together(layout, values, laws, held, release.attributes))
-        else:
-            estimates = process(how, layout, values, sizes, held)
-            folder.cells("estimates", estimates.layout, estimates.columns)
+    if kept is not None:
+        laws = {key: table[layout.tree.levels[key[0]], key[1]] for key in sizes}
+        folder.cells("estimates", *process(how, layout, kept, laws, exact, release.attributes))
         columns["estimates"] = {"variance": MEANING[how]}
     folder.units(layout.tree)
-    if held is not None:
-        write_held(folder, layout, held)
+    if exact:
+        write_held(folder, layout, exact)
     folder.text("release", "toml", release.to_toml())
     folder.json(
         "manifest",
@@ -199,15 +210,54 @@ def _write(
     )
 
 
-def _held(layout: Layout, values: Any, pairs: tuple[tuple[str, str], ...]) -> Held | None:
-    if not pairs:
-        return None
+class _Drawn:
+    """Counts with noise, unit after unit; the noise is drawn for many units at a time, and once for each."""
+
+    def __init__(self, found: CountTable, table: Noises, source: Entropy | None) -> None:
+        self._found, self._table, self._source = found, table, source
+        self._at, self._stop, self._values = 0, 0, np.empty(0, dtype=np.int64)
+
+    def read(self, units: slice) -> Any:
+        """Return the noisy counts of the units that come next."""
+        layout = self._found.layout
+        parts = []
+        unit = units.start
+        while unit < units.stop:
+            if unit >= self._stop:
+                rows = layout.base[self._stop] + DRAWN
+                stop = int(np.searchsorted(layout.base, rows, side="right")) - 1
+                some = slice(self._stop, min(max(stop, self._stop + 1), layout.tree.size))
+                self._values = self._found.read(some)
+                add_noise(layout, self._values, self._table, self._source, some)
+                self._at, self._stop = some.start, some.stop
+            last = min(units.stop, self._stop)
+            base = layout.base[self._at]
+            parts.append(self._values[layout.base[unit] - base : layout.base[last] - base])
+            unit = last
+        return np.concatenate(parts)
+
+
+DRAWN = 1 << 23
+"""Cells that get their noise at a time. A rehearsal draws in this order, so it is part of its seed."""
+
+
+def _exact(found: CountTable, pairs: tuple[tuple[str, str], ...]) -> Exact:
+    """Return the counts that are published without noise."""
+    layout = found.layout
     masks: dict[str, Any] = {}
     for level, query in pairs:
         inside = np.array([level in run.split("+") for run in layout.tree.levels])[layout.tree.level]
-        mask = inside & (layout.first(query) >= 0)
-        masks[query] = masks.get(query, False) | mask
-    return Held(masks, values.copy())
+        masks[query] = masks.get(query, False) | (inside & (layout.first(query) >= 0))
+    exact: Exact = {}
+    for query, mask in masks.items():
+        who, cells = np.flatnonzero(mask), np.arange(len(layout.cells[query]))
+        rows = np.zeros((len(who), len(cells)), dtype=np.int64)
+        first = layout.first(query)
+        for place, unit in enumerate(who.tolist()):
+            counts = found.read(slice(unit, unit + 1))
+            rows[place] = counts[first[unit] - layout.base[unit] + cells]
+        exact[query] = who, rows
+    return exact
 
 
 def _format(asked: str | None, counts: str | os.PathLike[str]) -> str:

@@ -30,10 +30,15 @@ def variances(layout: Layout, table: Noises) -> dict[tuple[int, str], float]:
     }
 
 
-def add_noise(layout: Layout, counts: Integers, table: Noises, source: Entropy | None) -> None:
-    """Add noise to each cell, in place. A seeded source gives the same noise to the same layout."""
+def add_noise(
+    layout: Layout, counts: Integers, table: Noises, source: Entropy | None, units: slice | None = None
+) -> None:
+    """Add noise to each cell of all units, or of some, in place. A seeded source gives the same noise to the
+    same layout."""
+    some = units or slice(0, layout.tree.size)
+    begin = layout.base[some.start]
     for kind, queries in enumerate(layout.asked):
-        base = layout.base[:-1][layout.kind == kind]
+        base = layout.base[some][layout.kind[some] == kind] - begin
         for query in queries:
             width = len(layout.cells[query])
             first = base + layout.offset(kind, query)

@@ -1,26 +1,63 @@
-"""Noisy tables in: the output of `measure`, or a table by itself."""
+"""Measurements in: the output of `measure`, or a noisy table by itself, held in memory or streamed."""
 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from discreet.budget import Attributes, Release, Tabulation, load_file
 from discreet.errors import InputError
+from discreet.estimation.estimates import InMemory, Rows, Source
+from discreet.estimation.model import noises
+from discreet.noise import GaussianNoise, Noise
+from discreet.release.audit import sha256
 from discreet.release.hierarchy import tree as trees
-from discreet.release.hierarchy.arrow import arrow
+from discreet.release.hierarchy.arrow import arrow, strings
 from discreet.release.hierarchy.layout import Layout, filled, positions
-from discreet.release.hierarchy.processing import Held
-from discreet.release.hierarchy.reading import FORMATS, Table, read_table
-from discreet.release.hierarchy.tree import Integers
+from discreet.release.hierarchy.noise import asked
+from discreet.release.hierarchy.reading import FORMATS, Table, read_table, table_format
+from discreet.release.hierarchy.tree import Integers, Tree
 from discreet.release.hierarchy.writing import MARK
 from discreet.release.ledger import NOT_PRIVATE
 
 LARGEST = 10**13
 """The largest absolute value of a noisy count."""
+
+MOST_ROWS = 10_000_000
+"""Rows of a table that are read into memory; a larger one is streamed if it is as `measure` writes it."""
+
+Exact = dict[str, Rows]
+"""Counts held exact: for each query the units, and a row of cells for each, in the order of a layout."""
+
+
+@dataclass(frozen=True)
+class Published:
+    """The measurements of one release, as the estimates take them: cells in the order of the attributes."""
+
+    tree: Tree
+    attributes: Attributes | None
+    labels: Mapping[str, Any]
+    """The names of the cells of each query, where no attributes say them."""
+    source: Source
+    exact: Exact
+    format: str
+    marked: bool
+    """Whether it comes from a rehearsal."""
+    origin: dict[str, Any]
+    kind: Integers | None = None
+    """The kind of each unit, by which the source has its laws; None: its level."""
+    blocks: Mapping[str, Tabulation] = field(default_factory=dict)
+    """Cells that some units cannot have, by the name they have in `exact`."""
+    left_out: tuple[str, ...] = ()
+    """What stands in the files and was not used, and why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,18 +69,67 @@ class Noisy:
     noise: dict[tuple[int, str], float]
     format: str
     marked: bool
-    """Whether it comes from a rehearsal."""
     beside: Path | None
     """The directory of the run that wrote it."""
     origin: dict[str, Any]
 
 
-def read_noisy(source: Path, units: str | os.PathLike[str] | None, *, need_tree: bool) -> Noisy:
-    """Read a directory that `measure` wrote, or a table with unit, level, query, cell, value and variance."""
+def read_published(
+    source: Path,
+    *,
+    release: Release | None = None,
+    units: str | os.PathLike[str] | None = None,
+    invariants: str | os.PathLike[str] | None = None,
+    streamed: bool | None = None,
+) -> Published:
+    """Read what `measure` wrote, or a noisy table; it is streamed if it is large, or if that is said."""
+    file, folder = _find(source)
+    stated = release or release_beside(folder)
+    attributes = None if stated is None else stated.attributes
+    held = invariants or (beside(folder, "invariants") if folder else None)
+    listed = units or (beside(folder, "units") if folder else None)
+    if stated is not None and attributes is not None and listed and table_format(file) == "parquet":
+        rows = arrow("parquet").ParquetFile(file).metadata.num_rows
+        if rows > MOST_ROWS if streamed is None else streamed:
+            return _streamed(file, stated, attributes, listed, held)
+    got = read_noisy(source, units, need_tree=True)
+    layout, laws = got.layout, known_laws(got, stated)
+    exact = {} if held is None else read_held(layout, held)
+    order = {query: cell_order(layout, query, attributes) for query in layout.queries}
+    noisy = {}
+    for query in layout.queries:
+        first = layout.first(query)
+        who = np.flatnonzero(first >= 0)
+        noisy[query] = who, got.values[first[who][:, None] + order[query]]
+    by_kind = [{query: laws[kind, query] for query in queries} for kind, queries in enumerate(layout.asked)]
+    return Published(
+        layout.tree,
+        attributes,
+        layout.cells,
+        InMemory(by_kind, noisy),
+        {query: (who, rows[:, order[query]]) for query, (who, rows) in exact.items()},
+        got.format,
+        got.marked,
+        got.origin,
+    )
+
+
+def _find(source: Path) -> tuple[Path, Path | None]:
+    """Return the noisy table, and the directory of the run that wrote it."""
     file = source if source.is_file() else beside(source, "measurements")
     if file is None:
         raise InputError(f"there are no measurements in {source}; name a noisy table or a run's output")
     folder = file.parent if source.is_dir() or beside(file.parent, "measurements") == file else None
+    return file, folder
+
+
+def _marked(file: Path) -> bool:
+    return NOT_PRIVATE.replace(" ", "-") in file.name
+
+
+def read_noisy(source: Path, units: str | os.PathLike[str] | None, *, need_tree: bool) -> Noisy:
+    """Read a directory that `measure` wrote, or a table with unit, level, query, cell, value and variance."""
+    file, folder = _find(source)
     listed = units or (beside(folder, "units") if folder else None)
     table = read_table(
         file,
@@ -55,7 +141,7 @@ def read_noisy(source: Path, units: str | os.PathLike[str] | None, *, need_tree:
     layout, position, noise = _layout(table, listed, need_tree)
     values = np.zeros(layout.size, dtype=np.int64)
     values[position] = table.numbers["value"]
-    marked = MARK in table.words or NOT_PRIVATE.replace(" ", "-") in file.name
+    marked = MARK in table.words or _marked(file)
     return Noisy(layout, values, noise, table.format, marked, folder, table.origin("measurements"))
 
 
@@ -64,6 +150,212 @@ def beside(folder: Path, stem: str) -> Path | None:
     mark = NOT_PRIVATE.replace(" ", "-")
     names = [f"{stem}{middle}.{ending}" for middle in ("", f".{mark}") for ending in FORMATS]
     return next((folder / name for name in names if (folder / name).is_file()), None)
+
+
+def release_beside(folder: Path | None) -> Release | None:
+    """Return the release that a run's output states."""
+    if folder is None:
+        return None
+    for name in ("release.toml", f"release.{NOT_PRIVATE.replace(' ', '-')}.toml"):
+        if (folder / name).is_file():
+            return load_file(folder / name)
+    return None
+
+
+def known_laws(got: Noisy, stated: Release | None) -> dict[tuple[int, str], Noise]:
+    """Return the laws that the release says, or Gaussian ones of the variances in the table."""
+    known = {} if stated is None else noises(stated)
+    laws: dict[tuple[int, str], Noise] = {}
+    for (kind, query), size in got.noise.items():
+        level = got.layout.tree.levels[kind]
+        law = known.get((level, query))
+        if stated is not None and (law is None or abs(law.true_variance() - size) > 1e-6 * size):
+            raise InputError(
+                f"query {query!r} of level {level!r} has noise of variance {size:g}, which is not what the "
+                f"release {stated.name!r} says"
+            )
+        laws[kind, query] = law or gaussian(size)
+    return laws
+
+
+def gaussian(variance: float) -> GaussianNoise:
+    """Return discrete Gaussian noise whose true variance is this; its parameter differs if it is small.
+
+    >>> gaussian(4.0).variance, round(gaussian(0.01).true_variance(), 12)
+    (Fraction(4, 1), 0.01)
+    """
+    low, high = variance, max(variance, 1.0)
+    if GaussianNoise(Fraction(variance).limit_denominator(10**9)).true_variance() < variance * (1 - 1e-12):
+        for _ in range(60):
+            middle = (low + high) / 2
+            size = GaussianNoise(Fraction(middle).limit_denominator(10**15)).true_variance()
+            low, high = (low, middle) if size >= variance else (middle, high)
+        return GaussianNoise(Fraction(high).limit_denominator(10**15))
+    return GaussianNoise(Fraction(variance).limit_denominator(10**9))
+
+
+def cell_order(layout: Layout, query: str, attributes: Attributes | None) -> Integers:
+    """Return where the cells of a query stand in the table, in the order of the attributes."""
+    known = layout.cells[query]
+    if attributes is None:
+        return np.arange(len(known))
+    table = attributes.tabulation(query)
+    labels = np.array(list(table.labels), dtype=object).reshape(table.shape or (1,))
+    if table.factors:  # written in another order than the attributes'
+        labels = labels.transpose(np.argsort([factor.attribute for factor in table.factors]))
+    index = arrow("compute").index_in(strings(labels.ravel().tolist()), value_set=known)
+    if index.null_count or len(known) != table.cells:
+        raise InputError(
+            f"the cells of query {query!r} are not those that the attributes say: {len(known)} are there, "
+            f"{table.cells} are due, and {index.null_count} of these are missing; a cell is named by its "
+            f"values, such as {next(table.labels)!r}"
+        )
+    found: Integers = index.to_numpy().astype(np.int64)
+    return found
+
+
+# -- tables that are streamed ---------------------------------------------------------------------------
+
+
+def _streamed(
+    file: Path,
+    release: Release,
+    attributes: Attributes,
+    units: str | os.PathLike[str],
+    held: str | os.PathLike[str] | None,
+) -> Published:
+    tree = trees.read_tree(units, release)
+    source = Streamed(file, tree, release, attributes)
+    exact = {} if held is None else read_held(source.layout, held)
+    turned = {query: (who, rows[:, source.order[query]]) for query, (who, rows) in exact.items()}
+    origin = {
+        "role": "measurements",
+        "sha256": sha256(file),
+        "bytes": file.stat().st_size,
+        "rows": source.layout.size,
+    }
+    return Published(tree, attributes, source.layout.cells, source, turned, "parquet", _marked(file), origin)
+
+
+class Streamed:
+    """A table in Parquet as `measure` writes it: units in canonical order, all of one level alike.
+
+    It is read row group by row group, and every row is checked to be the one that is due there.
+    """
+
+    def __init__(self, file: Path, tree: Tree, release: Release, attributes: Attributes) -> None:
+        self._file, self._parquet = file, arrow("parquet").ParquetFile(file)
+        meta = self._parquet.metadata
+        self._starts = [0]
+        for group in range(meta.num_row_groups):
+            self._starts.append(self._starts[-1] + meta.row_group(group).num_rows)
+        queries = asked(release, tree.levels)
+        tables = {query: attributes.tabulation(query) for one in queries for query in one}
+        layout = Layout(
+            tree, {query: strings(list(one.labels)) for query, one in tables.items()}, queries, tree.level
+        )
+        if layout.size != meta.num_rows:
+            raise InputError(
+                f"{file.name} has {meta.num_rows} rows; the units and the release need {layout.size}"
+            )
+        self.layout = self._as_found(layout)
+        self.order = {query: cell_order(self.layout, query, attributes) for query in tables}
+        known = noises(release, tree.levels)
+        self.laws: list[dict[str, Noise]] = [
+            {query: known[level, query] for query in names}
+            for level, names in zip(tree.levels, self.layout.asked, strict=True)
+        ]
+        self.cells = {query: one.cells for query, one in tables.items()}
+        words, query_of, cell_of = self.layout.patterns()
+        self._words, self._query_of, self._cell_of = words, query_of, cell_of
+        sizes = [
+            np.full(self.cells[query], law.true_variance()) for one in self.laws for query, law in one.items()
+        ]
+        self._size_of = np.concatenate(sizes)
+
+    def _as_found(self, layout: Layout) -> Layout:
+        """Return the layout with queries and cells in the order that the first unit of each level has."""
+        cells, order = dict(layout.cells), list(layout.asked)
+        for kind in range(len(layout.asked)):
+            unit = int(np.argmax(layout.kind == kind))
+            table = self._rows(int(layout.base[unit]), int(layout.base[unit + 1]), ["query", "cell"])
+            names, labels = (
+                table.column(name).cast(arrow().string()).to_pylist() for name in ("query", "cell")
+            )
+            order[kind] = tuple(dict.fromkeys(names))
+            if set(order[kind]) != set(layout.asked[kind]):
+                raise self._wrong(int(layout.base[unit]), "query")
+            for query in order[kind]:
+                mine = [cell for name, cell in zip(names, labels, strict=True) if name == query]
+                if len(mine) != len(cells[query]):
+                    raise self._wrong(int(layout.base[unit]), "cell")
+                cells[query] = strings(mine)
+        return Layout(layout.tree, cells, tuple(order), layout.kind)
+
+    def _wrong(self, row: int, column: str) -> InputError:
+        return InputError(
+            f"a row is not the one that is due there, as `measure` writes it (row {row + 1} of "
+            f"{self._file.name}, column {column})"
+        )
+
+    def _rows(self, first: int, last: int, columns: Sequence[str]) -> Any:
+        groups = range(bisect_right(self._starts, first) - 1, bisect_right(self._starts, last - 1))
+        table = self._parquet.read_row_groups(list(groups), columns=list(columns))
+        return table.slice(first - self._starts[groups[0]], last - first)
+
+    def read(self, units: slice) -> Iterator[tuple[str, Integers, NDArray[Any]]]:
+        """Yield what these units were measured, some units at a time."""
+        layout, unit = self.layout, units.start
+        while unit < units.stop:
+            # whole units, as far as about one row group reaches
+            group = bisect_right(self._starts, int(layout.base[unit]))
+            stop = int(np.searchsorted(layout.base, self._starts[group], side="right")) - 1
+            stop = min(max(stop, unit + 1), units.stop)
+            yield from self._checked(slice(unit, stop))
+            unit = stop
+
+    def _checked(self, units: slice) -> Iterator[tuple[str, Integers, NDArray[Any]]]:
+        layout, pc = self.layout, arrow("compute")
+        first, last = int(layout.base[units.start]), int(layout.base[units.stop])
+        if first == last:
+            return
+        table = self._rows(first, last, ["unit", "query", "cell", "value", "variance"])
+        column = layout.columns(units)
+        width = np.diff(layout.base[units.start : units.stop + 1])
+        due: dict[str, tuple[Any, Any]] = {
+            "unit": (
+                layout.tree.names.slice(units.start, len(width)),
+                np.repeat(np.arange(len(width)), width),
+            ),
+            "query": (strings(layout.queries), self._query_of[column]),
+            "cell": (self._words, self._cell_of[column]),
+        }
+        for name, (words, expected) in due.items():
+            at = 0
+            for chunk in table.column(name).chunks:
+                coded = chunk if hasattr(chunk, "dictionary") else chunk.dictionary_encode()
+                place = pc.index_in(coded.dictionary.cast(arrow().string()), value_set=words).fill_null(-1)
+                place = np.append(place.to_numpy(), -1)
+                found = place[coded.indices.fill_null(-1).to_numpy(zero_copy_only=False)]
+                wrong = found != expected[at : at + len(found)]
+                if wrong.any():
+                    raise self._wrong(first + at + int(np.argmax(wrong)), name)
+                at += len(found)
+        sizes = table.column("variance").to_numpy()
+        wrong = ~(np.abs(sizes - self._size_of[column]) <= 1e-6 * self._size_of[column])
+        if wrong.any():
+            raise self._wrong(first + int(np.argmax(wrong)), "variance")
+        value = table.column("value").to_numpy()
+        kinds = layout.kind[units]
+        for kind in np.unique(kinds):
+            mine = np.flatnonzero(kinds == kind)
+            start = layout.base[units][mine] - first
+            for query in layout.asked[kind]:
+                at = layout.offset(int(kind), query)
+                yield query, mine + units.start, value[start[:, None] + (at + self.order[query])]
+
+
+# -- tables that are held in memory ---------------------------------------------------------------------
 
 
 def _layout(
@@ -140,7 +432,7 @@ def _in_order(codes: Any, many: int) -> Integers:
     return order[first[order] < len(codes)]
 
 
-def read_held(layout: Layout, invariants: str | os.PathLike[str]) -> Held:
+def read_held(layout: Layout, invariants: str | os.PathLike[str]) -> Exact:
     """Read counts that are held exact: unit, query, cell, count."""
     table = read_table(invariants, words=["unit", "query", "cell"], whole=["count"])
     problems = table.problems()
@@ -148,18 +440,22 @@ def read_held(layout: Layout, invariants: str | os.PathLike[str]) -> Held:
     problems.rows(table.numbers["count"] < 0, "a count is below zero", "count")
     problems.rows(table.numbers["count"] > LARGEST, f"a count is above {LARGEST}", "count")
     position = positions(layout, table, index.to_numpy().astype(np.int64), problems)
-    there = filled(layout, position, problems)
+    _, first = np.unique(position, return_index=True)
+    again = position >= 0
+    again[first] = False
+    problems.rows(again, "a cell comes twice for one unit and query", "cell")
     problems.stop()
-    counts = np.zeros(layout.size, dtype=np.int64)
-    counts[position] = table.numbers["count"]
-    units = {}
+    order = np.argsort(position)
+    position, counts = position[order], table.numbers["count"][order]
+    unit = np.searchsorted(layout.base, position, side="right") - 1
+    found: Exact = {}
     for query in layout.queries:
-        first = layout.first(query)
-        cells = np.arange(len(layout.cells[query]))
-        have = np.count_nonzero(there[np.maximum(first, 0)[:, None] + cells], axis=1) * (first >= 0)
-        if ((have > 0) & (have < cells.size)).any():
+        start, width = layout.first(query)[unit], len(layout.cells[query])
+        mine = (start >= 0) & (position >= start) & (position < start + width)
+        who, have = np.unique(unit[mine], return_counts=True)
+        if (have < width).any():
             problems.say(f"a unit has some cells of query {query!r} and lacks others; hold all or none")
-        if have.any():
-            units[query] = have > 0
+        elif who.size:
+            found[query] = who.astype(np.int64), counts[mine].reshape(-1, width)
     problems.stop()
-    return Held(units, counts)
+    return found

@@ -21,7 +21,7 @@ from discreet.budget import Attributes, Release
 from discreet.errors import InputError
 from discreet.release.commit import free, staging
 from discreet.release.hierarchy.arrow import arrow, strings
-from discreet.release.hierarchy.counts import Counts
+from discreet.release.hierarchy.counts import CountTable
 from discreet.release.hierarchy.layout import Layout
 from discreet.release.hierarchy.noise import asked
 from discreet.release.hierarchy.reading import FORMATS, Table, coded, read_table
@@ -69,7 +69,7 @@ class Tabulated:
 class Counted:
     """The counts of records, how many there were, and how many were left out."""
 
-    counts: Counts
+    counts: CountTable
     records: int
     left_out: int
 
@@ -105,7 +105,7 @@ def tabulate(
     layout = found.counts.layout
     with staging(out_dir) as stage:
         folder = Folder(stage.path, kind)
-        folder.cells("counts", layout, {"count": found.counts.counts})
+        folder.cells("counts", layout, lambda units, _: {"count": found.counts.read(units)})
         folder.units(layout.tree)
         folder.json(
             "manifest",
@@ -160,36 +160,70 @@ def count_records(
         asked(release, tree.levels),
         tree.level,
     )
-    vector = _add_up(layout, attributes, unit[kept], cell[kept])
-    origins = [table.origin("records")]
-    counts = Counts(layout, vector, tuple(origins), table.format)
-    return Counted(counts, table.rows, int(np.count_nonzero(~kept)))
+    rows, left_out = table.rows, int(np.count_nonzero(~kept))
+    origin = table.origin("records")
+    kind = table.format
+    del table
+    if left_out:
+        unit, cell = unit[kept], cell[kept]
+    read = _sums(layout, attributes, unit, cell)
+    return Counted(CountTable(layout, read, (origin,), kind), rows, left_out)
 
 
-def _add_up(layout: Layout, attributes: Attributes, unit: Integers, cell: Integers) -> Integers:
-    """Return the counts of all cells of all queries in all units."""
+def _sums(layout: Layout, attributes: Attributes, unit: Integers, cell: Integers) -> Any:
+    """Return a function that gives the counts of all cells of all queries of some units.
+
+    Kept are the detailed counts that are not zero, sorted by unit; what is dense is made unit by unit.
+    """
     tree, many = layout.tree, attributes.cells
-    keys, counts = np.unique(unit * many + cell, return_counts=True)
-    vector = np.zeros(layout.size, dtype=np.int64)
-    index = {query: _query_cells(attributes, query) for query in layout.queries}
-    first = {query: layout.first(query) for query in layout.queries}
     depth = np.searchsorted(np.array(tree.starts), np.arange(tree.size), side="right") - 1
-    at, inside, number = keys // many, keys % many, counts.astype(np.int64)
+    key = unit * many + cell
+    key.sort()
+    keys, counts = _distinct(key, None)
+    del key
+    kept: list[tuple[Integers, Integers]] = []
     # leaves may lie at several depths: units join where their depth is reached
     for level in range(len(tree.starts) - 1, -1, -1):
+        at = keys // many
         here = depth[at] == level
-        for query in layout.queries:
-            begin = first[query][at[here]]
-            asks = begin >= 0
-            place = begin[asks] + index[query][inside[here][asks]]
-            np.add.at(vector, place, number[here][asks])
-        if not level:
-            break
-        above = np.where(here, tree.parent[at], at).astype(np.int64)
-        keys, of = np.unique(above * many + inside, return_inverse=True)
-        number = np.bincount(of.ravel(), weights=number).astype(np.int64)
-        at, inside = keys // many, keys % many
-    return vector
+        kept.append((keys[here], counts[here]))
+        if level:
+            moved = np.where(here, tree.parent[at], at) * many + keys % many
+            order = np.argsort(moved, kind="stable")
+            keys, counts = _distinct(moved[order], counts[order])
+    every = [np.concatenate(parts) for parts in zip(*reversed(kept), strict=True)]
+    index = {query: _query_cells(attributes, query) for query in layout.queries}
+    sizes = {query: len(layout.cells[query]) for query in layout.queries}
+
+    def read(units: slice) -> Integers:
+        first, last = np.searchsorted(every[0], [units.start * many, units.stop * many])
+        at, inside = np.divmod(every[0][first:last], many)
+        number = every[1][first:last]
+        base = layout.base[units.start]
+        vector = np.zeros(int(layout.base[units.stop] - base), dtype=np.int64)
+        kinds = layout.kind[at]
+        for kind in np.unique(kinds):
+            mine = kinds == kind
+            start = layout.base[at[mine]] - base
+            for query in layout.asked[kind]:
+                place = start + layout.offset(int(kind), query) + index[query][inside[mine]]
+                if sizes[query] == many:
+                    vector[place] = number[mine]  # each cell comes once
+                else:
+                    order = np.argsort(place, kind="stable")
+                    where, sums = _distinct(place[order], number[mine][order])
+                    vector[where] = sums
+        return vector
+
+    return read
+
+
+def _distinct(keys: Integers, counts: Integers | None) -> tuple[Integers, Integers]:
+    """Return the distinct ones of sorted keys, and the sums of their counts (1 each if there are none)."""
+    begin = np.flatnonzero(np.diff(keys, prepend=-1))
+    if counts is None:
+        return keys[begin], np.diff(np.append(begin, len(keys)))
+    return keys[begin], np.add.reduceat(counts, begin) if len(begin) else counts
 
 
 def _query_cells(attributes: Attributes, query: str) -> Integers:

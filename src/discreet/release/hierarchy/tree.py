@@ -45,6 +45,11 @@ class Tree:
         """Return the units of each depth, from the top down."""
         return [slice(a, b) for a, b in zip(self.starts, (*self.starts[1:], self.size), strict=True)]
 
+    def first(self, units: int) -> Tree:
+        """Return the tree of the first so many units, which must be whole depths."""
+        starts = tuple(one for one in self.starts if one < units)
+        return Tree(self.names.slice(0, units), self.levels, self.level[:units], self.parent[:units], starts)
+
     @property
     def digest(self) -> str:
         """The SHA-256 of the tree: all names, levels and parents, in canonical order."""

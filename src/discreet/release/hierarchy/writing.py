@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,9 @@ from discreet.release.ledger import NOT_PRIVATE
 
 ROWS = 1 << 20
 """Rows that are written at a time."""
+
+Columns = Callable[[slice, slice], Mapping[str, NDArray[Any]]]
+"""Columns of numbers for some units, which are so many rows."""
 
 MARK = "not_private"
 """The column that marks each row of a rehearsal."""
@@ -55,15 +58,33 @@ class Folder:
         text = json.dumps({**head, **data}, indent=1, ensure_ascii=False)
         self.file(stem, "json").write_text(text + "\n", encoding="utf-8")
 
-    def cells(self, stem: str, layout: Layout, columns: Mapping[str, NDArray[Any]]) -> None:
-        """Write a table of cells: unit, level, query, cell, and the columns of numbers, one item a cell."""
-        schema, queries, cells, patterns = self._schema(layout, columns)
-        with _Writer(self.file(stem, self.kind), self.kind, schema) as writer:
-            for units, rows in layout.chunks(ROWS):
-                writer.write(
-                    self._part(layout, units, queries, cells, patterns)
-                    + [arrow().array(column[rows], from_pandas=True) for column in columns.values()]
-                )
+    def cells(self, stem: str, layout: Layout, columns: Mapping[str, NDArray[Any]] | Columns) -> None:
+        """Write a table of cells: unit, level, query, cell, and columns of numbers, one item a cell.
+
+        The columns may be a function that gives them for some units, called from the first to the last.
+        """
+        if callable(columns):
+            self.blocks(stem, [(layout, columns)])
+        else:
+            self.blocks(stem, [(layout, lambda _, rows: {key: one[rows] for key, one in columns.items()})])
+
+    def blocks(self, stem: str, blocks: Sequence[tuple[Layout, Columns]]) -> None:
+        """Write tables of cells that have the same columns one after the other to one file."""
+        file, writer = self.file(stem, self.kind), None
+        try:
+            for layout, columns in blocks:
+                queries, cells, patterns = self._words(layout)
+                for units, rows in layout.chunks(ROWS):
+                    found = columns(units, rows)
+                    if writer is None:
+                        writer = _Writer(file, self.kind, self._schema(found))
+                    writer.write(
+                        self._part(layout, units, queries, cells, patterns)
+                        + [arrow().array(column, from_pandas=True) for column in found.values()]
+                    )
+        finally:
+            if writer is not None:
+                writer.close()
 
     def units(self, tree: Tree) -> None:
         """Write the tree: unit, level, parent."""
@@ -85,22 +106,18 @@ class Folder:
         mark = pa.field(MARK, pa.dictionary(pa.int32(), pa.string()))
         return pa.schema([*map(pa.field, *zip(*fields, strict=True)), mark], metadata={"warning": self.mark})
 
-    def _schema(self, layout: Layout, columns: Mapping[str, NDArray[Any]]) -> tuple[Any, ...]:
-        pa, pc = arrow(), arrow("compute")
-        text = pa.dictionary(pa.int32(), pa.string())
-        fields = [(name, text) for name in ("unit", "level", "query", "cell")]
+    def _schema(self, columns: Mapping[str, NDArray[Any]]) -> Any:
+        pa = arrow()
+        fields = [
+            (name, pa.dictionary(pa.int32(), pa.string())) for name in ("unit", "level", "query", "cell")
+        ]
         fields += [(name, pa.from_numpy_dtype(column.dtype)) for name, column in columns.items()]
+        return self._marked(fields)
+
+    def _words(self, layout: Layout) -> tuple[Any, Any, tuple[Codes, Codes]]:
         queries = layout.queries
-        words = pa.chunked_array([layout.cells[query] for query in queries], type=pa.string()).unique()
-        codes = {query: pc.index_in(layout.cells[query], value_set=words).to_numpy() for query in queries}
-        # The queries and cells of one unit of each kind, one kind after the other.
-        query = [[np.full(len(codes[name]), queries.index(name)) for name in names] for names in layout.asked]
-        cell = [[codes[name] for name in names] for names in layout.asked]
-        patterns = tuple(
-            np.concatenate([*(part for parts in group for part in parts), []]).astype(np.int32)
-            for group in (query, cell)
-        )
-        return self._marked(fields), self._text(strings(queries)), self._text(words), patterns
+        words, query, cell = layout.patterns()
+        return self._text(strings(queries)), self._text(words), (query, cell)
 
     def _part(
         self, layout: Layout, units: slice, queries: Any, cells: Any, patterns: tuple[Codes, Codes]
@@ -162,6 +179,9 @@ class _Writer:
         return self
 
     def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def close(self) -> None:
         try:
             self._writer.close()
         finally:

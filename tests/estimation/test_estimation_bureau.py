@@ -1,0 +1,224 @@
+"""Noisy measurements in the layout of the Census Bureau: read as they are, by part, or refused."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from health import RELEASE, TEXT, Dense, indicator, rows, truth
+
+from discreet.cli.commands import run
+from discreet.errors import InputError
+from discreet.release import estimate
+
+CODES = ["0", "01", "02", "03", "0101", "0102", "0201", "0202", "0203", "0301"]
+LEVELS = ["Nation", "Region", "District"]
+DEPTH = np.array([0, 1, 1, 1, 2, 2, 2, 2, 2, 2])
+
+
+def ordered(query: str) -> tuple[list[str], Any]:
+    """The cells of a query in the order of the attributes, which is that of the files."""
+    assert RELEASE.attributes is not None
+    table = RELEASE.attributes.tabulation(query)
+    labels, matrix = indicator(RELEASE.attributes, query)
+    if not table.factors:
+        return labels, matrix
+    axes = np.argsort([factor.attribute for factor in table.factors])
+    turn = np.arange(table.cells).reshape(table.shape).transpose(axes).ravel()
+    return [labels[k] for k in turn], matrix[turn]
+
+
+def write(folder: Path, *, parts: int = 2, constraints: bool = False, shape: Any = None) -> tuple[Path, Path]:
+    """Write files by level, shuffled and in parts, and the same as a noisy table for a dense solve."""
+    rng = np.random.default_rng(4)
+    cells = truth().reshape(10, 6)
+    plain = []
+    for depth, level in enumerate(RELEASE.levels):
+        found = []
+        for unit in np.flatnonzero(depth == DEPTH):
+            for query in level.queries:
+                labels, matrix = ordered(query.name)
+                assert query.variance is not None
+                size = float(query.variance)
+                values = matrix @ cells[unit] + np.rint(rng.normal(0, size**0.5, len(labels)))
+                table = RELEASE.attributes.tabulation(query.name)  # type: ignore[union-attr]
+                found.append(
+                    {
+                        "geocode": CODES[unit],
+                        "query_name": f"{query.name}_dpq",
+                        "query_shape": shape or [len(groups) for groups in table.by_attribute],
+                        "value": values.astype(int).tolist(),
+                        "variance": size,
+                    }
+                )
+                plain += [
+                    (CODES[unit], query.name, cell, int(value), size)
+                    for cell, value in zip(labels, values, strict=True)
+                ]
+        rng.shuffle(found)  # type: ignore[arg-type]
+        place = folder / "nmf" / f"{level.name}.parquet"
+        (place / "dpqueries").mkdir(parents=True)
+        for part in range(parts):
+            some = pa.Table.from_pylist(found[part::parts])
+            if some.num_rows:
+                pq.write_table(some, place / "dpqueries" / f"part-{part}.snappy.parquet", row_group_size=3)
+        (place / "dpqueries" / "_SUCCESS").touch()
+        if constraints and level.name == "Region":
+            (place / "constraints").mkdir()
+            held = [
+                {"geocode": CODES[u], "query_name": "total_con", "value": [int(cells[u].sum())], "sign": "="}
+                for u in (1, 2, 3)
+            ]
+            held += [{"geocode": "01", "query_name": "sex_ub", "value": [90, 90], "sign": "<="}]
+            pq.write_table(pa.Table.from_pylist(held), place / "constraints" / "part-0.parquet")
+    noisy = folder / "noisy.csv"
+    with noisy.open("w", newline="") as stream:
+        csv.writer(stream).writerows([("unit", "query", "cell", "value", "variance"), *plain])
+    return folder / "nmf", noisy
+
+
+def compare(out: Path, dense: Dense, names: list[str]) -> None:
+    found = rows(out / "estimates.csv")
+    assert {row["unit"] for row in found} == set(names)
+    for row in found:
+        value, variance = dense.answer([row["unit"]], row["query"], row["cell"])
+        assert float(row["estimate"]) == pytest.approx(value, rel=1e-8, abs=1e-8)
+        assert float(row["sd"]) ** 2 == pytest.approx(variance, rel=1e-6, abs=1e-9)
+
+
+def stated(folder: Path) -> Path:
+    """The release as a file."""
+    file = folder / "health.toml"
+    file.write_text(TEXT)
+    return file
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize("constraints", [False, True])
+def test_equal_to_a_dense_solve(tmp_path: Path, constraints: bool, streamed: bool) -> None:
+    folder, noisy = write(tmp_path, constraints=constraints)
+    exact: list[Any] = []
+    if constraints:
+        totals = truth().sum(axis=(1, 2))
+        exact = [(CODES[unit], "total", [totals[unit]]) for unit in (1, 2, 3)]
+    done = estimate(
+        folder,
+        tmp_path / "e",
+        release=RELEASE,
+        queries=["total", "sex", "age * sex"],
+        format="csv",
+        streamed=streamed,
+    )
+    assert done.left_out == (("constraint 'sex_ub' (<=) at Region, 1 times",) if constraints else ())
+    # the files state parameters; the true variance of 1/2 is smaller by 0.2 %
+    text = noisy.read_text()
+    small = next(law for (level, query), law in _laws().items() if (level, query) == ("Region", "total"))
+    lines = [
+        line.replace(",0.5", f",{small.true_variance()!r}") if line.endswith(",0.5") else line
+        for line in text.splitlines()
+    ]
+    noisy.write_text("\n".join(lines) + "\n")
+    assert RELEASE.attributes is not None
+    dense = Dense(RELEASE.attributes, [noisy], exact, names=CODES)
+    compare(tmp_path / "e", dense, CODES)
+
+
+def _laws() -> Any:
+    from discreet.estimation.model import noises
+
+    return noises(RELEASE)
+
+
+def test_a_part_of_the_tree(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Region 02 with its districts, from its own measurements: what lies outside is not looked at."""
+    folder, noisy = write(tmp_path)
+    call = [
+        "estimate",
+        str(folder),
+        "--release",
+        str(stated(tmp_path)),
+        "--within",
+        "02",
+        "--format",
+        "csv",
+    ]
+    assert run([*call, "--query", "age", "--out", str(tmp_path / "e")]) == 0
+    names = ["02", "0201", "0202", "0203"]
+    assert RELEASE.attributes is not None
+    small = noisy.read_text().replace(",0.5\n", f",{_laws()['Region', 'total'].true_variance()!r}\n")
+    kept = [line for line in small.splitlines() if line.startswith(("unit", "02"))]
+    noisy.write_text("\n".join(kept) + "\n")
+    dense = Dense(RELEASE.attributes, [noisy], parent=np.array([-1, 0, 0, 0]), names=names)
+    compare(tmp_path / "e", dense, names)
+    assert run([*call[:5], "07", "--out", str(tmp_path / "x")]) == 2
+    assert "no unit whose geocode begins with '07'" in capsys.readouterr().err
+
+
+def test_one_file_a_level(tmp_path: Path) -> None:
+    """A level may also be a single file."""
+    folder, _ = write(tmp_path, parts=1)
+    flat = tmp_path / "flat"
+    flat.mkdir()
+    for level in LEVELS:
+        (folder / f"{level}.parquet" / "dpqueries" / "part-0.snappy.parquet").rename(
+            flat / f"{level}.parquet"
+        )
+    done = estimate(flat, tmp_path / "e", release=RELEASE, format="csv")
+    assert done.units == 10
+
+
+def change(folder: Path, level: str, **columns: Any) -> None:
+    for file in (folder / f"{level}.parquet" / "dpqueries").glob("*.parquet"):
+        table = pq.read_table(file)
+        for name, value in columns.items():
+            place = table.column_names.index(name)
+            if value is None:
+                table = table.remove_column(place)
+            else:
+                new = [value(one) for one in table.column(name).to_pylist()]
+                table = table.set_column(place, name, pa.array(new, table.schema.field(name).type))
+        pq.write_table(table, file)
+
+
+@pytest.mark.parametrize(
+    ("level", "columns", "said"),
+    [
+        ("Region", {"variance": None}, "has no column variance; it must have geocode, query_name"),
+        ("Region", {"variance": lambda _: 0.0}, "is not above zero"),
+        (
+            "Region",
+            {"query_name": lambda one: one.replace("adult", "height")},
+            "which is none of the release's",
+        ),
+        ("Region", {"query_name": lambda _: "total_dpq"}, "comes twice for one unit of Region.parquet"),
+        ("Region", {"value": lambda one: one[1:] if len(one) > 1 else one}, "the attributes give it"),
+        ("Region", {"query_shape": lambda one: one[::-1]}, "has shape"),
+        ("District", {"geocode": lambda one: f"9{one}"}, "lies in no unit of Region.parquet"),
+        (
+            "District",
+            {"geocode": lambda one: one.replace("0301", "0209")},
+            "a unit of Region.parquet has no unit below",
+        ),
+    ],
+)
+def test_refusals(tmp_path: Path, level: str, columns: dict[str, Any], said: str) -> None:
+    folder, _ = write(tmp_path)
+    change(folder, level, **columns)
+    with pytest.raises(InputError) as caught:
+        estimate(folder, tmp_path / "x", release=RELEASE)
+    assert said in str(caught.value)
+    assert not (tmp_path / "x").exists()
+
+
+def test_what_is_needed(tmp_path: Path) -> None:
+    folder, _ = write(tmp_path)
+    with pytest.raises(InputError, match="name the release"):
+        estimate(folder, tmp_path / "x")
+    (folder / "Block.parquet").mkdir()
+    with pytest.raises(InputError, match=r"Block.parquet, which is no level of release 'health'"):
+        estimate(folder, tmp_path / "x", release=RELEASE)

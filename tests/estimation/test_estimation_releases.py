@@ -1,0 +1,400 @@
+"""Several releases of the same people, and what is compared: all of it against dense solutions."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from health import NAMES, RELEASE, TEXT, Dense, records, rows, truth
+
+from discreet.budget import Release
+from discreet.cli.commands import run
+from discreet.errors import InputError
+from discreet.release import estimate, measure
+
+SECOND = """
+name = "second"
+neighbours = "bounded"
+[attributes]
+sex = ["f", "m"]
+age = ["0-17", "18-64", "65+"]
+[attributes.old]
+of = "age"
+groups = { no = ["0-17", "18-64"], yes = ["65+"] }
+[[levels]]
+name = "Nation"
+queries = { "total" = { variance = 2 }, "old * sex" = { variance = 3 } }
+[[levels]]
+name = "Region"
+queries = { "total" = { variance = 1 }, "detailed" = { variance = 9 } }
+"""
+OTHER = """
+name = "other"
+neighbours = "bounded"
+[attributes]
+sex = ["f", "m"]
+work = ["yes", "no"]
+[[levels]]
+name = "Nation"
+queries = { "total" = { variance = 2 } }
+[[levels]]
+name = "Region"
+queries = { "sex" = { variance = 1 }, "detailed" = { variance = 9 } }
+"""
+FILE = "measurements.NOT-PRIVATE.csv"
+
+
+@pytest.fixture
+def folders(tmp_path: Path) -> Callable[..., list[Path]]:
+    """Measure the same people by several releases; those without districts count records by region."""
+
+    def make(*texts: str, seed: int = 1) -> list[Path]:
+        cells = truth(seed)
+        found = []
+        for number, text in enumerate(texts):
+            folder = tmp_path / f"{seed}-{number}"
+            folder.mkdir()
+            people, units = records(folder, cells)
+            release = Release.from_toml(text)
+            if len(release.levels) == 2:
+                region = {
+                    NAMES[unit]: NAMES[above] for unit, above in enumerate([-1, 0, 0, 0, 1, 1, 2, 2, 2, 3])
+                }
+                lines = people.read_text().splitlines()
+                head = "unit,sex,work" if "work" in text else lines[0]
+                moved = []
+                for line in lines[1:]:
+                    unit, sex, age = line.split(",")
+                    moved.append(
+                        f"{region[unit]},{sex},{'yes' if age == '18-64' else 'no'}"
+                        if "work" in text
+                        else f"{region[unit]},{sex},{age}"
+                    )
+                people.write_text("\n".join([head, *moved]) + "\n")
+                units.write_text(
+                    "".join(
+                        line for line in units.read_text().splitlines(keepends=True) if "District" not in line
+                    )
+                )
+            out = folder / "m"
+            measure(release, None, out, records=people, units=units, rehearsal=100 * seed + number)
+            found.append(out)
+        return found
+
+    return make
+
+
+def table(folder: Path, stem: str) -> dict[tuple[str, str, str], dict[str, float]]:
+    """Rows by unit, query and cell."""
+    found = {}
+    for row in rows(folder / f"{stem}.NOT-PRIVATE.csv"):
+        numbers = {
+            key: float(value or "nan")
+            for key, value in row.items()
+            if key not in ("unit", "level", "query", "cell", "not_private")
+        }
+        found[row["unit"], row["query"], row["cell"]] = numbers
+    return found
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_one_tree_where_attributes_and_areas_agree(folders: Any, tmp_path: Path, seed: int) -> None:
+    """The second release has a recode of its own, no districts, and measures total and detailed again."""
+    given = folders(TEXT, SECOND, seed=seed)
+    done = estimate(given, tmp_path / "e", queries=["total", "age * sex", "old"])
+    assert done.additive
+    assert done.releases == 2
+    assert RELEASE.attributes is not None
+    recodes = TEXT[TEXT.index("[attributes.adult]") : TEXT.index("[[levels]]")]
+    both = Release.from_toml(SECOND.replace("[[levels]]", f"{recodes}[[levels]]", 1)).attributes
+    assert both is not None
+    dense = Dense(both, [one / FILE for one in given])
+    for (unit, query, cell), row in table(tmp_path / "e", "estimates").items():
+        value, variance = dense.answer([unit], query, cell)
+        assert row["estimate"] == pytest.approx(value, rel=1e-8, abs=1e-8)
+        assert row["sd"] ** 2 == pytest.approx(variance, rel=1e-8)
+
+
+def test_the_order_of_releases_does_not_matter(folders: Any, tmp_path: Path) -> None:
+    given = folders(TEXT, SECOND)
+    for name, some in (("a", given), ("b", given[::-1])):
+        estimate(some, tmp_path / name, queries=["total", "sex"])
+    one, two = (table(tmp_path / name, "estimates") for name in "ab")
+    assert one.keys() == two.keys()
+    for key in one:
+        assert one[key] == pytest.approx(two[key], rel=1e-8)
+
+
+def test_tabulation_by_tabulation_where_they_do_not(
+    folders: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = folders(TEXT, OTHER)
+    out = tmp_path / "e"
+    assert run(["estimate", *map(str, given), "--out", str(out), "--query", "total", "--query", "sex"]) == 0
+    assert "NOT ADDITIVE" in " ".join(capsys.readouterr().out.split())
+    manifest = json.loads((out / "manifest.NOT-PRIVATE.json").read_text())
+    assert manifest["additive"] is False
+    assert "NOT ADDITIVE" in manifest["estimates"]
+    assert not list(out.glob("units*"))
+    alone = []
+    for number, folder in enumerate(given):
+        estimate(folder, tmp_path / f"alone{number}", queries=["total", "sex"])
+        alone.append(table(tmp_path / f"alone{number}", "estimates"))
+    both = table(out, "estimates")
+    assert set(both) == set(alone[0]) | set(alone[1])
+    for key, row in both.items():
+        parts = [one[key] for one in alone if key in one]
+        precision = sum(1 / part["sd"] ** 2 for part in parts)
+        assert row["sd"] ** 2 == pytest.approx(1 / precision, rel=1e-9)
+        mean = sum(part["estimate"] / part["sd"] ** 2 for part in parts) / precision
+        assert row["estimate"] == pytest.approx(mean, rel=1e-9)
+        assert len(parts) == (2 if key[0] in ("N", "R1", "R2", "R3") else 1)
+
+
+def test_coverage_of_releases_that_differ(folders: Any, tmp_path: Path) -> None:
+    """40 rehearsals of two releases, 12 cells of total and sex each. 90 % intervals cover more than 0.9 less
+    four standard errors, as if each rehearsal had three independent cells: a false alarm in 30,000 seeds."""
+    from discreet.estimation.intervals import count_ends
+    from discreet.release.hierarchy.estimates import Answers
+    from discreet.release.hierarchy.noisy import read_published
+
+    cells, inside = truth(1), []
+    given = folders(TEXT, OTHER)
+    for seed in range(40):
+        published = []
+        for number, folder in enumerate(given):
+            parent = folder.parent
+            release = Release.from_toml((TEXT, OTHER)[number])
+            out = parent / f"run{seed}"
+            measure(
+                release,
+                None,
+                out,
+                records=parent / "records.csv",
+                units=parent / "units.csv",
+                rehearsal=seed * 2 + number,
+            )
+            published.append(read_published(out))
+        found = Answers.of(published)
+        units = np.arange(4)
+        for query, exact in (("total", cells.sum(axis=(1, 2))[:, None]), ("sex", cells.sum(axis=2))):
+            values, _, widths = found.numbers(found.at(units), 4, query, [("90", 0.9)])
+            ends = count_ends(values, widths[0])
+            inside.append(np.mean((ends.lower <= exact[:4]) & (exact[:4] <= ends.upper)))
+    assert np.mean(inside) > 0.9 - 4 * 0.3 / np.sqrt(40 * 3)
+    assert np.mean(inside) < 0.99
+
+
+def test_contrasts_of_areas_and_queries(folders: Any, tmp_path: Path) -> None:
+    (given,) = folders(TEXT)
+    (tmp_path / "areas.csv").write_text("area,unit\nwest,D1\nwest,D3\neast,R3\n")
+    call = ["estimate", str(given), "--out", str(tmp_path / "e"), "--areas", str(tmp_path / "areas.csv")]
+    call += ["--query", "women = sex[f]", "--query", "men = sex[m]", "--query", "total", "--query", "age"]
+    call += [
+        "--difference",
+        "west,east",
+        "--ratio",
+        "R1,R2",
+        "--difference",
+        "women,men",
+        "--ratio",
+        "age,total",
+    ]
+    assert run([*call, "--quiet"]) == 0
+    assert RELEASE.attributes is not None
+    dense = Dense(RELEASE.attributes, [given / FILE])
+    found = table(tmp_path / "e", "contrasts")
+    areas = {"west": ["D1", "D3"], "east": ["R3"], **{name: [name] for name in NAMES}}
+
+    def compare(key: tuple[str, str, str], one: Any, two: Any, is_ratio: bool) -> None:
+        a, b = float(one @ dense.x), float(two @ dense.x)
+        va, vb, ab = (float(p @ dense.covariance @ q) for p, q in ((one, one), (two, two), (one, two)))
+        row = found[key]
+        if not is_ratio:
+            sd = (va + vb - 2 * ab) ** 0.5
+            assert row["estimate"] == pytest.approx(a - b, rel=1e-8, abs=1e-8)
+            assert row["sd"] == pytest.approx(sd, rel=1e-8)
+            assert row["upper95"] - row["lower95"] == pytest.approx(2 * 1.959963985 * sd, rel=1e-8)
+            return
+        assert row["estimate"] == pytest.approx(a / b, rel=1e-8)
+        delta = (va - 2 * a / b * ab + (a / b) ** 2 * vb) / b**2
+        assert row["sd"] == pytest.approx(delta**0.5, rel=1e-7)
+        if not np.isnan(row["lower95"]):  # Fieller: at its ends |a - r b| is 1.96 of its deviations
+            for end in ("lower95", "upper95"):
+                r = row[end]
+                z2 = (a - r * b) ** 2 / (va - 2 * r * ab + r * r * vb)
+                assert z2 == pytest.approx(1.959963985**2, rel=1e-6)
+
+    for query, cell in (("total", "all"), ("age", "65+")):
+        compare(
+            ("west - east", query, cell),
+            dense.row(areas["west"], query, cell),
+            dense.row(areas["east"], query, cell),
+            False,
+        )
+        compare(
+            ("R1 / R2", query, cell), dense.row(["R1"], query, cell), dense.row(["R2"], query, cell), True
+        )
+    for name, units in areas.items():
+        compare((name, "women - men", "f"), dense.row(units, "sex", "f"), dense.row(units, "sex", "m"), False)
+        for cell in ("0-17", "18-64", "65+"):
+            compare(
+                (name, "age / total", cell),
+                dense.row(units, "age", cell),
+                dense.row(units, "total", "all"),
+                True,
+            )
+    manifest = json.loads((tmp_path / "e" / "manifest.NOT-PRIVATE.json").read_text())
+    assert "Fieller" in manifest["contrasts"]["ratio"]
+
+
+def test_changes_between_times(folders: Any, tmp_path: Path) -> None:
+    (now,), (before,) = folders(TEXT, seed=1), folders(TEXT, seed=2)
+    call = [
+        "estimate",
+        str(now),
+        "--since",
+        str(before),
+        "--out",
+        str(tmp_path / "e"),
+        "--query",
+        "total",
+        "--query",
+        "adult",
+    ]
+    assert run([*call, "--quiet"]) == 0
+    found = table(tmp_path / "e", "changes")
+    assert RELEASE.attributes is not None
+    dense = [Dense(RELEASE.attributes, [one / FILE]) for one in (now, before)]
+    assert len(found) == 30
+    for (unit, query, cell), row in found.items():
+        (a, va), (b, vb) = (one.answer([unit], query, cell) for one in dense)
+        assert row["now"] == pytest.approx(a, rel=1e-8, abs=1e-8)
+        assert row["difference"] == pytest.approx(a - b, rel=1e-8, abs=1e-7)
+        assert row["sd"] == pytest.approx((va + vb) ** 0.5, rel=1e-8)
+        assert row["ratio"] == pytest.approx(a / b, rel=1e-7)
+        if not np.isnan(row["ratio_lower90"]):
+            r = row["ratio_lower90"]
+            assert (a - r * b) ** 2 / (va + r * r * vb) == pytest.approx(1.6448536**2, rel=1e-6)
+    (other,) = folders(OTHER, seed=3)
+    with pytest.raises(InputError, match="'adult' cannot be answered by the earlier release"):
+        estimate(now, tmp_path / "x", since=other, queries=["adult"])
+    assert not (tmp_path / "x").exists()
+
+
+def test_zeros_of_single_units(folders: Any, tmp_path: Path) -> None:
+    """Nobody above 64 in R1, no men in D6: equal to a dense solution with exact zeros."""
+    (given,) = folders(TEXT)
+    (tmp_path / "old.csv").write_text("unit,age\nR1,65+\n")
+    (tmp_path / "men.csv").write_text("unit,sex,age\nD6,m,0-17\nD6,m,18-64\n")
+    assert RELEASE.attributes is not None
+    for file, exact in (
+        ("old.csv", [(unit, "sex * age[65+]", [0, 0]) for unit in ("R1", "D1", "D2")]),
+        ("men.csv", [("D6", "sex[m] * age[0-17]", [0]), ("D6", "sex[m] * age[18-64]", [0])]),
+    ):
+        out = tmp_path / f"e-{file}"
+        estimate(given, out, zeros=tmp_path / file, queries=["detailed", "adult"])
+        dense = Dense(RELEASE.attributes, [given / FILE], exact)
+        for (unit, query, cell), row in table(out, "estimates").items():
+            value, variance = dense.answer([unit], query, cell)
+            assert row["estimate"] == pytest.approx(value, rel=1e-8, abs=1e-8)
+            assert row["sd"] ** 2 == pytest.approx(variance, rel=1e-8, abs=1e-10)
+    (tmp_path / "bad.csv").write_text("unit,age\nR9,65+\nR1,66+\n")
+    with pytest.raises(InputError, match="2 problems"):
+        estimate(given, tmp_path / "x", zeros=tmp_path / "bad.csv")
+
+
+def test_a_level_that_is_not_written(folders: Any, tmp_path: Path) -> None:
+    (given,) = folders(TEXT)
+    done = estimate(given, tmp_path / "e", down_to="Region")
+    assert {key[0] for key in table(tmp_path / "e", "estimates")} == {"N", "R1", "R2", "R3"}
+    assert done.units == 4
+    with pytest.raises(
+        InputError, match="down_to names level 'Block'; the units have District, Nation, Region"
+    ):
+        estimate(given, tmp_path / "x", down_to="Block")
+
+
+@pytest.mark.parametrize("invariant", [False, True])
+def test_streamed_is_what_is_held(
+    folders: Any, tmp_path: Path, invariant: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every number equal to 1e-9, with tiny pieces; units of the last depth are read again."""
+    import pyarrow.parquet as pq
+
+    from discreet.estimation import estimates
+    from discreet.release.hierarchy import writing
+
+    (folder,) = folders(TEXT)
+    monkeypatch.setattr(writing, "ROWS", 25)
+    pairs = [("Region", "total")] if invariant else []
+    parent = folder.parent
+    measure(
+        RELEASE,
+        None,
+        parent / "p",
+        records=parent / "records.csv",
+        units=parent / "units.csv",
+        format="parquet",
+        rehearsal=5,
+        invariants=pairs,
+    )
+    assert pq.ParquetFile(parent / "p" / "measurements.NOT-PRIVATE.parquet").metadata.num_row_groups > 3
+    monkeypatch.setattr(estimates, "PIECE", 7)
+    (tmp_path / "areas.csv").write_text("area,unit\nwest,D1\nwest,D3\neast,R3\n")
+    for name, streamed in (("a", False), ("b", True)):
+        estimate(
+            parent / "p",
+            tmp_path / name,
+            streamed=streamed,
+            format="csv",
+            areas=tmp_path / "areas.csv",
+            differences=[("west", "D6")],
+            ratios=[("sex", "total")],
+            queries=["total", "sex", "detailed"],
+        )
+    for stem in ("estimates", "areas", "contrasts"):
+        one, two = (table(tmp_path / name, stem) for name in "ab")
+        assert one.keys() == two.keys()
+        for key in one:
+            assert one[key] == pytest.approx(two[key], rel=1e-9, abs=1e-9, nan_ok=True)
+
+
+def test_a_streamed_table_is_checked(folders: Any, tmp_path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    (folder,) = folders(TEXT)
+    parent = folder.parent
+    measure(
+        RELEASE,
+        None,
+        parent / "p",
+        records=parent / "records.csv",
+        units=parent / "units.csv",
+        format="parquet",
+        rehearsal=5,
+    )
+    file = parent / "p" / "measurements.NOT-PRIVATE.parquet"
+    table = pq.read_table(file)
+    order = list(range(table.num_rows))
+    order[30], order[31] = order[31], order[30]
+    wrong = {
+        "(row 31 of measurements.NOT-PRIVATE.parquet, column cell)": table.take(order),
+        "(row 71 of measurements.NOT-PRIVATE.parquet, column variance)": table.set_column(
+            table.column_names.index("variance"),
+            "variance",
+            pa.array([2.0 if k == 70 else x for k, x in enumerate(table.column("variance").to_pylist())]),
+        ),
+        "rows; the units and the release need": table.slice(1),
+    }
+    for said, changed in wrong.items():
+        pq.write_table(changed, file)
+        with pytest.raises(InputError) as caught:
+            estimate(parent / "p", tmp_path / "x", streamed=True)
+        assert said in str(caught.value)
+        assert not (tmp_path / "x").exists()
