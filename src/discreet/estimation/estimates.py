@@ -388,7 +388,7 @@ def ratio_interval(
     >>> numbers = [np.array([x]) for x in (10.0, 100.0, 1.0, 4.0, 0.0)]
     >>> ends = ratio_interval(numbers[0], numbers[1], tuple(numbers[2:]), 0.95)
     >>> [round(float(end[0]), 4) for end in ends]
-    [0.0801, 0.1201]
+    [0.0802, 0.1202]
     """
     z2 = float(gaussian_widths(np.ones(1), level)[0]) ** 2
     a = two**2 - z2 * variances[1]
