@@ -159,7 +159,7 @@ def test_coverage_of_releases_that_differ(folders: Any, tmp_path: Path) -> None:
     """40 rehearsals of two releases, 12 cells of total and sex each. 90 % intervals cover more than 0.9 less
     four standard errors, as if each rehearsal had three independent cells: a false alarm in 30,000 seeds."""
     from discreet.estimation.intervals import count_ends
-    from discreet.release.hierarchy.estimates import Answers
+    from discreet.release.hierarchy.answers import Answers
     from discreet.release.hierarchy.noisy import read_published
 
     cells, inside = truth(1), []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from importlib.metadata import version
 from pathlib import Path
@@ -13,42 +13,27 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.budget import Attributes, Release
+from discreet.budget import Release
 from discreet.errors import InputError
 from discreet.estimation.components import Floats
 from discreet.estimation.estimates import (
-    Estimates,
-    Measurements,
-    Part,
-    Rows,
-    Source,
     Union,
     gaussian_widths,
     ratio_interval,
 )
-from discreet.estimation.intervals import Term, count_ends, half_widths
-from discreet.noise import Noise
+from discreet.estimation.intervals import count_ends
 from discreet.numbers import fraction
 from discreet.release.commit import free, staging
+from discreet.release.hierarchy.answers import Answers, Chances, shown, with_zeros
 from discreet.release.hierarchy.arrow import arrow, strings
 from discreet.release.hierarchy.bureau import is_bureau, read_bureau
 from discreet.release.hierarchy.layout import Layout
-from discreet.release.hierarchy.noisy import Exact, Published, read_published
-from discreet.release.hierarchy.post import as_written, sum_cells, whole_cells
+from discreet.release.hierarchy.noisy import Published, read_published
+from discreet.release.hierarchy.post import as_written, sum_cells
 from discreet.release.hierarchy.reading import FORMATS, read_table
 from discreet.release.hierarchy.tree import Integers, Tree
 from discreet.release.hierarchy.writing import Folder
 from discreet.release.ledger import NOT_PRIVATE
-
-Chances = Sequence[tuple[str, float]]
-"""Levels of intervals, each with the ending of its columns."""
-
-TOGETHER = "best linear unbiased, all queries and levels together"
-APART = "best linear unbiased, each query by itself: the release states no attributes"
-SEPARATE = (
-    "each release by itself, then cell by cell the mean weighted by inverse variances: unbiased, NOT "
-    "ADDITIVE, because the releases differ in attributes or areas"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +112,7 @@ def estimate(
     free(out_dir)
     given = [_read(Path(one), release, units, invariants, within, streamed) for one in sources]
     if zeros is not None:
-        given = [_with_zeros(one, zeros) for one in given]
+        given = [with_zeros(one, zeros) for one in given]
     found = Answers.of(given, streamed)
     earlier = None
     if since is not None:
@@ -232,429 +217,6 @@ def _level(level: str | Fraction) -> tuple[str, float]:
     return f"{float(100 * size):g}".replace(".", "_"), float(size)
 
 
-# -- releases of the same people ---------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Group:
-    """Releases that measure one tree: their attributes, and the estimates from all of them together."""
-
-    tree: Tree
-    attributes: Attributes | None
-    labels: Mapping[str, Any]
-    estimates: Estimates
-
-    def names(self, query: str) -> Any:
-        """Return the names of the cells of a query, as it is written."""
-        if self.attributes is None:
-            self.estimates.model.projection(query)
-            return self.labels[query]
-        return strings(list(self.attributes.tabulation(query, sums=True).labels))
-
-    def turned(self, query: str, rows: NDArray[Any]) -> NDArray[Any]:
-        """Turn rows of cells into the order in which the query is written."""
-        return rows if self.attributes is None else as_written(self.attributes, query, rows)
-
-    def answers(self, query: str) -> bool:
-        """Whether the query can be answered at all."""
-        try:
-            self.estimates.model.projection(query)
-        except InputError:
-            return False
-        return True
-
-
-@dataclass(frozen=True)
-class _Moved:
-    """A source whose units are some of a larger tree's, in the same order."""
-
-    source: Source
-    place: Integers
-    laws: Sequence[Mapping[str, Noise]]
-
-    @property
-    def cells(self) -> Mapping[str, int]:
-        return self.source.cells
-
-    def read(self, units: slice) -> Iterator[tuple[str, Integers, NDArray[Any]]]:
-        first, last = np.searchsorted(self.place, [units.start, units.stop])
-        if last > first:
-            for query, who, rows in self.source.read(slice(int(first), int(last))):
-                yield query, self.place[who], rows
-
-
-class Answers:
-    """The estimates of one or several groups of releases, unit by unit and cell by cell.
-
-    Where there are several groups, each is estimated by itself, and the estimate is the mean of theirs, cell
-    by cell, weighted by inverse variances.
-    """
-
-    def __init__(self, groups: Sequence[Group], left_out: Sequence[str] = ()) -> None:
-        self.groups = tuple(groups)
-        self.left_out = tuple(left_out)
-        tree = groups[0].tree
-        names = [one.tree.names for one in groups]
-        if len(groups) > 1:
-            # units of all groups, those of the first one first; there is no tree that they share
-            pa = arrow()
-            every = pa.chunked_array(names).unique()
-            index = [
-                arrow("compute").index_in(every, value_set=one).fill_null(-1).to_numpy() for one in names
-            ]
-            levels = tuple(dict.fromkeys(level for one in groups for level in one.tree.levels))
-            level = np.zeros(len(every), dtype=np.int32)
-            for group, at in reversed(list(zip(groups, index, strict=True))):
-                code = np.array([levels.index(name) for name in group.tree.levels], dtype=np.int32)
-                level[at >= 0] = code[group.tree.level[at[at >= 0]]]
-            tree = Tree(every, levels, level, np.full(len(every), -1, np.int32), (0,))
-            self.index = [at.astype(np.int64) for at in index]
-        else:
-            self.index = [np.arange(tree.size)]
-        self.tree = tree
-
-    @classmethod
-    def of(cls, given: Sequence[Published], streamed: bool | None = None) -> Answers:
-        """Join the releases that agree in attributes and areas, and estimate each group."""
-        joined: list[list[Published]] = []
-        for one in given:
-            for some in joined:
-                if _agree(some, one):
-                    some.append(one)
-                    break
-            else:
-                joined.append([one])
-        left = [text for one in given for text in one.left_out]
-        return cls([_group(some, streamed) for some in joined], left)
-
-    @property
-    def kind(self) -> str:
-        """What the estimates are."""
-        if len(self.groups) > 1:
-            return SEPARATE
-        return APART if self.groups[0].attributes is None else TOGETHER
-
-    def queries(self, named: Sequence[str]) -> tuple[str, ...]:
-        """Check the queries that are wanted; without any, those that were measured."""
-        own = [query for one in self.groups for query in one.estimates.model.queries]
-        for query in dict.fromkeys(named or own):
-            able = [group for group in self.groups if group.answers(query)]
-            if not able:
-                self.groups[0].estimates.model.projection(query)  # says what is wrong
-            names = [group.names(query) for group in able]
-            if any(not one.equals(names[0]) for one in names):
-                raise InputError(
-                    f"the releases have different cells for query {query!r}, so they cannot be put together; "
-                    "name the queries that are wanted"
-                )
-        return tuple(dict.fromkeys(named or own))
-
-    def names(self, query: str) -> Any:
-        """Return the names of the cells of a query."""
-        return next(group.names(query) for group in self.groups if group.answers(query))
-
-    def layout(self, tree: Tree, queries: Sequence[str]) -> Layout:
-        """Return where the cells of queries of some units or areas stand."""
-        cells = {shown(query): self.names(query) for query in queries}
-        return Layout(tree, cells, (tuple(cells),), np.zeros(tree.size, np.int32))
-
-    def units_down_to(self, level: str | None) -> int:
-        """Return how many units are written: all, or those down to a level."""
-        tree = self.tree
-        if level is None:
-            return tree.size
-        if len(self.groups) > 1:
-            raise InputError("down_to is for releases that share a tree")
-        wanted = [place for place, name in enumerate(tree.levels) if level in name.split("+")]
-        if not wanted:
-            raise InputError(f"down_to names level {level!r}; the units have {', '.join(tree.levels)}")
-        last = int(np.flatnonzero(np.isin(tree.level, wanted))[-1])
-        return int(next(part.stop for part in tree.slices() if part.start <= last < part.stop))
-
-    def whole(self) -> Integers:
-        """Return whole detailed cells of the one group that there is."""
-        group = self.groups[0]
-        assert group.attributes is not None
-        return whole_cells(group.estimates, group.attributes)
-
-    def at(self, units: Integers) -> list[tuple[Part, NDArray[np.bool_]] | None]:
-        """Return the estimates of some units in each group, and which of the units the group has."""
-        found: list[tuple[Part, NDArray[np.bool_]] | None] = []
-        for group, index in zip(self.groups, self.index, strict=True):
-            there = index[units] >= 0
-            found.append((group.estimates.at(index[units][there]), there) if there.any() else None)
-        return found
-
-    def numbers(
-        self, parts: Sequence[tuple[Part, NDArray[np.bool_]] | None], units: int, query: str, chances: Chances
-    ) -> tuple[Floats, Floats, list[Floats]]:
-        """Return estimates, standard deviations and half-widths of a query in some units."""
-        if len(self.groups) == 1:
-            assert parts[0] is not None
-            part, turn = parts[0][0], self.groups[0].turned
-            widths = [turn(query, part.widths(query, level)) for _, level in chances]
-            return turn(query, part.values(query)), turn(query, part.deviations(query)), widths
-        many = len(self.names(query))
-        values, sizes, classes = [], [], []
-        for group, got in zip(self.groups, parts, strict=True):
-            value, size = np.full((units, many), np.nan), np.full((units, many), np.nan)
-            code = np.full((units, many), -1)
-            if got is not None and group.answers(query):
-                part, there = got
-                projection = group.estimates.model.projection(query)
-                value[there] = group.turned(query, part.values(query))
-                size[there] = group.turned(query, part.deviations(query)) ** 2
-                own = (
-                    projection.classes[None]
-                    + len(projection.class_sizes) * group.estimates.node[part.units][:, None]
-                )
-                code[there] = group.turned(query, own)
-                code[np.isnan(size)] = -1
-            values.append(value)
-            sizes.append(size)
-            classes.append(code.ravel())
-        weights, variance = inverse_variance_weights(np.stack(sizes))
-        estimate = np.nansum(weights * np.stack(values), axis=0)
-        lost = np.isnan(variance)
-        estimate[lost] = np.nan
-        # cells with the same law in every group have the same width
-        distinct, first, of = np.unique(np.stack(classes), axis=1, return_index=True, return_inverse=True)
-        terms = []
-        for column, cell in zip(distinct.T.tolist(), first.tolist(), strict=True):
-            some: list[Term] = []
-            for place, code in enumerate(column):
-                if code >= 0:
-                    model = self.groups[place].estimates
-                    node, one = divmod(code, len(model.model.projection(query).class_sizes))
-                    weight = float(weights[place].ravel()[cell])
-                    own_terms = model.view.terms([query])[query][one][node]
-                    some += [replace(term, weight=weight * term.weight) for term in own_terms]
-            terms.append(some)
-        flat = variance.ravel()[first]
-        widths = [
-            half_widths(np.nan_to_num(flat), terms, level)[of.ravel()].reshape(variance.shape)
-            for _, level in chances
-        ]
-        return estimate, np.sqrt(variance), [np.where(lost, np.nan, width) for width in widths]
-
-    def union(self, members: Integers) -> list[Union | None]:
-        """Return a union of units in each group that has all of them."""
-        found: list[Union | None] = []
-        for group, index in zip(self.groups, self.index, strict=True):
-            units = index[members]
-            found.append(group.estimates.union(units) if np.all(units >= 0) else None)
-        if all(one is None for one in found):
-            raise InputError("an area has units of several releases that differ; none has all of them")
-        return found
-
-    def moments(
-        self, one: Sequence[Union | None], query: str, two: Sequence[Union | None], its: str
-    ) -> tuple[Floats, Floats, Floats, Floats, Floats]:
-        """Return estimates of a query in a union and of another in another, variances, and covariances."""
-        got = []
-        for group, a, b in zip(self.groups, one, two, strict=True):
-            if a is None or b is None or not (group.answers(query) and group.answers(its)):
-                continue
-            turn = group.turned
-            rows = [turn(query, a.values(query)[None])[0], turn(its, b.values(its)[None])[0]]
-            rows += [turn(query, a.variances(query)[None])[0], turn(its, b.variances(its)[None])[0]]
-            got.append([*rows, turn(query, a.covariance(query, b, its)[None])[0]])
-        return _weighted(got)
-
-    def unit_moments(
-        self,
-        parts: Sequence[tuple[Part, NDArray[np.bool_]] | None],
-        units: int,
-        query: str,
-        its: str,
-    ) -> tuple[Floats, Floats, Floats, Floats, Floats]:
-        """Return the same for two queries in each of some units."""
-        got = []
-        for group, found in zip(self.groups, parts, strict=True):
-            if found is None or not (group.answers(query) and group.answers(its)):
-                continue
-            (part, there), turn = found, group.turned
-            rows = [turn(query, part.values(query)), turn(its, part.values(its))]
-            rows += [turn(query, part.deviations(query)) ** 2, turn(its, part.deviations(its)) ** 2]
-            rows.append(turn(query, part.covariances(query, its)))
-            wide = []
-            for row in rows:
-                block = np.full((units, row.shape[1]), np.nan)
-                block[there] = row
-                wide.append(block)
-            got.append(wide)
-        return _weighted(got)
-
-
-def _weighted(
-    got: Sequence[Sequence[Floats]],
-) -> tuple[Floats, Floats, Floats, Floats, Floats]:
-    """Put pairs of estimates of independent releases together: values, variances, covariance."""
-    if len(got) == 1:
-        a, b, va, vb, cov = got[0]
-        return a, b, va, vb, cov
-    a, b, va, vb, cov = (np.stack(rows) for rows in zip(*got, strict=True))
-    wa, va = inverse_variance_weights(va)
-    wb, vb = inverse_variance_weights(vb)
-    return np.nansum(wa * a, axis=0), np.nansum(wb * b, axis=0), va, vb, np.nansum(wa * wb * cov, axis=0)
-
-
-def inverse_variance_weights(variances: Floats) -> tuple[Floats, Floats]:
-    """Return the weights of independent estimates (first axis) and the variance of their mean.
-
-    nan: there is no estimate. Zero: it is exact.
-
-    >>> weights, variance = inverse_variance_weights(np.array([[1.0, 0.0, np.nan], [4.0, 1.0, 2.0]]))
-    >>> weights.tolist(), variance.tolist()
-    ([[0.8, 1.0, 0.0], [0.2, 0.0, 1.0]], [0.8, 0.0, 2.0])
-    """
-    exact = variances == 0.0
-    with np.errstate(divide="ignore", invalid="ignore"):
-        precision = np.where(np.isnan(variances), 0.0, 1.0 / variances)
-        precision = np.where(exact.any(axis=0), exact.astype(float), precision)
-        total = precision.sum(axis=0)
-        weights = np.where(total > 0, precision / total, 0.0)
-        variance = np.where(exact.any(axis=0), 0.0, np.where(total > 0, 1.0 / total, np.nan))
-    return weights, variance
-
-
-def _agree(some: Sequence[Published], one: Published) -> bool:
-    """Whether a release fits into the tree and the attributes of others."""
-    largest = max((each.tree for each in some), key=lambda tree: tree.size)
-    if any(each.attributes is None for each in [*some, one]):
-        return False
-    try:
-        _attributes([*some, one])
-    except InputError:
-        return False
-    small, large = sorted([one.tree, largest], key=lambda tree: tree.size)
-    return _inside(small, large) is not None
-
-
-def _inside(small: Tree, large: Tree) -> Integers | None:
-    """Return the places of a tree's units in a larger tree, or None if they do not have the same parents."""
-    found = arrow("compute").index_in(small.names, value_set=large.names).fill_null(-1).to_numpy()
-    place = np.append(found, -1).astype(np.int64)
-    if (place[:-1] < 0).any() or (np.diff(place[:-1]) <= 0).any():
-        return None
-    if not np.array_equal(large.parent[place[:-1]], place[small.parent]):
-        return None
-    return place[:-1]
-
-
-def _attributes(given: Sequence[Published]) -> Attributes | None:
-    """Return attributes that all of the releases are about, with the recodes of all."""
-    first = given[0].attributes
-    if first is None:
-        return None
-    recodes = dict(first.recodes)
-    for other in given[1:]:
-        if other.attributes is None or (other.attributes.values, other.attributes.impossible) != (
-            first.values,
-            first.impossible,
-        ):
-            raise InputError("the releases have different attributes")
-        for name, recode in other.attributes.recodes:
-            if recodes.setdefault(name, recode) != recode:
-                raise InputError(f"the releases have different recodes {name!r}")
-    zeros = [{name: list(values) for name, values in one} for one in first.impossible]
-    return Attributes({name: list(values) for name, values in first.values}, recodes, zeros)
-
-
-def _group(given: Sequence[Published], streamed: bool | None) -> Group:
-    """Put releases into one tree, and estimate from all of them together."""
-    tree = max((one.tree for one in given), key=lambda tree: tree.size)
-    attributes = _attributes(given)
-    kind, sources = np.zeros(tree.size, dtype=np.int64), []
-    exact: Exact = {}
-    places = []
-    levels = []
-    for one in given:
-        place = _inside(one.tree, tree)
-        assert place is not None
-        level = np.full(tree.size, len(one.source.laws), dtype=np.int64)
-        level[place] = _kind(one)
-        kind = kind * (len(one.source.laws) + 1) + level
-        places.append(place)
-        levels.append(level)
-    _, first, kind = np.unique(kind, return_index=True, return_inverse=True)
-    for one, place, level in zip(given, places, levels, strict=True):
-        laws = [*one.source.laws, {}]
-        sources.append(_Moved(one.source, place, [laws[level[unit]] for unit in first.tolist()]))
-        for query, (who, rows) in one.exact.items():
-            exact[query] = _join_exact(query, exact.get(query), (place[who], rows))
-    blocks = {query: block for one in given for query, block in one.blocks.items()}
-    measured = Measurements(
-        tree.parent.astype(np.int64),
-        tree.starts,
-        kind.ravel().astype(np.int64),
-        tuple(sources),
-        exact,
-        blocks,
-    )
-    labels = {query: names for one in given for query, names in one.labels.items()}
-    held = None if streamed is None else not streamed
-    return Group(tree, attributes, labels, Estimates(attributes, measured, held=held))
-
-
-def _kind(one: Published) -> Integers:
-    return one.tree.level.astype(np.int64) if one.kind is None else one.kind
-
-
-def _join_exact(query: str, one: Rows | None, two: Rows) -> Rows:
-    if one is None:
-        return two
-    both, first, second = np.intersect1d(one[0], two[0], return_indices=True)
-    if both.size and not np.array_equal(one[1][first], two[1][second]):
-        raise InputError(f"the releases hold different counts of query {query!r} exact")
-    new = ~np.isin(two[0], one[0])
-    units, rows = np.concatenate([one[0], two[0][new]]), np.concatenate([one[1], two[1][new]])
-    order = np.argsort(units)
-    return units[order], rows[order]
-
-
-def _with_zeros(one: Published, zeros: str | os.PathLike[str]) -> Published:
-    """Add values that some units cannot have: unit, and a column for each attribute that is named.
-
-    What a unit cannot have, no unit within it can. Each row is a block of cells that are zero.
-    """
-    attributes, tree = one.attributes, one.tree
-    if attributes is None:
-        raise InputError("zeros of units need a release that states its attributes")
-    table = read_table(zeros, words=["unit"], optional=list(attributes.names))
-    named = [name for name in attributes.names if name in table.words]
-    if not named:
-        raise InputError(f"{table.path.name} names no attribute; it must have columns of {attributes.names}")
-    problems = table.problems()
-    index = arrow("compute").index_in(table.words["unit"].values, value_set=tree.names).fill_null(-1)
-    unit = np.append(index.to_numpy(), -1)[table.words["unit"].codes].astype(np.int64)
-    problems.rows(unit < 0, "a unit that is not among the units", "unit")
-    for name in named:
-        known = dict(attributes.values)[name]
-        good = np.array([word in known for word in table.words[name].values.to_pylist()] + [False])
-        problems.rows(~good[table.words[name].codes], f"a value that attribute {name!r} does not have", name)
-    problems.stop()
-    codes = np.column_stack([table.words[name].codes for name in named])
-    distinct, of = np.unique(codes, axis=0, return_inverse=True)
-    exact, blocks = dict(one.exact), dict(one.blocks)
-    for number, row in enumerate(distinct.tolist()):
-        words = {
-            name: [table.words[name].values[code].as_py()] for name, code in zip(named, row, strict=True)
-        }
-        block = attributes.block(words, name=f"zero {number + 1}")
-        inside = np.zeros(tree.size + 1, dtype=bool)
-        inside[unit[of.ravel() == number]] = True
-        for part in tree.slices()[1:]:
-            inside[part] |= inside[tree.parent[part]]
-        units = np.flatnonzero(inside[:-1])
-        name = f"zero: {', '.join(f'{key} {value[0]}' for key, value in words.items())}"
-        exact[name], blocks[name] = (units, np.zeros((len(units), block.cells), dtype=np.int64)), block
-    return replace(one, exact=exact, blocks=blocks)
-
-
-# -- what is written ---------------------------------------------------------------------------------------
-
-
 class _Written:
     """The columns of the estimates, and how many of them are not determined or have nothing left."""
 
@@ -691,11 +253,6 @@ class _Written:
 def _side_by_side(tables: Sequence[Mapping[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:
     """Put the columns of several queries after each other, unit by unit."""
     return {name: np.concatenate([one[name] for one in tables], axis=1).ravel() for name in tables[0]}
-
-
-def shown(query: str) -> str:
-    """Return the name of a query such as "one race = cenrace[...]"."""
-    return query.partition("=")[0].strip()
 
 
 def _meanings(chances: Chances, tables: bool) -> dict[str, str]:
