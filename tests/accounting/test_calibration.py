@@ -125,7 +125,7 @@ def test_factors_are_short_and_round_up() -> None:
         ({"delta": "2", "epsilon": 1}, "delta is 2"),
         ({"delta": "1e-6", "epsilon": -1}, "above zero"),
         ({"delta": "1e-6", "epsilon": 1, "by": "query"}, "'overall' or 'level'"),
-        ({"delta": "1e-6", "epsilon": 1, "by": "level", "weights": {"State": 1}}, "do not go with"),
+        ({"delta": "1e-6", "epsilon": 1, "by": "level", "weights": {"State": 1}}, "cannot be combined with"),
         ({"delta": "1e-6", "epsilon": 1, "weights": {"Nowhere": 1}}, "Nowhere"),
     ],
 )

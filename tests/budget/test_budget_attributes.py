@@ -24,7 +24,7 @@ def release(attributes: str, query: str = "total") -> Release:
         ("age = []", "total", "attribute 'age' has no values"),
         ("age = 0", "total", "attribute 'age' is 0; it must be a whole number above zero"),
         ('age = "a"', "total", "attribute 'age' is 'a'; it must be a list of values"),
-        ('total = ["a"]', "total", "an attribute is called 'total', which has a meaning of its own"),
+        ('total = ["a"]', "total", "an attribute is called 'total', which is a reserved name"),
         ('age = ["a*b"]', "total", "value of attribute 'age' is 'a\\*b'"),
         ("", "total", "attributes has no attribute"),
         (
@@ -43,7 +43,7 @@ def release(attributes: str, query: str = "total") -> Release:
             "recode 'old' has the value 'c', which 'age' has not",
         ),
         ('age = ["a", "b"]\nold = { of = "sex", groups = {} }', "old", "is of 'sex', which is not"),
-        ('age = ["a", "b"]\nold = { groups = {} }', "old", "must say of which attribute"),
+        ('age = ["a", "b"]\nold = { groups = {} }', "old", "must name its attribute"),
         ('age = ["a", "b"]\nold = { of = "age", group = {} }', "old", "unknown key 'group'"),
         ('age = ["a"]\nimpossible = [{ age = ["b"] }]', "age", "has the value 'b', which 'age' has not"),
         ('age = ["a"]\nimpossible = [{ sex = ["b"] }]', "age", "names 'sex', which is not an attribute"),

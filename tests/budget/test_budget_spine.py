@@ -127,7 +127,7 @@ def test_main_is_the_path_that_merges_nothing() -> None:
     [
         ({1: ["US", "State", "County"]}, "path 1 has level 'Block' not at all; it must have each level once"),
         ({1: ["US", "State+State", "County", "Block"]}, "path 1 has level 'State' twice"),
-        ({1: ["State", "US", "County", "Block"]}, "path 1 has level 'State' where 'US' is due"),
+        ({1: ["State", "US", "County", "Block"]}, "path 1 has level 'State' where 'US' belongs"),
         (
             {1: ["US", "Stat", "County", "Block"]},
             "path 1 names 'Stat', which is not a level; did you mean \"State\"",

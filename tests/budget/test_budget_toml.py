@@ -68,7 +68,7 @@ ERRORS = [
     ('title = "A', 'colour = "A', "the release has the unknown key 'colour'; allowed are name, title", 2),
     ('name = "small"\n', "", "the release has no name; it must state one", None),
     ('neighbours = "bounded"\n', "", "the release has no neighbours; it must state one", None),
-    ('name = "small"', "name = 5", "name of the release is 5; it must be a text in quotes", 1),
+    ('name = "small"', "name = 5", "name of the release is 5; it must be a string in quotes", 1),
     ('name = "small"', 'name = ""', "name of the release is empty", 1),
     ('title = "A', 'title = "\\nA', "title is '\\nA small release'; it must be one line", 2),
     ('"person"', '"persn"', 'unit is \'persn\'; it must be "person" or "household" or', 3),
@@ -90,7 +90,7 @@ ERRORS = [
     ('rho = "3/4"', "rho = true", "rho of the release is True; an exact number", 5),
     ('rho = "3/4"', "rho = 1979-05-27", "rho of the release is of type date", 5),
     ('["somewhere"]', '"somewhere"', "sources is 'somewhere'; it must be a list of texts in quotes", 6),
-    ('  "second"', "  2", "item of notes is 2; it must be a text in quotes", 9),
+    ('  "second"', "  2", "item of notes is 2; it must be a string in quotes", 9),
     # levels
     ('name = "County"', 'name = "State"', "release 'small' has 'State' twice", 19),
     ('name = "County"', 'nam = "County"', "a level has the unknown key 'nam'; did you mean \"name\"?", 20),
@@ -178,8 +178,8 @@ ERRORS = [
     ('2 = ["State+County"]', 'two = ["State+County"]', "path 'two' has no usable number", 27),
     ('2 = ["State+County"]', '02 = ["State+County"]', "path '02' has no usable number", 27),
     ('2 = ["State+County"]', '2 = "State+County"', "path 2 is 'State+County'; it must be a list", 27),
-    ('2 = ["State+County"]', '2 = ["State", 5]', "run of path 2 is 5; it must be a text", 27),
-    ('2 = ["State+County"]', '2 = ["County+State"]', "path 2 has level 'County' where 'State' is due", 27),
+    ('2 = ["State+County"]', '2 = ["State", 5]', "run of path 2 is 5; it must be a string", 27),
+    ('2 = ["State+County"]', '2 = ["County+State"]', "path 2 has level 'County' where 'State' belongs", 27),
     ('2 = ["State+County"]', '2 = ["State"]', "path 2 has level 'County' not at all; it must have each", 27),
     ('2 = ["State+County"]', '2 = ["State", "County"]', "path 2 is the same as path 1", 27),
     (

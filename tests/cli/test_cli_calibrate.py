@@ -139,7 +139,7 @@ def test_margins_of_error(discreet, small):
         (["--moe", "State=-1"], "it must be above zero"),
         (["--moe", "State=5", "--zcdp"], "--zcdp and --moe are given"),
         (["--moe", "State=5", "--epsilon", "3"], "--epsilon and --moe are given"),
-        (["--moe", "State=5", "--by", "level"], "do not go with it"),
+        (["--moe", "State=5", "--by", "level"], "cannot be combined with"),
         (["--epsilon", "0"], "epsilon is 0"),
         (["--epsilon", "-1"], "epsilon is -1"),
         (["--zcdp", "--by", "county"], "overall"),

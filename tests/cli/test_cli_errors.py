@@ -60,7 +60,7 @@ def test_release_file(refused, small, old, new, message):
         (["--delta", "0"], "delta is 0; it must lie strictly between 0 and 1"),
         (["--delta", "1"], "delta is 1; it must lie strictly between 0 and 1"),
         (["--delta", "-1e-5"], "must lie strictly between 0 and 1"),
-        (["--delta", "1e-301"], "the smallest that is answered here is 1e-300"),
+        (["--delta", "1e-301"], "the smallest supported is 1e-300"),
         (["--delta", "nan"], "delta is 'nan'; an exact number such as"),
         (["--delta", "1/0"], "a division by zero"),
         (["--epsilon", "four"], "epsilon is 'four'; an exact number such as"),
@@ -69,20 +69,20 @@ def test_release_file(refused, small, old, new, message):
         (["--epsilon", "1e7"], "at most 1000000"),
         (["--digits", "0"], "digits is 0; without --certify a result has 1 to 11 digits that hold"),
         (["--digits", "12"], "digits is 12"),
-        (["--certify", "--digits", "301"], "digits is 301; with --certify 1 to 300 digits can be had"),
+        (["--certify", "--digits", "301"], "digits is 301; with --certify 1 to 300 digits are possible"),
         (["--jobs", "0"], "jobs is 0; it must be a whole number above zero"),
         (["--jobs", "1000000"], "at most 256"),
         (["--jobs", "two"], 'unable to convert "two" into int'),
         (["--people", "0"], "people is 0"),
         (["--pair", "1", "2"], "there is no path 2"),
         (["--path", "7"], "there is no path 7"),
-        (["--path", "1", "--pair", "1", "1"], "cannot be asked for together"),
+        (["--path", "1", "--pair", "1", "1"], "cannot be used together"),
         (["--path", "1", "--neighbours", "bounded"], "--path is about unbounded neighbours"),
         (["--pair", "1", "1", PRESET], "for one release"),
         (["--neighbours", "bonded"], 'Did you mean "bounded"?'),
         (["--delt", "1e-5"], "Did you mean --delta?"),
         (["--delta"], "--delta requires an argument"),
-        (["pl94-2020-units"], "cannot be accounted together"),
+        (["pl94-2020-units"], "cannot be accounted for together"),
     ],
 )
 def test_options(refused, arguments, message):
@@ -94,7 +94,7 @@ def test_unknown_command_suggests_the_nearest(refused):
 
 
 def test_show_cannot_print_two_forms(refused):
-    assert "cannot be asked for together" in refused("show", PRESET, "--json", "--toml")
+    assert "cannot be used together" in refused("show", PRESET, "--json", "--toml")
 
 
 def test_compare_needs_two(refused):

@@ -195,7 +195,7 @@ def change(folder: Path, level: str, **columns: Any) -> None:
             {"query_name": lambda one: one.replace("adult", "height")},
             "which is none of the release's",
         ),
-        ("Region", {"query_name": lambda _: "total_dpq"}, "comes twice for one unit of Region.parquet"),
+        ("Region", {"query_name": lambda _: "total_dpq"}, "occurs twice for one unit of Region.parquet"),
         ("Region", {"value": lambda one: one[1:] if len(one) > 1 else one}, "the attributes give it"),
         ("Region", {"query_shape": lambda one: one[::-1]}, "has shape"),
         ("District", {"geocode": lambda one: f"9{one}"}, "lies in no unit of Region.parquet"),

@@ -233,9 +233,7 @@ def test_refusals(
 def test_tables_that_contradict_the_attributes(tmp_path: Path) -> None:
     file = table(tmp_path)
     file.write_text(file.read_text().replace("f * 65+", "f * 66+").replace("65+ * f", "66+ * f"))
-    with pytest.raises(
-        InputError, match="are not those that the attributes say: 6 are there, 6 are due, and 1"
-    ):
+    with pytest.raises(InputError, match="do not match the attributes: 6 were found, 6 are expected, and 1"):
         measure(RELEASE, file, tmp_path / "m", post="consistent")
     assert not (tmp_path / "m").exists()
 

@@ -155,7 +155,7 @@ def test_levels_without_queries_leave_the_spine() -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--least-cost"], "something must be wanted"),
+        (["--least-cost"], "there is nothing to plan for"),
         (["--keep", "Top"], "exactly one of them; none is given"),
         (["--keep", "Top", "--epsilon", "1", "--least-cost"], "both are given"),
         (["--keep", "Tpo", "--least-cost"], "level 'Tpo', which the release does not have; did you mean"),

@@ -115,7 +115,7 @@ def test_exact_tables_that_do_not_nest_or_contradict() -> None:
     cells, units = np.ones((10, 6)), np.array([1, 2, 3])
     sex, age = detailed_cells(PEOPLE, "sex"), detailed_cells(PEOPLE, "age")
     both = [(sex, units, np.full((3, 2), 3)), (age, units, np.full((3, 3), 2))]
-    with pytest.raises(InputError, match="that nest"):
+    with pytest.raises(InputError, match="only nested tables"):
         whole_tables(cells, PEOPLE.sizes, PARENT, exact=both)
     with pytest.raises(InputError, match="does not add up to its total"):
         whole_tables(cells, PEOPLE.sizes, PARENT, np.full(10, 7), exact=both[:1])

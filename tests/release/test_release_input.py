@@ -115,7 +115,7 @@ CASES: dict[str, tuple[Spoil, str]] = {
     "missing level below": (without(parent="A"), "a missing level: a unit above the lowest level, County"),
     "two levels": (change("A1", "sex", "f", level="State"), "a unit has another level than before (line 11"),
     "two parents": (change("A1", "sex", "f", parent="B"), "a unit has another parent than before (line 11"),
-    "twice": (twice, "a cell comes twice for one unit and query (line 19 of"),
+    "twice": (twice, "a cell occurs twice for one unit and query (line 19 of"),
     "sums": (change("A1", "sex", "f", count=31415926), "a count is not the sum of its children's"),
     "no name": (change("A1", "sex", "f", unit=""), "a text is missing (line 11 of"),
     "control character": (change("A1", "sex", "f", cell="f\x07"), "a control character in it (line 11 of"),
@@ -141,10 +141,10 @@ LINES = {
     "no number": ("A1,A,County,sex,f,", "count is not a whole number (line 11"),
     "word": ("A1,A,County,sex,f,x31415926", "count is not a whole number (line 11"),
     "too long": ("A1,A,County,sex,f," + SECRET * 3, "count is not a whole number (line 11"),
-    "too few fields": ("A1,A,County,sex,31415926", "5 fields where 6 are due (line 11"),
-    "too many fields": ("A1,A,County,sex,f,31415926,1", "7 fields where 6 are due (line 11"),
+    "too few fields": ("A1,A,County,sex,31415926", "5 fields, 6 expected (line 11"),
+    "too many fields": ("A1,A,County,sex,f,31415926,1", "7 fields, 6 expected (line 11"),
     "empty line": ("", "an empty line (line 11"),
-    "open quote": ('"A1,A,County,sex,f,31415926', "fields where 6 are due (line 11"),
+    "open quote": ('"A1,A,County,sex,f,31415926', "fields, 6 expected (line 11"),
     "not UTF-8": ("A1,A,County,sex,\udcff,31415926", "not UTF-8 (line 11"),
 }
 
@@ -310,7 +310,7 @@ def test_post_checks_its_input(release: Release, country: Country) -> None:
     units = done.out / "units.csv"
     fails("leaves the table as it is", post="none")
     fails("1 cell is missing", "".join([*lines[:4], *lines[5:]]), units=units)
-    fails("a cell comes twice", noisy + lines[4], units=units)
+    fails("a cell occurs twice", noisy + lines[4], units=units)
     fails("a variance is not above zero (line 2", noisy.replace(",9\n", ",0\n", 1), units=units)
     fails(
         "the variance differs within one level and query (line 3",

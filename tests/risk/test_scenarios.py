@@ -173,5 +173,5 @@ def test_what_cannot_be_used() -> None:
         Attack(variance=[5, 6], others=[0.5, 0.5])
     with pytest.raises(InputError, match="people is 0"):
         independent_others("1/2", people=0)
-    with pytest.raises(InputError, match="dearer than a right one"):
+    with pytest.raises(InputError, match="cost more than a right one"):
         joint_accuracy(variance=[5], prior=0.5, loss=[[1, 0], [0, 1]])

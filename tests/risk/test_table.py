@@ -241,7 +241,7 @@ def test_small_variances_are_those_of_the_noise(tmp_path: Path) -> None:
 
 def test_what_has_no_place_in_csv(tmp_path: Path) -> None:
     pq.write_table(pa.table({"value": [1], "variance": [5], "x": [[1]]}), tmp_path / "t.parquet")
-    with pytest.raises(InputError, match="a column of the table has no place in CSV"):
+    with pytest.raises(InputError, match="a column of the table cannot be written as CSV"):
         table_risk(tmp_path / "t.parquet", prior="1/2", known=0, out=tmp_path / "out.csv")
     assert [path.name for path in tmp_path.iterdir()] == ["t.parquet"]
     assert table_risk(tmp_path / "t.parquet", prior="1/2", known=0).rows == 1

@@ -138,7 +138,7 @@ def test_files_that_are_refused(text: str, name: str, message: str) -> None:
 def test_pure_privacy_and_infinite_budgets_are_refused() -> None:
     text = view.design_toml(Design())
     pure = text.replace('"zcdp"', '"puredp"').replace("rho =", "epsilon =")
-    with pytest.raises(InputError, match="pure privacy"):
+    with pytest.raises(InputError, match="pure differential privacy"):
         view.design_opened(pure, "safetab.toml", Design())
     with pytest.raises(InputError, match="USA, regional has an infinite budget"):
         view.design_opened(text.replace("rho = 0.008", "rho = inf", 1), "safetab.toml", Design())

@@ -95,7 +95,7 @@ def test_links_that_unfold_to_much_are_refused() -> None:
     assert len(hostile) < 400
     with pytest.raises(InputError, match="a key has 50000 parts"):
         from_link(hostile)
-    with pytest.raises(InputError, match="unfolds to more than 200000 bytes"):
+    with pytest.raises(InputError, match="expands to more than 200000 bytes"):
         from_link(pack("#" * 10**7))
     with pytest.raises(InputError, match="at most 30000 are read"):
         from_link("a" * 30_001)

@@ -184,7 +184,7 @@ def test_the_first_page_comes_soon(workbench: Workbench) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--host", "0.0.0.0"], "say --token"),
+        (["--host", "0.0.0.0"], "give --token"),
         (["--host", "0.0.0.0", "--no-token"], "for this machine alone"),
         (["--token", "a-long-enough-one", "--no-token"], "choose one of them"),
         (["--port", "0"], "port is 0"),

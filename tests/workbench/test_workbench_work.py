@@ -114,7 +114,7 @@ def test_a_deadline_ends_the_work() -> None:
     async def main(workers: Workers) -> None:
         pids: list[int] = []
         begun = time.monotonic()
-        with pytest.raises(DiscreetError, match="given up after 4 s"):
+        with pytest.raises(DiscreetError, match="stopped after 4 s"):
             await one(workers, pid_work, deadline=4.0, progress=lambda *said: pids.append(said[1]))
         assert time.monotonic() - begun < 30
         for pid in pids:

@@ -43,8 +43,8 @@ def portfolio(
     if len(units) > 1:
         listed = ", ".join(f"{release.name} protects one {release.unit}" for release in releases)
         raise InputError(
-            f"these releases cannot be accounted together: {listed}. A promise about one unit says nothing "
-            "about another, since one household holds several people"
+            f"these releases cannot be accounted for together: {listed}. A promise about one unit says "
+            "nothing about another, since one household holds several people"
         )
     # releases calibrated for different relations are accounted under replacement, the dearer of the two
     relations = {release.neighbours for release in releases}

@@ -186,7 +186,7 @@ recode; did you mean "age"?
             if found.count(attribute) > 1:
                 raise FieldError(
                     f"query {shown(query)} splits attribute {shown(self.names[attribute])} twice; each "
-                    "attribute may come once, by itself or by one recode"
+                    "attribute may be used once, directly or through one recode"
                 )
         return Tabulation(name, factors, self.sizes)
 
@@ -253,7 +253,7 @@ recode; did you mean "age"?
     def _check_recode(self, name: str, recode: Recode) -> None:
         values = dict(self.values)
         if name in values:
-            raise FieldError(f"{shown(name)} is an attribute and a recode; each name may come once")
+            raise FieldError(f"{shown(name)} is an attribute and a recode; each name may be used once")
         if recode.of not in values:
             raise FieldError(
                 f"recode {shown(name)} is of {shown(recode.of)}, which is not an attribute"
@@ -268,8 +268,8 @@ recode; did you mean "age"?
             for word in words:
                 if word not in values[recode.of]:
                     raise FieldError(
-                        f"recode {shown(name)} has the value {shown(word)}, which {shown(recode.of)} has not"
-                        + hint(word, values[recode.of]),
+                        f"recode {shown(name)} has the value {shown(word)}, which {shown(recode.of)} "
+                        "does not have" + hint(word, values[recode.of]),
                         field=("groups", label),
                     )
                 if word in seen:
@@ -305,8 +305,8 @@ recode; did you mean "age"?
             for word in words:
                 if word not in values[name]:
                     raise FieldError(
-                        f"an impossible combination has the value {shown(word)}, which {shown(name)} has not"
-                        + hint(word, values[name]),
+                        f"an impossible combination has the value {shown(word)}, which {shown(name)} "
+                        "does not have" + hint(word, values[name]),
                         field=(name,),
                     )
             no_repeats(words, name=f"impossible combination, {name},", field=(name,))
@@ -344,7 +344,7 @@ def _recode(name: str, found: dict[str, object]) -> Recode:
             )
     of, groups = found.get("of"), found.get("groups")
     if not isinstance(of, str):
-        raise FieldError(f'recode {shown(name)} must say of which attribute it is, such as of = "age"')
+        raise FieldError(f'recode {shown(name)} must name its attribute, such as of = "age"')
     if not isinstance(groups, dict):
         raise FieldError(f"recode {shown(name)} must state its groups, each a list of values")
     for label, words in groups.items():
@@ -393,16 +393,14 @@ def _values(name: str, found: Iterable[str] | int) -> tuple[str, ...]:
 def _check_name(name: str) -> None:
     _check_label(name, "name of an attribute", (name,))
     if name in (TOTAL, DETAILED, "impossible"):
-        raise FieldError(
-            f"an attribute is called {shown(name)}, which has a meaning of its own", field=(name,)
-        )
+        raise FieldError(f"an attribute is called {shown(name)}, which is a reserved name", field=(name,))
 
 
 def _check_label(text: object, what: str, field: tuple[str | int, ...]) -> None:
     word = line(text, name=what, field=field)
     if word != word.strip() or _RESERVED.search(word):
         raise FieldError(
-            f"{what} is {shown(word)}; it must not begin or end with a space, nor have any of * [ ] = |",
+            f"{what} is {shown(word)}; it must not begin or end with a space, nor contain any of * [ ] = |",
             field=field,
         )
 

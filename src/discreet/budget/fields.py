@@ -107,9 +107,9 @@ def line(value: object, *, name: str, field: tuple[str | int, ...], empty: bool 
     'State'
     """
     if not isinstance(value, str):
-        raise FieldError(f"{name} is {shown(value)}; it must be a text in quotes", field=field)
+        raise FieldError(f"{name} is {shown(value)}; it must be a string in quotes", field=field)
     if not value.strip() and not empty:
-        raise FieldError(f"{name} is empty; it must be a text of at least one letter", field=field)
+        raise FieldError(f"{name} is empty; it must have at least one character", field=field)
     if len(value) > LONGEST_TEXT:
         raise FieldError(
             f"{name} has {len(value)} characters; at most {LONGEST_TEXT} are allowed", field=field
@@ -151,13 +151,13 @@ def no_repeats(names: Iterable[str], *, name: str, field: tuple[str | int, ...])
 
     >>> no_repeats(["US", "State", "US"], name="levels", field=("levels",))
     Traceback (most recent call last):
-    discreet.budget.fields.FieldError: levels has 'US' twice; each name may come once
+    discreet.budget.fields.FieldError: levels has 'US' twice; each name may be used once
     """
     seen = set()
     for place, word in enumerate(names):
         if word in seen:
             raise FieldError(
-                f"{name} has {shown(word)} twice; each name may come once", field=(*field, place)
+                f"{name} has {shown(word)} twice; each name may be used once", field=(*field, place)
             )
         seen.add(word)
 

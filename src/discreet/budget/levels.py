@@ -131,9 +131,7 @@ class Level:
     def __init__(self, *, name: str, rho: Exact | None = None, queries: Iterable[Query]) -> None:
         label = f"level {shown(line(name, name='name of a level', field=('name',)))}"
         if "+" in name:
-            raise FieldError(
-                f"{label} has a + in its name, which is the sign for merged levels", field=("name",)
-            )
+            raise FieldError(f"{label} has a + in its name, which marks merged levels", field=("name",))
         if name != name.strip():
             raise FieldError(f"{label} has a space before or after its name", field=("name",))
         object.__setattr__(self, "name", name)

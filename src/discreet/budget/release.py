@@ -94,7 +94,7 @@ class Release:
             found = "but no reason is given" if not self.reason else "and a reason is given"
             raise FieldError(
                 f"kind of the release is {shown(self.kind.value)}, {found}; "
-                'a reason is needed for "bound" and "model", and has no place otherwise',
+                'a reason is needed for "bound" and "model", and is not allowed otherwise',
                 field=("reason",) if self.reason else ("kind",),
             )
         if not self.levels:

@@ -68,7 +68,7 @@ class Spine:
             _check_cover(number, runs, levels)
             if runs in owner:
                 raise FieldError(
-                    f"path {number} is the same as path {owner[runs]}; each path may come once",
+                    f"path {number} is the same as path {owner[runs]}; each path may be listed once",
                     field=("paths", str(number)),
                 )
             owner[runs] = number
@@ -139,7 +139,7 @@ def _check_cover(number: int, runs: Runs, levels: Sequence[str]) -> None:
     for above, below in zip(levels, found, strict=True):
         if above != below:
             raise FieldError(
-                f"path {number} has level {shown(below)} where {shown(above)} is due; "
+                f"path {number} has level {shown(below)} where {shown(above)} belongs; "
                 "it must keep the order of the levels",
                 field=place,
             )

@@ -139,7 +139,7 @@ def parse_toml(
             place = f"line {text.rstrip().count(chr(10)) + 1}, the end of {where}"
         raise InputError(f"not valid TOML: {reason} ({place})") from None
     except RecursionError:
-        raise InputError(f"not valid TOML: too many brackets within brackets ({where})") from None
+        raise InputError(f"not valid TOML: brackets are nested too deeply ({where})") from None
     except ValueError:  # int() refuses numbers of thousands of digits
         raise InputError(f"not usable TOML: a number or date in it cannot be read ({where})") from None
 

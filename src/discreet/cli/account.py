@@ -139,7 +139,7 @@ def _one_case(
     if len(releases) > 1:
         raise InputError("--pair and --path are for one release, not for several together")
     if pair is not None and path is not None:
-        raise InputError("--pair and --path cannot be asked for together")
+        raise InputError("--pair and --path cannot be used together")
     implied: Neighbours = "unbounded" if pair is None else "bounded"
     if neighbours not in (None, implied):
         option = "--path" if pair is None else "--pair"

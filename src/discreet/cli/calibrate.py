@@ -120,7 +120,7 @@ def _check_target(epsilon: str | None, zcdp: bool, moe: str | None, is_shared: b
         found = " and ".join(given) + " are given" if given else "none is given"
         raise InputError(f"one target is needed: --epsilon E, --zcdp or --moe LEVEL=M,...; {found}")
     if moe is not None and is_shared:
-        raise InputError("--moe sets each level's noise by its margin: --weights and --by do not go with it")
+        raise InputError("--moe sets each level's noise: it cannot be combined with --weights or --by")
 
 
 def _proved_and_drawn(

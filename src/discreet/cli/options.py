@@ -65,7 +65,7 @@ def checked_digits(digits: int | None, *, certify: bool) -> int | None:
     """
     most = CERTIFIED_DIGITS if certify else FLOAT_DIGITS
     if digits is not None and not 1 <= digits <= most:
-        which = f"with --certify 1 to {CERTIFIED_DIGITS} digits can be had"
+        which = f"with --certify 1 to {CERTIFIED_DIGITS} digits are possible"
         if not certify:
             which = f"without --certify a result has 1 to {most} digits that hold"
         raise InputError(f"digits is {digits}; {which}")
@@ -87,7 +87,7 @@ def read_deltas(texts: Sequence[str]) -> list[Fraction]:
         if not 0 < delta < 1:
             raise InputError(f"delta is {text}; it must lie strictly between 0 and 1")
         if delta < SMALLEST_DELTA:
-            raise InputError(f"delta is {text}; the smallest that is answered here is 1e-300")
+            raise InputError(f"delta is {text}; the smallest supported is 1e-300")
         found.append(delta)
     return list(dict.fromkeys(found))
 

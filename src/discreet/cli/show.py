@@ -29,7 +29,7 @@ def show(
     from discreet.report.releases import release_object
 
     if json and toml:
-        raise InputError("--json and --toml cannot be asked for together")
+        raise InputError("--json and --toml cannot be used together")
     release = load(name)
     if toml:
         write(release.to_toml())

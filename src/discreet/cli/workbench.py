@@ -61,8 +61,8 @@ def workbench(
             raise InputError(f"host is {host}, which others can reach; --no-token is for this machine alone")
         if token is None:
             raise InputError(
-                f"host is {host}, which others can reach; say --token T, or --token auto for one that is "
-                "printed"
+                f"host is {host}, which others can reach; give --token T, or --token auto to make and "
+                "print one"
             )
     if no_token:
         token = None

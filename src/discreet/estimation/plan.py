@@ -187,11 +187,11 @@ def plan(
         raise InputError(f"delta is {small}; it must lie strictly between 0 and 1")
     cap = None if epsilon is None else positive(epsilon, name="epsilon")
     if weights and (keep or goals):
-        raise InputError("weights say what counts, and goals what must be reached: give one of them")
+        raise InputError("give weights or goals, not both")
     if weights and cap is None:
-        raise InputError("weights share out a given cost: they need an epsilon")
+        raise InputError("weights divide a given cost, so they need an epsilon")
     if not (weights or keep or goals):
-        raise InputError("something must be wanted: levels to keep, goals or weights")
+        raise InputError("there is nothing to plan for: give levels to keep, goals or weights")
     chain = Chain(release, uniform_tree(release, tree))
     before = accuracy(release, tree=chain.children)
     wanted = _goals(chain, before, keep, goals)
@@ -515,7 +515,7 @@ class Chain:
                 options={"maxiter": 500, "ftol": 1e-10},
             )
             if found.status not in (0, 8, 9) or not np.all(np.isfinite(found.x)):
-                raise DiscreetError(f"the search for the best plan did not end: {found.message}")
+                raise DiscreetError(f"the search for the best plan did not converge: {found.message}")
             budgets = np.zeros(len(start))
             budgets[free] = np.maximum(found.x, 0.0)
             needed = budgets > NEGLIGIBLE * budgets.sum()

@@ -99,7 +99,9 @@ def _chain(
         groups = np.unique(of_cell)
         finer = np.unique(np.column_stack([label, of_cell]), axis=0)
         if len(finer) > len(groups):
-            raise InputError("whole-number tables hold exact tables that nest, such as total, age, age * sex")
+            raise InputError(
+                "whole-number tables can keep only nested tables exact, such as total, age, age * sex"
+            )
         held = np.zeros(len(parent), dtype=bool)
         counts = np.zeros((len(parent), rows.shape[1]), dtype=np.int64)
         held[units], counts[units] = True, rows
@@ -108,17 +110,15 @@ def _chain(
             if held[below].all():
                 sums = counts[below].sum(axis=0)
                 if held[above] and not np.array_equal(counts[above], sums):
-                    raise InputError(
-                        "counts held exact contradict each other: children do not add up to a parent"
-                    )
+                    raise InputError("exact counts contradict each other: children do not add up to a parent")
                 held[above], counts[above] = True, sums
             elif held[below].any():
                 raise InputError(
-                    "whole-number tables hold a table exact in all children of a unit or in none of them"
+                    "whole-number tables can keep a table exact in all children of a unit or in none"
                 )
         wrong = held & (totals >= 0) & (totals != counts.sum(axis=1))
         if wrong.any():
-            raise InputError("counts held exact contradict each other: a table does not add up to its total")
+            raise InputError("exact counts contradict each other: a table does not add up to its total")
         totals[held] = counts[held].sum(axis=1)
         label = np.unique(of_cell, return_inverse=True)[1].ravel()
         steps.append(_Step(of_cell, held, counts))
@@ -160,9 +160,7 @@ def settle(
             fixed = is_held[above]
             short = fixed[:, None] & (need > bound[above])
             if short.any() or ((fixed & full)[:, None] & (need != bound[above])).any():
-                raise InputError(
-                    "totals held exact contradict each other: children do not fit into their parent"
-                )
+                raise InputError("exact totals contradict each other: children do not fit into their parent")
             bound[above] = np.where(fixed[:, None], bound[above], need)
             is_held[above] |= full
     number = bound.copy()
@@ -230,7 +228,7 @@ def _round_families(
     # Sorted by cell, family, falling part and hash; the first ones of each family get one more.
     cells, families = share.shape[1], len(begin)
     if cells * families >= 1 << (62 - HASH_BITS - FINE.bit_length()):
-        raise InputError(f"{cells * families} families of units are more than can be rounded at a time")
+        raise InputError(f"{cells * families} families of units are more than can be rounded at once")
     family = np.arange(cells)[None, :] * families + of[:, None]
     key = (((family * (2 * FINE) + (FINE - part)) << HASH_BITS) + ties).T.ravel()
     order = np.argsort(key, kind="stable")
@@ -277,7 +275,7 @@ def _split(
         if step.held is not None and step.counts is not None and step.held[units].all():
             parts = step.counts[units]
             if parts[:, ~allowed].any():
-                raise InputError("counts held exact have records in cells that cannot be")
+                raise InputError("exact counts have records in impossible cells")
         else:
             for group in range(settled.shape[1]):
                 if not settled[:, group].any():

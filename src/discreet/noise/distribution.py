@@ -74,7 +74,7 @@ class Noise(ABC):
 
         chance = positive(p, name="p")
         if chance >= 1:
-            raise InputError(f"p is {chance}; a quantile is asked for a chance between 0 and 1")
+            raise InputError(f"p is {chance}; it must lie strictly between 0 and 1")
         tail = Tail(self)
         if 2 * chance > 1:
             return tail.crossing(1 - chance) - 1
@@ -91,7 +91,7 @@ class Noise(ABC):
         """
         share = positive(level, name="level")
         if share >= 1:
-            raise InputError(f"level is {share}; a margin of error is asked for a share between 0 and 1")
+            raise InputError(f"level is {share}; it must lie strictly between 0 and 1")
         return self.quantile((1 + share) / 2)
 
     def certified_pmf(self, x: int, *, bits: int = 100) -> Interval:

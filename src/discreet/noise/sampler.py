@@ -87,7 +87,7 @@ def sample(distribution: Noise, size: int | tuple[int, ...], *, source: Entropy 
     """
     shape = size if isinstance(size, tuple) else (operator.index(size),)
     if any(n < 0 for n in shape):
-        raise InputError(f"size is {size}; a number of draws is zero or more")
+        raise InputError(f"size is {size}; it must be zero or more")
     source = SystemEntropy() if source is None else source
     sampler = _sampler(distribution)
     out = np.empty(math.prod(shape), dtype=np.int64)

@@ -102,4 +102,4 @@ def _certified(noise: Noise, chance: Fraction, times: int) -> int:
                 if not inside + left_out < wanted:
                     break
         bits, nats = 2 * bits, 2 * nats
-    raise PrecisionError(f"the margin of {times} draws of {noise} could not be told from an integer")
+    raise PrecisionError(f"the margin of {times} draws of {noise} could not be separated from an integer")

@@ -202,7 +202,7 @@ def create_ledger(path: str | os.PathLike[str], totals: Sequence[Total] = ()) ->
     try:
         with locked(file.parent):
             if file.exists() or file.is_symlink():
-                raise InputError(f"there already is a file {path}; a ledger is never overwritten")
+                raise InputError(f"the file {path} already exists; a ledger is never overwritten")
             write_text(file, ledger.to_text())
     except OSError as error:
         raise InputError(f"the ledger {path} cannot be made: {error.strerror}") from None

@@ -447,10 +447,10 @@ class Ledger:
         for number, one in enumerate(self.entries, start=1):
             if one.counted and seen & set(one.confidential):
                 raise InputError(
-                    f"this input was released before: it is that of run {number} of {where} ({one.time}, "
+                    f"this input was released before, in run {number} of {where} ({one.time}, "
                     f"{one.command} {one.release.name}). Releasing it again spends again, and readers "
                     "can average "
-                    "the noise away. If that is meant, give --spend-again (spend_again=True); nothing was "
+                    "the noise away. If you mean to, give --spend-again (spend_again=True); nothing was "
                     "measured and nothing spent"
                 )
 
@@ -474,7 +474,7 @@ class Ledger:
 
     def _with(self, record: Mapping[str, Any], key: Key | None, declared: Key | None = None) -> Ledger:
         if self.pending:
-            raise InputError("a run of the ledger is not settled yet")
+            raise InputError("a run of the ledger is still pending")
         needed = self.key or (declared.public if declared else None)
         if needed is not None:
             if key is None:
@@ -483,12 +483,10 @@ class Ledger:
                     "or in DISCREET_LEDGER_KEY"
                 )
             if key.public != needed:
-                raise InputError(f"the key {key.public[:16]} is not the one of the ledger, {needed[:16]}")
+                raise InputError(f"the key {key.public[:16]} is not that of the ledger, {needed[:16]}")
             record = {**record, "signature": key.sign(_sha256(self.head, _canonical(record)))}
         elif key is not None:
-            raise InputError(
-                "a key was given, but the ledger is not signed; `discreet ledger sign` begins it"
-            )
+            raise InputError("a key was given, but the ledger is not signed; `discreet ledger sign` signs it")
         return replace(self, records=(*self.records, record))
 
     def settled(self) -> Ledger:

@@ -59,7 +59,7 @@ def new_key(path: str | os.PathLike[str]) -> Key:
             stream.write(text)
             os.fsync(stream.fileno())
     except FileExistsError:
-        raise InputError(f"there already is a file {path}; a key is never overwritten") from None
+        raise InputError(f"the file {path} already exists; a key is never overwritten") from None
     except OSError as error:
         raise InputError(f"the key {path} cannot be written: {error.strerror}") from None
     return Key(private)
@@ -84,9 +84,7 @@ def read_key(path: str | os.PathLike[str] | None = None) -> Key | None:
     except OSError as error:
         raise InputError(f"the key {named} cannot be read: {error.strerror}") from None
     if mode & (stat.S_IRWXG | stat.S_IRWXO):
-        raise InputError(
-            f"the key {named} can be read by others than its owner: chmod 600 it, or make a new one"
-        )
+        raise InputError(f"the key {named} can be read by others; run chmod 600 on it, or make a new one")
     try:
         private = load_pem_private_key(data, password=None)
     except (ValueError, TypeError, UnsupportedAlgorithm):

@@ -672,7 +672,7 @@ def joint_accuracy(
     if v.ndim != 1 or not v.size:
         raise InputError("variance must be a list, one for each count")
     if np.isinf(costs.threshold) or costs.is_reversed:
-        raise InputError("loss must make a wrong decision dearer than a right one, whatever the truth")
+        raise InputError("loss must make a wrong decision cost more than a right one, whatever the truth")
     events = [DiscreteGaussian(variance=Fraction(float(one)).limit_denominator(10**9)) for one in v]
     threshold = np.asarray(costs.threshold - chance.log_odds)
     alpha, beta = compose(events).errors(threshold=np.atleast_1d(threshold))

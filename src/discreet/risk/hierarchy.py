@@ -413,7 +413,7 @@ def _whole(value: object, name: str) -> int | None:
     if isinstance(value, bool) or not isinstance(value, int):
         raise InputError(f"{name} is {value!r}; a whole number is needed")
     if abs(value) > LARGEST:
-        raise InputError(f"{name} is {value}; at most 1e12 is answered here")
+        raise InputError(f"{name} is {value}; at most 1e12 is supported")
     return value
 
 
@@ -578,9 +578,7 @@ def _check_nesting(areas: Sequence[Area], known: int) -> None:
                 "or the noisy sum of the areas beside the smaller one"
             )
         if place == len(areas) - 1 and area.siblings_noisy is not None:
-            raise InputError(
-                f"{name} is the largest area, so nothing can be said of its siblings; leave them out"
-            )
+            raise InputError(f"{name} is the largest area, so it has no siblings here; leave them out")
 
 
 def hierarchy_posterior(
@@ -616,7 +614,7 @@ def hierarchy_posterior(
     chance = read_prior(prior)
     if method == "gibbs-as-published":  # type: ignore[comparison-overlap]
         text = "method 'gibbs-as-published' is now 'gibbs-unconstrained'"
-        warnings.warn(f"{text}; the old name goes with the next release", DeprecationWarning, stacklevel=2)
+        warnings.warn(f"{text}; the next release will remove the old name", DeprecationWarning, stacklevel=2)
         method = "gibbs-unconstrained"
     if method not in METHODS:
         raise InputError(f"method is {method!r}; it must be one of {', '.join(METHODS)}")

@@ -507,7 +507,7 @@ def mean_posteriors(cases: Sequence[Sequence[Event]], priors: Sequence[Fraction]
                 )
     if not np.isfinite(found).all():
         raise PrecisionError(
-            "the mean posterior is beyond what floating point can follow here: some noise is hardly any"
+            "the mean posterior is beyond what floating point can follow here: some noise is next to none"
         )
     return np.clip(found, 0.0, 1.0)
 

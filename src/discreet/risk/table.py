@@ -354,7 +354,7 @@ def _writing(
             os.fsync(stream.fileno())
         os.replace(temporary, out)
     except pa.ArrowInvalid:
-        raise InputError(f"{out} cannot be written: a column of the table has no place in CSV") from None
+        raise InputError(f"{out} cannot be written: a column of the table cannot be written as CSV") from None
     except OSError as error:
         raise InputError(f"{out} cannot be written: {error.strerror}") from None
     finally:

@@ -237,7 +237,7 @@ class _Transitions:
 
 
 def _warn(text: str) -> None:
-    warnings.warn(f"{text}; the old name goes with the next release", DeprecationWarning, stacklevel=3)
+    warnings.warn(f"{text}; the next release will remove the old name", DeprecationWarning, stacklevel=3)
 
 
 def _grids(*arrays: object) -> list[Integers]:

@@ -142,7 +142,7 @@ def from_link(link: str) -> tuple[State, State | None]:
     >>> bomb = base64.urlsafe_b64encode(zlib.compress(b"#" * 10_000_000, 9)).decode().rstrip("=")
     >>> len(bomb), from_link(bomb)
     Traceback (most recent call last):
-    discreet.errors.InputError: the address unfolds to more than 200000 bytes; save the session as a file
+    discreet.errors.InputError: the address expands to more than 200000 bytes; save the session as a file
     """
     if len(link) > LONGEST_LINK:
         raise InputError(f"the address has {len(link)} characters; at most {LONGEST_LINK} are read")
@@ -156,7 +156,7 @@ def from_link(link: str) -> tuple[State, State | None]:
         raise InputError("the address holds no session that can be read") from None
     if rest:
         raise InputError(
-            f"the address unfolds to more than {_LONGEST_UNFOLDED} bytes; save the session as a file"
+            f"the address expands to more than {_LONGEST_UNFOLDED} bytes; save the session as a file"
         )
     return from_toml(text, "the address")
 
@@ -274,7 +274,7 @@ def _text(table: dict[str, Any], key: str, where: str) -> str:
     value = table.get(key)
     if not isinstance(value, str):
         found = "missing" if value is None else f"of type {type(value).__name__}"
-        raise InputError(f"{key} is {found}; it must be a text in quotes ({where})")
+        raise InputError(f"{key} is {found}; it must be a string in quotes ({where})")
     return value
 
 

@@ -169,7 +169,7 @@ class State:
         if not 0 < delta < 1:
             raise InputError(f"delta is {text}; it must lie strictly between 0 and 1")
         if delta < SMALLEST_DELTA:
-            raise InputError(f"delta is {text}; the smallest that is answered here is 1e-300")
+            raise InputError(f"delta is {text}; the smallest supported is 1e-300")
         return replace(self, delta=delta)
 
     def with_neighbours(self, relation: str) -> State:

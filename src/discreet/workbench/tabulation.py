@@ -229,13 +229,13 @@ def read_chance(text: str) -> Fraction:
 
     >>> read_chance("1")
     Traceback (most recent call last):
-    discreet.errors.InputError: the chance is 1; it must be 0, or above, and below 1
+    discreet.errors.InputError: the chance is 1; it must be at least 0 and below 1
     """
     value = fraction(text, name="the chance")
     if not 0 <= value < 1:
-        raise InputError(f"the chance is {text}; it must be 0, or above, and below 1")
+        raise InputError(f"the chance is {text}; it must be at least 0 and below 1")
     if value > 1 - Fraction(1, 10**15):
-        raise InputError(f"the chance is {text}; at most 1 - 1e-15 is answered here")
+        raise InputError(f"the chance is {text}; at most 1 - 1e-15 is supported")
     return value
 
 
@@ -273,7 +273,9 @@ def design_opened(text: str, name: str, old: Design) -> Design:
     except DiscreetError as error:
         raise InputError(str(error)) from None
     if found.privacy != "zcdp":
-        raise InputError(f"the budgets are of pure privacy; this page designs with zCDP's rho ({name})")
+        raise InputError(
+            f"the budgets are for pure differential privacy; this page needs zCDP budgets ({name})"
+        )
     infinite = [place for place in found.budgets if found.budgets[place] is None]
     if infinite:
         raise InputError(f"{row_words(infinite[0])} has an infinite budget, so no noise ({name})")

@@ -281,7 +281,7 @@ class Workers:
 
     def _too_late(self, job: Job) -> None:
         if not job.answer.done():
-            job.answer.set_exception(DiscreetError(f"given up after {job.deadline:g} s"))
+            job.answer.set_exception(DiscreetError(f"stopped after {job.deadline:g} s"))
 
     def _leave(self, job: Job) -> None:
         """Take a job off its lane, answered or not."""

@@ -179,7 +179,7 @@ def test_keys_of_the_households_program_are_left_alone() -> None:
     [
         ("{", "not valid JSON"),
         ("[]", "must be an object"),
-        ('{"run_us": true,\n "run_us": false}', "key 'run_us' comes twice (line 2"),
+        ('{"run_us": true,\n "run_us": false}', "key 'run_us' occurs twice (line 2"),
         ("[" * 100_000, "not valid JSON"),
         (json.dumps(config()).replace("0.5", "1e99999", 1), "a budget is"),
     ],
@@ -296,7 +296,7 @@ def test_toml_rows_may_be_tables_of_their_own() -> None:
             "level = 3",
             "it must be a whole number from 1 to 2 (safetab.toml, field levels level, line",
         ),
-        ('"USA", level = 2', '"STATE", level = 2', "a geography and level comes twice"),
+        ('"USA", level = 2', '"STATE", level = 2', "a geography and level occur twice"),
         ('"USA"', '"US"', "it is 'US'; it must be USA, STATE"),
         ("[10, 20, 30]", "[30, 20, 10]", "thresholds must not decrease"),
         (", thresholds = [10, 20, 30]", "", "thresholds are missing"),

@@ -322,7 +322,7 @@ def test_a_shared_ledger_counts_and_refuses(tmp_path: Path, params: Callable[...
     with pytest.raises(InputError, match="the run needs rho 3/10, but of the total 1/2"):
         run(folder, DATA, tmp_path / "two", ledger=ledger)
     both = params({"2_state": 0.1, "2_pr_state": 0.1})
-    with pytest.raises(InputError, match="the two passes are over different people"):
+    with pytest.raises(InputError, match="the two passes count different people"):
         run(both, DATA, tmp_path / "two", ledger=ledger)
     infinite = params({"2_state": float("inf")})
     with pytest.raises(InputError, match="a budget is infinite"):

@@ -96,18 +96,18 @@ def test_the_toy() -> None:
 @pytest.mark.parametrize(
     ("file", "old", "new", "reason"),
     [
-        ("race", "12|Southern alone", "11|Southern alone", "an iteration code comes twice, over both files"),
-        ("ethnicity", "31|Islander", "11|Islander", "an iteration code comes twice, over both files"),
+        ("race", "12|Southern alone", "11|Southern alone", "an iteration code occurs twice in the two files"),
+        ("ethnicity", "31|Islander", "11|Islander", "an iteration code occurs twice in the two files"),
         ("race", "alone|2|True|True", "alone|3|True|True", "a level is not 0, 1 or 2"),
         ("race", "alone|2|True|True", "alone|2|Yes|True", "it is not True or False (race"),
         ("race", "alone|2|True|True", "alone|2|True|Null", "it is not True or False (or, at level 0, Null)"),
         ("race", "True|True|False", "True|True|True", "both DETAILED_ONLY and COARSE_ONLY"),
         ("race", "12|Southern", "1-2|Southern", "a code is not of 1 to 16 letters and digits"),
-        ("codes", "1001|", "1000|", "a code comes twice"),
+        ("codes", "1001|", "1000|", "a code occurs twice"),
         ("codes", "1001|", "Null|", "Null stands for no code"),
         ("mapping", "12|1001", "99|1001", "an iteration is in neither file"),
         ("mapping", "12|1001", "12|9999", "a code is not in race-and-ethnicity-codes.txt"),
-        ("mapping", "12|1001", "11|1000", "a pair of iteration and code comes twice"),
+        ("mapping", "12|1001", "11|1000", "a pair of iteration and code occurs twice"),
         ("mapping", "12|1001", "12", "a row does not have the 2 fields of the header"),
         ("mapping", "12|1001", '12|"10"01', "not a pipe-delimited table"),
     ],
@@ -135,7 +135,7 @@ def test_a_column_that_comes_twice(tmp_path: Path) -> None:
     text = refused(
         tmp_path, mapping=FILES[MAPPING].replace("ITERATION_CODE|", "RACE_ETH_CODE|ITERATION_CODE|", 1)
     )
-    assert "a column comes twice" in text
+    assert "a column occurs twice" in text
 
 
 def test_the_first_lines_of_each_kind_are_named(tmp_path: Path) -> None:

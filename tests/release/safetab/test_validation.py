@@ -76,7 +76,7 @@ PERSONS: dict[str, tuple[dict[str, str], str, str]] = {
     "null in small letters": ({"QRACE2": "null"}, CODE, "QRACE2"),
     "unknown origin": ({"QSPAN": SECRET}, CODE, "QSPAN"),
     "no origin": ({"QSPAN": "Null"}, CODE, "QSPAN"),
-    "no race": ({"QRACE1": "Null"}, "a person has no race code; one at least is due", "QRACE1"),
+    "no race": ({"QRACE1": "Null"}, "a person has no race code; at least one is required", "QRACE1"),
     "a race after Null": ({"QRACE3": "1010"}, "a race code follows an empty one", "QRACE3"),
     "only a second race": (
         {"QRACE1": "Null", "QRACE2": "1010"},
@@ -103,10 +103,10 @@ AREAS: dict[str, tuple[list[Row], str]] = {
     ),
     "no place": ([block(1, PLACEFP="")], "a code is not of 5 digits (GRF-C.txt, field PLACEFP, line 8)"),
     "area": ([block(1, AIANNHCE="99990")], "a code is not of 4 digits (GRF-C.txt, field AIANNHCE, line 8)"),
-    "twice": ([block(3)], "a block comes again; each may come once (GRF-C.txt, field TABBLK, line 8)"),
+    "twice": ([block(3)], "a block occurs twice; each may occur once (GRF-C.txt, field TABBLK, line 8)"),
     "twice, but elsewhere": (
         [block(3, PLACEFP="00001"), block(4)],
-        "a block comes again; each may come once (GRF-C.txt, field TABBLK, lines 8 and 9)",
+        "a block occurs twice; each may occur once (GRF-C.txt, field TABBLK, lines 8 and 9)",
     ),
 }
 
@@ -134,7 +134,7 @@ def test_all_problems_at_once(engine: Engine, write: Write, toy_parameters: Para
     first = ", ".join(map(str, range(5, 25)))
     assert refused(data, toy_parameters, engine) == [
         "a code is not of 3 digits (GRF-C.txt, field TABBLKCOU, line 9)",
-        "a block comes again; each may come once (GRF-C.txt, field TABBLK, line 8)",
+        "a block occurs twice; each may occur once (GRF-C.txt, field TABBLK, line 8)",
         "an age is not a whole number from 0 to 115 "
         f"(person-records.txt, field QAGE, lines {first} and 5 more)",
         "a sex is not 1 or 2 (person-records.txt, field QSEX, line 30)",
@@ -246,7 +246,7 @@ def test_a_record_identifier_that_comes_again_is_found(
     with pytest.raises(InputError) as caught:
         check(tmp_path / "wrong", *toy_parameters, engine=duckdb_engine)
     text = str(caught.value)
-    assert "a record identifier comes again" in text
+    assert "a record identifier occurs twice" in text
     assert "RECORD_ID" in text
     # the second b and the second a, by line or by row
     assert all(str(row + (kind == "text")) in text for row in (6, 9))

@@ -39,7 +39,9 @@ def margins(release: Release, wanted: Mapping[str, Exact]) -> Release:
     for name, margin in wanted.items():
         size = positive(margin, name=f"the margin of error of level {name!r}")
         if size > 10**10:
-            raise InputError(f"the margin of error of level {name!r} is {float(size):.6g}; that is no count")
+            raise InputError(
+                f"the margin of error of level {name!r} is {float(size):.6g}; at most 1e10 is allowed"
+            )
         variance = widest(math.floor(size), unit)
         result = result.with_variances({name: variance})
         for level in release.levels:

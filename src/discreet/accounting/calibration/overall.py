@@ -73,7 +73,7 @@ def calibrate(
     if by == "level":
         if weights:
             raise InputError(
-                "weights share one gain between the levels: they do not go with calibration by level"
+                "weights share one gain between the levels: they cannot be combined with calibration by level"
             )
         return calibrate_levels(release, relation, target, small)
     before = account(release, neighbours=relation, jobs=jobs)

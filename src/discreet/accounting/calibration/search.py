@@ -189,7 +189,7 @@ def _check_end(x: float, is_kept: bool, least: float, most: float, target: float
     if is_kept and x <= least:
         raise InputError(
             f"epsilon {target:.6g} at this delta is kept even with {least:.3g} times the variances, which is "
-            "next to no noise; a smaller epsilon or delta is needed for something to be calibrated"
+            "next to no noise; choose a smaller epsilon or delta"
         )
     if not is_kept and x >= most:
         raise InputError(

@@ -90,7 +90,7 @@ def _by_points(loss: PrivacyLoss, alpha: Fraction, fine: float) -> Interval:
         # the target may lie on the next segment up, of smaller tails, or on the one before
         pair = list(next_value(pair[1]) if target <= upper(X[1]) else loss.curve.previous(pair[0]))
     raise PrecisionError(
-        f"the segment of f at alpha {float(alpha):.6g} could not be told; ask for fewer digits"
+        f"the segment of f at alpha {float(alpha):.6g} could not be determined; ask for fewer digits"
     )
 
 

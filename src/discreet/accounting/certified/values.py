@@ -30,7 +30,7 @@ def default_accuracy(loss: PrivacyLoss, digits: int | None) -> float:
     """Half the relative width that was asked for."""
     if digits is not None:
         if not 1 <= digits <= MOST_DIGITS:
-            raise PrecisionError(f"digits is {digits}; 1 to {MOST_DIGITS} digits can be had")
+            raise PrecisionError(f"digits is {digits}; 1 to {MOST_DIGITS} digits are possible")
         return 0.4 * 10.0**-digits
     has_line = isinstance(loss.engine, Quadrature) and loss.engine.h is None
     return LINE_ACCURACY if has_line else LATTICE_ACCURACY
@@ -52,8 +52,8 @@ def certified_tail(loss: PrivacyLoss, kind: Kind, threshold: Fraction, accuracy:
                 else:
                     if not isinstance(engine, Quadrature):
                         raise PrecisionError(
-                            "the losses have no usable common step and too many values: known as bounds on a "
-                            "grid, which are floats; no proof can be had"
+                            "the losses have no usable common step and too many values; results are bounds "
+                            "on a grid, in floating point, and cannot be proved"
                         )
                     value = tail_ball(loss.loss, kind, threshold, h=engine.h, accuracy=aim)
             except PrecisionError:

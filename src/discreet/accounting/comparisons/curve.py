@@ -86,7 +86,7 @@ class Comparison(ABC):
                 break
             high = np.where(above, 2 * high, high)
         else:
-            raise PrecisionError(f"{self.name} does not come down to delta = {np.exp(log_delta.min()):.3g}")
+            raise PrecisionError(f"{self.name} does not reach delta = {np.exp(log_delta.min()):.3g}")
         for _ in range(70):
             middle = (low + high) / 2
             above = self._log_delta(middle) > log_delta

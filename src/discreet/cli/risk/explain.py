@@ -37,7 +37,7 @@ def explain(
 ) -> None:
     """Write what can be learned about one person; each sentence names its adversary."""
     if json and out is not None:
-        raise InputError("--json and --out cannot be asked for together")
+        raise InputError("--json and --out cannot be used together")
     outputs = Outputs()
     outputs.plan("--out", out, (".md", ".txt"))
     profile, title = compute(

@@ -86,7 +86,7 @@ def single(
     answer: OneCount | Together
     if together:
         if unsure is not None or chance or plot:
-            raise InputError("--together goes with neither --unsure nor --chance nor --plot")
+            raise InputError("--together cannot be combined with --unsure, --chance or --plot")
         answer = _together(values, variance, rho, prior, known or ["0"], costs, nonnegative)
     else:
         attack = _attack(variance, rho, known, unsure, chance, nonnegative)
@@ -298,7 +298,7 @@ class Together:
 
     def figure(self) -> Figure:
         """Refuse: there is no picture of several counts."""
-        raise InputError("--together goes with neither --unsure nor --chance nor --plot")
+        raise InputError("--together cannot be combined with --unsure, --chance or --plot")
 
     def as_dict(self) -> dict[str, Any]:
         """Return the answer as JSON has it; a ratio beyond all floats is left out."""

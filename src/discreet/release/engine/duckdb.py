@@ -172,14 +172,14 @@ def _translated() -> Iterator[None]:
     except (duckdb.InvalidInputException, duckdb.ConversionException, duckdb.SerializationException):
         problem = UnreadableError("a file is unreadable")
     except duckdb.InternalException:  # its CSV reader, at a byte that is not UTF-8 in a line's last field
-        problem = UnreadableError("a file is unreadable, or the engine gave up (InternalException)")
+        problem = UnreadableError("a file is unreadable, or the engine failed (InternalException)")
     except duckdb.InterruptException:
         problem = KeyboardInterrupt()
     except duckdb.Error as error:
         if type(error) is duckdb.Error:  # what its Parquet reader says of nonsense has no kind
             problem = UnreadableError("a file is unreadable")
         else:
-            problem = EngineError(f"the engine gave up ({type(error).__name__})")
+            problem = EngineError(f"the engine failed ({type(error).__name__})")
     except RuntimeError as error:
         if "interrupted" not in str(error):
             raise
@@ -187,7 +187,7 @@ def _translated() -> Iterator[None]:
     raise problem from None
 
 
-_MEMORY = "memory does not suffice; give more with --memory"
+_MEMORY = "there is not enough memory; give more with --memory"
 _FULL = "the disk with the temporary files is full; make room, or name another place in TMPDIR"
 
 

@@ -185,11 +185,11 @@ def _translated() -> Iterator[None]:
         ):
             problem = UnreadableError("a file is unreadable")
         elif "OutOfMemoryError" in text:
-            problem = EngineError("memory does not suffice; give more with --memory")
+            problem = EngineError("there is not enough memory; give more with --memory")
         elif "No space left" in text:
             problem = EngineError(
                 "the disk with the temporary files is full; make room, or name another in TMPDIR"
             )
         else:
-            problem = EngineError(f"the engine gave up ({type(error).__name__})")
+            problem = EngineError(f"the engine failed ({type(error).__name__})")
     raise problem from None

@@ -198,7 +198,7 @@ def _units(files: Sequence[_Files], names: _Names, prefix: str) -> tuple[list[An
                     raise InputError(f"a variance of query {name!r} in {one.level}.parquet is not above zero")
                 key = (codes.setdefault(code, len(codes)), query)
                 if key in rows:
-                    raise InputError(f"query {name!r} comes twice for one unit of {one.level}.parquet")
+                    raise InputError(f"query {name!r} occurs twice for one unit of {one.level}.parquet")
                 rows[key] = size
         units.append(list(codes))
         told.append(rows)

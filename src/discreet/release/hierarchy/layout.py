@@ -167,7 +167,7 @@ def filled(layout: Layout, position: Integers, problems: Problems) -> NDArray[np
         _, first = np.unique(position, return_index=True)
         again = position >= 0
         again[first] = False
-        problems.rows(again, "a cell comes twice for one unit and query", "cell")
+        problems.rows(again, "a cell occurs twice for one unit and query", "cell")
     return count[:-1] > 0
 
 

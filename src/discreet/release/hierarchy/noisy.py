@@ -206,9 +206,9 @@ def cell_order(layout: Layout, query: str, attributes: Attributes | None) -> Int
     index = arrow("compute").index_in(strings(labels.ravel().tolist()), value_set=known)
     if index.null_count or len(known) != table.cells:
         raise InputError(
-            f"the cells of query {query!r} are not those that the attributes say: {len(known)} are there, "
-            f"{table.cells} are due, and {index.null_count} of these are missing; a cell is named by its "
-            f"values, such as {next(table.labels)!r}"
+            f"the cells of query {query!r} do not match the attributes: {len(known)} were found, "
+            f"{table.cells} are expected, and {index.null_count} of these are missing; a cell is named by "
+            f"its values, such as {next(table.labels)!r}"
         )
     found: Integers = index.to_numpy().astype(np.int64)
     return found
@@ -294,7 +294,7 @@ class Streamed:
 
     def _wrong(self, row: int, column: str) -> InputError:
         return InputError(
-            f"a row is not the one that is due there, as `measure` writes it (row {row + 1} of "
+            f"a row is not the one expected there, as `measure` writes it (row {row + 1} of "
             f"{self._file.name}, column {column})"
         )
 
@@ -443,7 +443,7 @@ def read_held(layout: Layout, invariants: str | os.PathLike[str]) -> Exact:
     _, first = np.unique(position, return_index=True)
     again = position >= 0
     again[first] = False
-    problems.rows(again, "a cell comes twice for one unit and query", "cell")
+    problems.rows(again, "a cell occurs twice for one unit and query", "cell")
     problems.stop()
     order = np.argsort(position)
     position, counts = position[order], table.numbers["count"][order]

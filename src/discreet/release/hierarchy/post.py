@@ -298,8 +298,8 @@ def _check_nested(attributes: Attributes, exact: Exact) -> None:
     for (coarse, one), (fine, two) in pairwise(tables):
         if len(np.unique(np.column_stack([one, two]), axis=0)) > len(np.unique(two)):
             raise InputError(
-                f"whole-number tables hold exact tables that nest; {coarse!r} and {fine!r} do not: leave the "
-                "tables out, or hold one of the two"
+                f"whole-number tables can keep only nested tables exact; {coarse!r} and {fine!r} are not: "
+                "leave the tables out, or keep one of the two"
             )
 
 

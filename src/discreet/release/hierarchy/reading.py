@@ -187,7 +187,7 @@ def _read_parquet(
         kind = types.field(name).type
         kind = kind.value_type if pa.types.is_dictionary(kind) else kind
         if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_integer(kind)):
-            raise InputError(f"column {name} of {file.name} is of type {kind}; texts are needed")
+            raise InputError(f"column {name} of {file.name} is of type {kind}; it must hold text")
     return table, hashlib.sha256(content).hexdigest(), len(content)
 
 
@@ -203,7 +203,7 @@ def _header(file: Path) -> list[str]:
 def _choose(found: Sequence[str], needed: list[str], optional: list[str], file: Path) -> list[str]:
     for name in [*needed, *optional]:
         if list(found).count(name) > 1:
-            raise InputError(f"{file.name} has two columns named {name}; each may come once")
+            raise InputError(f"{file.name} has two columns named {name}; each may occur once")
     for name in needed:
         if name not in found:
             raise InputError(f"{file.name} has no column {name}; it must have {', '.join(needed)}")
@@ -262,7 +262,7 @@ def _find_fault(file: Path, whole: list[str], floats: list[str]) -> None:
             next(rows)
             for fields in rows:
                 if len(fields) != len(header):
-                    text = f"{len(fields)} fields where {len(header)} are due" if fields else "an empty line"
+                    text = f"{len(fields)} fields, {len(header)} expected" if fields else "an empty line"
                     problems.at(row, text, "all")
                     found += 1
                 elif any("\udc80" <= letter <= "\udcff" for letter in "".join(fields)):

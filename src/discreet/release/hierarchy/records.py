@@ -136,7 +136,7 @@ def count_records(
     """Validate records and count them; every problem that is found is reported, with its line."""
     attributes = release.attributes
     if attributes is None:
-        raise InputError(f"release {release.name!r} states no attributes, so it is not known what to count")
+        raise InputError(f"release {release.name!r} states no attributes, so its queries cannot be counted")
     if units is None:
         raise InputError("records need a table of units: all units, inhabited or not, must be known")
     if excess not in EXCESS:
@@ -144,7 +144,7 @@ def count_records(
     if at_most is not None and (isinstance(at_most, bool) or not isinstance(at_most, int) or at_most < 1):
         raise InputError(f"at_most is {at_most!r}; it must be a whole number above zero")
     if at_most is not None and person is None:
-        raise InputError("how often a person may appear needs a column that identifies people (person)")
+        raise InputError("a limit on records per person needs a column that identifies people (person)")
     tree = read_tree(units, release) if geocodes is None else _nested(units, release, geocodes)
     table = _read(records, ["unit", *attributes.names, *([person] if person else [])])
     kept = np.ones(table.rows, dtype=bool)
@@ -296,7 +296,7 @@ def _at_most(table: Table, person: str, most: int, excess: str) -> Any:
     kept[by] = np.arange(table.rows) - start < most
     if excess == "refuse":
         problems = table.problems()
-        text = "an identifier comes again" if most == 1 else f"an identifier comes more than {most} times"
+        text = "an identifier occurs twice" if most == 1 else f"an identifier occurs more than {most} times"
         problems.rows(~kept, f"{text}; --at-most says how often it may", person)
         problems.stop()
     return kept
@@ -315,7 +315,8 @@ def _read(records: Any, columns: list[str]) -> Table:
         table = pa.Table.from_pandas(records, preserve_index=False)
     else:
         raise InputError(
-            f"records are of type {type(records).__name__}; a file or a pandas, polars or Arrow table is due"
+            f"records are of type {type(records).__name__}; a file or a pandas, polars or Arrow "
+            "table is needed"
         )
     for name in columns:
         if name not in table.column_names:

@@ -87,7 +87,7 @@ class Parts:
             os.close(self._lock)
             raise InputError(
                 f"{folder} has the records of an interrupted run with other parameters, data or version; "
-                "remove it to start anew"
+                "remove it to start again"
             )
         return True
 

@@ -163,11 +163,9 @@ def states(value: object) -> tuple[str, ...]:
     for code in value:
         if isinstance(code, Number) or not isinstance(code, str) or code not in STATES:
             extra = "; Puerto Rico is its own pass" if code == PUERTO_RICO else ""
-            raise InputError(
-                f'{shown(code)} is not the code of a state in two digits and quotes, "01" to "56"{extra}'
-            )
+            raise InputError(f'{shown(code)} is not a two-digit state code in quotes, "01" to "56"{extra}')
     if len(set(value)) < len(value):
-        raise InputError("a state comes twice")
+        raise InputError("a state occurs twice")
     return tuple(value)
 
 
@@ -242,7 +240,7 @@ def _thresholds(reader: Reader) -> dict[Place, tuple[int, int, int]]:
             continue
         place = match[1], int(match[2])
         if place in found:
-            reader.wrong("thresholds come twice", key=key, field=label)
+            reader.wrong("thresholds are given twice", key=key, field=label)
         found[place] = reader.read(value, fields.thresholds, (0, 0, 0), key=key, field=label)
     return found
 
@@ -255,7 +253,7 @@ def _table(value: object) -> dict[str, Any]:
 
 def _reader(value: object) -> str:
     if isinstance(value, Number) or not isinstance(value, str):
-        raise InputError(f"it is {shown(value)}; it must be a text in quotes")
+        raise InputError(f"it is {shown(value)}; it must be a string in quotes")
     return value
 
 
@@ -276,11 +274,11 @@ def _parsed(text: str, where: str) -> dict[str, Any]:
     except json.JSONDecodeError as error:
         raise InputError(f"not valid JSON: {error.msg} (line {error.lineno} of {where})") from None
     except RecursionError:
-        raise InputError(f"not valid JSON: too many brackets within brackets ({where})") from None
+        raise InputError(f"not valid JSON: brackets are nested too deeply ({where})") from None
     except _TwiceError as error:
         key = error.args[0]
         raise InputError(
-            f"key {shown(key)} comes twice (line {_line(text, key, last=True)} of {where})"
+            f"key {shown(key)} occurs twice (line {_line(text, key, last=True)} of {where})"
         ) from None
     if not isinstance(data, dict):
         raise InputError(f"it must be an object of keys and values ({where})")

@@ -132,8 +132,8 @@ class Counts:
                 ).value
                 if row[side] > bound:
                     raise DiscreetError(
-                        f"a person is in {row[side]} groups of level {row['level']}, but the noise is made "
-                        f"for {bound}: this is a fault of the program, and nothing was released"
+                        f"a person is in {row[side]} groups of level {row['level']}, but the noise is scaled "
+                        f"for {bound}; this is a bug, and nothing was released"
                     )
         self._engine.drop(levels)
 

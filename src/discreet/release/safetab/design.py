@@ -232,7 +232,7 @@ def _epsilon(events: tuple[Event, ...], delta: Fraction) -> float:
 def _check(configuration: Configuration, which: Pass) -> None:
     """Raise if a pass cannot be designed here."""
     if configuration.privacy != "zcdp":
-        raise InputError("the budgets are of pure privacy; a design is made with zCDP's rho")
+        raise InputError("the budgets are for pure differential privacy; a design needs zCDP budgets (rho)")
     places = configuration.levels(which)
     if not places:
         raise InputError("no geography has a budget")
@@ -449,7 +449,7 @@ def changed(
     (3, Fraction(849, 1250))
     """
     if configuration.privacy != "zcdp":
-        raise InputError("the budgets are of pure privacy; a design is made with zCDP's rho")
+        raise InputError("the budgets are for pure differential privacy; a design needs zCDP budgets (rho)")
     if races is not None:
         configuration = replace(configuration, max_race_codes=races)
     if gamma is not None:
@@ -458,7 +458,7 @@ def changed(
         drop = fraction(chance, name="the chance to drop an empty group")
         if not 0 <= drop < 1:
             raise InputError(
-                f"the chance to drop an empty group is {drop}; it must be 0, or above, and below 1"
+                f"the chance to drop an empty group is {drop}; it must be at least 0 and below 1"
             )
         configuration = replace(configuration, zero_suppression_chance=drop)
     budgets = dict(configuration.budgets)

@@ -86,8 +86,8 @@ def check_noise(configuration: Configuration, *, said: bool) -> None:
         where, level = exact[0]
         more = f" and {len(exact) - 1} more" if len(exact) > 1 else ""
         raise InputError(
-            f"the budget of {where} {level}{more} is infinite, so exact counts would be written; if that is "
-            "meant, say --no-noise, and the output is marked NOT PRIVATE"
+            f"the budget of {where} {level}{more} is infinite, so exact counts would be written; if you "
+            "mean that, say --no-noise; the output is then marked NOT PRIVATE"
         )
     if said and not exact:
         raise InputError(
@@ -100,13 +100,13 @@ def check_shared(configuration: Configuration) -> None:
     if len(configuration.passes) > 1:
         raise InputError(
             "the run is to be entered in a ledger, but both run_us and run_pr are true; the two passes "
-            "are over different "
+            "count different "
             "people, and a ledger is for one population: run one pass at a time, each with its own ledger"
         )
     for which in configuration.passes:
         if exact_places(configuration, which):
             raise InputError(
                 "the run is to be entered in a ledger, but a budget is infinite; what is published "
-                "without noise has no cost "
-                "that could be entered: give finite budgets, or use no ledger"
+                "without noise has no finite "
+                "cost to enter: give finite budgets, or use no ledger"
             )

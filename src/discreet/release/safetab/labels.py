@@ -79,7 +79,7 @@ def margin(noise: Noise | None, cells: int) -> Margin:
         if whole is not None and written(box.lower) == written(box.upper):
             return Margin(written(box.lower), exact, whole)
         bits *= 2
-    raise PrecisionError(f"the margin of {noise} could not be told from an integer")
+    raise PrecisionError(f"the margin of {noise} could not be separated from an integer")
 
 
 def written(value: Fraction) -> str:

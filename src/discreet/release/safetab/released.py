@@ -62,7 +62,7 @@ def read_released(
     order = np.argsort(groups.key, kind="stable")
     key = groups.key[order]
     if (key[1:] == key[:-1]).any():
-        raise InputError(f"a group comes twice in {paths[0].name}")
+        raise InputError(f"a group occurs twice in {paths[0].name}")
     place = np.searchsorted(key, cells.key)
     if cells.key.size and (key[np.minimum(place, key.size - 1)] != cells.key).any():
         raise InputError(f"{paths[1].name} has a group that {paths[0].name} does not have")

@@ -177,7 +177,7 @@ def _levels(
         if reader.problems.count > bad:
             continue
         if (geography, level) in seen:
-            reader.wrong("a geography and level comes twice", key=at, field="levels")
+            reader.wrong("a geography and level occur twice", key=at, field="levels")
         seen.add((geography, level))
         budgets[geography, level] = budget
         if steps is not None:

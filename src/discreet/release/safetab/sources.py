@@ -65,7 +65,7 @@ class Source:
     def unchanged(self) -> None:
         """Raise if the file was written to since it was first looked at."""
         if _state(self.path) != self.state:
-            raise InputError(f"{self.name} changed while it was read; nothing of it is used")
+            raise InputError(f"{self.name} changed while it was read; none of it is used")
 
 
 def find_sources(data: Path, roles: Sequence[str] = tuple(ROLES)) -> tuple[Source, ...]:
@@ -113,7 +113,7 @@ def _header(path: Path, columns: Sequence[str], unused: Sequence[str], problems:
     for name in (*columns, *unused, IDENTIFIER):
         count = header.count(name)
         if count != 1 and not (name == IDENTIFIER and count == 0):
-            text = "a column comes twice" if count else "a column is missing"
+            text = "a column occurs twice" if count else "a column is missing"
             problems.at(text, file=path.name, line=None if path.suffix == ".parquet" else 1, field=name)
     # the engine wants distinct names; columns that are not read may be called anything
     wanted = {*columns, *unused, IDENTIFIER}

@@ -168,7 +168,7 @@ def _codes(table: Table | None, problems: Problems) -> dict[str, str]:
                 field="RACE_ETH_CODE",
             )
         if code in found:
-            problems.at("a code comes twice", file=CODE_FILE, line=row.line, field="RACE_ETH_CODE")
+            problems.at("a code occurs twice", file=CODE_FILE, line=row.line, field="RACE_ETH_CODE")
         found[code] = name
     if table and not found:
         problems.at("there is no code", file=CODE_FILE)
@@ -182,7 +182,7 @@ def _iterations(table: Table | None, found: dict[str, Iteration], problems: Prob
         wrong = _reporter(problems, table.file, row.line)
         _code(values["ITERATION_CODE"], row.line, "ITERATION_CODE", table.file, problems)
         if values["ITERATION_CODE"] in found:
-            wrong("an iteration code comes twice, over both files of iterations", "ITERATION_CODE")
+            wrong("an iteration code occurs twice in the two files of iterations", "ITERATION_CODE")
         level = values["LEVEL"]
         if level not in ("0", "1", "2"):
             wrong("a level is not 0, 1 or 2", "LEVEL")
@@ -221,7 +221,7 @@ def _mapped(
         if code not in codes:
             wrong(f"a code is not in {CODE_FILE}", "RACE_ETH_CODE")
         if group in found.setdefault(code, {}):
-            wrong("a pair of iteration and code comes twice", "ITERATION_CODE")
+            wrong("a pair of iteration and code occurs twice", "ITERATION_CODE")
         found[code][group] = None
     return {code: tuple(groups) for code, groups in found.items()}
 

@@ -53,7 +53,7 @@ def read_table(path: Path, columns: tuple[str, ...], problems: Problems) -> Tabl
             problems.at("a column is missing", file=file, line=1, field=name)
         twice = [name for name in columns if header.count(name) > 1]
         for name in twice:
-            problems.at("a column comes twice", file=file, line=1, field=name)
+            problems.at("a column occurs twice", file=file, line=1, field=name)
         if missing or twice:
             return None
         places = [header.index(name) for name in columns]

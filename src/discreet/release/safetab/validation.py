@@ -227,7 +227,7 @@ def _locate_areas(source: Source, engine: Engine, problems: Problems) -> None:
             places.add(f"a code is not of {width} digits", name, rows.filter(~_right(rows, name)))
         place = ibis.row_number().over(group_by=[rows[name] for name in BLOCK_COLUMNS], order_by=rows.row)
         again = rows.mutate(place=place)
-        places.add("a block comes again; each may come once", "TABBLK", again.filter(again.place > 0))
+        places.add("a block occurs twice; each may occur once", "TABBLK", again.filter(again.place > 0))
         places.report()
 
 
@@ -255,7 +255,7 @@ def _locate(
             named = rows.filter(rows[IDENTIFIER].notnull())
             place = ibis.row_number().over(group_by=named[IDENTIFIER], order_by=named.row)
             again = named.mutate(place=place)
-            text = "a record identifier comes again; each may come once"
+            text = "a record identifier occurs twice; each may occur once"
             places.add(text, IDENTIFIER, again.filter(again.place > 0))
         places.report()
 
@@ -263,7 +263,7 @@ def _locate(
 def _locate_codes(rows: Relation, codes: Relation, places: _Places) -> None:
     empty = {name: rows[name].isnull() | (rows[name] == NULL) for name in RACE_COLUMNS}
     none = rows.filter([empty[name] for name in RACE_COLUMNS])
-    places.add("a person has no race code; one at least is due", RACE_COLUMNS[0], none)
+    places.add("a person has no race code; at least one is required", RACE_COLUMNS[0], none)
     for before, name in pairwise(RACE_COLUMNS):
         places.add("a race code follows an empty one", name, rows.filter(empty[before] & ~empty[name]))
     for name in RACE_COLUMNS:
