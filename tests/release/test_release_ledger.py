@@ -149,9 +149,7 @@ def test_the_same_input_is_not_released_twice_by_accident(release: Release, coun
     create_ledger(ledger)
     measure(release, country.csv(), country.folder / "one", ledger=ledger)
     before = ledger.read_bytes()
-    with pytest.raises(
-        InputError, match=r"this input was released before, in run 1 of .*--spend-again"
-    ):
+    with pytest.raises(InputError, match=r"this input was released before, in run 1 of .*--spend-again"):
         measure(release, country.csv(), country.folder / "two", ledger=ledger)
     assert ledger.read_bytes() == before
     assert not (country.folder / "two").exists()
