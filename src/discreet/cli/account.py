@@ -52,12 +52,12 @@ def account(
     all_pairs: Annotated[
         bool,
         Parameter(
-            help="For several releases: every combination of their paths, or the main ones alone.",
+            help="For several releases: every combination of their paths, or only the main paths.",
             negative="--main-path",
         ),
     ] = True,
     unit: Annotated[
-        str | None, Parameter(help="For a ledger with runs about several units: which.", metavar="UNIT")
+        str | None, Parameter(help="The unit, for a ledger with runs about several.", metavar="UNIT")
     ] = None,
     curve: Annotated[
         Path | None, Parameter(help="Write epsilon, exact delta and zCDP's delta.", metavar="FILE.csv")
@@ -66,10 +66,10 @@ def account(
         Path | None, Parameter(help="Write alpha, exact f and zCDP's f.", metavar="FILE.csv")
     ] = None,
     plot: Annotated[
-        Path | None, Parameter(help="Draw both curves, exact against zCDP.", metavar="FILE.svg|png|pdf")
+        Path | None, Parameter(help="Plot both curves, exact and zCDP.", metavar="FILE.svg|png|pdf")
     ] = None,
     certify: Annotated[
-        bool, Parameter(help="Also intervals that provably contain the values of the table.")
+        bool, Parameter(help="Add intervals that provably contain the values of the table.")
     ] = False,
     digits: Annotated[int | None, Parameter(help="Significant digits of the results.", metavar="N")] = None,
     jobs: options.Jobs = None,

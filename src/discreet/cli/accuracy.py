@@ -20,7 +20,7 @@ TreeOption = Annotated[
     str | None,
     Parameter(
         name="--tree",
-        help="Children of a unit on average, for each level below the top, such as 51,61.6; or a table of "
+        help="Children of an area on average, for each level below the top, such as 51,61.6; or a table of "
         "units (unit, level, parent). Default: the United States of 2020.",
         metavar="N,N,...|FILE",
     ),
@@ -43,7 +43,7 @@ def accuracy(
     *,
     tree: TreeOption = None,
     plot: Annotated[
-        Path | None, Parameter(help="Draw a heat map of levels and queries.", metavar="FILE.svg|png|pdf")
+        Path | None, Parameter(help="Plot a heat map of levels and queries.", metavar="FILE.svg|png|pdf")
     ] = None,
     json: options.Json = False,
     quiet: options.Quiet = False,

@@ -55,7 +55,7 @@ def calibrate(
     by: Annotated[
         Literal["overall", "level"],
         Parameter(
-            help="One factor on all variances, or each level by itself.",
+            help="One factor for all variances, or one for each level.",
             show_choices=False,
             metavar="overall|level",
         ),
@@ -63,7 +63,7 @@ def calibrate(
     weights: Annotated[str | None, Parameter(help="Share the gain unevenly.", metavar="LEVEL=W,...")] = None,
     moe: Annotated[
         str | None,
-        Parameter(help="Instead of a promise: wanted 95 % margins of error.", metavar="LEVEL=M,..."),
+        Parameter(help="Instead of a promise: the 95 % margins of error you want.", metavar="LEVEL=M,..."),
     ] = None,
     neighbours: options.Relation = None,
     out: Annotated[Path | None, Parameter(help="Write the new release.", metavar="NEW.toml")] = None,
@@ -71,7 +71,7 @@ def calibrate(
         bool, Parameter(help="Also prove the exact epsilon of the new release at delta.")
     ] = False,
     plot: Annotated[
-        Path | None, Parameter(help="Draw the release before and after.", metavar="FILE.svg|png|pdf")
+        Path | None, Parameter(help="Plot the release before and after.", metavar="FILE.svg|png|pdf")
     ] = None,
     jobs: options.Jobs = None,
     screen: Screen = PLAIN,

@@ -25,17 +25,17 @@ COMMANDS = {
     "compare": "Two releases side by side.",
     "estimate": "Best estimates of any table and area, with intervals, from noisy measurements.",
     "ledger": "Make, read and check the ledger of what runs have spent.",
-    "measure": "A table of counts with the noise of a release, and what was spent.",
+    "measure": "Add the noise of a release to a table of counts, and record what was spent.",
     "plan": "The noise that is best for the accuracy of the estimates, and its proof.",
     "post": "Estimates from a noisy table; nothing is spent.",
     "presets": "The releases that come with the package.",
-    "report": "One page that can be handed on: the decision, its numbers with proofs, and its pictures.",
-    "reproduce": "The papers' tables and figures, computed anew beside the published values.",
+    "report": "One self-contained page to share: the decision, its numbers with proofs, and figures.",
+    "reproduce": "The papers' tables and figures, recomputed, beside the published values.",
     "risk": "What can be learned about one person from what is released.",
     "safetab": "Adaptive private tabulation of detailed race and ethnicity groups.",
-    "show": "What a release publishes with which noise.",
+    "show": "What a release publishes, and with which noise.",
     "tabulate": "The exact counts of records for every query at every level.",
-    "workbench": "Decide with live pictures, in the browser.",
+    "workbench": "Decide with live figures, in the browser.",
 }
 """Each command is the `app` of the module of its name; a module is imported when its command runs."""
 

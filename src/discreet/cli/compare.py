@@ -33,7 +33,7 @@ def compare(
     neighbours: options.Relation = None,
     delta: options.Deltas = None,
     people: options.People = 1,
-    plot: Annotated[Path | None, Parameter(help="Draw both releases.", metavar="FILE.svg|png|pdf")] = None,
+    plot: Annotated[Path | None, Parameter(help="Plot both releases.", metavar="FILE.svg|png|pdf")] = None,
     jobs: options.Jobs = None,
     screen: Screen = PLAIN,
 ) -> None:

@@ -38,12 +38,14 @@ def estimate(
     query: Annotated[
         list[str] | None,
         Parameter(
-            help='Other tables than those measured, such as "age * sex" or "adults = age[18-64 | 65+]"; '
+            help='Tables that were not measured, such as "age * sex" or "adults = age[18-64 | 65+]"; '
             "may be repeated.",
             metavar="QUERY",
         ),
     ] = None,
-    areas: Annotated[Path | None, Parameter(help="Unions of units: area, unit.", metavar="FILE")] = None,
+    areas: Annotated[
+        Path | None, Parameter(help="Your own areas as unions of units: area, unit.", metavar="FILE")
+    ] = None,
     difference: Annotated[
         list[str] | None,
         Parameter(
@@ -63,19 +65,19 @@ def estimate(
         Parameter(help="Levels of the intervals; default: 0.9 and 0.95; may be repeated.", metavar="P"),
     ] = None,
     down_to: Annotated[
-        str | None, Parameter(help="The lowest level that is written; default: all.", metavar="LEVEL")
+        str | None, Parameter(help="The lowest level to write; default: all.", metavar="LEVEL")
     ] = None,
     tables: Annotated[
-        bool, Parameter(help="Also whole numbers, not negative, consistent over tables and levels.")
+        bool, Parameter(help="Add whole numbers, not negative, consistent over tables and levels.")
     ] = False,
     release: Annotated[
         str | None,
-        Parameter(help="What the queries mean, for a table by itself: a preset or a TOML file.", metavar="R"),
+        Parameter(help="The release, for a table without one: a preset or a TOML file.", metavar="R"),
     ] = None,
     units: Annotated[Path | None, Parameter(help="All units: unit, level, parent.", metavar="FILE")] = None,
     invariants: Annotated[
         Path | None,
-        Parameter(help="Counts to hold exact: unit, query, cell, count.", metavar="FILE"),
+        Parameter(help="Counts to keep exact: unit, query, cell, count.", metavar="FILE"),
     ] = None,
     zeros: Annotated[
         Path | None,
@@ -84,7 +86,7 @@ def estimate(
     within: Annotated[
         str | None,
         Parameter(
-            help="Of the Bureau's files, the part within this unit, such as a state.", metavar="GEOCODE"
+            help="Only the part of the Bureau's files within this unit, such as a state.", metavar="GEOCODE"
         ),
     ] = None,
     format: Format = None,

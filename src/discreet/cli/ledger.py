@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 File = Annotated[Path, Parameter(help="The ledger's file.")]
 KeyFile = Annotated[
     Path | None,
-    Parameter(help="The file of the key of a signed ledger. Default: DISCREET_LEDGER_KEY.", metavar="FILE"),
+    Parameter(help="The key file of a signed ledger. Default: DISCREET_LEDGER_KEY.", metavar="FILE"),
 ]
 LedgerFile = Annotated[
     Path | None,
@@ -34,7 +34,7 @@ LedgerFile = Annotated[
     ),
 ]
 SpendAgain = Annotated[
-    bool, Parameter(help="Release an input again that the ledger already has a run of, and spend again.")
+    bool, Parameter(help="Release an input again that the ledger has already counted, and spend again.")
 ]
 _TOTAL = "UNIT:NEIGHBOURS:RHO or UNIT:NEIGHBOURS:EPSILON@DELTA"
 
@@ -82,7 +82,7 @@ def total(
     total: Annotated[str, Parameter(help="Such as person:bounded:3/2 or person:bounded:20@1e-10.")],
     /,
     *,
-    reason: Annotated[str, Parameter(help="Why; it stays in the ledger.", metavar="TEXT")],
+    reason: Annotated[str, Parameter(help="Why; the ledger keeps it.", metavar="TEXT")],
     key: KeyFile = None,
 ) -> None:
     """Declare or change a total; the change and its reason are an entry of the ledger."""
@@ -98,9 +98,7 @@ def show(
     path: File,
     /,
     *,
-    delta: Annotated[
-        str, Parameter(help="At which epsilon is stated. Default: 1e-10.", metavar="D")
-    ] = "1e-10",
+    delta: Annotated[str, Parameter(help="The delta of the epsilon. Default: 1e-10.", metavar="D")] = "1e-10",
     json: options.Json = False,
 ) -> None:
     """What runs have spent, in rho and in exact epsilon, and what is left of the totals."""
@@ -135,7 +133,7 @@ def check(
     /,
     *,
     witness: Annotated[
-        str | None, Parameter(help="What `discreet ledger witness` printed once.", metavar="WITNESS")
+        str | None, Parameter(help="What `discreet ledger witness` printed earlier.", metavar="WITNESS")
     ] = None,
     key: Annotated[
         str | None, Parameter(help="The public key that entries must be signed with.", metavar="HEX")
@@ -161,11 +159,9 @@ def sign(
     path: File,
     /,
     *,
-    key: Annotated[
-        Path, Parameter(help="The file of the key; a new one is made if there is none.", metavar="FILE")
-    ],
+    key: Annotated[Path, Parameter(help="The key's file; it is made if it does not exist.", metavar="FILE")],
     old_key: Annotated[
-        Path | None, Parameter(help="The file of the key so far, if the ledger is signed.", metavar="FILE")
+        Path | None, Parameter(help="The file of the present key, if the ledger is signed.", metavar="FILE")
     ] = None,
 ) -> None:
     """Sign the ledger: from here on every entry needs the key."""
@@ -191,7 +187,7 @@ def sign(
 @app.command(name="witness", usage="Usage: discreet ledger witness PATH [WITNESS]")
 def witness(
     path: File,
-    witness: Annotated[str | None, Parameter(help="One that was printed earlier, to be checked.")] = None,
+    witness: Annotated[str | None, Parameter(help="A witness printed earlier, to check.")] = None,
     /,
 ) -> None:
     """A short head of the ledger, to be kept elsewhere; or whether the ledger goes on from one; status "

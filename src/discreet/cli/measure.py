@@ -18,20 +18,23 @@ if TYPE_CHECKING:
 Out = Annotated[Path, Parameter(help="A new directory for the output.", metavar="DIR")]
 Format = Annotated[
     Literal["csv", "parquet"] | None,
-    Parameter(help="Of the output. Default: that of the input.", show_choices=False, metavar="csv|parquet"),
+    Parameter(
+        help="Format of the output. Default: that of the input.", show_choices=False, metavar="csv|parquet"
+    ),
 ]
 
 Records = Annotated[
     Path | None,
     Parameter(
-        help="Records instead: unit (the lowest), and a column for each attribute. CSV or Parquet.",
+        help="Records instead of counts: unit (the lowest), a column per attribute. CSV or Parquet.",
         metavar="FILE",
     ),
 ]
 Geocodes = Annotated[
     str | None,
     Parameter(
-        help="With records: units are lowest geocodes, nested by prefixes of these lengths.", metavar="N,N"
+        help="With records: units are the lowest geocodes, nested by prefixes of these lengths.",
+        metavar="N,N",
     ),
 ]
 Person = Annotated[
@@ -40,10 +43,12 @@ Person = Annotated[
 AtMost = Annotated[int | None, Parameter(help="Records that one person may have. Default: 1.", metavar="K")]
 Excess = Annotated[
     Literal["refuse", "keep"],
-    Parameter(help="More records: refuse (default), or keep K at random.", show_choices=False, metavar="HOW"),
+    Parameter(
+        help="If a person has more: refuse (default), or keep K at random.", show_choices=False, metavar="HOW"
+    ),
 ]
 ForSpreadsheets = Annotated[
-    bool, Parameter(help="Put an apostrophe before names that a spreadsheet would take for a formula.")
+    bool, Parameter(help="Put an apostrophe before names that a spreadsheet would read as a formula.")
 ]
 
 app = App(

@@ -36,7 +36,7 @@ Deltas = Annotated[
     list[str] | None,
     Parameter(help="Epsilon at this delta, an exact number such as 1e-10; may be repeated.", metavar="D"),
 ]
-People = Annotated[int, Parameter(help="Size of the group that is protected together.", metavar="K")]
+People = Annotated[int, Parameter(help="How many people change together.", metavar="K")]
 Jobs = Annotated[int | None, Parameter(help="Processes; default: one for each CPU.", metavar="N")]
 Json = Annotated[bool, Parameter(help="Print one JSON object.")]
 Quiet = Annotated[bool, Parameter(help="No progress bar and no time.")]

@@ -34,21 +34,22 @@ def plan(
     keep: Annotated[
         list[str] | None,
         Parameter(
-            help="Estimates that must stay as accurate as now: a level, or one query of it; may be repeated.",
+            help="Estimates to keep as accurate as now: a level, or one of its queries; may be repeated.",
             metavar="LEVEL[:QUERY]",
         ),
     ] = None,
     goal: Annotated[
         Path | None,
         Parameter(
-            help="Wanted accuracy: [[goals]] with level, query, and sd or margin95.", metavar="FILE.toml"
+            help="The accuracy you want: [[goals]] with level, query, and sd or margin95.",
+            metavar="FILE.toml",
         ),
     ] = None,
     weights: Annotated[
         str | None,
-        Parameter(help="What counts: relative variances are weighed so.", metavar="LEVEL[:QUERY]=W,..."),
+        Parameter(help="Minimise the relative variances with these weights.", metavar="LEVEL[:QUERY]=W,..."),
     ] = None,
-    epsilon: Annotated[str | None, Parameter(help="The cost that may be spent.", metavar="E")] = None,
+    epsilon: Annotated[str | None, Parameter(help="The epsilon that may be spent.", metavar="E")] = None,
     delta: Annotated[str, Parameter(help="Default: 1e-10.", metavar="D")] = "1e-10",
     certify: Annotated[
         bool,
@@ -57,7 +58,7 @@ def plan(
             help="Prove the epsilon in ball arithmetic (default), or not.",
         ),
     ] = True,
-    least_cost: Annotated[bool, Parameter(help="As cheap as the goals allow.")] = False,
+    least_cost: Annotated[bool, Parameter(help="Find the cheapest plan that meets the goals.")] = False,
     tree: TreeOption = None,
     out: Annotated[Path | None, Parameter(help="Write the new release.", metavar="NEW.toml")] = None,
     json: options.Json = False,

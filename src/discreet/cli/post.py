@@ -37,7 +37,7 @@ def post(
     units: Annotated[Path | None, Parameter(help="All units: unit, level, parent.", metavar="FILE")] = None,
     invariants: Annotated[
         Path | None,
-        Parameter(help="Counts to hold exact: unit, query, cell, count.", metavar="FILE"),
+        Parameter(help="Counts to keep exact: unit, query, cell, count.", metavar="FILE"),
     ] = None,
     format: Format = None,
     for_spreadsheets: ForSpreadsheets = False,

@@ -36,23 +36,23 @@ def report(
     *,
     out: Annotated[Path | None, Parameter(help="Write the page.", metavar="FILE.html")] = None,
     pdf: Annotated[
-        Path | None, Parameter(help="Also print it, by Chromium if that is at hand.", metavar="FILE.pdf")
+        Path | None, Parameter(help="Also print it, with Chromium if installed.", metavar="FILE.pdf")
     ] = None,
     delta: Annotated[
         list[str] | None,
-        Parameter(help="The delta of the headline, 1e-10 if none is named; more may follow.", metavar="D"),
+        Parameter(help="The delta of the headline, default 1e-10; may be repeated.", metavar="D"),
     ] = None,
     prior: Annotated[
-        str, Parameter(help="The chance an adversary gives a possibility beforehand; 1/2.", metavar="P")
+        str, Parameter(help="The adversary's prior probability of one answer; default 1/2.", metavar="P")
     ] = "1/2",
     before: Annotated[
-        str | None, Parameter(help="A release to stand beside it, as before a change.", metavar="OTHER")
+        str | None, Parameter(help="A release to compare with, as before a change.", metavar="OTHER")
     ] = None,
     neighbours: options.Relation = None,
     people: options.People = 1,
     title: Annotated[str, Parameter(help="The title of the page.", metavar="TEXT")] = "",
-    no_certify: Annotated[bool, Parameter(help="No proofs; the page says so.")] = False,
-    no_savings: Annotated[bool, Parameter(help="Do not look for noise that could be saved.")] = False,
+    no_certify: Annotated[bool, Parameter(help="Skip the proofs; the page says so.")] = False,
+    no_savings: Annotated[bool, Parameter(help="Skip the search for noise that could be saved.")] = False,
     jobs: options.Jobs = None,
     json: options.Json = False,
     quiet: options.Quiet = False,

@@ -31,10 +31,12 @@ app = App(
 
 @app.default
 def reproduce(
-    name: Annotated[str | None, Parameter(help="A study of the list, or all.", metavar="NAME|all")] = None,
+    name: Annotated[str | None, Parameter(help="A study from --list, or all.", metavar="NAME|all")] = None,
     /,
     *,
-    out: Annotated[Path | None, Parameter(help="Where the files go; made if need be.", metavar="DIR")] = None,
+    out: Annotated[
+        Path | None, Parameter(help="The directory of the files; made if necessary.", metavar="DIR")
+    ] = None,
     counts: Annotated[
         Path | None, Parameter(help="Your own counts, for accuracy and slope.", metavar="FILE.csv")
     ] = None,

@@ -28,7 +28,7 @@ def tabulate(
     records: Annotated[
         Path,
         Parameter(
-            help="One row a record: unit (the lowest), and a column for each attribute. CSV or Parquet.",
+            help="One row per record: unit (the lowest), a column per attribute. CSV or Parquet.",
             metavar="FILE",
         ),
     ],

@@ -38,7 +38,7 @@ def workbench(
     token: Annotated[
         str | None,
         Parameter(
-            help="Only who knows it is served; `auto`, the default on this machine, makes one and prints it.",
+            help="Every request must show it; `auto`, the default on this machine, makes and prints one.",
             metavar="T",
             negative="",
         ),

@@ -27,7 +27,7 @@ def explain(
     /,
     *,
     prior: Prior = "1/2",
-    out: Annotated[Path | None, Parameter(help="Write the page there.", metavar="FILE.md|txt")] = None,
+    out: Annotated[Path | None, Parameter(help="Write the page.", metavar="FILE.md|txt")] = None,
     neighbours: options.Relation = None,
     people: options.People = 1,
     main_only: MainOnly = False,

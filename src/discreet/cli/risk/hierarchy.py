@@ -37,7 +37,7 @@ def hierarchy(
     ] = None,
     prior: risk_options.Prior = "1/2",
     known: Annotated[
-        int, Parameter(help="Count of the others in the block that the adversary knows.", metavar="K")
+        int, Parameter(help="How many others in the block the adversary knows of.", metavar="K")
     ] = 0,
     siblings: Annotated[
         str,
@@ -48,8 +48,8 @@ def hierarchy(
     method: Annotated[
         str,
         Parameter(
-            help="exact; gibbs: a sampler of the same; gibbs-unconstrained: without the condition that the "
-            "block counts no more than the group, as in the paper's tables.",
+            help="exact; gibbs: a sampler of the same posterior; gibbs-unconstrained: without the condition "
+            "that the block counts no more than the group, as in the paper's tables.",
             metavar="exact|gibbs|gibbs-unconstrained",
         ),
     ] = "exact",

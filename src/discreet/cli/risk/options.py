@@ -28,7 +28,7 @@ Rhos = Annotated[
 ]
 Floor = Annotated[bool, Parameter(help="Negative values were published as zero.")]
 Csv = Annotated[Path | None, Parameter(help="Write the numbers.", metavar="FILE.csv")]
-Plot = Annotated[Path | None, Parameter(help="Draw them.", metavar="FILE.svg|png|pdf")]
+Plot = Annotated[Path | None, Parameter(help="Plot the numbers.", metavar="FILE.svg|png|pdf")]
 
 
 def planned(csv: Path | None, plot: Path | None) -> Outputs:

@@ -25,7 +25,7 @@ app = App(
 )
 
 MainOnly = Annotated[
-    bool, Parameter(help="Only the main pair of paths: quick, but no bound for the whole release.")
+    bool, Parameter(help="Only the main pair of paths: quick, but not a bound for the whole release.")
 ]
 
 

@@ -42,7 +42,7 @@ def table(
         ),
     ] = None,
     known_column: Annotated[
-        str | None, Parameter(help="The column that says so for each row.", metavar="NAME")
+        str | None, Parameter(help="The column with this number for each row.", metavar="NAME")
     ] = None,
     law: Annotated[
         Literal["table", "flat"],
@@ -59,7 +59,7 @@ def table(
         str | None, Parameter(help="Variances. Default: variance or NOISE_VARIANCE.", metavar="NAME")
     ] = None,
     level_column: Annotated[
-        str | None, Parameter(help="What to sum up by. Default: level or REGION_TYPE.", metavar="NAME")
+        str | None, Parameter(help="Level to summarise by. Default: level or REGION_TYPE.", metavar="NAME")
     ] = None,
     nonnegative: options.Floor = False,
     json: Json = False,

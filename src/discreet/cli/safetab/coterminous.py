@@ -15,7 +15,7 @@ Params = Annotated[Path, Parameter(help="Folder of the parameters of that run.",
 To = Annotated[Path, Parameter(help="A new directory for the result.", metavar="DIR")]
 Format = Annotated[
     Literal["csv", "parquet"] | None,
-    Parameter(help="Of the tables. Default: that of OUT.", show_choices=False, metavar="csv|parquet"),
+    Parameter(help="Format of the tables. Default: that of OUT.", show_choices=False, metavar="csv|parquet"),
 ]
 
 app = App(
@@ -36,15 +36,13 @@ def coterminous(
     to: To,
     order: Annotated[
         str | None,
-        Parameter(
-            help="Who gives, first to last. Default: STATE,COUNTY,TRACT,PLACE,AIANNH.", metavar="NAMES"
-        ),
+        Parameter(help="Donors, first to last. Default: STATE,COUNTY,TRACT,PLACE,AIANNH.", metavar="NAMES"),
     ] = None,
     format: Format = None,
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Make regions of the same blocks agree in an existing output. Nothing is spent."""
+    """Make regions of the same blocks agree in an existing output. This spends nothing."""
     started = time.perf_counter()
     from discreet.cli.safetab.run_text import show_step, step_object
     from discreet.release.safetab.coterminous import ORDER

@@ -38,18 +38,16 @@ def design(
     levels: Annotated[
         str | None,
         Parameter(
-            help="What is tabulated, such as USA,STATE,COUNTY:2 or detailed. Default: what has a budget.",
+            help="What to tabulate, such as USA,STATE,COUNTY:2 or detailed. Default: all with a budget.",
             metavar="PLACES",
         ),
     ] = None,
-    races: Annotated[int | None, Parameter(help="Race codes that are counted, 1 to 8.", metavar="N")] = None,
-    error: Annotated[
-        str, Parameter(help="Target error, a part such as 0.1 (default) or 10%.", metavar="E")
-    ] = "0.1",
+    races: Annotated[int | None, Parameter(help="How many race codes count, 1 to 8.", metavar="N")] = None,
+    error: Annotated[str, Parameter(help="Target error, such as 0.1 (default) or 10%.", metavar="E")] = "0.1",
     of: Annotated[
         Literal["cell", "total"],
         Parameter(
-            help="The error is a part of the average cell (default), or of the whole group.",
+            help="Error relative to the average cell (default), or to the whole group.",
             show_choices=False,
             metavar="cell|total",
         ),
@@ -61,14 +59,12 @@ def design(
         str | None,
         Parameter(help="Budgets from 95 % margins of a cell, such as COUNTY:2=11.", metavar="PLACE=M,..."),
     ] = None,
-    gamma: Annotated[str | None, Parameter(help="The first stage's part of a budget.", metavar="G")] = None,
+    gamma: Annotated[str | None, Parameter(help="The first stage's share of a budget.", metavar="G")] = None,
     chance: Annotated[
-        str | None, Parameter(help="With which an empty group is dropped; 0: never.", metavar="P")
+        str | None, Parameter(help="Chance of dropping an empty group; 0: never.", metavar="P")
     ] = None,
-    derive: Annotated[bool, Parameter(help="Thresholds from the target error, not as stated.")] = False,
-    delta: Annotated[
-        str, Parameter(help="Where epsilon is asked for. Default: 1e-10.", metavar="D")
-    ] = "1e-10",
+    derive: Annotated[bool, Parameter(help="Derive the thresholds from the target error.")] = False,
+    delta: Annotated[str, Parameter(help="The delta of the epsilon. Default: 1e-10.", metavar="D")] = "1e-10",
     out: Annotated[
         Path | None,
         Parameter(

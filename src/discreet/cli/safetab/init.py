@@ -26,7 +26,7 @@ def init(
     spec: Annotated[
         Literal["2020"],
         Parameter(
-            help="Whose groups and settings: 2020, Detailed DHC-A of the 2020 Census. Default: 2020.",
+            help="The specification: 2020, Detailed DHC-A of the 2020 Census (default).",
             show_choices=False,
             metavar="2020",
         ),

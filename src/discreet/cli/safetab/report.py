@@ -41,8 +41,8 @@ def report(
         ),
     ] = None,
     engine: Annotated[str, Parameter(help="duckdb (default) or spark.", metavar="ENGINE")] = "duckdb",
-    memory: Annotated[str | None, Parameter(help="For the engine, such as 4GB.", metavar="SIZE")] = None,
-    threads: Annotated[int | None, Parameter(help="For the engine.", metavar="N")] = None,
+    memory: Annotated[str | None, Parameter(help="The engine's memory, such as 4GB.", metavar="SIZE")] = None,
+    threads: Annotated[int | None, Parameter(help="The engine's threads.", metavar="N")] = None,
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:

@@ -13,7 +13,9 @@ from discreet.cli.ledger import KeyFile, LedgerFile, SpendAgain
 
 Format = Annotated[
     Literal["csv", "parquet"],
-    Parameter(help="Of the tables. Default: csv, pipe-delimited.", show_choices=False, metavar="csv|parquet"),
+    Parameter(
+        help="Format of the tables. Default: csv, pipe-delimited.", show_choices=False, metavar="csv|parquet"
+    ),
 ]
 BureauColumns = Annotated[bool, Parameter(help="Leave out TABLE, NOISE_VARIANCE and MOE95.")]
 BureauMargins = Annotated[
@@ -39,19 +41,19 @@ def run(
     *,
     engine: Annotated[
         Literal["duckdb", "spark"],
-        Parameter(help="What counts. Default: duckdb.", show_choices=False, metavar="duckdb|spark"),
+        Parameter(
+            help="The engine that counts. Default: duckdb.", show_choices=False, metavar="duckdb|spark"
+        ),
     ] = "duckdb",
     spark_master: Annotated[str | None, Parameter(help="Where Spark runs.", metavar="URL")] = None,
     memory: Annotated[
-        str | None, Parameter(help="For the engine, such as 4GB (default).", metavar="SIZE")
+        str | None, Parameter(help="The engine's memory, such as 4GB (default).", metavar="SIZE")
     ] = None,
-    threads: Annotated[int | None, Parameter(help="Default: one for each CPU.", metavar="N")] = None,
+    threads: Annotated[int | None, Parameter(help="Threads. Default: one for each CPU.", metavar="N")] = None,
     format: Format = "csv",
     bureau_columns: BureauColumns = False,
     bureau_margins: BureauMargins = False,
-    no_coterminous: Annotated[
-        bool, Parameter(help="Leave regions made of the same blocks as they are.")
-    ] = False,
+    no_coterminous: Annotated[bool, Parameter(help="Let regions made of the same blocks differ.")] = False,
     tabulation_suppression: Annotated[
         bool,
         Parameter(help="Drop groups whose alone count exceeds the combination count; no negative counts."),
@@ -65,12 +67,10 @@ def run(
     ] = None,
     resume: Annotated[
         bool,
-        Parameter(
-            help="If interrupted before noise is drawn, keep the coded records beside OUT; go on from them."
-        ),
+        Parameter(help="If interrupted before noise is drawn, keep the coded records beside OUT and resume."),
     ] = False,
     no_noise: Annotated[
-        bool, Parameter(help="Needed where a budget is infinite: exact counts are written, NOT PRIVATE.")
+        bool, Parameter(help="Required if a budget is infinite: writes exact counts, NOT PRIVATE.")
     ] = False,
     json: options.Json = False,
     quiet: options.Quiet = False,

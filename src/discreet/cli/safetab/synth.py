@@ -31,18 +31,18 @@ def synth(
     states: Annotated[
         int | None,
         Parameter(
-            help="How many states, besides Puerto Rico. Default: those of PARAMS, or as the people fill.",
+            help="How many states, besides Puerto Rico. Default: from PARAMS, or by the number of people.",
             metavar="S",
         ),
     ] = None,
-    seed: Annotated[int, Parameter(help="Another number, another nation. Default: 1.", metavar="K")] = 1,
+    seed: Annotated[int, Parameter(help="Another seed makes another nation. Default: 1.", metavar="K")] = 1,
     params: Annotated[
         Path | None,
         Parameter(help="Use the codes of this specification; it is read, not copied.", metavar="PARAMS"),
     ] = None,
     format: Annotated[
         Literal["csv", "parquet"],
-        Parameter(help="Of the data. Default: csv.", show_choices=False, metavar="csv|parquet"),
+        Parameter(help="Format of the data. Default: csv.", show_choices=False, metavar="csv|parquet"),
     ] = "csv",
     json: options.Json = False,
     quiet: options.Quiet = False,

@@ -37,13 +37,13 @@ def validate(
     ] = "duckdb",
     spark_master: Annotated[str | None, Parameter(help="Where Spark runs.", metavar="URL")] = None,
     memory: Annotated[
-        str | None, Parameter(help="For the engine, such as 4GB (default).", metavar="SIZE")
+        str | None, Parameter(help="The engine's memory, such as 4GB (default).", metavar="SIZE")
     ] = None,
-    threads: Annotated[int | None, Parameter(help="Default: one for each CPU.", metavar="N")] = None,
+    threads: Annotated[int | None, Parameter(help="Threads. Default: one for each CPU.", metavar="N")] = None,
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Check parameters and data; status 2 if there is any problem. No confidential value is printed."""
+    """Check parameters and data; status 2 if there is any problem. Prints no confidential value."""
     started = time.perf_counter()
     from discreet.cli.measure_text import need_tables, working
     from discreet.cli.printing import say_time, write_json
