@@ -184,8 +184,8 @@ def cautions(release: Release, *, all_paths: bool = True) -> list[str]:
     A note on which paths are taken matters only if all of them are.
 
     >>> from discreet.budget import load
-    >>> cautions(load("sdhc-2020"))[0][:23]
-    'Each table is one count'
+    >>> cautions(load("sdhc-2020"))[0][:21]
+    'Each table is treated'
     """
     phrases = (*_CAUTIONS, _ABOUT_PATHS) if all_paths else _CAUTIONS
     notes = [note for note in release.notes if any(phrase in note.lower() for phrase in phrases)]
