@@ -333,7 +333,7 @@ def test_signing(measure, discreet, refused, monkeypatch):
     assert "name the file of the key" in refused("ledger", "sign", "ledger.json", "--key", "b.key")
     assert not Path("b.key").exists()
     assert discreet("ledger", "sign", "ledger.json", "--key", "b.key", "--old-key", "a.key").status == 0
-    assert "is not the one of the ledger" in measure("two", "--key", "a.key").err
+    assert "is not that of the ledger" in measure("two", "--key", "a.key").err
 
 
 def test_a_missing_ledger_is_named_as_it_was_given(measure):

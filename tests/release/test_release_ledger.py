@@ -487,13 +487,13 @@ def test_signed_entries(release: Release, country: Country, monkeypatch: pytest.
         measure(release, country.csv(), country.folder / "two", ledger=ledger, spend_again=True)
     assert not (country.folder / "two").exists()
     other = new_key(country.folder / "other.key")
-    with pytest.raises(InputError, match="is not the one of the ledger"):
+    with pytest.raises(InputError, match="is not that of the ledger"):
         change_total(ledger, person("4"), "more", key=other)
     monkeypatch.setenv("DISCREET_LEDGER_KEY", str(file))
     measure(release, country.csv(), country.folder / "two", ledger=ledger, spend_again=True)
     assert check_ledger(ledger, key=key.public).sound
     assert "signed with the key" in check_ledger(ledger, key=other.public).problems[0]
-    with pytest.raises(InputError, match="is not the one of the ledger"):
+    with pytest.raises(InputError, match="is not that of the ledger"):
         sign_ledger(ledger, other, old=other)
     sign_ledger(ledger, other, old=key)
     assert read_ledger(ledger).key == other.public
