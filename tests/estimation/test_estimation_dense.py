@@ -7,7 +7,7 @@ import pytest
 from dense import matrix, problem, solve
 
 from discreet.estimation.model import Model
-from discreet.estimation.tree import Kind, Shape, estimate
+from discreet.estimation.tree import Evidence, Shape, estimate
 from discreet.estimation.tree import solve as solve_component
 
 
@@ -34,7 +34,7 @@ def compare(seed: int) -> tuple[float, int, int]:
             blank = np.zeros((one.size, one.size))
             J = sum((grams[query] / size for query, size in variances.items()), blank)
             kinds.append(
-                Kind(
+                Evidence(
                     J,
                     sum((grams[query] for query in variances), blank),
                     sum((grams[query] for query in [*held, *model.impossible]), blank),

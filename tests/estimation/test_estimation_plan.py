@@ -15,7 +15,7 @@ from discreet.cli.commands import run
 from discreet.errors import InputError
 from discreet.estimation import Goal, accuracy, plan
 from discreet.estimation.model import uniform_tree
-from discreet.estimation.plan import Chain
+from discreet.estimation.plan import UniformPlan
 
 
 def small(**levels: str) -> Release:
@@ -57,7 +57,7 @@ def test_the_2020_plan_is_on_the_frontier() -> None:
 
 def test_gradients_are_exact() -> None:
     release = load("pl94-2020")
-    chain = Chain(release, uniform_tree(release, None))
+    chain = UniformPlan(release, uniform_tree(release, None))
     targets = [(level, query) for level in range(6) for query in ("total", "cenrace", "detailed")]
     x = chain.budgets
     values, slopes = chain.variances(x, targets)
@@ -80,7 +80,7 @@ def test_no_other_plan_is_cheaper() -> None:
     """500 random plans that meet the goals cost more; so does every plan near the best one."""
     release = small()
     found = plan(release, certified=False, tree=[5], keep=["Top"])
-    chain = Chain(release, (5.0,))
+    chain = UniformPlan(release, (5.0,))
     targets = [(0, query) for query in ("total", "sex", "detailed")]
     bound = np.array([found.before.sd("Top", query) ** 2 for _, query in targets])
     rng = np.random.default_rng(3)
@@ -120,7 +120,7 @@ def account_epsilon(release: Release) -> float:
 def test_weights() -> None:
     release = small()
     found = plan(release, certified=False, tree=[5], weights={"Low": 1}, epsilon=4)
-    chain = Chain(release, (5.0,))
+    chain = UniformPlan(release, (5.0,))
     targets = [(1, query) for query in ("total", "sex", "detailed")]
     before = np.array([found.before.sd("Low", query) ** 2 for _, query in targets])
     x = np.array([float(new) for *_, new in found.budgets])
@@ -137,9 +137,9 @@ def test_levels_without_queries_leave_the_spine() -> None:
     levels = [Level(name=name, queries=queries) for name in "ABC"]
     merging = Spine(may_merge_up=["B", "C"])
     made = replace(small(), levels=tuple(levels), spine=merging)
-    chain = Chain(made, (3.0, 3.0))
+    chain = UniformPlan(made, (3.0, 3.0))
 
-    def without(chain: Chain, *levels: str) -> Release:
+    def without(chain: UniformPlan, *levels: str) -> Release:
         sizes = [0.0 if level in levels else 0.5 for level, _ in chain.keys]
         return chain.release(sizes, up=True, digits=4)
 
@@ -147,7 +147,7 @@ def test_levels_without_queries_leave_the_spine() -> None:
     assert without(chain, "B").spine == Spine(may_merge_up=["C"])
     assert without(chain, "A").spine == Spine(may_merge_up=["C"])
     paths = Spine(paths=[(1, ["A", "B", "C"]), (2, ["A", "B+C"]), (3, ["A+B", "C"])])
-    again = without(Chain(replace(made, spine=paths), (3.0, 3.0)), "C")
+    again = without(UniformPlan(replace(made, spine=paths), (3.0, 3.0)), "C")
     assert again.paths == (1, 3)
     assert again.runs(3) == (("A", "B"),)
 

@@ -159,7 +159,7 @@ def test_coverage_of_releases_that_differ(folders: Any, tmp_path: Path) -> None:
     """40 rehearsals of two releases, 12 cells of total and sex each. 90 % intervals cover more than 0.9 less
     four standard errors, as if each rehearsal had three independent cells: a false alarm in 30,000 seeds."""
     from discreet.estimation.intervals import count_ends
-    from discreet.release.hierarchy.answers import Answers
+    from discreet.release.hierarchy.joint import JointEstimates
     from discreet.release.hierarchy.noisy import read_published
 
     cells, inside = truth(1), []
@@ -179,7 +179,7 @@ def test_coverage_of_releases_that_differ(folders: Any, tmp_path: Path) -> None:
                 rehearsal=seed * 2 + number,
             )
             published.append(read_published(out))
-        found = Answers.of(published)
+        found = JointEstimates.of(published)
         units = np.arange(4)
         for query, exact in (("total", cells.sum(axis=(1, 2))[:, None]), ("sex", cells.sum(axis=2))):
             values, _, widths = found.numbers(found.at(units), 4, query, [("90", 0.9)])

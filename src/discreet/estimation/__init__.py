@@ -1,6 +1,24 @@
 """Best estimates over tree and queries, their intervals, whole-number tables, and the accuracy of a plan."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from discreet.estimation.accuracy import Accuracy, accuracy
-from discreet.estimation.plan import Goal, Plan, plan
+
+if TYPE_CHECKING:
+    from discreet.estimation.plan import Goal, Plan, plan
 
 __all__ = ["Accuracy", "Goal", "Plan", "accuracy", "plan"]
+
+
+def __getattr__(name: str) -> Any:
+    """Load the planner when it is asked for: it brings the accountant along, which accuracy does not need."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    module = import_module("discreet.estimation.plan")
+    # the submodule's name is that of its function, which must win
+    globals().update({one: getattr(module, one) for one in ("Goal", "Plan", "plan")})
+    return globals()[name]

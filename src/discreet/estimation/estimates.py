@@ -22,13 +22,13 @@ from discreet.noise import Noise
 Rows = tuple[Integers, NDArray[Any]]
 """Units, and one row of cells for each, in the order of the attributes."""
 
-MOST_HELD = 60_000_000
+MOST_HELD = 5_000_000
 """Cells of all units that are held in memory; beyond it the units of the last depth are streamed."""
 PIECE = 1 << 22
 """Cells that are worked on at a time."""
 
 
-class Source(Protocol):
+class NoisySource(Protocol):
     """The noisy counts of one release, read as often as they are needed."""
 
     @property
@@ -75,7 +75,7 @@ class Measurements:
     parent: Integers
     starts: tuple[int, ...]
     kind: Integers
-    sources: tuple[Source, ...]
+    sources: tuple[NoisySource, ...]
     exact: Mapping[str, Rows] = field(default_factory=dict)
     blocks: Mapping[str, Tabulation] = field(default_factory=dict)
 
@@ -218,7 +218,7 @@ class Estimates:
         """Return the number of cells of a query."""
         return self.model.cells(query)
 
-    def at(self, units: slice | Sequence[int] | Integers | None = None) -> Part:
+    def at(self, units: slice | Sequence[int] | Integers | None = None) -> UnitEstimates:
         """Return the estimates of some units, or of all."""
         who = np.arange(self.given.size)
         who = (
@@ -239,7 +239,7 @@ class Estimates:
                 mine = some[(who[some] >= wide.start) & (who[some] < wide.stop)]
                 if mine.size:
                     self._below(wide, who[mine], mine, x)
-        return Part(self, who, x)
+        return UnitEstimates(self, who, x)
 
     def _below(self, units: slice, who: Integers, rows: Integers, into: ByComponent) -> None:
         """Put the estimates of some units of the last depth, which are read again, into rows of `into`."""
@@ -288,7 +288,7 @@ class Estimates:
 
 
 @dataclass(frozen=True)
-class Part:
+class UnitEstimates:
     """The estimates of some units."""
 
     estimates: Estimates

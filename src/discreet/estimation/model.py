@@ -15,7 +15,7 @@ from discreet.budget import Attributes, DiscreteGaussian, Release, Tabulation
 from discreet.budget.table import rows
 from discreet.errors import InputError
 from discreet.estimation.components import ByComponent, Component, Components, Floats, Projection
-from discreet.estimation.tree import Integers, Kind, Shape, Solution, solve
+from discreet.estimation.tree import Evidence, Integers, Shape, Solution, solve
 from discreet.noise import GaussianNoise, LaplaceNoise, Noise
 
 Noises = Mapping[tuple[str, str], Noise]
@@ -205,7 +205,7 @@ class Model:
             self._grams[key] = self.projections[query].gram(one)
         return self._grams[key]
 
-    def kind(self, told: Told, one: Component) -> Kind:
+    def kind(self, told: Told, one: Component) -> Evidence:
         """Return what units of one kind are told in a component."""
         sums = [np.zeros((one.size, one.size)) for _ in range(3)]
         for query, size in told.variances:
@@ -215,7 +215,7 @@ class Model:
         exact = (*told.exact, *self.impossible)
         for query in exact:
             sums[2] += self._gram(query, one)
-        return Kind(sums[0], sums[1], sums[2] if exact else None)
+        return Evidence(sums[0], sums[1], sums[2] if exact else None)
 
     def solve(self, shape: Shape, kinds: Sequence[Told]) -> list[Solution]:
         """Return covariances and operators of every component on a tree."""

@@ -192,7 +192,7 @@ def plan(
         raise InputError("weights divide a given cost, so they need an epsilon")
     if not (weights or keep or goals):
         raise InputError("there is nothing to plan for: give levels to keep, goals or weights")
-    chain = Chain(release, uniform_tree(release, tree))
+    chain = UniformPlan(release, uniform_tree(release, tree))
     before = accuracy(release, tree=chain.children)
     wanted = _goals(chain, before, keep, goals)
     start = chain.budgets
@@ -272,7 +272,7 @@ def read_goals(text: str, where: str) -> list[Goal]:
     return found
 
 
-def _goals(chain: Chain, before: Accuracy, keep: Sequence[str], goals: Sequence[Goal]) -> list[Goal]:
+def _goals(chain: UniformPlan, before: Accuracy, keep: Sequence[str], goals: Sequence[Goal]) -> list[Goal]:
     found: dict[tuple[str, str], Goal] = {}
     now = {(level.name, one.name): one.sd for level in before.levels for one in level.queries}
     for level, query in _named(chain, keep, "keep"):
@@ -287,7 +287,7 @@ def _goals(chain: Chain, before: Accuracy, keep: Sequence[str], goals: Sequence[
     return list(found.values())
 
 
-def _named(chain: Chain, texts: Sequence[str], what: str) -> list[tuple[str, str]]:
+def _named(chain: UniformPlan, texts: Sequence[str], what: str) -> list[tuple[str, str]]:
     """Read LEVEL or LEVEL:QUERY."""
     pairs: list[tuple[str, str]] = []
     for text in texts:
@@ -303,7 +303,7 @@ def _named(chain: Chain, texts: Sequence[str], what: str) -> list[tuple[str, str
 
 
 def _weighted(
-    chain: Chain, before: Accuracy, weights: Mapping[str, Exact]
+    chain: UniformPlan, before: Accuracy, weights: Mapping[str, Exact]
 ) -> tuple[Floats, tuple[list[tuple[int, str]], Floats]]:
     now = {(level.name, one.name): one.sd for level in before.levels for one in level.queries}
     shares: dict[tuple[str, str], float] = {}
@@ -333,7 +333,7 @@ Costed = tuple[Release, Fraction, Interval | None]
 
 
 def _met(
-    chain: Chain,
+    chain: UniformPlan,
     budgets: Sequence[float],
     goals: Sequence[Goal],
     delta: Fraction,
@@ -354,7 +354,7 @@ def _met(
 
 
 def _kept(
-    chain: Chain, budgets: Sequence[float], cap: Fraction, delta: Fraction, digits: int, certified: bool
+    chain: UniformPlan, budgets: Sequence[float], cap: Fraction, delta: Fraction, digits: int, certified: bool
 ) -> Costed:
     """Return the release with the largest multiple of the budgets that keeps (cap, delta), rounded down."""
 
@@ -392,7 +392,7 @@ def _epsilon(release: Release, delta: Fraction) -> float:
     return 0.0 if made.delta(epsilon=0) <= float(delta) else float(made.at_delta(delta)[0].epsilon)
 
 
-class Chain:
+class UniformPlan:
     """A release on a uniform tree: variances of its queries as functions of its budgets, with derivatives."""
 
     def __init__(self, release: Release, children: tuple[float, ...]) -> None:

@@ -225,7 +225,7 @@ def _inverse(matrices: Floats, exact: Floats) -> Floats:
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class Evidence:
     """What units of one kind are told in this component: information J, and exact rows."""
 
     information: Floats
@@ -287,7 +287,7 @@ def combine(
     return pair.number, pair.exact, G[:, :, :k1] @ R1, G[:, :, k1:] @ R2, V
 
 
-def solve(shape: Shape, kinds: Sequence[Kind]) -> Solution:
+def solve(shape: Shape, kinds: Sequence[Evidence]) -> Solution:
     """Return covariances and operators of one component."""
     size = len(kinds[0].information)
     spaces = Spaces(size)
@@ -338,7 +338,7 @@ class Own:
     V: Floats
 
 
-def _own(kinds: Sequence[Kind], spaces: Spaces) -> Own:
+def _own(kinds: Sequence[Evidence], spaces: Spaces) -> Own:
     size, many = spaces.size, len(kinds)
     space, exact = np.zeros(many, dtype=np.int64), np.full(many, spaces.nothing)
     of_h, of_t, own_V = (np.zeros((many, size, size)) for _ in range(3))

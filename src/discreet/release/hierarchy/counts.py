@@ -16,7 +16,7 @@ from discreet.release.hierarchy.arrow import arrow
 from discreet.release.hierarchy.layout import Layout, declared_cells, describe, filled, found_cells, positions
 from discreet.release.hierarchy.noise import asked
 from discreet.release.hierarchy.problems import Problems
-from discreet.release.hierarchy.reading import Table, read_table
+from discreet.release.hierarchy.reading import ReadTable, read_table
 from discreet.release.hierarchy.tree import Integers, Tree
 
 LARGEST = 10**12
@@ -79,7 +79,9 @@ def read_counts(
     return CountTable(layout, read, tuple(origins), table.format)
 
 
-def _tree(release: Release, table: Table, listed: Table | None, problems: Problems) -> tuple[Tree, Integers]:
+def _tree(
+    release: Release, table: ReadTable, listed: ReadTable | None, problems: Problems
+) -> tuple[Tree, Integers]:
     """Return the tree, and the unit of each code of the counts' column `unit` (-1: none)."""
     source, report = (table, problems) if listed is None else (listed, listed.problems())
     if "parent" not in source.words and len(release.levels) > 1:
@@ -112,7 +114,9 @@ def _tree(release: Release, table: Table, listed: Table | None, problems: Proble
     return tree, place
 
 
-def _check_complete(layout: Layout, there: Any, position: Integers, table: Table, problems: Problems) -> None:
+def _check_complete(
+    layout: Layout, there: Any, position: Integers, table: ReadTable, problems: Problems
+) -> None:
     """Without declared cells, every unit must have every cell of its queries, zeros included."""
     for query in layout.queries:
         if not len(layout.cells[query]):

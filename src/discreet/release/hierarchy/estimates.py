@@ -24,9 +24,9 @@ from discreet.estimation.estimates import (
 from discreet.estimation.intervals import count_ends
 from discreet.numbers import fraction
 from discreet.release.commit import free, staging
-from discreet.release.hierarchy.answers import Answers, Chances, shown, with_zeros
 from discreet.release.hierarchy.arrow import arrow, strings
 from discreet.release.hierarchy.bureau import is_bureau, read_bureau
+from discreet.release.hierarchy.joint import Chances, JointEstimates, shown, with_zeros
 from discreet.release.hierarchy.layout import Layout
 from discreet.release.hierarchy.noisy import Published, read_published
 from discreet.release.hierarchy.post import as_written, sum_cells
@@ -113,11 +113,11 @@ def estimate(
     given = [_read(Path(one), release, units, invariants, within, streamed) for one in sources]
     if zeros is not None:
         given = [with_zeros(one, zeros) for one in given]
-    found = Answers.of(given, streamed)
+    found = JointEstimates.of(given, streamed)
     earlier = None
     if since is not None:
         before = _read(Path(since), release, None, None, within, streamed)
-        earlier = Answers.of([before], streamed)
+        earlier = JointEstimates.of([before], streamed)
         given.append(before)
     if tables and (len(found.groups) > 1 or found.groups[0].attributes is None):
         raise InputError(
@@ -221,7 +221,7 @@ class _Written:
     """The columns of the estimates, and how many of them are not determined or have nothing left."""
 
     def __init__(
-        self, found: Answers, queries: Sequence[str], chances: Chances, whole: Integers | None
+        self, found: JointEstimates, queries: Sequence[str], chances: Chances, whole: Integers | None
     ) -> None:
         self._found, self._queries, self._chances, self._whole = found, queries, chances, whole
         self.lost = self.moved = 0
@@ -274,7 +274,7 @@ def _flat(names: Sequence[str], level: str) -> Tree:
     return Tree(strings(list(names)), (level,), np.zeros(many, np.int32), np.full(many, -1, np.int32), (0,))
 
 
-def _areas(path: str | os.PathLike[str], found: Answers) -> dict[str, list[Union | None]]:
+def _areas(path: str | os.PathLike[str], found: JointEstimates) -> dict[str, list[Union | None]]:
     """Read unions of units: area, unit."""
     table = read_table(path, words=["area", "unit"])
     problems = table.problems()
@@ -288,7 +288,7 @@ def _areas(path: str | os.PathLike[str], found: Answers) -> dict[str, list[Union
 
 
 def _areas_columns(
-    found: Answers, unions: Mapping[str, list[Union | None]], queries: Sequence[str], chances: Chances
+    found: JointEstimates, unions: Mapping[str, list[Union | None]], queries: Sequence[str], chances: Chances
 ) -> list[dict[str, NDArray[Any]]]:
     tables = []
     for query in queries:
@@ -323,7 +323,7 @@ def _contrasts(
     ratios: Sequence[tuple[str, str]],
     unions: Mapping[str, list[Union | None]],
     wanted: Sequence[str],
-    found: Answers,
+    found: JointEstimates,
 ) -> list[_Contrast]:
     pairs = [*(("difference", pair) for pair in differences), *(("ratio", pair) for pair in ratios)]
     names = found.tree.names.to_pylist() if pairs else []
@@ -386,7 +386,7 @@ def _compared(
 
 
 def _contrast_blocks(
-    found: Answers,
+    found: JointEstimates,
     contrasts: Sequence[_Contrast],
     unions: Mapping[str, list[Union | None]],
     queries: Sequence[str],
@@ -438,7 +438,12 @@ def _contrast_blocks(
 
 
 def _changes(
-    now: Answers, before: Answers, tree: Tree, named: Sequence[str], wanted: Sequence[str], chances: Chances
+    now: JointEstimates,
+    before: JointEstimates,
+    tree: Tree,
+    named: Sequence[str],
+    wanted: Sequence[str],
+    chances: Chances,
 ) -> tuple[Layout, Any]:
     """Return the layout and columns of changes: difference and ratio of each cell now and before."""
     place = arrow("compute").index_in(tree.names, value_set=before.tree.names).fill_null(-1).to_numpy()

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from discreet.release.hierarchy.arrow import arrow
 from discreet.release.hierarchy.problems import Problems
-from discreet.release.hierarchy.reading import Codes, Table, Words
+from discreet.release.hierarchy.reading import Codes, ReadTable, Words
 from discreet.release.hierarchy.tree import Integers, Tree
 
 
@@ -92,7 +92,7 @@ class Layout:
         return words, np.concatenate(query).astype(np.int32), np.concatenate(cell).astype(np.int32)
 
 
-def declared_cells(table: Table, queries: Sequence[str]) -> dict[str, Any]:
+def declared_cells(table: ReadTable, queries: Sequence[str]) -> dict[str, Any]:
     """Return the cells of each query from a table that declares them, in the order of its rows."""
     problems = table.problems()
     names, cells = table.words["query"], table.words["cell"]
@@ -113,7 +113,7 @@ def declared_cells(table: Table, queries: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def found_cells(table: Table, queries: Sequence[str]) -> dict[str, Any]:
+def found_cells(table: ReadTable, queries: Sequence[str]) -> dict[str, Any]:
     """Return the cells that a table has anywhere for each query, in alphabetical order."""
     pc, names, cells = arrow("compute"), table.words["query"], table.words["cell"]
     words, found = names.values.to_pylist(), {}
@@ -126,7 +126,7 @@ def found_cells(table: Table, queries: Sequence[str]) -> dict[str, Any]:
     return found
 
 
-def positions(layout: Layout, table: Table, place: Integers, problems: Problems) -> Integers:
+def positions(layout: Layout, table: ReadTable, place: Integers, problems: Problems) -> Integers:
     """Return the position of each row, and report rows that have none.
 
     `place` is the unit of each code of the table's column `unit`, or -1.

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from discreet.budget import Attributes, Release, Tabulation, load_file
 from discreet.errors import InputError
-from discreet.estimation.estimates import InMemory, Rows, Source
+from discreet.estimation.estimates import InMemory, NoisySource, Rows
 from discreet.estimation.model import noises
 from discreet.noise import GaussianNoise, Noise
 from discreet.release.audit import sha256
@@ -23,7 +23,7 @@ from discreet.release.hierarchy import tree as trees
 from discreet.release.hierarchy.arrow import arrow, strings
 from discreet.release.hierarchy.layout import Layout, filled, positions
 from discreet.release.hierarchy.noise import asked
-from discreet.release.hierarchy.reading import FORMATS, Table, read_table, table_format
+from discreet.release.hierarchy.reading import FORMATS, ReadTable, read_table, table_format
 from discreet.release.hierarchy.tree import Integers, Tree
 from discreet.release.hierarchy.writing import MARK
 from discreet.release.ledger import NOT_PRIVATE
@@ -46,7 +46,7 @@ class Published:
     attributes: Attributes | None
     labels: Mapping[str, Any]
     """The names of the cells of each query, where no attributes say them."""
-    source: Source
+    source: NoisySource
     exact: Exact
     format: str
     marked: bool
@@ -359,7 +359,7 @@ class Streamed:
 
 
 def _layout(
-    table: Table, units: str | os.PathLike[str] | None, need_tree: bool
+    table: ReadTable, units: str | os.PathLike[str] | None, need_tree: bool
 ) -> tuple[Layout, Integers, dict[tuple[int, str], float]]:
     problems = table.problems()
     if not table.rows:
@@ -405,11 +405,11 @@ def _layout(
     return layout, position, noise
 
 
-def _row_kinds(table: Table, tree: trees.Tree, place: Integers) -> Any:
+def _row_kinds(table: ReadTable, tree: trees.Tree, place: Integers) -> Any:
     return np.append(tree.level, -1)[np.append(place, -1)[table.words["unit"].codes]]
 
 
-def _found_layout(table: Table, tree: trees.Tree, place: Integers) -> Layout:
+def _found_layout(table: ReadTable, tree: trees.Tree, place: Integers) -> Layout:
     """Take queries and cells in the order in which they first appear: for the queries, level by level."""
     names, cells = table.words["query"], table.words["cell"]
     words = names.values.to_pylist()

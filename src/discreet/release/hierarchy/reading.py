@@ -38,7 +38,7 @@ class Words:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class ReadTable:
     """A table that was read: columns of texts as codes, columns of numbers, and the hash of the file."""
 
     path: Path
@@ -80,7 +80,7 @@ def read_table(
     optional: Sequence[str] = (),
     whole: Sequence[str] = (),
     floats: Sequence[str] = (),
-) -> Table:
+) -> ReadTable:
     """Read the named columns of a table: `words`, and what exists of `optional`, as codes, numbers as such.
 
     Other columns are not looked at.
@@ -100,7 +100,7 @@ def read_table(
             numbers[name] = column.to_numpy()
         else:
             texts[name] = coded(column)
-    table = Table(file, kind, digest, size, found.num_rows, texts, numbers)
+    table = ReadTable(file, kind, digest, size, found.num_rows, texts, numbers)
     _check_words(table)
     return table
 
@@ -231,7 +231,7 @@ def coded(column: Any) -> Words:
     return Words(codes, values)
 
 
-def _check_words(table: Table) -> None:
+def _check_words(table: ReadTable) -> None:
     """Refuse empty texts (but for the parent of a top unit) and those that would break a line."""
     pc, problems = arrow("compute"), table.problems()
     for name, words in table.words.items():

@@ -24,7 +24,7 @@ from discreet.release.hierarchy.arrow import arrow, strings
 from discreet.release.hierarchy.counts import CountTable
 from discreet.release.hierarchy.layout import Layout
 from discreet.release.hierarchy.noise import asked
-from discreet.release.hierarchy.reading import FORMATS, Table, coded, read_table
+from discreet.release.hierarchy.reading import FORMATS, ReadTable, coded, read_table
 from discreet.release.hierarchy.tree import (
     Integers,
     Tree,
@@ -240,7 +240,7 @@ def _query_cells(attributes: Attributes, query: str) -> Integers:
     return found.ravel()
 
 
-def _codes(table: Table, tree: Tree, attributes: Attributes) -> tuple[Integers, Integers]:
+def _codes(table: ReadTable, tree: Tree, attributes: Attributes) -> tuple[Integers, Integers]:
     """Return the unit and the detailed cell of each record, or report what cannot be."""
     problems = table.problems()
     if not table.rows:
@@ -280,7 +280,7 @@ def _codes(table: Table, tree: Tree, attributes: Attributes) -> tuple[Integers, 
     return unit, cell
 
 
-def _at_most(table: Table, person: str, most: int, excess: str) -> Any:
+def _at_most(table: ReadTable, person: str, most: int, excess: str) -> Any:
     """Return which records count: at most so many of a person."""
     codes = table.words[person].codes
     many = np.bincount(codes, minlength=1)
@@ -302,7 +302,7 @@ def _at_most(table: Table, person: str, most: int, excess: str) -> Any:
     return kept
 
 
-def _read(records: Any, columns: list[str]) -> Table:
+def _read(records: Any, columns: list[str]) -> ReadTable:
     """Read records from a file, or from a pandas, polars or Arrow table."""
     if isinstance(records, str | os.PathLike):
         return read_table(records, words=columns)
@@ -326,7 +326,7 @@ def _read(records: Any, columns: list[str]) -> Table:
     for word in words.values():
         digest.update(word.codes.tobytes() + "\n".join(word.values.to_pylist()).encode())
     size = sum(word.codes.nbytes for word in words.values())
-    return Table(Path("records"), "parquet", digest.hexdigest(), size, table.num_rows, words, {})
+    return ReadTable(Path("records"), "parquet", digest.hexdigest(), size, table.num_rows, words, {})
 
 
 def _nested(path: str | os.PathLike[str], release: Release, geocodes: str) -> Tree:
@@ -360,7 +360,7 @@ def _nested(path: str | os.PathLike[str], release: Release, geocodes: str) -> Tr
         key: coded(arrow().chunked_array([strings(some)]))
         for key, some in zip(("unit", "level", "parent"), (units, levels, parents), strict=True)
     }
-    made = Table(Path(path), table.format, table.sha256, table.size, len(rows), words, {})
+    made = ReadTable(Path(path), table.format, table.sha256, table.size, len(rows), words, {})
     report = made.problems()
     found = listing(made, report)
     check_levels(found, release, report)

@@ -18,7 +18,7 @@ from discreet.budget import Release
 from discreet.errors import InputError
 from discreet.release.hierarchy.arrow import arrow
 from discreet.release.hierarchy.problems import Problems
-from discreet.release.hierarchy.reading import Codes, Table, Words, read_table
+from discreet.release.hierarchy.reading import Codes, ReadTable, Words, read_table
 
 Integers = NDArray[np.int64]
 
@@ -73,7 +73,7 @@ class Listing:
     row: Integers
 
 
-def listing(table: Table, problems: Problems) -> Listing:
+def listing(table: ReadTable, problems: Problems) -> Listing:
     """Collect the units of a table with the columns unit, level and parent, in one or many rows each."""
     units, levels = table.words["unit"], table.words["level"]
     none = Words(np.full(table.rows, -1, dtype=np.int32), arrow().array([], type=arrow().string()))
@@ -195,7 +195,7 @@ def read_tree(path: str | os.PathLike[str], release: Release) -> Tree:
     return tree
 
 
-def check_listed_once(table: Table, problems: Problems) -> None:
+def check_listed_once(table: ReadTable, problems: Problems) -> None:
     """Report units that stand in several rows of a table of units."""
     again = np.ones(table.rows, dtype=bool)
     again[np.unique(table.words["unit"].codes, return_index=True)[1]] = False

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from discreet.budget import Attributes
 from discreet.errors import InputError
 from discreet.estimation.components import Floats
-from discreet.estimation.estimates import Estimates, Measurements, Part, Rows, Source, Union
+from discreet.estimation.estimates import Estimates, Measurements, NoisySource, Rows, Union, UnitEstimates
 from discreet.estimation.intervals import Term, half_widths
 from discreet.noise import Noise
 from discreet.release.hierarchy.arrow import arrow, strings
@@ -27,6 +27,9 @@ from discreet.release.hierarchy.noisy import Exact, Published
 from discreet.release.hierarchy.post import as_written, whole_cells
 from discreet.release.hierarchy.reading import read_table
 from discreet.release.hierarchy.tree import Integers, Tree
+
+Found = Sequence[tuple[UnitEstimates, NDArray[np.bool_]] | None]
+"""The estimates of some units in each group, and which of the units the group has."""
 
 Chances = Sequence[tuple[str, float]]
 """Levels of intervals, each with the ending of its columns."""
@@ -77,7 +80,7 @@ class Group:
 class _Moved:
     """A source whose units are some of a larger tree's, in the same order."""
 
-    source: Source
+    source: NoisySource
     place: Integers
     laws: Sequence[Mapping[str, Noise]]
 
@@ -92,7 +95,7 @@ class _Moved:
                 yield query, self.place[who], rows
 
 
-class Answers:
+class JointEstimates:
     """The estimates of one or several groups of releases, unit by unit and cell by cell.
 
     Where there are several groups, each is estimated by itself, and the estimate is the mean of theirs, cell
@@ -123,7 +126,7 @@ class Answers:
         self.tree = tree
 
     @classmethod
-    def of(cls, given: Sequence[Published], streamed: bool | None = None) -> Answers:
+    def of(cls, given: Sequence[Published], streamed: bool | None = None) -> JointEstimates:
         """Join the releases that agree in attributes and areas, and estimate each group."""
         joined: list[list[Published]] = []
         for one in given:
@@ -186,16 +189,20 @@ class Answers:
         assert group.attributes is not None
         return whole_cells(group.estimates, group.attributes)
 
-    def at(self, units: Integers) -> list[tuple[Part, NDArray[np.bool_]] | None]:
+    def at(self, units: Integers) -> list[tuple[UnitEstimates, NDArray[np.bool_]] | None]:
         """Return the estimates of some units in each group, and which of the units the group has."""
-        found: list[tuple[Part, NDArray[np.bool_]] | None] = []
+        found: list[tuple[UnitEstimates, NDArray[np.bool_]] | None] = []
         for group, index in zip(self.groups, self.index, strict=True):
             there = index[units] >= 0
             found.append((group.estimates.at(index[units][there]), there) if there.any() else None)
         return found
 
     def numbers(
-        self, parts: Sequence[tuple[Part, NDArray[np.bool_]] | None], units: int, query: str, chances: Chances
+        self,
+        parts: Found,
+        units: int,
+        query: str,
+        chances: Chances,
     ) -> tuple[Floats, Floats, list[Floats]]:
         """Return estimates, standard deviations and half-widths of a query in some units."""
         if len(self.groups) == 1:
@@ -272,7 +279,7 @@ class Answers:
 
     def unit_moments(
         self,
-        parts: Sequence[tuple[Part, NDArray[np.bool_]] | None],
+        parts: Found,
         units: int,
         query: str,
         its: str,
