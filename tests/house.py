@@ -1,57 +1,97 @@
-"""`make house`: how large the house is, and whether each idea lives in one room.
+"""`make house`: how large the house is, whether each idea lives in one room, and what a journey executes.
 
-Prints lines and files by room, class names with two meanings, uses of other objects' private attributes,
-helpers that should exist once, `Any`, and the modules that each journey executes. `figures()` gives the
-same as a dictionary, so that tests can hold the line.
+Everything is read from the sources, or traced; nothing is listed by hand but the names that are looked for.
+`figures()` gives the same as a dictionary, so that tests can hold the line.
 """
 
 from __future__ import annotations
 
 import ast
 import json
+import os
 import subprocess
 import sys
+import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 SOURCE = Path(__file__).parents[1] / "src" / "discreet"
+Trees = dict[Path, ast.Module]
 
-HELPERS = ("as_object", "show", "percent", "percent_text", "read_prior", "read_share", "json_text")
-"""Names of helpers that grew in several rooms; each belongs in one."""
-
-JOURNEYS = {
-    "account": ["account", "pl94-2020-units", "--delta", "1e-10", "--quiet", "--jobs", "1"],
-    "calibrate": ["calibrate", "dhc-2022-08-25", "--zcdp", "--delta", "1e-10", "--quiet"],
-    "risk": ["risk", "explain", "pl94-2020-units", "--prior", "1/2", "--quiet"],
-    "accuracy": ["accuracy", "pl94-2020"],
-    "safetab design": ["safetab", "design"],
+JOURNEYS: dict[str, list[list[str]]] = {
+    "account": [["account", "pl94-2020-units", "--delta", "1e-10", "--quiet", "--jobs", "1"]],
+    "calibrate": [["calibrate", "dhc-2022-08-25", "--zcdp", "--delta", "1e-10", "--quiet", "--jobs", "1"]],
+    "measure": [
+        ["measure", "release.toml", "--counts", "counts.csv", "--out", "noisy", "--rehearsal", "1", "--quiet"]
+    ],
+    "safetab run": [
+        ["safetab", "synth", "nation", "--persons", "300", "--states", "1", "--quiet"],
+        ["safetab", "run", "nation/params", "nation/data", "out", "--rehearsal", "1", "--quiet"],
+    ],
+    "estimate": [
+        [
+            "measure",
+            "release.toml",
+            "--counts",
+            "counts.csv",
+            "--out",
+            "noisy",
+            "--rehearsal",
+            "1",
+            "--quiet",
+        ],
+        ["estimate", "noisy", "--out", "best", "--quiet"],
+    ],
+    "risk": [["risk", "explain", "pl94-2020-units", "--prior", "1/2", "--quiet", "--jobs", "1"]],
 }
-"""What a user does, as a command that executes it."""
+"""What a user does: the last command of each is the journey, those before it prepare for it."""
+
+RELEASE = """\
+name = "small"
+neighbours = "bounded"
+[[levels]]
+name = "State"
+rho = "1/2"
+[levels.queries]
+"total" = "1"
+[[levels]]
+name = "County"
+rho = "1/2"
+[levels.queries]
+"total" = "1"
+"""
+COUNTS = "level,unit,parent,query,cell,count\nState,S,,total,all,30\n" + "".join(
+    f"County,C{n},S,total,all,{10 * n}\n" for n in (1, 2)
+)
 
 _TRACE = """
-import sys, json
-from discreet.cli import main
+import sys, json, threading
+from discreet.cli.commands import run
 seen = set()
 def profile(frame, event, arg):
     name = frame.f_code.co_filename
-    if "/discreet/" in name and event == "call" and frame.f_code.co_name != "<module>":
+    if event == "call" and "/discreet/" in name and frame.f_code.co_name != "<module>":
         seen.add(name.split("/discreet/")[-1])
+*before, last = json.loads(sys.argv[1])
+for command in before:
+    assert run(command) == 0, command
+threading.setprofile(profile)
 sys.setprofile(profile)
-sys.argv = ["discreet", *json.loads(sys.argv[1])]
-try:
-    main()
-except SystemExit:
-    pass
-finally:
-    sys.setprofile(None)
-    print("\\n" + json.dumps(sorted(seen)))
+status = run(last)
+sys.setprofile(None)
+print("\\n" + json.dumps([status, sorted(seen)]))
 """
 
 
-def modules() -> dict[Path, ast.Module]:
+def modules() -> Trees:
     """Every module of the package, parsed."""
     return {path: ast.parse(path.read_text(encoding="utf-8")) for path in sorted(SOURCE.rglob("*.py"))}
+
+
+def name_of(path: Path) -> str:
+    """The module as a path within the package."""
+    return path.relative_to(SOURCE).as_posix()
 
 
 def room(path: Path) -> str:
@@ -60,64 +100,142 @@ def room(path: Path) -> str:
     return parts[0] if len(parts) > 1 else "root"
 
 
-def classes_with_two_meanings(trees: dict[Path, ast.Module]) -> dict[str, list[str]]:
+# -- each idea once ----------------------------------------------------------------------------------------
+
+
+def defining(*names: str) -> Callable[[ast.Module], bool]:
+    """Whether a module defines a function or a class of one of these names at its top."""
+    return lambda tree: any(
+        isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name in names for node in tree.body
+    )
+
+
+def calling(*names: str) -> Callable[[ast.Module], bool]:
+    """Whether a module uses an attribute of one of these dotted ends, such as os.replace."""
+    return lambda tree: any(
+        isinstance(node, ast.Attribute) and ast.unparse(node).endswith(names) for node in ast.walk(tree)
+    )
+
+
+def saying(text: str) -> Callable[[ast.Module], bool]:
+    """Whether a module has a message with these words; examples in its documentation do not count."""
+    return lambda tree: any(
+        isinstance(node, ast.Raise) and text in ast.unparse(node) for node in ast.walk(tree)
+    )
+
+
+def importing(module: str) -> Callable[[ast.Module], bool]:
+    """Whether a module imports another, anywhere in it."""
+    return lambda tree: any(
+        isinstance(node, ast.ImportFrom) and node.module == module for node in ast.walk(tree)
+    )
+
+
+IDEAS: dict[str, Callable[[ast.Module], bool]] = {
+    "a dictionary beside its result (as_object)": defining("as_object", "step_object", "_object"),
+    "what the screen shows": defining("show", "_show", "Screen"),
+    "JSON for readers": defining("json_text"),
+    "progress on a terminal": importing("rich.progress"),
+    "a number in so many digits": defining("number"),
+    "percent": defining("percent", "_percent", "percent_text"),
+    "a chance that is not rounded away": defining("chance", "chance_text"),
+    "a given number, short": defining("plain", "_plain", "delta_text"),
+    "a reader of exact numbers": defining("fraction", "read_fraction"),
+    "the rule of a share, a delta or a prior": saying("it must lie strictly between 0 and 1"),
+    "a file that appears whole": calling("os.replace"),
+    "a list of problems": defining("Problems"),
+    "theta sums": lambda tree: (
+        any(
+            isinstance(node, ast.FunctionDef) and node.name.strip("_") in ("theta", "theta3", "theta_sum")
+            for node in ast.walk(tree)
+        )
+        or calling(".modular_theta")(tree)
+    ),
+}
+"""Ideas that grew in several modules, and how a module that has one is known."""
+
+
+def ideas(trees: Trees) -> dict[str, list[str]]:
+    """The modules in which each idea lives."""
+    return {idea: [name_of(p) for p, tree in trees.items() if has(tree)] for idea, has in IDEAS.items()}
+
+
+def classes_with_two_meanings(trees: Trees) -> dict[str, list[str]]:
     """Names of classes that are defined in more than one module, private ones left out."""
     places: dict[str, list[str]] = defaultdict(list)
     for path, tree in trees.items():
         for node in tree.body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                places[node.name].append(path.relative_to(SOURCE).as_posix())
+                places[node.name].append(name_of(path))
     return {name: where for name, where in sorted(places.items()) if len(where) > 1}
 
 
-def helpers(trees: dict[Path, ast.Module]) -> dict[str, list[str]]:
-    """Where each helper of the list is defined as a function of a module."""
-    places: dict[str, list[str]] = {name: [] for name in HELPERS}
-    for path, tree in trees.items():
-        for node in tree.body:
-            if isinstance(node, ast.FunctionDef) and node.name.lstrip("_") in places:
-                places[node.name.lstrip("_")].append(path.relative_to(SOURCE).as_posix())
-    return places
-
-
-def foreign_private_attributes(trees: dict[Path, ast.Module], within: str = "") -> Iterator[str]:
+def foreign_private_attributes(trees: Trees, within: str = "") -> Iterator[str]:
     """Uses of `thing._name` where the module itself defines no `_name`."""
     for path, tree in trees.items():
-        name = path.relative_to(SOURCE).as_posix()
+        name = name_of(path)
         if not name.startswith(within):
             continue
-        own = {
-            node.attr
-            for node in ast.walk(tree)
-            if isinstance(node, ast.Attribute)
-            and isinstance(node.value, ast.Name)
-            and node.value.id in ("self", "cls")
-        }
-        own |= {n.name for n in ast.walk(tree) if isinstance(n, ast.FunctionDef | ast.ClassDef)}
-        own |= {
-            n.target.id
-            for n in ast.walk(tree)
-            if isinstance(n, ast.AnnAssign) and isinstance(n.target, ast.Name)
-        }
+        nodes = list(ast.walk(tree))
+        own = {"_exit", "_asdict", "_replace", "_fields"}  # os._exit and those of named tuples are public
+        own |= {n.attr for n in nodes if isinstance(n, ast.Attribute) and _is_self(n.value)}
+        own |= {n.name for n in nodes if isinstance(n, ast.FunctionDef | ast.ClassDef)}
+        own |= {n.target.id for n in nodes if isinstance(n, ast.AnnAssign) and isinstance(n.target, ast.Name)}
+        for node in nodes:
+            if not isinstance(node, ast.Attribute) or _is_self(node.value) or node.attr in own:
+                continue
+            if node.attr[:1] == "_" and node.attr[:2] != "__":
+                yield f"{name}:{node.lineno} {node.attr}"
+
+
+def _is_self(node: ast.expr) -> bool:
+    return isinstance(node, ast.Name) and node.id in ("self", "cls")
+
+
+def importers(trees: Trees) -> Counter[str]:
+    """How many modules import each module of the package."""
+    found: Counter[str] = Counter()
+    known = {"discreet." + name_of(p).removesuffix(".py").replace("/", ".") for p in trees}
+    for tree in trees.values():
+        own = set()
         for node in ast.walk(tree):
-            if (
-                isinstance(node, ast.Attribute)
-                and node.attr.startswith("_")
-                and not node.attr.startswith("__")
-            ):
-                mine = isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")
-                if not mine and node.attr not in own | {"_exit"}:  # os._exit is public
-                    yield f"{name}:{node.lineno} {node.attr}"
-
-
-def journey(command: list[str]) -> list[str]:
-    """The modules whose functions a command executes."""
-    done = subprocess.run(
-        [sys.executable, "-c", _TRACE, json.dumps(command)], capture_output=True, text=True, check=False
-    )
-    last = done.stdout.strip().splitlines()[-1:]
-    found: list[str] = json.loads(last[0]) if last and last[0].startswith("[") else []
+            if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                own |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+        found.update(own & known)
     return found
+
+
+def once_called(trees: Trees) -> int:
+    """How many private functions of a module are named once outside of their own definition."""
+    count = 0
+    for tree in trees.values():
+        private = {n.name for n in tree.body if isinstance(n, ast.FunctionDef) and n.name.startswith("_")}
+        used = Counter(n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and n.id in private)
+        count += sum(many == 1 for many in used.values())
+    return count
+
+
+# -- what a journey executes -------------------------------------------------------------------------------
+
+
+def journey(commands: list[list[str]]) -> list[str]:
+    """The modules whose functions the last of some commands executes, in its own process and threads."""
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "release.toml").write_text(RELEASE, encoding="utf-8")
+        (Path(folder) / "counts.csv").write_text(COUNTS, encoding="utf-8")
+        done = subprocess.run(
+            [sys.executable, "-c", _TRACE, json.dumps(commands)],
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=folder,
+            env={**os.environ, "PYTHONPATH": str(SOURCE.parent)},
+        )
+    last = done.stdout.strip().splitlines()[-1:]
+    status, found = json.loads(last[0]) if last and last[0].startswith("[") else (None, [])
+    if status != 0:
+        raise RuntimeError(f"{' '.join(commands[-1])} ended with {status}: {done.stderr.strip()[-500:]}")
+    return list(found)
 
 
 def figures(*, journeys: bool = False) -> dict[str, object]:
@@ -125,61 +243,60 @@ def figures(*, journeys: bool = False) -> dict[str, object]:
     trees = modules()
     lines: Counter[str] = Counter()
     files: Counter[str] = Counter()
-    for path in trees:
+    anys: Counter[str] = Counter()
+    for path, tree in trees.items():
         lines[room(path)] += len(path.read_text(encoding="utf-8").splitlines())
         files[room(path)] += 1
-    anys = Counter(
-        room(path)
-        for path, tree in trees.items()
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Name) and node.id == "Any"
-    )
+        anys[room(path)] += sum(isinstance(node, ast.Name) and node.id == "Any" for node in ast.walk(tree))
     found: dict[str, object] = {
         "rooms": {
             name: {"lines": lines[name], "files": files[name], "any": anys[name]} for name in sorted(lines)
         },
-        "lines": sum(lines.values()),
-        "files": sum(files.values()),
-        "any": sum(anys.values()),
+        "lines": lines.total(),
+        "files": files.total(),
+        "any": anys.total(),
+        "one importer": sum(many == 1 for many in importers(trees).values()),
+        "one caller": once_called(trees),
         "two meanings": classes_with_two_meanings(trees),
         "private attributes": list(foreign_private_attributes(trees)),
-        "helpers": helpers(trees),
+        "ideas": ideas(trees),
     }
     if journeys:
-        found["journeys"] = {name: journey(command) for name, command in JOURNEYS.items()}
+        found["journeys"] = {name: journey(commands) for name, commands in JOURNEYS.items()}
     return found
 
 
 def main() -> None:
     """Print the figures."""
     found = figures(journeys=True)
-    rooms = found["rooms"]
+    rooms, two, where = found["rooms"], found["two meanings"], found["ideas"]
+    private, journeys = found["private attributes"], found["journeys"]
     assert isinstance(rooms, dict)
+    assert isinstance(two, dict)
+    assert isinstance(where, dict)
+    assert isinstance(private, list)
+    assert isinstance(journeys, dict)
     print(f"{'room':<12}{'lines':>8}{'files':>7}{'Any':>6}")
     for name, row in rooms.items():
         print(f"{name:<12}{row['lines']:>8,}{row['files']:>7}{row['any']:>6}")
     print(f"{'all':<12}{found['lines']:>8,}{found['files']:>7}{found['any']:>6}")
-    for title, heading in (
-        ("two meanings", "Class names with two meanings"),
-        ("helpers", "Helpers, and where they live"),
-    ):
-        places = found[title]
-        assert isinstance(places, dict)
-        print(f"\n{heading}:")
-        for name, where in places.items():
-            print(f"  {name}: {', '.join(where) or 'nowhere'}")
-        if not places:
-            print("  none")
-    private = found["private attributes"]
-    assert isinstance(private, list)
+    print(f"\nModules that one other imports: {found['one importer']}")
+    print(f"Private functions with one caller: {found['one caller']}")
+    print(f"\nClass names with two meanings: {len(two)}")
+    for name, places in two.items():
+        print(f"  {name}: {', '.join(places)}")
     print(f"\nUses of other objects' private attributes: {len(private)}")
     for place in private:
         print(f"  {place}")
-    journeys = found["journeys"]
-    assert isinstance(journeys, dict)
-    print("\nModules that a journey executes:")
+    print("\nIdeas, and where they live:")
+    for name, places in where.items():
+        print(f"  {name}: {', '.join(places) or 'nowhere'}")
+    print("\nFiles that a journey executes:")
     for name, ran in journeys.items():
-        print(f"  {name}: {len(ran)}")
+        by_room = Counter(one.split("/")[0] if "/" in one else "root" for one in ran)
+        print(
+            f"  {name}: {len(ran)} ({', '.join(f'{room} {many}' for room, many in sorted(by_room.items()))})"
+        )
 
 
 if __name__ == "__main__":

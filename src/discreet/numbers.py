@@ -1,4 +1,4 @@
-"""Exact numbers in, certified intervals out.
+"""Exact numbers in, certified intervals out, and how numbers are written.
 
 Budgets, variances and sensitivities are rational: `0.1` as a float is not one tenth, so a float is
 refused where exactness matters. Results may come as an `Interval`, a pair of ends that provably
@@ -21,8 +21,11 @@ Exact = int | Fraction | Decimal | str
 
 _NUMBER = re.compile(r"[+-]?(\d+/\d+|(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,4})?)", re.ASCII)
 _FORM = re.compile(r"\.(\d{1,3})([feg])")
+DIGITS = 6
+"""Significant digits of a result, if nobody asks for more."""
 _LONGEST = 2000  # characters: no honest budget is longer, and Python refuses to print much longer numbers
-_SMALLEST_PRIOR = Fraction(1, 10**300)
+SMALLEST = Fraction(1, 10**300)
+"""The smallest delta or prior: its logarithm and its complement keep all their digits as floats."""
 
 
 def fraction(value: Exact, *, name: str = "value") -> Fraction:
@@ -86,6 +89,36 @@ def positive(value: Exact, *, name: str = "value") -> Fraction:
     return number
 
 
+def share(value: Exact, *, name: str = "share") -> Fraction:
+    """Return a part of one: an exact fraction strictly between 0 and 1.
+
+    >>> share("1e-3")
+    Fraction(1, 1000)
+    >>> share(1, name="delta")
+    Traceback (most recent call last):
+    discreet.errors.InputError: delta is 1; it must lie strictly between 0 and 1
+    """
+    number = fraction(value, name=name)
+    if not 0 < number < 1:
+        raise InputError(f"{name} is {value}; it must lie strictly between 0 and 1")
+    return number
+
+
+def read_delta(value: Exact) -> Fraction:
+    """Return a delta that can be answered: a share of 1e-300 or more.
+
+    >>> read_delta("1e-10") == Fraction(1, 10**10)
+    True
+    >>> read_delta("1e-301")
+    Traceback (most recent call last):
+    discreet.errors.InputError: delta is 1e-301; the smallest supported is 1e-300
+    """
+    number = share(value, name="delta")
+    if number < SMALLEST:
+        raise InputError(f"delta is {value}; the smallest supported is 1e-300")
+    return number
+
+
 def prior(value: Exact | float, *, name: str = "prior") -> Fraction:
     """Return a prior: a chance strictly between 0 and 1, since who is certain beforehand learns nothing.
 
@@ -105,7 +138,7 @@ def prior(value: Exact | float, *, name: str = "prior") -> Fraction:
         number = fraction(value, name=name)
     if not 0 < number < 1:
         raise InputError(f"{name} is {shown}; it must lie strictly between 0 and 1")
-    if min(number, 1 - number) < _SMALLEST_PRIOR:
+    if min(number, 1 - number) < SMALLEST:
         raise InputError(f"{name} is {shown}; at least 1e-300 away from 0 and from 1 is needed")
     return number
 
@@ -239,3 +272,106 @@ def decimal(value: Fraction, *, digits: int = 17, down: bool) -> str:
     rounding = dec.ROUND_FLOOR if down else dec.ROUND_CEILING
     with dec.localcontext(prec=digits, rounding=rounding, Emin=-999_999, Emax=999_999):
         return str((dec.Decimal(value.numerator) / dec.Decimal(value.denominator)).normalize())
+
+
+# -- numbers as people read them -------------------------------------------------------------------------
+
+
+def number(value: float, digits: int = DIGITS) -> str:
+    """Write a result with all the digits that are meant, ending zeros too.
+
+    >>> number(24.4565144), number(1.78319933504e-12), number(8.1, 3), number(-0.0)
+    ('24.4565', '1.78320e-12', '8.10', '0')
+    """
+    return "0" if value == 0 else f"{value:#.{digits}g}".rstrip(".")
+
+
+def probability(value: float, digits: int = DIGITS, *, exactly_zero: bool = False) -> str:
+    """Write a delta; one too small for a float is not called zero unless it is.
+
+    >>> probability(1e-21, 3), probability(0.0), probability(0.0, exactly_zero=True)
+    ('1.00e-21', 'below 1e-300', '0')
+    """
+    return number(value, digits) if value >= 1e-300 or exactly_zero else "below 1e-300"
+
+
+def change(value: float) -> str:
+    """Write a difference of two epsilons, with its sign.
+
+    >>> change(-1.88407), change(2.5e-9), change(0.0)
+    ('-1.8841', '+2.5e-09', '0')
+    """
+    if value == 0:
+        return "0"
+    return f"{value:+.4f}" if abs(value) >= 0.0001 else f"{value:+.1e}"
+
+
+def plain(value: float | Fraction) -> str:
+    """Write a number that was given, such as a delta, as shortly as it can be said.
+
+    >>> plain(1e-10), plain(Fraction(1, 2)), plain(Fraction("24811/5000")), plain(2e7)
+    ('1e-10', '0.5', '4.9622', '2e+07')
+    """
+    return f"{float(value):.6g}".replace("e-0", "e-")
+
+
+def with_fraction(value: Fraction) -> str:
+    """Write an exact number as a fraction and, if that is another thing, as a decimal.
+
+    >>> with_fraction(Fraction(24811, 5000)), with_fraction(Fraction(5))
+    ('24811/5000 = 4.9622', '5')
+    >>> with_fraction(Fraction(1, 3))
+    '1/3, about 0.333333'
+    """
+    if value.denominator == 1:
+        return str(value)
+    short = plain(value)
+    return f"{value} = {short}" if Fraction(short) == value else f"{value}, about {short}"
+
+
+def percent(value: float | Fraction) -> str:
+    """Write a part of one in percent.
+
+    >>> percent(0.0718), percent(0.1), percent(Fraction(1, 10)), percent(Fraction(1, 205))
+    ('7.2 %', '10.0 %', '10 %', '0.49 %')
+    """
+    hundred = 100 * value
+    if isinstance(hundred, Fraction) and hundred.denominator == 1:
+        return f"{hundred} %"
+    return f"{float(hundred):.{1 if abs(float(hundred)) >= 1 else 2}f} %"
+
+
+def interval(box: Interval, digits: int | None = None) -> tuple[str, str]:
+    """Write both ends, rounded outward, with two digits more than the width has.
+
+    >>> interval(Interval(Fraction(1, 3), Fraction(2, 3)), digits=3)
+    ('0.33333', '0.66667')
+    """
+    many = 17 if digits is None else digits + 2
+    return decimal(box.lower, digits=many, down=True), decimal(box.upper, digits=many, down=False)
+
+
+def chance(value: float) -> str:
+    """Write a chance so that neither it nor its complement is rounded away.
+
+    >>> chance(0.5), chance(0.58882), chance(0.0012774), chance(1 - 2e-9), chance(1.234e-7)
+    ('0.5000', '0.5888', '0.00128', '1 - 2.0e-09', '1.23e-07')
+    """
+    if 0.0 < value < 0.01:
+        return f"{value:.3g}"
+    if 0.9995 < value < 1.0:
+        return f"1 - {1.0 - value:.1e}"
+    return f"{value:.4f}"
+
+
+def in_hundred(value: float) -> str:
+    """Write a chance as so many times in 100.
+
+    >>> in_hundred(0.5888), in_hundred(0.99996), in_hundred(0.0002)
+    ('58.9 times in 100', 'more than 99.9 times in 100', 'less than 0.1 times in 100')
+    """
+    if 0.0 < value < 0.001:
+        return "less than 0.1 times in 100"
+    if 0.999 < value < 1.0:
+        return "more than 99.9 times in 100"
+    return f"{100 * value:.1f} times in 100"

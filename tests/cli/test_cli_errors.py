@@ -144,26 +144,26 @@ class TestPaths:
 
     def test_unwritable_directory(self, refused, tmp_path, monkeypatch):
         # tests may run as root, whom no permission stops
-        def refuse(path: Path) -> int:
+        def refuse(path: Path, mode: int) -> int:
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
 
-        monkeypatch.setattr("discreet.cli.outputs._create", refuse)
+        monkeypatch.setattr("discreet.files._create", refuse)
         line = refused("compare", PRESET, PRESET, "--plot", tmp_path / "plot.svg")
         assert "plot.svg cannot be written: Permission denied" in line
 
 
 def test_no_file_appears_if_one_cannot_be_written(refused, tmp_path, monkeypatch):
-    from discreet.cli import outputs
+    from discreet import files
 
-    real, made = outputs._create, []
+    real, made = files._create, []
 
-    def full_disk(path: Path) -> int:
+    def full_disk(path: Path, mode: int) -> int:
         made.append(path)
         if len(made) == 4:  # two probes, then the first file, then the second
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        return real(path)
+        return real(path, mode)
 
-    monkeypatch.setattr(outputs, "_create", full_disk)
+    monkeypatch.setattr(files, "_create", full_disk)
     line = refused(
         "account", PRESET, "--curve", tmp_path / "a.csv", "--plot", tmp_path / "b.svg", "--delta", "1e-5"
     )

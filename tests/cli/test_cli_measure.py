@@ -235,7 +235,7 @@ def test_without_pyarrow(refused, here, monkeypatch, command):
 
 
 def test_terminal_sees_that_work_goes_on(here, monkeypatch):
-    from discreet.cli import measure_text
+    from discreet.cli import printing
 
     class Terminal(io.StringIO):
         def isatty(self):
@@ -245,7 +245,7 @@ def test_terminal_sees_that_work_goes_on(here, monkeypatch):
         terminal = Terminal()
         monkeypatch.setattr(sys, "stderr", terminal)
         monkeypatch.setenv("TERM", "xterm")
-        with measure_text.working("Measuring [red]", show=show):
+        with printing.working("Measuring [red]", show=show):
             pass
         assert ("Measuring [red] ..." in terminal.getvalue()) is show
 

@@ -12,8 +12,14 @@ from discreet.accounting.comparisons import ZCDP
 from discreet.accounting.privacy_loss import compose
 from discreet.budget import DiscreteGaussian, DiscreteLaplace
 from discreet.report.curves import Profile, TradeOffCurve
-from discreet.report.figures import account_figure, compare_figure, figure_bytes, sampled
-from discreet.report.plots import plot_profile, plot_tradeoff
+from discreet.report.figures import (
+    account_figure,
+    compare_figure,
+    figure_bytes,
+    plot_profile,
+    plot_tradeoff,
+    sampled,
+)
 
 
 @pytest.fixture

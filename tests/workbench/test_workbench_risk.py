@@ -15,6 +15,7 @@ from browsing import value, wait_for_text, wait_for_value
 
 from discreet.budget import load
 from discreet.errors import InputError
+from discreet.numbers import chance
 from discreet.risk import decision_accuracy, posterior
 from discreet.risk.explain import explain_profile
 from discreet.risk.profile import risk_profile
@@ -22,7 +23,7 @@ from discreet.workbench import settings as plan
 from discreet.workbench import tasks as view
 from discreet.workbench import words as say
 from discreet.workbench.state import State
-from discreet.workbench.words import best_sentences, bound_text, chance_text, percent_text
+from discreet.workbench.words import best_sentences, bound_text, percent_text
 
 pytestmark = pytest.mark.xdist_group("workbench")  # one server and one browser for all
 
@@ -162,9 +163,7 @@ def test_controls_change_the_numbers_to_those_of_the_functions(visit: Callable[.
     page.get_by_role("textbox", name="Prior, exact", exact=True).fill("1/5")
     question, state = asked(level="State", published="6", known="2", prior="1/5")
     variance = question.counts[0].variance
-    wait_for_value(
-        page, "Belief afterwards", chance_text(posterior(6, variance=variance, prior="1/5", known=2))
-    )
+    wait_for_value(page, "Belief afterwards", chance(posterior(6, variance=variance, prior="1/5", known=2)))
     right = decision_accuracy(variance=variance, prior="1/5", given="prior")
     wait_for_value(page, "Right decisions", shown(right))
     wait_for_text(page, say.attack_command(question, state))
@@ -179,7 +178,7 @@ def test_controls_change_the_numbers_to_those_of_the_functions(visit: Callable[.
     step = max(1, -(-question.reach // 24))
     seen = 2 + step * (round((6 - 2) / step) + 4)
     wait_for_value(
-        page, "Belief afterwards", chance_text(posterior(seen, variance=variance, prior="1/5", known=2))
+        page, "Belief afterwards", chance(posterior(seen, variance=variance, prior="1/5", known=2))
     )
     assert int(page.locator("[data-risk-updates]").text_content()) > updates
     page.get_by_role("combobox", name="What the adversary sees").select_option("whole")
@@ -202,7 +201,7 @@ def test_wrong_input_is_said_beside_it_and_the_page_lives_on(visit: Callable[...
         beside = page.locator(".wb-field", has=field).locator("[role=alert]")
         beside.filter(has_text=message).wait_for(state="visible")
     question, _ = asked(scenario="unsure")
-    wait_for_value(page, "Belief afterwards", chance_text(view.attacked(question).posterior))
+    wait_for_value(page, "Belief afterwards", chance(view.attacked(question).posterior))
     page.get_by_role("textbox", name="others known", exact=True).fill("5")
     question, _ = asked(scenario="unsure", known="5")
-    wait_for_value(page, "Belief afterwards", chance_text(view.attacked(question).posterior))
+    wait_for_value(page, "Belief afterwards", chance(view.attacked(question).posterior))

@@ -14,10 +14,7 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import Any
 
-from discreet.numbers import decimal
-
-DIGITS = 6
-"""Significant digits of a result, if nobody asks for more."""
+from discreet.numbers import DIGITS, decimal, number
 
 
 class AnswerKind(StrEnum):
@@ -60,12 +57,9 @@ class AnswerKind(StrEnum):
         >>> AnswerKind.BOUND.number(10.94372), AnswerKind.EXACT.number(10.94372)
         ('10.9438', '10.9437')
         """
-        if value == 0:
-            return "0"
-        if self is not AnswerKind.BOUND or not math.isfinite(value):
-            return f"{value:#.{digits}g}".rstrip(".")
-        text = decimal(Fraction(repr(float(value))), digits=digits, down=False)
-        return f"{float(text):#.{digits}g}".rstrip(".")
+        if value == 0 or self is not AnswerKind.BOUND or not math.isfinite(value):
+            return number(value, digits)
+        return number(float(decimal(Fraction(repr(float(value))), digits=digits, down=False)), digits)
 
     def beside(self, value: float, digits: int = DIGITS) -> str:
         """Write a number with what it claims.
@@ -73,8 +67,8 @@ class AnswerKind(StrEnum):
         >>> AnswerKind.MAIN.beside(31.5961, 4)
         '31.60 (main path only)'
         """
-        number = self.number(value, digits)
-        return f"at most {number}" if self is AnswerKind.BOUND else f"{number} ({self.label})"
+        written = self.number(value, digits)
+        return f"at most {written}" if self is AnswerKind.BOUND else f"{written} ({self.label})"
 
     def states(self, quantity: str, value: float, digits: int = DIGITS) -> str:
         """Write a clause that says what a quantity is.
@@ -86,12 +80,12 @@ class AnswerKind(StrEnum):
         epsilon is 2.50 as modelled
         epsilon is 2.50 on the main path
         """
-        number = self.number(value, digits)
+        written = self.number(value, digits)
         if self is AnswerKind.EXACT:
-            return f"the exact {quantity} is {number}"
+            return f"the exact {quantity} is {written}"
         if self is AnswerKind.BOUND:
-            return f"{quantity} is at most {number}"
-        return f"{quantity} is {number} {'as modelled' if self is AnswerKind.MODEL else 'on the main path'}"
+            return f"{quantity} is at most {written}"
+        return f"{quantity} is {written} {'as modelled' if self is AnswerKind.MODEL else 'on the main path'}"
 
     def titled(self, quantity: str) -> str:
         """Write the head of a column of such numbers.

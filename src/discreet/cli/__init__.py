@@ -5,6 +5,26 @@ A command is one module with a cyclopts `app`, and one line in `discreet.cli.com
 
 from __future__ import annotations
 
+import time
+
+_started = time.perf_counter()
+
+
+def start_clock() -> None:
+    """Note that a command begins."""
+    global _started
+    _started = time.perf_counter()
+
+
+def seconds_so_far() -> float:
+    """Return how long ago the command began.
+
+    >>> start_clock()
+    >>> seconds_so_far() >= 0.0
+    True
+    """
+    return time.perf_counter() - _started
+
 
 def main() -> int:
     """Run the program with the arguments of the shell and return its exit status."""

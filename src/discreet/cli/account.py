@@ -12,8 +12,8 @@ from cyclopts import App, Parameter
 
 from discreet.budget import AnswerKind
 from discreet.cli import options
-from discreet.cli.outputs import PLOT_KINDS, TABLE_KINDS, Outputs
-from discreet.cli.printing import PLAIN, Block, Grid, Hanging, Screen
+from discreet.cli.outputs import TABLE_KINDS, Outputs
+from discreet.cli.printing import PLAIN, Block, Hanging, LongLine, Screen, TextTable
 from discreet.errors import InputError
 
 if TYPE_CHECKING:
@@ -80,13 +80,12 @@ def account(
     options.checked_digits(digits, certify=certify)
     deltas = options.read_deltas(delta or ())
     epsilons = options.read_epsilons(epsilon or ())
-    outputs = Outputs()
+    outputs = Outputs(plot=plot)
     outputs.plan("--curve", curve, TABLE_KINDS)
     outputs.plan("--tradeoff", tradeoff, TABLE_KINDS)
-    outputs.plan("--plot", plot, PLOT_KINDS)
     if not targets:
         raise InputError("account needs a preset's name or a TOML file; `discreet presets` lists all names")
-    releases = [_read(target, neighbours, unit) for target in targets]
+    releases = [read_target(target, neighbours, unit) for target in targets]
 
     from discreet.report.tables import DELTAS, PrivacyTable, delta_rows, epsilon_rows, zcdp_of
 
@@ -112,7 +111,7 @@ def account(
     screen.present(found.as_dict, _text(found), timed=True)
 
 
-def _read(target: str, neighbours: Neighbours | None, unit: str | None) -> Release:
+def read_target(target: str, neighbours: Neighbours | None, unit: str | None = None) -> Release:
     """The release of a target; all runs of a ledger are one."""
     from discreet.budget import load
 
@@ -201,7 +200,9 @@ def _text(found: PrivacyTable) -> Iterator[Block]:
         yield ""
         columns = (given, kind.titled(asked), f"zCDP {asked}", "difference", worst)
         cells = _epsilon_cells if asked == "epsilon" else _delta_cells
-        yield Grid(columns, [(*cells(row, account, digits), words.label(row.worst)) for row in rows], (0, 4))
+        yield TextTable(
+            columns, [(*cells(row, account, digits), words.label(row.worst)) for row in rows], (0, 4)
+        )
     proved = [
         (f"{given} {words.plain(value)}:", f"{lower} <= {asked} <= {upper}")
         for given, value, asked, lower, upper in found.certified()
@@ -210,7 +211,7 @@ def _text(found: PrivacyTable) -> Iterator[Block]:
         yield ""
         yield "Certified by ball arithmetic, ends rounded outward:"
         width = max(len(at) for at, _ in proved)
-        yield from (f"  {at:<{width}}  {text}" for at, text in proved)
+        yield from (LongLine(f"  {at:<{width}}  {text}") for at, text in proved)
     yield ""
     if kind is not AnswerKind.EXACT:
         yield kind.sentence

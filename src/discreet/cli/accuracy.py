@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
 
 from discreet.cli import options
-from discreet.cli.outputs import PLOT_KINDS, Outputs
+from discreet.cli.outputs import Outputs
+from discreet.cli.printing import PLAIN, Block, Hanging, Screen, TextTable, need_tables
 from discreet.errors import InputError
 
 if TYPE_CHECKING:
     from discreet.budget import Release
+    from discreet.estimation.accuracy import Accuracy
     from discreet.estimation.model import Units
 
 TreeOption = Annotated[
@@ -45,42 +47,32 @@ def accuracy(
     plot: Annotated[
         Path | None, Parameter(help="Plot a heat map of levels and queries.", metavar="FILE.svg|png|pdf")
     ] = None,
-    json: options.Json = False,
-    quiet: options.Quiet = False,
+    screen: Screen = PLAIN,
 ) -> None:
     """Work out how accurate the estimates of a release will be, for every query at every level."""
-    started = time.perf_counter()
-    outputs = Outputs()
-    outputs.plan("--plot", plot, PLOT_KINDS)
+    outputs = Outputs(plot=plot)
     from discreet.budget import load
-    from discreet.cli.printing import say, say_time, table, write_json
     from discreet.estimation import accuracy as find
-    from discreet.estimation.accuracy import COLUMNS, KINDS
 
     release = load(target)
     found = find(release, tree=read_tree(tree, release))
     if outputs.planned:
-        from matplotlib.figure import Figure
+        from discreet.report.figures import accuracy_figure, figure_bytes
 
-        from discreet.report.figures import figure_bytes
-        from discreet.report.plots import plot_accuracy
+        outputs.write({"--plot": figure_bytes(accuracy_figure(found), outputs.kind("--plot"))})
+    screen.present(found.as_dict, _text(release, found))
 
-        levels, queries = len(found.levels), len(found.levels[0].queries)
-        figure = Figure(figsize=(3.5 + 0.8 * levels, 1.5 + 0.35 * queries), layout="constrained")
-        plot_accuracy(found, ax=figure.subplots())
-        kind = outputs.planned["--plot"].suffix.lower().removeprefix(".")
-        outputs.write({"--plot": figure_bytes(figure, kind)})
-    if json:
-        write_json(found.as_dict())
-        return
-    say(f"{release.name}: accuracy of the best estimates from {KINDS[found.together]}.", indent="  ")
+
+def _text(release: Release, found: Accuracy) -> Iterator[Block]:
+    from discreet.estimation.accuracy import COLUMNS, KINDS
+
+    yield Hanging(f"{release.name}: accuracy of the best estimates from {KINDS[found.together]}.")
     if found.children is not None and len(release.levels) > 1:
         steps = zip(found.levels, found.children, found.levels[1:], strict=False)
-        tree_text = "; ".join(f"a unit of {up.name} has {many:g} of {down.name}" for up, many, down in steps)
-        say(f"Tree: {tree_text}.", indent="  ")
-    say("Standard deviations are root mean squares over the cells of a query.", indent="  ")
-    table(COLUMNS, found.rows(), left=(0, 1))
-    say_time(time.perf_counter() - started, show=not quiet)
+        tree = "; ".join(f"a unit of {up.name} has {many:g} of {down.name}" for up, many, down in steps)
+        yield Hanging(f"Tree: {tree}.")
+    yield "Standard deviations are root mean squares over the cells of a query."
+    yield TextTable(COLUMNS, found.rows(), (0, 1))
 
 
 def read_tree(text: str | None, release: Release) -> list[float] | Units | None:
@@ -88,8 +80,6 @@ def read_tree(text: str | None, release: Release) -> list[float] | Units | None:
     if text is None:
         return None
     if text.lower().endswith((".csv", ".parquet")):
-        from discreet.cli.measure_text import need_tables
-
         need_tables("a table of units")
         from discreet.release.hierarchy.tree import read_tree as read
 

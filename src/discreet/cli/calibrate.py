@@ -13,8 +13,8 @@ from cyclopts import App, Parameter
 
 from discreet.budget import AnswerKind
 from discreet.cli import options
-from discreet.cli.outputs import PLOT_KINDS, Outputs
-from discreet.cli.printing import PLAIN, Block, Grid, Screen
+from discreet.cli.outputs import Outputs
+from discreet.cli.printing import PLAIN, Block, Screen, TextTable
 from discreet.errors import InputError
 from discreet.numbers import decimal, fraction
 
@@ -82,9 +82,8 @@ def calibrate(
     _check_target(epsilon, zcdp, moe, weights is not None or by == "level")
     shares = by_level_name(weights, "--weights")
     wanted = by_level_name(moe, "--moe")
-    outputs = Outputs()
+    outputs = Outputs(plot=plot)
     outputs.plan("--out", out, (".toml",))
-    outputs.plan("--plot", plot, PLOT_KINDS)
 
     from discreet.budget import load
 
@@ -180,7 +179,7 @@ def _text(release: Release, found: Calibration, box: Interval | None) -> Iterato
         for name, query in _distinct(level.queries)
     ]
     columns = ("variance", "new", "std. dev.", "new", "95 % margin", "new", "variance change")
-    yield Grid(("level", "query", *columns), rows, (0, 1))
+    yield TextTable(("level", "query", *columns), rows, (0, 1))
     yield ""
     alone = found.by == "level"
     if found.factor is not None:

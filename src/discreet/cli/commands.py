@@ -15,7 +15,7 @@ from typing import NoReturn
 
 from cyclopts import App, CycloptsError, Parameter
 
-from discreet.cli.printing import start_clock
+from discreet.cli import start_clock
 from discreet.errors import DiscreetError
 
 COMMANDS = {
@@ -39,6 +39,9 @@ COMMANDS = {
 }
 """Each command is the `app` of the module of its name; a module is imported when its command runs."""
 
+HOMES = {"post": "estimate:post_app"}
+"""Commands that live in another one's module."""
+
 
 def build() -> App:
     """Return the program with all its commands, none of them imported yet.
@@ -54,7 +57,7 @@ def build() -> App:
         default_parameter=Parameter(negative=(), show_default=False),
     )
     for name, help_line in COMMANDS.items():
-        program.command(f"discreet.cli.{name}:app", name=name, help=help_line)
+        program.command(f"discreet.cli.{HOMES.get(name, f'{name}:app')}", name=name, help=help_line)
     return program
 
 

@@ -10,12 +10,12 @@ from cyclopts import App, Parameter
 
 from discreet.budget import AnswerKind
 from discreet.cli import options
-from discreet.cli.outputs import PLOT_KINDS, Outputs
-from discreet.cli.printing import PLAIN, Block, Grid, Hanging, Screen
+from discreet.cli.outputs import Outputs
+from discreet.cli.printing import PLAIN, Block, Hanging, Screen, TextTable
 
 if TYPE_CHECKING:
     from discreet.accounting.overall import Account
-    from discreet.report.tables import Comparison
+    from discreet.report.tables import TwoReleases
 
 app = App(
     name="compare",
@@ -40,15 +40,14 @@ def compare(
     """Compare two releases."""
     workers = options.jobs_or_cpus(jobs)
     deltas = options.read_deltas(delta or ())
-    outputs = Outputs()
-    outputs.plan("--plot", plot, PLOT_KINDS)
+    outputs = Outputs(plot=plot)
 
     from discreet.budget import load
 
     releases = (load(a), load(b))
 
     from discreet.accounting.overall import account
-    from discreet.report.tables import DELTAS, Comparison, PrivacyTable, epsilon_rows
+    from discreet.report.tables import DELTAS, PrivacyTable, TwoReleases, epsilon_rows
 
     accounts = [account(one, neighbours=neighbours, people=people, jobs=workers) for one in releases]
     with screen.progress("Comparing paths") as progress:
@@ -58,7 +57,7 @@ def compare(
             {"--plot": drawn(running[0], running[1], outputs.kind("--plot"))} if outputs.planned else {}
         )
     outputs.write(contents)
-    found = Comparison(
+    found = TwoReleases(
         *(PrivacyTable([one], cost, own) for one, cost, own in zip(releases, accounts, rows, strict=True))
     )
     screen.present(found.as_dict, _text(found), timed=True)
@@ -73,7 +72,7 @@ def drawn(first: Account, second: Account, kind: str) -> bytes:
     return figure_bytes(compare_figure(*both, title=f"{first.name} and {second.name}"), kind)
 
 
-def _text(found: Comparison) -> Iterator[Block]:
+def _text(found: TwoReleases) -> Iterator[Block]:
     from discreet.report import words
 
     sides = (("A", found.a.account, found.a.releases[0]), ("B", found.b.account, found.b.releases[0]))
@@ -96,7 +95,7 @@ def _text(found: Comparison) -> Iterator[Block]:
         for one, two in found.rows
     ]
     titles = (f"A, {first.titled('epsilon')}", f"B, {second.titled('epsilon')}")
-    yield Grid(("delta", *titles, "B minus A", "A, zCDP", "B, zCDP"), rows)
+    yield TextTable(("delta", *titles, "B minus A", "A, zCDP", "B, zCDP"), rows)
     yield ""
     yield from found.differences
     yield str(found)
@@ -111,7 +110,7 @@ def _text(found: Comparison) -> Iterator[Block]:
         return
     yield "Variance of the noise, where level and query have the same names in both:"
     above = ["", *(pair.level for pair in pairs)]
-    yield Grid(
+    yield TextTable(
         ("level", "query", "A", "B", "B / A"),
         [
             (

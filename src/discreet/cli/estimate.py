@@ -1,16 +1,25 @@
-"""`discreet estimate`: best estimates of any table and area from noisy measurements. It spends nothing."""
+"""`discreet estimate` and `discreet post`: estimates from noisy measurements. They spend nothing."""
 
 from __future__ import annotations
 
-import time
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import App, Parameter
 
-from discreet.cli import options
-from discreet.cli.measure import Format, Out
+from discreet.cli.measure import ESTIMATES, Format, ForSpreadsheets, Out, cells_of_units
+from discreet.cli.printing import PLAIN, Block, Hanging, Screen, need_tables
 from discreet.errors import InputError
+
+if TYPE_CHECKING:
+    from discreet.release import Estimated, Processed
+
+Noisy = Annotated[Path, Parameter(help="The output of `measure`, or a noisy table.")]
+Units = Annotated[Path | None, Parameter(help="All units: unit, level, parent.", metavar="FILE")]
+Invariants = Annotated[
+    Path | None, Parameter(help="Counts to keep exact: unit, query, cell, count.", metavar="FILE")
+]
 
 app = App(
     name="estimate",
@@ -74,11 +83,8 @@ def estimate(
         str | None,
         Parameter(help="The release, for a table without one: a preset or a TOML file.", metavar="R"),
     ] = None,
-    units: Annotated[Path | None, Parameter(help="All units: unit, level, parent.", metavar="FILE")] = None,
-    invariants: Annotated[
-        Path | None,
-        Parameter(help="Counts to keep exact: unit, query, cell, count.", metavar="FILE"),
-    ] = None,
+    units: Units = None,
+    invariants: Invariants = None,
     zeros: Annotated[
         Path | None,
         Parameter(help="What some units cannot have: unit, and columns of attributes.", metavar="FILE"),
@@ -90,22 +96,18 @@ def estimate(
         ),
     ] = None,
     format: Format = None,
-    json: options.Json = False,
-    quiet: options.Quiet = False,
+    screen: Screen = PLAIN,
 ) -> None:
     """Estimate every table in every area from all measurements together."""
-    started = time.perf_counter()
     from discreet.budget import load
-    from discreet.cli import measure_text
-    from discreet.cli.printing import say, say_time, write_json
 
-    measure_text.need_tables("estimate")
+    need_tables("estimate")
     from discreet.release import estimate as find
 
     if not noisy:
         raise InputError("there is nothing to estimate from: name the output of `discreet measure`")
     names = " and ".join(str(one) for one in noisy)
-    with measure_text.working(f"Estimating from {names}", show=not (quiet or json)):
+    with screen.working(f"Estimating from {names}"):
         done = find(
             noisy,
             out,
@@ -124,28 +126,81 @@ def estimate(
             zeros=zeros,
             format=format,
         )
-    if json:
-        write_json(done.as_dict())
-        return
-    if any("NOT-PRIVATE" in name for name in done.files):
-        say("NOT PRIVATE: made from a rehearsal; nothing of it may be published.")
-    say(f"{done.cells:,} estimates of {done.units:,} units, in {done.out}. Nothing was spent.")
+    screen.present(done.as_dict, _estimated(done))
+
+
+post_app = App(
+    name="post",
+    usage="Usage: discreet post NOISY --out DIR [OPTIONS]",
+    help_epilogue="Examples:\n"
+    "  discreet post published --out estimates\n"
+    "  discreet post noisy.parquet --units units.csv --out estimates --post nonnegative",
+)
+
+
+@post_app.default
+def post(
+    noisy: Noisy,
+    /,
+    *,
+    out: Out,
+    post: Annotated[
+        Literal["none", "nonnegative", "consistent"],
+        Parameter(help="consistent (default) or nonnegative.", show_choices=False, metavar="KIND"),
+    ] = "consistent",
+    units: Units = None,
+    invariants: Invariants = None,
+    format: Format = None,
+    for_spreadsheets: ForSpreadsheets = False,
+    screen: Screen = PLAIN,
+) -> None:
+    """Make estimates from a noisy table; the same table always gives the same numbers."""
+    need_tables("post")
+    from discreet.release import post as process
+
+    with screen.working(f"Estimating from {noisy}"):
+        done = process(
+            noisy,
+            out,
+            post=post,
+            units=units,
+            invariants=invariants,
+            format=format,
+            for_spreadsheets=for_spreadsheets,
+        )
+    screen.present(done.as_dict, _processed(done), timed=True)
+
+
+def _estimated(done: Estimated) -> Iterator[Block]:
+    yield from _not_private(done.files)
+    yield f"{done.cells:,} estimates of {done.units:,} units, in {done.out}. Nothing was spent."
     if not done.additive:
-        say(
+        yield (
             f"The {done.releases} releases differ in attributes or areas: each was estimated by itself, and "
             "the means are weighted by inverse variances. They are unbiased, and NOT ADDITIVE."
         )
     else:
-        how = "all queries and levels" if done.together else "each query by itself, for want of attributes"
-        some = f"{how} of {done.releases} releases together" if done.releases > 1 else f"{how} together"
-        how = some if done.together else how
-        say(f"Best linear unbiased estimates from {how}; cells and children add up.")
-    for text in done.left_out:
-        say(f"Not used: {text}.", indent="  ")
+        how = "each query by itself, for want of attributes"
+        if done.together:
+            many = f" of {done.releases} releases" if done.releases > 1 else ""
+            how = f"all queries and levels{many} together"
+        yield f"Best linear unbiased estimates from {how}; cells and children add up."
+    yield from (Hanging(f"Not used: {text}.") for text in done.left_out)
     if done.undetermined:
-        say(f"{done.undetermined:,} of them are not determined by any measurement, and left empty.")
-    say(f"Files: {', '.join(done.files)}.", indent="  ")
-    say_time(time.perf_counter() - started, show=not quiet)
+        yield f"{done.undetermined:,} of them are not determined by any measurement, and left empty."
+    yield Hanging(f"Files: {', '.join(done.files)}.")
+
+
+def _processed(done: Processed) -> Iterator[Block]:
+    yield from _not_private(done.files)
+    yield f"{cells_of_units(done.cells, done.units)} estimated, in {done.out}. Nothing was spent."
+    yield ESTIMATES[done.post]
+    yield Hanging(f"Files: {', '.join(done.files)}.")
+
+
+def _not_private(files: tuple[str, ...]) -> Iterator[str]:
+    if any("NOT-PRIVATE" in name for name in files):
+        yield "NOT PRIVATE: made from a rehearsal; nothing of it may be published."
 
 
 def _pair(text: str, option: str) -> tuple[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,10 +10,10 @@ from cyclopts import App, Parameter
 
 from discreet.budget.neighbours import RELATIONS
 from discreet.cli import options
-from discreet.cli.printing import say, table, write, write_json
+from discreet.cli.printing import Block, Hanging, Screen, TextTable, say, write
+from discreet.cli.printing import show as show_blocks
 from discreet.errors import DiscreetError, InputError
-from discreet.numbers import fraction
-from discreet.report.words import plain
+from discreet.numbers import plain, share
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -104,26 +105,33 @@ def show(
     """What runs have spent, in rho and in exact epsilon, and what is left of the totals."""
     from discreet.release import read_ledger
 
-    at = fraction(delta, name="--delta")
-    if not 0 < at < 1:
-        raise InputError(f"--delta is {delta}; it must lie strictly between 0 and 1")
+    at = share(delta, name="--delta")
     ledger = read_ledger(path)
-    if json:
-        costs, _ = _costs(ledger, at)
-        write_json({"ledger": str(path), **ledger.as_dict(), "costs": [cost.as_dict() for cost in costs]})
-        return
+    costs, failed = _costs(ledger, at) if json or any(entry.counted for entry in ledger.entries) else ([], [])
+    Screen(json=json, quiet=True).present(
+        lambda: {"ledger": str(path), **ledger.as_dict(), "costs": [cost.as_dict() for cost in costs]},
+        _text(path, ledger, costs, failed),
+    )
+
+
+def _text(path: Path, ledger: Ledger, costs: list[Cost], failed: list[str]) -> Iterator[Block]:
     many = len(ledger.entries)
-    say(f"{path}: {many} run{'s' * (many != 1)}.")
+    yield f"{path}: {many} run{'s' * (many != 1)}."
     if ledger.entries:
-        _show_runs(ledger)
-    _show_sums(ledger)
+        yield ""
+        yield _runs(ledger)
+    yield from _sums(ledger)
     for number, entry in enumerate(ledger.entries, start=1):
         for level, query in entry.exact:
-            say(f"Run {number} publishes {query} of {level} without noise, outside the guarantee.")
+            yield f"Run {number} publishes {query} of {level} without noise, outside the guarantee."
     if any(entry.counted for entry in ledger.entries):
-        _show_costs(ledger, at)
+        yield from (Hanging(f"{cost}.") for cost in costs)
+        yield from map(Hanging, failed)
+        yield (
+            "Sums of rho are exact, and as a promise a little too large; the epsilon is of all runs together."
+        )
     if ledger.key:
-        say(f"Entries are signed with the key {ledger.key}.")
+        yield f"Entries are signed with the key {ledger.key}."
 
 
 @app.command(name="check", usage="Usage: discreet ledger check PATH [DIR ...] [OPTIONS]")
@@ -204,18 +212,21 @@ def witness(
         raise SystemExit(2)
 
 
-def say_ledger(ledger: Path | None, what: str, *, counted: bool) -> None:
+def about_ledger(ledger: Path | None, what: str, *, counted: bool) -> Iterator[Block]:
     """Say where a run was noted; or that it was not, and what that means."""
     if ledger is not None:
-        say(f"Ledger: {ledger}. It holds a hash of the {what}: do not publish it.", indent="  ")
+        yield Hanging(f"Ledger: {ledger}. It holds a hash of the {what}: do not publish it.")
     elif counted:
-        say(
-            "No ledger: nothing keeps count of what is spent. Whoever repeats this run on the same "
-            "people spends "
-            "again, and the noise of repeated runs can be averaged away. `discreet ledger new "
-            "discreet-ledger.json` beside the input makes one.",
-            indent="  ",
+        yield Hanging(
+            "No ledger: nothing keeps count of what is spent. Whoever repeats this run on the same people "
+            "spends again, and the noise of repeated runs can be averaged away. `discreet ledger new "
+            "discreet-ledger.json` beside the input makes one."
         )
+
+
+def say_ledger(ledger: Path | None, what: str, *, counted: bool) -> None:
+    """Write that."""
+    show_blocks(about_ledger(ledger, what, counted=counted))
 
 
 def _total(text: str, name: str) -> Total:
@@ -247,16 +258,7 @@ def _costs(ledger: Ledger, delta: Fraction) -> tuple[list[Cost], list[str]]:
     return found, failed
 
 
-def _show_costs(ledger: Ledger, delta: Fraction) -> None:
-    costs, failed = _costs(ledger, delta)
-    for cost in costs:
-        say(f"{cost}.", indent="  ")
-    say(*failed, indent="  ")
-    say("Sums of rho are exact, and as a promise a little too large; the epsilon is of all runs together.")
-
-
-def _show_runs(ledger: Ledger) -> None:
-    write("\n")
+def _runs(ledger: Ledger) -> TextTable:
     rows = [
         (
             str(number),
@@ -271,10 +273,10 @@ def _show_runs(ledger: Ledger) -> None:
         for number, entry in enumerate(ledger.entries, start=1)
     ]
     columns = ("run", "time", "release", "unit", "neighbours", "rho", "as a fraction", "output")
-    table(columns, rows, left=(0, 1, 2, 3, 4, 7))
+    return TextTable(columns, rows, (0, 1, 2, 3, 4, 7))
 
 
-def _show_sums(ledger: Ledger) -> None:
+def _sums(ledger: Ledger) -> Iterator[Block]:
     rows = []
     for one in ledger.totals:
         if one.rho is not None:
@@ -286,12 +288,12 @@ def _show_sums(ledger: Ledger) -> None:
             if (unit, relation) not in declared:
                 rows.append((unit, relation, "no total", str(ledger.spent(unit, relation)), ""))
     if rows:
-        write("\n")
-        table(("unit", "neighbours", "total rho", "spent", "left"), rows, left=(0, 1))
-        write("\n")
+        yield ""
+        yield TextTable(("unit", "neighbours", "total rho", "spent", "left"), rows, (0, 1))
+        yield ""
     from discreet.release import ledger_cost
 
     for one in ledger.totals:
         if one.epsilon is not None and one.delta is not None:
             cost = ledger_cost(ledger, unit=one.unit, neighbours=one.neighbours, delta=one.delta)
-            say(f"Total for one {one}; spent so far: {cost.kind.beside(cost.epsilon)}.", indent="  ")
+            yield Hanging(f"Total for one {one}; spent so far: {cost.kind.beside(cost.epsilon)}.")

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import App, Parameter
 
 from discreet.cli import options
-from discreet.cli.ledger import KeyFile, LedgerFile, SpendAgain
+from discreet.cli.ledger import KeyFile, LedgerFile, SpendAgain, about_ledger
+from discreet.cli.printing import PLAIN, Block, Hanging, Screen, need_tables
 from discreet.errors import InputError
 
 if TYPE_CHECKING:
     from discreet.budget import Release
+    from discreet.release import Measured
+
+ESTIMATES = {
+    "none": "No estimates were asked for; measurements are unbiased and may be negative.",
+    "nonnegative": "The estimates are the measurements, with zero for what is below zero.",
+    "consistent": "The estimates are whole, not negative, and children add up to their parents; queries of "
+    "one area agree with each other if the release states its attributes.",
+}
 
 Out = Annotated[Path, Parameter(help="A new directory for the output.", metavar="DIR")]
 Format = Annotated[
@@ -114,21 +123,17 @@ def measure(
     ] = None,
     format: Format = None,
     for_spreadsheets: ForSpreadsheets = False,
-    json: options.Json = False,
-    quiet: options.Quiet = False,
+    screen: Screen = PLAIN,
 ) -> None:
     """Add the noise of a release to a table of counts, and note what was spent."""
-    started = time.perf_counter()
     from discreet.budget import load
-    from discreet.cli import measure_text
-    from discreet.cli.printing import say_time, write_json
 
     release = load(target)
     pairs = [_pair(release, text) for text in invariant or ()]
-    measure_text.need_tables("measure")
+    need_tables("measure")
     from discreet.release import measure as add_noise
 
-    with measure_text.working(f"Measuring {release.name}", show=not (quiet or json)):
+    with screen.working(f"Measuring {release.name}"):
         done = add_noise(
             release,
             counts,
@@ -150,12 +155,36 @@ def measure(
             format=format,
             for_spreadsheets=for_spreadsheets,
         )
-    seconds = time.perf_counter() - started
-    if json:
-        write_json(measure_text.as_object(release, done, pairs, seconds))
-        return
-    measure_text.show(release, done, pairs)
-    say_time(seconds, show=not quiet)
+    screen.present(done.as_dict, _text(release, done), timed=True)
+
+
+def _text(release: Release, done: Measured) -> Iterator[Block]:
+    from discreet.report import words
+
+    if done.rehearsal is not None:
+        yield (
+            f"NOT PRIVATE: a rehearsal with seed {done.rehearsal}. Its noise can be repeated and protects "
+            "nobody; nothing was spent, and nothing of it may be published."
+        )
+    yield f"{release.name}: {cells_of_units(done.cells, done.units)} measured, in {done.out}."
+    if done.rehearsal is None:
+        who = words.relation(release.neighbours, release.unit)
+        yield Hanging(f"Spent: rho {words.with_fraction(done.rho)}; {who}.")
+    if done.exact:
+        pairs = ", ".join(f"{query} of {level}" for level, query in done.exact)
+        yield Hanging(f"Published without noise, outside the guarantee: {pairs}.")
+    yield ESTIMATES[done.post]
+    yield Hanging(f"Files: {', '.join(done.files)}.")
+    yield from about_ledger(done.ledger, "counts", counted=done.rehearsal is None)
+
+
+def cells_of_units(cells: int, units: int) -> str:
+    """Write how many cells of how many units.
+
+    >>> cells_of_units(1, 1200)
+    '1 cell of 1,200 units'
+    """
+    return f"{cells:,} cell{'s' * (cells != 1)} of {units:,} unit{'s' * (units != 1)}"
 
 
 def _pair(release: Release, text: str) -> tuple[str, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from fractions import Fraction
+from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
@@ -12,13 +13,12 @@ from cyclopts import Parameter
 from discreet.budget.fields import whole
 from discreet.budget.neighbours import Neighbours
 from discreet.errors import InputError
-from discreet.numbers import fraction
+from discreet.numbers import fraction, read_delta
 
 MOST_JOBS = 256
 FLOAT_DIGITS = 11
 """Digits that hold in a result that is not certified."""
 CERTIFIED_DIGITS = 300
-SMALLEST_DELTA = Fraction(1, 10**300)
 LARGEST_EPSILON = 10**6
 
 Targets = Annotated[str, Parameter(help="A preset's name or a TOML file; several make a portfolio.")]
@@ -40,6 +40,21 @@ People = Annotated[int, Parameter(help="How many people change together.", metav
 Jobs = Annotated[int | None, Parameter(help="Processes; default: one for each CPU.", metavar="N")]
 Json = Annotated[bool, Parameter(help="Print one JSON object.")]
 Quiet = Annotated[bool, Parameter(help="No progress bar and no time.")]
+
+_CHANCE = "The adversary's chance that the target is present, such as 1/2"
+
+Priors = Annotated[list[str], Parameter(help=f"{_CHANCE} or 1/864; may be repeated.", metavar="P")]
+Prior = Annotated[str, Parameter(help=f"{_CHANCE}.", metavar="P")]
+Variances = Annotated[
+    list[str] | None, Parameter(help="Variance of the noise, an exact number.", metavar="V")
+]
+Rhos = Annotated[
+    list[str] | None,
+    Parameter(help="Instead of the variance: rho, meaning a variance of 1/(2 rho).", metavar="R"),
+]
+Floor = Annotated[bool, Parameter(help="Negative values were published as zero.")]
+Csv = Annotated[Path | None, Parameter(help="Write the numbers.", metavar="FILE.csv")]
+Plot = Annotated[Path | None, Parameter(help="Plot the numbers.", metavar="FILE.svg|png|pdf")]
 
 
 def jobs_or_cpus(jobs: int | None) -> int:
@@ -81,15 +96,7 @@ def read_deltas(texts: Sequence[str]) -> list[Fraction]:
     Traceback (most recent call last):
     discreet.errors.InputError: delta is 1; it must lie strictly between 0 and 1
     """
-    found = []
-    for text in texts:
-        delta = fraction(text, name="delta")
-        if not 0 < delta < 1:
-            raise InputError(f"delta is {text}; it must lie strictly between 0 and 1")
-        if delta < SMALLEST_DELTA:
-            raise InputError(f"delta is {text}; the smallest supported is 1e-300")
-        found.append(delta)
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(map(read_delta, texts)))
 
 
 def read_epsilons(texts: Sequence[str]) -> list[Fraction]:

@@ -1,31 +1,32 @@
-"""Files that a command writes: checked before the long work, and put in place together at its end.
-
-Each is written beside its place under a temporary name and then moved there, so that no reader ever sees
-half a file; if one cannot be written, none appears.
-"""
+"""Files that a command writes: checked before the long work, and put in place together at its end."""
 
 from __future__ import annotations
 
-import os
-import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from discreet.errors import InputError
+from discreet.files import check_writable, write_whole
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 TABLE_KINDS = (".csv",)
 PLOT_KINDS = (".svg", ".png", ".pdf")
 
 
 class Outputs:
-    """The files that one command will write.
+    """The files that one command will write, by the option that names each.
 
-    >>> Outputs().planned
+    >>> Outputs(csv=None).planned
     {}
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, csv: Path | None = None, plot: Path | None = None) -> None:
         self.planned: dict[str, Path] = {}
+        self.plan("--csv", csv, TABLE_KINDS)
+        self.plan("--plot", plot, PLOT_KINDS)
 
     def plan(self, option: str, path: Path | None, kinds: Sequence[str]) -> None:
         """Check that a file can be written, without writing it.
@@ -40,11 +41,9 @@ class Outputs:
             *most, last = kinds
             choice = f"{', '.join(most)} or {last}" if most else last
             raise InputError(f"{option} is {path}; its name must end in {choice}")
-        place = path.resolve()
-        if place in self.planned.values():
+        if path.resolve() in self.planned.values():
             raise InputError(f"{option} is {path}, which another option names too")
-        _check(path, place)
-        self.planned[option] = place
+        self.planned[option] = check_writable(path)
 
     def wanted(self, option: str) -> bool:
         """Whether the file of this option was asked for."""
@@ -56,45 +55,27 @@ class Outputs:
 
     def write(self, contents: Mapping[str, bytes]) -> None:
         """Write all files, each named by its option; all or none, as far as the file system allows."""
-        waiting: dict[Path, Path] = {}
-        try:
-            for option, content in contents.items():
-                place = self.planned[option]
-                waiting[place] = _beside(place)
-                with open(_create(waiting[place]), "wb") as stream:
-                    stream.write(content)
-                    stream.flush()
-                    os.fsync(stream.fileno())
-            for place, temporary in waiting.items():
-                os.replace(temporary, place)
-        except OSError as error:
-            raise InputError(f"{place} cannot be written: {error.strerror}") from None
-        finally:
-            for temporary in waiting.values():
-                temporary.unlink(missing_ok=True)
+        write_whole({self.planned[option]: content for option, content in contents.items()})
 
+    def write_table_and_figure(
+        self,
+        table: Callable[[], tuple[Sequence[str], Iterable[Sequence[object]]]],
+        figure: Callable[[], Figure],
+    ) -> None:
+        """Write the table, every float with all its digits, and the figure, if they are asked for."""
+        contents: dict[str, bytes] = {}
+        if self.wanted("--csv"):
+            import csv
+            import io
 
-def _check(path: Path, place: Path) -> None:
-    try:
-        if place.is_dir():
-            raise InputError(f"{path} is a directory; the path of a file is needed")
-        if place.exists() and not place.is_file():
-            raise InputError(f"{path} is not a regular file; it is left alone")
-        if not place.parent.is_dir():
-            raise InputError(f"{path} cannot be written: there is no directory {path.parent}")
-        if place.exists() and not os.access(place, os.W_OK):
-            raise InputError(f"{path} cannot be written: the file is read-only")
-        probe = _beside(place)
-        os.close(_create(probe))
-        probe.unlink()
-    except OSError as error:
-        raise InputError(f"{path} cannot be written: {error.strerror}") from None
+            columns, rows = table()
+            stream = io.StringIO()
+            writer = csv.writer(stream, lineterminator="\n")
+            writer.writerow(columns)
+            writer.writerows(rows)
+            contents["--csv"] = stream.getvalue().encode()
+        if self.wanted("--plot"):
+            from discreet.report.figures import figure_bytes
 
-
-def _beside(place: Path) -> Path:
-    return place.with_name(f".{place.name}.{secrets.token_hex(4)}.tmp")
-
-
-def _create(path: Path) -> int:
-    # not tempfile: its files are private to the user, whatever the umask says
-    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+            contents["--plot"] = figure_bytes(figure(), self.kind("--plot"))
+        self.write(contents)

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import math
-import time
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
 
 from discreet.cli import options
 from discreet.cli.accuracy import TreeOption, read_tree
 from discreet.cli.outputs import Outputs
+from discreet.cli.printing import PLAIN, Block, Hanging, Screen, TextTable
 from discreet.errors import InputError
+
+if TYPE_CHECKING:
+    from discreet.budget import Release
+    from discreet.estimation.plan import Plan
 
 app = App(
     name="plan",
@@ -61,11 +66,9 @@ def plan(
     least_cost: Annotated[bool, Parameter(help="Find the cheapest plan that meets the goals.")] = False,
     tree: TreeOption = None,
     out: Annotated[Path | None, Parameter(help="Write the new release.", metavar="NEW.toml")] = None,
-    json: options.Json = False,
-    quiet: options.Quiet = False,
+    screen: Screen = PLAIN,
 ) -> None:
     """Find the plan that is best for the accuracy of the estimates."""
-    started = time.perf_counter()
     if (epsilon is None) != least_cost:
         found = "none is given" if epsilon is None else "both are given"
         raise InputError(f"the cost is --epsilon E or --least-cost, exactly one of them; {found}")
@@ -76,12 +79,11 @@ def plan(
     outputs.plan("--out", out, (".toml",))
     from discreet.budget import load
     from discreet.cli.calibrate import by_level_name
-    from discreet.cli.printing import say, say_time, table, write_json
-    from discreet.estimation.plan import COLUMNS, read_goals
     from discreet.estimation.plan import plan as find
+    from discreet.estimation.plan import read_goals
 
     release = load(target)
-    goals = [] if goal is None else read_goals(_text(goal), goal.name)
+    goals = [] if goal is None else read_goals(_read(goal), goal.name)
     result = find(
         release,
         tree=_children([level.name for level in release.levels], read_tree(tree, release)),
@@ -94,29 +96,28 @@ def plan(
     )
     if outputs.planned:
         outputs.write({"--out": result.release.to_toml().encode()})
-    seconds = time.perf_counter() - started
-    if json:
-        write_json(result.as_dict())
-        return
+    screen.present(result.as_dict, _text(release, result, float(small)))
+
+
+def _text(release: Release, result: Plan, delta: float) -> Iterator[Block]:
+    from discreet.estimation.plan import COLUMNS
+
     proved = " (not proved)"
     if result.proof is not None:
         proved = f" (proved: delta is at most {float(result.proof.upper):.6g} there)"
     size, cap = f"{float(result.rho):.5g}", f"{float(result.epsilon):.6g}"
-    say(
+    yield Hanging(
         f"{release.name}: the best plan costs rho {size} (before: {float(result.rho_before):.5g}), and keeps "
-        f"epsilon {cap} at delta {float(small):.3g}{proved}.",
-        indent="  ",
+        f"epsilon {cap} at delta {delta:.3g}{proved}."
     )
     if not result.possible:
-        say(
+        yield Hanging(
             f"Not possible: at epsilon {cap} the best you can have is {math.sqrt(result.ratio):.4g} times "
-            "the wanted standard deviations, for every goal that binds. That is the plan below.",
-            indent="  ",
+            "the wanted standard deviations, for every goal that binds. That is the plan below."
         )
     if result.dropped:
-        say(f"{len(result.dropped)} of {len(result.budgets)} measurements are not needed and are dropped.")
-    table(COLUMNS, result.rows(), left=(0, 1, 6))
-    say_time(seconds, show=not quiet)
+        yield f"{len(result.dropped)} of {len(result.budgets)} measurements are not needed and are dropped."
+    yield TextTable(COLUMNS, result.rows(), (0, 1, 6))
 
 
 def _children(levels: list[str], found: object) -> list[float] | None:
@@ -139,7 +140,7 @@ def _children(levels: list[str], found: object) -> list[float] | None:
     return [below / above for above, below in pairwise(units)]
 
 
-def _text(path: Path) -> str:
+def _read(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:

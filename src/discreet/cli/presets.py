@@ -5,6 +5,8 @@ from __future__ import annotations
 from cyclopts import App
 
 from discreet.cli import options
+from discreet.cli.printing import Block, Screen, TextTable
+from discreet.numbers import plain
 
 app = App(name="presets")
 
@@ -13,21 +15,26 @@ app = App(name="presets")
 def presets(*, json: options.Json = False) -> None:
     """List the presets."""
     from discreet.budget import ALIASES
-    from discreet.cli.printing import say, table, write_json
     from discreet.report.releases import all_presets, preset_object, rho_total
-    from discreet.report.words import plain
 
     releases = all_presets()
-    if json:
-        write_json({"presets": [preset_object(release) for release in releases], "aliases": ALIASES})
-        return
-    rows = []
-    for release in releases:
-        rho = rho_total(release)
-        total = "-" if rho is None else plain(rho)
-        rows.append(
-            (release.name, release.unit, release.neighbours, total, str(len(release.paths)), release.title)
+    rows = [
+        (
+            release.name,
+            release.unit,
+            release.neighbours,
+            "-" if (rho := rho_total(release)) is None else plain(rho),
+            str(len(release.paths)),
+            release.title,
         )
-    table(("name", "unit", "neighbours", "rho", "paths", "title"), rows, left=(0, 1, 2, 5))
-    say("", *(f"{short} is short for {name}." for short, name in ALIASES.items()))
-    say("`discreet show NAME` prints one of them; `discreet account NAME` says what it costs.")
+        for release in releases
+    ]
+    text: list[Block] = [
+        TextTable(("name", "unit", "neighbours", "rho", "paths", "title"), rows, (0, 1, 2, 5)),
+        "",
+        *(f"{short} is short for {name}." for short, name in ALIASES.items()),
+        "`discreet show NAME` prints one of them; `discreet account NAME` says what it costs.",
+    ]
+    Screen(json=json, quiet=True).present(
+        lambda: {"presets": [preset_object(release) for release in releases], "aliases": ALIASES}, text
+    )

@@ -11,15 +11,16 @@ import math
 import shutil
 import sys
 import textwrap
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from cyclopts import Parameter
 
+from discreet.cli import seconds_so_far
+from discreet.cli.options import Json, Quiet
 from discreet.errors import DiscreetError, InputError
 
 if TYPE_CHECKING:
@@ -36,7 +37,13 @@ class Hanging(NamedTuple):
     indent: str = "  "
 
 
-class Grid(NamedTuple):
+class LongLine(NamedTuple):
+    """One line, however long."""
+
+    text: str
+
+
+class TextTable(NamedTuple):
     """A table; columns in `left` are texts, the others are numbers and end flush."""
 
     columns: Sequence[str]
@@ -44,7 +51,7 @@ class Grid(NamedTuple):
     left: Sequence[int] = (0,)
 
 
-Block = str | Hanging | Grid
+Block = str | Hanging | LongLine | TextTable
 """A paragraph, or a table. An empty paragraph is an empty line."""
 
 
@@ -59,22 +66,26 @@ class Screen:
     }
     """
 
-    json: Annotated[bool, Parameter(help="Print one JSON object.")] = False
-    quiet: Annotated[bool, Parameter(help="No progress bar and no time.")] = False
+    json: Json = False
+    quiet: Quiet = False
 
     def progress(self, text: str) -> AbstractContextManager[Callable[[int, int], None] | None]:
         """Give a callable (done, total) that moves a bar on standard error; none if nobody looks."""
         return progress_bar(text, show=not (self.quiet or self.json))
+
+    def stages(self) -> AbstractContextManager[Callable[[str, int, int], None] | None]:
+        """Give a callable (what, done, total) for work that has several stages."""
+        return stages(show=not (self.quiet or self.json), text="Reading")
 
     def working(self, text: str) -> AbstractContextManager[None]:
         """Show on a terminal that work goes on; several problems of an input become one line."""
         return working(text, show=not (self.quiet or self.json))
 
     def present(
-        self, found: Callable[[], Mapping[str, Any]], text: Iterable[Block], *, timed: bool = False
+        self, found: Callable[[], Mapping[str, object]], text: Iterable[Block], *, timed: bool = False
     ) -> None:
         """Write a result as JSON, with the seconds it took if `timed`, or as text."""
-        seconds = time.perf_counter() - _started
+        seconds = seconds_so_far()
         if self.json:
             write_json({**found(), "seconds": round(seconds, 3)} if timed else found())
             return
@@ -84,22 +95,16 @@ class Screen:
 
 PLAIN = Screen()
 
-_started = time.perf_counter()
-
-
-def start_clock() -> None:
-    """Note when a command began."""
-    global _started
-    _started = time.perf_counter()
-
 
 def show(text: Iterable[Block]) -> None:
     """Write paragraphs and tables."""
     for block in text:
-        if isinstance(block, Grid):
+        if isinstance(block, TextTable):
             table(block.columns, block.rows, left=block.left)
         elif isinstance(block, Hanging):
             say(block.text, indent=block.indent)
+        elif isinstance(block, LongLine):
+            write(f"{block.text}\n")
         else:
             say(block)
 
@@ -160,12 +165,12 @@ def _table(columns: Sequence[str], rows: Sequence[Sequence[str]], left: Sequence
     return made
 
 
-def write_json(value: Mapping[str, Any]) -> None:
+def write_json(value: Mapping[str, object]) -> None:
     """Write one JSON object."""
     write(json_text(value) + "\n")
 
 
-def json_text(value: Any, *, margin: str = "") -> str:
+def json_text(value: object, *, margin: str = "") -> str:
     """Return JSON, readable, short lists on one line; a Decimal keeps all its digits.
 
     >>> print(json_text({"worst": [6, 6], "lower": Decimal("24.456514457123456789"), "rows": []}))
@@ -192,18 +197,25 @@ def json_text(value: Any, *, margin: str = "") -> str:
 
 
 @contextmanager
-def progress_bar(text: str, *, show: bool) -> Iterator[Callable[[int, int], None] | None]:
-    """Give a callable (done, total) that moves a bar on standard error; none if that is no terminal."""
+def stages(*, show: bool, text: str = "") -> Iterator[Callable[[str, int, int], None] | None]:
+    """Give a callable (what, done, total) that moves a bar on standard error; none if that is no terminal."""
     if not show or not sys.stderr.isatty():
         yield None
         return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    columns = (TextColumn(text), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(text, total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
+        yield lambda what, done, total: bar.update(task, description=what, completed=done, total=total)
+
+
+@contextmanager
+def progress_bar(text: str, *, show: bool) -> Iterator[Callable[[int, int], None] | None]:
+    """Give a callable (done, total) that moves a bar on standard error; none if that is no terminal."""
+    with stages(show=show, text=text) as move:
+        yield None if move is None else lambda done, total: move(text, done, total)
 
 
 @contextmanager
@@ -223,6 +235,15 @@ def working(text: str, *, show: bool) -> Iterator[None]:
         if not others:
             raise
         raise InputError(f"{first} {'; '.join(line.strip() for line in others)}") from None
+
+
+def need_tables(command: str) -> None:
+    """Raise unless the library that reads and writes tables is there."""
+    from importlib.util import find_spec
+
+    if find_spec("pyarrow") is None:
+        text = f"{command} reads and writes tables with PyArrow, which is not installed"
+        raise DiscreetError(f"{text}: pip install 'discreet[release]'")
 
 
 def say_time(seconds: float, *, show: bool) -> None:

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import os
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
 
 from discreet.cli import options
+from discreet.cli.account import read_target
 from discreet.cli.outputs import Outputs
+from discreet.cli.printing import PLAIN, Block, Screen
 from discreet.errors import InputError
+from discreet.numbers import plain
 
 if TYPE_CHECKING:
-    from discreet.budget import Neighbours, Release
+    from discreet.budget import Release
     from discreet.report.html import Facts
 
 app = App(
@@ -54,11 +54,9 @@ def report(
     no_certify: Annotated[bool, Parameter(help="Skip the proofs; the page says so.")] = False,
     no_savings: Annotated[bool, Parameter(help="Skip the search for noise that could be saved.")] = False,
     jobs: options.Jobs = None,
-    json: options.Json = False,
-    quiet: options.Quiet = False,
+    screen: Screen = PLAIN,
 ) -> None:
     """Write a report on a release."""
-    started = time.perf_counter()
     workers = options.jobs_or_cpus(jobs)
     deltas = options.read_deltas(delta or ["1e-10"])
     if out is None and pdf is None:
@@ -73,75 +71,44 @@ def report(
     from discreet.report.html.pdf import find_chromium, print_pdf
 
     browser = find_chromium() if outputs.wanted("--pdf") else None
-    asked: dict[str, Any] = {
-        "delta": deltas,
-        "prior": read_prior(prior),
-        "neighbours": neighbours,
-        "people": people,
-        "certify": not no_certify,
-        "jobs": workers,
-    }
+    chance = read_prior(prior)
     checked_title(title)
-    release = _read(target, neighbours)
-    other = None if before is None else _read(before, neighbours)
-    with _stages(show=not (quiet or json)) as progress:
-        facts = gather(release, savings=not no_savings, progress=progress, **asked)
-        then = None if other is None else gather(other, savings=False, progress=progress, **asked)
-        text = render(facts, before=then, title=title)
+    release = read_target(target, neighbours)
+    other = None if before is None else read_target(before, neighbours)
+    with screen.stages() as progress:
+
+        def found(one: Release, *, savings: bool) -> Facts:
+            return gather(
+                one,
+                delta=deltas,
+                prior=chance,
+                neighbours=neighbours,
+                people=people,
+                certify=not no_certify,
+                savings=savings,
+                jobs=workers,
+                progress=progress,
+            )
+
+        facts = found(release, savings=not no_savings)
+        text = render(facts, before=None if other is None else found(other, savings=False), title=title)
     contents = {}
     if outputs.wanted("--out"):
         contents["--out"] = text.encode()
     if outputs.wanted("--pdf"):
         contents["--pdf"] = print_pdf(text, browser=browser)
     outputs.write(contents)
-    _answer(facts, out, pdf, time.perf_counter() - started, json=json, quiet=quiet)
-
-
-def _read(target: str, neighbours: Neighbours | None) -> Release:
-    """The release of a target; all runs of a ledger are one."""
-    from discreet.budget import load
-
-    if os.path.isfile(target):
-        from discreet.release import is_ledger, ledger_release
-
-        if is_ledger(target):
-            return ledger_release(target, neighbours=neighbours)
-    return load(target)
-
-
-def _answer(
-    facts: Facts, out: Path | None, pdf: Path | None, seconds: float, *, json: bool, quiet: bool
-) -> None:
-    from discreet.cli.printing import say, say_time, write_json
-    from discreet.report.html.page import times
-    from discreet.report.words import plain
-
     files = [str(path) for path in (out, pdf) if path is not None]
-    if json:
-        write_json({**facts.as_dict(), "files": files, "seconds": round(seconds, 3)})
-        return
+    screen.present(lambda: {**facts.as_dict(), "files": files}, _text(facts, files), timed=True)
+
+
+def _text(facts: Facts, files: list[str]) -> Iterator[Block]:
+    from discreet.report.html.page import times
+
     row = facts.headline
-    say(
+    yield (
         f"{facts.account.name}: epsilon {facts.account.claim.kind.beside(row.epsilon)} at delta "
         f"{plain(row.delta)}; the best guess is right {'at most ' if facts.risk.is_bound else ''}"
-        f"{times(facts.guess.upper)}{'' if facts.certified else ' (not certified)'}.",
-        f"Written: {', '.join(files)}",
+        f"{times(facts.guess.upper)}{'' if facts.certified else ' (not certified)'}."
     )
-    say_time(seconds, show=not quiet)
-
-
-@contextmanager
-def _stages(*, show: bool) -> Iterator[Callable[[str, int, int], None] | None]:
-    """Give a callable (what, done, total) that moves a bar on standard error; none if that is no terminal."""
-    import sys
-
-    if not show or not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("Reading", total=None)
-        yield lambda text, done, total: bar.update(task, description=text, completed=done, total=total)
+    yield f"Written: {', '.join(files)}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +11,7 @@ from cyclopts import App, Parameter
 
 from discreet.cli import options
 from discreet.cli.outputs import Outputs
+from discreet.cli.printing import PLAIN, Block, Hanging, LongLine, Screen, TextTable, show
 from discreet.errors import InputError
 
 if TYPE_CHECKING:
@@ -41,19 +41,17 @@ def reproduce(
         Path | None, Parameter(help="Your own counts, for accuracy and slope.", metavar="FILE.csv")
     ] = None,
     list_: Annotated[bool, Parameter(name="--list", help="List the studies and stop.")] = False,
-    json: options.Json = False,
     jobs: options.Jobs = None,
-    quiet: options.Quiet = False,
+    screen: Screen = PLAIN,
 ) -> None:
     """Compute studies of the papers: each printed value beside ours, with a verdict.
 
     With --out each study is written as tables (CSV) and a figure (PNG and SVG).
     """
-    from discreet.cli.printing import progress_bar, say_time, write, write_json
     from discreet.studies import find, studies, verdicts
 
     if list_:
-        _show_list(studies())
+        show([_list(studies())])
         return
     if name is None and out is None:
         raise InputError(
@@ -62,7 +60,6 @@ def reproduce(
     chosen = find(name or "all")
     if counts is not None and len(chosen) > 1:
         raise InputError("--counts is for one study: accuracy or slope")
-    started = time.perf_counter()
     workers = options.jobs_or_cpus(jobs)
     found: list[Study] = []
     with _directory(out):
@@ -72,20 +69,16 @@ def reproduce(
                 outputs.plan(file, out / file, (Path(file).suffix,))  # type: ignore[operator]
         contents: dict[str, bytes] = {}
         for entry in chosen:
-            with progress_bar(entry.name, show=not quiet) as progress:
+            with screen.progress(entry.name) as progress:
                 study = entry.compute(jobs=workers, progress=progress, counts=counts)
                 contents |= entry.files(study) if out else {}
             found.append(study)
         outputs.write(contents)
     checks = [check for study in found for check in study.checks]
-    if json:
-        write_json({"studies": [study.as_dict() for study in found], "summary": verdicts(checks)})
-    else:
-        for study in found:
-            _show(study, all_=len(found) == 1, own=counts is not None)
-        if len(found) > 1:
-            write(f"together: {verdicts(checks)}\n")
-    say_time(time.perf_counter() - started, show=not quiet)
+    screen.present(
+        lambda: {"studies": [study.as_dict() for study in found], "summary": verdicts(checks)},
+        _text(found, own=counts is not None),
+    )
 
 
 @contextmanager
@@ -105,44 +98,38 @@ def _directory(out: Path | None) -> Iterator[None]:
         raise
 
 
-def _show_list(entries: tuple[StudyEntry, ...]) -> None:
-    from discreet.cli.printing import table
-
+def _list(entries: tuple[StudyEntry, ...]) -> TextTable:
     rows = [
         (one.name, one.what, ", ".join(one.shows), "yes" if one.is_long else "", one.source)
         for one in entries
     ]
-    table(("name", "what", "where", "takes long", "paper"), rows, left=(0, 1, 2, 3, 4))
+    return TextTable(("name", "what", "where", "takes long", "paper"), rows, (0, 1, 2, 3, 4))
 
 
-def _show(study: Study, *, all_: bool, own: bool) -> None:
-    """Show the verdicts: all of one study, of many only what is not confirmed; of own counts the results."""
-    from discreet.cli.printing import say, table, write
+def _text(found: list[Study], *, own: bool) -> Iterator[Block]:
+    """Say the verdicts: all of one study, of many only what is not confirmed; of own counts the results."""
     from discreet.studies import Verdict, verdicts
 
-    if own:
-        cells = [
-            ["" if v is None else f"{v:.5g}" if isinstance(v, float) else str(v) for v in row]
-            for row in study.rows
-        ]
-        write(f"{study.title}\n")
-        table(
-            [name.replace("_", " ") for name in study.columns],
-            cells,
-            left=(0, 1, 2) if study.name == "accuracy" else (0,),
-        )
-        for note in study.notes:
-            say(f"  {note}", indent="  ")
-        return
-    write(f"{study.name}: {len(study.rows)} rows; {verdicts(study.checks)}\n")
-    quiet = () if all_ else (Verdict.CONFIRMED, Verdict.GIVEN)
-    shown = [one for one in study.checks if one.verdict not in quiet]
-    if shown:
-        columns = ("place", "what", "at", "printed", "ours", "verdict", "why")
-        rows = [
-            (c.printed.place, c.printed.what, c.printed.at, c.printed.text, c.digits, c.verdict.value, c.why)
-            for c in shown
-        ]
-        table(columns, rows, left=(0, 1, 2, 5, 6))
-    for note in study.notes:
-        say(f"  {note}", indent="  ")
+    quiet = () if len(found) == 1 else (Verdict.CONFIRMED, Verdict.GIVEN)
+    for study in found:
+        if own:
+            yield LongLine(study.title)
+            cells = [
+                ["" if v is None else f"{v:.5g}" if isinstance(v, float) else str(v) for v in row]
+                for row in study.rows
+            ]
+            left = (0, 1, 2) if study.name == "accuracy" else (0,)
+            yield TextTable([name.replace("_", " ") for name in study.columns], cells, left)
+        else:
+            yield LongLine(f"{study.name}: {len(study.rows)} rows; {verdicts(study.checks)}")
+            rows = [
+                (said.place, said.what, said.at, said.text, one.digits, one.verdict.value, one.why)
+                for one in study.checks
+                if one.verdict not in quiet and (said := one.printed)
+            ]
+            if rows:
+                columns = ("place", "what", "at", "printed", "ours", "verdict", "why")
+                yield TextTable(columns, rows, (0, 1, 2, 5, 6))
+        yield from (Hanging(f"  {note}") for note in study.notes)
+    if len(found) > 1:
+        yield LongLine(f"together: {verdicts(one for study in found for one in study.checks)}")

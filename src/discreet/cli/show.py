@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
 
 from discreet.cli import options
+from discreet.cli.printing import Block, Hanging, LongLine, Screen, TextTable, write
 from discreet.errors import InputError
+from discreet.numbers import percent, plain, with_fraction
 
 if TYPE_CHECKING:
     from discreet.budget import Release, Row
@@ -25,7 +28,6 @@ def show(
 ) -> None:
     """Show one release."""
     from discreet.budget import load
-    from discreet.cli.printing import write, write_json
     from discreet.report.releases import release_object
 
     if json and toml:
@@ -33,42 +35,46 @@ def show(
     release = load(name)
     if toml:
         write(release.to_toml())
-    elif json:
-        write_json(release_object(release))
     else:
-        _print(release)
+        Screen(json=json, quiet=True).present(lambda: release_object(release), _text(release))
 
 
-def _print(release: Release) -> None:
-    from discreet.cli.printing import say, table, write
-    from discreet.report.releases import levels_of, rho_total
-    from discreet.report.words import percent, relation, with_fraction
+def _text(release: Release) -> Iterator[Block]:
+    from discreet.report.releases import levels_of, path_text, rho_total
+    from discreet.report.words import heading, relation
 
     total = rho_total(release)
-    say(f"{release.name}: {release.title}" if release.title else release.name, indent="  ")
+    yield Hanging(heading(release))
     spent = "" if total is None else f"; total rho {with_fraction(total)}"
     who = relation(release.neighbours, release.unit)
-    say(f"Calibrated for {release.neighbours} neighbours ({who}){spent}.", indent="  ")
+    yield Hanging(f"Calibrated for {release.neighbours} neighbours ({who}){spent}.")
     rho = {level.name: level.spent(release.neighbours) for level in release.levels}
+    columns = ("query", "variance", "exact", "share", "sensitivity", "groups")
     for level, rows in levels_of(release):
-        head = f"{level}"
-        if total is not None:
-            head += f": rho {with_fraction(rho[level])}, {percent(rho[level] / total)} of the total"
-        write(f"\n{head}\n")
-        columns = ("query", "variance", "exact", "share", "sensitivity", "groups")
-        table(columns, [_cells(row) for row in rows])
-    write("\n")
-    _print_spine(release)
+        yield ""
+        share = "" if total is None else f", {percent(rho[level] / total)} of the total"
+        yield LongLine(f"{level}: rho {with_fraction(rho[level])}{share}" if share else level)
+        yield TextTable(columns, [_cells(row) for row in rows])
+    yield ""
+    if len(release.paths) == 1:
+        yield "One path: no levels are merged."
+    else:
+        yield (
+            f"{len(release.paths)} paths; levels joined by a plus are merged, and their budgets are spent by "
+            f"the upper one. Path {release.main} is the main one."
+        )
+        width = len(str(max(release.paths)))
+        for path in release.paths:
+            yield Hanging(f"{path:>{width}}  {path_text(release, path)}", " " * (width + 2))
     if release.reason:
-        say(f"An account of it: {release.claim}", indent="  ")
+        yield Hanging(f"An account of it: {release.claim}")
     for title, texts in (("Sources", release.sources), ("Notes", release.notes)):
         if texts:
-            say(f"{title}:", *(f"- {text}" for text in texts), indent="  ")
+            yield f"{title}:"
+            yield from (Hanging(f"- {text}") for text in texts)
 
 
 def _cells(row: Row) -> tuple[str, ...]:
-    from discreet.report.words import percent, plain
-
     if row.variance is not None:
         size, exact = plain(row.variance), str(row.variance)
     else:
@@ -76,18 +82,3 @@ def _cells(row: Row) -> tuple[str, ...]:
         size, exact = f"Laplace, scale {plain(row.scale)}", str(row.scale)
     share = "-" if row.share is None else percent(row.share)
     return row.query, size, exact, share, str(row.event.sensitivity), str(row.event.times)
-
-
-def _print_spine(release: Release) -> None:
-    from discreet.cli.printing import say
-    from discreet.report.releases import path_text
-
-    if len(release.paths) == 1:
-        say("One path: no levels are merged.")
-        return
-    say(
-        f"{len(release.paths)} paths; levels joined by a plus are merged, and their budgets are spent by "
-        f"the upper one. Path {release.main} is the main one."
-    )
-    width = len(str(max(release.paths)))
-    say(*(f"{path:>{width}}  {path_text(release, path)}" for path in release.paths), indent=" " * (width + 2))

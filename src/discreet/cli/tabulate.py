@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-import time
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
 
 from discreet.cli import options
 from discreet.cli.measure import AtMost, Excess, Format, Geocodes, Out, Person
+from discreet.cli.printing import PLAIN, Block, Hanging, Screen, need_tables
+
+if TYPE_CHECKING:
+    from discreet.release import Tabulated
 
 app = App(
     name="tabulate",
@@ -39,20 +43,16 @@ def tabulate(
     at_most: AtMost = None,
     excess: Excess = "refuse",
     format: Format = None,
-    json: options.Json = False,
-    quiet: options.Quiet = False,
+    screen: Screen = PLAIN,
 ) -> None:
     """Count records for every query at every level, zeros included."""
-    started = time.perf_counter()
     from discreet.budget import load
-    from discreet.cli import measure_text
-    from discreet.cli.printing import say, say_time, write_json
 
     release = load(target)
-    measure_text.need_tables("tabulate")
+    need_tables("tabulate")
     from discreet.release import tabulate as count
 
-    with measure_text.working(f"Counting {records}", show=not (quiet or json)):
+    with screen.working(f"Counting {records}"):
         done = count(
             release,
             records,
@@ -64,16 +64,15 @@ def tabulate(
             excess=excess,
             format=format,
         )
-    if json:
-        write_json(done.as_dict())
-        return
-    say(f"CONFIDENTIAL: {done.cells:,} exact counts of {done.units:,} units, in {done.out}. No noise.")
-    if at_most is not None and at_most > 1:
-        say(
-            f"A person may have {at_most} records: to protect a person, account with --people {at_most}.",
-            indent="  ",
+    screen.present(done.as_dict, _text(done, at_most or 1))
+
+
+def _text(done: Tabulated, at_most: int) -> Iterator[Block]:
+    yield f"CONFIDENTIAL: {done.cells:,} exact counts of {done.units:,} units, in {done.out}. No noise."
+    if at_most > 1:
+        yield Hanging(
+            f"A person may have {at_most} records: to protect a person, account with --people {at_most}."
         )
     if done.left_out:
-        say(f"{done.left_out:,} of {done.records:,} records were left out, chosen at random.")
-    say(f"Files: {', '.join(done.files)}. Next: discreet measure --counts.", indent="  ")
-    say_time(time.perf_counter() - started, show=not quiet)
+        yield f"{done.left_out:,} of {done.records:,} records were left out, chosen at random."
+    yield Hanging(f"Files: {', '.join(done.files)}. Next: discreet measure --counts.")

@@ -30,7 +30,7 @@ from discreet.estimation.accuracy import Accuracy, accuracy, by_level
 from discreet.estimation.components import Floats
 from discreet.estimation.model import Model, Told, told_by_level, uniform_tree
 from discreet.estimation.tree import Shape
-from discreet.numbers import Exact, Interval, positive
+from discreet.numbers import Exact, Interval, positive, share
 
 NORMAL95 = 1.959963984540054
 DIGITS = (7, 6, 5, 4)
@@ -182,9 +182,7 @@ def plan(
     >>> found.binding, [row[0] for row in found.dropped]
     ((('Tract', 'detailed'),), ['US', 'State', 'County', 'Block_Group', 'Block'])
     """
-    small = positive(delta, name="delta")
-    if small >= 1:
-        raise InputError(f"delta is {small}; it must lie strictly between 0 and 1")
+    small = share(delta, name="delta")
     cap = None if epsilon is None else positive(epsilon, name="epsilon")
     if weights and (keep or goals):
         raise InputError("give weights or goals, not both")

@@ -26,7 +26,6 @@ import json
 import os
 import re
 import shutil
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -35,6 +34,7 @@ from typing import Any
 from uuid import uuid4
 
 from discreet.errors import InputError
+from discreet.files import sync, whole_file
 from discreet.release.ledger import Entry, Ledger, Total, is_own, read_text, standing
 from discreet.release.signing import Key
 
@@ -110,7 +110,7 @@ class Staging:
             if not self.appeared or not _is(self.out, self._inode):
                 raise
         with suppress(OSError):
-            _sync(self.out.parent)
+            sync(self.out.parent)
 
     @property
     def appeared(self) -> bool:
@@ -142,7 +142,8 @@ def staging(
 ) -> Iterator[Staging]:
     """Yield a staging directory for the output `out`; on any error nothing stays.
 
-    >>> with tempfile.TemporaryDirectory() as folder:
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
     ...     with staging(Path(folder) / "out") as stage:
     ...         _ = (stage.path / "a.txt").write_text("a")
     ...         _ = stage.commit()
@@ -194,7 +195,8 @@ def free(out: str | os.PathLike[str]) -> Path:
 def create_ledger(path: str | os.PathLike[str], totals: Sequence[Total] = ()) -> Ledger:
     """Make a new ledger, with the totals that its runs together may spend.
 
-    >>> with tempfile.TemporaryDirectory() as folder:
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
     ...     print(create_ledger(Path(folder) / "ledger.json"))
     an empty ledger, without totals
     """
@@ -214,7 +216,8 @@ def change_total(
 ) -> Ledger:
     """Declare a total in a ledger that exists, in place of an earlier one for the same unit.
 
-    >>> with tempfile.TemporaryDirectory() as folder:
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
     ...     ledger = create_ledger(Path(folder) / "ledger.json").totals
     ...     more = Total(unit="person", neighbours="bounded", rho=2)
     ...     change_total(Path(folder) / "ledger.json", more, "decided by the board").left("person")
@@ -283,20 +286,9 @@ def recover(file: Path) -> Ledger:
 
 
 def write_text(file: Path, text: str) -> None:
-    """Replace a file in one step, readable by its owner only; after a crash it is the old one or the "
-    "new one."""
-    handle, name = tempfile.mkstemp(prefix=".discreet-", suffix=".tmp", dir=file.parent)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as stream:
-            stream.write(text)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(name, file)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(name)
-        raise
-    _sync(file.parent)
+    """Replace a ledger in one step, readable by its owner only."""
+    with whole_file(file, private=True) as stream:
+        stream.write(text.encode())
 
 
 @contextmanager
@@ -429,13 +421,5 @@ def _empty(folder: Path) -> None:
 
 def _sync_tree(folder: Path) -> None:
     for item in folder.iterdir():
-        _sync(item)
-    _sync(folder)
-
-
-def _sync(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+        sync(item)
+    sync(folder)

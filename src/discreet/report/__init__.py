@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from discreet.report.curves import Profile, TradeOffCurve, sample_profile, sample_tradeoff
-    from discreet.report.plots import plot_profile, plot_tradeoff
+    from discreet.report.figures import plot_profile, plot_tradeoff
     from discreet.report.tables import PrivacyRow, delta_rows, epsilon_rows
 
 __all__ = [
@@ -31,8 +31,8 @@ _HOMES = {
     "PrivacyRow": "tables",
     "delta_rows": "tables",
     "epsilon_rows": "tables",
-    "plot_profile": "plots",
-    "plot_tradeoff": "plots",
+    "plot_profile": "figures",
+    "plot_tradeoff": "figures",
     "Profile": "curves",
     "TradeOffCurve": "curves",
     "sample_profile": "curves",

@@ -1,4 +1,9 @@
-"""Whole figures for papers and memos, and their bytes: the same input gives the same file."""
+"""Pictures: plots of one panel (Axes in, Axes out) and whole figures, and the bytes of their files.
+
+Plots choose no backend and touch no global setting. Colours are those of Okabe and Ito, told apart by
+colour-blind readers too, and each line has its own dashes for print without colour. The same input gives the
+same file.
+"""
 
 from __future__ import annotations
 
@@ -12,21 +17,42 @@ import numpy as np
 
 from discreet.accounting.comparisons import ZCDP, TightZCDP
 from discreet.report.curves import (
+    Curve,
+    Floats,
     Profile,
     TradeOffCurve,
     curve_alphas,
+    curve_deltas,
     drawing_epsilons,
     sample_profile,
+    sample_tradeoff,
     tradeoff_from_profile,
 )
-from discreet.report.plots import BLUE, GREEN, GREY, VERMILION, plot_profile, plot_tradeoff
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from discreet.accounting.overall import Account
+    from discreet.estimation import Accuracy
+    from discreet.risk.attack import Attack
+    from discreet.risk.hierarchy import HierarchyPosterior
+    from discreet.risk.model import Numbers
+    from discreet.risk.profile import RiskProfile
+    from discreet.risk.table import TableRisk
 
+BLUE, VERMILION, GREY, GREEN = "#0072B2", "#D55E00", "#8C8C8C", "#009E73"
+LINES: tuple[dict[str, Any], ...] = (
+    {"color": BLUE, "linestyle": "-"},
+    {"color": VERMILION, "linestyle": "--"},
+    {"color": GREEN, "linestyle": "-."},
+    {"color": "#CC79A7", "linestyle": ":"},
+    {"color": "#E69F00", "linestyle": (0, (6, 1, 1, 1, 1, 1))},
+    {"color": "#000000", "linestyle": (0, (1, 1))},
+    {"color": "#56B4E9", "linestyle": "-"},
+    {"color": GREY, "linestyle": "--"},
+)
+"""Lines that colour and dashes tell apart."""
 STYLE: Any = {
     "font.family": "DejaVu Sans",
     "font.size": 8.5,
@@ -55,6 +81,96 @@ _UNDATED: dict[str, dict[str, None]] = {
     "png": {"Software": None},
     "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
 }
+
+
+# -- plots ------------------------------------------------------------------------------------------------
+
+
+def plot_profile(
+    curve: Curve | Profile, *, epsilon: Floats | None = None, ax: Axes | None = None, **line: Any
+) -> Axes:
+    """Draw delta against epsilon, delta on a logarithmic scale.
+
+    `curve` is an account, a single loss, a comparison, or points already computed. Without `epsilon` the
+    range is the one over which the curve falls from 0.5 to 1e-21. `line` goes to Matplotlib, as in
+    `label="exact"`.
+
+    >>> from matplotlib.figure import Figure
+    >>> from discreet.accounting.comparisons import ZCDP
+    >>> ax = plot_profile(ZCDP.from_rho(1), ax=Figure().subplots(), label="zCDP")
+    >>> ax.get_yscale(), ax.lines[0].get_label()
+    ('log', 'zCDP')
+    """
+    if not isinstance(curve, Profile):
+        curve = sample_profile(curve, _span(curve) if epsilon is None else epsilon)
+    axes = _axes(ax)
+    axes.plot(curve.epsilon, curve.delta, **line)
+    axes.set_yscale("log", nonpositive="clip")  # where delta is zero the line leaves downwards
+    axes.set_xlabel(r"$\varepsilon$")
+    axes.set_ylabel(r"$\delta(\varepsilon)$")
+    return axes
+
+
+def plot_tradeoff(
+    curve: Curve | TradeOffCurve, *, alpha: Floats | None = None, ax: Axes | None = None, **line: Any
+) -> Axes:
+    """Draw the trade-off curve: the least type II error against the type I error.
+
+    >>> from matplotlib.figure import Figure
+    >>> from discreet.accounting.comparisons import ZCDP
+    >>> plot_tradeoff(ZCDP.from_rho(1), ax=Figure().subplots()).get_ylabel()
+    'type II error $f(\\\\alpha)$'
+    """
+    if not isinstance(curve, TradeOffCurve):
+        curve = sample_tradeoff(curve, curve_alphas() if alpha is None else alpha)
+    axes = _axes(ax)
+    axes.plot(curve.alpha, curve.beta, **line)
+    axes.set_xlim(-0.015, 1.0)  # curves that hug the axes stay visible
+    axes.set_ylim(-0.015, 1.0)
+    axes.set_xlabel(r"type I error $\alpha$")
+    axes.set_ylabel(r"type II error $f(\alpha)$")
+    return axes
+
+
+def _span(curve: Any) -> Floats:
+    found = np.asarray(curve.epsilon(delta=curve_deltas()), dtype=np.float64)
+    return np.linspace(max(float(found[0]), 0.0), float(found[-1]), 60)
+
+
+def _axes(ax: Axes | None) -> Axes:
+    if ax is not None:
+        return ax
+    import matplotlib.pyplot as plt
+
+    return plt.figure().add_subplot()
+
+
+def plot_accuracy(found: Accuracy, *, ax: Axes | None = None) -> Axes:
+    """Draw a heat map: the standard deviation of the estimates, one row a query, one column a level.
+
+    >>> from matplotlib.figure import Figure
+    >>> from discreet.budget import load
+    >>> from discreet.estimation import accuracy
+    >>> ax = plot_accuracy(accuracy(load("pl94-2020-units")), ax=Figure().subplots())
+    >>> [text.get_text() for text in ax.texts][:2]
+    ['51.6', '44.5']
+    """
+    axes = _axes(ax)
+    queries = [one.name for one in found.levels[0].queries]
+    sizes = np.array([[one.sd or np.nan for one in level.queries] for level in found.levels]).T
+    axes.imshow(np.log(sizes), aspect="auto", cmap="YlOrBr")
+    middle = np.nanmean(np.log(sizes)) if np.any(np.isfinite(sizes)) else 0.0
+    for (row, column), size in np.ndenumerate(sizes):
+        text = f"{size:.3g}" if np.isfinite(size) else "not\ndetermined"
+        dark = np.isfinite(size) and np.log(size) > middle + 1.0
+        axes.text(column, row, text, ha="center", va="center", color="white" if dark else "black", fontsize=8)
+    axes.set_xticks(range(len(found.levels)), [level.name for level in found.levels])
+    axes.set_yticks(range(len(queries)), queries)
+    axes.set_title("Standard deviation of the estimates")
+    return axes
+
+
+# -- whole figures ----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -123,13 +239,19 @@ def figure_bytes(figure: Figure, kind: str, look: Any = None) -> bytes:
 
 
 @contextmanager
-def _two_panels(title: str) -> Iterator[tuple[Figure, Axes, Axes]]:
+def _styled(width: float, height: float, panels: int = 1, **more: Any) -> Iterator[tuple[Figure, list[Any]]]:
+    """Give a figure of so many inches with panels side by side, in the style of all figures."""
     import matplotlib
     from matplotlib.figure import Figure
 
     with matplotlib.rc_context(STYLE):
-        figure = Figure(figsize=(7.2, 3.7), layout="constrained")
-        left, right = figure.subplots(1, 2, width_ratios=(1.3, 1))
+        figure = Figure(figsize=(width, height), layout="constrained")
+        yield figure, list(figure.subplots(1, panels, squeeze=False, **more)[0])
+
+
+@contextmanager
+def _two_panels(title: str) -> Iterator[tuple[Figure, Axes, Axes]]:
+    with _styled(7.2, 3.7, 2, width_ratios=(1.3, 1)) as (figure, (left, right)):
         left.set_title("Privacy profile")
         right.set_title("Trade-off curve")
         if title:
@@ -162,3 +284,147 @@ def _line(label: str, colour: str, dashes: str, width: float = 1.6, **more: floa
 
 def _short(text: str, most: int = 40) -> str:
     return text if len(text) <= most else text[: most - 3] + "..."
+
+
+def accuracy_figure(found: Accuracy) -> Figure:
+    """Return the heat map of the accuracy of a release as a figure."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(
+        figsize=(3.5 + 0.8 * len(found.levels), 1.5 + 0.35 * len(found.levels[0].queries)),
+        layout="constrained",
+    )
+    plot_accuracy(found, ax=figure.subplots())
+    return figure
+
+
+# -- risk -------------------------------------------------------------------------------------------------
+
+
+def plot_laws(attack: Attack, *, ax: Axes) -> Axes:
+    """Draw how likely each published value is, with the target and without.
+
+    >>> from matplotlib.figure import Figure
+    >>> from discreet.risk import Attack
+    >>> ax = plot_laws(Attack(variance=5), ax=Figure().subplots())
+    >>> [line.get_label() for line in ax.lines[:2]]
+    ['target absent', 'target present']
+    """
+    seen = attack.outcomes(tolerance=1e-3)
+    for name, logs, colour, mark in (
+        ("target absent", seen.log_absent, GREY, "o"),
+        ("target present", seen.log_present, BLUE, "D"),
+    ):
+        ax.plot(seen.noisy, np.exp(logs), mark, color=colour, markersize=3.5, label=name)
+        ax.vlines(seen.noisy, 0, np.exp(logs), color=colour, linewidth=0.6)
+    ax.set_ylim(bottom=0)
+    ax.set_xlabel("published value")
+    ax.set_ylabel("probability")
+    return ax
+
+
+def plot_beliefs(attack: Attack, priors: Sequence[Numbers], *, ax: Axes) -> Axes:
+    """Draw the posterior over the published value, one line for each prior.
+
+    >>> from matplotlib.figure import Figure
+    >>> from discreet.risk import Attack
+    >>> ax = plot_beliefs(Attack(variance=5), ["1/2", "1/10"], ax=Figure().subplots())
+    >>> [line.get_label() for line in ax.lines]
+    ['prior 1/2', 'prior 1/10']
+    """
+    seen = attack.outcomes(tolerance=1e-6)
+    for place, prior in enumerate(priors):
+        line = LINES[place % len(LINES)]
+        ax.plot(seen.noisy, attack.posterior(seen.noisy, prior=prior), label=f"prior {prior}", **line)
+    ax.set_ylim(-0.02, 1.02)
+    ax.set_xlabel("published value")
+    ax.set_ylabel("posterior: the target is present")
+    return ax
+
+
+def attack_figure(attack: Attack, priors: Sequence[Numbers], *, marked: Sequence[int] = ()) -> Figure:
+    """Return the figure of one attack: both laws, and beliefs; `marked` values have a line."""
+    with _styled(7.2, 3.5, 2) as (figure, (left, right)):
+        plot_laws(attack, ax=left)
+        plot_beliefs(attack, priors, ax=right)
+        for ax in (left, right):
+            ax.set_axisbelow(True)
+            for value in marked:
+                low, high = ax.get_xlim()
+                if low < value < high:
+                    ax.axvline(value, color="#555555", linewidth=0.8, linestyle=":")
+            ax.legend(loc="best")
+        figure.suptitle(
+            f"One count, noise of variance {attack.variance:.6g}, {int(attack.known):,} others known",
+            fontsize=9,
+        )
+    return figure
+
+
+def table_figure(found: TableRisk) -> Figure:
+    """Return the figure of a table: the share of rows whose ratio is above each value, by level."""
+    with _styled(6.4, 3.8) as (figure, (ax,)):
+        for place, (name, tally) in enumerate(list(found.tallies.items())[: len(LINES)]):
+            shares = 1.0 - np.cumsum(tally.counts) / tally.total
+            values = np.concatenate([tally.values[:1], tally.values])
+            ax.step(values, np.concatenate([[1.0], shares]), where="post", label=name, **LINES[place])
+        ax.axvline(2.0, color="#555555", linewidth=0.8, linestyle=":")
+        smallest = 1.0 / max(tally.total for tally in found.tallies.values())
+        ax.set_yscale("log")
+        ax.set_ylim(max(smallest, 1e-7) / 2, 1.5)
+        ax.set_xlabel("ratio: posterior over prior")
+        ax.set_ylabel("share of rows above")
+        ax.legend()
+        hidden = len(found.tallies) - len(LINES)
+        more = f"; {hidden} more levels are not drawn" if hidden > 0 else ""
+        figure.suptitle(f"{found.rows:,} rows, prior {found.prior:.6g}{more}", fontsize=9)
+    return figure
+
+
+def profile_figure(profile: RiskProfile) -> Figure:
+    """Return accuracy by level: one count, the whole level, everything."""
+    priors = profile.priors
+    with _styled(3.4 * min(len(priors), 3) + 1.6, 3.4, len(priors), sharey=True) as (figure, axes):
+        for ax, prior in zip(axes, priors, strict=True):
+            part = profile.at(prior)
+            places = range(len(part.levels))
+            ax.plot(
+                [row.accuracy for row in part.levels],
+                places,
+                "s",
+                color=BLUE,
+                label="every count of the level",
+            )
+            ax.plot([row.accuracy for row in part.one_count], places, "o", color=GREY, label="one count")
+            bound = part.overall[0].accuracy
+            ax.axvline(bound, color=VERMILION, linestyle="--", label="everything published")
+            ax.axvline(part.overall[0].baseline, color=GREY, linestyle=":", label="nothing published")
+            ax.set_yticks(list(places), [row.scope for row in part.levels])
+            ax.set_xlabel("right, averaged over the prior")
+            ax.set_title(f"prior {prior:g}")
+        axes[0].invert_yaxis()
+        handles, labels = axes[0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside lower center", ncols=2)
+        figure.suptitle(f"{profile.name}: the best any adversary can do", fontsize=9)
+    return figure
+
+
+def hierarchy_figure(found: HierarchyPosterior) -> Figure:
+    """Return the posterior of every area's count."""
+    wide = 2.6 * min(len(found.areas), 4) + 0.6
+    with _styled(wide, 2.8, len(found.areas)) as (figure, axes):
+        for ax, area in zip(axes, found.areas, strict=True):
+            seen = area.probabilities > 1e-6
+            values, chances = area.values[seen], area.probabilities[seen]
+            if len(values) <= 60:
+                ax.bar(values, chances, width=0.8, color=BLUE)
+            else:
+                ax.plot(values, chances, color=BLUE)
+            ax.xaxis.get_major_locator().set_params(integer=True)
+            ax.set_title(area.name)
+            ax.set_xlabel("count")
+            ax.set_ylim(bottom=0)
+            ax.set_axisbelow(True)
+        axes[0].set_ylabel("posterior probability")
+        figure.suptitle(f"Posterior counts, prior {found.prior:g}, method {found.method}", fontsize=9)
+    return figure

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 from discreet.budget import Release, Row, load_preset, preset_names
 from discreet.budget.spine import written
@@ -32,7 +31,7 @@ def all_presets() -> list[Release]:
     return [load_preset(name) for name in preset_names()]
 
 
-def preset_object(release: Release) -> dict[str, Any]:
+def preset_object(release: Release) -> dict[str, object]:
     """Return the few facts of a release that a list shows, for JSON."""
     rho = rho_total(release)
     return {
@@ -45,7 +44,7 @@ def preset_object(release: Release) -> dict[str, Any]:
     }
 
 
-def release_object(release: Release) -> dict[str, Any]:
+def release_object(release: Release) -> dict[str, object]:
     """Return all of a release for JSON: exact numbers as texts, with the floats beside them.
 
     >>> from discreet.budget import load
@@ -72,8 +71,8 @@ def release_object(release: Release) -> dict[str, Any]:
     }
 
 
-def _query_object(row: Row) -> dict[str, Any]:
-    noise: dict[str, Any] = {"name": row.query, "noise": "discrete Gaussian"}
+def _query_object(row: Row) -> dict[str, object]:
+    noise: dict[str, object] = {"name": row.query, "noise": "discrete Gaussian"}
     if row.variance is not None:
         noise |= {"variance": float(row.variance), "variance_exact": str(row.variance)}
     elif row.scale is not None:

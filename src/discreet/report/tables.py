@@ -152,7 +152,7 @@ class PrivacyTable:
             found += [(release, text) for text in notes]
         return found
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """Return what JSON says: the ends of proved intervals with all their digits."""
         account, results = self.account, []
         for given, asked, rows in self.tables():
@@ -178,7 +178,7 @@ class PrivacyTable:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class TwoReleases:
     """Two releases at the same deltas."""
 
     a: PrivacyTable
@@ -234,7 +234,7 @@ class Comparison:
             f"{gap} less than {higher}'s {words.number(large)}: {lower} promises more."
         )
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """Return what JSON says."""
         return {
             **{

@@ -1,14 +1,19 @@
-"""Releases and results in words and numbers for a committee: the digits that are meant, and units."""
+"""Releases and results in words for a committee; how numbers are written says `discreet.numbers`."""
 
 from __future__ import annotations
 
 import re
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from discreet.budget import Neighbours, Release
-from discreet.budget.answer import DIGITS as DIGITS
-from discreet.numbers import Interval, decimal
+from discreet.numbers import DIGITS as DIGITS
+from discreet.numbers import change as change
+from discreet.numbers import interval as interval
+from discreet.numbers import number as number
+from discreet.numbers import percent as percent
+from discreet.numbers import plain as plain
+from discreet.numbers import probability as probability
+from discreet.numbers import with_fraction as with_fraction
 
 if TYPE_CHECKING:
     from discreet.accounting.overall import Account
@@ -24,80 +29,6 @@ _ABOUT_PATHS = "not been published"
 _PLACES = {"Prim": "Primitive geography", "USA": "US", "STATE": "State", "COUNTY": "County", "TRACT": "Tract"}
 _PLACES |= {"PLACE": "Place", "PR-STATE": "Puerto Rico", "PR-COUNTY": "Municipio", "PR-TRACT": "Tract"}
 _PLACES |= {"PR-PLACE": "Place"}
-
-
-def number(value: float, digits: int = DIGITS) -> str:
-    """Write a result with all the digits that are meant, ending zeros too.
-
-    >>> number(24.4565144), number(1.78319933504e-12), number(8.1, 3), number(-0.0)
-    ('24.4565', '1.78320e-12', '8.10', '0')
-    """
-    return "0" if value == 0 else f"{value:#.{digits}g}".rstrip(".")
-
-
-def probability(value: float, digits: int = DIGITS, *, exactly_zero: bool = False) -> str:
-    """Write a delta; one too small for a float is not called zero unless it is.
-
-    >>> probability(1e-21, 3), probability(0.0), probability(0.0, exactly_zero=True)
-    ('1.00e-21', 'below 1e-300', '0')
-    """
-    return number(value, digits) if value >= 1e-300 or exactly_zero else "below 1e-300"
-
-
-def change(value: float) -> str:
-    """Write a difference of two epsilons, with its sign.
-
-    >>> change(-1.88407), change(2.5e-9), change(0.0)
-    ('-1.8841', '+2.5e-09', '0')
-    """
-    if value == 0:
-        return "0"
-    return f"{value:+.4f}" if abs(value) >= 0.0001 else f"{value:+.1e}"
-
-
-def plain(value: float | Fraction) -> str:
-    """Write a number that was given, such as a delta, as shortly as it can be said.
-
-    >>> plain(1e-10), plain(Fraction(1, 2)), plain(Fraction("24811/5000")), plain(2e7)
-    ('1e-10', '0.5', '4.9622', '2e+07')
-    """
-    return f"{float(value):.6g}".replace("e-0", "e-")
-
-
-def with_fraction(value: Fraction) -> str:
-    """Write an exact number as a fraction and, if that is another thing, as a decimal.
-
-    >>> with_fraction(Fraction(24811, 5000)), with_fraction(Fraction(5))
-    ('24811/5000 = 4.9622', '5')
-    >>> with_fraction(Fraction(1, 3))
-    '1/3, about 0.333333'
-    """
-    if value.denominator == 1:
-        return str(value)
-    short = plain(value)
-    return f"{value} = {short}" if Fraction(short) == value else f"{value}, about {short}"
-
-
-def percent(value: float | Fraction) -> str:
-    """Write a part of one in percent.
-
-    >>> percent(0.0718), percent(0.1), percent(Fraction(1, 10)), percent(Fraction(1, 205))
-    ('7.2 %', '10.0 %', '10 %', '0.49 %')
-    """
-    hundred = 100 * value
-    if isinstance(hundred, Fraction) and hundred.denominator == 1:
-        return f"{hundred} %"
-    return f"{float(hundred):.{1 if abs(float(hundred)) >= 1 else 2}f} %"
-
-
-def interval(box: Interval, digits: int | None = None) -> tuple[str, str]:
-    """Write both ends, rounded outward, with two digits more than the width has.
-
-    >>> interval(Interval(Fraction(1, 3), Fraction(2, 3)), digits=3)
-    ('0.33333', '0.66667')
-    """
-    many = 17 if digits is None else digits + 2
-    return decimal(box.lower, digits=many, down=True), decimal(box.upper, digits=many, down=False)
 
 
 def label(case: Any) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import csv
 import os
-import secrets
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
@@ -20,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import DiscreetError, InputError, PrecisionError
+from discreet.files import whole_file
 from discreet.risk.model import LARGEST, VARIANCES, Floats, Number, Prior, grouped, read_known, read_prior
 from discreet.risk.rows import Averages, Histogram, RowRisk, known_risk, noise_parameter
 
@@ -325,7 +325,6 @@ def _writing(
         yield lambda part, risk: None
         return
     pa, text = arrow(), arrow("csv")
-    temporary = out.with_name(f".{out.name}.{secrets.token_hex(4)}.tmp")
     writer: Any = None
 
     def write(part: Batch, risk: RowRisk) -> None:
@@ -346,19 +345,14 @@ def _writing(
         writer.write_batch(batch)
 
     try:
-        with temporary.open("xb") as stream:
+        with whole_file(out) as stream:
             yield write
             if writer is not None:
                 writer.close()
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(temporary, out)
     except pa.ArrowInvalid:
         raise InputError(f"{out} cannot be written: a column of the table cannot be written as CSV") from None
     except OSError as error:
         raise InputError(f"{out} cannot be written: {error.strerror}") from None
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 @dataclass(slots=True, eq=False)

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from discreet.report.figures import STYLE
-from discreet.report.plots import LINES
+from discreet.report.figures import LINES, STYLE
 from discreet.studies.study import Study
 
 if TYPE_CHECKING:

@@ -74,7 +74,7 @@ class Study:
         """Return the printed values beside the computed ones as CSV, with verdict and reason."""
         return _csv(PRINTED_COLUMNS, [list(one.as_dict().values()) for one in self.checks])
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """Return what JSON shows: the printed values and the notes; the table itself is in the CSV."""
         found = [one.as_dict() for one in self.checks]
         about = {"name": self.name, "title": self.title, "source": self.source}

@@ -9,6 +9,7 @@ from functools import partial
 from nicegui.element import Element
 
 from discreet.errors import DiscreetError, InputError
+from discreet.numbers import chance
 from discreet.report import words
 from discreet.workbench import charts
 from discreet.workbench import controls as c
@@ -16,7 +17,7 @@ from discreet.workbench import words as say
 from discreet.workbench.session import Page, Session
 from discreet.workbench.settings import SCENARIOS, Adversary, adversary, attackable, read_chance
 from discreet.workbench.tasks import Attacked, MainPath
-from discreet.workbench.words import RISK_HELP, chance_text, level_text, percent_text
+from discreet.workbench.words import RISK_HELP, level_text, percent_text
 from discreet.workbench.workers import processors
 
 NAME = "risk"
@@ -275,7 +276,7 @@ class _Answer:
         if found is None or page.attack.of is None or page.asked is None or page.sees_all:
             return
         prior = float(Fraction(page.attack.of[0].prior))
-        self._posterior.set(chance_text(found.posterior), f"before: {chance_text(prior)}")
+        self._posterior.set(chance(found.posterior), f"before: {chance(prior)}")
         self._ratio.set(words.number(found.ratio, 4), "belief afterwards over prior")
         if found.right is None:
             self._right.set("–", "not computed; the bound below holds")
@@ -287,7 +288,7 @@ class _Answer:
         if found.mean_present is None or found.mean_absent is None:
             self._mean.set("–", "not computed here")
         else:
-            self._mean.set(chance_text(found.mean_present), f"if not there {chance_text(found.mean_absent)}")
+            self._mean.set(chance(found.mean_present), f"if not there {chance(found.mean_absent)}")
         for place, text in enumerate(self._texts):
             text.set(found.said[place] if place < len(found.said) else "")
 
@@ -325,8 +326,8 @@ class _Pictures:
                 charts.belief(
                     found.curve, prior=prior, value=asked.published, posterior=found.posterior, dark=dark
                 ),
-                f"Belief against the published count; {chance_text(found.posterior)} at {asked.published}, "
-                f"{chance_text(prior)} before.",
+                f"Belief against the published count; {chance(found.posterior)} at {asked.published}, "
+                f"{chance(prior)} before.",
             )
         if main is not None and page.main.of is not None:
             prior = float(Fraction(page.main.of[2]))
@@ -334,7 +335,7 @@ class _Pictures:
             mine = found.accuracy if found is not None else ()
             self._accuracy.set(
                 charts.accuracy(mine, main.line, prior=prior, right=right, dark=dark),
-                f"Right decisions against the prior; at prior {chance_text(prior)} someone who knows every "
+                f"Right decisions against the prior; at prior {chance(prior)} someone who knows every "
                 f"other record is right {percent_text(main.profile.overall[0].accuracy)} on the main path.",
             )
 
@@ -379,8 +380,8 @@ class _Everything:
         name = "Right decisions, at most" if profile.is_bound else "Right decisions, so far"
         self._right.set(right, f"{note}; nothing published {percent_text(row.baseline)}", name)
         self._advantage.set(f"{row.advantage:.4f}", f"{note}, over chance")
-        self._mean.set(chance_text(row.expected), note)
-        self._median.set(chance_text(row.quantiles[2]), "of targets who are present")
+        self._mean.set(chance(row.expected), note)
+        self._median.set(chance(row.quantiles[2]), "of targets who are present")
         for text, said in zip(self._texts, say.best_sentences(profile), strict=True):
             text.set(said)
         if self._seen is not None and self._seen[0] is profile and self._seen[1] == dark:

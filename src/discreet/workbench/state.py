@@ -19,12 +19,11 @@ from discreet.budget import Level, Neighbours, Query, Release, load
 from discreet.budget.events import Event
 from discreet.budget.neighbours import RELATIONS
 from discreet.errors import InputError
-from discreet.numbers import fraction
+from discreet.numbers import read_delta
 
 DELTA = Fraction(1, 10**10)
 """The delta at which the US Census Bureau reports."""
 
-SMALLEST_DELTA = Fraction(1, 10**300)
 CHANGED = "-changed"
 """What the name of a release ends in once its budget was changed."""
 
@@ -165,11 +164,7 @@ class State:
         Traceback (most recent call last):
         discreet.errors.InputError: delta is 1; it must lie strictly between 0 and 1
         """
-        delta = fraction(text, name="delta")
-        if not 0 < delta < 1:
-            raise InputError(f"delta is {text}; it must lie strictly between 0 and 1")
-        if delta < SMALLEST_DELTA:
-            raise InputError(f"delta is {text}; the smallest supported is 1e-300")
+        delta = read_delta(text)
         return replace(self, delta=delta)
 
     def with_neighbours(self, relation: str) -> State:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 from discreet.budget import Neighbours
 from discreet.budget.answer import EXACTLY, Claim
 from discreet.errors import DiscreetError, InputError
-from discreet.numbers import fraction, positive
+from discreet.numbers import fraction, positive, share
 from discreet.release.safetab.geographies import LEVEL_WORDS, LEVELS, PASSES, Pass
 from discreet.workbench.state import State
 from discreet.workbench.tasks import Line, line_of
@@ -161,7 +161,7 @@ class Design:
         chosen = {row_text(place): place for place in all_places()}.get(said.get("row", ""), plain.chosen)
         return cls(
             races=read_races(said.get("races", "8")),
-            gamma=read_part(said.get("gamma", "1/10"), "gamma"),
+            gamma=share(said.get("gamma", "1/10"), name="gamma"),
             chance=read_chance(said.get("chance", "0.9999")),
             target=read_target(said.get("target", "1/10")),
             of="total" if said.get("of") == "total" else "cell",
@@ -214,14 +214,6 @@ def read_races(text: str) -> int:
     if text not in tuple("12345678"):
         raise InputError(f"the number of races is {text}; it must be a whole number from 1 to 8")
     return int(text)
-
-
-def read_part(text: str, name: str) -> Fraction:
-    """Return a part strictly between 0 and 1."""
-    value = fraction(text, name=name)
-    if not 0 < value < 1:
-        raise InputError(f"{name} is {text}; it must lie strictly between 0 and 1")
-    return value
 
 
 def read_chance(text: str) -> Fraction:

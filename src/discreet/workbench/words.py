@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from discreet.budget import AnswerKind
 from discreet.errors import DiscreetError
+from discreet.numbers import chance
 from discreet.report import words
 from discreet.report.releases import path_text
 from discreet.workbench.session_file import delta_text
@@ -350,19 +351,6 @@ def size_text(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else words.number(value, 3)
 
 
-def chance_text(value: float) -> str:
-    """Write a probability so that neither it nor its complement is rounded away.
-
-    >>> chance_text(0.58882), chance_text(0.0012774), chance_text(1 - 2e-9)
-    ('0.5888', '0.00128', '1 - 2.0e-09')
-    """
-    if 0.0 < value < 0.01:
-        return f"{value:.3g}"
-    if 0.9995 < value < 1.0:
-        return f"1 - {1.0 - value:.1e}"
-    return f"{value:.4f}"
-
-
 def percent_text(value: float) -> str:
     """Write how often a decision is right.
 
@@ -423,12 +411,12 @@ def attack_sentences(asked: Adversary, found: Attacked) -> list[str]:
 
     said = [
         f"{who_attacks(asked)}: after a published count of {asked.published:,} this adversary believes "
-        f"{chance_text(found.posterior)}, {words.number(found.ratio, 4)} times as much as before."
+        f"{chance(found.posterior)}, {words.number(found.ratio, 4)} times as much as before."
     ]
     if found.mean_present is not None and found.mean_absent is not None:
         said.append(
             "On average over the noise, the same adversary ends with a belief of "
-            f"{chance_text(found.mean_present)} if the target is there and {chance_text(found.mean_absent)} "
+            f"{chance(found.mean_present)} if the target is there and {chance(found.mean_absent)} "
             "if not."
         )
     if found.right is not None:

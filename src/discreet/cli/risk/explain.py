@@ -9,7 +9,7 @@ from cyclopts import App, Parameter
 
 from discreet.cli import options
 from discreet.cli.outputs import Outputs
-from discreet.cli.risk.options import Prior
+from discreet.cli.printing import PLAIN, Screen, write, write_json
 from discreet.cli.risk.release import MainOnly, compute
 from discreet.errors import InputError
 
@@ -26,17 +26,16 @@ def explain(
     target: options.Target,
     /,
     *,
-    prior: Prior = "1/2",
+    prior: options.Prior = "1/2",
     out: Annotated[Path | None, Parameter(help="Write the page.", metavar="FILE.md|txt")] = None,
     neighbours: options.Relation = None,
     people: options.People = 1,
     main_only: MainOnly = False,
     jobs: options.Jobs = None,
-    json: options.Json = False,
-    quiet: options.Quiet = False,
+    screen: Screen = PLAIN,
 ) -> None:
     """Write what can be learned about one person; each sentence names its adversary."""
-    if json and out is not None:
+    if screen.json and out is not None:
         raise InputError("--json and --out cannot be used together")
     outputs = Outputs()
     outputs.plan("--out", out, (".md", ".txt"))
@@ -48,13 +47,12 @@ def explain(
         people=people,
         main_only=main_only,
         jobs=jobs,
-        bar=not (quiet or json),
+        screen=screen,
     )
-    from discreet.cli.printing import write, write_json
     from discreet.risk.explain import explain_profile
 
     page = explain_profile(profile, title=title)
-    if json:
+    if screen.json:
         write_json({**profile.as_dict(), "page": page})
     elif out is None:
         write(page)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 from cyclopts import App, Parameter
 
 from discreet.cli import options
-from discreet.cli.risk import options as risk_options
+from discreet.cli.outputs import Outputs
+from discreet.cli.printing import Block, Hanging, Screen, TextTable
 from discreet.errors import InputError
 
 if TYPE_CHECKING:
-    from discreet.risk.hierarchy import Area, HierarchyPosterior
+    from discreet.risk.hierarchy import Area, HierarchyPosterior, Method
 
 app = App(
     name="hierarchy",
@@ -24,6 +26,7 @@ app = App(
     "--area name=group,noisy=1,rho=0.2465 --prior 1/2",
 )
 
+Siblings = Literal["exact", "single"]
 KEYS = ("name", "noisy", "variance", "rho", "siblings", "siblings-noisy", "given", "count")
 _WHOLE = ("noisy", "siblings", "siblings-noisy", "count")
 _RENAMED = {"siblings-noisy": "siblings_noisy", "given": "given_smaller"}
@@ -35,7 +38,7 @@ def hierarchy(
     area: Annotated[
         list[str] | None, Parameter(help="One area; repeat for the next larger one.", metavar="SPEC")
     ] = None,
-    prior: risk_options.Prior = "1/2",
+    prior: options.Prior = "1/2",
     known: Annotated[
         int, Parameter(help="How many others in the block the adversary knows of.", metavar="K")
     ] = 0,
@@ -55,37 +58,39 @@ def hierarchy(
     ] = "exact",
     draws: Annotated[int, Parameter(help="Draws of a sampler.", metavar="N")] = 100_000,
     seed: Annotated[int | None, Parameter(help="Seed of a sampler.", metavar="N")] = None,
-    csv: risk_options.Csv = None,
-    plot: risk_options.Plot = None,
+    csv: options.Csv = None,
+    plot: options.Plot = None,
     json: options.Json = False,
 ) -> None:
     """Compute the posterior of the target's count and of every area's count."""
     from discreet.risk.hierarchy import hierarchy_posterior
 
-    outputs = risk_options.planned(csv, plot)
+    outputs = Outputs(csv=csv, plot=plot)
     if method == "gibbs-as-published":
         method = "gibbs-unconstrained"
         print("discreet: --method gibbs-as-published is now gibbs-unconstrained", file=sys.stderr)
     if seed is not None and seed < 0:
         raise InputError(f"seed is {seed}; it must be zero or more")
     areas = [read_area(text) for text in area or ()]
-    arguments: dict[str, Any] = {"prior": prior, "known": known}
-    chosen: dict[str, Any] = {"siblings": siblings, "method": method, "draws": draws, "seed": seed}
-    found = hierarchy_posterior(areas, **arguments, **chosen)
+    found = hierarchy_posterior(
+        areas,
+        prior=prior,
+        known=known,
+        siblings=cast("Siblings", siblings),  # words are checked there
+        method=cast("Method", method),
+        draws=draws,
+        seed=seed,
+    )
     other = None
     if method == "exact" and found.sibling_error > 0:
-        other = hierarchy_posterior(
-            areas, **arguments, siblings="single" if siblings == "exact" else "exact"
-        ).probability
-    from discreet.report.risk_plots import hierarchy_figure
+        otherwise: Siblings = "single" if siblings == "exact" else "exact"
+        other = hierarchy_posterior(areas, prior=prior, known=known, siblings=otherwise).probability
+    from discreet.report.figures import hierarchy_figure
 
-    risk_options.write_files(outputs, found.table, lambda: hierarchy_figure(found))
-    if json:
-        from discreet.cli.printing import write_json
-
-        write_json({**found.as_dict(), "posterior_other_siblings": other})
-        return
-    _show(found, other)
+    outputs.write_table_and_figure(found.table, lambda: hierarchy_figure(found))
+    Screen(json=json, quiet=True).present(
+        lambda: {**found.as_dict(), "posterior_other_siblings": other}, _text(found, other)
+    )
 
 
 def read_area(text: str) -> Area:
@@ -123,17 +128,14 @@ siblings-noisy, given, count
     return Area(**{_RENAMED.get(key, key): value for key, value in found.items()})
 
 
-def _show(found: HierarchyPosterior, other: float | None) -> None:
-    from discreet.cli.printing import say, table, write
-
-    say(f"The target is counted: {found}.", indent="  ")
+def _text(found: HierarchyPosterior, other: float | None) -> Iterator[Block]:
+    yield Hanging(f"The target is counted: {found}.")
     if found.method == "gibbs-unconstrained":
-        say(
+        yield Hanging(
             "Note: this chain lets the block count more than the group, as the program behind the paper's "
-            "tables did. What it tends to is not the posterior of the stated model (method exact).",
-            indent="  ",
+            "tables did. What it tends to is not the posterior of the stated model (method exact)."
         )
-    write("\n")
+    yield ""
     rows = [
         (
             area.name,
@@ -143,14 +145,12 @@ def _show(found: HierarchyPosterior, other: float | None) -> None:
         )
         for area in found.areas
     ]
-    table(("area", "mean count", "standard deviation", "95 % of the posterior"), rows)
+    yield TextTable(("area", "mean count", "standard deviation", "95 % of the posterior"), rows)
     if other is not None:
-        kinds = ("one discrete Gaussian", "the exact sum")
-        there = kinds[0] if found.siblings == "exact" else kinds[1]
-        write("\n")
-        say(
+        there = "one discrete Gaussian" if found.siblings == "exact" else "the exact sum"
+        yield ""
+        yield Hanging(
             f"Siblings' noise as {there} instead: posterior {other:.6g}, "
             f"{abs(other - found.probability):.1e} away; "
-            f"the two laws differ by at most {found.sibling_error:.1e}, relatively.",
-            indent="  ",
+            f"the two laws differ by at most {found.sibling_error:.1e}, relatively."
         )

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import time
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
 
 from discreet.cli import options
-from discreet.cli.risk import options as risk_options
-from discreet.cli.risk.options import chance
+from discreet.cli.outputs import Outputs
+from discreet.cli.printing import PLAIN, Block, Hanging, LongLine, Screen, TextTable
 from discreet.errors import InputError
+from discreet.numbers import chance
 
 if TYPE_CHECKING:
+    from discreet.budget import Neighbours
     from discreet.risk.profile import RiskProfile
 
 app = App(
@@ -34,7 +36,7 @@ def release(
     target: Annotated[str | None, Parameter(help="A preset's name or a TOML file.")] = None,
     /,
     *,
-    prior: risk_options.Priors | None = None,
+    prior: options.Priors | None = None,
     rho: Annotated[
         list[str] | None,
         Parameter(
@@ -44,15 +46,13 @@ def release(
     neighbours: options.Relation = None,
     people: options.People = 1,
     main_only: MainOnly = False,
-    csv: risk_options.Csv = None,
-    plot: risk_options.Plot = None,
+    csv: options.Csv = None,
+    plot: options.Plot = None,
     jobs: options.Jobs = None,
-    json: options.Json = False,
-    quiet: options.Quiet = False,
+    screen: Screen = PLAIN,
 ) -> None:
     """Say how much the best adversary learns: from one count, from each level, from everything."""
-    started = time.perf_counter()
-    outputs = risk_options.planned(csv, plot)
+    outputs = Outputs(csv=csv, plot=plot)
     profile, _ = compute(
         target,
         prior or ["1/2"],
@@ -61,33 +61,26 @@ def release(
         people=people,
         main_only=main_only,
         jobs=jobs,
-        bar=not (quiet or json),
+        screen=screen,
     )
-    from discreet.report.risk_plots import profile_figure
+    from discreet.report.figures import profile_figure
 
-    risk_options.write_files(outputs, profile.table, lambda: profile_figure(profile))
-    from discreet.cli.printing import say_time, write_json
-
-    if json:
-        write_json(profile.as_dict())
-        return
-    _show(profile)
-    say_time(time.perf_counter() - started, show=not quiet)
+    outputs.write_table_and_figure(profile.table, lambda: profile_figure(profile))
+    screen.present(profile.as_dict, _text(profile))
 
 
 def compute(
     target: str | None,
     priors: list[str],
     rho: list[str] | None,
-    neighbours: Any,
+    neighbours: Neighbours | None,
     *,
     people: int,
     main_only: bool,
     jobs: int | None,
-    bar: bool,
+    screen: Screen,
 ) -> tuple[RiskProfile, str]:
     """Return the profile of a target or of rhos, and its title."""
-    from discreet.cli.printing import progress_bar
     from discreet.numbers import prior as read_prior
     from discreet.risk.profile import risk_profile
 
@@ -104,7 +97,7 @@ def compute(
 
     assert target is not None
     found = load(target)
-    with progress_bar("Comparing paths", show=bar) as progress:
+    with screen.progress("Comparing paths") as progress:
         profile = risk_profile(
             found,
             prior=priors,
@@ -129,21 +122,21 @@ def _rhos(texts: list[str]) -> dict[str, str]:
     return found
 
 
-def _show(profile: RiskProfile) -> None:
+def _text(profile: RiskProfile) -> Iterator[Block]:
     from discreet.budget.answer import AnswerKind
-    from discreet.cli.printing import say, table, write
     from discreet.report.words import relation
     from discreet.risk.explain import at_most
 
     who = relation(profile.neighbours, profile.unit, profile.people)
     cases = f"{profile.compared} cases compared" if profile.compared > 1 else "one case"
-    say(f"{profile.name}: {who}; {cases}.", indent="  ")
+    yield Hanging(f"{profile.name}: {who}; {cases}.")
     if profile.claim.kind is not AnswerKind.EXACT:
-        say(str(profile.claim), indent="  ")
+        yield Hanging(str(profile.claim))
     for prior in profile.priors:
         part = profile.at(prior)
         base = part.overall[0].baseline
-        write(f"\nPrior {prior:g}: right {100 * base:.4g} times in 100 with nothing published.\n")
+        yield ""
+        yield LongLine(f"Prior {prior:g}: right {100 * base:.4g} times in 100 with nothing published.")
         cells = [
             (
                 row.scope,
@@ -155,9 +148,11 @@ def _show(profile: RiskProfile) -> None:
             )
             for row in part.rows
         ]
-        table(("level", "seen", "right", "advantage", "mean posterior", "5 % to 95 %"), cells, left=(0, 1))
-    write("\n")
-    say(
+        yield TextTable(
+            ("level", "seen", "right", "advantage", "mean posterior", "5 % to 95 %"), cells, (0, 1)
+        )
+    yield ""
+    yield (
         "right: how often the best adversary with this prior is right, averaged over the prior. Rows of one "
         "count: someone who knows everyone else in the area. Other rows: someone who knows every other "
         "record; bounds, rounded up. Posteriors are those of a target who is present. Left out: records that "

@@ -5,15 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
 
-from discreet.cli.options import Json
-from discreet.cli.risk import options
-from discreet.cli.risk.options import chance as shown
-from discreet.cli.risk.options import in_hundred
+from discreet.cli import options
+from discreet.cli.outputs import Outputs
+from discreet.cli.printing import Block, Hanging, Screen, TextTable
 from discreet.errors import InputError
+from discreet.numbers import chance as shown
+from discreet.numbers import in_hundred
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -70,13 +71,12 @@ def single(
     together: Annotated[
         bool, Parameter(help="The noisy values are several counts of the same person, each with its noise.")
     ] = False,
-    json: Json = False,
+    json: options.Json = False,
     csv: options.Csv = None,
     plot: options.Plot = None,
 ) -> None:
     """Say what a noisy count tells someone who knows everyone else."""
-    outputs = options.planned(csv, plot)
-    from discreet.cli.printing import write_json
+    outputs = Outputs(csv=csv, plot=plot)
     from discreet.risk.attack import Costs
     from discreet.risk.model import read_prior, read_whole
 
@@ -92,8 +92,8 @@ def single(
         attack = _attack(variance, rho, known, unsure, chance, nonnegative)
         attack.log_ratio(values)  # refuses what cannot be
         answer = OneCount(attack, values, prior, costs, loss is None, rho[0] if rho else None)
-    options.write_files(outputs, answer.table, answer.figure)
-    write_json(answer.as_dict()) if json else answer.show()
+    outputs.write_table_and_figure(answer.table, answer.figure)
+    Screen(json=json, quiet=True).present(answer.as_dict, answer.text())
 
 
 def _attack(
@@ -158,7 +158,7 @@ class OneCount:
     is_zero_one: bool
     rho: str | None
 
-    def rows(self) -> Iterator[tuple[Any, ...]]:
+    def rows(self) -> Iterator[tuple[int, float, str, int, float, float, float, bool]]:
         """Yield one row for each prior and value, as COLUMNS."""
         attack = self.attack
         for prior in self.priors:
@@ -168,13 +168,13 @@ class OneCount:
                 decides = bool(self.costs.says_present(odds))
                 yield (value, attack.variance, prior, int(attack.known), *found, decides)
 
-    def table(self) -> tuple[tuple[str, ...], Iterator[tuple[Any, ...]]]:
+    def table(self) -> tuple[tuple[str, ...], Iterator[tuple[object, ...]]]:
         """Return the header and the rows, as CSV has them."""
         return COLUMNS, self.rows()
 
     def figure(self) -> Figure:
         """Return both laws and the beliefs, as a picture."""
-        from discreet.report.risk_plots import attack_figure
+        from discreet.report.figures import attack_figure
 
         return attack_figure(self.attack, self.priors, marked=self.values)
 
@@ -191,7 +191,7 @@ class OneCount:
             found[f"accuracy_given_{truth}"] = attack.accuracy(prior=prior, loss=self.costs, given=truth)
         return found
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """Return the answer as JSON has it."""
         return {
             "adversary": self._who(),
@@ -204,10 +204,8 @@ class OneCount:
             "averages": [{"prior": prior, **self.averages(prior)} for prior in self.priors],
         }
 
-    def show(self) -> None:
-        """Print the answer for a reader."""
-        from discreet.cli.printing import say, table
-
+    def text(self) -> Iterator[Block]:
+        """Yield the answer for a reader."""
         variance = self.attack.variance
         noise = f"{variance:.6g}"
         if self.rho is not None:
@@ -215,19 +213,19 @@ class OneCount:
                 " = 1/(2 rho), as in the paper; a rho calibrated for replacement of one record has "
                 f"noise of variance 1/rho = {2 * variance:.6g}, which --variance takes"
             )
-        say(f"Adversary: {self._who()}.", indent="  ")
-        say(f"Noise: discrete Gaussian, variance {noise}.", indent="  ")
+        yield Hanging(f"Adversary: {self._who()}.")
+        yield Hanging(f"Noise: discrete Gaussian, variance {noise}.")
         if self.attack.nonnegative:
-            say("A published 0 may stand for any value below it; the numbers allow for that.", indent="  ")
-        say("")
+            yield "A published 0 may stand for any value below it; the numbers allow for that."
+        yield ""
         rows = [
             (f"{row[0]:,}", row[2], shown(row[4]), f"{row[5]:.4g}", "present" if row[7] else "absent")
             for row in self.rows()
         ]
-        table(("published", "prior", "posterior", "ratio", "decision"), rows, left=(4,))
+        yield TextTable(("published", "prior", "posterior", "ratio", "decision"), rows, (4,))
         for prior in self.priors:
-            say("")
-            say(*self._sentences(prior))
+            yield ""
+            yield from self._sentences(prior)
 
     def _sentences(self, prior: str) -> Iterator[str]:
         from discreet.risk.model import read_prior
@@ -287,7 +285,7 @@ class Together:
             for truth in ("present", "absent", "prior")
         }
 
-    def table(self) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
+    def table(self) -> tuple[tuple[str, ...], list[tuple[object, ...]]]:
         """Return the header and the steps, as CSV has them."""
         names = ("prior", "noisy", "variance", "known", "before", "posterior", "ratio", "total_ratio")
         return names, [
@@ -300,12 +298,12 @@ class Together:
         """Refuse: there is no picture of several counts."""
         raise InputError("--together cannot be combined with --unsure, --chance or --plot")
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """Return the answer as JSON has it; a ratio beyond all floats is left out."""
         results = []
         for prior in self.priors:
             steps = self.steps(prior)
-            result: dict[str, Any] = {
+            result: dict[str, object] = {
                 "prior": prior,
                 "posterior": steps[-1].posterior,
                 "ratio": steps[-1].total_ratio,
@@ -324,13 +322,11 @@ class Together:
             results.append(result)
         return {"adversary": self._who(), "counts": len(self.noisy), "known": self.known, "results": results}
 
-    def show(self) -> None:
-        """Print the answer for a reader."""
-        from discreet.cli.printing import say, table
-
-        say(f"Adversary: {self._who()}.", indent="  ")
+    def text(self) -> Iterator[Block]:
+        """Yield the answer for a reader."""
+        yield Hanging(f"Adversary: {self._who()}.")
         for prior in self.priors:
-            say("")
+            yield ""
             steps = self.steps(prior)
             rows = [
                 (
@@ -343,14 +339,14 @@ class Together:
                 )
                 for s, k in zip(steps, self.known, strict=True)
             ]
-            table(("published", "variance", "known", "before", "after", "ratio"), rows, left=())
-            say(
+            yield TextTable(("published", "variance", "known", "before", "after", "ratio"), rows, ())
+            yield (
                 f"After all of them this adversary, with prior {prior}, believes "
                 f"{shown(steps[-1].posterior)}, {steps[-1].total_ratio:.4g} times as much as before."
             )
             if not self.nonnegative:
                 right = self.accuracies(prior)
-                say(
+                yield (
                     f"Choosing by all {len(self.noisy)} counts, this adversary is right "
                     f"{in_hundred(right['present'])} if the target is present, "
                     f"{in_hundred(right['absent'])} if absent, and {in_hundred(right['prior'])} averaged "

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import App, Parameter
 
-from discreet.cli.options import Json, Quiet
-from discreet.cli.outputs import PLOT_KINDS, TABLE_KINDS, Outputs
-from discreet.cli.risk import options
+from discreet.cli import options
+from discreet.cli.outputs import Outputs
+from discreet.cli.printing import PLAIN, Block, Hanging, Screen, TextTable, need_tables
 from discreet.errors import InputError
 
 if TYPE_CHECKING:
@@ -62,26 +62,19 @@ def table(
         str | None, Parameter(help="Level to summarise by. Default: level or REGION_TYPE.", metavar="NAME")
     ] = None,
     nonnegative: options.Floor = False,
-    json: Json = False,
     csv: Annotated[Path | None, Parameter(help="Write all rows with their risk.", metavar="FILE.csv")] = None,
     plot: options.Plot = None,
-    quiet: Quiet = False,
+    screen: Screen = PLAIN,
 ) -> None:
     """Say for every row of a table what it tells someone who knows everyone else in it."""
-    started = time.perf_counter()
-    outputs = Outputs()
-    outputs.plan("--csv", csv, TABLE_KINDS)
-    outputs.plan("--plot", plot, PLOT_KINDS)
+    outputs = Outputs(csv=csv, plot=plot)
     if csv is not None and csv.resolve() == file.resolve():
         raise InputError(f"--csv is {csv}, which is the table itself")
-    from discreet.cli.measure_text import need_tables, working
-    from discreet.cli.printing import say_time, write_json
-
     need_tables("risk table")
     from discreet.risk import table_risk
     from discreet.risk.model import read_whole
 
-    with working(f"Reading {file.name}", show=not (quiet or json)):
+    with screen.working(f"Reading {file.name}"):
         found = table_risk(
             file,
             prior=prior,
@@ -95,30 +88,19 @@ def table(
             out=csv,
         )
     if plot is not None:
-        outputs.write({"--plot": _drawing(found, plot)})
-    seconds = time.perf_counter() - started
-    if json:
-        write_json({"table": str(file), **found.as_dict(), "seconds": seconds})
-        return
-    _show(found, file, law=law if known is None and known_column is None else None)
-    say_time(seconds, show=not quiet)
+        from discreet.report.figures import figure_bytes, table_figure
+
+        outputs.write({"--plot": figure_bytes(table_figure(found), outputs.kind("--plot"))})
+    how = law if known is None and known_column is None else None
+    screen.present(lambda: {"table": str(file), **found.as_dict()}, _text(found, file, how), timed=True)
 
 
-def _drawing(found: TableRisk, path: Path) -> bytes:
-    from discreet.report.figures import figure_bytes
-    from discreet.report.risk_plots import table_figure
-
-    return figure_bytes(table_figure(found), path.suffix.lower().removeprefix("."))
-
-
-def _show(found: TableRisk, file: Path, *, law: str | None) -> None:
-    from discreet.cli.printing import say
-    from discreet.cli.printing import table as print_table
+def _text(found: TableRisk, file: Path, law: str | None) -> Iterator[Block]:
     from discreet.risk.table import QUANTILES
 
-    say(f"{file}: {found.rows:,} row{'s' * (found.rows != 1)}.")
-    say(f"Adversary: {found.adversary}.", indent="  ")
-    say("")
+    yield f"{file}: {found.rows:,} row{'s' * (found.rows != 1)}."
+    yield Hanging(f"Adversary: {found.adversary}.")
+    yield ""
     rows = [
         (
             level.level,
@@ -131,11 +113,11 @@ def _show(found: TableRisk, file: Path, *, law: str | None) -> None:
         for level in (*found.levels, found.total)
     ]
     quantiles = (f"{100 * q:g} %" for q in QUANTILES)
-    print_table(("level", "rows", "ratio above 2", *quantiles, "largest", "mean posterior"), rows)
-    say("")
+    yield TextTable(("level", "rows", "ratio above 2", *quantiles, "largest", "mean posterior"), rows)
+    yield ""
     total = found.total
     if law is None:
-        say(
+        yield (
             f"In {100 * total.share_above_two:.3g} of 100 rows this adversary comes to believe more than "
             "twice as much as before that the target is present. The percentages above the columns are "
             "shares of rows whose ratio is no larger."
@@ -147,7 +129,7 @@ def _show(found: TableRisk, file: Path, *, law: str | None) -> None:
         "flat": "All numbers of others that the adversary may know of in a row are taken to be equally "
         "likely, which understates the risk in sparse tables.",
     }
-    say(
+    yield (
         f"Of the people counted in the table, about {100 * (total.targets_above_two or 0.0):.3g} in 100 are "
         "such that this adversary comes to believe more than twice as much as before that they are present. "
         f"{how[law]} The column “ratio above 2” takes every row as if the target were in it; the "

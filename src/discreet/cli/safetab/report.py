@@ -48,9 +48,8 @@ def report(
 ) -> None:
     """Compare the released tables with the true counts."""
     started = time.perf_counter()
-    from discreet.cli.measure_text import need_tables, working
     from discreet.cli.outputs import Outputs
-    from discreet.cli.printing import say_time, write_json
+    from discreet.cli.printing import need_tables, say_time, working, write_json
 
     need_tables("report")
     outputs = Outputs()

@@ -49,8 +49,7 @@ def synth(
 ) -> None:
     """Write an invented nation: blocks, people, and a specification with its configuration."""
     started = time.perf_counter()
-    from discreet.cli.measure_text import need_tables
-    from discreet.cli.printing import progress_bar, say_time, write_json
+    from discreet.cli.printing import need_tables, progress_bar, say_time, write_json
 
     if format == "parquet":
         need_tables("synth")

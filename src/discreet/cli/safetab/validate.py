@@ -45,8 +45,7 @@ def validate(
 ) -> None:
     """Check parameters and data; status 2 if there is any problem. Prints no confidential value."""
     started = time.perf_counter()
-    from discreet.cli.measure_text import need_tables, working
-    from discreet.cli.printing import say_time, write_json
+    from discreet.cli.printing import need_tables, say_time, working, write_json
 
     need_tables("safetab validate")
     with working("Checking", show=not (quiet or json)):

@@ -49,6 +49,27 @@ class Measured:
     rho: Fraction
     rehearsal: int | None
     files: tuple[str, ...]
+    unit: str
+    neighbours: str
+    exact: tuple[tuple[str, str], ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return what JSON says."""
+        return {
+            "release": self.name,
+            "unit": self.unit,
+            "neighbours": self.neighbours,
+            "rho": str(self.rho),
+            "rehearsal": self.rehearsal,
+            "not_private": self.rehearsal is not None,
+            "exact": [list(pair) for pair in self.exact],
+            "post": self.post,
+            "units": self.units,
+            "cells": self.cells,
+            "out": str(self.out),
+            "files": list(self.files),
+            "ledger": None if self.ledger is None else str(self.ledger),
+        }
 
     def __str__(self) -> str:
         cost = f"rho {self.rho}" if self.rehearsal is None else f"{NOT_PRIVATE}, seed {self.rehearsal}"
@@ -140,7 +161,18 @@ def measure(
         stage.commit(entry, manifest=folder.names[-1], again=spend_again)
     names = tuple(folder.names)
     return Measured(
-        Path(out_dir), named, release.name, layout.tree.size, layout.size, how, entry.rho, rehearsal, names
+        Path(out_dir),
+        named,
+        release.name,
+        layout.tree.size,
+        layout.size,
+        how,
+        entry.rho,
+        rehearsal,
+        names,
+        release.unit,
+        release.neighbours,
+        tuple(dict.fromkeys(pairs)),
     )
 
 

@@ -88,6 +88,16 @@ class Processed:
     cells: int
     files: tuple[str, ...]
 
+    def as_dict(self) -> dict[str, Any]:
+        """Return what JSON says."""
+        return {
+            "post": self.post,
+            "units": self.units,
+            "cells": self.cells,
+            "out": str(self.out),
+            "files": list(self.files),
+        }
+
     def __str__(self) -> str:
         return (
             f"{self.post} estimates of {self.cells} cells of {self.units} units in {self.out}\n"

@@ -11,8 +11,7 @@ from markupsafe import Markup, escape
 
 from discreet.report import words
 from discreet.report.curves import curve_alphas
-from discreet.report.figures import STYLE, figure_bytes
-from discreet.report.plots import plot_profile, plot_tradeoff
+from discreet.report.figures import STYLE, figure_bytes, plot_profile, plot_tradeoff
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

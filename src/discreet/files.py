@@ -1,0 +1,104 @@
+"""Files that appear whole: written under a hidden name beside their place, synced, and moved there.
+
+No reader ever sees half a file, and after a crash it is the old one or the new one.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from discreet.errors import InputError
+
+
+@contextmanager
+def whole_file(place: Path, *, private: bool = False) -> Iterator[BinaryIO]:
+    """Give a stream whose content is the file at `place` once the block ends without an error.
+
+    A private file can be read by its owner only, and stays through a power failure: its directory is synced.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder, whole_file(Path(folder) / "a.txt") as stream:
+    ...     _ = stream.write(b"all of it")
+    """
+    temporary = hidden_name(place, private=private)
+    try:
+        with open(_create(temporary, 0o600 if private else 0o666), "wb") as stream:
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.replace(temporary, place)
+    finally:
+        temporary.unlink(missing_ok=True)
+    if private:
+        sync(place.parent)
+
+
+def write_whole(contents: Mapping[Path, bytes]) -> None:
+    """Write several files: all or none, as far as the file system allows.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     write_whole({Path(folder) / "a": b"1", Path(folder) / "b": b"2"})
+    ...     sorted(os.listdir(folder))
+    ['a', 'b']
+    """
+    place: Path | None = None
+    try:
+        with ExitStack() as waiting:
+            for place, content in contents.items():
+                stream = waiting.enter_context(whole_file(place))
+                stream.write(content)
+                stream.flush()
+                os.fsync(stream.fileno())  # a full disk shows here, before any file is in its place
+    except OSError as error:
+        raise InputError(f"{place} cannot be written: {error.strerror}") from None
+
+
+def check_writable(path: Path) -> Path:
+    """Return where a file will be, if it can be written there; nothing is changed.
+
+    >>> check_writable(Path("no-such-directory/a.csv"))
+    Traceback (most recent call last):
+    discreet.errors.InputError: no-such-directory/a.csv cannot be written: there is no directory \
+no-such-directory
+    """
+    place = path.resolve()
+    try:
+        if place.is_dir():
+            raise InputError(f"{path} is a directory; the path of a file is needed")
+        if place.exists() and not place.is_file():
+            raise InputError(f"{path} is not a regular file; it is left alone")
+        if not place.parent.is_dir():
+            raise InputError(f"{path} cannot be written: there is no directory {path.parent}")
+        if place.exists() and not os.access(place, os.W_OK):
+            raise InputError(f"{path} cannot be written: the file is read-only")
+        probe = hidden_name(place)
+        os.close(_create(probe, 0o666))
+        probe.unlink()
+    except OSError as error:
+        raise InputError(f"{path} cannot be written: {error.strerror}") from None
+    return place
+
+
+def hidden_name(place: Path, *, private: bool = False) -> Path:
+    """Return a new name beside `place`; those of private files can be told from all others."""
+    return place.with_name(f".{'discreet-' if private else place.name + '.'}{secrets.token_hex(4)}.tmp")
+
+
+def sync(path: Path) -> None:
+    """Wait until a file or a directory is on the disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _create(path: Path, mode: int) -> int:
+    # not tempfile: its files are private to the user, whatever the umask says
+    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
