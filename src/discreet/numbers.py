@@ -375,3 +375,87 @@ def in_hundred(value: float) -> str:
     if 0.999 < value < 1.0:
         return "more than 99.9 times in 100"
     return f"{100 * value:.1f} times in 100"
+
+
+def times(chance: float, *, upper: bool = False) -> str:
+    """Write a chance as so many times in 100; an upper bound is rounded up, so that it stays true.
+
+    >>> times(0.56277), times(0.94239, upper=True), times(0.0012), times(0.99999)
+    ('56 times in 100', '94.3 times in 100', '0.12 times in 100', '99.999 times in 100')
+    """
+    hundred = 100.0 * chance
+    near = min(hundred, 100.0 - hundred)
+    places = 0 if near >= 1 else min(12, 1 + math.ceil(-math.log10(max(near, 1e-12))))
+    if upper:
+        places = max(1, places)
+        scaled = hundred * 10**places
+        hundred = math.ceil(scaled - 1e-9) / 10**places
+    text = f"{hundred:.{places}f}"
+    if "." in text:
+        text = text.rstrip("0").rstrip(".")
+    return f"{text} times in 100"
+
+
+def about(value: float) -> str:
+    """Write how often something happens, to the nearest; for a share that is not a bound.
+
+    >>> about(0.2049), about(0.0003), about(0.001)
+    ('20 times in 100', '3 times in 10,000', 'once in 1,000')
+    """
+    for many in (100, 1000, 10_000, 100_000, 1_000_000):
+        if value >= 1 / many and many * value < many - 0.5:
+            count = round(many * value)
+            return f"once in {many:,}" if count == 1 else f"{count:,} times in {many:,}"
+    return "less than once in 1,000,000" if value < 0.5 else "nearly every time"
+
+
+def at_least(value: float) -> str:
+    """Write how often something happens at least, rounded down.
+
+    >>> at_least(0.20497), at_least(0.0308), at_least(0.0)
+    ('20 times in 100', '3 times in 100', 'never')
+    """
+    for many in (100, 1000, 10_000, 100_000, 1_000_000):
+        count = math.floor(many * value + 1e-9)
+        if count >= 1:
+            return f"once in {many:,}" if count == 1 else f"{count:,} times in {many:,}"
+    return "less than once in 1,000,000" if value > 0 else "never"
+
+
+def at_most(chance: float, *, percent: bool = False) -> str:
+    """Write a bound with four digits, rounded up so that it stays one; more where it would become certainty.
+
+    >>> at_most(0.61511), at_most(0.61511, percent=True), at_most(0.99999123), at_most(1.0)
+    ('0.6152', '61.52', '0.999992', '1.0000')
+    """
+    places = 4
+    while True:
+        rounded = math.ceil(10**places * chance - 1e-9)  # the margin is for rounding in the last digit
+        if rounded < 10**places or places == 12 or chance >= 1 - 1e-12:
+            break
+        places += 1
+    places = places if rounded < 10**places else 4
+    value = min(rounded / 10**places, 1.0)
+    return f"{100 * value:.{places - 2}f}" if percent else f"{value:.{places}f}"
+
+
+def percent_up(value: float) -> str:
+    """Write a bound in percent, rounded up, with as many digits as tell it from 100.
+
+    >>> percent_up(0.94239), percent_up(0.99991), percent_up(1.0)
+    ('94.3 %', '99.991 %', '100 %')
+    """
+    for digits in (1, 2, 3, 4, 6):
+        text = f"{math.ceil(value * 100 * 10**digits - 1e-6) / 10**digits:.{digits}f} %"
+        if not text.startswith("100"):
+            return text
+    return "100 %"
+
+
+def percent_down(value: float) -> str:
+    """Write what is so at least, in percent, rounded down.
+
+    >>> percent_down(0.20497), percent_down(0.05)
+    ('20.49 %', '5.00 %')
+    """
+    return f"{math.floor(10_000 * value + 1e-6) / 100:.2f} %"

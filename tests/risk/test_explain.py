@@ -10,7 +10,8 @@ import pytest
 
 from discreet.budget import load
 from discreet.cli.commands import run
-from discreet.risk.explain import explain_profile, times
+from discreet.numbers import times
+from discreet.risk.explain import explain_profile
 from discreet.risk.profile import RiskProfile, risk_profile
 
 

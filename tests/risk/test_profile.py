@@ -19,7 +19,8 @@ from discreet.budget import DiscreteGaussian, DiscreteLaplace, Level, Query, Rel
 from discreet.budget.events import Event
 from discreet.cli.commands import run
 from discreet.errors import InputError
-from discreet.risk.explain import at_most, explain_profile
+from discreet.numbers import at_most
+from discreet.risk.explain import explain_profile
 from discreet.risk.profile import best_accuracies, mean_posteriors, part_risks, risk_profile
 from discreet.risk.two_levels import TwoLevels
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
 
+from discreet import numbers
 from discreet.budget import AnswerKind
 from discreet.cli import options
 from discreet.cli.outputs import TABLE_KINDS, Outputs
@@ -188,12 +189,12 @@ def _text(found: PrivacyTable) -> Iterator[Block]:
     from discreet.report.releases import path_text
 
     account, releases, kind = found.account, found.releases, found.account.claim.kind
-    digits = min(found.digits or words.DIGITS, options.FLOAT_DIGITS)
+    digits = min(found.digits or numbers.DIGITS, options.FLOAT_DIGITS)
     for release in releases:
         yield Hanging(words.heading(release))
     who = words.relation(account.neighbours, account.unit, account.people)
     together = "together " if len(releases) > 1 else ""
-    rho = f"zCDP rho {together}{words.with_fraction(account.rho)}"
+    rho = f"zCDP rho {together}{numbers.with_fraction(account.rho)}"
     yield Hanging(f"Neighbours: {who} ({account.neighbours}). {rho}. {words.compared(account)}.")
     worst = "worst pair" if account.neighbours == "bounded" else "worst path"
     for given, asked, rows in found.tables():
@@ -204,7 +205,7 @@ def _text(found: PrivacyTable) -> Iterator[Block]:
             columns, [(*cells(row, account, digits), words.label(row.worst)) for row in rows], (0, 4)
         )
     proved = [
-        (f"{given} {words.plain(value)}:", f"{lower} <= {asked} <= {upper}")
+        (f"{given} {numbers.plain(value)}:", f"{lower} <= {asked} <= {upper}")
         for given, value, asked, lower, upper in found.certified()
     ]
     if proved:
@@ -228,37 +229,34 @@ def _text(found: PrivacyTable) -> Iterator[Block]:
 
 
 def _epsilon_cells(row: PrivacyRow, account: Account, digits: int) -> tuple[str, ...]:
-    from discreet.report import words
 
     gap = row.epsilon - row.zcdp
     return (
-        words.plain(row.delta),
+        numbers.plain(row.delta),
         account.claim.kind.number(row.epsilon, digits),
-        words.number(row.zcdp, digits),
-        f"{words.change(gap)} ({words.percent(gap / row.zcdp)})",
+        numbers.number(row.zcdp, digits),
+        f"{numbers.change(gap)} ({numbers.percent(gap / row.zcdp)})",
     )
 
 
 def _delta_cells(row: PrivacyRow, account: Account, digits: int) -> tuple[str, ...]:
-    from discreet.report import words
 
     zero = row.delta == 0 and account.case(row.worst).log_delta(epsilon=row.epsilon) == -math.inf
     return (
-        words.plain(row.epsilon),
+        numbers.plain(row.epsilon),
         account.claim.kind.number(row.delta, digits) if row.delta >= 1e-300 or zero else "below 1e-300",
-        words.probability(row.zcdp, digits),
-        f"{words.number(row.zcdp / row.delta, 3)} times less" if row.delta > 0 else "-",
+        numbers.probability(row.zcdp, digits),
+        f"{numbers.number(row.zcdp / row.delta, 3)} times less" if row.delta > 0 else "-",
     )
 
 
 def _sentence(row: PrivacyRow, digits: int, kind: AnswerKind) -> str:
-    from discreet.report import words
 
     gap = row.zcdp - row.epsilon
-    text = f"At delta {words.plain(row.delta)} {kind.states('epsilon', row.epsilon, digits)}"
+    text = f"At delta {numbers.plain(row.delta)} {kind.states('epsilon', row.epsilon, digits)}"
     if row.epsilon <= 0:
         return f"{text}: delta alone covers all that can be lost."
     return (
-        f"{text}, {words.number(gap, 3)} ({words.percent(gap / row.zcdp)}) below the "
-        f"{words.number(row.zcdp, digits)} of the usual zCDP conversion."
+        f"{text}, {numbers.number(gap, 3)} ({numbers.percent(gap / row.zcdp)}) below the "
+        f"{numbers.number(row.zcdp, digits)} of the usual zCDP conversion."
     )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
 
+from discreet import numbers
 from discreet.budget import AnswerKind
 from discreet.cli import options
 from discreet.cli.outputs import Outputs
@@ -79,18 +80,18 @@ def _text(found: TwoReleases) -> Iterator[Block]:
     for letter, account, release in sides:
         who = words.relation(account.neighbours, account.unit, account.people)
         yield Hanging(f"{letter}: {release.name}. {release.title or release.name}", "   ")
-        rho, compared = words.with_fraction(account.rho), words.compared(account).lower()
+        rho, compared = numbers.with_fraction(account.rho), words.compared(account).lower()
         yield Hanging(f"   {who} ({account.neighbours} neighbours); zCDP rho {rho}; {compared}", "   ")
     yield ""
     first, second = (account.claim.kind for _, account, _ in sides)
     rows = [
         (
-            words.plain(one.delta),
+            numbers.plain(one.delta),
             first.number(one.epsilon),
             second.number(two.epsilon),
-            words.change(two.epsilon - one.epsilon),
-            words.number(one.zcdp),
-            words.number(two.zcdp),
+            numbers.change(two.epsilon - one.epsilon),
+            numbers.number(one.zcdp),
+            numbers.number(two.zcdp),
         )
         for one, two in found.rows
     ]
@@ -116,9 +117,9 @@ def _text(found: TwoReleases) -> Iterator[Block]:
             (
                 "" if pair.level == last else pair.level,
                 pair.query,
-                words.plain(pair.first),
-                words.plain(pair.second),
-                words.number(pair.ratio, 4),
+                numbers.plain(pair.first),
+                numbers.plain(pair.second),
+                numbers.number(pair.ratio, 4),
             )
             for pair, last in zip(pairs, above, strict=False)
         ],

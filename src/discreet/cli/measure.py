@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import App, Parameter
 
+from discreet import numbers
 from discreet.cli import options
 from discreet.cli.ledger import KeyFile, LedgerFile, SpendAgain, about_ledger
 from discreet.cli.printing import PLAIN, Block, Hanging, Screen, need_tables
@@ -169,7 +170,7 @@ def _text(release: Release, done: Measured) -> Iterator[Block]:
     yield f"{release.name}: {cells_of_units(done.cells, done.units)} measured, in {done.out}."
     if done.rehearsal is None:
         who = words.relation(release.neighbours, release.unit)
-        yield Hanging(f"Spent: rho {words.with_fraction(done.rho)}; {who}.")
+        yield Hanging(f"Spent: rho {numbers.with_fraction(done.rho)}; {who}.")
     if done.exact:
         pairs = ", ".join(f"{query} of {level}" for level, query in done.exact)
         yield Hanging(f"Published without noise, outside the guarantee: {pairs}.")

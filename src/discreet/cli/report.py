@@ -13,7 +13,7 @@ from discreet.cli.account import read_target
 from discreet.cli.outputs import Outputs
 from discreet.cli.printing import PLAIN, Block, Screen
 from discreet.errors import InputError
-from discreet.numbers import plain
+from discreet.numbers import plain, times
 
 if TYPE_CHECKING:
     from discreet.budget import Release
@@ -103,12 +103,10 @@ def report(
 
 
 def _text(facts: Facts, files: list[str]) -> Iterator[Block]:
-    from discreet.report.html.page import times
-
     row = facts.headline
     yield (
         f"{facts.account.name}: epsilon {facts.account.claim.kind.beside(row.epsilon)} at delta "
         f"{plain(row.delta)}; the best guess is right {'at most ' if facts.risk.is_bound else ''}"
-        f"{times(facts.guess.upper)}{'' if facts.certified else ' (not certified)'}."
+        f"{times(facts.guess.upper, upper=True)}{'' if facts.certified else ' (not certified)'}."
     )
     yield f"Written: {', '.join(files)}"

@@ -8,6 +8,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
+from discreet import numbers
 from discreet.accounting.comparisons import ZCDP
 from discreet.accounting.overall import Account
 from discreet.budget import AnswerKind, Release
@@ -132,7 +133,7 @@ class PrivacyTable:
         for given, asked, rows in self.tables():
             for row in rows:
                 if row.certified is not None:
-                    yield given, getattr(row, given), asked, *words.interval(row.certified, self.digits)
+                    yield given, getattr(row, given), asked, *numbers.interval(row.certified, self.digits)
 
     def cautions(self) -> list[tuple[Release | None, str]]:
         """What limits how the result may be read, with the release that it is about."""
@@ -160,7 +161,7 @@ class PrivacyTable:
                 result = {given: getattr(row, given), asked: getattr(row, asked), f"zcdp_{asked}": row.zcdp}
                 result["worst"] = row.worst
                 if row.certified is not None:
-                    lower, upper = words.interval(row.certified, self.digits)
+                    lower, upper = numbers.interval(row.certified, self.digits)
                     result |= {"lower": Decimal(lower), "upper": Decimal(upper)}
                 results.append(result)
         return {
@@ -221,17 +222,17 @@ class TwoReleases:
         kinds = {"A": self.a.account.claim.kind, "B": self.b.account.claim.kind}
         if kinds[lower] not in (AnswerKind.EXACT, AnswerKind.BOUND) or kinds[higher] is not AnswerKind.EXACT:
             return (
-                f"At delta {words.plain(one.delta)} A has epsilon {kinds['A'].beside(one.epsilon)} and B "
+                f"At delta {numbers.plain(one.delta)} A has epsilon {kinds['A'].beside(one.epsilon)} and B "
                 f"{kinds['B'].beside(two.epsilon)}: which promises more cannot be said from these."
             )
         small, large = sorted((one.epsilon, two.epsilon))
         is_bound = kinds[lower] is AnswerKind.BOUND
-        small_text = kinds[lower].beside(small) if is_bound else words.number(small)
-        gap = f"{words.number(large - small, 3)} ({words.percent((large - small) / large)})"
+        small_text = kinds[lower].beside(small) if is_bound else numbers.number(small)
+        gap = f"{numbers.number(large - small, 3)} ({numbers.percent((large - small) / large)})"
         gap = f"at least {gap}" if is_bound else gap
         return (
-            f"At delta {words.plain(one.delta)} {lower} has epsilon {small_text}, "
-            f"{gap} less than {higher}'s {words.number(large)}: {lower} promises more."
+            f"At delta {numbers.plain(one.delta)} {lower} has epsilon {small_text}, "
+            f"{gap} less than {higher}'s {numbers.number(large)}: {lower} promises more."
         )
 
     def as_dict(self) -> dict[str, object]:
@@ -272,6 +273,6 @@ class TwoReleases:
 
 def _sign(first: float, second: float) -> int:
     """Which is larger, to the digits shown."""
-    if words.number(first) == words.number(second):
+    if numbers.number(first) == numbers.number(second):
         return 0
     return 1 if second > first else -1

@@ -13,6 +13,7 @@ import re
 from fractions import Fraction
 
 from discreet.budget.answer import AnswerKind
+from discreet.numbers import at_most, times
 from discreet.risk.profile import Risk, RiskProfile
 
 LOPSIDED = 0.8
@@ -21,25 +22,6 @@ LOPSIDED = 0.8
 _PLACE = {"US": "country", "USA": "country", "STATE": "state", "COUNTY": "county"}
 _WORDS = re.compile(r"[A-Z][a-z]+(_[A-Z][a-z]+)*")
 _LEFT_OUT = "records that change together with the target's, and what is published without noise"
-
-
-def times(chance: float, *, upper: bool = False) -> str:
-    """Write a chance as so many times in 100; an upper bound is rounded up, so that it stays true.
-
-    >>> times(0.56277), times(0.94239, upper=True), times(0.0012), times(0.99999)
-    ('56 times in 100', '94.3 times in 100', '0.12 times in 100', '99.999 times in 100')
-    """
-    hundred = 100.0 * chance
-    near = min(hundred, 100.0 - hundred)
-    places = 0 if near >= 1 else min(12, 1 + math.ceil(-math.log10(max(near, 1e-12))))
-    if upper:
-        places = max(1, places)
-        scaled = hundred * 10**places
-        hundred = math.ceil(scaled - 1e-9) / 10**places
-    text = f"{hundred:.{places}f}"
-    if "." in text:
-        text = text.rstrip("0").rstrip(".")
-    return f"{text} times in 100"
 
 
 def chance_words(prior: Fraction | float) -> str:
@@ -316,20 +298,3 @@ def _table(profile: RiskProfile) -> list[str]:
         )
     bounds = "every count and of everything are" if profile.is_bound else "every count are"
     return [*lines, "", f"Rows of {bounds} bounds, rounded up."]
-
-
-def at_most(chance: float, *, percent: bool = False) -> str:
-    """Write a bound with four digits, rounded up so that it stays one; more where it would become certainty.
-
-    >>> at_most(0.61511), at_most(0.61511, percent=True), at_most(0.99999123), at_most(1.0)
-    ('0.6152', '61.52', '0.999992', '1.0000')
-    """
-    places = 4
-    while True:
-        rounded = math.ceil(10**places * chance - 1e-9)  # the margin is for rounding in the last digit
-        if rounded < 10**places or places == 12 or chance >= 1 - 1e-12:
-            break
-        places += 1
-    places = places if rounded < 10**places else 4
-    value = min(rounded / 10**places, 1.0)
-    return f"{100 * value:.{places - 2}f}" if percent else f"{value:.{places}f}"

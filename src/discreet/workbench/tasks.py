@@ -166,7 +166,7 @@ def quick(events: Events, delta: Fraction) -> Quick:
 
     from discreet.accounting.comparisons import ZCDP, GaussianDP
     from discreet.accounting.privacy_loss import compose
-    from discreet.risk.explain import times
+    from discreet.numbers import times
 
     loss, zcdp, gdp = compose(events), ZCDP(events), GaussianDP(events)
     small = float(delta)

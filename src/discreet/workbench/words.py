@@ -366,7 +366,7 @@ def bound_text(value: float) -> str:
     >>> bound_text(0.588712)
     '58.88 %'
     """
-    from discreet.risk.explain import at_most
+    from discreet.numbers import at_most
 
     return f"{at_most(value, percent=True)} %"
 
@@ -407,7 +407,7 @@ even chance of being one more, and looks at one count of the block'
 
 def attack_sentences(asked: Adversary, found: Attacked) -> list[str]:
     """Say what an adversary learns."""
-    from discreet.risk.explain import times
+    from discreet.numbers import times
 
     said = [
         f"{who_attacks(asked)}: after a published count of {asked.published:,} this adversary believes "

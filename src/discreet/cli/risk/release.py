@@ -11,7 +11,7 @@ from discreet.cli import options
 from discreet.cli.outputs import Outputs
 from discreet.cli.printing import PLAIN, Block, Hanging, LongLine, Screen, TextTable
 from discreet.errors import InputError
-from discreet.numbers import chance
+from discreet.numbers import at_most, chance
 
 if TYPE_CHECKING:
     from discreet.budget import Neighbours
@@ -125,7 +125,6 @@ def _rhos(texts: list[str]) -> dict[str, str]:
 def _text(profile: RiskProfile) -> Iterator[Block]:
     from discreet.budget.answer import AnswerKind
     from discreet.report.words import relation
-    from discreet.risk.explain import at_most
 
     who = relation(profile.neighbours, profile.unit, profile.people)
     cases = f"{profile.compared} cases compared" if profile.compared > 1 else "one case"

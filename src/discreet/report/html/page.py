@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 import shlex
 from fractions import Fraction
@@ -15,14 +14,14 @@ from typing import Any
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
+from discreet import numbers
 from discreet.budget import Release, load_preset, preset_names
 from discreet.budget.fields import line
-from discreet.numbers import Interval, decimal
+from discreet.numbers import Interval, about, at_least, at_most, decimal, percent_down, percent_up, times
 from discreet.report import words
 from discreet.report.html.facts import Facts, Stage, compare, gather
 from discreet.report.html.pictures import pictures
-from discreet.risk.explain import at_most, belief_sentence, naming_sentence, right_sentence
-from discreet.risk.explain import times as times_in_100
+from discreet.risk.explain import belief_sentence, naming_sentence, right_sentence
 from discreet.risk.profile import DIGITS
 
 # C0 and C1 controls and unpaired surrogates have no place in HTML; line feeds matter only in a listing
@@ -103,20 +102,20 @@ def environment() -> Environment:
         finalize=lambda value: value if isinstance(value, Markup) else _UNFIT.sub("\ufffd", str(value)),
     )
     made.filters |= {
-        "number": words.number,
-        "plain": words.plain,
-        "percent": words.percent,
-        "exactly": words.with_fraction,
+        "number": numbers.number,
+        "plain": numbers.plain,
+        "percent": numbers.percent,
+        "exactly": numbers.with_fraction,
         "level": words.level_name,
         "case": words.label,
-        "change": lambda value: minus(words.change(value)),
+        "change": lambda value: minus(numbers.change(value)),
         "minus": minus,
         "small": small,
         "about": about,
         "at_least": at_least,
         "at_most": lambda chance: at_most(chance, percent=True),
-        "times": times,
-        "ends": lambda box, digits=None: [end.replace("E", "e") for end in words.interval(box, digits)],
+        "times": lambda chance: times(chance, upper=True),
+        "ends": lambda box, digits=None: [end.replace("E", "e") for end in numbers.interval(box, digits)],
         "safe_to_promise": safe_to_promise,
         "percent_up": percent_up,
         "percent_down": percent_down,
@@ -133,47 +132,12 @@ def environment() -> Environment:
         "belief": belief_sentence,
         "naming": naming_sentence,
         "DIGITS": DIGITS,
-        "RESULT_DIGITS": words.DIGITS,
+        "RESULT_DIGITS": numbers.DIGITS,
     }
     return made
 
 
 # -- numbers as the page writes them -----------------------------------------------------------------------
-
-
-def times(value: float) -> str:
-    """Write how often someone is right at most, rounded up.
-
-    >>> times(0.94239), times(0.5), times(0.99931)
-    ('94.3 times in 100', '50 times in 100', '99.931 times in 100')
-    """
-    return times_in_100(value, upper=True)
-
-
-def about(value: float) -> str:
-    """Write how often something happens, to the nearest; for a share that is not a bound.
-
-    >>> about(0.2049), about(0.0003), about(0.001)
-    ('20 times in 100', '3 times in 10,000', 'once in 1,000')
-    """
-    for many in (100, 1000, 10_000, 100_000, 1_000_000):
-        if value >= 1 / many and many * value < many - 0.5:
-            count = round(many * value)
-            return f"once in {many:,}" if count == 1 else f"{count:,} times in {many:,}"
-    return "less than once in 1,000,000" if value < 0.5 else "nearly every time"
-
-
-def at_least(value: float) -> str:
-    """Write how often something happens at least, rounded down.
-
-    >>> at_least(0.20497), at_least(0.0308), at_least(0.0)
-    ('20 times in 100', '3 times in 100', 'never')
-    """
-    for many in (100, 1000, 10_000, 100_000, 1_000_000):
-        count = math.floor(many * value + 1e-9)
-        if count >= 1:
-            return f"once in {many:,}" if count == 1 else f"{count:,} times in {many:,}"
-    return "less than once in 1,000,000" if value > 0 else "never"
 
 
 def small(delta: float | Fraction) -> Markup:
@@ -186,7 +150,7 @@ def small(delta: float | Fraction) -> Markup:
     power = f"10<sup>−{-int(exponent)}</sup>"
     if float(digits) == 1 and int(exponent) < -2:
         return Markup(power)
-    return Markup(f"{float(digits):g} × {power}" if int(exponent) < -4 else words.plain(delta))
+    return Markup(f"{float(digits):g} × {power}" if int(exponent) < -4 else numbers.plain(delta))
 
 
 def safe_to_promise(box: Interval) -> str:
@@ -195,29 +159,7 @@ def safe_to_promise(box: Interval) -> str:
     >>> safe_to_promise(Interval(Fraction("24.4565144"), Fraction("24.4565145")))
     '24.4566'
     """
-    return decimal(box.upper, digits=words.DIGITS, down=False)
-
-
-def percent_up(value: float) -> str:
-    """Write a bound in percent, rounded up, with as many digits as tell it from 100.
-
-    >>> percent_up(0.94239), percent_up(0.99991), percent_up(1.0)
-    ('94.3 %', '99.991 %', '100 %')
-    """
-    for digits in (1, 2, 3, 4, 6):
-        text = f"{math.ceil(value * 100 * 10**digits - 1e-6) / 10**digits:.{digits}f} %"
-        if not text.startswith("100"):
-            return text
-    return "100 %"
-
-
-def percent_down(value: float) -> str:
-    """Write what is so at least, in percent, rounded down.
-
-    >>> percent_down(0.20497), percent_down(0.05)
-    ('20.49 %', '5.00 %')
-    """
-    return f"{math.floor(10_000 * value + 1e-6) / 100:.2f} %"
+    return decimal(box.upper, digits=numbers.DIGITS, down=False)
 
 
 def minus(text: str) -> str:
@@ -232,7 +174,7 @@ def minus(text: str) -> str:
 def commands(facts: Facts, before: Facts | None) -> list[str]:
     """Return the commands that give the numbers of the page."""
     target = _target(facts.release, "release.toml")
-    deltas = "".join(f" --delta {words.plain(row.delta)}" for row in facts.asked)
+    deltas = "".join(f" --delta {numbers.plain(row.delta)}" for row in facts.asked)
     relation = ""
     if facts.account.neighbours != facts.release.neighbours:
         relation = f" --neighbours {facts.account.neighbours}"
@@ -241,7 +183,7 @@ def commands(facts: Facts, before: Facts | None) -> list[str]:
     found = [f"discreet account {target}{deltas}{relation}{people}{certify}"]
     if facts.calibration is not None:
         found.append(
-            f"discreet calibrate {target} --zcdp --delta {words.plain(facts.headline.delta)}{relation}"
+            f"discreet calibrate {target} --zcdp --delta {numbers.plain(facts.headline.delta)}{relation}"
         )
     if facts.account.people == 1:
         found.append(f"discreet risk explain {target} --prior {facts.prior}{relation}")

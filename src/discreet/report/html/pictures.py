@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from markupsafe import Markup, escape
 
-from discreet.report import words
+from discreet import numbers
 from discreet.report.curves import curve_alphas
 from discreet.report.figures import STYLE, figure_bytes, plot_profile, plot_tradeoff
 
@@ -85,9 +85,9 @@ def pictures(facts: Facts, before: Facts | None = None) -> list[Markup]:
 
     miss = facts.accuser
     about_profile = (
-        f"Delta, on a logarithmic scale from 1 to 1e-21, against epsilon from 0 to {words.number(high, 3)}. "
-        f"All curves fall. At delta {words.plain(row.delta)} the curve of this release is at epsilon "
-        f"{kind.beside(row.epsilon)} and the zCDP bound at {words.number(row.zcdp)}."
+        "Delta, on a logarithmic scale from 1 to 1e-21, against epsilon from 0 to "
+        f"{numbers.number(high, 3)}. All curves fall. At delta {numbers.plain(row.delta)} the curve of this release is at epsilon "
+        f"{kind.beside(row.epsilon)} and the zCDP bound at {numbers.number(row.zcdp)}."
     )
     if before is not None:
         about_profile += f" Before, it was at {before.account.claim.kind.beside(before.headline.epsilon)}."
