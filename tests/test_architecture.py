@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -180,3 +181,15 @@ def test_accounting_loads_neither_plots_nor_engines() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert not (HEAVY - {"numpy", "flint"}).intersection(json.loads(done.stdout))
+
+
+def test_the_page_on_the_layout_names_every_room_and_only_files_that_exist() -> None:
+    """docs/explanation/architecture.md: a room that is added or renamed is shown there too."""
+    page = (SOURCE.parents[1] / "docs" / "explanation" / "architecture.md").read_text(encoding="utf-8")
+    rooms = {f"{path.name}/" for path in SOURCE.iterdir() if (path / "__init__.py").exists()}
+    missing = [room for room in sorted(rooms) if f"`{room}" not in page]
+    assert not missing, f"docs/explanation/architecture.md does not show {', '.join(missing)}"
+    named = re.findall(r"`((?:cli|report|studies)/[a-z_/]+\.(?:py|toml)|[a-z]+\.py)`", page)
+    gone = [name for name in named if not list(SOURCE.rglob(name))]
+    assert len(named) >= 10
+    assert not gone, f"docs/explanation/architecture.md names {', '.join(gone)}, which is not there"

@@ -86,8 +86,8 @@ def pictures(facts: Facts, before: Facts | None = None) -> list[Markup]:
     miss = facts.accuser
     about_profile = (
         "Delta, on a logarithmic scale from 1 to 1e-21, against epsilon from 0 to "
-        f"{numbers.number(high, 3)}. All curves fall. At delta {numbers.plain(row.delta)} the curve of this release is at epsilon "
-        f"{kind.beside(row.epsilon)} and the zCDP bound at {numbers.number(row.zcdp)}."
+        f"{numbers.number(high, 3)}. All curves fall. At delta {numbers.plain(row.delta)} the curve of this "
+        f"release is at epsilon {kind.beside(row.epsilon)} and the zCDP bound at {numbers.number(row.zcdp)}."
     )
     if before is not None:
         about_profile += f" Before, it was at {before.account.claim.kind.beside(before.headline.epsilon)}."
