@@ -304,7 +304,7 @@ def test_zeros_of_single_units(folders: Any, tmp_path: Path) -> None:
             assert row["estimate"] == pytest.approx(value, rel=1e-8, abs=1e-8)
             assert row["sd"] ** 2 == pytest.approx(variance, rel=1e-8, abs=1e-10)
     (tmp_path / "bad.csv").write_text("unit,age\nR9,65+\nR1,66+\n")
-    with pytest.raises(InputError, match="2 problems"):
+    with pytest.raises(InputError, match="2 kinds of problems"):
         estimate(given, tmp_path / "x", zeros=tmp_path / "bad.csv")
 
 
@@ -384,8 +384,8 @@ def test_a_streamed_table_is_checked(folders: Any, tmp_path: Path) -> None:
     order = list(range(table.num_rows))
     order[30], order[31] = order[31], order[30]
     wrong = {
-        "(row 31 of measurements.NOT-PRIVATE.parquet, column cell)": table.take(order),
-        "(row 71 of measurements.NOT-PRIVATE.parquet, column variance)": table.set_column(
+        "(row 31 of measurements.NOT-PRIVATE.parquet, field cell)": table.take(order),
+        "(row 71 of measurements.NOT-PRIVATE.parquet, field variance)": table.set_column(
             table.column_names.index("variance"),
             "variance",
             pa.array([2.0 if k == 70 else x for k, x in enumerate(table.column("variance").to_pylist())]),

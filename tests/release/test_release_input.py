@@ -136,7 +136,7 @@ def test_bad_tables_are_refused(release: Release, country: Country, name: str, k
 LINES = {
     "fraction": (
         "A1,A,County,sex,f,31415926.5",
-        "count is not a whole number (line 11 of counts.csv, column count)",
+        "count is not a whole number (line 11 of counts.csv, field count)",
     ),
     "no number": ("A1,A,County,sex,f,", "count is not a whole number (line 11"),
     "word": ("A1,A,County,sex,f,x31415926", "count is not a whole number (line 11"),
@@ -242,7 +242,7 @@ def test_files_that_cannot_be_used(release: Release, country: Country) -> None:
 def test_declared_units_and_cells_are_checked(release: Release, country: Country) -> None:
     counts, cells, units = country.csv(), country.folder / "cells.csv", country.folder / "units.csv"
     cells.write_text("query,cell\ntotal,all\nsex,f\n")
-    refused(release, country, counts, "unknown cell: it is not declared for the query (line 3", cells=cells)
+    refused(release, country, counts, "unknown cell: it is not declared for the query (lines 3", cells=cells)
     cells.write_text("query,cell\nsex,f\nsex,f\nsexx,m\n")
     message = refused(release, country, counts, "a cell is declared twice", cells=cells)
     assert "no cells are declared for query 'total'" in message
@@ -253,11 +253,11 @@ def test_declared_units_and_cells_are_checked(release: Release, country: Country
     units.write_text(listing + "A3,County,A\n")
     refused(release, country, counts, "a unit is listed twice (line 8 of units.csv", units=units)
     units.write_text(listing.replace("A3,County,A\n", ""))
-    refused(release, country, counts, "a unit that is not among the units (line 16", units=units)
+    refused(release, country, counts, "a unit that is not among the units (lines 16, 17 and 18", units=units)
     units.write_text(listing + "A4,County,A\n")
     refused(release, country, counts, "cells are missing: a unit without rows", units=units)
     units.write_text(listing.replace("B,State+County,N", "B,State,N\nB1,County,B"))
-    refused(release, country, counts, "the level is not that of the table of units (line 7", units=units)
+    refused(release, country, counts, "the level is not that of the table of units (line", units=units)
 
 
 def test_arguments_are_checked(release: Release, country: Country) -> None:

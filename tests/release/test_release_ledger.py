@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from release_country import TOML, Country
 
 from discreet.accounting.privacy_loss import compose
@@ -37,6 +38,7 @@ from discreet.release import (
 )
 from discreet.release.commit import write_text
 from discreet.release.ledger import spent_epsilon
+from discreet.release.signing import ORDER_EIGHT, PRIME, small_order, verified
 
 SAMPLES = Path(__file__).parent / "data" / "ledger-1"
 
@@ -522,6 +524,58 @@ def test_keys_that_cannot_be_used(tmp_path: Path) -> None:
         read_key(file)
     with pytest.raises(InputError, match="cannot be written"):
         new_key(tmp_path / "no" / "a.key")
+
+
+def small_points() -> list[tuple[int, int]]:
+    """The points whose order divides 8: one of order 8, added to itself by formulas written here."""
+    d = -121665 * pow(121666, -1, PRIME) % PRIME
+    y = ORDER_EIGHT
+    root = pow(2, (PRIME - 1) // 4, PRIME)
+    assert root**2 % PRIME == PRIME - 1
+    first = point = (root * y % PRIME, y)  # on these four, x^2 = -y^2
+    found = []
+    for _ in range(8):
+        x, y = point
+        assert (-x * x + y * y - 1 - d * x * x * y * y) % PRIME == 0
+        found.append(point)
+        cross = d * x * first[0] * y * first[1]
+        point = (
+            (x * first[1] + y * first[0]) * pow(1 + cross, -1, PRIME) % PRIME,
+            (y * first[1] + x * first[0]) * pow(1 - cross, -1, PRIME) % PRIME,
+        )
+    assert point == first
+    assert len(set(found)) == 8
+    assert (0, 1) in found
+    return found
+
+
+def test_keys_of_small_order_are_refused(country: Country) -> None:
+    forged = (1).to_bytes(32, "little") + bytes(32)  # R neutral, S zero: needs no private key
+    Ed25519PublicKey.from_public_bytes((1).to_bytes(32, "little")).verify(forged, b"any text")
+    encodings = [
+        (number + (sign << 255)).to_bytes(32, "little")
+        for _, y in small_points()
+        for number in (y, y + PRIME)
+        if number < 2**255
+        for sign in (0, 1)
+    ]
+    assert len(set(encodings)) == 14  # five y, of which 0 and 1 are also p and p + 1, with both signs
+    for public in encodings:
+        assert small_order(public)
+        assert not verified(public.hex(), forged.hex(), "any text")
+    honest = new_key(country.folder / "ledger.key")
+    assert verified(honest.public, honest.sign("any text"), "any text")
+    # a ledger signed with such a key, with the one signature that fits every entry
+    ledger = country.folder / "ledger.json"
+    create_ledger(ledger, [person("3")])
+    sign_ledger(ledger, honest)
+
+    def forge(entries: list[dict[str, Any]]) -> None:
+        entries[-1] |= {"public": (1).to_bytes(32, "little").hex(), "signature": forged.hex()}
+
+    rewritten(ledger, forge)
+    with pytest.raises(InputError, match="is not signed with the key"):
+        change_total(ledger, person("4"), "more")
 
 
 def test_witnesses(release: Release) -> None:

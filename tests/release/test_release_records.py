@@ -130,8 +130,8 @@ def test_how_often_a_person_may_appear(tmp_path: Path, capsys: pytest.CaptureFix
     call = ["tabulate", str(tmp_path / "r.toml"), "--records", str(records), "--units", str(units)]
     assert run([*call, "--out", str(tmp_path / "t"), "--id", "id"]) == 2
     error = capsys.readouterr().err
-    assert "an identifier occurs twice; --at-most says how often it may (line 22 of records.csv" in error
-    assert "and 3 more rows" in error
+    assert "an identifier occurs twice; --at-most says how often it may" in error
+    assert "(lines 22, 23, 24 and 25 of records.csv, field id)" in error
     assert "p0" not in error
     assert run([*call, "--out", str(tmp_path / "t"), "--id", "id", "--at-most", "2"]) == 2
     assert "an identifier occurs more than 2 times" in capsys.readouterr().err
@@ -145,12 +145,12 @@ def test_how_often_a_person_may_appear(tmp_path: Path, capsys: pytest.CaptureFix
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("11,x,0-17,p", "a value that attribute 'sex' does not have (line 3 of records.csv, column sex)"),
-        ("99,f,0-17,p", "a unit that is not among the units (line 3 of records.csv, column unit)"),
+        ("11,x,0-17,p", "a value that attribute 'sex' does not have (line 3 of records.csv, field sex)"),
+        ("99,f,0-17,p", "a unit that is not among the units (line 3 of records.csv, field unit)"),
         ("1,f,0-17,p", "a unit with others below it: records are in the lowest units (line 3"),
         ("11,m,65+,p", "a combination of values that the release says cannot be (line 3"),
         ("11,f,p", "3 fields, 4 expected"),
-        ("11,,0-17,p", "a text is missing (line 3 of records.csv, column sex)"),
+        ("11,,0-17,p", "a text is missing (line 3 of records.csv, field sex)"),
     ],
 )
 def test_records_that_cannot_be(line: str, said: str, tmp_path: Path) -> None:

@@ -11,13 +11,17 @@ import os
 import signal
 import subprocess
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
+from release_country import TOML, Country
 from test_release_kill import Crashes, staged
 
-from discreet.release import check_ledger, read_ledger
+from discreet.budget import Release
+from discreet.errors import InputError
+from discreet.release import check_ledger, create_ledger, measure, read_ledger
 
 FAULTS: dict[str, dict[str, Any]] = {
     "killed before": {"signal": signal.SIGKILL},
@@ -27,9 +31,13 @@ FAULTS: dict[str, dict[str, Any]] = {
     "error before": {"errno": errno.EIO},
     "error after": {"errno": errno.EIO, "after_it": 1},
     "disk full": {"errno": errno.ENOSPC, "sticky": 1},
+    "disk full once": {"errno": errno.ENOSPC},
+    "disk full after": {"errno": errno.ENOSPC, "after_it": 1},
+    "read only": {"errno": errno.EROFS, "sticky": 1},
     "no locks": {"errno": errno.ENOLCK},
+    "no locks after": {"errno": errno.ENOLCK, "after_it": 1},
 }
-SAMPLE = ("killed after", "ended after", "error after", "disk full")
+SAMPLE = ("killed after", "ended after", "error after", "disk full", "no locks")
 
 
 @pytest.fixture
@@ -49,7 +57,7 @@ def calls(crashes: Crashes) -> list[str]:
 
 def strike(crashes: Crashes, name: str, at: int, call: str) -> None:
     """One run with a fault; then a plain one, which must find everything in order."""
-    if name == "no locks" and call != "flock":
+    if name.startswith("no locks") and call != "flock":
         return
     answer = crashes(how="fault", at=at, **FAULTS[name])  # compares output and entry
     if answer["said"] is not None and not answer["there"]:
@@ -144,6 +152,44 @@ def mounted(tmp_path: Path) -> Iterator[Callable[..., Path]]:
     yield mount
     for place in made:
         subprocess.run(["umount", "-l", place], check=True)
+
+
+def test_a_full_disk(mounted: Callable[..., Path]) -> None:
+    """No byte is left, from the start: a run says so, and goes on once there is room."""
+    disk = mounted("1m")
+    crashes = Crashes(disk)
+    try:
+        ballast, before = disk / "ballast", crashes.ledger.read_bytes()
+        with suppress(OSError), ballast.open("wb") as stream:
+            while True:
+                os.write(stream.fileno(), bytes(512))
+        answer = crashes(how="plain")
+        assert "No space left" in answer["said"]
+        assert not answer["there"]
+        assert crashes.ledger.read_bytes() == before
+        ballast.unlink()
+        assert crashes(how="plain")["said"] == "done"
+        assert not crashes.debris
+    finally:
+        crashes.close()
+
+
+@pytest.mark.parametrize("fixed", ["the output's folder", "the ledger's folder"])
+def test_a_read_only_directory(mounted: Callable[..., Path], tmp_path: Path, fixed: str) -> None:
+    disk, release = mounted("1m"), Release.from_toml(TOML)
+    beside, own = (disk, tmp_path) if fixed == "the ledger's folder" else (tmp_path, disk)
+    ledger, out = beside / "ledger.json", own / "out"
+    create_ledger(ledger)
+    counts, before = Country(tmp_path).csv(), ledger.read_bytes()
+    subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
+    with pytest.raises(InputError, match=r"Read-only|not writable|cannot be"):
+        measure(release, counts, out, ledger=ledger)
+    assert ledger.read_bytes() == before
+    assert not out.exists()
+    assert not [path for folder in (disk, tmp_path) for path in folder.glob(".discreet*")]
+    subprocess.run(["mount", "-o", "remount,rw", disk], check=True)
+    measure(release, counts, out, ledger=ledger)
+    assert len(read_ledger(ledger).entries) == 1
 
 
 @pytest.mark.torture

@@ -1,5 +1,11 @@
-"""Keys that sign the entries of a ledger: Ed25519, the private half in a file that only its owner may "
-"read."""
+"""Keys that sign the entries of a ledger: Ed25519, the private half in a file only its owner can read.
+
+A public key is a point of the curve -x^2 + y^2 = 1 + d x^2 y^2 modulo p = 2^255 - 19. Eight points have an
+order that divides 8; under such a key a signature can be made without any private key (for the neutral point,
+one signature fits every text), so they are refused. Their y are 0, 1, -1 and the two y with 2 P of order 4,
+which solve d y^4 + 2 y^2 = 1. A y below 19 also has a second, non-canonical encoding as y + p; since y alone
+is compared, and modulo p, that and either sign of x are refused as well.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +19,14 @@ from discreet.errors import InputError
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+PRIME = 2**255 - 19
+"""What the coordinates of the curve are taken modulo."""
+
+ORDER_EIGHT = int.from_bytes(
+    bytes.fromhex("26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05"), "little"
+)
+"""The y of two of the four points of order 8; the others have -y."""
 
 VARIABLE = "DISCREET_LEDGER_KEY"
 """The environment variable that may name the file of the key."""
@@ -94,8 +108,18 @@ def read_key(path: str | os.PathLike[str] | None = None) -> Key | None:
     return Key(private)
 
 
+def small_order(public: bytes) -> bool:
+    """Whether a public key is one of the eight points of small order, however it is encoded.
+
+    >>> small_order(bytes(32)), small_order((PRIME + 1).to_bytes(32, "little"))
+    (True, True)
+    """
+    y = int.from_bytes(public, "little") % 2**255 % PRIME
+    return min(y, PRIME - y) in (0, 1, min(ORDER_EIGHT, PRIME - ORDER_EIGHT))
+
+
 def verified(public: str, signature: str, text: str) -> bool:
-    """Whether a signature of a text is that of a public key.
+    """Whether a signature of a text is that of a public key, which must not be of small order.
 
     >>> verified("not a key", "nor a signature", "text")
     False
@@ -104,7 +128,10 @@ def verified(public: str, signature: str, text: str) -> bool:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
     try:
-        key = Ed25519PublicKey.from_public_bytes(bytes.fromhex(public))
+        raw = bytes.fromhex(public)
+        if small_order(raw):
+            return False
+        key = Ed25519PublicKey.from_public_bytes(raw)
         key.verify(bytes.fromhex(signature), text.encode())
     except (InvalidSignature, ValueError):
         return False

@@ -7,11 +7,18 @@ import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
-from typing import Any
 
-from discreet.release.safetab.curated import CONFIDENTIAL, KINDS, SIZES, Curated, Errors, GroupLine, size_name
-from discreet.release.safetab.geographies import BELOW_STATE, LEVEL_WORDS
-from discreet.release.safetab.parts import TABLES
+from discreet.release.safetab.curator import (
+    CONFIDENTIAL,
+    KINDS,
+    SIZES,
+    Curated,
+    ErrorSums,
+    GroupLine,
+    size_name,
+)
+from discreet.release.safetab.geography import BELOW_STATE, LEVEL_WORDS
+from discreet.release.safetab.tables import TABLES
 from discreet.report.words import percent
 
 FAR = 4.0
@@ -44,7 +51,7 @@ class Sheet:
 def headline(found: Curated) -> list[str]:
     """Say in sentences whether the release is as accurate as the mechanism promises."""
     said = []
-    total = sum((line.errors for line in found.errors if line.kind == "total"), Errors())
+    total = sum((line.errors for line in found.errors if line.kind == "total"), ErrorSums())
     if total.numbers:
         drift = sqrt(_spread(total)) / total.numbers
         said.append(
@@ -94,11 +101,11 @@ def sheets(found: Curated) -> list[Sheet]:
 
 
 def _sizes(found: Curated, level: int) -> Sheet:
-    summed: dict[tuple[bool, int], Errors] = {}
+    summed: dict[tuple[bool, int], ErrorSums] = {}
     for (geography, own, size), errors in found.by("geography", "level", "size", kinds=("total",)).items():
         if own == level:
             key = geography in BELOW_STATE, size
-            summed[key] = summed.get(key, Errors()) + errors
+            summed[key] = summed.get(key, ErrorSums()) + errors
     where = ("nation, states", "below states")
     return _errors(
         f"{LEVEL_WORDS[level].capitalize()} totals by size of the group",
@@ -110,13 +117,13 @@ def _sizes(found: Curated, level: int) -> Sheet:
 
 
 def _errors(
-    title: str, note: str, names: tuple[str, ...], rows: Sequence[tuple[tuple[str, ...], Errors]]
+    title: str, note: str, names: tuple[str, ...], rows: Sequence[tuple[tuple[str, ...], ErrorSums]]
 ) -> Sheet:
     made = tuple((*words, *error_texts(errors)) for words, errors in rows)
     return Sheet(title, note, (*names, *ERROR_COLUMNS), made, len(names))
 
 
-def error_texts(errors: Errors) -> tuple[str, ...]:
+def error_texts(errors: ErrorSums) -> tuple[str, ...]:
     """Write the errors of one row."""
     far = abs(errors.within - errors.expected_within) > FAR * sqrt(_spread(errors)) + 0.5
     return (
@@ -138,7 +145,7 @@ def _signed(value: float) -> str:
     return "0.00" if abs(value) < 0.005 else f"{value:+.2f}"
 
 
-def _spread(errors: Errors) -> float:
+def _spread(errors: ErrorSums) -> float:
     """Return the variance of how many are within, if they were independent with one chance."""
     share = errors.mean("expected_within")
     return max(0.0, errors.numbers * share * (1 - share))
@@ -177,67 +184,19 @@ def _points(value: float) -> str:
     return f"{100 * value:.2f} points"
 
 
-def as_object(found: Curated) -> dict[str, Any]:
-    """Return the report as one JSON object."""
-    return {
-        "warning": CONFIDENTIAL,
-        "out": found.out,
-        "rehearsal": found.rehearsal,
-        "headline": headline(found),
-        "notes": list(found.notes),
-        "errors": [
-            {
-                "geography": line.geography,
-                "level": line.level,
-                "table": line.table,
-                "number": line.kind,
-                "size": size_name(line.size),
-                **_numbers(line.errors),
-            }
-            for line in found.errors
-        ],
-        "groups": [
-            {
-                "geography": line.geography,
-                "level": line.level,
-                "size": size_name(line.size),
-                "groups": line.groups,
-                "released": line.released,
-                "expected_released": line.expected,
-            }
-            for line in found.groups
-        ],
-    }
-
-
-def _numbers(errors: Errors) -> dict[str, float]:
-    return {
-        "numbers": errors.numbers,
-        "noise_sd": errors.root("variance"),
-        "mean_error": errors.mean("error"),
-        "expected_mean_error": errors.mean("expected_error"),
-        "mae": errors.mean("absolute"),
-        "rmse": errors.root("square"),
-        "expected_rmse": errors.root("expected_square"),
-        "within_moe": errors.mean("within"),
-        "expected_within_moe": errors.mean("expected_within"),
-    }
-
-
 def table_csv(found: Curated) -> str:
     """Return the finest table, one line for each geography, level, table, kind of number and size."""
     stream = io.StringIO()
     stream.write(f"# {CONFIDENTIAL}\n")
-    rows = as_object(found)["errors"]
+    rows = [line.as_dict() for line in found.errors]
     if rows:
         writer = csv.DictWriter(stream, list(rows[0]), lineterminator="\n")
         writer.writeheader()
-        writer.writerows({key: _plain(value) for key, value in row.items()} for row in rows)
+        writer.writerows(
+            {key: f"{value:.6g}" if isinstance(value, float) else value for key, value in row.items()}
+            for row in rows
+        )
     return stream.getvalue()
-
-
-def _plain(value: Any) -> Any:
-    return f"{value:.6g}" if isinstance(value, float) else value
 
 
 def page(found: Curated) -> str:

@@ -12,7 +12,7 @@ from nicegui import ui
 
 from discreet.budget.answer import AnswerKind
 from discreet.errors import DiscreetError
-from discreet.release.safetab.geographies import LEVEL_WORDS, PASSES
+from discreet.release.safetab.geography import LEVEL_WORDS, PASSES
 from discreet.report import words
 from discreet.workbench import charts
 from discreet.workbench import controls as c

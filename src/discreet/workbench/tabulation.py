@@ -15,7 +15,7 @@ from discreet.budget import Neighbours
 from discreet.budget.answer import EXACTLY, Claim
 from discreet.errors import DiscreetError, InputError
 from discreet.numbers import fraction, positive, share
-from discreet.release.safetab.geographies import LEVEL_WORDS, LEVELS, PASSES, Pass
+from discreet.release.safetab.geography import LEVEL_WORDS, LEVELS, PASSES, Pass
 from discreet.workbench.state import State
 from discreet.workbench.tasks import Line, line_of
 
@@ -255,9 +255,8 @@ def _steps(text: str) -> Steps:
 
 def design_opened(text: str, name: str, old: Design) -> Design:
     """Return the design of a `safetab.toml` or `config.json`; what the file does not say stays as it is."""
-    from discreet.release.safetab.configuration import read_json
-    from discreet.release.safetab.geographies import STATES
-    from discreet.release.safetab.safetab_toml import read_toml
+    from discreet.release.safetab.configuration import read_json, read_toml
+    from discreet.release.safetab.geography import STATES
 
     is_json = name.lower().endswith(".json") or text.lstrip().startswith("{")
     try:
@@ -354,7 +353,7 @@ def configuration(design: Design) -> Configuration:
     """Return the design as the parameters of a run, with thresholds from the target error if so chosen."""
     from discreet.release.safetab.configuration import Configuration
     from discreet.release.safetab.design import with_derived
-    from discreet.release.safetab.geographies import GEOGRAPHIES, LEVELS, PASSES, STATES
+    from discreet.release.safetab.geography import GEOGRAPHIES, LEVELS, PASSES, STATES
 
     budgets = {
         (geography, level): design.rho((geography, level)) for geography in GEOGRAPHIES for level in LEVELS
@@ -480,7 +479,7 @@ def design_rivals(margin: int, counts: int, delta: Fraction) -> Rivals:
 
 def design_toml(design: Design) -> str:
     """Write the design as the text of a `safetab.toml`."""
-    from discreet.release.safetab.safetab_toml import read_toml, write_toml
+    from discreet.release.safetab.configuration import read_toml, write_toml
 
     text = write_toml(configuration(design))
     read_toml(text)  # a design with nothing in it is refused here

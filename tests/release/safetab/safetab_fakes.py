@@ -11,8 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from discreet.release.safetab.mechanism import Mechanism
-from discreet.release.safetab.specification import Iteration, Specification
-from discreet.release.safetab.stability import Stability
+from discreet.release.safetab.specification import Iteration, Specification, Stability
 
 ONE = Stability(value=1, race=1, ethnicity=0, paired=True, why="for the test")
 

@@ -13,7 +13,7 @@ from typing import Any
 from safetab_brute import GRF_HEADER, PERSON_HEADER
 
 from discreet.release.safetab.census2020 import write_parameters
-from discreet.release.safetab.geographies import GEOGRAPHIES
+from discreet.release.safetab.geography import GEOGRAPHIES
 from discreet.release.safetab.specification import Iteration, Specification, write_specification
 
 _PLACE = Path(tempfile.mkdtemp(prefix="discreet-tests-"))

@@ -1,4 +1,4 @@
-"""Counts against the Bureau program's own output, and against a second tabulator."""
+"""GroupCounts against the Bureau program's own output, and against a second tabulator."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from safetab_toy import published
 
 from discreet.errors import DiscreetError, InputError
 from discreet.release.engine import Engine
-from discreet.release.safetab import coded
-from discreet.release.safetab.ages import COARSER, RANGES
+from discreet.release.safetab import people
 from discreet.release.safetab.configuration import Configuration
-from discreet.release.safetab.counting import Counts, count
-from discreet.release.safetab.geographies import GEOGRAPHIES, LEVELS
+from discreet.release.safetab.counts import GroupCounts, count
+from discreet.release.safetab.geography import GEOGRAPHIES, LEVELS
 from discreet.release.safetab.specification import Specification
+from discreet.release.safetab.tables import COARSER, RANGES
 
 Parameters = tuple[Configuration, Specification]
 
 
-def everything(counts: Counts, by_age: Sequence[str] = GEOGRAPHIES) -> tuple[Counter[Any], Counter[Any]]:
+def everything(counts: GroupCounts, by_age: Sequence[str] = GEOGRAPHIES) -> tuple[Counter[Any], Counter[Any]]:
     """All totals, and all cells at some geographies, of all groups with people, by name."""
     totals: Counter[Any] = Counter()
     cells: Counter[Any] = Counter()
@@ -218,8 +218,8 @@ def test_state_by_state_gives_the_same(
     codes = list(parameters_2020[1].codes)
     data = write(blocks, [random_person(source, blocks, codes) for _ in range(400)])
     found = []
-    for few in (coded.FEW, 0):
-        monkeypatch.setattr(coded, "FEW", few)
+    for few in (people.FEW, 0):
+        monkeypatch.setattr(people, "FEW", few)
         with count(data, *parameters_2020, engine=duckdb_engine) as counts:
             found.append(everything(counts, GEOGRAPHIES))
     assert found[0] == found[1]

@@ -15,13 +15,11 @@ from discreet.cli.commands import run as command
 from discreet.errors import InputError
 from discreet.noise import GaussianNoise
 from discreet.release.safetab.configuration import read_configuration
-from discreet.release.safetab.curated import SIZES, Curated, Errors, size_name
-from discreet.release.safetab.curator import curate
-from discreet.release.safetab.geographies import BELOW_STATE
-from discreet.release.safetab.law import Law
+from discreet.release.safetab.curator import SIZES, Curated, ErrorSums, curate, size_name
+from discreet.release.safetab.expectations import NO_CUT, ErrorLaw, ReleaseChances
+from discreet.release.safetab.geography import BELOW_STATE
 from discreet.release.safetab.mechanism import variance_of
-from discreet.release.safetab.releasing import NO_CUT, Releasing
-from discreet.release.safetab.running import Options, run
+from discreet.release.safetab.run import Options, run
 from discreet.release.safetab.specification import read_specification
 from discreet.release.safetab.synthetic import Nation, synthesize
 from discreet.report import curator as pages
@@ -173,7 +171,7 @@ def test_the_release_is_as_expected(found: Curated) -> None:
     """Fixed noise. Each bound is 5 standard errors; a noise 10 % too large would fail the one on squares."""
     for level in (1, 2):
         for kind in ("total", "cell"):
-            errors = sum((x.errors for x in found.errors if (x.kind, x.level) == (kind, level)), Errors())
+            errors = sum((x.errors for x in found.errors if (x.kind, x.level) == (kind, level)), ErrorSums())
             share = errors.mean("expected_within")
             assert abs(errors.mean("within") - share) < 5 * sqrt(share * (1 - share) / errors.numbers)
             ratio = errors.square / errors.expected_square
@@ -192,7 +190,7 @@ def test_mean_error_of_small_groups_is_the_conditional_one(found: Curated) -> No
         for x in found.errors
         if x.kind == "total" and x.geography in BELOW_STATE and x.level == 2 and x.size == SIZES.index(10)
     ]
-    errors = sum(small, Errors())
+    errors = sum(small, ErrorSums())
     assert errors.numbers > 50
     assert errors.mean("expected_error") > 1
     standard = sqrt(errors.mean("expected_square") / errors.numbers)
@@ -211,7 +209,7 @@ def test_regions_of_the_same_blocks_share(nation: Nation) -> None:
 def test_chance_of_release_by_the_exact_noise(nation: Nation) -> None:
     configuration, specification = read_configuration(nation.params), read_specification(nation.params)
     classes = [[("STATE", 0), ("COUNTY", 0)], [("COUNTY", 1), ("TRACT", 2)]]
-    made = Releasing(configuration, specification, classes)
+    made = ReleaseChances(configuration, specification, classes)
     one = made.mechanism("COUNTY", 2)
     assert one.stage_one is not None
     assert one.stage_two is not None
@@ -250,7 +248,7 @@ def test_bureau_columns_give_the_same(nation: Nation, found: Curated) -> None:
     bare = curate(nation.params, nation.data, release(nation, "bare", bureau_columns=True))
     assert any("state no margins" in note for note in bare.notes)
     for one, other in zip(found.errors, bare.errors, strict=True):
-        for name in Errors.__slots__:
+        for name in ErrorSums.__slots__:
             assert getattr(one.errors, name) == pytest.approx(getattr(other.errors, name), rel=1e-9, abs=1e-9)
 
 
@@ -334,7 +332,7 @@ def test_law_against_plain_sums(privacy: str, variance: float, cells: int) -> No
     for _ in range(cells - 1):
         summed = np.convolve(summed, mass)
     x = np.arange(summed.size) - summed.size // 2
-    made = Law(privacy, variance, cells)  # type: ignore[arg-type]
+    made = ErrorLaw(privacy, variance, cells)  # type: ignore[arg-type]
     for cut, margin in ((-1000, 5), (-3, 6), (2, 6), (4, 1)):
         kept = x > cut
         inside = kept & (np.abs(x) <= margin)
@@ -348,7 +346,7 @@ def test_law_against_plain_sums(privacy: str, variance: float, cells: int) -> No
 def test_suppression_chance_is_that_of_the_exact_noise() -> None:
     """Empty groups at rho 0.159 (variance 9 / (2 * 0.9 * 0.159)): T = 21, as the design note says."""
     noise = GaussianNoise("5000/159")
-    made = Law("zcdp", 5000 / 159, 1)
+    made = ErrorLaw("zcdp", 5000 / 159, 1)
     values = np.arange(-30, 31)
     exact = [float(noise.cdf(int(value))) for value in values]
     assert made.below(values) == pytest.approx(exact, abs=1e-9)
@@ -356,7 +354,7 @@ def test_suppression_chance_is_that_of_the_exact_noise() -> None:
 
 
 def test_no_noise_is_no_error() -> None:
-    got = Law("zcdp", 0.0, 1).expected(np.array([-5, 0]), np.array([0, 0]))
+    got = ErrorLaw("zcdp", 0.0, 1).expected(np.array([-5, 0]), np.array([0, 0]))
     assert got.within[0] == 1
     assert (got.mean[0], got.square[0], got.kept[1]) == (0, 0, 0)
 

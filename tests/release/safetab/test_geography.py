@@ -13,8 +13,7 @@ from safetab_brute import random_blocks, regions_of
 from discreet.errors import InputError
 from discreet.release.engine import Engine
 from discreet.release.safetab.configuration import Configuration
-from discreet.release.safetab.geographies import GEOGRAPHIES, STATES
-from discreet.release.safetab.geography import WATER_FILE, Geography, read_water
+from discreet.release.safetab.geography import GEOGRAPHIES, STATES, WATER_FILE, Geography, read_water
 from discreet.release.safetab.specification import Specification
 from discreet.release.safetab.validation import read_geography
 

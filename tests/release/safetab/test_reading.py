@@ -17,7 +17,7 @@ from safetab_brute import PERSON_HEADER, tabulate
 from discreet.errors import InputError
 from discreet.release.engine import Engine, connect
 from discreet.release.safetab.configuration import Configuration
-from discreet.release.safetab.counting import count
+from discreet.release.safetab.counts import count
 from discreet.release.safetab.specification import Specification
 
 Parameters = tuple[Configuration, Specification]
@@ -174,7 +174,7 @@ def test_a_missing_column(column: str, copy: Path, toy_parameters: Parameters, d
     lines = [row[:place] + row[place + 1 :] for row in rows_of(path)]
     path.write_text("\n".join(map("|".join, lines)))
     text = refused(copy, toy_parameters, duckdb_engine)
-    assert text == f"a column is missing (person-records.txt, field {column}, line 1)"
+    assert text == f"a column is missing (line 1 of person-records.txt, field {column})"
 
 
 def with_line(place: int, line: str) -> Change:
@@ -190,24 +190,24 @@ _PERSON = "028|1|True|01|001|000001|0001|01|1000|Null|Null|Null|Null|Null|Null|N
 DAMAGE: dict[str, tuple[Change, str]] = {
     "too few": (
         with_line(4, f"{SECRET}|1"),
-        "fewer than the 17 fields of the header (person-records.txt, line 4)",
+        "fewer than the 17 fields of the header (line 4 of person-records.txt)",
     ),
     "too many": (
         with_line(5, f"{_PERSON}|{SECRET}"),
-        "more than the 17 fields of the header (person-records.txt, line 5)",
+        "more than the 17 fields of the header (line 5 of person-records.txt)",
     ),
     "not UTF-8": (
         with_line(3, _PERSON.replace("028", f"{SECRET}\xff")),
-        "a byte is not UTF-8 (person-records.txt, line 3)",
+        "a byte is not UTF-8 (line 3 of person-records.txt)",
     ),
-    "an open quote": (with_line(6, f'"{SECRET}' + _PERSON), "(person-records.txt, line 6)"),
+    "an open quote": (with_line(6, f'"{SECRET}' + _PERSON), "(line 6 of person-records.txt)"),
     "mixed line ends": (
         lambda text: text.replace("\n", "\r\n", 1).encode(),
         "a line ends in another way than the first one",
     ),
     "a quote inside the last field": (
         with_line(6, _PERSON.replace("1010", f'"{SECRET}')),
-        "a quoted field does not end, or goes on behind its quote (person-records.txt, line 6)",
+        "a quoted field does not end, or goes on behind its quote (line 6 of person-records.txt)",
     ),
     "an empty file": (lambda text: b"", "a file is empty (person-records.txt)"),
     "commas": (lambda text: text.replace("|", ",").encode(), "no column has a name that is known"),
@@ -229,7 +229,7 @@ def test_a_byte_that_is_not_utf8_at_the_end_of_a_line(copy: Path, toy_parameters
     path.write_bytes(with_line(3, _PERSON.replace("|1010", f"|{SECRET}\xff"))(path.read_text()))
     with connect("duckdb", memory="1GB", threads=1) as own:
         text = refused(copy, toy_parameters, own)
-    assert text == "a byte is not UTF-8 (person-records.txt, line 3)"
+    assert text == "a byte is not UTF-8 (line 3 of person-records.txt)"
 
 
 @pytest.mark.xdist_group("spark")
@@ -257,9 +257,9 @@ def test_files_that_are_not_there(
 def test_a_file_that_changes_meanwhile(
     copy: Path, toy_parameters: Parameters, duckdb_engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from discreet.release.safetab import counting
+    from discreet.release.safetab import counts
 
-    honest = counting.checked
+    honest = counts.checked
 
     def slow(*arguments: Any, **more: Any) -> Any:
         found = honest(*arguments, **more)
@@ -267,5 +267,5 @@ def test_a_file_that_changes_meanwhile(
             stream.write("\n")
         return found
 
-    monkeypatch.setattr(counting, "checked", slow)
+    monkeypatch.setattr(counts, "checked", slow)
     assert "person-records.txt changed while it was read" in refused(copy, toy_parameters, duckdb_engine)

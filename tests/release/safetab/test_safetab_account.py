@@ -60,7 +60,7 @@ def test_a_resident_of_the_other_pass_may_take_the_place(tmp_path: Path) -> None
     spends = {f"privacy_budget_p_level_2_{name}": 0 for name in names}
     spends |= {"privacy_budget_p_level_2_county": 0.5, "privacy_budget_p_level_2_pr_county": 2}
     params = write_params(tmp_path, **spends, zero_suppression_chance=0)
-    us, pr = account(params, deltas=["1e-6"], neighbours=("bounded",))
+    us, pr = account(params, deltas=["1e-6"], neighbours=("bounded",)).passes
     stable = {one.which: one.mechanisms[0].stability.value for one in (us, pr)}
     events = {
         which: [
@@ -76,17 +76,17 @@ def test_a_resident_of_the_other_pass_may_take_the_place(tmp_path: Path) -> None
         assert one.costs[0].epsilon == pytest.approx(wanted, rel=1e-9)
         assert one.claim.kind == "exact"  # nothing is dropped
     alone = account(write_params(tmp_path, **spends, run_us=False), deltas=["1e-6"], neighbours=("bounded",))
-    assert [(one.which, one.replaced) for one in alone] == [("PR", 4)]
+    assert [(one.which, one.replaced) for one in alone.passes] == [("PR", 4)]
 
 
 def test_what_less_noise_would_do() -> None:
-    found, _ = account(SPEC_2020, deltas=["1e-10"], neighbours=("unbounded",))
+    found, _ = account(SPEC_2020, deltas=["1e-10"], neighbours=("unbounded",)).passes
     (cost,) = found.costs
     assert cost.reduction == pytest.approx(0.11456, abs=1e-6)  # `discreet calibrate ddhca-2020 --zcdp`
 
 
 def test_infinite_budgets_are_no_privacy() -> None:
-    for found in account(TOY):
+    for found in account(TOY).passes:
         assert found.total is None
         assert found.costs == ()
         assert len(found.infinite) == len(found.mechanisms)
@@ -94,7 +94,7 @@ def test_infinite_budgets_are_no_privacy() -> None:
 
 def test_one_infinite_budget_is_enough(tmp_path: Path) -> None:
     params = write_params(tmp_path, privacy_budget_p_level_2_tract=float("inf"))
-    us, pr = account(params, deltas=["1e-6"])
+    us, pr = account(params, deltas=["1e-6"]).passes
     assert us.total is None
     assert [(part.geography, part.level) for part in us.infinite] == [("TRACT", 2)]
     assert pr.total == 2  # four geographies of a half each
@@ -240,7 +240,7 @@ def test_bad_parameters_exit_with_two(tmp_path: Path, capsys: pytest.CaptureFixt
 
 def test_budgets_beyond_sense_still_have_a_sum(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     params = write_params(tmp_path, privacy_budget_p_level_2_usa=1234.567, run_pr=False)
-    (found,) = account(params, deltas=["1e-10"], neighbours=("unbounded",))
+    (found,) = account(params, deltas=["1e-10"], neighbours=("unbounded",)).passes
     assert found.total == Fraction("1237.067")
     assert (found.costs[0].epsilon, found.costs[0].reduction) == (None, None)
     assert found.costs[0].converted > 1237

@@ -16,9 +16,14 @@ from safetab_params import config, write_params
 from safetab_toy import SPEC_2020, TOY
 
 from discreet.errors import InputError
-from discreet.release.safetab.configuration import Configuration, read_configuration, read_json
-from discreet.release.safetab.geographies import GEOGRAPHIES, LEVELS, STATES
-from discreet.release.safetab.safetab_toml import read_toml, write_toml
+from discreet.release.safetab.configuration import (
+    Configuration,
+    read_configuration,
+    read_json,
+    read_toml,
+    write_toml,
+)
+from discreet.release.safetab.geography import GEOGRAPHIES, LEVELS, STATES
 
 SMALL = read_json(json.dumps(config()))
 
@@ -106,7 +111,7 @@ def test_a_budget_that_is_none(value: object) -> None:
 )
 def test_a_wrong_value_is_named_with_its_field(key: str, value: object) -> None:
     text = refused(**{key: value})
-    assert f"config.json, field {key}, line" in text
+    assert f" of config.json, field {key})" in text
     assert "\n" not in text
 
 
@@ -137,7 +142,9 @@ def test_thresholds_are_needed_where_there_is_a_budget_and_only_there() -> None:
     some = {key: value for key, value in config()["thresholds_p"].items() if key.endswith("2)")}
     assert len(read_json(json.dumps(config(thresholds_p=some))).thresholds) == 10
     del some["(PLACE, 2)"]
-    assert "thresholds are missing (config.json, field thresholds_p (PLACE, 2)" in refused(thresholds_p=some)
+    assert "thresholds are missing (line 24 of config.json, field thresholds_p (PLACE, 2)" in refused(
+        thresholds_p=some
+    )
     assert "unknown geography or level" in refused(thresholds_p={**some, "(BLOCK, 2)": [1, 2, 3]})
     assert "unknown geography or level" in refused(thresholds_p={**some, "(PLACE, 3)": [1, 2, 3]})
 
@@ -279,7 +286,7 @@ def test_toml_rows_may_be_tables_of_their_own() -> None:
     spread = [re.sub(r", (?=[a-z])", "\n", row) for row in rows]
     text = scalars + "".join(f"[[levels]]\n{row}\n" for row in spread)
     assert read_toml(text) == SMALL
-    with pytest.raises(InputError, match=r"a budget is -1; .* \(safetab.toml, field levels rho, line 13\)"):
+    with pytest.raises(InputError, match=r"a budget is -1; .* \(line 13 of safetab.toml, field levels rho\)"):
         read_toml(text.replace("rho = 0", "rho = -1", 1))
 
 
@@ -290,18 +297,18 @@ def test_toml_rows_may_be_tables_of_their_own() -> None:
         ("rho = 0.5", "rho = -1", "a budget is -1"),
         ("rho = 0.5", "rho = true", "a budget is true"),
         ("rho = 0.5", "epsilon = 0.5", "with this privacy the budget is called rho"),
-        ("rho = 0.5, ", "", "a key is missing (safetab.toml, field levels rho, line 11)"),
+        ("rho = 0.5, ", "", "a key is missing (line 11 of safetab.toml, field levels rho)"),
         (
             "level = 2",
             "level = 3",
-            "it must be a whole number from 1 to 2 (safetab.toml, field levels level, line",
+            "it must be a whole number from 1 to 2 (line 11 of safetab.toml, field levels level)",
         ),
         ('"USA", level = 2', '"STATE", level = 2', "a geography and level occur twice"),
         ('"USA"', '"US"', "it is 'US'; it must be USA, STATE"),
         ("[10, 20, 30]", "[30, 20, 10]", "thresholds must not decrease"),
         (", thresholds = [10, 20, 30]", "", "thresholds are missing"),
         ("run_us", "run_uss", "an unknown key"),
-        ("max_race_codes = 8", "max_race_codes = 8.0", "field max_race_codes, line 2"),
+        ("max_race_codes = 8", "max_race_codes = 8.0", "(line 2 of safetab.toml, field max_race_codes)"),
         ('privacy = "zcdp"', "privacy = zcdp", "not valid TOML: Invalid value (line 1"),
     ],
 )

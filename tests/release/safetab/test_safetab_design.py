@@ -15,8 +15,8 @@ from discreet.errors import InputError
 from discreet.noise import GaussianNoise, LaplaceNoise, Noise, sample, sums
 from discreet.release.safetab import design, mechanism, workbook
 from discreet.release.safetab.census2020 import configuration_2020, specification_2020
+from discreet.release.safetab.configuration import read_toml, write_toml
 from discreet.release.safetab.mechanism import noise_for
-from discreet.release.safetab.safetab_toml import read_toml, write_toml
 from discreet.studies import printed
 from discreet.testing import NotPrivateSeededEntropy
 

@@ -15,7 +15,7 @@ from discreet.errors import InputError
 from discreet.noise import GaussianNoise, LaplaceNoise, Noise
 from discreet.release.safetab.account import mechanisms
 from discreet.release.safetab.configuration import read_configuration
-from discreet.release.safetab.geographies import Pass
+from discreet.release.safetab.geography import Pass
 from discreet.release.safetab.mechanism import bureau_margin, mechanism, noise_for, suppression_threshold
 from discreet.release.safetab.specification import read_specification
 from discreet.studies import Printed, printed

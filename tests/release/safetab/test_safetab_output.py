@@ -13,11 +13,19 @@ import pytest
 
 from discreet.noise import GaussianNoise, LaplaceNoise
 from discreet.release.hierarchy.writing import Folder
-from discreet.release.safetab import output
-from discreet.release.safetab.ages import RANGES
-from discreet.release.safetab.labels import Margin, label, margin, written
-from discreet.release.safetab.output import Labels, Writer
-from discreet.release.safetab.parts import CELLS, TABLES, Part
+from discreet.release.safetab import tables
+from discreet.release.safetab.tables import (
+    CELLS,
+    RANGES,
+    TABLES,
+    Labels,
+    Margin,
+    Part,
+    Writer,
+    label,
+    margin,
+    written,
+)
 
 REGIONS = [f"{i:011}" for i in range(40)]
 ITERATIONS = [f"{1000 + i}" for i in range(12)]
@@ -67,7 +75,7 @@ def by_loops(part: Part) -> tuple[list[list[str]], list[list[str]]]:
 def test_rows_are_those_of_a_plain_loop(
     tmp_path: Path, rows: int, bureau: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(output, "ROWS", rows)
+    monkeypatch.setattr(tables, "ROWS", rows)
     part = some(1)
     with Writer(Folder(tmp_path, "csv"), ITERATIONS, labels(), bureau=bureau) as writer:
         writer.write(part, REGIONS)

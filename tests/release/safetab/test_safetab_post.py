@@ -7,9 +7,8 @@ import pytest
 from safetab_fakes import specification
 
 from discreet.errors import InputError
-from discreet.release.safetab.coterminous import ORDER, donated
-from discreet.release.safetab.parts import CELLS, Part, joined
-from discreet.release.safetab.post import consistent, partners
+from discreet.release.safetab.postprocessing import ORDER, consistent, donated, partners
+from discreet.release.safetab.tables import CELLS, Part, joined
 
 
 def part(geography: str, groups: list[tuple[int, int, int]], label: int, level: int = 1) -> Part:

@@ -30,14 +30,14 @@ from discreet.errors import InputError
 from discreet.noise import GaussianNoise, LaplaceNoise
 from discreet.release import Total, check_ledger, create_ledger, read_ledger
 from discreet.release.engine import Engine, connect
-from discreet.release.safetab import adaptive, coded, people
+from discreet.release.safetab import adaptive, people
 from discreet.release.safetab.account import mechanisms
-from discreet.release.safetab.ages import RANGES
 from discreet.release.safetab.configuration import read_configuration
-from discreet.release.safetab.counting import Counts, count
-from discreet.release.safetab.labels import label as margins
-from discreet.release.safetab.running import Clock, Options, add_noise, run
+from discreet.release.safetab.counts import GroupCounts, count
+from discreet.release.safetab.run import Clock, Options, add_noise, run
 from discreet.release.safetab.specification import read_specification
+from discreet.release.safetab.tables import RANGES
+from discreet.release.safetab.tables import label as margins
 
 BUREAU = Options(bureau_columns=True, coterminous=False, no_noise=True)
 
@@ -388,9 +388,9 @@ def test_bad_data_ends_with_2_and_writes_nothing(
 
 
 class Remembered:
-    """Counts that ask the engine once."""
+    """GroupCounts that ask the engine once."""
 
-    def __init__(self, counts: Counts) -> None:
+    def __init__(self, counts: GroupCounts) -> None:
         self._counts, self._kept = counts, {}  # type: ignore[var-annotated]
 
     def regions(self, geography: str) -> Any:
@@ -488,17 +488,17 @@ def test_an_interrupted_run_is_resumed_before_the_noise_and_never_after(
     options = Options(rehearsal=3, resume=True)
     run(folder, DATA, tmp_path / "whole", options=options)
     assert not list(tmp_path.glob(".discreet*"))  # nothing stays of a run that ended
-    monkeypatch.setattr(coded, "FEW", 0)  # state by state
+    monkeypatch.setattr(people, "FEW", 0)  # state by state
     kept = tmp_path / ".discreet-out.coded"
-    once = Counts._count
+    once = GroupCounts._count
 
-    def interrupted(self: Counts, batch: Any, *rest: Any, **named: Any) -> None:
+    def interrupted(self: GroupCounts, batch: Any, *rest: Any, **named: Any) -> None:
         if batch != (1,):
             raise KeyboardInterrupt
         once(self, batch, *rest, **named)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Counts, "_count", interrupted)
+        patch.setattr(GroupCounts, "_count", interrupted)
         with pytest.raises(KeyboardInterrupt):
             run(folder, DATA, tmp_path / "other", options=replace(options, resume=False))
         assert not list(tmp_path.glob(".discreet*"))  # nobody asked to keep it
@@ -518,7 +518,7 @@ def test_an_interrupted_run_is_resumed_before_the_noise_and_never_after(
                 run(folder, DATA, tmp_path / "out", options=options)
         assert not kept.exists()
     with monkeypatch.context() as patch:
-        patch.setattr(Counts, "_count", interrupted)
+        patch.setattr(GroupCounts, "_count", interrupted)
         with pytest.raises(KeyboardInterrupt):
             run(folder, DATA, tmp_path / "out", options=options)
     monkeypatch.setattr(people, "coded", people_once)
@@ -540,3 +540,15 @@ def test_progress_of_counting_rises_to_its_end(tmp_path: Path, params: Callable[
     assert counting == sorted(counting)
     assert counting[-1] == 1
     assert 0.5 in counting
+
+
+def test_old_names_go_on_with_a_warning() -> None:
+    from importlib import import_module
+
+    from discreet.release.safetab import configuration
+
+    homes = (("running", "run", run), ("safetab_toml", "write_toml", configuration.write_toml))
+    for old, name, home in homes:
+        module = import_module(f"discreet.release.safetab.{old}")
+        with pytest.warns(DeprecationWarning, match="is now discreet.release.safetab"):
+            assert getattr(module, name) is home

@@ -10,8 +10,15 @@ from hypothesis import strategies as st
 from safetab_toy import SPEC_2020
 
 from discreet.errors import InputError
-from discreet.release.safetab.specification import Iteration, Kind, Specification, read_specification
-from discreet.release.safetab.stability import Stability, paired, stability
+from discreet.release.safetab.specification import (
+    Iteration,
+    Kind,
+    Specification,
+    Stability,
+    paired,
+    read_specification,
+    stability,
+)
 
 CODES = "abcdefg"
 Groups = dict[str, frozenset[str]]

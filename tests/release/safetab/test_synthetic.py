@@ -20,10 +20,17 @@ from discreet.cli.commands import run
 from discreet.errors import InputError
 from discreet.release.safetab.configuration import read_configuration
 from discreet.release.safetab.specification import Specification, read_specification
-from discreet.release.safetab.synthetic import Nation, nation, synthesize, writing
-from discreet.release.safetab.synthetic.answers import SLOTS, answers, table
+from discreet.release.safetab.synthetic import Nation, nation, synthesize
 from discreet.release.safetab.synthetic.geography import build
-from discreet.release.safetab.synthetic.people import PORTION, RACES_NAMED, Population, _pyramid
+from discreet.release.safetab.synthetic.people import (
+    PORTION,
+    RACES_NAMED,
+    SLOTS,
+    Population,
+    _pyramid,
+    answers,
+    table,
+)
 
 
 def rows(file: Path) -> list[dict[str, str]]:
@@ -40,7 +47,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 def key(row: dict[str, str]) -> tuple[str, ...]:
-    return tuple(row[name] for name in writing.BLOCK)
+    return tuple(row[name] for name in nation.BLOCK)
 
 
 @pytest.fixture(scope="module")
@@ -85,11 +92,11 @@ def test_same_arguments_same_bytes(small: Nation, tmp_path: Path) -> None:
 def test_bytes_do_not_depend_on_threads_or_order(tmp_path: Path) -> None:
     made = population(PORTION + 1000, seed=3)
     for threads in (1, 3):
-        assert list(writing.write_people(tmp_path / f"{threads}", made, "csv", threads=threads)) == [
+        assert list(nation.write_people(tmp_path / f"{threads}", made, "csv", threads=threads)) == [
             PORTION,
             PORTION + 1000,
         ]
-    lines = writing.Lines(made)
+    lines = nation.Lines(made)
     backwards = [bytes(lines.portion(index)[1]) for index in (1, 0)]
     whole = (tmp_path / "1").read_bytes()
     assert whole == (tmp_path / "3").read_bytes()
@@ -114,9 +121,9 @@ def test_every_record_is_well_formed(
     known = {key(row) for row in blocks}
     assert len(known) == len(blocks) == small.blocks
     assert len(people) == small.people == 30_000
-    assert list(people[0]) == list(writing.PERSON)
+    assert list(people[0]) == list(nation.PERSON)
     for row in people:
-        races = [row[name] for name in writing.RACES]
+        races = [row[name] for name in nation.RACES]
         named = [race for race in races if race != "Null"]
         assert races == named + ["Null"] * (8 - len(named))
         assert 1 <= len(named) == len(set(named))
@@ -167,7 +174,7 @@ def test_shapes_that_make_trouble_are_there(
 
 def test_people_vary_as_meant(people: list[dict[str, str]]) -> None:
     many = len(people)
-    named = Counter(sum(row[name] != "Null" for name in writing.RACES) for row in people)
+    named = Counter(sum(row[name] != "Null" for name in nation.RACES) for row in people)
     # 5 standard deviations; a race drawn twice is named once, so that a few have fewer than was drawn
     assert abs(named[1] / many - RACES_NAMED[0]) < 5 * (0.89 * 0.11 / many) ** 0.5 + 0.005
     assert named[8] > 0
@@ -244,7 +251,7 @@ def test_codes_of_a_given_specification(params: Path, tmp_path: Path) -> None:
     assert sorted(path.name for path in made.out.iterdir()) == ["data"]  # nothing is copied
     used = set()
     for row in rows(made.data / "person-records.txt"):
-        used |= {row["QSPAN"], *(row[name] for name in writing.RACES)} - {"Null"}
+        used |= {row["QSPAN"], *(row[name] for name in nation.RACES)} - {"Null"}
     assert used <= specification.codes.keys()
     assert len(used) > 0.4 * len(specification.codes)
 

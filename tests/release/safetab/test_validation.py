@@ -91,22 +91,22 @@ def test_rules_of_persons(kind: str, write: Write, duckdb_engine: Engine, toy_pa
     changes, text, field = PERSONS[kind]
     data = write(BLOCKS, among([PERSON] * 9, person(**changes), 7))
     assert refused(data, toy_parameters, duckdb_engine) == [
-        f"{text} (person-records.txt, field {field}, line 7)"
+        f"{text} (line 7 of person-records.txt, field {field})"
     ]
 
 
 AREAS: dict[str, tuple[list[Row], str]] = {
-    "width": ([block(1, TABBLKST="1")], "a code is not of 2 digits (GRF-C.txt, field TABBLKST, line 8)"),
+    "width": ([block(1, TABBLKST="1")], "a code is not of 2 digits (line 8 of GRF-C.txt, field TABBLKST)"),
     "letters": (
         [block(1, TABTRACTCE="00000x")],
-        "a code is not of 6 digits (GRF-C.txt, field TABTRACTCE, line 8)",
+        "a code is not of 6 digits (line 8 of GRF-C.txt, field TABTRACTCE)",
     ),
-    "no place": ([block(1, PLACEFP="")], "a code is not of 5 digits (GRF-C.txt, field PLACEFP, line 8)"),
-    "area": ([block(1, AIANNHCE="99990")], "a code is not of 4 digits (GRF-C.txt, field AIANNHCE, line 8)"),
-    "twice": ([block(3)], "a block occurs twice; each may occur once (GRF-C.txt, field TABBLK, line 8)"),
+    "no place": ([block(1, PLACEFP="")], "a code is not of 5 digits (line 8 of GRF-C.txt, field PLACEFP)"),
+    "area": ([block(1, AIANNHCE="99990")], "a code is not of 4 digits (line 8 of GRF-C.txt, field AIANNHCE)"),
+    "twice": ([block(3)], "a block occurs twice; each may occur once (line 8 of GRF-C.txt, field TABBLK)"),
     "twice, but elsewhere": (
         [block(3, PLACEFP="00001"), block(4)],
-        "a block occurs twice; each may occur once (GRF-C.txt, field TABBLK, lines 8 and 9)",
+        "a block occurs twice; each may occur once (lines 8 and 9 of GRF-C.txt, field TABBLK)",
     ),
 }
 
@@ -133,15 +133,15 @@ def test_all_problems_at_once(engine: Engine, write: Write, toy_parameters: Para
     data = write([*BLOCKS, block(0), block(1, TABBLKCOU="1")], persons)
     first = ", ".join(map(str, range(5, 25)))
     assert refused(data, toy_parameters, engine) == [
-        "a code is not of 3 digits (GRF-C.txt, field TABBLKCOU, line 9)",
-        "a block occurs twice; each may occur once (GRF-C.txt, field TABBLK, line 8)",
+        "a code is not of 3 digits (line 9 of GRF-C.txt, field TABBLKCOU)",
+        "a block occurs twice; each may occur once (line 8 of GRF-C.txt, field TABBLK)",
         "an age is not a whole number from 0 to 115 "
-        f"(person-records.txt, field QAGE, lines {first} and 5 more)",
-        "a sex is not 1 or 2 (person-records.txt, field QSEX, line 30)",
-        "a block is not in GRF-C (person-records.txt, field TABBLK, line 31)",
-        "a race code follows an empty one (person-records.txt, field QRACE3, line 32)",
-        f"{CODE} (person-records.txt, field QRACE1, line 32)",
-        f"{CODE} (person-records.txt, field QRACE3, line 32)",
+        f"(lines {first} and 5 more of person-records.txt, field QAGE)",
+        "a sex is not 1 or 2 (line 30 of person-records.txt, field QSEX)",
+        "a block is not in GRF-C (line 31 of person-records.txt, field TABBLK)",
+        "a race code follows an empty one (line 32 of person-records.txt, field QRACE3)",
+        f"{CODE} (line 32 of person-records.txt, field QRACE1)",
+        f"{CODE} (line 32 of person-records.txt, field QRACE3)",
     ]
 
 
@@ -154,7 +154,7 @@ def test_lines_behind_blank_ones_and_line_breaks(
     (folder / "person-records.txt").write_text("\n".join(lines))
     # 1 header, 2 person, 3 blank, 4 to 6 one person, 7 blank, 8
     assert refused(folder, toy_parameters, duckdb_engine) == [
-        "an age is not a whole number from 0 to 115 (person-records.txt, field QAGE, line 8)"
+        "an age is not a whole number from 0 to 115 (line 8 of person-records.txt, field QAGE)"
     ]
 
 
@@ -165,7 +165,7 @@ def test_lines_of_a_large_file(write: Write, duckdb_engine: Engine, toy_paramete
         rows[line - 2] = person(QSEX="9")
     data = write(BLOCKS, rows)
     assert refused(data, toy_parameters, duckdb_engine) == [
-        "a sex is not 1 or 2 (person-records.txt, field QSEX, lines 150000, 200000 and 299999)"
+        "a sex is not 1 or 2 (lines 150000, 200000 and 299999 of person-records.txt, field QSEX)"
     ]
 
 
@@ -176,7 +176,7 @@ def test_rows_of_parquet(write: Write, duckdb_engine: Engine, toy_parameters: Pa
     columns = dict(zip(PERSON_HEADER, map(list, zip(*rows, strict=True)), strict=True))
     pq.write_table(pa.table(columns), folder / "person-records.parquet", row_group_size=2)
     assert refused(folder, toy_parameters, duckdb_engine) == [
-        "a sex is not 1 or 2 (person-records.parquet, field QSEX, line 6)"
+        "a sex is not 1 or 2 (row 6 of person-records.parquet, field QSEX)"
     ]
 
 
@@ -200,8 +200,8 @@ def test_the_command_says_no(toy: Path, write: Write, tmp_path: Path) -> None:
     found = json.loads(done.stdout)
     assert not found["valid"]
     assert found["problems"] == [
-        "an age is not a whole number from 0 to 115 (person-records.txt, field QAGE, line 3)",
-        f"{CODE} (person-records.txt, field QSPAN, line 4)",
+        "an age is not a whole number from 0 to 115 (line 3 of person-records.txt, field QAGE)",
+        f"{CODE} (line 4 of person-records.txt, field QSPAN)",
     ]
     assert SECRET not in done.stdout + done.stderr
     assert set(tmp_path.iterdir()) - before == {data}

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
 
 from discreet.budget.neighbours import RELATIONS, Neighbours
 from discreet.cli import options
+from discreet.cli.printing import progress_bar, say, say_time, table, write, write_json
+from discreet.report import words
+
+if TYPE_CHECKING:
+    from discreet.release.safetab.account import PassAccount, TabulationAccount
+    from discreet.release.safetab.mechanism import Mechanism
+
+_PASS_WORDS = {"US": "United States", "PR": "Puerto Rico"}
+_IN_WORDS = {"US": "the United States", "PR": "Puerto Rico"}
 
 app = App(
     name="account",
@@ -41,30 +50,119 @@ def account(
     started = time.perf_counter()
     deltas = options.read_deltas(delta or ())
 
-    from discreet.cli.printing import progress_bar, say_time, write_json
-    from discreet.cli.safetab import account_text
-    from discreet.release.safetab.account import DELTAS, account_pass
-    from discreet.release.safetab.configuration import read_configuration
-    from discreet.release.safetab.specification import read_specification
+    from discreet.release.safetab.account import DELTAS
+    from discreet.release.safetab.account import account as account_for
 
-    configuration, specification = read_configuration(params), read_specification(params)
     relations = RELATIONS if neighbours is None else (neighbours,)
     with progress_bar("Comparing people", show=not (quiet or json)) as progress:
-        passes = [
-            account_pass(
-                configuration,
-                specification,
-                which,
-                deltas=deltas or DELTAS,
-                neighbours=relations,
-                progress=progress,
-            )
-            for which in configuration.passes
-        ]
-    answer = account_text.Answer(configuration, specification, passes, relations)
+        answer = account_for(params, deltas=deltas or DELTAS, neighbours=relations, progress=progress)
     seconds = time.perf_counter() - started
     if json:
-        write_json(account_text.as_object(answer, seconds))
+        write_json({**answer.as_dict(), "seconds": round(seconds, 3)})
         return
-    account_text.show(answer)
+    _show(answer)
     say_time(seconds, show=not quiet)
+
+
+def _show(answer: TabulationAccount) -> None:
+    """Write the answer as text."""
+    for place, one in enumerate(answer.passes):
+        if place:
+            write("\n")
+        say(f"{_PASS_WORDS[one.which]}: noise and thresholds", indent="  ")
+        write("\n")
+        names = ("stage 1", "stage 2", "total", "MOE", "thresholds", "T")
+        columns = ("geography", "L", "s", answer.word, *names)
+        table(columns, [_row(part) for part in one.mechanisms], left=(0,))
+        write("\n")
+        _show_totals(answer, one)
+    write("\n")
+    for text in _remarks(answer):
+        say(text, indent="  ")
+
+
+def _row(part: Mechanism) -> tuple[str, ...]:
+    from discreet.release.safetab.mechanism import margin, variance_of
+
+    return (
+        part.geography,
+        str(part.level),
+        str(part.stability.value),
+        "infinite" if part.budget is None else words.plain(part.budget),
+        *(
+            "none" if noise is None else f"{float(variance_of(noise)):.4g}"
+            for noise in (part.stage_one, part.stage_two, part.total_only)
+        ),
+        str(margin(part.stage_two)),
+        " / ".join(map(str, part.thresholds)),
+        "-" if part.suppression is None else str(part.suppression),
+    )
+
+
+def _show_totals(answer: TabulationAccount, one: PassAccount) -> None:
+    if one.total is None:
+        names = ", ".join(f"{part.geography} level {part.level}" for part in one.infinite)
+        say(f"No privacy: the budget is infinite, so exact counts are released, at {names}.", indent="  ")
+        return
+    zcdp = answer.configuration.privacy == "zcdp"
+    for relation in answer.relations:
+        total = one.total_for(relation)
+        kind = "zCDP rho" if zcdp else "pure epsilon"
+        who = words.relation(relation)
+        if relation == "bounded" and one.replacing != one.which:
+            who += f" who may live in {_IN_WORDS[one.replacing]}"
+        if total is None:
+            say(f"Neighbours: {who} ({relation}). No privacy: some of their counts have no noise.")
+        else:
+            say(f"Neighbours: {who} ({relation}). {kind} {words.with_fraction(total)}.")
+    write("\n")
+    columns = [
+        "neighbours",
+        "delta",
+        one.claim.kind.titled("epsilon"),
+        "zCDP epsilon" if zcdp else "sum of epsilons",
+        "difference",
+    ]
+    rows = []
+    for cost in one.costs:
+        row = [cost.neighbours, words.plain(cost.delta)]
+        if cost.epsilon is None:
+            row += ["-", words.number(cost.converted), "-"]
+        else:
+            gap = cost.epsilon - cost.converted
+            row += [one.claim.kind.number(cost.epsilon), words.number(cost.converted)]
+            row.append(f"{words.change(gap)} ({words.percent(gap / cost.converted)})")
+        if zcdp:
+            row.append("-" if cost.reduction is None else f"{100 * cost.reduction:.3f} %")
+        rows.append(row)
+    table([*columns, "variance to spare"][: len(columns) + zcdp], rows, left=(0, 1))
+
+
+def _remarks(answer: TabulationAccount) -> list[str]:
+    remarks = [
+        "L: level of the groups, 1 regional and 2 detailed. s: groups of one region that a person can be in. "
+        "stage 1, stage 2, total: variance of the count that picks the table, of each published cell, and of "
+        "groups that get a total only.",
+        "MOE: 95 % margin of error of a published cell. thresholds: from which counts on sex by 4, 9 or 23 "
+        "ages are shown. T: below the states, a group that got a total only is dropped if its noisy count is "
+        "not above T.",
+    ]
+    if answer.configuration.privacy == "zcdp" and any(one.costs for one in answer.passes):
+        remarks.append(
+            "variance to spare: how much smaller all variances could be with zCDP's promise at this delta "
+            "still kept, exactly."
+        )
+    for said in dict.fromkeys(one.claim for one in answer.passes if one.costs):
+        remarks.append(str(said))
+    if len(answer.passes) == 2:
+        remarks.append(
+            "The two passes are over different people: one person meets one of them. If a resident of the "
+            "other pass takes the place, both are met."
+        )
+    if any(cost.epsilon is None for one in answer.passes for cost in one.costs):
+        remarks.append("epsilon -: the budgets are too large for it to be computed, or to matter.")
+    unpaired = sorted(
+        {p.stability.why for one in answer.passes for p in one.mechanisms if not p.stability.paired}
+    )
+    remarks += [f"Stability: {why}." for why in unpaired]
+    return remarks + [f"Note: {note}." for note in answer.notes]

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import App, Parameter
 
 from discreet.cli import options
+from discreet.cli.printing import say, say_time, write_json
+
+if TYPE_CHECKING:
+    from discreet.release.safetab.postprocessing import Reprocessed
 
 Released = Annotated[Path, Parameter(help="The output of `discreet safetab run`.", name="OUT")]
 Params = Annotated[Path, Parameter(help="Folder of the parameters of that run.", metavar="DIR")]
@@ -44,16 +48,21 @@ def coterminous(
 ) -> None:
     """Make regions of the same blocks agree in an existing output. This spends nothing."""
     started = time.perf_counter()
-    from discreet.cli.safetab.run_text import show_step, step_object
-    from discreet.release.safetab.coterminous import ORDER
-    from discreet.release.safetab.reprocessing import coterminous
+    from discreet.release.safetab.postprocessing import ORDER, coterminous
 
     names = ORDER if order is None else tuple(name.strip().upper() for name in order.split(","))
     done = coterminous(released, to, params=params, data=data, order=names, format=format)
-    seconds = time.perf_counter() - started
-    if json:
-        from discreet.cli.printing import write_json
+    show(done, time.perf_counter() - started, json=json, quiet=quiet)
 
-        write_json(step_object(done, seconds))
+
+def show(done: Reprocessed, seconds: float, *, json: bool, quiet: bool) -> None:
+    """Present a step on an existing output; `discreet safetab post` does it alike."""
+    if json:
+        write_json({**done.as_dict(), "seconds": round(seconds, 3)})
         return
-    show_step(done, seconds, quiet=quiet)
+    if done.marked:
+        say("NOT PRIVATE: made from an output that is not; nothing of it may be published.")
+    say(f"{sum(done.rows.values()):,} rows in {done.out}. Nothing was spent.")
+    say(f"Groups {done.did}: {done.changed:,}.")
+    say(f"Files: {', '.join(done.files)}.", indent="  ")
+    say_time(seconds, show=not quiet)

@@ -84,9 +84,8 @@ def design(
 
     from discreet.cli.printing import json_text, progress_bar, say, say_time, write_json
     from discreet.release.safetab import census2020
-    from discreet.release.safetab.configuration import read_configuration
+    from discreet.release.safetab.configuration import read_configuration, write_toml
     from discreet.release.safetab.design import changed, sizing
-    from discreet.release.safetab.safetab_toml import write_toml
     from discreet.release.safetab.specification import read_specification
 
     if spec == "2020":
@@ -177,7 +176,7 @@ def _whole(text: str) -> int:
 def _places(text: str) -> list[Place]:
     """Read COUNTY:2, COUNTY (both levels), regional, detailed or all."""
     from discreet.budget.fields import hint
-    from discreet.release.safetab.geographies import GEOGRAPHIES, LEVEL_WORDS, LEVELS
+    from discreet.release.safetab.geography import GEOGRAPHIES, LEVEL_WORDS, LEVELS
 
     name, colon, level = text.strip().partition(":")
     words = {word: number for number, word in LEVEL_WORDS.items()}

@@ -7,7 +7,7 @@ import time
 from cyclopts import App
 
 from discreet.cli import options
-from discreet.cli.safetab.coterminous import Format, Params, Released, To
+from discreet.cli.safetab.coterminous import Format, Params, Released, To, show
 
 app = App(
     name="post",
@@ -29,14 +29,7 @@ def post(
 ) -> None:
     """Drop groups whose alone count exceeds the combination count; no negative counts. Nothing is spent."""
     started = time.perf_counter()
-    from discreet.cli.safetab.run_text import show_step, step_object
-    from discreet.release.safetab.reprocessing import postprocess
+    from discreet.release.safetab.postprocessing import postprocess
 
     done = postprocess(released, to, params=params, format=format)
-    seconds = time.perf_counter() - started
-    if json:
-        from discreet.cli.printing import write_json
-
-        write_json(step_object(done, seconds))
-        return
-    show_step(done, seconds, quiet=quiet)
+    show(done, time.perf_counter() - started, json=json, quiet=quiet)

@@ -13,7 +13,7 @@ from discreet.errors import InputError
 
 if TYPE_CHECKING:
     from discreet.cli.outputs import Outputs
-    from discreet.release.safetab.curated import Curated
+    from discreet.release.safetab.curator import Curated
 
 MARK = "CONFIDENTIAL-"
 
@@ -63,7 +63,9 @@ def report(
     if out is not None:
         outputs.write({"--out": curator.page(found).encode(), "the table": curator.table_csv(found).encode()})
     if json:
-        write_json(curator.as_object(found))
+        answer = found.as_dict()
+        head = {name: answer.pop(name) for name in ("warning", "out", "rehearsal")}
+        write_json({**head, "headline": curator.headline(found), **answer})
         return
     _show(found, outputs)
     say_time(time.perf_counter() - started, show=not quiet)
@@ -83,7 +85,7 @@ def _plan(outputs: Outputs, out: Path, released: Path) -> None:
 
 def _show(found: Curated, outputs: Outputs) -> None:
     from discreet.cli.printing import say, table, write
-    from discreet.release.safetab.curated import CONFIDENTIAL
+    from discreet.release.safetab.curator import CONFIDENTIAL
     from discreet.report import curator
 
     say(CONFIDENTIAL)

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import sys
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import App, Parameter
 
 from discreet.cli import options
-from discreet.cli.ledger import KeyFile, LedgerFile, SpendAgain
+from discreet.cli.ledger import KeyFile, LedgerFile, SpendAgain, say_ledger
+from discreet.cli.printing import say, say_time, table, write_json
+from discreet.report import words
+
+if TYPE_CHECKING:
+    from discreet.release.safetab.run import Summary
 
 Format = Annotated[
     Literal["csv", "parquet"],
@@ -77,9 +85,8 @@ def run(
 ) -> None:
     """Tabulate, add noise, post-process and write, with a ledger entry."""
     started = time.perf_counter()
-    from discreet.cli.printing import say_time, write_json
-    from discreet.cli.safetab import run_text
-    from discreet.release.safetab.running import Options, run
+    from discreet.release.safetab.run import Options
+    from discreet.release.safetab.run import run as tabulate
 
     chosen = Options(
         format=format,
@@ -91,8 +98,8 @@ def run(
         no_noise=no_noise,
         resume=resume,
     )
-    with run_text.bars(show=not (quiet or json)) as progress, run_text.kept(out, resume):
-        done = run(
+    with _bars(show=not (quiet or json)) as progress, _kept(out, resume):
+        done = tabulate(
             params,
             data,
             out,
@@ -108,7 +115,97 @@ def run(
         )
     seconds = time.perf_counter() - started
     if json:
-        write_json(run_text.as_object(done, seconds))
+        answer = done.as_dict()
+        write_json({**answer, "seconds": {**answer["seconds"], "all": round(seconds, 3)}})
         return
-    run_text.show(done)
+    _show(done)
     say_time(seconds, show=not quiet)
+
+
+@contextmanager
+def _bars(*, show: bool) -> Iterator[Callable[[str, int, int], None] | None]:
+    """Give a callable (stage, done, total) that moves bars on standard error; none if that is no terminal."""
+    if not show or not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    tasks: dict[str, TaskID] = {}
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+
+        def move(stage: str, done: int, total: int) -> None:
+            if stage not in tasks:
+                # until something is done, nobody knows how far it is
+                tasks[stage] = progress.add_task(stage, total=None)
+            if done:
+                progress.update(tasks[stage], completed=done, total=total)
+
+        yield move
+
+
+@contextmanager
+def _kept(out: Path, resume: bool) -> Iterator[None]:
+    """Say where the coded records of an interrupted run are, if they are kept."""
+    try:
+        yield
+    except (KeyboardInterrupt, SystemExit):
+        from discreet.release.safetab.people import Resumable
+
+        folder = Resumable.beside(out, {}).folder
+        if resume and folder.is_dir():
+            print(
+                f"discreet: coded records, as confidential as the input, are kept in {folder}; the same "
+                "command goes on from them",
+                file=sys.stderr,
+            )
+        raise
+
+
+def _show(done: Summary) -> None:
+    """The answer for a reader."""
+    if done.warning is not None:
+        what = done.warning.partition(": ")[2]
+        say(f"NOT PRIVATE: {_short(what)}. Nothing of it may be published.", indent="  ")
+    rows = ", ".join(f"{count:,} {name}" for name, count in done.rows.items())
+    say(f"{sum(done.rows.values()):,} rows in {done.out}: {rows}.", indent="  ")
+    names = list(done.groups)
+    table(
+        ["geography", "level", *names, "suppressed"],
+        [
+            [
+                place.mechanism.geography,
+                str(place.mechanism.level),
+                *(f"{count:,}" for count in place.tables),
+                f"{place.suppressed:,}",
+            ]
+            for place in done.places
+        ],
+        left=(0,),
+    )
+    if done.donated or done.dropped:
+        say(f"Donated to regions of the same blocks: {done.donated:,} groups. Dropped: {done.dropped:,}.")
+    if done.warning is None:
+        kind = "rho" if done.privacy == "zcdp" else "epsilon"
+        for which, budget in done.budgets.items():
+            assert budget is not None
+            say(f"Spent on one person of the {which} pass, added or removed: {kind} {words.plain(budget)}.")
+    for note in done.notes:
+        say(f"Note: {note}.", indent="  ")
+    say_ledger(done.ledger, "records", counted=done.warning is None)
+
+
+def _short(what: str) -> str:
+    """Keep a list of places without noise readable."""
+    head, _, places = what.partition("no noise at ")
+    names = places.split(", ")
+    if not places or len(names) <= 4:
+        return what
+    return f"{head}no noise at {names[0]} and {len(names) - 1} more places"

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from cyclopts import App, Parameter
 
 from discreet.cli import options
-
-if TYPE_CHECKING:
-    from discreet.release.safetab.synthetic import Nation
 
 app = App(
     name="synth",
@@ -49,7 +46,7 @@ def synth(
 ) -> None:
     """Write an invented nation: blocks, people, and a specification with its configuration."""
     started = time.perf_counter()
-    from discreet.cli.printing import need_tables, progress_bar, say_time, write_json
+    from discreet.cli.printing import need_tables, progress_bar, say, say_time, write_json
 
     if format == "parquet":
         need_tables("synth")
@@ -61,35 +58,8 @@ def synth(
         )
     seconds = time.perf_counter() - started
     if json:
-        write_json(_object(made, seconds))
+        write_json({**made.as_dict(), "seconds": seconds})
         return
-    _show(made)
-    say_time(seconds, show=not quiet)
-
-
-def _object(made: Nation, seconds: float) -> dict[str, Any]:
-    return {
-        "out": str(made.out),
-        "params": str(made.params),
-        "data": str(made.data),
-        "persons": made.people,
-        "seed": made.seed,
-        "states": made.states,
-        "counties": made.counties,
-        "tracts": made.tracts,
-        "blocks": made.blocks,
-        "places": made.places,
-        "aiannh_areas": made.areas,
-        "codes": made.codes,
-        "files": list(made.files),
-        "bytes": made.bytes,
-        "seconds": seconds,
-    }
-
-
-def _show(made: Nation) -> None:
-    from discreet.cli.printing import say
-
     say(
         f"An invented nation with {made.people:,} people (seed {made.seed}): {made.states} states, with "
         f"Puerto Rico, {made.counties:,} counties, {made.tracts:,} tracts, {made.blocks:,} blocks, "
@@ -97,3 +67,4 @@ def _show(made: Nation) -> None:
     )
     say(f"Groups: {made.codes:,} codes of {made.params}.", indent="  ")
     say(f"Data: {made.data}, {made.bytes / 1e6:,.1f} MB in all.", indent="  ")
+    say_time(seconds, show=not quiet)

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Event, Thread
-from typing import Any
 
 from discreet.errors import DiscreetError
 from discreet.release.engine.engine import Engine, EngineError, Relation, UnreadableError, narrow
+from discreet.release.hierarchy.arrow import ArrowTable
 
 SHARE = 0.75
 """Of the memory given, for DuckDB; the rest is for Python, Arrow and what DuckDB does not count."""
@@ -43,7 +43,7 @@ class DuckDB(Engine):
         # rows of one value that wait in one thread, of at most 60 values: a fifth of the memory together
         self._waiting = max(2048, int(0.2 * memory / (60 * 48 * (threads or usable_cpus()))))
 
-    def upload(self, table: Any) -> Relation:
+    def upload(self, table: ArrowTable) -> Relation:
         """Give an Arrow table to the engine."""
         name, view = self.fresh(), self.fresh()
         connection = self.backend.con
@@ -130,7 +130,7 @@ class DuckDB(Engine):
         self._run(f'DROP {"VIEW" if name in self._views else "TABLE"} IF EXISTS "{name}"')
         self._views.discard(name)
 
-    def fetch(self, expression: Relation, *, sort: Sequence[str] = ()) -> Any:
+    def fetch(self, expression: Relation, *, sort: Sequence[str] = ()) -> ArrowTable:
         """Bring an Arrow table."""
         sql = narrow(expression, self.backend.compile(expression), '"', _TYPES)
         if sort:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from discreet.errors import DiscreetError
+from discreet.release.hierarchy.arrow import ArrowTable
 
 Relation = Any
 """An Ibis table expression; Ibis has no types of its own that a checker could use."""
@@ -39,7 +40,7 @@ class Engine(ABC):
         return f"discreet_{id(self)}_{next(self._names)}"
 
     @abstractmethod
-    def upload(self, table: Any) -> Relation:
+    def upload(self, table: ArrowTable) -> Relation:
         """Give an Arrow table to the engine; meant for small ones."""
 
     @abstractmethod
@@ -59,7 +60,7 @@ class Engine(ABC):
         """Forget a table that `keep` or `upload` gave."""
 
     @abstractmethod
-    def fetch(self, expression: Relation, *, sort: Sequence[str] = ()) -> Any:
+    def fetch(self, expression: Relation, *, sort: Sequence[str] = ()) -> ArrowTable:
         """Compute an expression and bring it as an Arrow table, sorted; only for results of modest size."""
 
     @abstractmethod

@@ -14,6 +14,7 @@ from typing import Any
 from discreet.errors import DiscreetError
 from discreet.release.engine.duckdb import usable_cpus
 from discreet.release.engine.engine import Engine, EngineError, Relation, UnreadableError, narrow
+from discreet.release.hierarchy.arrow import ArrowTable
 
 _TYPES = {"int8": "TINYINT", "int16": "SMALLINT", "int32": "INT", "int64": "BIGINT"}
 
@@ -45,7 +46,7 @@ class Spark(Engine):
             super().__init__(ibis.pyspark.connect(self._session), place)
         self._kept: dict[str, Any] = {}
 
-    def upload(self, table: Any) -> Relation:
+    def upload(self, table: ArrowTable) -> Relation:
         """Give an Arrow table to the engine."""
         return self._named(self._session.createDataFrame(table))
 
@@ -86,7 +87,7 @@ class Spark(Engine):
             frame.unpersist()
             self._session.catalog.dropTempView(table.get_name())
 
-    def fetch(self, expression: Relation, *, sort: Sequence[str] = ()) -> Any:
+    def fetch(self, expression: Relation, *, sort: Sequence[str] = ()) -> ArrowTable:
         """Bring an Arrow table; sorted here, for Spark would sample and shuffle first."""
         with _translated(), warnings.catch_warnings():
             warnings.simplefilter("ignore", ResourceWarning)  # its sockets are closed late

@@ -12,6 +12,10 @@ from typing import Any
 
 from discreet.errors import DiscreetError
 
+ArrowTable = Any
+ArrowArray = Any
+"""What PyArrow gives: it has no types of its own that a checker could use."""
+
 
 def arrow(part: str = "") -> Any:
     """Return PyArrow, or one of its modules such as `csv`."""

@@ -15,9 +15,9 @@ from discreet.release.hierarchy import tree as trees
 from discreet.release.hierarchy.arrow import arrow
 from discreet.release.hierarchy.layout import Layout, declared_cells, describe, filled, found_cells, positions
 from discreet.release.hierarchy.noise import asked
-from discreet.release.hierarchy.problems import Problems
 from discreet.release.hierarchy.reading import ReadTable, read_table
 from discreet.release.hierarchy.tree import Integers, Tree
+from discreet.release.problems import Problems
 
 LARGEST = 10**12
 """The largest count: so that no arithmetic that follows can lose a digit."""
@@ -133,7 +133,7 @@ def _check_complete(
                 mine = np.zeros(layout.size + 1, dtype=bool)
                 mine[first + cell] = True
                 row = int(np.flatnonzero(mine[position])[0])
-                problems.at(row, f"unknown cell: only {have} of {first.size} units have it", "cell")
+                problems.row(row, f"unknown cell: only {have} of {first.size} units have it", "cell")
     hole = int(np.flatnonzero(~there)[0])
     unit, query, _ = describe(layout, hole)
     rows = np.flatnonzero((position >= layout.base[unit]) & (position < layout.base[unit + 1]))
@@ -173,7 +173,7 @@ def _check_sums(layout: Layout, vector: Integers, position: Integers, problems: 
 def _report_sum(first: int, position: Integers, problems: Problems) -> None:
     rows = np.flatnonzero(position >= first)
     row = int(rows[np.argmin(position[rows])]) if rows.size else 0
-    problems.at(
+    problems.row(
         row,
         "a count is not the sum of its children's, so some record is counted twice or not on every level "
         "(additive=False, or --not-additive, leaves this unchecked, for tables not to be made consistent)",

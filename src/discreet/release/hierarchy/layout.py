@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.release.hierarchy.arrow import arrow
-from discreet.release.hierarchy.problems import Problems
 from discreet.release.hierarchy.reading import Codes, ReadTable, Words
 from discreet.release.hierarchy.tree import Integers, Tree
+from discreet.release.problems import Problems
 
 
 @dataclass(frozen=True, slots=True)

@@ -295,7 +295,7 @@ class Streamed:
     def _wrong(self, row: int, column: str) -> InputError:
         return InputError(
             f"a row is not the one expected there, as `measure` writes it (row {row + 1} of "
-            f"{self._file.name}, column {column})"
+            f"{self._file.name}, field {column})"
         )
 
     def _rows(self, first: int, last: int, columns: Sequence[str]) -> Any:

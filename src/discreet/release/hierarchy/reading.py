@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import InputError
 from discreet.release.hierarchy.arrow import arrow
-from discreet.release.hierarchy.problems import Problems
+from discreet.release.problems import Problems
 
 Codes = NDArray[np.int32]
 Numbers = NDArray[Any]
@@ -263,19 +263,19 @@ def _find_fault(file: Path, whole: list[str], floats: list[str]) -> None:
             for fields in rows:
                 if len(fields) != len(header):
                     text = f"{len(fields)} fields, {len(header)} expected" if fields else "an empty line"
-                    problems.at(row, text, "all")
+                    problems.row(row, text, "all")
                     found += 1
                 elif any("\udc80" <= letter <= "\udcff" for letter in "".join(fields)):
-                    problems.at(row, "not UTF-8", "all")
+                    problems.row(row, "not UTF-8", "all")
                     found += 1
                 else:
                     for place, name, pattern, what in places:
                         if not pattern.fullmatch(fields[place]):
-                            problems.at(row, f"{name} is not {what}", name)
+                            problems.row(row, f"{name} is not {what}", name)
                             found += 1
                 row = rows.line_num - 1  # where the next one begins
                 if found >= 10:
                     break
         except (csv.Error, StopIteration):
-            problems.at(row, "not a line of CSV", "all")
+            problems.row(row, "not a line of CSV", "all")
     problems.stop()

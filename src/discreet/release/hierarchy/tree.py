@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from discreet.budget import Release
 from discreet.errors import InputError
 from discreet.release.hierarchy.arrow import arrow
-from discreet.release.hierarchy.problems import Problems
 from discreet.release.hierarchy.reading import Codes, ReadTable, Words, read_table
+from discreet.release.problems import Problems
 
 Integers = NDArray[np.int64]
 
@@ -215,4 +215,4 @@ def _first(wrong: NDArray[np.bool_], found: Listing, text: str, column: str, pro
     if units.size:
         row = int(found.row[units].min())
         more = f", for {units.size} units" if units.size > 1 else ""
-        problems.at(row, f"{text}{more}", column)
+        problems.row(row, f"{text}{more}", column)

@@ -8,7 +8,7 @@ Why exact composition holds although the second stage depends on the first: `doc
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
@@ -36,9 +36,9 @@ from discreet.budget.neighbours import RELATIONS
 from discreet.errors import DiscreetError, PrecisionError
 from discreet.noise import GaussianNoise, LaplaceNoise, Noise
 from discreet.numbers import Exact, fraction
-from discreet.release.safetab.configuration import Configuration, read_configuration
-from discreet.release.safetab.geographies import BELOW_STATE, LEVEL_WORDS, LEVELS, Pass
-from discreet.release.safetab.mechanism import Mechanism, mechanism
+from discreet.release.safetab.configuration import BUDGET_WORDS, Configuration, read_configuration
+from discreet.release.safetab.geography import BELOW_STATE, LEVEL_WORDS, LEVELS, Pass
+from discreet.release.safetab.mechanism import Mechanism, margin, mechanism, variance_of
 from discreet.release.safetab.specification import Specification, read_specification
 
 DELTAS = ("1e-5", "1e-10", "1e-15")
@@ -66,7 +66,7 @@ DROPPED = (
 
 
 @dataclass(frozen=True, slots=True)
-class Cost:
+class PassCost:
     """The exact epsilon at a delta, what the budgets say by themselves, and how little noise would do.
 
     `converted` is zCDP's epsilon at this delta, or the sum of the epsilons of pure privacy. `reduction` is
@@ -94,7 +94,7 @@ class PassAccount:
     total: Fraction | None
     replaced: Fraction | None
     replacing: Pass
-    costs: tuple[Cost, ...]
+    costs: tuple[PassCost, ...]
     claim: Claim
 
     def total_for(self, neighbours: Neighbours) -> Fraction | None:
@@ -107,19 +107,93 @@ class PassAccount:
         return tuple(one for one in self.mechanisms if one.budget is None)
 
 
+@dataclass(frozen=True, slots=True)
+class TabulationAccount:
+    """What a run costs, pass by pass, and the parameters that say so."""
+
+    configuration: Configuration
+    specification: Specification
+    passes: tuple[PassAccount, ...]
+    relations: tuple[Neighbours, ...]
+
+    def __iter__(self) -> Iterator[PassAccount]:
+        return iter(self.passes)
+
+    @property
+    def word(self) -> str:
+        """What a budget is called."""
+        return BUDGET_WORDS[self.configuration.privacy]
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What must be said about the parameters."""
+        return (*self.configuration.notes, *self.specification.notes)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return what JSON says; exact numbers are fractions in quotes, an infinite budget is null."""
+        zcdp = self.configuration.privacy == "zcdp"
+        return {
+            "privacy": self.configuration.privacy,
+            "passes": [
+                {
+                    "pass": one.which,
+                    "private": one.total is not None,
+                    "answer": one.claim.as_dict(),
+                    **{f"{self.word}_{which}": _exact(one.total_for(which)) for which in self.relations},
+                    "results": [
+                        {
+                            "neighbours": cost.neighbours,
+                            "delta": float(cost.delta),
+                            "epsilon": cost.epsilon,
+                            "zcdp_epsilon" if zcdp else "pure_epsilon": cost.converted,
+                            **({"variance_reduction": cost.reduction} if zcdp else {}),
+                        }
+                        for cost in one.costs
+                    ],
+                    "levels": [self._level(part) for part in one.mechanisms],
+                }
+                for one in self.passes
+            ],
+            "notes": list(self.notes),
+        }
+
+    def _level(self, part: Mechanism) -> dict[str, Any]:
+        return {
+            "geography": part.geography,
+            "level": part.level,
+            "groups": len(self.specification.tabulated(part.geography, part.level)),
+            "stability": part.stability.value,
+            "stability_because": part.stability.why,
+            self.word: _exact(part.budget),
+            "variance_total_only": _exact(variance_of(part.total_only)),
+            "variance_stage_1": _exact(variance_of(part.stage_one)),
+            "variance_stage_2": _exact(variance_of(part.stage_two)),
+            "margin_of_error": margin(part.stage_two),
+            "thresholds": list(part.thresholds),
+            "suppressed_up_to": part.suppression,
+        }
+
+
+def _exact(value: Fraction | float | None) -> str | float | None:
+    return str(value) if isinstance(value, Fraction) else value
+
+
 def account(
     params: Path,
     *,
     deltas: Iterable[Exact] = DELTAS,
     neighbours: Sequence[Neighbours] = RELATIONS,
-) -> tuple[PassAccount, ...]:
+    progress: Progress | None = None,
+) -> TabulationAccount:
     """Read a folder of parameters and return what each pass that is run costs."""
-    configuration = read_configuration(params)
-    specification = read_specification(params)
-    return tuple(
-        account_pass(configuration, specification, which, deltas=deltas, neighbours=neighbours)
+    configuration, specification = read_configuration(params), read_specification(params)
+    passes = tuple(
+        account_pass(
+            configuration, specification, which, deltas=deltas, neighbours=neighbours, progress=progress
+        )
         for which in configuration.passes
     )
+    return TabulationAccount(configuration, specification, passes, tuple(neighbours))
 
 
 def account_pass(
@@ -137,7 +211,7 @@ def account_pass(
     total, added = spent(configuration, which), spent(configuration, comes)
     replaced = None if total is None or added is None else total + added
     wanted = [fraction(delta, name="delta") for delta in deltas]
-    costs: list[Cost] = []
+    costs: list[PassCost] = []
     for relation in neighbours:
         whole = total if relation == "unbounded" else replaced
         if whole is None:
@@ -152,7 +226,7 @@ def account_pass(
                 if exact is not None and point is not None:
                     reduction = _reduction(exact, point.worst, delta, below(converted))
             epsilon = None if point is None else max(point.epsilon, 0.0)
-            costs.append(Cost(relation, delta, epsilon, converted, reduction))
+            costs.append(PassCost(relation, delta, epsilon, converted, reduction))
     return PassAccount(which, parts, total, replaced, comes, tuple(costs), claim(parts))
 
 

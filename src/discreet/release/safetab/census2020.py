@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import cast
 
 from discreet.release.commit import staging
-from discreet.release.safetab.configuration import TOML_FILE, Configuration
-from discreet.release.safetab.safetab_toml import read_toml
+from discreet.release.safetab.configuration import TOML_FILE, Configuration, read_toml
 from discreet.release.safetab.specification import Iteration, Kind, Specification, write_specification
 
 _SHOWN = {"all": (False, False), "totals": (True, False), "below states": (False, True)}

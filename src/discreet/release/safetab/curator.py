@@ -1,16 +1,18 @@
 """True against released, for the curator who may see both. Confidential: never published.
 
 The error of every released number is summed up by geography, level, table and size of the group, beside what
-the mechanism says it should be. Where small groups are suppressed, those that are left are the lucky ones:
-their errors are high on average, and the expectations account for it, as for regions of the same blocks that
-share their numbers. What else is done to a table is not in the expectations; the notes say when it applies.
+the mechanism says it should be; the sums add up, so that any table of the report comes from one list. Where
+small groups are suppressed, those that are left are the lucky ones: their errors are high on average, and the
+expectations account for it, as for regions of the same blocks that share their numbers. What else is done to
+a table is not in the expectations; the notes say when it applies.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from math import nan, sqrt
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,19 +23,144 @@ from discreet.release.commit import read_receipt
 from discreet.release.ledger import find_ledger, read_ledger
 from discreet.release.safetab.adaptive import column, fill, keys
 from discreet.release.safetab.configuration import Configuration, Privacy, read_configuration
-from discreet.release.safetab.curated import SIZES, Curated, ErrorLine, Errors, GroupLine
-from discreet.release.safetab.geographies import GEOGRAPHIES
-from discreet.release.safetab.geography import read_water
-from discreet.release.safetab.law import Expected, Floats, Ints, law
+from discreet.release.safetab.expectations import NO_CUT, Expected, Floats, Ints, ReleaseChances, law
+from discreet.release.safetab.geography import GEOGRAPHIES, read_water
 from discreet.release.safetab.mechanism import variance_of
-from discreet.release.safetab.output import with_sexes
-from discreet.release.safetab.parts import TABLES, Part
-from discreet.release.safetab.released import Released, read_released
-from discreet.release.safetab.releasing import NO_CUT, Releasing
 from discreet.release.safetab.specification import Specification, read_specification
+from discreet.release.safetab.tables import TABLES, Part, Released, read_released, with_sexes
 
 if TYPE_CHECKING:
-    from discreet.release.safetab.counting import Counts
+    from discreet.release.safetab.counts import GroupCounts
+
+CONFIDENTIAL = "CONFIDENTIAL: made from the true counts, for the trusted curator only. Do not publish."
+SIZES = (0, 1, 10, 50, 100, 500, 1_000, 5_000, 20_000)
+"""Where the classes of group size begin."""
+KINDS = ("total", "sex", "cell")
+
+
+def size_name(place: int) -> str:
+    """Say a class of group sizes.
+
+    >>> [size_name(place) for place in (0, 1, len(SIZES) - 1)]
+    ['0', '1 to 9', '20,000 or more']
+    """
+    if place == len(SIZES) - 1:
+        return f"{SIZES[place]:,} or more"
+    last = SIZES[place + 1] - 1
+    return f"{last:,}" if last == SIZES[place] else f"{SIZES[place]:,} to {last:,}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErrorSums:
+    """Sums over released numbers; sums of several add up."""
+
+    numbers: int = 0
+    error: float = 0.0
+    absolute: float = 0.0
+    square: float = 0.0
+    variance: float = 0.0
+    within: float = 0.0
+    expected_error: float = 0.0
+    expected_square: float = 0.0
+    expected_within: float = 0.0
+
+    def __add__(self, other: ErrorSums) -> ErrorSums:
+        return ErrorSums(**{name: getattr(self, name) + getattr(other, name) for name in ErrorSums.__slots__})
+
+    def mean(self, name: str) -> float:
+        """Return a sum divided by how many numbers it has; NaN if it has none."""
+        return float(getattr(self, name)) / self.numbers if self.numbers else nan
+
+    def root(self, name: str) -> float:
+        """Return the root of a mean."""
+        return sqrt(self.mean(name)) if self.numbers else nan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErrorLine:
+    """The errors of one geography, level, table of the group, kind of number and class of size."""
+
+    geography: str
+    level: int
+    table: str
+    kind: str
+    size: int
+    errors: ErrorSums
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return one row of the finest table."""
+        errors = self.errors
+        return {
+            "geography": self.geography,
+            "level": self.level,
+            "table": self.table,
+            "number": self.kind,
+            "size": size_name(self.size),
+            "numbers": errors.numbers,
+            "noise_sd": errors.root("variance"),
+            "mean_error": errors.mean("error"),
+            "expected_mean_error": errors.mean("expected_error"),
+            "mae": errors.mean("absolute"),
+            "rmse": errors.root("square"),
+            "expected_rmse": errors.root("expected_square"),
+            "within_moe": errors.mean("within"),
+            "expected_within_moe": errors.mean("expected_within"),
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupLine:
+    """The groups of one geography, level and class of size: all, released, and released by expectation."""
+
+    geography: str
+    level: int
+    size: int
+    groups: int
+    released: int
+    expected: float
+    suppressing: bool
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return what JSON says."""
+        return {
+            "geography": self.geography,
+            "level": self.level,
+            "size": size_name(self.size),
+            "groups": self.groups,
+            "released": self.released,
+            "expected_released": self.expected,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Curated:
+    """Everything that the curator's report shows."""
+
+    errors: tuple[ErrorLine, ...]
+    groups: tuple[GroupLine, ...]
+    notes: tuple[str, ...] = ()
+    rehearsal: bool = False
+    out: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return what JSON says, but for the sentences of the report."""
+        return {
+            "warning": CONFIDENTIAL,
+            "out": self.out,
+            "rehearsal": self.rehearsal,
+            "notes": list(self.notes),
+            "errors": [line.as_dict() for line in self.errors],
+            "groups": [line.as_dict() for line in self.groups],
+        }
+
+    def by(self, *names: str, kinds: Sequence[str] = KINDS) -> dict[tuple[Any, ...], ErrorSums]:
+        """Return the errors summed by some of geography, level, table, kind and size."""
+        found: dict[tuple[Any, ...], ErrorSums] = {}
+        for line in self.errors:
+            if line.kind in kinds:
+                key = tuple(getattr(line, name) for name in names)
+                found[key] = found.get(key, ErrorSums()) + line.errors
+        return found
 
 
 def curate(
@@ -48,7 +175,7 @@ def curate(
 ) -> Curated:
     """Compare the released tables of `out` with the true counts of `data`."""
     from discreet.release.engine import connect
-    from discreet.release.safetab.counting import count
+    from discreet.release.safetab.counts import count
 
     configuration, specification = read_configuration(Path(params)), read_specification(Path(params))
     options = {} if memory is None else {"memory": memory}
@@ -74,7 +201,7 @@ def curate(
 def compare(
     configuration: Configuration,
     specification: Specification,
-    counts: Counts,
+    counts: GroupCounts,
     released: Released,
     out: Path,
     *,
@@ -86,7 +213,7 @@ def compare(
     places = [place for which in configuration.passes for place in configuration.levels(which)]
     summary = _summary(out)
     shares = bool(summary.get("options", {}).get("coterminous"))
-    releasing = Releasing(configuration, specification, counts.coterminous(water) if shares else ())
+    releasing = ReleaseChances(configuration, specification, counts.coterminous(water) if shares else ())
     errors: list[ErrorLine] = []
     groups: list[GroupLine] = []
     for done, (geography, level) in enumerate(places, 1):
@@ -118,8 +245,8 @@ class _Place:
         self,
         privacy: Privacy,
         specification: Specification,
-        releasing: Releasing,
-        counts: Counts,
+        releasing: ReleaseChances,
+        counts: GroupCounts,
         released: Released,
         part: Part,
     ) -> None:
@@ -233,7 +360,7 @@ class _Place:
                 table=TABLES[at % len(TABLES)],
                 kind=kind,
                 size=at // len(TABLES),
-                errors=Errors(
+                errors=ErrorSums(
                     numbers=int(numbers[at]), **{name: float(values[at]) for name, values in totals.items()}
                 ),
             )
@@ -288,7 +415,7 @@ def _notes(
     configuration: Configuration,
     released: Released,
     summary: dict[str, Any],
-    counts: Counts,
+    counts: GroupCounts,
     out: Path,
     data: Path | None,
 ) -> Iterable[str]:
@@ -301,7 +428,7 @@ def _notes(
     if options.get("tabulation_suppression"):
         yield "Groups whose alone count exceeded the combination count were dropped; expectations ignore it."
     if not configuration.allow_negative_counts or options.get("tabulation_suppression"):
-        yield "Counts below zero were set to zero, which raises small ones; expectations ignore it."
+        yield "GroupCounts below zero were set to zero, which raises small ones; expectations ignore it."
     if released.bureau:
         yield "The tables state no margins of error; those of the parameters are used."
     known = {one["sha256"] for one in counts.origins()}

@@ -36,7 +36,7 @@ from discreet.release.safetab.account import (
     two_stages,
 )
 from discreet.release.safetab.configuration import RUNS, Configuration, Place
-from discreet.release.safetab.geographies import GEOGRAPHIES, LEVEL_WORDS, LEVELS, PASSES, Pass
+from discreet.release.safetab.geography import GEOGRAPHIES, LEVEL_WORDS, LEVELS, PASSES, Pass
 from discreet.release.safetab.mechanism import CONFIDENCE, Z95, Mechanism, noise_for, variance_of
 from discreet.release.safetab.mechanism import margin as margin_of
 from discreet.release.safetab.specification import Specification

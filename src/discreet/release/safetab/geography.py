@@ -1,8 +1,9 @@
-"""Which regions there are and which blocks make them, from GRF-C alone.
+"""The geographies of the tables, the states, and which blocks make which regions, from GRF-C alone.
 
-Blocks of the same tract, place and tribal area (AIANNH) are never told apart by a table: together they
-are an *atom*. Every region is a union of atoms, of which the nation has some hundred thousand against
-eight million blocks, so people are counted by atom and regions are sums over atoms.
+The United States and Puerto Rico (state 72) are two passes over disjoint people. Blocks of the same tract,
+place and tribal area (AIANNH) are never told apart by a table: together they are an *atom*. Every region is a
+union of atoms, of which the nation has some hundred thousand against eight million blocks, so people are
+counted by atom and regions are sums over atoms.
 """
 
 from __future__ import annotations
@@ -11,16 +12,48 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InputError
-from discreet.release.hierarchy.arrow import arrow
-from discreet.release.safetab.configuration import Configuration
-from discreet.release.safetab.geographies import PASSES, PUERTO_RICO, STATES
-from discreet.release.safetab.problems import Problems
+from discreet.release.hierarchy.arrow import ArrowTable, arrow
+from discreet.release.problems import Problems
+
+if TYPE_CHECKING:
+    from discreet.release.safetab.configuration import Configuration
+
+US_GEOGRAPHIES = ("USA", "STATE", "COUNTY", "TRACT", "PLACE", "AIANNH")
+"""The geographies of the United States, in the order of the files."""
+
+PR_GEOGRAPHIES = ("PR-STATE", "PR-COUNTY", "PR-TRACT", "PR-PLACE")
+"""The geographies of Puerto Rico."""
+
+GEOGRAPHIES = US_GEOGRAPHIES + PR_GEOGRAPHIES
+"""All geographies."""
+
+BELOW_STATE = frozenset(("COUNTY", "TRACT", "PLACE", "AIANNH", "PR-COUNTY", "PR-TRACT", "PR-PLACE"))
+"""Where small groups are suppressed, coarse-only groups are shown and total-only groups are not."""
+
+LEVELS = (1, 2)
+"""The levels of iterations that are tabulated; level 0 is in the files and ignored."""
+
+LEVEL_WORDS = {1: "regional", 2: "detailed"}
+"""What the levels are called."""
+
+Pass = Literal["US", "PR"]
+"""A pass over the people of the United States, or of Puerto Rico."""
+
+PASSES: dict[Pass, tuple[str, ...]] = {"US": US_GEOGRAPHIES, "PR": PR_GEOGRAPHIES}
+"""The geographies of each pass."""
+
+PUERTO_RICO = "72"
+"""The state code of Puerto Rico."""
+
+STATES = tuple(f"{code:02}" for code in range(1, 57) if code not in (3, 7, 14, 43, 52))
+"""The codes of the fifty states and the District of Columbia."""
+
 
 NO_PLACE, NO_AREA = "99999", "9999"
 """Codes for land outside any place, and outside any tribal area."""
@@ -31,7 +64,7 @@ OUTSIDE = -1
 WATER_FILE = "water-only-tracts.txt"
 """A list of tracts in the folder of parameters, one of eleven digits a line: see `read_water`."""
 
-Classes = tuple[tuple[tuple[str, int], ...], ...]
+Classes = Sequence[Sequence[tuple[str, int]]]
 """Regions made of the same blocks, each a geography and an index."""
 
 _PARENTS = {"USA": "STATE", "STATE": "COUNTY", "COUNTY": "TRACT"}
@@ -44,7 +77,7 @@ class Geography:
 
     regions: Mapping[str, tuple[str, ...]]
     atoms: Mapping[str, NDArray[np.int32]]
-    keys: Any
+    keys: ArrowTable
     """Arrow table: the five codes of GRF-C that make an atom, the atom (or OUTSIDE), and the state's number
     (`part`)."""
     tracts: tuple[str, ...]
@@ -60,16 +93,16 @@ class Geography:
         prefix, name = ("PR-", geography[3:]) if geography.startswith("PR-") else ("", geography)
         return f"{prefix}{_PARENTS[name]}" if name in _PARENTS else None
 
-    def parents(self, geography: str) -> Any:
+    def parents(self, geography: str) -> ArrowTable:
         """Return an Arrow table: `part`, an index of the finer geography (or an atom), and its `region`."""
         finer = self.finer(geography)
         return self._pairs(self.atoms[finer], geography) if finer else self.from_atoms(geography)
 
-    def from_atoms(self, geography: str) -> Any:
+    def from_atoms(self, geography: str) -> ArrowTable:
         """Return an Arrow table: `part`, an atom, and its `region`."""
         return self._pairs(np.arange(len(self.tracts), dtype=np.int32), geography)
 
-    def _pairs(self, part: NDArray[np.int32], geography: str) -> Any:
+    def _pairs(self, part: NDArray[np.int32], geography: str) -> ArrowTable:
         pa, region = arrow(), self.atoms[geography]
         inside = (part >= 0) & (region >= 0)
         part, first = np.unique(part[inside], return_index=True)
@@ -97,7 +130,7 @@ class Geography:
         return tuple(tuple(members) for members in found.values() if len(members) > 1)
 
 
-def build(codes: Any, configuration: Configuration) -> Geography:
+def build(codes: ArrowTable, configuration: Configuration) -> Geography:
     """Build from the distinct codes of GRF-C: an Arrow table of state, county, tract, place and area."""
     pa = arrow()
     columns = {name: np.asarray(codes.column(name).to_pylist(), dtype=str) for name in codes.column_names}

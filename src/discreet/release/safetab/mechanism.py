@@ -15,9 +15,8 @@ from math import isqrt
 from discreet.errors import InputError
 from discreet.noise import GaussianNoise, LaplaceNoise, Noise, sums
 from discreet.release.safetab.configuration import Configuration, Privacy
-from discreet.release.safetab.geographies import BELOW_STATE
-from discreet.release.safetab.specification import Specification
-from discreet.release.safetab.stability import Stability
+from discreet.release.safetab.geography import BELOW_STATE
+from discreet.release.safetab.specification import Specification, Stability
 
 Z95 = Fraction(196, 100)
 """The Bureau's margins of error are this many standard deviations."""

@@ -1,24 +1,39 @@
-"""Person records as Ibis expressions: coded as small integers, and told which groups they belong to.
+"""Person records as small integers: coded as they are read, kept in Parquet apart for each state.
 
 A record becomes its atom, its cell of sex and age, and its codes as three integers of three codes each. The
 expressions run on any engine. They avoid what engines do differently: nothing is cast that may fail, codes
 are taken apart by shifting bits (a quotient may be a float), and sums are narrowed by the engine (DuckDB
 makes them 128 bits wide).
+
+Coded records are as confidential as the records. They lie in a directory that only its owner can read, and go
+at the end: in the engine's, or, for a run that may be resumed, beside the output. Such a run that is
+interrupted leaves them, with a note of what they were made from, and the next one goes on from there. The
+note goes before noise is drawn: after that nothing is resumed. A cluster reads the records and sums up those
+that are alike, in one plan; what it finds is stored and counted on this machine, as all else.
 """
 
 from __future__ import annotations
 
+import json
+import os
+import shutil
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
 from functools import reduce
 from itertools import pairwise
 from operator import add, or_
-from typing import Any
+from pathlib import Path
 
-from discreet.release.engine import Engine, Relation
-from discreet.release.hierarchy.arrow import arrow, strings
-from discreet.release.safetab.ages import RANGES, TOP_AGE
+from discreet.errors import InputError
+from discreet.release.commit import try_lock
+from discreet.release.engine import Engine, Relation, connect
+from discreet.release.engine.duckdb import DuckDB
+from discreet.release.hierarchy.arrow import ArrowTable, arrow, strings
 from discreet.release.safetab.geography import Geography
 from discreet.release.safetab.sources import AREA_COLUMNS, RACE_COLUMNS
-from discreet.release.safetab.specification import NULL, Specification
+from discreet.release.safetab.specification import NULL, Kind, Specification
+from discreet.release.safetab.tables import RANGES, TOP_AGE
 
 AGES = len(RANGES[-1])
 """The finest age ranges; a cell is (sex - 1) * AGES + age range."""
@@ -50,7 +65,7 @@ def blocks(engine: Engine, areas: Relation, geography: Geography) -> Relation:
     return engine.keep(once)
 
 
-def cells() -> Any:
+def cells() -> ArrowTable:
     """Return an Arrow table of all ways to write age and sex, with the cell they mean."""
     pa = arrow()
     rows: dict[tuple[str, str], int] = {}
@@ -67,13 +82,13 @@ def cells() -> Any:
     )
 
 
-def numbers(specification: Specification) -> Any:
+def numbers(specification: Specification) -> ArrowTable:
     """Return an Arrow table of the codes and their numbers, from 1."""
     pa, codes = arrow(), list(specification.codes)
     return pa.table({"code": strings(codes), "number": pa.array(range(1, len(codes) + 1), pa.int64())})
 
 
-def tract(people: Relation) -> Any:
+def tract(people: Relation) -> Relation:
     """Return state, county and tract as one text, or null if the widths of the parts are wrong.
 
     Without the widths, shifted digits could make another tract's name.
@@ -149,7 +164,7 @@ def base(people: Relation, combined: Relation) -> Relation:
     return some.inner_join(combined, list(CODES)).select("atom", "combination", "cell", "people")
 
 
-def _code(combined: Relation, place: int) -> Any:
+def _code(combined: Relation, place: int) -> Relation:
     """The number of a code of a combination, 0 if there is none."""
     packed = combined[CODES[place // 3]]
     return (packed >> (BITS * (place % 3))) & ((1 << BITS) - 1)
@@ -177,7 +192,7 @@ def members(engine: Engine, combined: Relation, specification: Specification, mo
     return engine.keep(alone.union(some, distinct=False).union(spanish, distinct=False))
 
 
-def mapping(specification: Specification) -> tuple[Any, Any]:
+def mapping(specification: Specification) -> tuple[ArrowTable, ArrowTable]:
     """Return Arrow tables of what codes mean: (number, iteration, alone) for races, without alone else."""
     pa = arrow()
     index = {one.code: place for place, one in enumerate(specification.iterations) if one.level}
@@ -189,7 +204,7 @@ def mapping(specification: Specification) -> tuple[Any, Any]:
         if group in index
     ]
 
-    def table(chosen: list[tuple[int, int, Any]]) -> Any:
+    def table(chosen: list[tuple[int, int, Kind]]) -> ArrowTable:
         return pa.table(
             {
                 "number": pa.array([row[0] for row in chosen], pa.int64()),
@@ -201,3 +216,130 @@ def mapping(specification: Specification) -> tuple[Any, Any]:
     race = [row for row in rows if row[2] != "ethnicity"]
     ethnicity = [row for row in rows if row[2] == "ethnicity"]
     return table(race), table(ethnicity).drop_columns(["alone"])
+
+
+FEW = 1_000_000
+"""Up to so many records are counted all at once."""
+
+
+NOTE = "coded.json"
+"""Says that all records are coded, and what from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resumable:
+    """Where the coded records of a run stay if it is interrupted, and what they were made from."""
+
+    folder: Path
+    made_from: dict[str, object]
+
+    @classmethod
+    def beside(cls, out: Path, made_from: dict[str, object]) -> Resumable:
+        """Return the place beside an output."""
+        return cls(out.parent / f".discreet-{out.name}.coded", made_from)
+
+
+class CodedRecords:
+    """The coded records of a run, state by state."""
+
+    def __init__(self, reader: Engine, resumable: Resumable | None = None) -> None:
+        """`reader` reads the records; `engine`, on this machine, does the rest: the same one, if it can."""
+        self._reader, self._resumable, self._open = reader, resumable, ExitStack()
+        if isinstance(reader, DuckDB):
+            self.engine = reader
+        else:
+            local = self._open.enter_context(connect("duckdb"))
+            assert isinstance(local, DuckDB)
+            self.engine = local
+        self._lock: int | None = None
+        own = self.engine.place / self.engine.fresh()
+        self._folder = own if resumable is None else resumable.folder
+        try:
+            self.complete = resumable is not None and self._found(resumable)
+        except BaseException:
+            self._open.close()
+            raise
+        """Whether all records are here already, from a run that was interrupted."""
+
+    def _found(self, resumable: Resumable) -> bool:
+        """Take the directory, and say whether it holds the records of such a run."""
+        folder, made_from = resumable.folder, resumable.made_from
+        if folder.is_symlink():
+            raise InputError(f"{folder} is a link; coded records are not kept behind one")
+        folder.mkdir(mode=0o700, exist_ok=True)
+        state = folder.stat()
+        if state.st_uid != os.getuid() or state.st_mode & 0o077:
+            raise InputError(f"{folder} can be read by others; remove it, or make it private to you")
+        self._lock = try_lock(folder)
+        if self._lock is None:
+            raise InputError(f"another run uses {folder}; wait for it, or name another output")
+        if not (folder / NOTE).is_file():
+            for path in folder.iterdir():
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+            return False
+        if json.loads((folder / NOTE).read_text(encoding="utf-8")) != made_from:
+            os.close(self._lock)
+            raise InputError(
+                f"{folder} has the records of an interrupted run with other parameters, data or version; "
+                "remove it to start again"
+            )
+        return True
+
+    def write(self, records: Relation, progress: Callable[[float], None] | None = None) -> None:
+        """Compute and store the records; this reads their file."""
+        if self._reader is not self.engine:
+            records = self.engine.upload(self._reader.fetch(summed(records)))
+        self.engine.store(records, self._folder / "coded", by="part", progress=progress)
+        if self._reader is not self.engine:
+            self.engine.drop(records)
+
+    def note(self) -> None:
+        """Remember that all records are here and right, so that the run can be resumed."""
+        if self._resumable is not None:
+            made = self._folder / f"{NOTE}.new"
+            made.write_text(json.dumps(self._resumable.made_from), encoding="utf-8")
+            os.replace(made, self._folder / NOTE)
+
+    def forget(self) -> None:
+        """Make sure that the run is never resumed: noise is about to be drawn."""
+        if self._resumable is not None:
+            (self._folder / NOTE).unlink(missing_ok=True)
+            handle = os.open(self._folder, os.O_RDONLY)
+            os.fsync(handle)
+            os.close(handle)
+
+    def place(self, name: str, state: int | None = None) -> Path:
+        """Return the folder of a table of one state, or a pattern for those of all states."""
+        return self._folder / name / ("*" if state is None else f"part={state}")
+
+    def batches(self) -> list[tuple[int, ...]]:
+        """Return which states are counted together: each by itself, or all if there are few records."""
+        files = sorted((self._folder / "coded").glob("part=*/*.parquet"))
+        states = sorted({int(file.parent.name.partition("=")[2]) for file in files} - {NOWHERE})
+        rows = sum(arrow("parquet").read_metadata(file).num_rows for file in files)
+        return [(state,) for state in states] if rows > FEW else [tuple(states)] * bool(states)
+
+    def of(self, *states: int) -> Relation:
+        """Return the records of some states."""
+        return self.engine.stored(*(self.place("coded", state) for state in states))
+
+    def wrong(self) -> bool:
+        """Whether a record breaks a rule."""
+        if self.place("coded", NOWHERE).exists():
+            return True
+        batches = self.batches()
+        if not batches:
+            return False
+        rows = self.of(*(state for batch in batches for state in batch))
+        bad = rows.filter(rows.wrong > 0)
+        return bool(self.engine.fetch(bad.agg(rows=bad.count())).column("rows").to_pylist()[0])
+
+    def close(self, error: type[BaseException] | None = None) -> None:
+        """Remove what was stored, unless an interrupted run (`error`) can be resumed from it."""
+        interrupted = error is not None and not issubclass(error, Exception)
+        if not (interrupted and self._resumable is not None and (self._folder / NOTE).exists()):
+            shutil.rmtree(self._folder, ignore_errors=True)
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+        self._open.close()

@@ -17,7 +17,7 @@ from threading import Event
 from discreet.errors import InputError
 from discreet.release.engine import Engine, Relation, UnreadableError
 from discreet.release.hierarchy.arrow import arrow
-from discreet.release.safetab.problems import Problems
+from discreet.release.problems import Problems
 
 BLOCK_COLUMNS = ("TABBLKST", "TABBLKCOU", "TABTRACTCE", "TABBLK")
 AREA_COLUMNS = (*BLOCK_COLUMNS, "PLACEFP", "AIANNHCE")

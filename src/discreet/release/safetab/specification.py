@@ -1,23 +1,193 @@
-"""Which groups there are and which codes belong to them: the four public files of a specification.
+"""Which groups there are and which codes belong to them, and how many groups one person can be in.
 
-Pipe-delimited, UTF-8, with a header that names the columns in any order. Rules of the files:
-`docs/reference/safetab-files.md`.
+A specification is four public files, pipe-delimited, UTF-8, with a header that names the columns in any order
+(rules: `docs/reference/safetab-files.md`). What the noise must cover is how many groups of one region and one
+level a person is counted in. A person has up to `k` race codes and one ethnicity code. Counted are
+
+    | intersection over the codes of their *alone* iterations |      (0 if the codes have none in common)
+  + | union over the codes of their *combination* iterations |
+  + | iterations of the ethnicity code |.
+
+The Bureau's number is h_r max(2, k) + h_e, h_r the most iterations of one class (alone, or combination)
+that any code maps to and h_e the same for ethnicity. `stability` proves it for the specification at
+hand or returns a larger number that is proved. The proofs are in `docs/explanation/safetab.md`.
 """
 
 from __future__ import annotations
 
 import csv
+import io
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from heapq import nlargest
 from pathlib import Path
 from typing import Literal
 
 from discreet.errors import InputError
-from discreet.release.safetab.geographies import BELOW_STATE, GEOGRAPHIES, LEVELS
-from discreet.release.safetab.problems import Problems
-from discreet.release.safetab.stability import Stability, stability
-from discreet.release.safetab.tables import Table, read_table
+from discreet.release.problems import Problems
+from discreet.release.safetab.geography import BELOW_STATE, GEOGRAPHIES, LEVELS
+
+
+@dataclass(frozen=True, slots=True)
+class PipeRow:
+    """The cells of one row in the order of the table's columns, and its line in the file."""
+
+    line: int
+    cells: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PipeTable:
+    """The wanted columns of a file and its rows."""
+
+    file: str
+    columns: tuple[str, ...]
+    rows: tuple[PipeRow, ...]
+
+
+def read_table(path: Path, columns: tuple[str, ...], problems: Problems) -> PipeTable | None:
+    """Read the named columns of a file; None if it cannot be read, which is then among the problems."""
+    file = path.name
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except FileNotFoundError:
+        problems.at("a file is missing", file=file)
+        return None
+    except OSError as error:
+        problems.at(f"a file cannot be read: {error.strerror}", file=file)
+        return None
+    except UnicodeDecodeError as error:
+        problems.at("a byte is not UTF-8", file=file, line=error.object.count(b"\n", 0, error.start) + 1)
+        return None
+    lines = csv.reader(io.StringIO(text, newline=""), delimiter="|", strict=True)
+    try:
+        header = [name.strip() for name in next(lines, [])]
+        missing = [name for name in columns if name not in header]
+        for name in missing:
+            problems.at("a column is missing", file=file, line=1, field=name)
+        twice = [name for name in columns if header.count(name) > 1]
+        for name in twice:
+            problems.at("a column occurs twice", file=file, line=1, field=name)
+        if missing or twice:
+            return None
+        places = [header.index(name) for name in columns]
+        rows = []
+        for cells in lines:
+            if len(cells) == len(header):
+                rows.append(PipeRow(lines.line_num, tuple(cells[place].strip() for place in places)))
+            elif "".join(cells).strip():
+                problems.at(
+                    f"a row does not have the {len(header)} fields of the header",
+                    file=file,
+                    line=lines.line_num,
+                )
+    except csv.Error as error:
+        problems.at(f"not a pipe-delimited table: {error}", file=file, line=lines.line_num)
+        return None
+    return PipeTable(file, columns, tuple(rows))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stability:
+    """A bound on the groups of one region and level that one person is counted in, and why it holds."""
+
+    value: int
+    race: int
+    ethnicity: int
+    paired: bool
+    why: str
+
+
+def stability(
+    alone: Mapping[str, frozenset[str]],
+    combination: Mapping[str, frozenset[str]],
+    ethnicity: Mapping[str, frozenset[str]],
+    *,
+    max_race_codes: int,
+) -> Stability:
+    """Return the stability of one level, from the codes of its iterations by class.
+
+    >>> alone = {"2001": frozenset({"a", "b"})}
+    >>> stability(alone, {"1130": frozenset({"a", "b"})}, {}, max_race_codes=8).value
+    8
+    >>> unpaired = {name: frozenset({code}) for name, code in (("1", "a"), ("2", "b"))}
+    >>> stability(alone, unpaired, {}, max_race_codes=2)
+    Stability(value=3, race=3, ethnicity=0, paired=False, why='alone and combination iterations are not \
+paired, and a person can be in 3 race groups where the formula says 2')
+    """
+    in_alone, in_combination, in_ethnicity = (by_code(groups) for groups in (alone, combination, ethnicity))
+    most_alone, most_combination, most_ethnicity = (
+        max(map(len, groups.values()), default=0) for groups in (in_alone, in_combination, in_ethnicity)
+    )
+    formula = max(2, max_race_codes) * max(most_alone, most_combination)
+    pairs = paired(alone.values(), combination.values())
+    race, why = formula, "alone and combination iterations are paired"
+    if not pairs:
+        direct = race_bound(alone, in_alone, in_combination, max_race_codes)
+        if direct <= formula:
+            why = "alone and combination iterations are not paired, but the formula holds, found directly"
+        else:
+            race = direct
+            why = (
+                "alone and combination iterations are not paired, and a person can be in "
+                f"{direct} race groups where the formula says {formula}"
+            )
+    return Stability(value=race + most_ethnicity, race=race, ethnicity=most_ethnicity, paired=pairs, why=why)
+
+
+def by_code(groups: Mapping[str, frozenset[str]]) -> dict[str, frozenset[str]]:
+    """Turn codes by iteration into iterations by code.
+
+    >>> by_code({"1": frozenset({"a"}), "2": frozenset({"a"})}) == {"a": frozenset({"1", "2"})}
+    True
+    """
+    found: dict[str, set[str]] = {}
+    for name, codes in groups.items():
+        for code in codes:
+            found.setdefault(code, set()).add(name)
+    return {code: frozenset(names) for code, names in found.items()}
+
+
+def paired(alone: Iterable[frozenset[str]], combination: Iterable[frozenset[str]]) -> bool:
+    """Whether each alone iteration has a combination iteration of its own with the same codes.
+
+    An iteration without codes counts nobody and needs no partner.
+
+    >>> a = frozenset("a")
+    >>> paired([a], [a, a]), paired([a, a], [a]), paired([frozenset()], [])
+    (True, False, True)
+    """
+    wanted, offered = Counter(codes for codes in alone if codes), Counter(combination)
+    return all(count <= offered[codes] for codes, count in wanted.items())
+
+
+def race_bound(
+    alone: Mapping[str, frozenset[str]],
+    in_alone: Mapping[str, frozenset[str]],
+    in_combination: Mapping[str, frozenset[str]],
+    most: int,
+) -> int:
+    """Bound the race groups of a person with up to `most` codes, whatever the specification.
+
+    Either the codes share no alone iteration: then only combination iterations count, at most the sum
+    over the `most` largest codes. Or they all belong to some alone iteration: then the same over its
+    codes only, plus the alone iterations, of which no code may have more than are counted.
+    """
+    bound = _union_bound(in_combination, in_combination, most)
+    for codes in alone.values():
+        if codes:
+            shared = max(len(in_alone[code]) for code in codes)
+            bound = max(bound, shared + _union_bound(codes, in_combination, most))
+    return bound
+
+
+def _union_bound(codes: Iterable[str], groups: Mapping[str, frozenset[str]], most: int) -> int:
+    """Bound the union of the iterations of up to `most` of the codes."""
+    sets = [groups[code] for code in codes if code in groups]
+    return min(sum(nlargest(most, map(len, sets))), len(frozenset().union(*sets)))
+
 
 RACE_FILE = "race-characteristic-iterations.txt"
 ETHNICITY_FILE = "ethnicity-characteristic-iterations.txt"
@@ -155,7 +325,7 @@ def write_specification(specification: Specification, folder: Path) -> None:
             csv.writer(stream, delimiter="|", lineterminator="\n").writerows(lines)
 
 
-def _codes(table: Table | None, problems: Problems) -> dict[str, str]:
+def _codes(table: PipeTable | None, problems: Problems) -> dict[str, str]:
     found: dict[str, str] = {}
     for row in table.rows if table else ():
         code, name = row.cells
@@ -175,7 +345,7 @@ def _codes(table: Table | None, problems: Problems) -> dict[str, str]:
     return found
 
 
-def _iterations(table: Table | None, found: dict[str, Iteration], problems: Problems) -> None:
+def _iterations(table: PipeTable | None, found: dict[str, Iteration], problems: Problems) -> None:
     for row in table.rows if table else ():
         assert table is not None
         values = dict(zip(table.columns, row.cells, strict=True))
@@ -210,7 +380,7 @@ def _iterations(table: Table | None, found: dict[str, Iteration], problems: Prob
 
 
 def _mapped(
-    table: Table, codes: Mapping[str, str], iterations: Mapping[str, Iteration], problems: Problems
+    table: PipeTable, codes: Mapping[str, str], iterations: Mapping[str, Iteration], problems: Problems
 ) -> dict[str, tuple[str, ...]]:
     found: dict[str, dict[str, None]] = {code: {} for code in codes}
     for row in table.rows:

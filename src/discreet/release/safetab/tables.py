@@ -1,73 +1,695 @@
-"""Small pipe-delimited tables with a header: by the names of the columns, each row with its line.
+"""The released tables: their groups as arrays, their margins of error, and their files, written and read.
 
-Accepted: a byte order mark, CRLF, quoted fields, columns in any order, further columns, blank lines
-at the end. The person records are read by the engine, not here.
+A group has one of four tables: a total, or sex by 4, 9 or 23 ages. A `Part` holds the groups of one geography
+and level; the cells of all groups stand in one array, one group after the other, those of the first sex
+before those of the second.
+
+The margin of error is the smallest integer that the noise does not exceed 95 % of the time, found exactly;
+beside it stands the Bureau's, floor(1.96 sigma). For discrete Gaussian noise sigma^2 is the parameter, a
+fraction; the noise's own variance is at most that, and the same in 14 digits from 2 on. For discrete Laplace
+noise it is 2 r / (1 - r)^2 with r = exp(-1/scale), certified by balls. Variances are printed as decimals of
+up to 15 digits, which a float holds; the exact parameters are in `summary.json`.
+
+File `t1` has one row for each group, its total. `t2` has the cells of the groups with a table by sex and age,
+and before them the two sexes over all ages. Rows come by geography, level, region and iteration. Tables are
+read back from what `run` wrote, or the Bureau's program: pipe-delimited or Parquet.
 """
 
 from __future__ import annotations
 
-import csv
-import io
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from decimal import Context, Decimal
+from fractions import Fraction
+from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
-from discreet.release.safetab.problems import Problems
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import InputError, PrecisionError
+from discreet.noise import GaussianNoise, LaplaceNoise, Noise, balls
+from discreet.release.hierarchy.arrow import ArrowArray, ArrowTable, arrow, strings
+from discreet.release.hierarchy.writing import MARK, Folder
+from discreet.release.ledger import NOT_PRIVATE
+from discreet.release.safetab.geography import GEOGRAPHIES, LEVELS
+from discreet.release.safetab.mechanism import Z95, bureau_margin
+from discreet.release.safetab.mechanism import margin as exact_margin
+from discreet.release.safetab.specification import Specification
+
+FORMAT = "discreet safetab 1"
+"""Of `summary.json`."""
+
+TOP_AGE = 115
+
+_STARTS = (
+    (0, 18, 45, 65),
+    (0, 5, 18, 25, 35, 45, 55, 65, 75),
+    (0, 5, 10, 15, 18, 20, 21, 22, 25, 30, 35, 40, 45, 50, 55, 60, 62, 65, 67, 70, 75, 80, 85),
+)
+
+
+def _ranges(starts: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
+    return tuple(zip(starts, (*(start - 1 for start in starts[1:]), TOP_AGE), strict=True))
+
+
+RANGES = tuple(_ranges(starts) for starts in _STARTS)
+"""First and last age of each range, for T02001, T02002 and T02003."""
+
+COARSER = tuple(
+    tuple(max(i for i, start in enumerate(starts) if start <= fine) for fine in _STARTS[-1])
+    for starts in _STARTS
+)
+"""For each table, which of its ranges holds each of the 23 finest ones."""
+
+
+AGES = (0, *map(len, RANGES))
+"""How many ages each table has; the total has none."""
+
+CELLS = (1, *(2 * ages for ages in AGES[1:]))
+"""How many cells each table has: 1, 8, 18 or 46."""
+
+TOTAL = "T01001"
+TABLES = (TOTAL, "T02001", "T02002", "T02003")
+"""What the tables are called."""
+
+Integers = NDArray[np.int64]
+Codes = NDArray[np.int32]
+Small = NDArray[np.int8]
+Places = NDArray[np.intp]
+
+_CELLS = np.array(CELLS, dtype=np.int64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Part:
+    """The groups of one geography and level, sorted by region and iteration.
+
+    `label` says whose noise a group has: see `labels`. Regions and iterations are indices.
+
+    >>> part = Part.of("USA", 1, [0, 0], [4, 3], [0, 0], [0, 0], [7, 8])
+    >>> part.iteration.tolist(), part.totals().tolist()
+    ([3, 4], [8, 7])
+    """
+
+    geography: str
+    level: int
+    region: Codes
+    iteration: Codes
+    table: Small
+    label: Codes
+    values: Integers
+
+    @classmethod
+    def of(
+        cls,
+        geography: str,
+        level: int,
+        region: Sequence[int] | Codes,
+        iteration: Sequence[int] | Codes,
+        table: Sequence[int] | Small,
+        label: Sequence[int] | Codes,
+        values: Sequence[int] | Integers,
+    ) -> Part:
+        """Return a part from groups in any order."""
+        part = cls(
+            geography,
+            level,
+            np.asarray(region, dtype=np.int32),
+            np.asarray(iteration, dtype=np.int32),
+            np.asarray(table, dtype=np.int8),
+            np.asarray(label, dtype=np.int32),
+            np.asarray(values, dtype=np.int64),
+        )
+        return part.sorted()
+
+    @property
+    def size(self) -> int:
+        """How many groups there are."""
+        return int(self.region.size)
+
+    def widths(self) -> Integers:
+        """Return how many cells each group has."""
+        return _CELLS[self.table]
+
+    def starts(self) -> Integers:
+        """Return where the cells of each group begin."""
+        widths = self.widths()
+        return np.cumsum(widths) - widths
+
+    def totals(self) -> Integers:
+        """Return the sum of the cells of each group."""
+        if not self.size:
+            return np.zeros(0, dtype=np.int64)
+        return np.add.reduceat(self.values, self.starts())
+
+    def take(self, which: Places) -> Part:
+        """Return the groups at these places, in this order."""
+        return replace(
+            self,
+            region=self.region[which],
+            iteration=self.iteration[which],
+            table=self.table[which],
+            label=self.label[which],
+            values=self.values[spread(self.starts()[which], self.widths()[which])],
+        )
+
+    def keep(self, mask: NDArray[np.bool_]) -> Part:
+        """Return the groups where the mask is true."""
+        return self if mask.all() else self.take(np.flatnonzero(mask))
+
+    def sorted(self) -> Part:
+        """Return the groups by region, then iteration."""
+        order = np.lexsort((self.iteration, self.region))
+        return self if (order == np.arange(order.size)).all() else self.take(order)
+
+    def clamped(self) -> Part:
+        """Return the groups with zero for cells that are below zero."""
+        return replace(self, values=np.maximum(self.values, 0))
+
+
+def joined(parts: Sequence[Part]) -> Part:
+    """Return one part with the groups of several, all of one geography and level."""
+    return Part(
+        parts[0].geography,
+        parts[0].level,
+        np.concatenate([part.region for part in parts]),
+        np.concatenate([part.iteration for part in parts]),
+        np.concatenate([part.table for part in parts]),
+        np.concatenate([part.label for part in parts]),
+        np.concatenate([part.values for part in parts]),
+    ).sorted()
+
+
+def spread(starts: Integers, widths: Integers) -> Places:
+    """Return start, start + 1, ... for each start, as many as its width.
+
+    >>> spread(np.array([5, 0]), np.array([2, 3])).tolist()
+    [5, 6, 0, 1, 2]
+    """
+    ahead = np.cumsum(widths) - widths
+    return np.repeat(starts - ahead, widths) + np.arange(int(widths.sum()))
+
+
+DIGITS = 15
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
-    """The cells of one row in the order of the table's columns, and its line in the file."""
+class Margin:
+    """A variance as it is printed, a margin of error, and the Bureau's."""
 
-    line: int
-    cells: tuple[str, ...]
+    variance: str
+    margin: int
+    bureau: int
+
+
+NO_NOISE = Margin("0", 0, 0)
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
-    """The wanted columns of a file and its rows."""
+class Label:
+    """The margins of one group: of its total, of each sex, and of each cell."""
 
-    file: str
-    columns: tuple[str, ...]
-    rows: tuple[Line, ...]
+    total: Margin
+    sex: Margin
+    cell: Margin
 
 
-def read_table(path: Path, columns: tuple[str, ...], problems: Problems) -> Table | None:
-    """Read the named columns of a file; None if it cannot be read, which is then among the problems."""
-    file = path.name
+@lru_cache(maxsize=1024)
+def label(noise: Noise | None, table: int) -> Label:
+    """Return the margins of a group of a table whose cells have this noise.
+
+    >>> label(GaussianNoise("1250/53"), 1).cell, label(GaussianNoise(625), 0).total
+    (Margin(variance='23.5849056603774', margin=10, bureau=9), Margin(variance='625', margin=49, bureau=49))
+    """
+    cells = CELLS[table]
+    return Label(margin(noise, cells), margin(noise, max(1, cells // 2)), margin(noise, 1))
+
+
+def margin(noise: Noise | None, cells: int) -> Margin:
+    """Return variance and margin of a sum of cells that each have this noise.
+
+    >>> margin(LaplaceNoise(10), 2)
+    Margin(variance='399.666833267219', margin=41, bureau=39)
+    """
+    if noise is None:
+        return NO_NOISE
+    exact = exact_margin(noise, cells)
+    if isinstance(noise, GaussianNoise):
+        variance = cells * noise.variance
+        return Margin(written(variance), exact, bureau_margin(variance))
+    if not isinstance(noise, LaplaceNoise):
+        raise TypeError(f"the variance of {noise} is not known exactly")
+    bits = 128
+    while bits <= balls.MAX_BITS:
+        with balls.working_bits(bits):
+            ratio = (-balls.ball(1 / noise.scale)).exp()
+            variance_ball = 2 * cells * ratio / (1 - ratio) ** 2
+            whole = balls.floor(balls.ball(Z95) * variance_ball.sqrt())
+            box = balls.interval(variance_ball)
+        if whole is not None and written(box.lower) == written(box.upper):
+            return Margin(written(box.lower), exact, whole)
+        bits *= 2
+    raise PrecisionError(f"the margin of {noise} could not be separated from an integer")
+
+
+def written(value: Fraction) -> str:
+    """Write a variance as a decimal: exact if 15 digits suffice, else rounded to 15.
+
+    >>> written(Fraction(1250, 53)), written(Fraction(625)), written(Fraction(1, 10**9))
+    ('23.5849056603774', '625', '0.000000001')
+    """
+    rounded = Context(prec=DIGITS).divide(Decimal(value.numerator), Decimal(value.denominator))
+    text = format(rounded, "f")
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+T1_COLUMNS = ("REGION_ID", "REGION_TYPE", "ITERATION_CODE", "COUNT")
+T2_COLUMNS = ("REGION_ID", "REGION_TYPE", "ITERATION_CODE", "AGESTART", "AGEEND", "SEX", "COUNT")
+MORE_COLUMNS = ("TABLE", "NOISE_VARIANCE", "MOE95")
+BUREAU_MARGIN = "MOE95_BUREAU"
+"""The Bureau's margin, floor(1.96 sigma), on request."""
+ALL_AGES = "*"
+ROWS = 1 << 19
+"""Rows that are made and written at a time."""
+
+_NUMBERS = {"COUNT": "int64", "MOE95": "int64", BUREAU_MARGIN: "int64"}
+
+
+class Labels:
+    """Margins of error by label and table, as columns look them up: number 4 label + table.
+
+    `None` stands for tables that do not say them.
+    """
+
+    def __init__(self, labels: Sequence[Label]) -> None:
+        self.total = [label.total for label in labels]
+        # of a group's rows in t2, the first two are a sex, the others a cell
+        self.rows = [margin for label in labels for margin in (label.sex, label.cell)]
+
+
+class Writer:
+    """Write t1 and t2 into a folder, part by part."""
+
+    def __init__(
+        self,
+        folder: Folder,
+        iterations: Sequence[str],
+        labels: Labels,
+        *,
+        bureau: bool,
+        bureau_margins: bool = False,
+    ) -> None:
+        """`bureau`: the Bureau's columns alone. `bureau_margins`: its margins too, in their own column."""
+        self.folder, self.bureau, self._labels = folder, bureau, labels
+        self._more = () if bureau else (*MORE_COLUMNS, *((BUREAU_MARGIN,) if bureau_margins else ()))
+        self._iterations = strings(list(iterations))
+        self.rows = dict.fromkeys(TABLES, 0)
+        self._files = {
+            stem: _File(folder.file(stem, folder.kind), folder.kind, self._schema(columns))
+            for stem, columns in (("t1", T1_COLUMNS), ("t2", T2_COLUMNS))
+        }
+
+    def __enter__(self) -> Writer:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        for file in self._files.values():
+            file.close()
+
+    def write(self, part: Part, regions: Sequence[str]) -> None:
+        """Append the groups of one geography and level."""
+        names = strings(list(regions))
+        for chunk in _chunks(part):
+            self._totals(chunk, names)
+            large = chunk.keep(chunk.table > 0)
+            if large.size:
+                self._cells(large, names)
+
+    def _schema(self, columns: Sequence[str]) -> Any:
+        pa = arrow()
+        text = pa.dictionary(pa.int32(), pa.string())
+        names = [*columns, *self._more]
+        types = {"NOISE_VARIANCE": pa.float64()} if self.folder.kind == "parquet" else {}
+        types |= {name: pa.type_for_alias(alias) for name, alias in _NUMBERS.items()}
+        marked = [MARK] if self.folder.mark and not self.bureau else []
+        mark = {"warning": self.folder.mark} if self.folder.mark else None
+        return pa.schema([(name, types.get(name, text)) for name in (*names, *marked)], metadata=mark)
+
+    def _totals(self, part: Part, names: ArrowArray) -> None:
+        zeros = np.zeros(part.size, dtype=np.int32)
+        columns = {
+            "REGION_ID": _coded(part.region, names),
+            "REGION_TYPE": _coded(zeros, [part.geography]),
+            "ITERATION_CODE": _coded(part.iteration, self._iterations),
+            "COUNT": part.totals(),
+            "TABLE": _coded(zeros, [TOTAL]),
+        }
+        self.rows[TOTAL] += part.size
+        self._append("t1", columns, part.label * len(TABLES) + part.table, self._labels.total)
+
+    def _cells(self, part: Part, names: ArrowArray) -> None:
+        heights = part.widths() + 2
+        table = np.repeat(part.table, heights)
+        row = np.arange(table.size) - np.repeat(np.cumsum(heights) - heights, heights)
+        kind = _PATTERN_STARTS[table] + row
+        group = np.repeat(np.arange(part.size), heights)
+        columns = {
+            "REGION_ID": _coded(part.region[group], names),
+            "REGION_TYPE": _coded(np.zeros(table.size, dtype=np.int32), [part.geography]),
+            "ITERATION_CODE": _coded(part.iteration[group], self._iterations),
+            "AGESTART": _coded(_AGES[kind], _FIRST_AGES),
+            "AGEEND": _coded(_AGES[kind], _LAST_AGES),
+            "SEX": _coded(_SEXES[kind], ["1", "2"]),
+            "COUNT": with_sexes(part),
+            "TABLE": _coded(table.astype(np.int32), list(TABLES)),
+        }
+        for name, count in zip(TABLES, np.bincount(table, minlength=len(TABLES)), strict=True):
+            self.rows[name] += int(count)
+        number = part.label[group] * len(TABLES) + table
+        self._append("t2", columns, 2 * number + (row >= 2), self._labels.rows)
+
+    def _append(
+        self, stem: str, columns: dict[str, Any], number: NDArray[Any], margins: Sequence[Margin]
+    ) -> None:
+        if not self.bureau:
+            if self.folder.kind == "parquet":
+                columns["NOISE_VARIANCE"] = np.array([float(one.variance) for one in margins])[number]
+            else:
+                columns["NOISE_VARIANCE"] = _coded(number.astype(np.int32), [one.variance for one in margins])
+            columns["MOE95"] = np.array([one.margin for one in margins], dtype=np.int64)[number]
+            columns[BUREAU_MARGIN] = np.array([one.bureau for one in margins], dtype=np.int64)[number]
+            if self.folder.mark:
+                columns[MARK] = _coded(np.zeros(number.size, dtype=np.int32), [self.folder.mark])
+        self._files[stem].write(columns)
+
+
+class _File:
+    """One table in one file; pipe-delimited texts carry no quotes, since no code has a pipe in it."""
+
+    def __init__(self, path: Path, kind: str, schema: Any) -> None:
+        self._schema = schema
+        self._stream = path.open("xb")
+        if kind == "parquet":
+            self._writer = arrow("parquet").ParquetWriter(self._stream, schema, compression="zstd")
+            return
+        csv = arrow("csv")
+        self._stream.write(("|".join(schema.names) + "\n").encode())
+        options = csv.WriteOptions(
+            include_header=False, delimiter="|", quoting_style="none", batch_size=1 << 16
+        )
+        self._writer = csv.CSVWriter(self._stream, schema, write_options=options)
+
+    def write(self, columns: Mapping[str, Any]) -> None:
+        pa = arrow()
+        arrays = [
+            pa.array(columns[name]) if isinstance(columns[name], np.ndarray) else columns[name]
+            for name in self._schema.names
+        ]
+        self._writer.write_table(pa.Table.from_arrays(arrays, schema=self._schema))
+
+    def close(self) -> None:
+        try:
+            self._writer.close()
+        finally:
+            self._stream.close()
+
+
+def with_sexes(part: Part) -> Integers:
+    """Return the cells of groups that have a table by sex and age, each after its two sums by sex.
+
+    >>> part = Part.of("USA", 1, [0], [0], [1], [0], [1, 2, 3, 4, 10, 20, 30, 40])
+    >>> with_sexes(part).tolist()
+    [10, 100, 1, 2, 3, 4, 10, 20, 30, 40]
+    """
+    widths, starts = part.widths(), part.starts()
+    halves = np.stack([starts, starts + widths // 2], axis=1).ravel()
+    result = np.empty(int((widths + 2).sum()), dtype=np.int64)
+    first = np.cumsum(widths + 2) - widths - 2
+    result[np.stack([first, first + 1], axis=1).ravel()] = np.add.reduceat(part.values, halves)
+    result[spread(first + 2, widths)] = part.values
+    return result
+
+
+def _chunks(part: Part) -> Iterator[Part]:
+    """Yield the groups of a part, in order, so many that their rows fit into memory."""
+    ends = np.cumsum(part.widths() + 2)
+    start = 0
+    while start < part.size:
+        base = int(ends[start - 1]) if start else 0
+        stop = max(start + 1, int(np.searchsorted(ends, base + ROWS, side="right")))
+        yield part if stop - start == part.size else part.take(np.arange(start, stop))
+        start = stop
+
+
+def _coded(codes: NDArray[Any], values: Sequence[str] | ArrowArray) -> ArrowArray:
+    pa = arrow()
+    words = strings(values) if isinstance(values, list) else values
+    return pa.DictionaryArray.from_arrays(pa.array(codes, type=pa.int32()), words)
+
+
+# The rows of a group in t2, one table after the other: which ages (0: all) and which sex.
+_FIRST_AGES = [ALL_AGES, *(str(first) for ranges in RANGES for first, _ in ranges)]
+_LAST_AGES = [ALL_AGES, *(str(last) for ranges in RANGES for _, last in ranges)]
+_heights = [0, *(cells + 2 for cells in CELLS[1:])]
+_PATTERN_STARTS = np.cumsum(_heights) - _heights
+_AGES = np.concatenate(
+    [
+        np.concatenate([[0, 0], np.tile(1 + sum(AGES[:table]) + np.arange(AGES[table]), 2)])
+        for table in range(1, len(TABLES))
+    ]
+).astype(np.int32)
+_SEXES = np.concatenate(
+    [np.concatenate([[0, 1], np.repeat([0, 1], AGES[table])]) for table in range(1, len(TABLES))]
+).astype(np.int32)
+
+
+_TABLE_OF_ROWS = {cells + 2: table for table, cells in enumerate(CELLS) if table}
+
+
+@dataclass(frozen=True, slots=True)
+class Released:
+    """The groups of an output by geography and level, their margins, and what its files are like."""
+
+    parts: dict[tuple[str, int], Part]
+    regions: dict[str, Sequence[str]]
+    labels: Labels
+    bureau: bool
+    bureau_margins: bool
+    format: str
+    marked: bool
+    files: tuple[Path, ...]
+
+
+def read_released(
+    out: Path, specification: Specification, regions: Mapping[str, Sequence[str]] | None = None
+) -> Released:
+    """Read t1 and t2 of an output; `regions` are those that there can be, by default those of t1."""
+    paths = [_find(out, stem) for stem in ("t1", "t2")]
+    t1, t2 = (_read(path, columns) for path, columns in zip(paths, (T1_COLUMNS, T2_COLUMNS), strict=True))
+    bureau = MORE_COLUMNS[1] not in t1.column_names
+    known = {name: list(regions[name]) if regions else _own(t1, name) for name in GEOGRAPHIES}
+    groups = _Rows(t1, known, specification, paths[0])
+    cells = _Rows(t2, known, specification, paths[1])
+    order = np.argsort(groups.key, kind="stable")
+    key = groups.key[order]
+    if (key[1:] == key[:-1]).any():
+        raise InputError(f"a group occurs twice in {paths[0].name}")
+    place = np.searchsorted(key, cells.key)
+    if cells.key.size and (key[np.minimum(place, key.size - 1)] != cells.key).any():
+        raise InputError(f"{paths[1].name} has a group that {paths[0].name} does not have")
+    table, values, sex_row, cell_row = _cells(t2, place, key.size, paths[1])
+    # what has no table by sex and age has its total
+    starts = np.cumsum(np.take(CELLS, table)) - np.take(CELLS, table)
+    totals = t1.column("COUNT").to_numpy()[order]
+    values[starts[table == 0]] = totals[table == 0]
+    if key.size and (np.add.reduceat(values, starts) != totals).any():
+        raise InputError(f"a total of {paths[0].name} is not the sum of its cells in {paths[1].name}")
+    label, labels = _labels(t1, t2, order, table, sex_row, cell_row, bureau)
+    found = {}
+    for number, geography in enumerate(GEOGRAPHIES):
+        for level in LEVELS:
+            mask = (groups.geography[order] == number) & (groups.level[order] == level)
+            inside = np.repeat(mask, np.take(CELLS, table))
+            found[geography, level] = Part.of(
+                geography,
+                level,
+                groups.region[order][mask],
+                groups.iteration[order][mask],
+                table[mask],
+                label[mask],
+                values[inside],
+            )
+    marked = MARK in t1.column_names or any(_MARKED in path.name for path in paths)
+    kind = "parquet" if paths[0].suffix == ".parquet" else "csv"
+    margins = BUREAU_MARGIN in t1.column_names
+    return Released(found, dict(known), labels, bureau, margins, kind, marked, tuple(paths))
+
+
+_MARKED = NOT_PRIVATE.replace(" ", "-")
+
+
+class _Rows:
+    """The groups that the rows of a table belong to, as numbers."""
+
+    def __init__(
+        self,
+        table: ArrowTable,
+        regions: Mapping[str, Sequence[str]],
+        specification: Specification,
+        path: Path,
+    ) -> None:
+        pc = arrow("compute")
+
+        def places(column: str, values: Sequence[str], what: str) -> NDArray[np.int32]:
+            found = pc.index_in(table.column(column), value_set=strings(list(values)))
+            if found.null_count:
+                raise InputError(f"{path.name} has {what} (column {column})")
+            return np.asarray(found.to_numpy(), dtype=np.int32)
+
+        self.geography = places("REGION_TYPE", GEOGRAPHIES, "a region type that is not known")
+        codes = [one.code for one in specification.iterations]
+        self.iteration = places("ITERATION_CODE", codes, "an iteration that is not in the specification")
+        self.level = np.array([one.level for one in specification.iterations], dtype=np.int8)[self.iteration]
+        self.region = np.zeros(self.iteration.size, dtype=np.int32)
+        ids = table.column("REGION_ID").combine_chunks()
+        for number, geography in enumerate(GEOGRAPHIES):
+            mask = np.flatnonzero(self.geography == number)
+            found = pc.index_in(ids.take(arrow().array(mask)), value_set=strings(list(regions[geography])))
+            if found.null_count:
+                raise InputError(f"{path.name} has a region that is not in GRF-C (column REGION_ID)")
+            self.region[mask] = found.to_numpy(zero_copy_only=False)
+        self.key = (
+            (self.geography.astype(np.int64) * 4 + self.level) << 52
+            | self.region.astype(np.int64) << 24
+            | self.iteration
+        )
+
+
+def _cells(
+    t2: ArrowTable, place: Integers, groups: int, path: Path
+) -> tuple[NDArray[np.int8], Integers, Integers, Integers]:
+    """Return each group's table, all cells with room for totals, and a row each for a sex and a cell."""
+    rows = np.bincount(place, minlength=groups)
+    known = np.zeros(max(_TABLE_OF_ROWS) + 1, dtype=np.int8)
+    known[list(_TABLE_OF_ROWS)] = list(_TABLE_OF_ROWS.values())
+    table = known[np.minimum(rows, known.size - 1)]
+    wrong = f"{path.name} has a group that is none of the tables by sex and age"
+    if ((rows > 0) & (table == 0)).any() or (rows >= known.size).any():
+        raise InputError(wrong)
+    start = t2.column("AGESTART").to_pylist()
+    everyone = np.array([text == ALL_AGES for text in start], dtype=bool)
     try:
-        text = path.read_bytes().decode("utf-8-sig")
-    except FileNotFoundError:
-        problems.at("a file is missing", file=file)
-        return None
-    except OSError as error:
-        problems.at(f"a file cannot be read: {error.strerror}", file=file)
-        return None
-    except UnicodeDecodeError as error:
-        problems.at("a byte is not UTF-8", file=file, line=error.object.count(b"\n", 0, error.start) + 1)
-        return None
-    lines = csv.reader(io.StringIO(text, newline=""), delimiter="|", strict=True)
+        first = np.array([-1 if text == ALL_AGES else int(text) for text in start], dtype=np.int64)
+        sex = np.array([int(text) - 1 for text in t2.column("SEX").to_pylist()], dtype=np.int64)
+    except ValueError:
+        raise InputError(f"{path.name} has an age or a sex that is not a whole number") from None
+    of_row = table[place]
+    age = np.zeros(first.size, dtype=np.int64)
+    for number, ranges in enumerate(RANGES, start=1):
+        starts = np.array([low for low, _ in ranges])
+        here = np.flatnonzero((of_row == number) & ~everyone)
+        age[here] = np.searchsorted(starts, first[here])
+        if (starts[np.minimum(age[here], starts.size - 1)] != first[here]).any():
+            raise InputError(wrong)
+    begins = np.cumsum(np.take(CELLS, table)) - np.take(CELLS, table)
+    values = np.zeros(int(np.take(CELLS, table).sum()), dtype=np.int64)
+    cell = begins[place] + sex * np.take(AGES, of_row) + age
+    filled = np.bincount(cell[~everyone], minlength=values.size)
+    if not np.isin(sex, (0, 1)).all() or (filled[np.repeat(table > 0, np.take(CELLS, table))] != 1).any():
+        raise InputError(wrong)
+    values[cell[~everyone]] = t2.column("COUNT").to_numpy()[~everyone]
+    sex_row, cell_row = np.zeros(groups, dtype=np.int64), np.zeros(groups, dtype=np.int64)
+    sex_row[place[everyone]] = np.flatnonzero(everyone)
+    cell_row[place[~everyone]] = np.flatnonzero(~everyone)
+    return table, values, sex_row, cell_row
+
+
+def _labels(
+    t1: ArrowTable,
+    t2: ArrowTable,
+    order: NDArray[np.intp],
+    table: NDArray[np.int8],
+    sex_row: Integers,
+    cell_row: Integers,
+    bureau: bool,
+) -> tuple[NDArray[np.int32], Labels]:
+    """Return the label of each group, and the margins behind the labels."""
+    if bureau:
+        unsaid = Label(NO_NOISE, NO_NOISE, NO_NOISE)
+        return np.zeros(table.size, dtype=np.int32), Labels([unsaid] * len(TABLES))
+    margins: dict[Margin, int] = {}
+    total = _margins(t1, margins)[order]
+    rows = _margins(t2, margins)
+    large = table > 0
+    sex, cell = total.copy(), total.copy()
+    sex[large], cell[large] = rows[sex_row[large]], rows[cell_row[large]]
+    kinds, label = np.unique(np.stack([total, sex, cell], axis=1), axis=0, return_inverse=True)
+    words = list(margins)
+    found = [Label(*(words[number] for number in kind)) for kind in kinds for _ in TABLES]
+    return label.ravel().astype(np.int32), Labels(found)
+
+
+def _margins(table: ArrowTable, seen: dict[Margin, int]) -> Integers:
+    """Return a number for the variance and margin of each row."""
+    pc = arrow("compute")
+    texts = table.column("NOISE_VARIANCE").combine_chunks()
+    coded = pc.dictionary_encode(texts)
+    words = [_text(value) for value in coded.dictionary.to_pylist()]
+    margin = table.column("MOE95").to_numpy()
+    bureau = table.column(BUREAU_MARGIN).to_numpy() if BUREAU_MARGIN in table.column_names else margin
+    rows = np.stack([coded.indices.to_numpy(zero_copy_only=False), margin, bureau], axis=1)
+    kinds, number = np.unique(rows, axis=0, return_inverse=True)
+    codes = [seen.setdefault(Margin(words[code], *map(int, both)), len(seen)) for code, *both in kinds]
+    return np.array(codes, dtype=np.int64)[number.ravel()]
+
+
+def _text(value: str | float) -> str:
+    return value if isinstance(value, str) else format(Decimal(repr(value)).normalize(), "f")
+
+
+def _find(out: Path, stem: str) -> Path:
+    endings = ("csv", "parquet", "psv", "txt")
+    names = [f"{stem}{middle}.{ending}" for middle in ("", f".{_MARKED}") for ending in endings]
+    found = next((out / name for name in names if (out / name).is_file()), None)
+    if found is None:
+        raise InputError(f"there is no {stem} in {out}; name the output of `discreet safetab run`")
+    return found
+
+
+def _own(t1: ArrowTable, geography: str) -> list[str]:
+    """Return the regions that t1 has."""
+    pc = arrow("compute")
+    here = t1.filter(pc.equal(t1.column("REGION_TYPE"), geography)).column("REGION_ID")
+    return sorted(pc.unique(here).to_pylist())
+
+
+def _typed(table: ArrowTable, kinds: Mapping[str, Any]) -> ArrowTable:
+    """Give columns their types, but for variances, which are numbers in Parquet."""
+    kept = {name: table.column(name) for name in table.column_names}
+    columns = {n: c if n == "NOISE_VARIANCE" else c.cast(kinds.get(n, c.type)) for n, c in kept.items()}
+    return arrow().table(columns)
+
+
+def _read(path: Path, columns: Sequence[str]) -> ArrowTable:
+    """Read the columns that are known; texts as they are, counts as whole numbers."""
+    pa = arrow()
+    kinds = {name: pa.string() for name in (*T2_COLUMNS, *MORE_COLUMNS, MARK)}
+    kinds |= {"COUNT": pa.int64(), "MOE95": pa.int64(), BUREAU_MARGIN: pa.int64()}
     try:
-        header = [name.strip() for name in next(lines, [])]
-        missing = [name for name in columns if name not in header]
-        for name in missing:
-            problems.at("a column is missing", file=file, line=1, field=name)
-        twice = [name for name in columns if header.count(name) > 1]
-        for name in twice:
-            problems.at("a column occurs twice", file=file, line=1, field=name)
-        if missing or twice:
-            return None
-        places = [header.index(name) for name in columns]
-        rows = []
-        for cells in lines:
-            if len(cells) == len(header):
-                rows.append(Line(lines.line_num, tuple(cells[place].strip() for place in places)))
-            elif "".join(cells).strip():
-                problems.at(
-                    f"a row does not have the {len(header)} fields of the header",
-                    file=file,
-                    line=lines.line_num,
-                )
-    except csv.Error as error:
-        problems.at(f"not a pipe-delimited table: {error}", file=file, line=lines.line_num)
-        return None
-    return Table(file, columns, tuple(rows))
+        if path.suffix == ".parquet":
+            table = _typed(arrow("parquet").read_table(path), kinds)
+        else:
+            csv = arrow("csv")
+            table = csv.read_csv(
+                path,
+                parse_options=csv.ParseOptions(delimiter="|"),
+                convert_options=csv.ConvertOptions(column_types=kinds, strings_can_be_null=False),
+            )
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        raise InputError(f"{path.name} cannot be read as a released table") from None
+    missing = [name for name in columns if name not in table.column_names]
+    if missing:
+        raise InputError(f"{path.name} has no column {missing[0]}")
+    return table

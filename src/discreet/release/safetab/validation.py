@@ -1,28 +1,29 @@
 """Every rule of the two files of data, checked before anything is counted; all problems in one report.
 
-Each file is read once. What is wrong shows in what was made of it: an age or sex that no cell stands for,
-a block that GRF-C does not have, a combination with a code that the specification does not have. Only
-then is the file read a second time, to say where. No value of the records is ever repeated.
+Each file is read once. What is wrong shows in what was made of it: an age or sex that no cell stands for, a
+block that GRF-C does not have, a combination with a code that the specification does not have. Only then is
+the file read a second time, to say where: an engine reads in parallel and does not say where it stumbled
+without repeating what it read, so lines are counted here. No value of the records is ever repeated.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import csv
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import TextIO
 
 from discreet.errors import InputError
 from discreet.release.engine import Engine, Relation, UnreadableError, connect
-from discreet.release.hierarchy.arrow import arrow, strings
+from discreet.release.hierarchy.arrow import ArrowTable, arrow, strings
+from discreet.release.problems import MOST, Problems
 from discreet.release.safetab import people
-from discreet.release.safetab.coded import Parts, Resumable
 from discreet.release.safetab.configuration import Configuration
-from discreet.release.safetab.faults import line_numbers, report_unreadable
 from discreet.release.safetab.geography import Geography, build
-from discreet.release.safetab.problems import MOST, Problems
+from discreet.release.safetab.people import CodedRecords, Resumable
 from discreet.release.safetab.sources import (
     AREA_COLUMNS,
     BLOCK_COLUMNS,
@@ -33,6 +34,112 @@ from discreet.release.safetab.sources import (
 )
 from discreet.release.safetab.specification import CODE_FILE, NULL, Specification
 
+
+def line_numbers(source: Source, rows: Iterable[int]) -> dict[int, int]:
+    """Return for rows (from 0, header not counted) where they begin: lines of a text, rows of Parquet."""
+    wanted = sorted(set(rows))
+    if source.is_parquet or not wanted:
+        return {row: row + 1 for row in wanted}
+    found: dict[int, int] = {}
+    with _opened(source) as stream:
+        for row, (line, _) in enumerate(_records(stream)):
+            if row > wanted[-1]:
+                break
+            if row in found or row == wanted[len(found)]:
+                found[row] = line
+    return found
+
+
+def report_unreadable(source: Source, problems: Problems) -> None:
+    """Report why an engine could not read a file."""
+    if source.is_parquet:
+        problems.at("a file is damaged, or not Parquet", file=source.name)
+        return
+    before = problems.count
+    _report_encoding(source, problems)
+    _report_records(source, problems)
+    if problems.count == before:
+        text = "a file cannot be read as text in UTF-8 with pipes between the fields and one record a line"
+        problems.at(text, file=source.name)
+
+
+def _opened(source: Source) -> TextIO:
+    return source.path.open(encoding="utf-8-sig", errors="surrogateescape", newline="")
+
+
+class _BrokenRecordError(Exception):
+    """A record that is none, with its first line."""
+
+
+def _records(lines: Iterable[str], *, strict: bool = False) -> Iterator[tuple[int, list[str]]]:
+    """Yield the first line and the fields of each record after the header; blank lines are none."""
+    reader = csv.reader(lines, delimiter="|", strict=strict)
+    next(reader, None)
+    while True:
+        line = reader.line_num + 1
+        try:
+            fields = next(reader, None)
+        except csv.Error:
+            raise _BrokenRecordError(line) from None
+        if fields is None:
+            return
+        if fields:
+            yield line, fields
+
+
+def _report_encoding(source: Source, problems: Problems) -> None:
+    """Report bytes that are not UTF-8, and lines that end in another way than the first."""
+    wrong, odd, first = _Lines(), _Lines(), b""
+    with source.path.open("rb") as stream:
+        for number, line in enumerate(stream, 1):
+            end = b"\r\n" if line.endswith(b"\r\n") else b"\n" if line.endswith(b"\n") else b""
+            first = first or end
+            if end and end != first:
+                odd.add(number)
+            if not line.isascii():
+                try:
+                    line.decode("utf-8")
+                except UnicodeDecodeError:
+                    wrong.add(number)
+    wrong.report("a byte is not UTF-8", source, problems)
+    odd.report(
+        "a line ends in another way than the first one (CRLF, LF); all must end alike", source, problems
+    )
+
+
+def _report_records(source: Source, problems: Problems) -> None:
+    """Report records with too few or too many fields, and quotes that are not closed."""
+    due, short, long = len(source.header), _Lines(), _Lines()
+    with _opened(source) as stream:
+        try:
+            for line, fields in _records(stream, strict=True):
+                if len(fields) < due:
+                    short.add(line)
+                elif len(fields) > due and not (len(fields) == due + 1 and not fields[-1]):
+                    long.add(line)
+        except _BrokenRecordError as error:
+            text = "a quoted field does not end, or goes on behind its quote"
+            problems.at(text, file=source.name, line=error.args[0])
+    short.report(f"a record has fewer than the {due} fields of the header", source, problems)
+    long.report(f"a record has more than the {due} fields of the header", source, problems)
+
+
+class _Lines:
+    """The first lines of one kind, and their number."""
+
+    def __init__(self) -> None:
+        self.lines: list[int] = []
+        self.total = 0
+
+    def add(self, line: int) -> None:
+        self.total += 1
+        if len(self.lines) < MOST:
+            self.lines.append(line)
+
+    def report(self, text: str, source: Source, problems: Problems) -> None:
+        problems.many(text, file=source.name, lines=self.lines, total=self.total)
+
+
 WIDTHS = dict(zip(AREA_COLUMNS, (2, 3, 6, 4, 5, 4), strict=True))
 """Digits of the codes of GRF-C."""
 
@@ -42,7 +149,7 @@ class Checked:
     """Data without problems: the regions, and the coded records."""
 
     geography: Geography
-    parts: Parts
+    parts: CodedRecords
 
 
 def check(
@@ -76,7 +183,7 @@ def checked(
     """Read both files and check them; what was read is kept, as coded records."""
     problems = Problems()
     blocks, persons = sources
-    parts = Parts(engine, resumable)
+    parts = CodedRecords(engine, resumable)
     try:
         local = parts.engine
         areas = _areas(blocks, local, problems)
@@ -148,7 +255,7 @@ def _sizes(engine: Engine, *relations: Relation) -> list[int]:
     return sizes
 
 
-def _right(areas: Relation, name: str) -> Any:
+def _right(areas: Relation, name: str) -> Relation:
     # not by ^ and $: to Java, a text may go on with a line break behind $
     digits = ~areas[name].re_search("[^0-9]") & (areas[name].length() == WIDTHS[name])
     return digits.fill_null(False)
@@ -176,7 +283,7 @@ def _geography(
         raise
 
 
-def _codes(specification: Specification) -> Any:
+def _codes(specification: Specification) -> ArrowTable:
     return arrow().table({"code": strings(list(specification.codes))})
 
 
@@ -232,7 +339,7 @@ def _locate_areas(source: Source, engine: Engine, problems: Problems) -> None:
 
 
 def _locate(
-    source: Source, engine: Engine, blocks: Any, specification: Specification, problems: Problems
+    source: Source, engine: Engine, blocks: ArrowTable, specification: Specification, problems: Problems
 ) -> None:
     """Read the records again to say which lines break which rule."""
     import ibis

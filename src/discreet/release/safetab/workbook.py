@@ -16,7 +16,7 @@ from typing import Any
 
 from discreet.errors import DiscreetError
 from discreet.release.safetab.design import CELLS, TABLE_WORDS, SizedLevel, Sizing
-from discreet.release.safetab.geographies import LEVEL_WORDS
+from discreet.release.safetab.geography import LEVEL_WORDS
 from discreet.release.safetab.mechanism import CONFIDENCE, Z95
 from discreet.release.safetab.specification import Specification
 

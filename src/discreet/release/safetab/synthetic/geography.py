@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.release.safetab.geographies import PUERTO_RICO
+from discreet.release.safetab.geography import PUERTO_RICO
 
 ONE_COUNTY = "11"
 """A state that is one county and one place, as the District of Columbia is."""

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from discreet.release.safetab.configuration import JSON_FILE
-from discreet.release.safetab.geographies import GEOGRAPHIES
+from discreet.release.safetab.geography import GEOGRAPHIES
 from discreet.release.safetab.specification import CODE_FILE, ETHNICITY_FILE, MAPPING_FILE, RACE_FILE
 
 RACES = {

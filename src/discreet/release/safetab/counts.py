@@ -19,12 +19,18 @@ from numpy.typing import NDArray
 from discreet.errors import DiscreetError, InputError
 from discreet.release.engine import Engine, Relation
 from discreet.release.engine.duckdb import DuckDB
-from discreet.release.hierarchy.arrow import arrow
+from discreet.release.hierarchy.arrow import ArrowTable, arrow
 from discreet.release.safetab import people
-from discreet.release.safetab.coded import Resumable
 from discreet.release.safetab.configuration import Configuration
-from discreet.release.safetab.geographies import BELOW_STATE, GEOGRAPHIES, LEVELS, PUERTO_RICO
-from discreet.release.safetab.geography import Classes, Geography
+from discreet.release.safetab.geography import (
+    BELOW_STATE,
+    GEOGRAPHIES,
+    LEVELS,
+    PUERTO_RICO,
+    Classes,
+    Geography,
+)
+from discreet.release.safetab.people import Resumable
 from discreet.release.safetab.sources import Hashes, Origin, Source, find_sources
 from discreet.release.safetab.specification import Iteration, Specification
 from discreet.release.safetab.validation import Checked, checked
@@ -43,7 +49,7 @@ def count(
     engine: Engine,
     resumable: Callable[[Sequence[Source]], Resumable] | None = None,
     progress: Progress | None = None,
-) -> Counts:
+) -> GroupCounts:
     """Read and check the data, all of it, and make it countable; raise with every problem if there is one.
 
     `resumable` says where coded records stay if the run is interrupted. `progress` is told how many of all
@@ -69,7 +75,7 @@ def count(
         try:
             for source in sources:
                 source.unchanged()
-            return Counts(found, configuration, specification, hashes, progress)
+            return GroupCounts(found, configuration, specification, hashes, progress)
         except BaseException as error:
             found.parts.close(type(error))
             raise
@@ -78,8 +84,8 @@ def count(
         raise
 
 
-class Counts:
-    """Counts by geography and level; regions and iterations go by their index."""
+class GroupCounts:
+    """GroupCounts by geography and level; regions and iterations go by their index."""
 
     def __init__(
         self,
@@ -183,7 +189,7 @@ class Counts:
             engine.drop(parents)
             source = engine.stored(self._parts.place(name, state)).rename(part="region")
 
-    def __enter__(self) -> Counts:
+    def __enter__(self) -> GroupCounts:
         return self
 
     def __exit__(
@@ -220,7 +226,7 @@ class Counts:
         """Return the iterations that are tabulated at a geography."""
         return self.specification.tabulated(_known(geography), level)
 
-    def totals(self, geography: str, level: int) -> Any:
+    def totals(self, geography: str, level: int) -> ArrowTable:
         """Return an Arrow table of region, iteration and count: groups with people, sorted."""
         if level not in LEVELS:
             raise InputError(f"level is {level}; it must be one of {', '.join(map(str, LEVELS))}")
@@ -232,7 +238,7 @@ class Counts:
         columns = [region[here].astype(np.int32), iteration[here].astype(np.int32), count[here]]
         return pa.Table.from_arrays([pa.array(one) for one in columns], schema=_schema(_TOTALS))
 
-    def cells(self, geography: str, level: int, groups: Any) -> Any:
+    def cells(self, geography: str, level: int, groups: ArrowTable) -> ArrowTable:
         """Return region, iteration, sex, age range and count of cells with people, for groups of `totals`."""
         _known(geography)
         if not groups.num_rows:
@@ -259,7 +265,7 @@ class Counts:
         engine.drop(parents)
         return table.cast(_schema(_CELLS))
 
-    def _source(self, geography: str) -> tuple[Relation, Any]:
+    def _source(self, geography: str) -> tuple[Relation, ArrowTable]:
         """Return people by part, combination and cell, and which parts make which regions."""
         if self._base is not None:
             return self._base.rename(part="atom"), self.geography.from_atoms(geography)
@@ -278,7 +284,7 @@ class Counts:
         return self.geography.coterminous(water)
 
 
-def _levels(specification: Specification) -> Any:
+def _levels(specification: Specification) -> ArrowTable:
     """Return an Arrow table of the iterations: level, and whether tabulated below the states, and above."""
     pa, all_of_them = arrow(), specification.iterations
     return pa.table(
@@ -291,7 +297,7 @@ def _levels(specification: Specification) -> Any:
     )
 
 
-def _pairs(part: NDArray[np.int32], region: NDArray[np.int32]) -> Any:
+def _pairs(part: NDArray[np.int32], region: NDArray[np.int32]) -> ArrowTable:
     pa = arrow()
     return pa.table({"part": pa.array(part), "region": pa.array(region)})
 
@@ -316,7 +322,7 @@ def _schema(columns: tuple[tuple[str, str], ...]) -> Any:
     return pa.schema([(name, getattr(pa, kind)()) for name, kind in columns])
 
 
-def _empty(columns: tuple[tuple[str, str], ...]) -> Any:
+def _empty(columns: tuple[tuple[str, str], ...]) -> ArrowTable:
     return _schema(columns).empty_table()
 
 
