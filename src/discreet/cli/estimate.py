@@ -95,6 +95,15 @@ def estimate(
             help="Only the part of the Bureau's files within this unit, such as a state.", metavar="GEOCODE"
         ),
     ] = None,
+    engine: Annotated[
+        Literal["local", "spark"],
+        Parameter(
+            help="What works on the lowest units. Default: local.", show_choices=False, metavar="local|spark"
+        ),
+    ] = "local",
+    spark_master: Annotated[
+        str | None, Parameter(help="Where Spark runs; default: this machine.", metavar="URL")
+    ] = None,
     format: Format = None,
     screen: Screen = PLAIN,
 ) -> None:
@@ -125,6 +134,8 @@ def estimate(
             invariants=invariants,
             zeros=zeros,
             format=format,
+            engine=engine,
+            spark_master=spark_master,
         )
     screen.present(done.as_dict, _estimated(done))
 

@@ -29,9 +29,12 @@ SMALL = 1e-10
 """What is below this, relative to the largest, is rounding: queries are matrices of zeros and ones."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Component:
-    """One small problem: which attributes enter by contrasts, its size, and how many columns share it."""
+    """One small problem: which attributes enter by contrasts, its size, and how many columns share it.
+
+    It is itself only: components of two queries without attributes may look the same.
+    """
 
     fine: tuple[bool, ...]
     size: int
@@ -85,6 +88,7 @@ class Projection:
 
     def __init__(self, components: Components, groups: Sequence[Groups]) -> None:
         self.components = components
+        self.groups = tuple(groups)
         self.shape = tuple(len(one) for one in groups)
         self.cells = prod(self.shape)
         # Row g of an axis is the indicator of group g in the basis; where the contrasts do not see the query
@@ -105,7 +109,7 @@ class Projection:
         self._coarse = [axis[:, : len(part)] for axis, part in zip(self._axes, components.parts, strict=True)]
         self._classes = self._find_classes()
         self._vectors: dict[Component, tuple[Floats, Floats]] = {}
-        self._weights: dict[int, ByComponent] = {}
+        self._weights: dict[tuple[Groups, ...], ByComponent] = {}
 
     def sees(self, component: Component) -> bool:
         """Whether the query says anything about a component."""
@@ -216,7 +220,7 @@ class Projection:
         row a node, from covariances (node, size, size) by component, which need not be symmetric."""
         if other.cells not in (1, self.cells):
             raise ValueError("queries of different numbers of cells have no covariance cell by cell")
-        key = id(other)
+        key = other.groups
         if key not in self._weights:
             one, two = self.collect(np.eye(self.cells)), other.collect(np.eye(other.cells))
             self._weights[key] = [

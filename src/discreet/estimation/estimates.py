@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
@@ -26,6 +27,15 @@ MOST_HELD = 5_000_000
 """Cells of all units that are held in memory; beyond it the units of the last depth are streamed."""
 PIECE = 1 << 22
 """Cells that are worked on at a time."""
+
+
+class Workers(Protocol):
+    """Processes that share work, each on its own part of the data, perhaps on other machines."""
+
+    def map(
+        self, function: Callable[[slice], Mapping[str, NDArray[Any]]], parts: Sequence[slice]
+    ) -> Iterator[Mapping[str, NDArray[Any]]]:
+        """Yield what the function makes of each part, in their order."""
 
 
 class NoisySource(Protocol):
@@ -131,7 +141,12 @@ class Estimates:
     """
 
     def __init__(
-        self, attributes: Attributes | None, given: Measurements, *, held: bool | None = None
+        self,
+        attributes: Attributes | None,
+        given: Measurements,
+        *,
+        held: bool | None = None,
+        workers: Workers | None = None,
     ) -> None:
         cells = given.cells
         queries = tuple(query for query in cells if query not in given.blocks)
@@ -143,9 +158,10 @@ class Estimates:
         self.width = sum(one.size * one.copies for one in self.model.components)
         small = given.size * self.width <= MOST_HELD
         self.cut = given.size if (small if held is None else held) else given.starts[-1]
-        self._passes = self._solve()
+        self._passes: list[Passes] = []
+        self._passes = self._solve(workers)
 
-    def _solve(self) -> list[Passes]:
+    def _solve(self, workers: Workers | None = None) -> list[Passes]:
         given, cut = self.given, self.cut
         own = self._own(slice(0, cut), given.fine[:cut], np.arange(cut))
         below: ByComponent | None = None
@@ -154,7 +170,13 @@ class Estimates:
             kinds = len(given.told)
             code, family = np.unique(given.parent[cut:] * kinds + given.fine[cut:], return_inverse=True)
             parents, kind = np.divmod(code, kinds)
-            sums = self._own(slice(cut, given.size), kind, family.ravel())
+            last = slice(cut, given.size)
+            family = family.ravel()
+            sums = (
+                self._own(last, kind, family)
+                if workers is None
+                else self._shared(workers, last, kind, family)
+            )
             below = []
             for one, part in zip(own, sums, strict=True):
                 total = np.zeros_like(one)
@@ -167,6 +189,30 @@ class Estimates:
             )
             for place, (solution, one) in enumerate(zip(self.solutions, own, strict=True))
         ]
+
+    def _shared(self, workers: Workers, units: slice, kind: Integers, family: Integers) -> ByComponent:
+        """Return what `_own` does, added up from what workers make of whole families of units."""
+        edges = np.flatnonzero(np.diff(self.given.parent[units], prepend=-1)) + units.start
+        step = max(1, PIECE // self.width)
+        cuts = [units.start]
+        for edge in edges.tolist():
+            if edge - cuts[-1] >= step:
+                cuts.append(edge)
+        parts = [slice(a, b) for a, b in pairwise([*cuts, units.stop])]
+
+        def subtree(part: slice) -> dict[str, NDArray[Any]]:
+            mine = family[part.start - units.start : part.stop - units.start]
+            first = int(mine.min())
+            own = self._own(part, kind[first : int(mine.max()) + 1], mine - first)
+            return {str(place): one.ravel() for place, one in enumerate(own)}
+
+        total = [np.zeros((len(kind), one.size, one.copies)) for one in self.model.components]
+        for part, found in zip(parts, workers.map(subtree, parts), strict=True):
+            first = int(family[part.start - units.start : part.stop - units.start].min())
+            for place, one in enumerate(total):
+                rows = found[str(place)].reshape(-1, *one.shape[1:])
+                one[first : first + len(rows)] += rows
+        return total
 
     def _own(self, units: slice, kind: Integers, row: Integers) -> ByComponent:
         """Return the own beliefs of some units, added up by `row`; the units of one row are of one kind."""

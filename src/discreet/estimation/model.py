@@ -158,7 +158,7 @@ class Model:
         self.attributes = attributes
         self.queries = tuple(queries)
         self.impossible: tuple[str, ...] = ()
-        self._grams: dict[tuple[str, int], Floats] = {}
+        self._grams: dict[tuple[str, Component], Floats] = {}
         if attributes is None:
             apart = Apart({query: (cells or {}).get(query, 1) for query in queries})
             self.components: Components | Apart = apart
@@ -200,7 +200,7 @@ class Model:
         return np.repeat(first.variances(by_component), first.cells, axis=1)
 
     def _gram(self, query: str, one: Component) -> Floats:
-        key = (query, id(one))  # by identity: components of queries without attributes may be equal
+        key = (query, one)
         if key not in self._grams:
             self._grams[key] = self.projections[query].gram(one)
         return self._grams[key]

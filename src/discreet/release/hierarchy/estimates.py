@@ -26,13 +26,14 @@ from discreet.numbers import fraction
 from discreet.release.commit import free, staging
 from discreet.release.hierarchy.arrow import arrow, strings
 from discreet.release.hierarchy.bureau import is_bureau, read_bureau
+from discreet.release.hierarchy.cluster import Cluster, workers
 from discreet.release.hierarchy.joint import Chances, JointEstimates, shown, with_zeros
 from discreet.release.hierarchy.layout import Layout
 from discreet.release.hierarchy.noisy import Published, read_published
 from discreet.release.hierarchy.post import as_written, sum_cells
 from discreet.release.hierarchy.reading import FORMATS, read_table
 from discreet.release.hierarchy.tree import Integers, Tree
-from discreet.release.hierarchy.writing import Folder
+from discreet.release.hierarchy.writing import Columns, Folder, chunks
 from discreet.release.ledger import NOT_PRIVATE
 
 
@@ -91,6 +92,8 @@ def estimate(
     zeros: str | os.PathLike[str] | None = None,
     format: str | None = None,
     streamed: bool | None = None,
+    engine: str = "local",
+    spark_master: str | None = None,
 ) -> Estimated:
     """Estimate every query in every unit from all measurements together, and write it to a new directory.
 
@@ -103,84 +106,89 @@ def estimate(
     the same tables, of which changes are given. `levels` are those of the intervals. `down_to` is the lowest
     level that is written. `tables` adds whole numbers, not negative and consistent over queries and levels.
     `zeros` (unit, and columns of attributes) are values that some units cannot have. What is large is
-    streamed, or if `streamed` says so. Nothing is spent.
+    streamed, or if `streamed` says so. The `engine` is "local" or "spark", on a cluster if `spark_master`
+    names one: then families of the lowest units are worked on by its processes. Nothing is spent.
     """
     chances = [_level(level) for level in levels]
     sources = [noisy] if isinstance(noisy, str | os.PathLike) else list(noisy)
     if not sources:
         raise InputError("there is nothing to estimate from: name the output of `measure`")
     free(out_dir)
-    given = [_read(Path(one), release, units, invariants, within, streamed) for one in sources]
-    if zeros is not None:
-        given = [with_zeros(one, zeros) for one in given]
-    found = JointEstimates.of(given, streamed)
-    earlier = None
-    if since is not None:
-        before = _read(Path(since), release, None, None, within, streamed)
-        earlier = JointEstimates.of([before], streamed)
-        given.append(before)
-    if tables and (len(found.groups) > 1 or found.groups[0].attributes is None):
-        raise InputError(
-            "whole-number tables of all queries need a release that states its attributes"
-            if len(found.groups) == 1
-            else "whole-number tables add up, which estimates of releases that differ do not; leave one out"
+    with workers(engine, spark_master) as cluster:
+        lean = streamed if cluster is None else True
+        given = [_read(Path(one), release, units, invariants, within, streamed) for one in sources]
+        if zeros is not None:
+            given = [with_zeros(one, zeros) for one in given]
+        found = JointEstimates.of(given, lean, cluster)
+        earlier = None
+        if since is not None:
+            before = _read(Path(since), release, None, None, within, streamed)
+            earlier = JointEstimates.of([before], lean, cluster)
+            given.append(before)
+        if tables and (len(found.groups) > 1 or found.groups[0].attributes is None):
+            raise InputError(
+                "whole-number tables of all queries need a release that states its attributes"
+                if len(found.groups) == 1
+                else "whole-number tables add up; estimates of releases that differ do not: leave them out"
+            )
+        wanted = found.queries(queries)
+        stop = found.units_down_to(down_to)
+        unions = {} if areas is None else _areas(areas, found)
+        pairs = _contrasts(differences, ratios, unions, wanted, found)
+        kind = format or given[0].format
+        if kind not in FORMATS:
+            raise InputError(f"format is {kind!r}; it must be csv or parquet")
+        whole = found.whole() if tables else None
+        with staging(out_dir) as stage:
+            mark = f"{NOT_PRIVATE}: made from a rehearsal" if any(one.marked for one in given) else None
+            folder = Folder(stage.path, kind, mark=mark)
+            tree = found.tree.first(stop)
+            done = _Written(found, wanted, chances, whole)
+            layout = found.layout(tree, wanted)
+            folder.cells("estimates", layout, done.all(layout, cluster))
+            if len(found.groups) == 1:
+                folder.units(found.tree)
+            if unions:
+                listed = found.layout(_flat(list(unions), "area"), wanted)
+                folder.cells("areas", listed, _side_by_side(_areas_columns(found, unions, wanted, chances)))
+            if pairs:
+                folder.blocks(
+                    "contrasts", list(_contrast_blocks(found, pairs, unions, wanted, chances, tree))
+                )
+            if earlier is not None:
+                folder.cells("changes", *_changes(found, earlier, tree, queries, wanted, chances))
+            folder.json(
+                "manifest",
+                {
+                    "format": "discreet estimates 2",
+                    "version": version("discreet"),
+                    "source": given[0].origin if len(given) == 1 else [one.origin for one in given],
+                    "estimates": found.kind,
+                    "additive": len(found.groups) == 1,
+                    "queries": list(wanted),
+                    "levels": [str(level) for level in levels],
+                    "units": tree.size,
+                    "cells": layout.size,
+                    "not_determined": done.lost,
+                    "intervals_with_nothing_left": done.moved,
+                    "columns": _meanings(chances, tables),
+                    **({"contrasts": CONTRASTS} if pairs or earlier is not None else {}),
+                    **({"left_out": list(found.left_out)} if found.left_out else {}),
+                },
+            )
+            stage.commit()
+        return Estimated(
+            Path(out_dir),
+            tree.size,
+            wanted,
+            layout.size,
+            done.lost,
+            all(group.attributes is not None for group in found.groups),
+            len(found.groups) == 1,
+            len(sources),
+            tuple(folder.names),
+            found.left_out,
         )
-    wanted = found.queries(queries)
-    stop = found.units_down_to(down_to)
-    unions = {} if areas is None else _areas(areas, found)
-    pairs = _contrasts(differences, ratios, unions, wanted, found)
-    kind = format or given[0].format
-    if kind not in FORMATS:
-        raise InputError(f"format is {kind!r}; it must be csv or parquet")
-    whole = found.whole() if tables else None
-    with staging(out_dir) as stage:
-        mark = f"{NOT_PRIVATE}: made from a rehearsal" if any(one.marked for one in given) else None
-        folder = Folder(stage.path, kind, mark=mark)
-        tree = found.tree.first(stop)
-        done = _Written(found, wanted, chances, whole)
-        layout = found.layout(tree, wanted)
-        folder.cells("estimates", layout, lambda who, _: done.columns(np.arange(who.start, who.stop)))
-        if len(found.groups) == 1:
-            folder.units(found.tree)
-        if unions:
-            listed = found.layout(_flat(list(unions), "area"), wanted)
-            folder.cells("areas", listed, _side_by_side(_areas_columns(found, unions, wanted, chances)))
-        if pairs:
-            folder.blocks("contrasts", list(_contrast_blocks(found, pairs, unions, wanted, chances, tree)))
-        if earlier is not None:
-            folder.cells("changes", *_changes(found, earlier, tree, queries, wanted, chances))
-        folder.json(
-            "manifest",
-            {
-                "format": "discreet estimates 2",
-                "version": version("discreet"),
-                "source": given[0].origin if len(given) == 1 else [one.origin for one in given],
-                "estimates": found.kind,
-                "additive": len(found.groups) == 1,
-                "queries": list(wanted),
-                "levels": [str(level) for level in levels],
-                "units": tree.size,
-                "cells": layout.size,
-                "not_determined": done.lost,
-                "intervals_with_nothing_left": done.moved,
-                "columns": _meanings(chances, tables),
-                **({"contrasts": CONTRASTS} if pairs or earlier is not None else {}),
-                **({"left_out": list(found.left_out)} if found.left_out else {}),
-            },
-        )
-        stage.commit()
-    return Estimated(
-        Path(out_dir),
-        tree.size,
-        wanted,
-        layout.size,
-        done.lost,
-        all(group.attributes is not None for group in found.groups),
-        len(found.groups) == 1,
-        len(sources),
-        tuple(folder.names),
-        found.left_out,
-    )
 
 
 CONTRASTS = {
@@ -226,8 +234,22 @@ class _Written:
         self._found, self._queries, self._chances, self._whole = found, queries, chances, whole
         self.lost = self.moved = 0
 
-    def columns(self, units: Integers) -> dict[str, NDArray[Any]]:
+    def all(self, layout: Layout, cluster: Cluster | None) -> Columns:
+        """Return a function that gives the columns of the units that come next."""
+        parts = [units for units, _ in chunks(layout)]
+        made = map(self.columns, parts) if cluster is None else cluster.map(self.columns, parts)
+
+        def columns(_units: slice, _rows: slice) -> dict[str, NDArray[Any]]:
+            found = dict(next(made))
+            self.lost += int(np.isnan(found["estimate"]).sum())
+            self.moved += int(found.pop("moved").sum())
+            return found
+
+        return columns
+
+    def columns(self, part: slice) -> dict[str, NDArray[Any]]:
         """Return the columns of all queries for some units."""
+        units = np.arange(part.start, part.stop)
         found, parts = self._found, self._found.at(units)
         tables = []
         for query in self._queries:
@@ -244,8 +266,7 @@ class _Written:
             if self._whole is not None and attributes is not None:
                 sums = sum_cells(attributes, query, self._whole[units])
                 table["table"] = as_written(attributes, query, sums)
-            self.lost += int(lost.sum())
-            self.moved += int(moved.sum())
+            table["moved"] = moved.astype(np.int8)
             tables.append(table)
         return _side_by_side(tables)
 

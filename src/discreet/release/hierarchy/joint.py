@@ -18,7 +18,15 @@ from numpy.typing import NDArray
 from discreet.budget import Attributes
 from discreet.errors import InputError
 from discreet.estimation.components import Floats
-from discreet.estimation.estimates import Estimates, Measurements, NoisySource, Rows, Union, UnitEstimates
+from discreet.estimation.estimates import (
+    Estimates,
+    Measurements,
+    NoisySource,
+    Rows,
+    Union,
+    UnitEstimates,
+    Workers,
+)
 from discreet.estimation.intervals import Term, half_widths
 from discreet.noise import Noise
 from discreet.release.hierarchy.arrow import arrow, strings
@@ -126,7 +134,9 @@ class JointEstimates:
         self.tree = tree
 
     @classmethod
-    def of(cls, given: Sequence[Published], streamed: bool | None = None) -> JointEstimates:
+    def of(
+        cls, given: Sequence[Published], streamed: bool | None = None, workers: Workers | None = None
+    ) -> JointEstimates:
         """Join the releases that agree in attributes and areas, and estimate each group."""
         joined: list[list[Published]] = []
         for one in given:
@@ -137,7 +147,7 @@ class JointEstimates:
             else:
                 joined.append([one])
         left = [text for one in given for text in one.left_out]
-        return cls([_group(some, streamed) for some in joined], left)
+        return cls([_group(some, streamed, workers) for some in joined], left)
 
     @property
     def kind(self) -> str:
@@ -377,7 +387,7 @@ def _attributes(given: Sequence[Published]) -> Attributes | None:
     return Attributes({name: list(values) for name, values in first.values}, recodes, zeros)
 
 
-def _group(given: Sequence[Published], streamed: bool | None) -> Group:
+def _group(given: Sequence[Published], streamed: bool | None, workers: Workers | None) -> Group:
     """Put releases into one tree, and estimate from all of them together."""
     tree = max((one.tree for one in given), key=lambda tree: tree.size)
     attributes = _attributes(given)
@@ -410,7 +420,8 @@ def _group(given: Sequence[Published], streamed: bool | None) -> Group:
     )
     labels = {query: names for one in given for query, names in one.labels.items()}
     held = None if streamed is None else not streamed
-    return Group(tree, attributes, labels, Estimates(attributes, measured, held=held))
+    found = Estimates(attributes, measured, held=held, workers=workers)
+    return Group(tree, attributes, labels, found)
 
 
 def _kind(one: Published) -> Integers:

@@ -273,6 +273,14 @@ class Streamed:
         ]
         self._size_of = np.concatenate(sizes)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave the open file out: a worker opens it again, where it is at the same place."""
+        return {key: value for key, value in self.__dict__.items() if key != "_parquet"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._parquet = arrow("parquet").ParquetFile(self._file)
+
     def _as_found(self, layout: Layout) -> Layout:
         """Return the layout with queries and cells in the order that the first unit of each level has."""
         cells, order = dict(layout.cells), list(layout.asked)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,11 @@ Columns = Callable[[slice, slice], Mapping[str, NDArray[Any]]]
 
 MARK = "not_private"
 """The column that marks each row of a rehearsal."""
+
+
+def chunks(layout: Layout) -> Iterator[tuple[slice, slice]]:
+    """Cut a table into the parts that are written at a time: units, and their rows."""
+    return layout.chunks(ROWS)
 
 
 class Folder:
@@ -74,7 +79,7 @@ class Folder:
         try:
             for layout, columns in blocks:
                 queries, cells, patterns = self._words(layout)
-                for units, rows in layout.chunks(ROWS):
+                for units, rows in chunks(layout):
                     found = columns(units, rows)
                     if writer is None:
                         writer = _Writer(file, self.kind, self._schema(found))
