@@ -23,6 +23,8 @@ DENSE_UNITS = 20
 class Random:
     """Noisy counts that are made up as they are read, so that only the estimates are timed."""
 
+    in_order = True
+
     def __init__(self, laws: Sequence[Mapping[str, Noise]], attributes: Attributes, level: Any) -> None:
         self.laws, self._level = laws, level
         self.cells = {query: attributes.tabulation(query).cells for one in laws for query in one}

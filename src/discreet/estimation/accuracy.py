@@ -222,6 +222,8 @@ class View:
         They are measurements of the node, of its parent, and of its children if they are few.
         """
         cells = []
+        if len(queries) == 1 and queries[0] not in self._terms:
+            self._terms.clear()  # they are many: one query at a time, unless all are wanted at once
         for query in queries:
             if query not in self._terms:
                 many = len(self.model.projection(query).class_sizes)
@@ -249,12 +251,17 @@ class View:
                 weights = seen.read(moved) / size
                 top = np.argpartition(-np.abs(weights), many - 1, axis=1)[:, :many]
                 largest = np.take_along_axis(weights, top, axis=1).reshape(len(at), len(cells), many)
+                # a lattice that is a hundred times finer is as good as Gaussian
+                least = np.maximum(1e-2 * np.abs(largest).max(axis=2, keepdims=True), 1e-6)
+                largest = np.where(np.abs(largest) >= least, largest, 0.0)
                 times = (
                     np.ones(len(to)) if relation != "below" else np.maximum(np.rint(self.shape.count[to]), 1)
                 )
                 for node, by_cell, copies in zip(at.tolist(), largest.tolist(), times.tolist(), strict=True):
                     for (query, one), some in zip(cells, by_cell, strict=True):
-                        self._terms[query][one][node] += [Term(weight, law, int(copies)) for weight in some]
+                        self._terms[query][one][node] += [
+                            Term(weight, law, int(copies)) for weight in some if weight
+                        ]
         return {query: self._terms[query] for query in queries}
 
     @cached_property

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import prod
 from typing import Any, Protocol
 
 import numpy as np
@@ -274,8 +273,3 @@ def folded(units: Units) -> tuple[Shape, Integers]:
     """Return a tree of units with its siblings that look the same as one node; see `Shape.of`."""
     parent, kind = units.parent.astype(np.int64), units.level.astype(np.int64)
     return Shape.of(parent, kind, units.starts)
-
-
-def cell_count(attributes: Attributes | None) -> int:
-    """Return the number of detailed cells."""
-    return 1 if attributes is None else prod(attributes.sizes)

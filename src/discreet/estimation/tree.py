@@ -33,7 +33,6 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.errors import InputError
 from discreet.estimation.components import SMALL, Floats
 
 Integers = NDArray[np.int64]
@@ -474,9 +473,3 @@ def estimate(
     """Return the estimates (unit, size, columns) from data h, and t of exact rows, of the same form."""
     own = solution.own(kind, h, t)
     return Passes(solution, parent, node, starts, own).x
-
-
-def check_levels(shape: Shape) -> None:
-    """Refuse trees that no data can have."""
-    if np.any(shape.count < 1.0):
-        raise InputError("a unit has less than one child; each number of the tree must be at least 1")

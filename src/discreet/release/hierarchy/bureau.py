@@ -334,6 +334,8 @@ def _constraints(
 class Bureau:
     """The noisy counts, scanned in batches as often as they are needed."""
 
+    in_order = False
+
     def __init__(
         self,
         files: Sequence[_Files],

@@ -96,6 +96,10 @@ class _Moved:
     def cells(self) -> Mapping[str, int]:
         return self.source.cells
 
+    @property
+    def in_order(self) -> bool:
+        return self.source.in_order
+
     def read(self, units: slice) -> Iterator[tuple[str, Integers, NDArray[Any]]]:
         first, last = np.searchsorted(self.place, [units.start, units.stop])
         if last > first:

@@ -243,6 +243,8 @@ class Streamed:
     It is read row group by row group, and every row is checked to be the one that is due there.
     """
 
+    in_order = True
+
     def __init__(self, file: Path, tree: Tree, release: Release, attributes: Attributes) -> None:
         self._file, self._parquet = file, arrow("parquet").ParquetFile(file)
         meta = self._parquet.metadata
