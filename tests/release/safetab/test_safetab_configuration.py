@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetab_params import config, write_params
 from safetab_toy import SPEC_2020, TOY
@@ -220,6 +220,7 @@ shares = st.fractions(min_value=Fraction(1, 1000), max_value=Fraction(999, 1000)
 thresholds = st.lists(st.integers(0, 10**6), min_size=3, max_size=3).map(lambda steps: tuple(sorted(steps)))
 
 
+@settings(max_examples=30)  # of twenty budgets and thresholds each
 @given(
     budgets=st.lists(st.one_of(st.none(), budget_sizes), min_size=20, max_size=20),
     steps=st.lists(thresholds, min_size=20, max_size=20),

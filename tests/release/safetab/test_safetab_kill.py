@@ -70,9 +70,10 @@ class Runs:
         return list(self.folder.glob(".discreet*"))
 
 
-@pytest.fixture
-def runs(tmp_path: Path) -> Iterator[Runs]:
-    made = Runs(tmp_path)
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runs]:
+    """One process for all tests: what it loads takes longer than its runs."""
+    made = Runs(tmp_path_factory.mktemp("runs"))
     yield made
     assert made.process.stdin is not None
     assert made.process.stdout is not None

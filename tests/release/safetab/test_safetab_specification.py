@@ -104,6 +104,7 @@ def test_the_toy() -> None:
         ("race", "alone|2|True|True", "alone|2|True|Null", "it is not True or False (or, at level 0, Null)"),
         ("race", "True|True|False", "True|True|True", "both DETAILED_ONLY and COARSE_ONLY"),
         ("race", "12|Southern", "1-2|Southern", "a code is not of 1 to 16 letters and digits"),
+        ("race", "12|Southern", "=2|Southern", "a code is not of 1 to 16 letters and digits"),
         ("codes", "1001|", "1000|", "a code occurs twice"),
         ("codes", "1001|", "Null|", "Null stands for no code"),
         ("mapping", "12|1001", "99|1001", "an iteration is in neither file"),

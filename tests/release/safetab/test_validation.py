@@ -101,6 +101,10 @@ AREAS: dict[str, tuple[list[Row], str]] = {
         [block(1, TABTRACTCE="00000x")],
         "a code is not of 6 digits (line 8 of GRF-C.txt, field TABTRACTCE)",
     ),
+    "formula": (
+        [block(1, PLACEFP="=1+12")],
+        "a code is not of 5 digits (line 8 of GRF-C.txt, field PLACEFP)",
+    ),
     "no place": ([block(1, PLACEFP="")], "a code is not of 5 digits (line 8 of GRF-C.txt, field PLACEFP)"),
     "area": ([block(1, AIANNHCE="99990")], "a code is not of 4 digits (line 8 of GRF-C.txt, field AIANNHCE)"),
     "twice": ([block(3)], "a block occurs twice; each may occur once (line 8 of GRF-C.txt, field TABBLK)"),
