@@ -118,7 +118,7 @@ AREAS: dict[str, tuple[list[Row], str]] = {
 @pytest.mark.parametrize("kind", AREAS)
 def test_rules_of_blocks(kind: str, write: Write, duckdb_engine: Engine, toy_parameters: Parameters) -> None:
     rows, text = AREAS[kind]
-    if kind in ("width", "letters", "no place", "area"):
+    if kind in ("width", "letters", "formula", "no place", "area"):
         rows = [tuple(cell if place != 3 else "0099" for place, cell in enumerate(row)) for row in rows]
     data = write([*BLOCKS, *rows], [PERSON] * 3)
     assert refused(data, toy_parameters, duckdb_engine) == [text]
