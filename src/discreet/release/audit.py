@@ -8,6 +8,7 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Event
 
 from discreet.errors import InputError
 from discreet.release.commit import (
@@ -103,10 +104,13 @@ def check_ledger(
     return LedgerCheck(ledger, tuple(found.problems), tuple(found.remarks), found.files)
 
 
-def sha256(file: Path) -> str:
-    """Return the SHA-256 of a file in hexadecimal digits."""
-    with file.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
+def sha256(file: Path, stop: Event | None = None) -> str:
+    """Return the SHA-256 of a file in hexadecimal digits; nonsense if it is told to stop before its end."""
+    hashed = hashlib.sha256()
+    with open(file, "rb", buffering=0) as stream:
+        while (piece := stream.read(1 << 22)) and not (stop is not None and stop.is_set()):
+            hashed.update(piece)
+    return hashed.hexdigest()
 
 
 def _totals(ledger: Ledger, found: _Findings) -> None:

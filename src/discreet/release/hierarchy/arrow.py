@@ -10,6 +10,8 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
+from numpy.typing import NDArray
+
 from discreet.errors import DiscreetError
 
 ArrowTable = Any
@@ -33,6 +35,17 @@ def _prepare() -> None:
     import_module("pyarrow").array([])
 
 
-def strings(values: Any) -> Any:
+def strings(values: Any) -> ArrowArray:
     """Return texts as an Arrow array."""
     return arrow().array(values, type=arrow().string())
+
+
+def coded(codes: NDArray[Any], words: list[str] | ArrowArray) -> ArrowArray:
+    """Return a column of words by their numbers.
+
+    >>> import numpy as np
+    >>> coded(np.array([1, 0, 1]), ["f", "m"]).to_pylist()
+    ['m', 'f', 'm']
+    """
+    values = strings(words) if isinstance(words, list) else words
+    return arrow().DictionaryArray.from_arrays(arrow().array(codes, type=arrow().int32()), values)

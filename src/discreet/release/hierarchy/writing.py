@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InputError
-from discreet.release.hierarchy.arrow import arrow, strings
+from discreet.release.hierarchy.arrow import arrow, coded, strings
 from discreet.release.hierarchy.layout import Layout
 from discreet.release.hierarchy.reading import Codes
 from discreet.release.hierarchy.tree import Tree
@@ -82,7 +82,7 @@ class Folder:
                 for units, rows in chunks(layout):
                     found = columns(units, rows)
                     if writer is None:
-                        writer = _Writer(file, self.kind, self._schema(found))
+                        writer = TableFile(file, self.kind, self._schema(found))
                     writer.write(
                         self._part(layout, units, queries, cells, patterns)
                         + [arrow().array(column, from_pandas=True) for column in found.values()]
@@ -98,9 +98,9 @@ class Folder:
         parent = tree.names.take(above).fill_null("")
         levels = self._text(strings(tree.levels))
         names, parents = self._text(tree.names), self._text(parent)
-        columns = {"unit": names, "level": _coded(tree.level, levels), "parent": parents}
+        columns = {"unit": names, "level": coded(tree.level, levels), "parent": parents}
         fields = [(name, column.type) for name, column in columns.items()]
-        with _Writer(self.file("units", self.kind), self.kind, self._marked(fields)) as writer:
+        with TableFile(self.file("units", self.kind), self.kind, self._marked(fields)) as writer:
             writer.write(list(columns.values()))
 
     def _marked(self, fields: Sequence[tuple[str, Any]]) -> Any:
@@ -131,10 +131,10 @@ class Folder:
         column = layout.columns(units)
         unit = np.repeat(np.arange(width.size, dtype=np.int32), width)
         return [
-            _coded(unit, self._text(layout.tree.names.slice(units.start, width.size))),
-            _coded(np.repeat(layout.tree.level[units], width), self._text(strings(layout.tree.levels))),
-            _coded(patterns[0][column], queries),
-            _coded(patterns[1][column], cells),
+            coded(unit, self._text(layout.tree.names.slice(units.start, width.size))),
+            coded(np.repeat(layout.tree.level[units], width), self._text(strings(layout.tree.levels))),
+            coded(patterns[0][column], queries),
+            coded(patterns[1][column], cells),
         ]
 
 
@@ -162,36 +162,40 @@ def _as_it_is(texts: Any) -> Any:
     return texts
 
 
-class _Writer:
-    """One file of one table."""
+class TableFile:
+    """One file of one table: Parquet, CSV, or pipe-delimited text without quotes."""
 
-    def __init__(self, path: Path, kind: str, schema: Any) -> None:
+    def __init__(self, path: Path, kind: str, schema: Any, *, pipes: bool = False) -> None:
         self._file = path.open("xb")
         self._schema = schema
-        if kind == "csv":
-            self._writer = arrow("csv").CSVWriter(self._file, schema)
-        else:
+        if kind == "parquet":
             self._writer = arrow("parquet").ParquetWriter(self._file, schema, compression="zstd")
+        elif not pipes:
+            self._writer = arrow("csv").CSVWriter(self._file, schema)
+        else:  # no code has a pipe in it
+            self._file.write(("|".join(schema.names) + "\n").encode())
+            how = arrow("csv").WriteOptions(
+                include_header=False, delimiter="|", quoting_style="none", batch_size=1 << 16
+            )
+            self._writer = arrow("csv").CSVWriter(self._file, schema, write_options=how)
 
     def write(self, columns: list[Any]) -> None:
+        """Append rows; the mark, if there is one, need not be among the columns."""
         pa = arrow()
         if len(columns) < len(self._schema):
             mark = strings([self._schema.metadata[b"warning"].decode()])
-            columns = [*columns, _coded(np.zeros(len(columns[0]), dtype=np.int32), mark)]
+            columns = [*columns, coded(np.zeros(len(columns[0]), dtype=np.int32), mark)]
         self._writer.write_table(pa.Table.from_arrays(columns, schema=self._schema))
 
-    def __enter__(self) -> _Writer:
+    def __enter__(self) -> TableFile:
         return self
 
     def __exit__(self, *exc: object) -> None:
         self.close()
 
     def close(self) -> None:
+        """End the file."""
         try:
             self._writer.close()
         finally:
             self._file.close()
-
-
-def _coded(codes: NDArray[Any], values: Any) -> Any:
-    return arrow().DictionaryArray.from_arrays(arrow().array(codes, type=arrow().int32()), values)

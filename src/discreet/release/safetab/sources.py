@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import csv
-import hashlib
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from pathlib import Path
 from threading import Event
 
 from discreet.errors import InputError
+from discreet.release.audit import sha256
 from discreet.release.engine import Engine, Relation, UnreadableError
 from discreet.release.hierarchy.arrow import arrow
 from discreet.release.problems import Problems
@@ -163,7 +163,7 @@ class Hashes:
     def __init__(self, sources: Sequence[Source]) -> None:
         self._sources, self._stop = sources, Event()
         self._pool = ThreadPoolExecutor(1)
-        self._results = [self._pool.submit(_sha256, source.path, self._stop) for source in sources]
+        self._results = [self._pool.submit(sha256, source.path, self._stop) for source in sources]
 
     def origins(self) -> tuple[Origin, ...]:
         """Wait for the hashes and return them."""
@@ -176,11 +176,3 @@ class Hashes:
         """Stop if not done: a program that ends would wait for the rest of a large file."""
         self._stop.set()
         self._pool.shutdown(wait=False, cancel_futures=True)
-
-
-def _sha256(path: Path, stop: Event) -> str:
-    hashed = hashlib.sha256()
-    with open(path, "rb", buffering=0) as stream:
-        while (piece := stream.read(1 << 22)) and not stop.is_set():
-            hashed.update(piece)
-    return hashed.hexdigest()

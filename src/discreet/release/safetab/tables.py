@@ -30,8 +30,8 @@ from numpy.typing import NDArray
 
 from discreet.errors import InputError, PrecisionError
 from discreet.noise import GaussianNoise, LaplaceNoise, Noise, balls
-from discreet.release.hierarchy.arrow import ArrowArray, ArrowTable, arrow, strings
-from discreet.release.hierarchy.writing import MARK, Folder
+from discreet.release.hierarchy.arrow import ArrowArray, ArrowTable, arrow, coded, strings
+from discreet.release.hierarchy.writing import MARK, Folder, TableFile
 from discreet.release.ledger import NOT_PRIVATE
 from discreet.release.safetab.geography import GEOGRAPHIES, LEVELS
 from discreet.release.safetab.mechanism import Z95, bureau_margin
@@ -306,9 +306,10 @@ class Writer:
         self._more = () if bureau else (*MORE_COLUMNS, *((BUREAU_MARGIN,) if bureau_margins else ()))
         self._iterations = strings(list(iterations))
         self.rows = dict.fromkeys(TABLES, 0)
+        self._columns = {"t1": (*T1_COLUMNS, *self._more), "t2": (*T2_COLUMNS, *self._more)}
         self._files = {
-            stem: _File(folder.file(stem, folder.kind), folder.kind, self._schema(columns))
-            for stem, columns in (("t1", T1_COLUMNS), ("t2", T2_COLUMNS))
+            stem: TableFile(folder.file(stem, folder.kind), folder.kind, self._schema(columns), pipes=True)
+            for stem, columns in self._columns.items()
         }
 
     def __enter__(self) -> Writer:
@@ -330,21 +331,20 @@ class Writer:
     def _schema(self, columns: Sequence[str]) -> Any:
         pa = arrow()
         text = pa.dictionary(pa.int32(), pa.string())
-        names = [*columns, *self._more]
         types = {"NOISE_VARIANCE": pa.float64()} if self.folder.kind == "parquet" else {}
         types |= {name: pa.type_for_alias(alias) for name, alias in _NUMBERS.items()}
         marked = [MARK] if self.folder.mark and not self.bureau else []
         mark = {"warning": self.folder.mark} if self.folder.mark else None
-        return pa.schema([(name, types.get(name, text)) for name in (*names, *marked)], metadata=mark)
+        return pa.schema([(name, types.get(name, text)) for name in (*columns, *marked)], metadata=mark)
 
     def _totals(self, part: Part, names: ArrowArray) -> None:
         zeros = np.zeros(part.size, dtype=np.int32)
         columns = {
-            "REGION_ID": _coded(part.region, names),
-            "REGION_TYPE": _coded(zeros, [part.geography]),
-            "ITERATION_CODE": _coded(part.iteration, self._iterations),
+            "REGION_ID": coded(part.region, names),
+            "REGION_TYPE": coded(zeros, [part.geography]),
+            "ITERATION_CODE": coded(part.iteration, self._iterations),
             "COUNT": part.totals(),
-            "TABLE": _coded(zeros, [TOTAL]),
+            "TABLE": coded(zeros, [TOTAL]),
         }
         self.rows[TOTAL] += part.size
         self._append("t1", columns, part.label * len(TABLES) + part.table, self._labels.total)
@@ -356,14 +356,14 @@ class Writer:
         kind = _PATTERN_STARTS[table] + row
         group = np.repeat(np.arange(part.size), heights)
         columns = {
-            "REGION_ID": _coded(part.region[group], names),
-            "REGION_TYPE": _coded(np.zeros(table.size, dtype=np.int32), [part.geography]),
-            "ITERATION_CODE": _coded(part.iteration[group], self._iterations),
-            "AGESTART": _coded(_AGES[kind], _FIRST_AGES),
-            "AGEEND": _coded(_AGES[kind], _LAST_AGES),
-            "SEX": _coded(_SEXES[kind], ["1", "2"]),
+            "REGION_ID": coded(part.region[group], names),
+            "REGION_TYPE": coded(np.zeros(table.size, dtype=np.int32), [part.geography]),
+            "ITERATION_CODE": coded(part.iteration[group], self._iterations),
+            "AGESTART": coded(_AGES[kind], _FIRST_AGES),
+            "AGEEND": coded(_AGES[kind], _LAST_AGES),
+            "SEX": coded(_SEXES[kind], ["1", "2"]),
             "COUNT": with_sexes(part),
-            "TABLE": _coded(table.astype(np.int32), list(TABLES)),
+            "TABLE": coded(table.astype(np.int32), list(TABLES)),
         }
         for name, count in zip(TABLES, np.bincount(table, minlength=len(TABLES)), strict=True):
             self.rows[name] += int(count)
@@ -377,43 +377,11 @@ class Writer:
             if self.folder.kind == "parquet":
                 columns["NOISE_VARIANCE"] = np.array([float(one.variance) for one in margins])[number]
             else:
-                columns["NOISE_VARIANCE"] = _coded(number.astype(np.int32), [one.variance for one in margins])
+                columns["NOISE_VARIANCE"] = coded(number.astype(np.int32), [one.variance for one in margins])
             columns["MOE95"] = np.array([one.margin for one in margins], dtype=np.int64)[number]
             columns[BUREAU_MARGIN] = np.array([one.bureau for one in margins], dtype=np.int64)[number]
-            if self.folder.mark:
-                columns[MARK] = _coded(np.zeros(number.size, dtype=np.int32), [self.folder.mark])
-        self._files[stem].write(columns)
-
-
-class _File:
-    """One table in one file; pipe-delimited texts carry no quotes, since no code has a pipe in it."""
-
-    def __init__(self, path: Path, kind: str, schema: Any) -> None:
-        self._schema = schema
-        self._stream = path.open("xb")
-        if kind == "parquet":
-            self._writer = arrow("parquet").ParquetWriter(self._stream, schema, compression="zstd")
-            return
-        csv = arrow("csv")
-        self._stream.write(("|".join(schema.names) + "\n").encode())
-        options = csv.WriteOptions(
-            include_header=False, delimiter="|", quoting_style="none", batch_size=1 << 16
-        )
-        self._writer = csv.CSVWriter(self._stream, schema, write_options=options)
-
-    def write(self, columns: Mapping[str, Any]) -> None:
-        pa = arrow()
-        arrays = [
-            pa.array(columns[name]) if isinstance(columns[name], np.ndarray) else columns[name]
-            for name in self._schema.names
-        ]
-        self._writer.write_table(pa.Table.from_arrays(arrays, schema=self._schema))
-
-    def close(self) -> None:
-        try:
-            self._writer.close()
-        finally:
-            self._stream.close()
+        found = (columns[name] for name in self._columns[stem])
+        self._files[stem].write([arrow().array(one) if isinstance(one, np.ndarray) else one for one in found])
 
 
 def with_sexes(part: Part) -> Integers:
@@ -441,12 +409,6 @@ def _chunks(part: Part) -> Iterator[Part]:
         stop = max(start + 1, int(np.searchsorted(ends, base + ROWS, side="right")))
         yield part if stop - start == part.size else part.take(np.arange(start, stop))
         start = stop
-
-
-def _coded(codes: NDArray[Any], values: Sequence[str] | ArrowArray) -> ArrowArray:
-    pa = arrow()
-    words = strings(values) if isinstance(values, list) else values
-    return pa.DictionaryArray.from_arrays(pa.array(codes, type=pa.int32()), words)
 
 
 # The rows of a group in t2, one table after the other: which ages (0: all) and which sex.
