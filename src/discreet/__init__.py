@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from discreet.accounting.calibration import Calibration, calibrate
+    from discreet.accounting.certificate import Certificate, verify
     from discreet.accounting.comparisons import ZCDP, GaussianDP, RenyiDP, TightZCDP
     from discreet.accounting.overall import Account, Point, account
     from discreet.accounting.portfolio import portfolio
@@ -41,6 +42,7 @@ __all__ = [
     "ZCDP",
     "Account",
     "Calibration",
+    "Certificate",
     "DiscreetError",
     "DiscreteGaussian",
     "DiscreteLaplace",
@@ -66,10 +68,12 @@ __all__ = [
     "portfolio",
     "preset_names",
     "sample",
+    "verify",
 ]
 
 _HOMES = {
     "discreet.accounting.calibration": ("Calibration", "calibrate"),
+    "discreet.accounting.certificate": ("Certificate", "verify"),
     "discreet.accounting.comparisons": ("ZCDP", "GaussianDP", "RenyiDP", "TightZCDP"),
     "discreet.accounting.overall": ("Account", "Point", "account"),
     "discreet.accounting.portfolio": ("portfolio",),

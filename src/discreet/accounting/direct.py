@@ -37,7 +37,8 @@ _REMEMBERED = 4
 
 def term_width(term: Term, variance: float) -> float:
     """About how many values the sum of a term's events takes, negligible ones left out."""
-    return 2 * math.sqrt(92 * max(term.times * variance, 0.01)) + 3
+    width = 2 * math.sqrt(92 * max(term.times * variance, 0.01)) + 3
+    return width if isinstance(term, GaussianTerm) else min(width, term.times * term.mu + 1)
 
 
 @dataclass(frozen=True, slots=True)

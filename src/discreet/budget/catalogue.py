@@ -78,15 +78,26 @@ def load_file(path: str | os.PathLike[str]) -> Release:
     Traceback (most recent call last):
     discreet.errors.InputError: there is no file no-such-file.toml
     """
+    text, name = read_file(path)
+    return Release.from_toml(text, where=name)
+
+
+def read_file(path: str | os.PathLike[str], kind: str = "TOML file") -> tuple[str, str]:
+    """Return the text of a file, and the name by which an error calls it; large ones are refused.
+
+    >>> read_file("no-such-file.json", "certificate")
+    Traceback (most recent call last):
+    discreet.errors.InputError: there is no file no-such-file.json
+    """
     file = Path(path)
     name = str(file) if str(file).isprintable() else ascii(str(file))
     try:
         if file.is_dir():
-            raise InputError(f"{name} is a directory; the path of a TOML file is needed")
+            raise InputError(f"{name} is a directory; the path of a {kind} is needed")
         if not file.exists():
             raise InputError(f"there is no file {name}")
         if not file.is_file():
-            raise InputError(f"{name} is not a regular file; the path of a TOML file is needed")
+            raise InputError(f"{name} is not a regular file; the path of a {kind} is needed")
         with file.open("rb") as stream:
             content = stream.read(LARGEST_FILE + 1)
     except OSError as error:
@@ -98,7 +109,7 @@ def load_file(path: str | os.PathLike[str]) -> Release:
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise InputError(f"not UTF-8: byte 0x{content[error.start]:02x} (line {line} of {name})") from None
-    return Release.from_toml(text, where=name)
+    return text, name
 
 
 @cache

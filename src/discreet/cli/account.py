@@ -73,11 +73,16 @@ def account(
         bool, Parameter(help="Add intervals that provably contain the values of the table.")
     ] = False,
     digits: Annotated[int | None, Parameter(help="Significant digits of the results.", metavar="N")] = None,
+    export: Annotated[
+        Path | None,
+        Parameter(help="Write all pairs' curves, and certificates of the table.", metavar="DIR"),
+    ] = None,
     jobs: options.Jobs = None,
     screen: Screen = PLAIN,
 ) -> None:
     """Account for one release, or for several together."""
     workers = options.jobs_or_cpus(jobs)
+    certify = certify or export is not None
     options.checked_digits(digits, certify=certify)
     deltas = options.read_deltas(delta or ())
     epsilons = options.read_epsilons(epsilon or ())
@@ -87,6 +92,10 @@ def account(
     if not targets:
         raise InputError("account needs a preset's name or a TOML file; `discreet presets` lists all names")
     releases = [read_target(target, neighbours, unit) for target in targets]
+    if export is not None:
+        from discreet.release.commit import free
+
+        free(export)
 
     from discreet.report.tables import DELTAS, PrivacyTable, delta_rows, epsilon_rows, zcdp_of
 
@@ -107,6 +116,11 @@ def account(
         by_delta = epsilon_rows(running, asked, zcdp=zcdp, certified=certify, digits=digits)
         by_epsilon = delta_rows(running, epsilons, zcdp=zcdp, certified=certify, digits=digits)
         contents = _files(running, zcdp, releases, outputs)
+        if export is not None:
+            from discreet.report.export import write_export
+
+            rows = {"epsilon": (asked, by_delta), "delta": (epsilons, by_epsilon)}
+            write_export(running, releases, export, rows, digits=digits)
     outputs.write(contents)
     found = PrivacyTable(releases, whole, by_delta, by_epsilon, digits)
     screen.present(found.as_dict, _text(found), timed=True)

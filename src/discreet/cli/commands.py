@@ -1,7 +1,8 @@
 """The list of commands, and how they end: with an answer, one line that says what is wrong, or a signal.
 
 Exit status: 0 done; 2 the input cannot be used, and nothing was written (or a check found a problem); 130
-stopped by Ctrl-C. A mistake of the program itself shows its traceback and ends with 1.
+stopped by Ctrl-C. `verify` ends with 1 if what it was given could not be proved. A mistake of the program
+itself shows its traceback and ends with 1.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ COMMANDS = {
     "safetab": "Adaptive private tabulation of detailed race and ethnicity groups.",
     "show": "What a release publishes, and with which noise.",
     "tabulate": "The exact counts of records for every query at every level.",
+    "verify": "Prove or refute a certificate, or the claim that a release is (epsilon, delta)-private.",
     "workbench": "Decide with live figures, in the browser.",
 }
 """Each command is the `app` of the module of its name; a module is imported when its command runs."""

@@ -33,11 +33,14 @@ def log_mgf_ball(loss: Loss, theta: Fraction) -> arb:
     return total
 
 
-def tail_ball(loss: Loss, kind: Kind, threshold: Fraction, *, h: Fraction | None, accuracy: float) -> arb:
+def tail_ball(
+    loss: Loss, kind: Kind, threshold: Fraction, *, h: Fraction | None, accuracy: float, lean: float = 0.0
+) -> arb:
     """Enclose delta(t), P[L > t] or P_null[L > t], aiming at a relative radius of `accuracy`.
 
     `h` is the lattice step, or None for a cut line, on which only delta has a proved remainder. The working
-    precision is the caller's.
+    precision is the caller's. `lean` puts the contour to the right of the saddle point, by this part of its
+    distance from the pole: the value is the same, by other numbers.
     """
     if kind is Kind.REST or (h is None and kind is not Kind.DELTA):
         raise PrecisionError(f"the tail of kind {kind.value!r} cannot be certified on this contour")
@@ -50,6 +53,8 @@ def tail_ball(loss: Loss, kind: Kind, threshold: Fraction, *, h: Fraction | None
         return arb(0)
     place = float(point)
     theta = saddle(loss, kind, place, step)
+    if lean:
+        theta = rounded(theta + lean * (theta - kind.pole))
     spread = loss.tilted_spread(theta)
     size = kernel_size(kind, theta, step) * min(1.0, (step or 1.0) / (2.5 * spread))
     if kind is Kind.DELTA and h is not None:

@@ -1,0 +1,215 @@
+"""delta from its definition, in balls: no tilt, no transform, no lattice sums. The road of a second opinion.
+
+The noise X of each event is compared with X + sensitivity. For every outcome the loss L = log P/Q is an exact
+fraction and P a ball, so that
+
+    delta(eps) = sum over outcomes of P (1 - e^(eps - L)) where L > eps
+
+is a sum over the convolution of the laws of all events. Outcomes that are left out, far in the tails, have
+together a probability that is added to the upper end. All errors are absolute, so far tails only take more
+bits. Nothing here is shared with the evaluations that a certificate is made by, but for FLINT.
+"""
+
+from __future__ import annotations
+
+import bisect
+import math
+from collections.abc import Iterable
+from fractions import Fraction
+from typing import NamedTuple
+
+from flint import arb, arb_poly
+
+from discreet.budget.events import DiscreteGaussian, DiscreteLaplace, Event
+from discreet.errors import PrecisionError
+from discreet.noise.balls import ball, interval, working_bits
+from discreet.numbers import Interval
+
+MOST_DENSE = 1 << 18
+"""Points of a lattice on which all events are convolved as one polynomial."""
+
+MOST_LISTED = 300_000
+"""Values of one half of a list, where the lattice is finer."""
+
+
+class _Law(NamedTuple):
+    """Losses start + step * k with probabilities p[k]; `missed` bounds the probability of all others."""
+
+    start: Fraction
+    step: Fraction
+    p: list[arb]
+    missed: arb
+
+
+def defined_delta(events: Iterable[Event], epsilon: Fraction, *, bits: int) -> Interval:
+    """An interval about 2^-bits wide that contains delta(epsilon), or PrecisionError if it takes too long.
+
+    >>> event = DiscreteLaplace(scale=1)
+    >>> box = defined_delta([event], Fraction(0), bits=40)     # (e - 1) / (e + 1)
+    >>> round(float(box), 10), float(box.width) < 2**-40
+    (0.4621171573, True)
+    """
+    with working_bits(bits + 64):
+        laws = [_law(event, bits + 8) for event in events]
+        missed = sum((law.missed for law in laws), arb(0))
+        start = sum((law.start for law in laws), Fraction(0))
+        h = _common([law.step for law in laws])
+        strides = [int(law.step / h) for law in laws]
+        parts = list(zip(laws, strides, strict=True))
+        halves = _halves(parts)
+        longest = max(math.prod(len(law.p) for law, _ in half) for half in halves)
+        # of a sum the ends are cut: it is as long as the root of the sum of squares, about
+        span = math.hypot(*((len(law.p) - 1) * stride for law, stride in parts))
+        if longest <= min(span, MOST_LISTED):
+            left, right = (_listed(half) for half in halves)
+        elif span < MOST_DENSE:
+            left, cut = _dense(parts, arb(2) ** (-bits - 16))
+            right = {0: arb(1)}
+            missed += cut
+        else:
+            raise PrecisionError(f"a list of {longest} losses is too long; {MOST_LISTED} are listed")
+        total = _expectation(left, right, h, epsilon - start)
+        # what is left out counts for nothing or for at most its probability
+        return interval(total + missed.upper() * arb(0.5, 0.5))
+
+
+def _law(event: Event, bits: int) -> _Law:
+    if isinstance(event, DiscreteLaplace):
+        one = _laplace(event)
+    else:
+        one = _gaussian(event, bits + math.ceil(math.log2(event.times)))
+    if event.times == 1:
+        return one
+    p, missed = _power(one.p, event.times, bits)
+    first, kept = p
+    return _Law(event.times * one.start + first * one.step, one.step, kept, event.times * one.missed + missed)
+
+
+def _gaussian(event: DiscreteGaussian, bits: int) -> _Law:
+    """Under P the noise is x with weight e^(-x^2 / (2 v)), under Q it is x - s: L = s (s + 2 x) / (2 v).
+
+    (x stands for -x, which is as likely.)
+    """
+    v, s = event.variance, event.sensitivity
+    reach = 2 + math.ceil(math.sqrt(2 * float(v) * math.log(2) * bits))
+    if reach > MOST_DENSE:
+        raise PrecisionError(f"noise of variance {float(v):.3g} has too many values to be listed")
+    rate = -1 / (2 * ball(v))
+    half = [(rate * (x * x)).exp() for x in range(reach + 1)]
+    inside = half[0] + 2 * sum(half[1:], arb(0))
+    # beyond, weights fall at least as fast as a geometric series
+    ratio = (rate * (2 * reach + 3)).exp()
+    outside = 2 * (rate * (reach + 1) ** 2).exp() / (1 - ratio)
+    total = inside + outside.upper() * arb(0.5, 0.5)
+    p = [w / total for w in [*half[:0:-1], *half]]
+    return _Law(s * (s - 2 * reach) / (2 * v), s / v, p, (outside / inside).upper())
+
+
+def _laplace(event: DiscreteLaplace) -> _Law:
+    """Under P the noise is x with weight r^|x|, r = e^(-1/b): L = (|x - s| - |x|) / b, from -s/b to s/b."""
+    b, s = event.scale, event.sensitivity
+    if s > MOST_DENSE:
+        raise PrecisionError(f"a count that changes by {s} has too many losses to be listed")
+    r = (-1 / ball(b)).exp()
+    # x >= s, then s - 1, ..., 1, then x <= 0
+    p = [(-ball(Fraction(s) / b)).exp() / (1 + r)]
+    p += [(1 - r) / (1 + r) * (-ball(Fraction(x) / b)).exp() for x in range(s - 1, 0, -1)]
+    p += [1 / (1 + r)]
+    return _Law(-s / b, 2 / b, p, arb(0))
+
+
+def _power(p: list[arb], times: int, bits: int) -> tuple[tuple[int, list[arb]], arb]:
+    """The law of the sum of `times` equal ones: where it starts, and the probability that was cut off."""
+    small = arb(2) ** (-bits - 2 * times.bit_length() - 8)
+    result, base = (0, arb_poly([1])), (0, arb_poly(p))
+    missed, base_missed = arb(0), arb(0)
+    while times:
+        if times & 1:
+            first, poly, cut = _cut(result[1] * base[1], small)
+            result = (result[0] + base[0] + first, poly)
+            missed = missed + base_missed + cut
+        times >>= 1
+        if times:
+            first, poly, cut = _cut(base[1] * base[1], small)
+            base = (2 * base[0] + first, poly)
+            base_missed = 2 * base_missed + cut
+    return (result[0], result[1].coeffs()), missed
+
+
+def _cut(poly: arb_poly, small: arb) -> tuple[int, arb_poly, arb]:
+    """Leave out both ends, as far as their probability is small."""
+    p = poly.coeffs()
+    if len(p) > 2 * MOST_DENSE:
+        raise PrecisionError("the events have too many values to be listed")
+    if len(p) < 64:
+        return 0, poly, arb(0)
+    ends, cut = [0, 0], arb(0)
+    for side in (0, 1):
+        total, k = arb(0), 0
+        while k < len(p) // 2 and (more := total + abs(p[k if side == 0 else -1 - k])) < small:
+            total, k = more, k + 1
+        ends[side], cut = k, cut + total
+    return ends[0], arb_poly(p[ends[0] : len(p) - ends[1]]), cut.upper()
+
+
+def _common(steps: list[Fraction]) -> Fraction:
+    """The largest step of which all are multiples."""
+    bottom = math.lcm(*(step.denominator for step in steps))
+    return Fraction(math.gcd(*(int(step * bottom) for step in steps)) or 1, bottom)
+
+
+_Parts = list[tuple[_Law, int]]
+
+
+def _dense(parts: _Parts, small: arb) -> tuple[dict[int, arb], arb]:
+    """The law of the whole sum on the lattice, and the probability that was cut off."""
+    product, first, missed = arb_poly([1]), 0, arb(0)
+    for law, stride in sorted(parts, key=lambda part: len(part[0].p) * part[1]):
+        spread = [arb(0)] * ((len(law.p) - 1) * stride + 1)
+        spread[::stride] = law.p
+        skipped, product, cut = _cut(product * arb_poly(spread), small)
+        first, missed = first + skipped, missed + cut
+    return {first + k: p for k, p in enumerate(product.coeffs())}, missed
+
+
+def _halves(parts: _Parts) -> tuple[_Parts, _Parts]:
+    """Two halves whose lists are about equally long."""
+    halves: tuple[_Parts, _Parts] = ([], [])
+    sizes = [1, 1]
+    for part in sorted(parts, key=lambda part: -len(part[0].p)):
+        shorter = 0 if sizes[0] <= sizes[1] else 1
+        halves[shorter].append(part)
+        sizes[shorter] *= len(part[0].p)
+    return halves
+
+
+def _listed(parts: _Parts) -> dict[int, arb]:
+    law = {0: arb(1)}
+    for one, stride in parts:
+        fresh: dict[int, arb] = {}
+        for base, weight in law.items():
+            for k, q in enumerate(one.p):
+                key = base + k * stride
+                fresh[key] = fresh[key] + weight * q if key in fresh else weight * q
+        law = fresh
+    return law
+
+
+def _expectation(left: dict[int, arb], right: dict[int, arb], h: Fraction, epsilon: Fraction) -> arb:
+    """E (1 - e^(epsilon - L))_+ where L = h (u + v), u and v drawn from the two halves."""
+    keys = sorted(right)
+    step = ball(h)
+    # over the right values from each on: their probability, and the same weighed by e^(-h v)
+    plain, damped = [arb(0)] * (len(keys) + 1), [arb(0)] * (len(keys) + 1)
+    for i in range(len(keys) - 1, -1, -1):
+        p = right[keys[i]]
+        plain[i] = plain[i + 1] + p
+        damped[i] = damped[i + 1] + p * (-step * keys[i]).exp()
+    bound = epsilon / h
+    whole = math.floor(bound)
+    total = arb(0)
+    for u, p in left.items():
+        i = bisect.bisect_right(keys, whole - u)
+        if i < len(keys):
+            total += p * (plain[i] - ball(epsilon - h * u).exp() * damped[i])
+    return total

@@ -1,0 +1,92 @@
+"""`discreet verify`: prove or refute a certificate, or that a release is (epsilon, delta)-private."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import App, Parameter
+
+from discreet.cli import options
+from discreet.cli.printing import PLAIN, Block, Hanging, Screen
+from discreet.errors import InputError
+
+if TYPE_CHECKING:
+    from discreet.accounting.certificate import Certificate, Verification
+    from discreet.budget import Neighbours
+
+app = App(
+    name="verify",
+    usage="Usage: discreet verify FILE | discreet verify TARGET... --epsilon E --delta D [OPTIONS]",
+    help_epilogue="Exit status: 0 proved, 1 refuted or undecided, 2 the input cannot be used.\n\nExamples:\n"
+    "  discreet verify handed-on/certificates/epsilon-at-delta-1e-10.json\n"
+    "  discreet verify dhc-2020 --epsilon 24.5 --delta 1e-10",
+)
+
+
+@app.default
+def verify(
+    *targets: Annotated[
+        str,
+        Parameter(help="A certificate, a claim in TOML or JSON, or with --epsilon and --delta a release."),
+    ],
+    epsilon: Annotated[str | None, Parameter(help="The epsilon that is claimed.", metavar="E")] = None,
+    delta: Annotated[str | None, Parameter(help="The delta that is claimed.", metavar="D")] = None,
+    neighbours: options.Relation = None,
+    people: options.People = 1,
+    jobs: options.Jobs = None,
+    screen: Screen = PLAIN,
+) -> None:
+    """Prove or refute a number that was handed on, by another method than the one that made it."""
+    workers = options.jobs_or_cpus(jobs)
+    stated = _stated(targets, epsilon, delta, neighbours, people)
+
+    from discreet.accounting.certificate import verify as check
+
+    with screen.progress("Checking paths") as progress:
+        found = check(stated, jobs=workers, progress=progress)
+    screen.present(found.as_dict, _text(found), timed=True)
+    if found.verdict != "proved":
+        raise SystemExit(1)
+
+
+def _stated(
+    targets: tuple[str, ...],
+    epsilon: str | None,
+    delta: str | None,
+    neighbours: Neighbours | None,
+    people: int,
+) -> Certificate:
+    """What is to be proved."""
+    from discreet.accounting.certificate import Certificate, read_statement
+    from discreet.budget import load
+
+    if (epsilon is None) != (delta is None):
+        raise InputError("--epsilon and --delta go together: the claim that a release is (E, D)-private")
+    if epsilon is not None and delta is not None:
+        if not targets:
+            raise InputError("verify needs a release: a preset's name or a TOML file")
+        options.read_epsilons([epsilon])
+        options.read_deltas([delta])
+        releases = [load(target) for target in targets]
+        return Certificate.claim(
+            releases, epsilon=epsilon, delta=delta, neighbours=neighbours, people=people
+        )
+    if len(targets) != 1:
+        raise InputError(
+            "verify needs one certificate or claim, or releases together with --epsilon and --delta"
+        )
+    if neighbours is not None or people != 1:
+        raise InputError("a certificate states its own neighbours and people; none can be given beside it")
+    return read_statement(targets[0])
+
+
+def _text(found: Verification) -> Iterator[Block]:
+    from discreet.report import words
+
+    account = found.certificate.account()
+    who = words.relation(account.neighbours, account.unit, account.people)
+    yield Hanging(f"{account.name}, {who} ({account.neighbours}): {found.certificate.says}")
+    yield Hanging(f"{found.verdict.capitalize()}. {found.reason}")
+    if account.claim.reasons:
+        yield Hanging(f"Note: {account.claim}")

@@ -1,0 +1,310 @@
+"""Certificates: written, read, verified by another road; and nothing that was changed is ever proved."""
+
+from __future__ import annotations
+
+import ast
+import json
+import random
+from collections.abc import Iterator
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import mpmath as mp
+import pytest
+from fuzz_compositions import draw
+from reference import Reference, mpf
+
+from discreet import Certificate, InputError, Interval, Level, Query, Release, Spine, load, verify
+from discreet.accounting import certificate as module
+from discreet.accounting.certified import definition
+from discreet.accounting.certified.contour import tail_ball
+from discreet.accounting.certified.definition import defined_delta
+from discreet.accounting.loss import Loss
+from discreet.accounting.privacy_loss import compose
+from discreet.accounting.saddle import Kind
+from discreet.budget import DiscreteGaussian, DiscreteLaplace
+from discreet.errors import PrecisionError
+from discreet.noise.balls import interval, working_bits
+
+
+def small(**changes: Any) -> Release:
+    """Two levels of one count each, the lower of which may merge up: three pairs of paths."""
+    levels = [
+        Level(name="State", queries=[Query(name="total", variance=changes.pop("state", "4"))]),
+        Level(name="County", queries=[Query(name="total", variance="9")]),
+    ]
+    spine = Spine(may_merge_up=["County"])
+    return Release(**{"name": "small", "neighbours": "bounded", "levels": levels, "spine": spine} | changes)
+
+
+@pytest.fixture(scope="module")
+def made() -> Certificate:
+    return Certificate.of([small()], delta="1e-10")
+
+
+# -- the other road -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", [k for k in range(36) if k % 30 != 29])
+def test_definition_agrees_with_plain_convolution(seed: int) -> None:
+    _, events = draw(seed)
+    reference = Reference(events)
+    for epsilon in (Fraction(0), Fraction(1, 3), Fraction(4), Fraction(51, 2)):
+        try:
+            box = defined_delta(events, epsilon, bits=120)
+        except PrecisionError:
+            continue
+        assert box.width < Fraction(1, 2**110)
+        with mp.workprec(2000):
+            truth = reference.delta(epsilon)
+            assert mpf(box.lower) - mp.mpf(2) ** -400 <= truth <= mpf(box.upper) + mp.mpf(2) ** -400
+
+
+def test_definition_knows_closed_forms() -> None:
+    one = defined_delta([DiscreteLaplace(scale=1)], Fraction(1), bits=60)
+    assert one == Interval(Fraction(0), Fraction(0))  # pure (1, 0)-DP, exactly
+    with mp.workprec(300):  # one count of variance v changed by 1: P - Q is largest between 0 and 1
+        weights = mp.nsum(lambda x: mp.exp(-x * x / 10), [-mp.inf, mp.inf])
+        box = defined_delta([DiscreteGaussian(variance=5)], Fraction(0), bits=200)
+        assert abs(mpf(box.midpoint) - 1 / weights) < mp.mpf(2) ** -195
+
+
+def test_definition_shares_nothing_with_the_makers() -> None:
+    tree = ast.parse(Path(definition.__file__).read_text(encoding="utf-8"))
+    names = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module}
+    assert not {name for name in names if name.startswith("discreet.accounting")}
+
+
+@pytest.mark.parametrize("h", ["lattice", "line"])
+def test_a_leaning_contour_encloses_the_same_value(h: str) -> None:
+    loss = Loss([DiscreteGaussian(variance=5, times=10)])
+    truth = defined_delta(loss.events, Fraction(10), bits=120)
+    for lean in (0.0, 0.07, 0.3):
+        with working_bits(150):
+            step = loss.step if h == "lattice" else None
+            box = interval(tail_ball(loss, Kind.DELTA, Fraction(10), h=step, accuracy=1e-5, lean=lean))
+        assert box.lower <= truth.lower <= truth.upper <= box.upper
+
+
+# -- proved, refuted, undecided -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("what", [{"delta": "1e-10"}, {"delta": "1e-10", "digits": 40}, {"epsilon": 4}])
+@pytest.mark.parametrize("relation", ["bounded", "unbounded"])
+def test_what_was_certified_is_proved(what: dict[str, Any], relation: Any) -> None:
+    found = verify(Certificate.of([small()], neighbours=relation, people=2, **what))
+    assert found.verdict == "proved", found
+    assert sum(found.roads.values()) == found.certificate.account().pairs
+
+
+def test_several_releases_and_the_main_path_alone() -> None:
+    both = [small(), small(name="other", state="5")]
+    assert verify(Certificate.of(both, delta="1e-6")).verdict == "proved"
+    main = Certificate.claim(both, epsilon=20, delta="1e-6", main_path=True)
+    assert main.as_dict()["cases"] == {"taken": "main", "compared": 1}
+    assert verify(main).verdict == "proved"
+
+
+def test_a_single_pair(made: Certificate) -> None:
+    one = replace(made, taken=(2, 2), worst=(2, 2))
+    assert Certificate.from_text(one.to_text()) == one
+    assert one.as_dict()["cases"] == {"taken": [2, 2], "compared": 1}
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "verdict"),
+    [("0", "0", "proved"), ("1e-9", "0", "refuted"), ("0", "-1e-9", "refuted"), ("-1", "1", "proved")],
+)
+def test_moved_ends(made: Certificate, low: str, high: str, verdict: str) -> None:
+    # the interval is 4e-11 wide, relatively: ends that move by 1e-9 leave the truth out
+    box = made.interval
+    moved = replace(made, interval=Interval(box.lower + Fraction(low), box.upper + max(Fraction(high), 0)))
+    if Fraction(high) < 0:
+        moved = replace(made, interval=Interval(Fraction(1), box.lower + Fraction(high)))
+    assert verify(moved).verdict == verdict
+
+
+def test_a_refutation_names_a_witness() -> None:
+    found = verify(small(), epsilon=3, delta="1e-10")
+    assert found.verdict == "refuted"
+    assert found.delta is not None
+    assert found.delta.lower > Fraction(1, 10**10)
+    truth = compose(found.certificate.account().events(found.case)).delta(epsilon=3, certified=True)
+    assert truth.overlaps(found.delta)
+    assert f"In case {found.case} delta at epsilon 3 is at least" in found.reason
+
+
+def test_every_case_counts() -> None:
+    # the worst case is named wrongly: it is found all the same
+    release = small()
+    account = release.account()
+    worst = account.at_delta(["1e-10"])[0].worst
+    other = next(label for label, _ in account.cases if label != worst)
+    epsilon = account.case(other).epsilon(delta="1e-10", certified=True).upper
+    claim = replace(Certificate.claim([release], epsilon=epsilon, delta="1e-10"), worst=other)
+    found = verify(claim)
+    assert (found.verdict, found.case) == ("refuted", worst)
+
+
+def test_claims_of_pure_privacy() -> None:
+    levels = [Level(name="all", queries=[Query(name="a", scale=2), Query(name="b", scale=2)])]
+    release = Release(name="pure", neighbours="unbounded", levels=levels)
+    assert verify(release, epsilon=1, delta="1e-300").verdict == "proved"
+    assert verify(release, epsilon="0.999", delta="1e-300").verdict == "refuted"
+    nothing = Certificate.of([release], epsilon=1)
+    assert nothing.interval == Interval(Fraction(0), Fraction(0))
+    assert verify(nothing).verdict == "proved"
+
+
+def test_undecided_where_no_road_is_left(made: Certificate, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(task: object) -> Iterator[tuple[Interval, str]]:
+        raise PrecisionError("no road")
+        yield
+
+    for road in ("_by_little", "_by_definition", "_by_another_contour"):
+        monkeypatch.setattr(module, road, refused)
+    found = verify(made)
+    assert found.verdict == "undecided"
+    claim = verify(small(), epsilon=20, delta="1e-10")
+    assert claim.verdict == "undecided"
+    assert claim.reason.startswith("Of 3 of 3 cases it could not be shown")
+
+
+def test_proofs_that_contradict_each_other_are_a_mistake(monkeypatch: pytest.MonkeyPatch) -> None:
+    def wrong(task: object) -> Iterator[tuple[Interval, str]]:
+        yield Interval(Fraction(0), Fraction(1, 2)), "one"
+        yield Interval(Fraction(3, 4), Fraction(1)), "two"
+
+    monkeypatch.setattr(module, "_by_definition", wrong)
+    with pytest.raises(RuntimeError, match="contradict"):
+        verify(small(), epsilon=3, delta="1e-10")
+
+
+def test_random_claims_beside_the_truth() -> None:
+    rng = random.Random(20)
+    for _ in range(12):
+        release = small(state=Fraction(rng.randint(500, 9000), 1000))
+        delta = Fraction(1, 10 ** rng.randint(3, 30))
+        truth = release.account().epsilon(delta=delta)
+        for factor, verdict in (("1.000001", "proved"), ("0.999999", "refuted")):
+            claim = Fraction(truth) * Fraction(factor)
+            assert verify(release, epsilon=claim, delta=delta).verdict == verdict
+
+
+# -- files --------------------------------------------------------------------------------------------
+
+
+def test_a_certificate_stands_alone(made: Certificate) -> None:
+    data = json.loads(made.to_text())
+    assert Release.from_toml(data["releases"][0]) == small()
+    assert data["claim"]["delta"] == "1/10000000000"
+    assert {"road", "relative_accuracy", "arithmetic", "digits"} == set(data["method"])
+    assert data["worst"]["events"][0].keys() == {"noise", "variance", "sensitivity", "times"}
+
+
+def test_no_changed_digit_is_ever_proved(made: Certificate) -> None:
+    text = made.to_text()
+    places = [k for k, char in enumerate(text) if char.isdigit()]
+    assert len(places) > 150
+    for k in places:
+        changed = text[:k] + str((int(text[k]) + 1) % 10) + text[k + 1 :]
+        with pytest.raises(InputError):
+            Certificate.from_text(changed)
+
+
+def test_a_forged_digest_does_not_help(made: Certificate) -> None:
+    def forged(change: Any) -> str:
+        data = json.loads(made.to_text())
+        data.pop("digest")
+        change(data)
+        return json.dumps(data | {"digest": module._digest(data)})
+
+    def less_noise(data: dict[str, Any]) -> None:
+        data["releases"][0] = data["releases"][0].replace('variance = "4"', 'variance = "3.9"')
+
+    def all_of_it(data: dict[str, Any]) -> None:
+        other = Certificate.of([small(state="3.9")], delta="1e-10").as_dict()
+        data |= {key: other[key] for key in ("worst", "releases")}
+
+    with pytest.raises(InputError, match="contradicts itself"):
+        Certificate.from_text(forged(less_noise))
+    assert verify(Certificate.from_text(forged(all_of_it))).verdict == "refuted"
+    for key, value in (
+        ("unit", "household"),
+        ("neighbours", "unbounded"),
+        ("people", 2),
+        ("people", True),
+        ("says", "This is (1, 0)-differentially private."),
+        ("answer", {}),
+        ("more", 1),
+        ("worst", {"case": [9, 9], "events": []}),
+        ("cases", {"taken": "some", "compared": 3}),
+        ("claim", {"quantity": "rho", "delta": "1/2", "lower": "0", "upper": "1"}),
+        ("claim", {"quantity": "epsilon", "delta": "1/2", "lower": "2", "upper": "1"}),
+        ("claim", {"quantity": "epsilon", "delta": "1/2", "lower": "nan", "upper": "1"}),
+        ("claim", {"quantity": "epsilon", "delta": "2", "lower": "0", "upper": "1"}),
+        ("claim", []),
+        ("releases", []),
+        ("releases", ["name ="]),
+        ("releases", [3]),
+    ):
+        with pytest.raises(InputError):
+            Certificate.from_text(forged(lambda data, k=key, v=value: data.update({k: v})))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        "[]",
+        "3",
+        '{"format": NaN}',
+        '{"format": 1, "format": 2}',
+        "[" * 100_000,
+        '{"a": ' * 5000,
+        "\0",
+    ],
+)
+def test_what_is_no_json_object(text: str) -> None:
+    with pytest.raises(InputError):
+        Certificate.from_text(text)
+
+
+def test_every_truncation_is_refused(made: Certificate) -> None:
+    text = made.to_text().rstrip()
+    for length in range(0, len(text), 7):
+        with pytest.raises(InputError):
+            Certificate.from_text(text[:length])
+
+
+def test_bad_questions() -> None:
+    for what in (
+        {"epsilon": 1},
+        {"delta": "1e-5"},
+        {"epsilon": -1, "delta": "1e-5"},
+        {"epsilon": 1, "delta": 2},
+        {"epsilon": 1, "delta": 0},
+        {"epsilon": 10**7, "delta": "1e-5"},
+        {"epsilon": 1, "delta": "1e-5", "people": 0},
+        {"epsilon": 1, "delta": "1e-5", "neighbours": "near"},
+        {"epsilon": 1.5, "delta": "1e-5"},
+    ):
+        with pytest.raises(InputError):
+            verify(small(), **what)  # type: ignore[arg-type]
+    with pytest.raises(InputError):
+        Certificate.of([small()])
+    with pytest.raises(InputError):
+        Certificate.of([], delta="1e-5")
+    with pytest.raises(InputError):
+        verify(Certificate.claim([small()], epsilon=1, delta="1e-5"), epsilon=2)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["dhc-2020", "pl94-2020-units", "ddhca-2020"])
+def test_presets(name: str) -> None:
+    made = Certificate.of([load(name)], delta="1e-10", jobs=2)
+    found = verify(Certificate.from_text(made.to_text()), jobs=2)
+    assert found.verdict == "proved", found
