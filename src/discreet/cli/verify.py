@@ -69,9 +69,7 @@ def _stated(
         options.read_epsilons([epsilon])
         options.read_deltas([delta])
         releases = [load(target) for target in targets]
-        return Certificate.claim(
-            releases, epsilon=epsilon, delta=delta, neighbours=neighbours, people=people
-        )
+        return Certificate.claim(releases, epsilon=epsilon, delta=delta, neighbours=neighbours, people=people)
     if len(targets) != 1:
         raise InputError(
             "verify needs one certificate or claim, or releases together with --epsilon and --delta"
