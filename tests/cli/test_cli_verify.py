@@ -167,11 +167,13 @@ def test_a_claim_in_a_file(discreet, small, tmp_path, name, text):
     assert discreet("verify", path, "--quiet").status == 1
 
 
-def test_several_releases_together(discreet):
-    claim = ("--epsilon", "40", "--delta", DELTA, "--json")
-    result = discreet("verify", "pl94-2020-units", "dhc-2020-units-pr", "--neighbours", "unbounded", *claim)
-    assert result.status in (0, 1)
-    assert result.json["pairs"] > 36
+def test_several_releases_together(discreet, small, tmp_path):
+    other = tmp_path / "other.toml"
+    other.write_text(small.read_text().replace('"small"', '"other"'))
+    claim = ("--delta", DELTA, "--json", "--epsilon")
+    result = discreet("verify", small, other, *claim, "13")
+    assert (result.status, result.json["verdict"], result.json["pairs"]) == (0, "proved", 3)
+    assert discreet("verify", small, other, *claim, "11").status == 1
 
 
 def test_bad_input_is_refused_in_one_line(refused, certificate, small, tmp_path):

@@ -34,7 +34,7 @@ from discreet.accounting.loss import Loss
 from discreet.accounting.overall import Account, account
 from discreet.accounting.parallel import Progress, map_cases
 from discreet.accounting.portfolio import portfolio
-from discreet.accounting.privacy_loss import PrivacyLoss
+from discreet.accounting.privacy_loss import PrivacyLoss, compose
 from discreet.accounting.quadrature import Quadrature
 from discreet.accounting.saddle import Kind, saddle
 from discreet.budget.catalogue import load, read_file
@@ -605,7 +605,7 @@ def _settle(task: _Task) -> _Found:
     """Enclose delta of one case until it is known on which side of the level it lies, or nothing helps."""
     roads: list[Callable[[_Task], Iterator[tuple[Interval, str]]]] = [_by_definition, _by_another_contour]
     if not task.anew:
-        roads.insert(0, _by_little)
+        roads = [_by_little, *roads] if _is_soon_defined(task) else [_by_little, *reversed(roads)]
     best = Interval(Fraction(0), Fraction(1))
     last = "nothing"
     for road in roads:
@@ -651,12 +651,23 @@ def _coarse_step(loss: Loss) -> Fraction | None:
     return loss.step if 20 * max(loss.spread, float(loss.step)) <= 4096 * float(loss.step) else None
 
 
+def _depth(task: _Task) -> int:
+    """Bits of the level."""
+    return 0 if task.level == 0 else max(0, math.ceil(-log_fraction(task.level) / math.log(2)))
+
+
+def _is_soon_defined(task: _Task) -> bool:
+    """Whether the sum from the definition takes less than a contour may."""
+    from discreet.accounting.certified.definition import seconds
+
+    return seconds(task.events, bits=_depth(task) + 60) < 0.3
+
+
 def _by_definition(task: _Task) -> Iterator[tuple[Interval, str]]:
     from discreet.accounting.certified.definition import defined_delta
 
-    depth = 0 if task.level == 0 else max(0, math.ceil(-log_fraction(task.level) / math.log(2)))
     for more in (60, 200, 1200):
-        yield defined_delta(task.events, task.epsilon, bits=depth + more), DEFINITION
+        yield defined_delta(task.events, task.epsilon, bits=_depth(task) + more), DEFINITION
 
 
 def _by_another_contour(task: _Task) -> Iterator[tuple[Interval, str]]:
@@ -664,20 +675,15 @@ def _by_another_contour(task: _Task) -> Iterator[tuple[Interval, str]]:
     from discreet.accounting.certified.contour import tail_ball
     from discreet.noise.balls import interval, working_bits
 
-    loss = Loss(task.events)
+    made = compose(task.events)
+    # as the engine does it, on a lattice where there is one, but for coarse values: those a cut line has soon
+    step = made.engine.h if isinstance(made.engine, Quadrature) else made.loss.step
     accuracy = 1e-3
     for _ in range(8):
+        h = step if accuracy < 1e-4 else _coarse_step(made.loss)
         bits = 120 - 2 * math.log2(accuracy) + 2 * math.log2(2 + abs(float(task.epsilon)))
         with working_bits(bits):
-            try:
-                ball_ = tail_ball(
-                    loss, Kind.DELTA, task.epsilon, h=_coarse_step(loss), accuracy=accuracy, lean=0.07
-                )
-            except PrecisionError:
-                if _coarse_step(loss) is not None:
-                    raise
-                ball_ = tail_ball(loss, Kind.DELTA, task.epsilon, h=loss.step, accuracy=accuracy, lean=0.07)
-            box = interval(ball_)
+            box = interval(tail_ball(made.loss, Kind.DELTA, task.epsilon, h=h, accuracy=accuracy, lean=0.07))
         yield box, ANOTHER
         gap = float(abs(box.midpoint - task.level) / task.level) if task.level else 0.0
         accuracy = max(min(accuracy / 30, gap / 4), 1e-12)

@@ -32,6 +32,32 @@ MOST_LISTED = 300_000
 """Values of one half of a list, where the lattice is finer."""
 
 
+def seconds(events: Iterable[Event], *, bits: int) -> float:
+    """About how long `defined_delta` takes; infinite where it refuses.
+
+    >>> seconds([DiscreteGaussian(variance=5, times=10)], bits=100) < 0.1
+    True
+    """
+    steps, widths = [], []
+    for event in events:
+        s = event.sensitivity
+        if isinstance(event, DiscreteGaussian):
+            steps.append(s / event.variance)
+            widths.append(2 * math.sqrt(2 * math.log(2) * bits * float(event.variance) * event.times) + 5)
+        else:
+            steps.append(2 / event.scale)
+            widths.append(event.times * s + 1.0)
+    h = _common(steps)
+    span = math.hypot(*(width * float(step / h) for width, step in zip(widths, steps, strict=True)))
+    halves = [0.0, 0.0]
+    for width in sorted(widths, reverse=True):
+        halves[halves.index(min(halves))] += math.log(width)
+    longest = math.exp(min(max(halves), 600.0))
+    if longest <= min(span, MOST_LISTED):
+        return 1e-5 * longest
+    return 4e-6 * span * len(widths) if span < MOST_DENSE else math.inf
+
+
 class _Law(NamedTuple):
     """Losses start + step * k with probabilities p[k]; `missed` bounds the probability of all others."""
 
