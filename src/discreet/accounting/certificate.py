@@ -66,10 +66,11 @@ class Certificate:
     the smallest one, not below zero. `taken` says which cases are meant: "all", "main" (of several releases
     only the main paths), or the label of a single case.
 
-    >>> from discreet.budget import load
-    >>> made = Certificate.of([load("dhc-2022-08-25")], delta="1e-10")
-    >>> print(made.says)
-    Epsilon at delta 1e-10 lies between 20.32469... and 20.32469....
+    >>> from discreet.budget import Level, Query
+    >>> level = Level(name="State", queries=[Query(name="total", variance=5)])
+    >>> made = Certificate.of([Release(name="one", neighbours="unbounded", levels=[level])], delta="1e-10")
+    >>> print(made.says)    # doctest: +ELLIPSIS
+    Epsilon at delta 1e-10 lies between 2.72112... and 2.72112....
     >>> Certificate.from_text(made.to_text()) == made
     True
     """
@@ -388,11 +389,12 @@ def verify(
     Guarantee. "proved" and "refuted" rest on ball arithmetic for every case of the release; whatever neither
     can be shown of is "undecided". What is trusted: docs/explanation/certified.md.
 
-    >>> from discreet.budget import load
-    >>> release = load("dhc-2022-08-25")
-    >>> print(verify(release, epsilon="20.4", delta="1e-10"))
-    Proved: This is (20.4, 1e-10)-differentially private. One case: convolution from the definition.
-    >>> verify(release, epsilon="20.3", delta="1e-10").verdict
+    >>> from discreet.budget import Level, Query
+    >>> level = Level(name="State", queries=[Query(name="total", variance=5)])
+    >>> release = Release(name="one", neighbours="unbounded", levels=[level])
+    >>> print(verify(release, epsilon="2.8", delta="1e-10"))
+    Proved: This is (2.8, 1e-10)-differentially private. One case: convolution from the definition.
+    >>> verify(release, epsilon="2.72", delta="1e-10").verdict
     'refuted'
     """
     if isinstance(what, Certificate | str | os.PathLike):
