@@ -25,7 +25,7 @@ from discreet.accounting.privacy_loss import PrivacyLoss, compose
 from discreet.budget import Release
 from discreet.budget.events import Event
 from discreet.errors import PrecisionError
-from discreet.numbers import Exact, fraction
+from discreet.numbers import Exact, fraction, plain
 from discreet.report import words
 from discreet.report.curves import curve_alphas, drawing_epsilons
 from discreet.report.tables import PrivacyRow, zcdp_of
@@ -164,7 +164,7 @@ def _certified(
 
 
 def _file_part(value: Fraction) -> str:
-    short = words.plain(value)
+    short = plain(value)
     return short if Fraction(short) == value else str(value).replace("/", "-over-")
 
 
