@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -109,6 +110,34 @@ def test_measure_takes_records_or_counts_alike(tmp_path: Path) -> None:
     # cells of a table of counts are in alphabetical order, so its noise falls otherwise
     keys = {one: [line.split(",")[:4] for line in texts[one]] for one in "ab"}
     assert sorted(keys["a"]) == sorted(keys["b"])
+
+
+def test_every_cell_gets_its_noise_once_however_it_is_parted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Parts that are drawn and parts that are written need not be the same; what is written does not show."""
+    from discreet.release.hierarchy import measuring, writing
+
+    records, units, _ = files(tmp_path)
+    drawn: list[tuple[int, int]] = []
+    plain = measuring.add_noise
+
+    def noting(layout: Any, counts: Any, table: Any, source: Any, some: slice) -> None:
+        drawn.append((some.start, some.stop))
+        plain(layout, counts, table, source, some)
+
+    monkeypatch.setattr(measuring, "add_noise", noting)
+    for number, (at_a_time, rows) in enumerate([(20, 1 << 20), (20, 7), (20, 33), (1, 20)]):
+        monkeypatch.setattr(measuring, "DRAWN", at_a_time)
+        monkeypatch.setattr(writing, "ROWS", rows)
+        drawn.clear()
+        done = measure(RELEASE, None, tmp_path / str(number), records=records, units=units, rehearsal=4)
+        assert [start for start, _ in drawn] == [0, *(stop for _, stop in drawn[:-1])]
+        assert drawn[-1][1] == done.units
+        assert len(drawn) > 1
+    texts = [(tmp_path / str(one) / "measurements.NOT-PRIVATE.csv").read_text() for one in range(4)]
+    assert texts[0] == texts[1] == texts[2]
+    assert len(texts[3].splitlines()) == len(texts[0].splitlines())
 
 
 def test_geocodes_nest_by_prefix(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ PIECE = 1 << 22
 """Cells that are worked on at a time."""
 
 
-class Workers(Protocol):
+class SharedWork(Protocol):
     """Processes that share work, each on its own part of the data, perhaps on other machines."""
 
     def map(
@@ -151,7 +151,7 @@ class Estimates:
         given: Measurements,
         *,
         held: bool | None = None,
-        workers: Workers | None = None,
+        workers: SharedWork | None = None,
     ) -> None:
         cells = given.cells
         queries = tuple(query for query in cells if query not in given.blocks)
@@ -167,7 +167,7 @@ class Estimates:
         self._passes: list[Passes] = []
         self._passes = self._solve(workers)
 
-    def _solve(self, workers: Workers | None = None) -> list[Passes]:
+    def _solve(self, workers: SharedWork | None = None) -> list[Passes]:
         given, cut = self.given, self.cut
         own = self._own(slice(0, cut), given.fine[:cut], np.arange(cut))
         below: ByComponent | None = None
@@ -196,7 +196,7 @@ class Estimates:
             for place, (solution, one) in enumerate(zip(self.solutions, own, strict=True))
         ]
 
-    def _shared(self, workers: Workers, units: slice, kind: Integers, family: Integers) -> ByComponent:
+    def _shared(self, workers: SharedWork, units: slice, kind: Integers, family: Integers) -> ByComponent:
         """Return what `_own` does, added up from what workers make of whole families of units."""
         edges = np.flatnonzero(np.diff(self.given.parent[units], prepend=-1)) + units.start
         step = max(1, PIECE // self.width)

@@ -23,9 +23,9 @@ from discreet.estimation.estimates import (
     Measurements,
     NoisySource,
     Rows,
+    SharedWork,
     Union,
     UnitEstimates,
-    Workers,
 )
 from discreet.estimation.intervals import Term, half_widths
 from discreet.noise import Noise
@@ -139,7 +139,7 @@ class JointEstimates:
 
     @classmethod
     def of(
-        cls, given: Sequence[Published], streamed: bool | None = None, workers: Workers | None = None
+        cls, given: Sequence[Published], streamed: bool | None = None, workers: SharedWork | None = None
     ) -> JointEstimates:
         """Join the releases that agree in attributes and areas, and estimate each group."""
         joined: list[list[Published]] = []
@@ -391,7 +391,7 @@ def _attributes(given: Sequence[Published]) -> Attributes | None:
     return Attributes({name: list(values) for name, values in first.values}, recodes, zeros)
 
 
-def _group(given: Sequence[Published], streamed: bool | None, workers: Workers | None) -> Group:
+def _group(given: Sequence[Published], streamed: bool | None, workers: SharedWork | None) -> Group:
     """Put releases into one tree, and estimate from all of them together."""
     tree = max((one.tree for one in given), key=lambda tree: tree.size)
     attributes = _attributes(given)
