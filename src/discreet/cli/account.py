@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import App, Parameter
 
 from discreet import numbers
-from discreet.budget import AnswerKind
+from discreet.budget import AnswerKind, load
 from discreet.cli import options
 from discreet.cli.outputs import TABLE_KINDS, Outputs
 from discreet.cli.printing import PLAIN, Block, Hanging, LongLine, Screen, TextTable
 from discreet.errors import InputError
+from discreet.report import words
+from discreet.report.releases import path_text
 
 if TYPE_CHECKING:
     from discreet.accounting.comparisons import ZCDP
@@ -128,7 +130,6 @@ def account(
 
 def read_target(target: str, neighbours: Neighbours | None, unit: str | None = None) -> Release:
     """The release of a target; all runs of a ledger are one."""
-    from discreet.budget import load
 
     if os.path.isfile(target):
         from discreet.release import is_ledger, ledger_release
@@ -177,13 +178,12 @@ def _files(account: Account, zcdp: ZCDP, releases: list[Release], outputs: Outpu
 
     if outputs.wanted("--plot"):
         from discreet.report.figures import account_figure, figure_bytes, sampled
-        from discreet.report.words import label, relation
 
         drawn = sampled(account, zcdp)
         title = account.name
         if account.pairs == 1 and any(len(release.paths) > 1 for release in releases):
-            title += f", {'pair' if account.neighbours == 'bounded' else 'path'} {label(account.main)}"
-        title += f": {relation(account.neighbours, account.unit, account.people)}"
+            title += f", {'pair' if account.neighbours == 'bounded' else 'path'} {words.label(account.main)}"
+        title += f": {words.relation(account.neighbours, account.unit, account.people)}"
         contents["--plot"] = figure_bytes(account_figure(drawn, title=title), outputs.kind("--plot"))
     if outputs.wanted("--curve"):
         grid = curves.epsilon_grid(zcdp)
@@ -199,8 +199,6 @@ def _files(account: Account, zcdp: ZCDP, releases: list[Release], outputs: Outpu
 
 
 def _text(found: PrivacyTable) -> Iterator[Block]:
-    from discreet.report import words
-    from discreet.report.releases import path_text
 
     account, releases, kind = found.account, found.releases, found.account.claim.kind
     digits = min(found.digits or numbers.DIGITS, options.FLOAT_DIGITS)

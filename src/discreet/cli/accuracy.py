@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
 
+from discreet.budget import load
 from discreet.cli import options
 from discreet.cli.outputs import Outputs
 from discreet.cli.printing import PLAIN, Block, Hanging, Screen, TextTable, need_tables
@@ -51,7 +52,6 @@ def accuracy(
 ) -> None:
     """Work out how accurate the estimates of a release will be, for every query at every level."""
     outputs = Outputs(plot=plot)
-    from discreet.budget import load
     from discreet.estimation import accuracy as find
 
     release = load(target)

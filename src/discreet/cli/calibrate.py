@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypedDict
 
 from cyclopts import App, Parameter
 
-from discreet.budget import AnswerKind
+from discreet.budget import AnswerKind, load
 from discreet.cli import options
+from discreet.cli.compare import drawn
 from discreet.cli.outputs import Outputs
 from discreet.cli.printing import PLAIN, Block, Screen, TextTable
 from discreet.errors import InputError
 from discreet.numbers import decimal, fraction
+from discreet.report.words import heading, plain
 
 if TYPE_CHECKING:
     from discreet.accounting.calibration import Calibration, NoiseChange
@@ -85,8 +87,6 @@ def calibrate(
     outputs = Outputs(plot=plot)
     outputs.plan("--out", out, (".toml",))
 
-    from discreet.budget import load
-
     release = load(target)
 
     from discreet.accounting.calibration import calibrate as find
@@ -133,8 +133,6 @@ def _proved_and_drawn(
     box = after.epsilon(delta=work["delta"], certified=True) if certify else None
     contents: dict[str, bytes] = {}
     if outputs.wanted("--plot"):
-        from discreet.cli.compare import drawn
-
         before = account(release, neighbours=relation, jobs=jobs)
         contents["--plot"] = drawn(before, after, outputs.kind("--plot"))
     if outputs.wanted("--out"):
@@ -160,7 +158,6 @@ def by_level_name(text: str | None, option: str) -> dict[str, str]:
 
 
 def _text(release: Release, found: Calibration, box: Interval | None) -> Iterator[Block]:
-    from discreet.report.words import heading, plain
 
     delta = plain(found.delta)
     yield heading(release)

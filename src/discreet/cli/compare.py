@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import App, Parameter
 
 from discreet import numbers
-from discreet.budget import AnswerKind
+from discreet.budget import AnswerKind, load
 from discreet.cli import options
 from discreet.cli.outputs import Outputs
 from discreet.cli.printing import PLAIN, Block, Hanging, Screen, TextTable
+from discreet.report import words
 
 if TYPE_CHECKING:
     from discreet.accounting.overall import Account
@@ -43,8 +44,6 @@ def compare(
     deltas = options.read_deltas(delta or ())
     outputs = Outputs(plot=plot)
 
-    from discreet.budget import load
-
     releases = (load(a), load(b))
 
     from discreet.accounting.overall import account
@@ -74,7 +73,6 @@ def drawn(first: Account, second: Account, kind: str) -> bytes:
 
 
 def _text(found: TwoReleases) -> Iterator[Block]:
-    from discreet.report import words
 
     sides = (("A", found.a.account, found.a.releases[0]), ("B", found.b.account, found.b.releases[0]))
     for letter, account, release in sides:

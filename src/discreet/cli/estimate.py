@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import App, Parameter
 
+from discreet.budget import load
 from discreet.cli.measure import ESTIMATES, Format, ForSpreadsheets, Out, cells_of_units
 from discreet.cli.printing import PLAIN, Block, Hanging, Screen, need_tables
 from discreet.errors import InputError
@@ -108,7 +109,6 @@ def estimate(
     screen: Screen = PLAIN,
 ) -> None:
     """Estimate every table in every area from all measurements together."""
-    from discreet.budget import load
 
     need_tables("estimate")
     from discreet.release import estimate as find

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import App, Parameter
 
 from discreet import numbers
+from discreet.budget import load
 from discreet.cli import options
 from discreet.cli.ledger import KeyFile, LedgerFile, SpendAgain, about_ledger
 from discreet.cli.printing import PLAIN, Block, Hanging, Screen, need_tables
 from discreet.errors import InputError
+from discreet.report import words
 
 if TYPE_CHECKING:
     from discreet.budget import Release
@@ -127,7 +129,6 @@ def measure(
     screen: Screen = PLAIN,
 ) -> None:
     """Add the noise of a release to a table of counts, and note what was spent."""
-    from discreet.budget import load
 
     release = load(target)
     pairs = [_pair(release, text) for text in invariant or ()]
@@ -160,7 +161,6 @@ def measure(
 
 
 def _text(release: Release, done: Measured) -> Iterator[Block]:
-    from discreet.report import words
 
     if done.rehearsal is not None:
         yield (

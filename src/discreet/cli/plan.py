@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
 
+from discreet.budget import load
 from discreet.cli import options
 from discreet.cli.accuracy import TreeOption, read_tree
+from discreet.cli.calibrate import by_level_name
 from discreet.cli.outputs import Outputs
 from discreet.cli.printing import PLAIN, Block, Hanging, Screen, TextTable
 from discreet.errors import InputError
@@ -77,8 +79,6 @@ def plan(
         options.read_epsilons([epsilon])
     outputs = Outputs()
     outputs.plan("--out", out, (".toml",))
-    from discreet.budget import load
-    from discreet.cli.calibrate import by_level_name
     from discreet.estimation.plan import plan as find
     from discreet.estimation.plan import read_goals
 

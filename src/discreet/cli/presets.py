@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from cyclopts import App
 
+from discreet.budget import ALIASES
 from discreet.cli import options
 from discreet.cli.printing import Block, Screen, TextTable
 from discreet.numbers import plain
+from discreet.report.releases import all_presets, preset_object, rho_total
 
 app = App(name="presets")
 
@@ -14,8 +16,6 @@ app = App(name="presets")
 @app.default
 def presets(*, json: options.Json = False) -> None:
     """List the presets."""
-    from discreet.budget import ALIASES
-    from discreet.report.releases import all_presets, preset_object, rho_total
 
     releases = all_presets()
     rows = [

@@ -14,6 +14,7 @@ from discreet.cli.outputs import Outputs
 from discreet.cli.printing import PLAIN, Block, Screen
 from discreet.errors import InputError
 from discreet.numbers import plain, times
+from discreet.numbers import prior as read_prior
 
 if TYPE_CHECKING:
     from discreet.budget import Release
@@ -65,7 +66,6 @@ def report(
     outputs.plan("--out", out, (".html", ".htm"))
     outputs.plan("--pdf", pdf, (".pdf",))
 
-    from discreet.numbers import prior as read_prior
     from discreet.report.html.facts import gather
     from discreet.report.html.page import checked_title, render
     from discreet.report.html.pdf import find_chromium, print_pdf

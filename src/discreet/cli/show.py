@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
 
+from discreet.budget import load
 from discreet.cli import options
 from discreet.cli.printing import Block, Hanging, LongLine, Screen, TextTable, write
 from discreet.errors import InputError
 from discreet.numbers import percent, plain, with_fraction
+from discreet.report.releases import levels_of, path_text, release_object, rho_total
+from discreet.report.words import heading, relation
 
 if TYPE_CHECKING:
     from discreet.budget import Release, Row
@@ -27,8 +30,6 @@ def show(
     toml: Annotated[bool, Parameter(help="Print the release as TOML.")] = False,
 ) -> None:
     """Show one release."""
-    from discreet.budget import load
-    from discreet.report.releases import release_object
 
     if json and toml:
         raise InputError("--json and --toml cannot be used together")
@@ -40,8 +41,6 @@ def show(
 
 
 def _text(release: Release) -> Iterator[Block]:
-    from discreet.report.releases import levels_of, path_text, rho_total
-    from discreet.report.words import heading, relation
 
     total = rho_total(release)
     yield Hanging(heading(release))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
 
+from discreet.budget import load
 from discreet.cli import options
 from discreet.cli.measure import AtMost, Excess, Format, Geocodes, Out, Person
 from discreet.cli.printing import PLAIN, Block, Hanging, Screen, need_tables
@@ -46,7 +47,6 @@ def tabulate(
     screen: Screen = PLAIN,
 ) -> None:
     """Count records for every query at every level, zeros included."""
-    from discreet.budget import load
 
     release = load(target)
     need_tables("tabulate")

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from cyclopts import App, Parameter
 
+from discreet.cli.printing import write
 from discreet.errors import InputError
 
 app = App(
@@ -49,7 +50,6 @@ def workbench(
     import os
     import secrets
 
-    from discreet.cli.printing import write
     from discreet.workbench.server import Address, check_port, is_loopback
 
     if not 1 <= port <= 65535:

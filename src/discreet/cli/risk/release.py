@@ -7,11 +7,15 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
 
+from discreet.budget import load
+from discreet.budget.answer import AnswerKind
 from discreet.cli import options
 from discreet.cli.outputs import Outputs
 from discreet.cli.printing import PLAIN, Block, Hanging, LongLine, Screen, TextTable
 from discreet.errors import InputError
 from discreet.numbers import at_most, chance
+from discreet.numbers import prior as read_prior
+from discreet.report.words import relation
 
 if TYPE_CHECKING:
     from discreet.budget import Neighbours
@@ -81,7 +85,6 @@ def compute(
     screen: Screen,
 ) -> tuple[RiskProfile, str]:
     """Return the profile of a target or of rhos, and its title."""
-    from discreet.numbers import prior as read_prior
     from discreet.risk.profile import risk_profile
 
     if (target is None) == (not rho):
@@ -93,7 +96,6 @@ def compute(
         if neighbours is not None or main_only or people != 1:
             raise InputError("--neighbours, --people and --main-only are about a release, not about --rho")
         return risk_profile(_rhos(rho), prior=priors), ""
-    from discreet.budget import load
 
     assert target is not None
     found = load(target)
@@ -123,8 +125,6 @@ def _rhos(texts: list[str]) -> dict[str, str]:
 
 
 def _text(profile: RiskProfile) -> Iterator[Block]:
-    from discreet.budget.answer import AnswerKind
-    from discreet.report.words import relation
 
     who = relation(profile.neighbours, profile.unit, profile.people)
     cases = f"{profile.compared} cases compared" if profile.compared > 1 else "one case"
