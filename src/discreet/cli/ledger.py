@@ -11,7 +11,6 @@ from cyclopts import App, Parameter
 from discreet.budget.neighbours import RELATIONS
 from discreet.cli import options
 from discreet.cli.printing import Block, Hanging, Screen, TextTable, say, write
-from discreet.cli.printing import show as show_blocks
 from discreet.errors import DiscreetError, InputError
 from discreet.numbers import plain, share
 
@@ -222,11 +221,6 @@ def about_ledger(ledger: Path | None, what: str, *, counted: bool) -> Iterator[B
             "spends again, and the noise of repeated runs can be averaged away. `discreet ledger new "
             "discreet-ledger.json` beside the input makes one."
         )
-
-
-def say_ledger(ledger: Path | None, what: str, *, counted: bool) -> None:
-    """Write that."""
-    show_blocks(about_ledger(ledger, what, counted=counted))
 
 
 def _total(text: str, name: str) -> Total:

@@ -75,7 +75,7 @@ class Screen:
 
     def stages(self) -> AbstractContextManager[Callable[[str, int, int], None] | None]:
         """Give a callable (what, done, total) for work that has several stages."""
-        return stages(show=not (self.quiet or self.json), text="Reading")
+        return stages(show=not (self.quiet or self.json))
 
     def working(self, text: str) -> AbstractContextManager[None]:
         """Show on a terminal that work goes on; several problems of an input become one line."""
@@ -197,24 +197,40 @@ def json_text(value: object, *, margin: str = "") -> str:
 
 
 @contextmanager
-def stages(*, show: bool, text: str = "") -> Iterator[Callable[[str, int, int], None] | None]:
-    """Give a callable (what, done, total) that moves a bar on standard error; none if that is no terminal."""
+def stages(*, show: bool) -> Iterator[Callable[[str, int, int], None] | None]:
+    """Give a callable (stage, done, total) that moves a bar for each stage on standard error.
+
+    None if that is no terminal.
+    """
     if not show or not sys.stderr.isatty():
         yield None
         return
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(text, total=None)
-        yield lambda what, done, total: bar.update(task, description=what, completed=done, total=total)
+    plain = (TextColumn(text, markup=False) for text in ("{task.description}", "{task.fields[of]}"))
+    name, of = plain  # as they are: a name may hold what rich takes for markup
+    columns = (name, BarColumn(), of)
+    times = (TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn())
+    tasks: dict[str, TaskID] = {}
+    with Progress(*columns, *times, console=Console(stderr=True), transient=True) as bars:
+
+        def move(stage: str, done: int, total: int) -> None:
+            if stage not in tasks:
+                # until something is done, nobody knows how far it is
+                tasks[stage] = bars.add_task(stage, total=None, of="")
+            if done:
+                bars.update(tasks[stage], completed=done, total=total, of=f"{done:,}/{total:,}")
+
+        yield move
 
 
 @contextmanager
 def progress_bar(text: str, *, show: bool) -> Iterator[Callable[[int, int], None] | None]:
     """Give a callable (done, total) that moves a bar on standard error; none if that is no terminal."""
-    with stages(show=show, text=text) as move:
+    with stages(show=show) as move:
+        if move is not None:
+            move(text, 0, 0)
         yield None if move is None else lambda done, total: move(text, done, total)
 
 

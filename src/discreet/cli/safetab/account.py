@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
 
+from discreet import numbers
 from discreet.budget.neighbours import RELATIONS, Neighbours
 from discreet.cli import options
-from discreet.cli.printing import progress_bar, say, say_time, table, write, write_json
-from discreet.report import words
+from discreet.cli.printing import PLAIN, Block, Hanging, Screen, TextTable
+from discreet.report.words import relation as words_of
 
 if TYPE_CHECKING:
     from discreet.release.safetab.account import PassAccount, TabulationAccount
@@ -43,42 +44,33 @@ def account(
             metavar="bounded|unbounded",
         ),
     ] = None,
-    json: options.Json = False,
-    quiet: options.Quiet = False,
+    screen: Screen = PLAIN,
 ) -> None:
     """Account for a run before it is made: no data is read."""
-    started = time.perf_counter()
     deltas = options.read_deltas(delta or ())
 
     from discreet.release.safetab.account import DELTAS
     from discreet.release.safetab.account import account as account_for
 
     relations = RELATIONS if neighbours is None else (neighbours,)
-    with progress_bar("Comparing people", show=not (quiet or json)) as progress:
+    with screen.progress("Comparing people") as progress:
         answer = account_for(params, deltas=deltas or DELTAS, neighbours=relations, progress=progress)
-    seconds = time.perf_counter() - started
-    if json:
-        write_json({**answer.as_dict(), "seconds": round(seconds, 3)})
-        return
-    _show(answer)
-    say_time(seconds, show=not quiet)
+    screen.present(answer.as_dict, _text(answer), timed=True)
 
 
-def _show(answer: TabulationAccount) -> None:
-    """Write the answer as text."""
+def _text(answer: TabulationAccount) -> Iterator[Block]:
     for place, one in enumerate(answer.passes):
         if place:
-            write("\n")
-        say(f"{_PASS_WORDS[one.which]}: noise and thresholds", indent="  ")
-        write("\n")
+            yield ""
+        yield f"{_PASS_WORDS[one.which]}: noise and thresholds"
+        yield ""
         names = ("stage 1", "stage 2", "total", "MOE", "thresholds", "T")
         columns = ("geography", "L", "s", answer.word, *names)
-        table(columns, [_row(part) for part in one.mechanisms], left=(0,))
-        write("\n")
-        _show_totals(answer, one)
-    write("\n")
-    for text in _remarks(answer):
-        say(text, indent="  ")
+        yield TextTable(columns, [_row(part) for part in one.mechanisms])
+        yield ""
+        yield from _totals(answer, one)
+    yield ""
+    yield from map(Hanging, _remarks(answer))
 
 
 def _row(part: Mechanism) -> tuple[str, ...]:
@@ -88,7 +80,7 @@ def _row(part: Mechanism) -> tuple[str, ...]:
         part.geography,
         str(part.level),
         str(part.stability.value),
-        "infinite" if part.budget is None else words.plain(part.budget),
+        "infinite" if part.budget is None else numbers.plain(part.budget),
         *(
             "none" if noise is None else f"{float(variance_of(noise)):.4g}"
             for noise in (part.stage_one, part.stage_two, part.total_only)
@@ -99,23 +91,23 @@ def _row(part: Mechanism) -> tuple[str, ...]:
     )
 
 
-def _show_totals(answer: TabulationAccount, one: PassAccount) -> None:
+def _totals(answer: TabulationAccount, one: PassAccount) -> Iterator[Block]:
     if one.total is None:
         names = ", ".join(f"{part.geography} level {part.level}" for part in one.infinite)
-        say(f"No privacy: the budget is infinite, so exact counts are released, at {names}.", indent="  ")
+        yield Hanging(f"No privacy: the budget is infinite, so exact counts are released, at {names}.")
         return
     zcdp = answer.configuration.privacy == "zcdp"
     for relation in answer.relations:
         total = one.total_for(relation)
         kind = "zCDP rho" if zcdp else "pure epsilon"
-        who = words.relation(relation)
+        who = words_of(relation)
         if relation == "bounded" and one.replacing != one.which:
             who += f" who may live in {_IN_WORDS[one.replacing]}"
         if total is None:
-            say(f"Neighbours: {who} ({relation}). No privacy: some of their counts have no noise.")
+            yield f"Neighbours: {who} ({relation}). No privacy: some of their counts have no noise."
         else:
-            say(f"Neighbours: {who} ({relation}). {kind} {words.with_fraction(total)}.")
-    write("\n")
+            yield f"Neighbours: {who} ({relation}). {kind} {numbers.with_fraction(total)}."
+    yield ""
     columns = [
         "neighbours",
         "delta",
@@ -125,17 +117,17 @@ def _show_totals(answer: TabulationAccount, one: PassAccount) -> None:
     ]
     rows = []
     for cost in one.costs:
-        row = [cost.neighbours, words.plain(cost.delta)]
+        row = [cost.neighbours, numbers.plain(cost.delta)]
         if cost.epsilon is None:
-            row += ["-", words.number(cost.converted), "-"]
+            row += ["-", numbers.number(cost.converted), "-"]
         else:
             gap = cost.epsilon - cost.converted
-            row += [one.claim.kind.number(cost.epsilon), words.number(cost.converted)]
-            row.append(f"{words.change(gap)} ({words.percent(gap / cost.converted)})")
+            row += [one.claim.kind.number(cost.epsilon), numbers.number(cost.converted)]
+            row.append(f"{numbers.change(gap)} ({numbers.percent(gap / cost.converted)})")
         if zcdp:
             row.append("-" if cost.reduction is None else f"{100 * cost.reduction:.3f} %")
         rows.append(row)
-    table([*columns, "variance to spare"][: len(columns) + zcdp], rows, left=(0, 1))
+    yield TextTable([*columns, "variance to spare"][: len(columns) + zcdp], rows, (0, 1))
 
 
 def _remarks(answer: TabulationAccount) -> list[str]:

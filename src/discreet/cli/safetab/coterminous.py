@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import App, Parameter
 
-from discreet.cli import options
-from discreet.cli.printing import say, say_time, write_json
+from discreet.cli.printing import PLAIN, Block, Hanging, Screen
 
 if TYPE_CHECKING:
     from discreet.release.safetab.postprocessing import Reprocessed
@@ -43,26 +42,20 @@ def coterminous(
         Parameter(help="Donors, first to last. Default: STATE,COUNTY,TRACT,PLACE,AIANNH.", metavar="NAMES"),
     ] = None,
     format: Format = None,
-    json: options.Json = False,
-    quiet: options.Quiet = False,
+    screen: Screen = PLAIN,
 ) -> None:
     """Make regions of the same blocks agree in an existing output. This spends nothing."""
-    started = time.perf_counter()
     from discreet.release.safetab.postprocessing import ORDER, coterminous
 
     names = ORDER if order is None else tuple(name.strip().upper() for name in order.split(","))
     done = coterminous(released, to, params=params, data=data, order=names, format=format)
-    show(done, time.perf_counter() - started, json=json, quiet=quiet)
+    screen.present(done.as_dict, about(done), timed=True)
 
 
-def show(done: Reprocessed, seconds: float, *, json: bool, quiet: bool) -> None:
-    """Present a step on an existing output; `discreet safetab post` does it alike."""
-    if json:
-        write_json({**done.as_dict(), "seconds": round(seconds, 3)})
-        return
+def about(done: Reprocessed) -> Iterator[Block]:
+    """Say what a step on an existing output did; `discreet safetab post` is another."""
     if done.marked:
-        say("NOT PRIVATE: made from an output that is not; nothing of it may be published.")
-    say(f"{sum(done.rows.values()):,} rows in {done.out}. Nothing was spent.")
-    say(f"Groups {done.did}: {done.changed:,}.")
-    say(f"Files: {', '.join(done.files)}.", indent="  ")
-    say_time(seconds, show=not quiet)
+        yield "NOT PRIVATE: made from an output that is not; nothing of it may be published."
+    yield f"{sum(done.rows.values()):,} rows in {done.out}. Nothing was spent."
+    yield f"Groups {done.did}: {done.changed:,}."
+    yield Hanging(f"Files: {', '.join(done.files)}.")

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import App, Parameter
 
 from discreet.cli import options
+from discreet.cli.printing import PLAIN, Block, Hanging, Screen, TextTable, json_text
 from discreet.errors import InputError
+from discreet.numbers import number, percent, plain
 
 if TYPE_CHECKING:
     from discreet.release.safetab.configuration import Place
@@ -71,18 +72,15 @@ def design(
             help="Write .xlsx (with live formulas), .csv, .json, or .toml (a safetab.toml).", metavar="FILE"
         ),
     ] = None,
-    json: options.Json = False,
-    quiet: options.Quiet = False,
+    screen: Screen = PLAIN,
 ) -> None:
     """Size a tabulation: margins, the group sizes that each table needs, thresholds, suppression, cost."""
-    started = time.perf_counter()
     (small,) = options.read_deltas([delta])
     if out is not None and out.suffix not in _ENDINGS:
         raise InputError(f"--out is {out.name!r}; it must end in {', '.join(_ENDINGS)}")
     if races is not None and not 1 <= races <= 8:
         raise InputError(f"--races is {races}; it must be a whole number from 1 to 8")
 
-    from discreet.cli.printing import json_text, progress_bar, say, say_time, write_json
     from discreet.release.safetab import census2020
     from discreet.release.safetab.configuration import read_configuration, write_toml
     from discreet.release.safetab.design import changed, sizing
@@ -107,7 +105,7 @@ def design(
     )
     if not configuration.passes:
         raise InputError("nothing is tabulated: no geography and level has a budget")
-    with progress_bar("Comparing people", show=not (quiet or json)) as progress:
+    with screen.progress("Comparing people") as progress:
         found = [
             sizing(
                 configuration,
@@ -121,7 +119,6 @@ def design(
             )
             for which in configuration.passes
         ]
-    seconds = time.perf_counter() - started
     answer = {"specification": spec, "passes": [one.as_dict() for one in found]}
     if out is not None:
         if out.suffix == ".toml":
@@ -132,16 +129,8 @@ def design(
             from discreet.release.safetab.workbook import csv_bytes, xlsx_bytes
 
             _save(out, csv_bytes(found) if out.suffix == ".csv" else xlsx_bytes(found, specification))
-    if json:
-        write_json({**answer, "out": None if out is None else str(out), "seconds": round(seconds, 3)})
-        return
-    for one in found:
-        _show(one)
-    for text in _remarks(found):
-        say(text, indent="  ")
-    if out is not None:
-        say(f"Written: {out}.")
-    say_time(seconds, show=not quiet)
+    written = None if out is None else str(out)
+    screen.present(lambda: {**answer, "out": written}, _text(found, written), timed=True)
 
 
 _ENDINGS = (".xlsx", ".csv", ".json", ".toml")
@@ -204,14 +193,19 @@ def _by_place(text: str | None, option: str) -> dict[Place, str]:
     return found
 
 
-def _show(found: Sizing) -> None:
-    from discreet.cli.printing import say, table, write
-    from discreet.report import words
+def _text(found: Sequence[Sizing], written: str | None) -> Iterator[Block]:
+    for one in found:
+        yield from _one_pass(one)
+    yield from map(Hanging, _remarks(found))
+    if written is not None:
+        yield f"Written: {written}."
 
+
+def _one_pass(found: Sizing) -> Iterator[Block]:
     part = "average cell" if found.of == "cell" else "whole group"
     title = f"{_PASS_WORDS[found.which]}: sizes from which a table has an error of at most "
-    say(f"{title}{words.percent(found.error)} of the {part}, 95 % of the time", indent="  ")
-    write("\n")
+    yield Hanging(f"{title}{percent(found.error)} of the {part}, 95 % of the time")
+    yield ""
     columns = ("geography", "L", "s", "rho", "stage 2", "MOE", "total", "4 ages", "9 ages", "23 ages")
     rows: list[Sequence[str]] = []
     for one in found.levels:
@@ -221,7 +215,7 @@ def _show(found: Sizing) -> None:
                 one.place[0],
                 str(one.place[1]),
                 str(one.stability),
-                words.plain(one.rho),
+                plain(one.rho),
                 f"{float(one.variance):.4g}",
                 str(one.margin),
                 *(f"{size:,}" for size in one.sizes),
@@ -229,26 +223,25 @@ def _show(found: Sizing) -> None:
                 cut,
             )
         )
-    table((*columns, "thresholds", "T"), rows, left=(0,))
-    write("\n")
+    yield TextTable((*columns, "thresholds", "T"), rows)
+    yield ""
     kind = found.claim.kind
-    table(
+    yield TextTable(
         ("neighbours", "rho", kind.titled("epsilon"), "zCDP epsilon"),
         [
             (
                 cost.neighbours,
-                words.plain(cost.rho),
+                plain(cost.rho),
                 kind.number(cost.epsilon),
-                words.number(cost.zcdp_epsilon),
+                number(cost.zcdp_epsilon),
             )
             for cost in found.costs
         ],
-        left=(0,),
     )
     if found.rivals is not None:
-        write("\n")
-        say(_rivals(found), indent="  ")
-    write("\n")
+        yield ""
+        yield Hanging(_rivals(found))
+    yield ""
 
 
 def _rivals(found: Sizing) -> str:
@@ -266,9 +259,7 @@ def _rivals(found: Sizing) -> str:
 
 
 def _remarks(found: Sequence[Sizing]) -> list[str]:
-    from discreet.report import words
-
-    delta = words.plain(found[0].delta)
+    delta = plain(found[0].delta)
     remarks = [
         "s: groups of one region that a person can be in. stage 2: variance of a published cell. MOE: "
         "95 % of the time its noise is within this. total, 4, 9, 23 ages: from how many people on a group "

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from cyclopts import App, Parameter
 
 from discreet.cli import options
+from discreet.cli.printing import Hanging, Screen
 
 app = App(
     name="init",
@@ -34,30 +35,25 @@ def init(
     json: options.Json = False,
 ) -> None:
     """Write a complete folder of parameters: codes, groups, which code belongs to which, and the settings."""
-    from discreet.cli.printing import say, write_json
     from discreet.release.safetab.census2020 import specification_2020, write_parameters
 
     names = write_parameters(folder)
     groups = specification_2020()
-    if json:
-        write_json(
-            {
-                "folder": str(folder),
-                "spec": spec,
-                "files": list(names),
-                "codes": len(groups.codes),
-                "groups": len(groups.iterations),
-            }
-        )
-        return
-    say(
+    found = {
+        "folder": str(folder),
+        "spec": spec,
+        "files": list(names),
+        "codes": len(groups.codes),
+        "groups": len(groups.iterations),
+    }
+    text = (
         f"{folder}: {len(groups.codes):,} codes and {len(groups.iterations):,} groups of Detailed DHC-A "
-        f"{spec}, and its settings in safetab.toml."
+        f"{spec}, and its settings in safetab.toml.",
+        Hanging(
+            "Still needed for a run: a folder with the blocks (GRF-C) and the person records. "
+            f"`discreet safetab synth nation --persons 20000 --params {folder}` invents both, to practise "
+            "on, in nation/data."
+        ),
+        Hanging(f"What the settings cost and show: `discreet safetab design {folder}`."),
     )
-    say(
-        "Still needed for a run: a folder with the blocks (GRF-C) and the person records. "
-        f"`discreet safetab synth nation --persons 20000 --params {folder}` invents both, to practise on, "
-        "in nation/data.",
-        indent="  ",
-    )
-    say(f"What the settings cost and show: `discreet safetab design {folder}`.", indent="  ")
+    Screen(json=json, quiet=True).present(lambda: found, text)

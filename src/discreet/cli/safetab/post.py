@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import time
-
 from cyclopts import App
 
-from discreet.cli import options
-from discreet.cli.safetab.coterminous import Format, Params, Released, To, show
+from discreet.cli.printing import PLAIN, Screen
+from discreet.cli.safetab.coterminous import Format, Params, Released, To, about
 
 app = App(
     name="post",
@@ -24,12 +22,10 @@ def post(
     params: Params,
     to: To,
     format: Format = None,
-    json: options.Json = False,
-    quiet: options.Quiet = False,
+    screen: Screen = PLAIN,
 ) -> None:
     """Drop groups whose alone count exceeds the combination count; no negative counts. Nothing is spent."""
-    started = time.perf_counter()
     from discreet.release.safetab.postprocessing import postprocess
 
     done = postprocess(released, to, params=params, format=format)
-    show(done, time.perf_counter() - started, json=json, quiet=quiet)
+    screen.present(done.as_dict, about(done), timed=True)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import time
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import App, Parameter
 
-from discreet.cli import options
+from discreet.cli.outputs import Outputs
+from discreet.cli.printing import PLAIN, Block, Hanging, Screen, TextTable, need_tables
 from discreet.errors import InputError
 
 if TYPE_CHECKING:
-    from discreet.cli.outputs import Outputs
     from discreet.release.safetab.curator import Curated
 
 MARK = "CONFIDENTIAL-"
@@ -43,14 +43,9 @@ def report(
     engine: Annotated[str, Parameter(help="duckdb (default) or spark.", metavar="ENGINE")] = "duckdb",
     memory: Annotated[str | None, Parameter(help="The engine's memory, such as 4GB.", metavar="SIZE")] = None,
     threads: Annotated[int | None, Parameter(help="The engine's threads.", metavar="N")] = None,
-    json: options.Json = False,
-    quiet: options.Quiet = False,
+    screen: Screen = PLAIN,
 ) -> None:
     """Compare the released tables with the true counts."""
-    started = time.perf_counter()
-    from discreet.cli.outputs import Outputs
-    from discreet.cli.printing import need_tables, say_time, working, write_json
-
     need_tables("report")
     outputs = Outputs()
     if out is not None:
@@ -58,17 +53,19 @@ def report(
     from discreet.release.safetab.curator import curate
     from discreet.report import curator
 
-    with working("Comparing", show=not (quiet or json)):
+    with screen.working("Comparing"):
         found = curate(params, data, released, engine=engine, memory=memory, threads=threads)
     if out is not None:
         outputs.write({"--out": curator.page(found).encode(), "the table": curator.table_csv(found).encode()})
-    if json:
-        answer = found.as_dict()
-        head = {name: answer.pop(name) for name in ("warning", "out", "rehearsal")}
-        write_json({**head, "headline": curator.headline(found), **answer})
-        return
-    _show(found, outputs)
-    say_time(time.perf_counter() - started, show=not quiet)
+    screen.present(lambda: _found(found), _text(found, outputs))
+
+
+def _found(found: Curated) -> dict[str, Any]:
+    from discreet.report import curator
+
+    answer = found.as_dict()
+    head = {name: answer.pop(name) for name in ("warning", "out", "rehearsal")}
+    return {**head, "headline": curator.headline(found), **answer}
 
 
 def _plan(outputs: Outputs, out: Path, released: Path) -> None:
@@ -83,25 +80,23 @@ def _plan(outputs: Outputs, out: Path, released: Path) -> None:
     outputs.plan("the table", page.with_suffix(".csv"), (".csv",))
 
 
-def _show(found: Curated, outputs: Outputs) -> None:
-    from discreet.cli.printing import say, table, write
+def _text(found: Curated, outputs: Outputs) -> Iterator[Block]:
     from discreet.release.safetab.curator import CONFIDENTIAL
     from discreet.report import curator
 
-    say(CONFIDENTIAL)
+    yield CONFIDENTIAL
     if found.rehearsal:
-        say("Of a rehearsal, whose noise protects nobody.")
-    write("\n")
-    say(*curator.headline(found))
+        yield "Of a rehearsal, whose noise protects nobody."
+    yield ""
+    yield from curator.headline(found)
     marked = False
     for sheet in curator.sheets(found):
-        write("\n")
-        say(f"{sheet.title}. {sheet.note}")
-        table(sheet.columns, sheet.rows, left=range(sheet.left))
+        yield ""
+        yield f"{sheet.title}. {sheet.note}"
+        yield TextTable(sheet.columns, sheet.rows, range(sheet.left))
         marked |= any(cell.endswith(curator.MARK) for row in sheet.rows for cell in row)
-    write("\n")
+    yield ""
     if marked:
-        say(curator.star())
-    say(*(f"Note: {note}" for note in found.notes), indent="  ")
-    for place in outputs.planned.values():
-        say(f"Written: {place.name}, confidential.")
+        yield curator.star()
+    yield from (Hanging(f"Note: {note}") for note in found.notes)
+    yield from (f"Written: {place.name}, confidential." for place in outputs.planned.values())

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import App, Parameter
 
-from discreet.cli import options
-from discreet.cli.ledger import KeyFile, LedgerFile, SpendAgain, say_ledger
-from discreet.cli.printing import say, say_time, table, write_json
-from discreet.report import words
+from discreet.cli import seconds_so_far
+from discreet.cli.ledger import KeyFile, LedgerFile, SpendAgain, about_ledger
+from discreet.cli.printing import PLAIN, Block, Hanging, Screen, TextTable
+from discreet.numbers import plain
 
 if TYPE_CHECKING:
     from discreet.release.safetab.run import Summary
@@ -80,11 +79,9 @@ def run(
     no_noise: Annotated[
         bool, Parameter(help="Required if a budget is infinite: writes exact counts, NOT PRIVATE.")
     ] = False,
-    json: options.Json = False,
-    quiet: options.Quiet = False,
+    screen: Screen = PLAIN,
 ) -> None:
     """Tabulate, add noise, post-process and write, with a ledger entry."""
-    started = time.perf_counter()
     from discreet.release.safetab.run import Options
     from discreet.release.safetab.run import run as tabulate
 
@@ -98,7 +95,7 @@ def run(
         no_noise=no_noise,
         resume=resume,
     )
-    with _bars(show=not (quiet or json)) as progress, _kept(out, resume):
+    with screen.stages() as progress, _kept(out, resume):
         done = tabulate(
             params,
             data,
@@ -113,42 +110,12 @@ def run(
             options=chosen,
             progress=progress,
         )
-    seconds = time.perf_counter() - started
-    if json:
-        answer = done.as_dict()
-        write_json({**answer, "seconds": {**answer["seconds"], "all": round(seconds, 3)}})
-        return
-    _show(done)
-    say_time(seconds, show=not quiet)
+    screen.present(lambda: _timed(done.as_dict()), _text(done))
 
 
-@contextmanager
-def _bars(*, show: bool) -> Iterator[Callable[[str, int, int], None] | None]:
-    """Give a callable (stage, done, total) that moves bars on standard error; none if that is no terminal."""
-    if not show or not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-
-    tasks: dict[str, TaskID] = {}
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-
-        def move(stage: str, done: int, total: int) -> None:
-            if stage not in tasks:
-                # until something is done, nobody knows how far it is
-                tasks[stage] = progress.add_task(stage, total=None)
-            if done:
-                progress.update(tasks[stage], completed=done, total=total)
-
-        yield move
+def _timed(answer: dict[str, Any]) -> dict[str, Any]:
+    """The answer, with the seconds of the whole command beside those of its stages."""
+    return {**answer, "seconds": {**answer["seconds"], "all": round(seconds_so_far(), 3)}}
 
 
 @contextmanager
@@ -169,16 +136,14 @@ def _kept(out: Path, resume: bool) -> Iterator[None]:
         raise
 
 
-def _show(done: Summary) -> None:
-    """The answer for a reader."""
+def _text(done: Summary) -> Iterator[Block]:
     if done.warning is not None:
         what = done.warning.partition(": ")[2]
-        say(f"NOT PRIVATE: {_short(what)}. Nothing of it may be published.", indent="  ")
+        yield Hanging(f"NOT PRIVATE: {_short(what)}. Nothing of it may be published.")
     rows = ", ".join(f"{count:,} {name}" for name, count in done.rows.items())
-    say(f"{sum(done.rows.values()):,} rows in {done.out}: {rows}.", indent="  ")
-    names = list(done.groups)
-    table(
-        ["geography", "level", *names, "suppressed"],
+    yield Hanging(f"{sum(done.rows.values()):,} rows in {done.out}: {rows}.")
+    yield TextTable(
+        ["geography", "level", *done.groups, "suppressed"],
         [
             [
                 place.mechanism.geography,
@@ -188,18 +153,16 @@ def _show(done: Summary) -> None:
             ]
             for place in done.places
         ],
-        left=(0,),
     )
     if done.donated or done.dropped:
-        say(f"Donated to regions of the same blocks: {done.donated:,} groups. Dropped: {done.dropped:,}.")
+        yield (f"Donated to regions of the same blocks: {done.donated:,} groups. Dropped: {done.dropped:,}.")
     if done.warning is None:
         kind = "rho" if done.privacy == "zcdp" else "epsilon"
         for which, budget in done.budgets.items():
             assert budget is not None
-            say(f"Spent on one person of the {which} pass, added or removed: {kind} {words.plain(budget)}.")
-    for note in done.notes:
-        say(f"Note: {note}.", indent="  ")
-    say_ledger(done.ledger, "records", counted=done.warning is None)
+            yield f"Spent on one person of the {which} pass, added or removed: {kind} {plain(budget)}."
+    yield from (Hanging(f"Note: {note}.") for note in done.notes)
+    yield from about_ledger(done.ledger, "records", counted=done.warning is None)
 
 
 def _short(what: str) -> str:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import Annotated, Literal
 
 from cyclopts import App, Parameter
 
-from discreet.cli import options
+from discreet.cli.printing import PLAIN, Hanging, Screen, need_tables
 
 app = App(
     name="synth",
@@ -41,30 +40,22 @@ def synth(
         Literal["csv", "parquet"],
         Parameter(help="Format of the data. Default: csv.", show_choices=False, metavar="csv|parquet"),
     ] = "csv",
-    json: options.Json = False,
-    quiet: options.Quiet = False,
+    screen: Screen = PLAIN,
 ) -> None:
     """Write an invented nation: blocks, people, and a specification with its configuration."""
-    started = time.perf_counter()
-    from discreet.cli.printing import need_tables, progress_bar, say, say_time, write_json
-
     if format == "parquet":
         need_tables("synth")
     from discreet.release.safetab.synthetic import synthesize
 
-    with progress_bar("People", show=not (quiet or json)) as progress:
+    with screen.progress("People") as progress:
         made = synthesize(
             out, people=persons, states=states, seed=seed, params=params, format=format, progress=progress
         )
-    seconds = time.perf_counter() - started
-    if json:
-        write_json({**made.as_dict(), "seconds": seconds})
-        return
-    say(
+    text = (
         f"An invented nation with {made.people:,} people (seed {made.seed}): {made.states} states, with "
         f"Puerto Rico, {made.counties:,} counties, {made.tracts:,} tracts, {made.blocks:,} blocks, "
-        f"{made.places:,} places, {made.areas:,} AIANNH areas."
+        f"{made.places:,} places, {made.areas:,} AIANNH areas.",
+        Hanging(f"Groups: {made.codes:,} codes of {made.params}."),
+        Hanging(f"Data: {made.data}, {made.bytes / 1e6:,.1f} MB in all."),
     )
-    say(f"Groups: {made.codes:,} codes of {made.params}.", indent="  ")
-    say(f"Data: {made.data}, {made.bytes / 1e6:,.1f} MB in all.", indent="  ")
-    say_time(seconds, show=not quiet)
+    screen.present(made.as_dict, text, timed=True)

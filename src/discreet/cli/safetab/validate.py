@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated, Literal, TypeVar
 
 from cyclopts import App, Parameter
 
-from discreet.cli import options
+from discreet.cli.printing import PLAIN, Block, Hanging, Screen, need_tables
 from discreet.errors import InputError
 
 T = TypeVar("T")
@@ -40,23 +39,16 @@ def validate(
         str | None, Parameter(help="The engine's memory, such as 4GB (default).", metavar="SIZE")
     ] = None,
     threads: Annotated[int | None, Parameter(help="Threads. Default: one for each CPU.", metavar="N")] = None,
-    json: options.Json = False,
-    quiet: options.Quiet = False,
+    screen: Screen = PLAIN,
 ) -> None:
     """Check parameters and data; status 2 if there is any problem. Prints no confidential value."""
-    started = time.perf_counter()
-    from discreet.cli.printing import need_tables, say_time, working, write_json
-
     need_tables("safetab validate")
-    with working("Checking", show=not (quiet or json)):
+    with screen.working("Checking"):
         problems, notes, regions = _checked(
             params, data, engine=engine, spark_master=spark_master, memory=memory, threads=threads
         )
-    if json:
-        write_json({"valid": not problems, "problems": problems, "notes": notes, "regions": regions})
-    else:
-        _show(problems, notes, regions)
-        say_time(time.perf_counter() - started, show=not quiet)
+    found = {"valid": not problems, "problems": problems, "notes": notes, "regions": regions}
+    screen.present(lambda: found, _text(problems, notes, regions))
     if problems:
         raise SystemExit(2)
 
@@ -104,16 +96,12 @@ def _collect(work: Callable[[], T], problems: list[str]) -> T | None:
         return None
 
 
-def _show(problems: list[str], notes: list[str], regions: dict[str, int]) -> None:
-    from discreet.cli.printing import say
-
+def _text(problems: list[str], notes: list[str], regions: dict[str, int]) -> Iterator[Block]:
     if problems:
         kinds = f"{len(problems)} kinds of problems" if len(problems) > 1 else "1 kind of problem"
-        say(f"The input cannot be used: {kinds}.")
-        for problem in problems:
-            say(f"- {problem}", indent="  ")
+        yield f"The input cannot be used: {kinds}."
+        yield from (Hanging(f"- {problem}") for problem in problems)
     else:
         counts = ", ".join(f"{name} {number}" for name, number in regions.items())
-        say(f"The input can be used. Regions: {counts}.")
-    for note in notes:
-        say(f"Note: {note}.", indent="  ")
+        yield f"The input can be used. Regions: {counts}."
+    yield from (Hanging(f"Note: {note}.") for note in notes)
