@@ -119,6 +119,47 @@ def read_delta(value: Exact) -> Fraction:
     return number
 
 
+MOST_TIMES = 10**12
+"""The largest sensitivity, number of groups, people or times."""
+
+
+def shown(value: object) -> str:
+    """Write a found value on one short line.
+
+    >>> shown("a" * 100)
+    "'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa ...'"
+    """
+    if isinstance(value, str) and len(value) > 56:
+        return ascii(value[:51] + " ...")
+    if isinstance(value, int) and value.bit_length() > 200:
+        return f"a number of {value.bit_length()} bits"
+    if isinstance(value, int | float | Fraction):
+        return str(value)
+    if isinstance(value, str):
+        return repr(value)
+    return f"of type {type(value).__name__}"
+
+
+def whole(value: object, *, name: str) -> int:
+    """Return `value` as a whole number above zero.
+
+    >>> whole(9, name="groups")
+    9
+    >>> whole(True, name="times")
+    Traceback (most recent call last):
+    discreet.errors.InputError: times is True; it must be a whole number above zero, such as 1
+    """
+    try:
+        number = operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        number = 0
+    if isinstance(value, bool) or number <= 0:
+        raise InputError(f"{name} is {shown(value)}; it must be a whole number above zero, such as 1")
+    if number > MOST_TIMES:
+        raise InputError(f"{name} is {shown(value)}; at most {MOST_TIMES} is allowed")
+    return number
+
+
 def prior(value: Exact | float, *, name: str = "prior") -> Fraction:
     """Return a prior: a chance strictly between 0 and 1, since who is certain beforehand learns nothing.
 

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from discreet.accounting.all_pairs import AllPairs
+from discreet.accounting.contour import Kind
 from discreet.accounting.overall import account
 from discreet.accounting.portfolio import portfolio
 from discreet.accounting.privacy_loss import compose
-from discreet.accounting.saddle import Kind
 from discreet.budget import Level, Query, Release, Spine, cases, load, preset_names
 
 DELTAS = [Fraction(d) for d in ("0.9", "1e-3", "1e-10")]

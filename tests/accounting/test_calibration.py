@@ -12,7 +12,7 @@ from discreet.accounting.overall import account
 from discreet.accounting.privacy_loss import compose
 from discreet.budget import Level, Query, Release, Spine, load
 from discreet.errors import InputError
-from discreet.noise import GaussianNoise
+from discreet.noise import GaussianNoise, Noise
 from discreet.studies import Printed, printed
 
 
@@ -236,3 +236,26 @@ def test_one_laplace_query_tells_one_saving() -> None:
     assert found.reduction == pytest.approx(1 - after / before, rel=1e-9)
     assert found.saved == "89.675 % less variance"
     assert found.saved in str(found)
+
+
+def test_a_search_makes_the_case_it_solves_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[int] = []
+    path_events = Release.path_events
+
+    def counted(self: Release, path: int) -> tuple[Noise, ...]:
+        made.append(path)
+        return path_events(self, path)
+
+    monkeypatch.setattr(Release, "path_events", counted)
+    spine = Spine(may_merge_up=["County", "Tract"])
+    levels = [
+        Level(name=name, queries=[Query(name="total", variance=9)]) for name in ("US", "County", "Tract")
+    ]
+    release = Release(name="small", neighbours="bounded", levels=levels, spine=spine)
+    calibrate(release, epsilon=2, delta="1e-6")
+    # all four paths are looked at to check the worst case and to prove it: twice, or one more round
+    assert len(release.paths) == 4
+    for path in release.paths:
+        if path != release.main:
+            assert made.count(path) <= 4
+    assert made.count(release.main) > 10

@@ -13,9 +13,9 @@ from reference import Reference, mpf
 from test_engine_reference import thresholds
 
 from discreet.accounting.certified import listing, values
-from discreet.accounting.direct import Direct
+from discreet.accounting.contour import Quadrature
+from discreet.accounting.evaluation import Direct
 from discreet.accounting.privacy_loss import compose
-from discreet.accounting.quadrature import Quadrature
 from discreet.budget import load
 from discreet.budget.events import Event
 from discreet.errors import PrecisionError

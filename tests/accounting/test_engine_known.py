@@ -11,12 +11,11 @@ import pytest
 from compositions import G, L
 
 from discreet.accounting.comparisons import GaussianDP
-from discreet.accounting.direct import Direct
-from discreet.accounting.grid import Grid
+from discreet.accounting.contour import Kind
+from discreet.accounting.evaluation import Direct, Grid
 from discreet.accounting.loss import Loss
 from discreet.accounting.overall import account
 from discreet.accounting.privacy_loss import PrivacyLoss, compose
-from discreet.accounting.saddle import Kind
 from discreet.budget import DiscreteGaussian, load
 from discreet.errors import InputError, PrecisionError
 from discreet.studies import printed
@@ -220,8 +219,8 @@ def test_a_list_counts_what_it_leaves_out() -> None:
     errors = []
     for most in (20_000, 200_000):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("discreet.accounting.direct.MOST_VALUES", most)
-            patch.setattr("discreet.accounting.direct._SHORT", most)
+            patch.setattr("discreet.accounting.evaluation.MOST_VALUES", most)
+            patch.setattr("discreet.accounting.evaluation._SHORT", most)
             tail = Direct(loss).tail(Kind.DELTA, [Fraction(18)])
         off = abs(math.expm1(tail.log[0] - math.log(5.70997687479e-10)))
         assert off <= tail.error[0]

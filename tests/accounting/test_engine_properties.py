@@ -11,11 +11,10 @@ from compositions import LARGE, G, L, small
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from discreet.accounting.direct import Direct
+from discreet.accounting.contour import Kind, Quadrature, Strategy
+from discreet.accounting.evaluation import Direct
 from discreet.accounting.loss import Loss
 from discreet.accounting.privacy_loss import PrivacyLoss, compose
-from discreet.accounting.quadrature import Quadrature, Strategy
-from discreet.accounting.saddle import Kind
 from discreet.budget import load
 from discreet.budget.events import DiscreteGaussian, Event
 

@@ -11,11 +11,10 @@ from compositions import G, L
 from fuzz_compositions import ALPHAS, check_one
 from reference import Reference, mpf
 
-from discreet.accounting.engine import Ladder
+from discreet.accounting.contour import Kind, Tail
+from discreet.accounting.evaluation import Evaluations
 from discreet.accounting.overall import Account
 from discreet.accounting.privacy_loss import PrivacyLoss, compose
-from discreet.accounting.quadrature import Tail
-from discreet.accounting.saddle import Kind
 from discreet.budget.events import Event
 
 
@@ -63,13 +62,13 @@ def test_the_accuracy_of_a_rounded_answer_covers_the_rounding(
     # epsilon at 1e-10 was 9.3661006 to an accuracy of 2.4e-8, yet 1.2e-7 above the truth. It had rightly been
     # rounded up, to the digits that hold, and its accuracy was the one before. Here the same, quickly: tails
     # known to 3e-8 only, and off by nearly as much.
-    exact = Ladder.tail
+    exact = Evaluations.tail
 
-    def coarse(ladder: Ladder, kind: Kind, thresholds: list[Fraction], accuracy: float) -> Tail:
+    def coarse(ladder: Evaluations, kind: Kind, thresholds: list[Fraction], accuracy: float) -> Tail:
         tail = exact(ladder, kind, thresholds, accuracy)
         return Tail(tail.log + off, np.full(len(thresholds), 3e-8))
 
-    monkeypatch.setattr(Ladder, "tail", coarse)
+    monkeypatch.setattr(Evaluations, "tail", coarse)
     monkeypatch.setattr(PrivacyLoss, "_has_quick_balls", False)
     events = (G("5.123456789"), G("7.0000001"))
     loss, reference = compose(events), Reference(events, bits=800, floor="1e-60")

@@ -12,8 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.accounting.published import LatticeNormal, SequentialSieve, WithBound, residual_supremum
-from discreet.accounting.published.lattice_normal import _sums_of_squares
+from discreet.accounting.published import (
+    LatticeNormal,
+    SequentialSieve,
+    WithBound,
+    _sums_of_squares,
+    residual_supremum,
+)
 from discreet.budget.events import DiscreteGaussian, DiscreteLaplace
 from discreet.errors import InputError, PrecisionError
 from discreet.studies import printed

@@ -45,9 +45,10 @@ def test_counts_that_are_not_whole_and_above_zero(make: type, value: object, nam
         make(**size, **{name: value})
 
 
-def test_positional_numbers_are_refused() -> None:
+def test_only_the_size_of_the_noise_is_positional() -> None:
+    assert DiscreteGaussian(5) == DiscreteGaussian(variance=5)
     with pytest.raises(TypeError):
-        DiscreteGaussian(5)  # type: ignore[call-arg]
+        DiscreteGaussian(5, 2)  # type: ignore[misc]
 
 
 def test_frozen_and_hashable_and_without_a_price() -> None:

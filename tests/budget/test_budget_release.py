@@ -16,6 +16,7 @@ from discreet.budget import (
     DiscreteGaussian,
     DiscreteLaplace,
     Level,
+    Neighbours,
     Query,
     Release,
     Spine,
@@ -23,6 +24,7 @@ from discreet.budget import (
     grouped,
     load,
 )
+from discreet.budget.neighbours import main_case, one_case
 from discreet.errors import InputError
 
 
@@ -215,6 +217,17 @@ def test_objects_that_do_not_fit(make: object, message: str) -> None:
         make()  # type: ignore[operator]
 
 
-def test_importing_budget_loads_no_numpy() -> None:
-    code = "import sys, discreet.budget; sys.exit(int('numpy' in sys.modules))"
+def test_importing_budget_loads_no_ball_arithmetic_and_no_engine() -> None:
+    code = "import sys, discreet.budget; sys.exit(len({'flint', 'pandas', 'duckdb'} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("neighbours", ["bounded", "unbounded"])
+def test_one_case_is_that_of_the_list(neighbours: Neighbours) -> None:
+    release = load("dhc-2020")
+    listed = cases(release, neighbours)
+    for place in (0, 5, len(listed) // 2, len(listed) - 1):
+        label, events = listed[place]
+        assert one_case(release, label) == events
+        assert one_case(release, label, people=3) == cases(release, neighbours, people=3)[place][1]
+    assert main_case(release, neighbours) == listed.label(listed.main)

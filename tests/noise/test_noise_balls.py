@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from discreet.accounting.contour import exact_exponent, log_scale
-from discreet.accounting.loss import Loss
+from discreet.accounting.loss import Loss, exact_exponent, log_scale
 from discreet.budget import DiscreteGaussian, DiscreteLaplace
 from discreet.noise import balls
 

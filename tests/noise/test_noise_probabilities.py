@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 
 import mpmath as mp
@@ -11,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.errors import InputError, PrecisionError
-from discreet.noise import GaussianNoise, LaplaceNoise, Noise, balls, gaussian_tail
+from discreet.noise import GaussianNoise, LaplaceNoise, Noise, balls, gaussian_tail, sample
 
 VARIANCES = ["1/10000", "0.05", "0.1", "1/6", "0.3", "1", "4.25", "25", "25.01", "625", "12345.6"]
 SCALES = ["1/10000", "0.1", "1/2", "3", "170.5", "100000"]
@@ -215,10 +216,23 @@ def test_quantile_next_to_a_jump() -> None:
 def test_refusals_say_what_is_allowed() -> None:
     with pytest.raises(InputError, match="float"):
         GaussianNoise(0.1)  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="variance is 1/100000; it must lie between"):
-        GaussianNoise("1e-5")
-    with pytest.raises(InputError, match="scale is 10000000000"):
-        LaplaceNoise("1e10")
+    ask: list[Callable[[Noise], object]] = [
+        lambda noise: noise.single(),
+        lambda noise: noise.pmf(0),
+        lambda noise: noise.log_sf(3),
+        lambda noise: noise.cdf(-1),
+        lambda noise: noise.true_variance(),
+        lambda noise: noise.log_mgf(0.1),
+        lambda noise: noise.margin(),
+        lambda noise: noise.quantile("0.9"),
+        lambda noise: noise.certified_sf(2),
+        lambda noise: sample(noise, 3),
+    ]
+    for question in ask:
+        with pytest.raises(InputError, match="variance is 1/100000; it must lie between"):
+            question(GaussianNoise("1e-5"))
+        with pytest.raises(InputError, match="scale is 10000000000"):
+            question(LaplaceNoise("1e10"))
     with pytest.raises(InputError, match="integers"):
         GaussianNoise(5).pmf(0.5)
     for p in ("1", "0", "-1/2"):

@@ -27,14 +27,27 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.accounting.contour import DEPTH, exact_exponent, log_scale
-from discreet.accounting.loss import Floats, GaussianTerm, Loss
-from discreet.accounting.quadrature import kernel_size, short_above
-from discreet.accounting.saddle import Kind, saddle
-from discreet.accounting.sieve import Sieve, SieveOverflowError, octave
-from discreet.accounting.tilted import Complexes, TiltedTransform, turns
+from discreet.accounting.contour import (
+    DEPTH,
+    Kind,
+    Sieve,
+    SieveOverflowError,
+    kernel_size,
+    octave,
+    saddle,
+    short_above,
+)
+from discreet.accounting.loss import (
+    Floats,
+    Loss,
+    TiltedTransform,
+    exact_exponent,
+    log_scale,
+    turns,
+)
 from discreet.budget.neighbours import Cases
 from discreet.noise.balls import working_bits
+from discreet.noise.theta import Complexes
 
 _TWO_PI = 2 * math.pi
 _ALIAS = 41.0  # aliases below e^-41 of the scale of the value
@@ -265,7 +278,7 @@ class AllPairs:
     def _key(self, g: int, k: int, theta: float) -> tuple[int, int, float | None]:
         """What a modulus depends on: not on the tilt, where all variances are large enough."""
         terms = self.paths[g][k].terms
-        is_smooth = all(isinstance(term, GaussianTerm) and term.sigma2 >= 1.5 for term in terms)
+        is_smooth = all(term.is_dual and term.size >= 1.5 for term in terms)
         return g, k, None if is_smooth else theta
 
     # -- far out -------------------------------------------------------------------------------------

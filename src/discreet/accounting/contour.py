@@ -1,24 +1,298 @@
-"""One vertical line of the complex plane: the transform at its nodes, and sums over them."""
+"""Tails of the loss by a trapezoidal rule on a tilted contour: a vertical line of the complex plane.
+
+One positive integral per value: no cancellation between two tail probabilities, so the relative
+accuracy at delta = 1e-300 is that at 0.1. Thresholds that lie close together share a contour, and so
+the values of the transform.
+
+*Where to put the contour.* Four quantities share the transform M(z) = E e^(zL) and differ in their kernel:
+
+    delta   E (1 - e^(eps - L))_+        1 / (z (z + 1))    contour right of 0
+    alt     P[L > l], alternative        1 / z              contour right of 0
+    null    P[L > l], null hypothesis    1 / (z + 1)        contour right of -1
+    rest    1 - delta                   -1 / (z (z + 1))    contour between -1 and 0
+
+(on a lattice 1/z becomes h / (1 - e^(-zh))). Lower tails follow by the symmetry of L and -L.
+
+*Which nodes count.* Off the origin the transform of the loss is tiny except near points y where *every*
+step_k * y is close to a multiple of 2 pi. The modulus of a tilted Gaussian factor falls with the distance
+d = dist(step_k y, 2 pi Z), whatever the tilt, so each term allows a periodic family of intervals, and
+the sieve is their intersection. It does not depend on the threshold.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import Enum
 from fractions import Fraction
+from itertools import pairwise
+from typing import NamedTuple, Protocol
 
 import numpy as np
-from flint import arb, fmpq
+from numpy.typing import NDArray
 
-from discreet.accounting.loss import Floats, Loss
-from discreet.accounting.sieve import Sieve
-from discreet.accounting.tilted import Complexes, Nodes, TiltedTransform, turn_table
-from discreet.noise.balls import working_bits
+from discreet.accounting.loss import (
+    MOST_NODES,
+    Floats,
+    Loss,
+    Nodes,
+    TiltedTransform,
+    exact_exponent,
+    log_scale,
+    turn_table,
+)
+from discreet.noise.theta import Complexes
 
 DEPTH = 48.0
 """Nodes whose factor is below e^-DEPTH are left out: 1e-17 of the result, with room to spare."""
 
+MOST_INTERVALS = 4_000_000
+
+_OFFSETS = np.array([0.5, 1, 2, 3, 4.5, 6, 7.5, 8.5, 9.5, 11, 14, 20, 30, 45, 70, 120, 300, 1000])
+_SHALLOWEST = 8.0
+_PIECES = 16
+_ALIAS = 37.0  # aliases below e^-37 of the value
+_DOUBTFUL = 3e-13  # estimates above are worth a second look
 _BLOCK = 1 << 20
 _TWO_PI = 2 * math.pi
+
+
+class Kind(Enum):
+    """What is asked of the loss."""
+
+    DELTA = "delta"
+    ALT = "alt"
+    NULL = "null"
+    REST = "rest"
+
+    @property
+    def pole(self) -> float:
+        """The pole nearest to the contour, to its left."""
+        return 0.0 if self in (Kind.DELTA, Kind.ALT) else -1.0
+
+    @property
+    def room(self) -> float:
+        """How far right of the pole the contour may lie."""
+        return 1.0 if self is Kind.REST else math.inf
+
+    @property
+    def has_both_poles(self) -> bool:
+        """Whether the kernel is that of delta."""
+        return self in (Kind.DELTA, Kind.REST)
+
+
+def rounded(theta: float) -> float:
+    """The tilt to 20 significant bits: products with small integers are then exact.
+
+    >>> rounded(1 / 3) * 3 == 1 - 2**-21
+    False
+    >>> (rounded(1 / 3) * 2**22).is_integer()
+    True
+    """
+    mantissa, exponent = math.frexp(theta)
+    return math.ldexp(round(mantissa * 2**20), exponent - 20)
+
+
+def _pull(distance: float, h: float) -> float:
+    """-d/dtheta of log kernel at this distance from its pole."""
+    if h * abs(distance) > 30:
+        return h * math.exp(-h * distance) if distance > 0 else -h
+    return h / math.expm1(h * distance) if h > 0 else 1 / distance
+
+
+def _kernel_pull(kind: Kind, distance: float, h: float) -> tuple[float, float]:
+    """The pull of all poles, and how fast it falls with the distance: p (p + h) for each."""
+    pulls = [_pull(distance, h)]
+    if kind.has_both_poles:
+        pulls.append(_pull(distance + (-1 if kind is Kind.REST else 1), h))
+    return sum(pulls), sum(p * (p + h) for p in pulls)
+
+
+def saddle(loss: Loss, kind: Kind, threshold: float, h: float) -> float:
+    """The tilt at which the integrand is flattest: K'(theta) = threshold + pull of the kernel.
+
+    `h` is the lattice step, or 0 for the continuous kernel.
+    """
+    pole = kind.pole
+    R = float(loss.R)
+
+    def excess(distance: float) -> tuple[float, float]:
+        mean, variance = loss.tilted_moments(pole + distance)
+        pull, fall = _kernel_pull(kind, distance, h)
+        return mean - threshold - pull, variance + fall
+
+    if kind is Kind.REST:
+        distance = 0.5
+    elif R > 0:
+        # with d = theta - pole the Gaussian part gives R d^2 - x d - c = 0
+        x = threshold - float(loss.offset) - R * pole
+        c = 2.0 if kind is Kind.DELTA else 1.0
+        root = math.sqrt(x * x + 4 * c * R)
+        distance = (x + root) / (2 * R) if x > 0 else 2 * c / (root - x)
+    else:
+        distance = 1.0
+    # a bounded loss has no saddle at its top; a tilt of e^60 between neighbouring points is as good
+    most = min(60 / h if h > 0 and loss.largest is not None else 1e12, kind.room)
+    # next to the pole at -1 a float does not tell smaller distances from none
+    low, high = (1e-9 if pole else 1e-40), most
+    distance = min(max(distance, 2 * low), most)
+    for _ in range(100):
+        value, slope = excess(distance)
+        if value > 0:
+            high = distance
+        else:
+            low = distance
+        # Newton's method for the logarithm of the distance: the kernel's pull is a power of it
+        move = -value / (distance * slope) if slope > 0 else math.copysign(4.0, -value)
+        better = distance * math.exp(max(min(move, 4.0), -4.0))
+        if not low < better < high:
+            better = math.sqrt(low) * math.sqrt(high) if high > 4 * low else 0.5 * (low + high)
+        close = abs(better - distance) < 1e-3 * min(distance, 1 / math.sqrt(slope) if slope > 0 else distance)
+        distance = better
+        if close or high - low < 1e-4 * low:
+            break
+    return rounded(pole + distance) if pole + distance != 0 else pole + distance
+
+
+class Period(NamedTuple):
+    """A period of the trapezoidal rule, and the two tilts whose Chernoff bounds justify it."""
+
+    length: float
+    above: float
+    below: float
+
+
+def period(
+    loss: Loss, kind: Kind, theta: float, spread: float, low: float, high: float, need: float
+) -> Period:
+    """The least period P for which the aliases of the thresholds in [low, high] stay below e^-need.
+
+    The rule returns sum_n e^(theta n P) G(l + nP). By Chernoff's bound at another tilt t,
+    G(l + nP) <= M(t) e^(-t (l + nP)): t above theta serves n > 0, t below it n < 0.
+    """
+    unit = math.sqrt(need / 40) / spread
+    base = float(loss.log_mgf(np.array([theta]))[0])
+    up = _OFFSETS * unit
+    if kind is Kind.REST:
+        up = np.append(up[up < -theta], -theta)
+    above = (loss.log_mgf(theta + up) - base - up * low + need) / up
+    room = theta - kind.pole
+    down = np.append(up[up < room], room)
+    below = (loss.log_mgf(theta - down) - base + down * high + need) / down
+    i, j = int(np.argmin(above)), int(np.argmin(below))
+    length = max(float(above[i]), float(below[j]), unit * 1e-6)
+    return Period(length, theta + float(up[i]), theta - float(down[j]))
+
+
+# -- the sieve -----------------------------------------------------------------------------------------------
+
+
+class SieveOverflowError(Exception):
+    """More intervals survive than can be handled: this contour is too long for this loss."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sieve:
+    """Disjoint ascending intervals of [0, reach]; outside, the modulus is below e^-depth."""
+
+    low: Floats
+    high: Floats
+    reach: float
+    depth: float
+
+    def nodes(self, period: float, most: int) -> NDArray[np.int64]:
+        """Numbers j of the nodes 2 pi j / period that lie in the intervals, ascending."""
+        # the slack covers the rounding of the ends, so that no node inside is lost
+        low, high = self.low * (period / _TWO_PI), self.high * (period / _TWO_PI)
+        first = np.maximum(np.ceil(low - 1e-6 - 1e-15 * low), 0)
+        last = np.floor(high + 1e-6 + 1e-15 * high)
+        count = np.maximum(last - first + 1, 0)
+        total = float(count.sum())
+        if total > most:
+            raise SieveOverflowError(f"{total:.3g} nodes")
+        sizes = count.astype(np.int64)
+        starts = np.repeat(first.astype(np.int64), sizes)
+        within = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        found = starts + within
+        # neighbouring intervals may share a node through the slack
+        return np.asarray(found[np.diff(found, prepend=-1) > 0])
+
+
+def sieve(loss: Loss, *, reach: float, depth: float, theta: float, falloff: float, scale: float) -> Sieve:
+    """The sieve on [0, reach], octave by octave.
+
+    A kernel that falls like (scale / y)^falloff beyond `scale` makes shallower intervals do farther out.
+    `theta` matters only to terms of small variance and to discrete Laplace terms.
+    """
+    parts, start, end = [], 0.0, 64 * scale
+    while start < reach:
+        end = min(end, reach)
+        parts.append(octave(loss, start, end, depth=depth, theta=theta, falloff=falloff, scale=scale))
+        if sum(part.low.size for part in parts) > MOST_INTERVALS:
+            raise SieveOverflowError("too many intervals")
+        start, end = end, 8 * end
+    return joined(parts)
+
+
+def octave(
+    loss: Loss, start: float, end: float, *, depth: float, theta: float, falloff: float, scale: float
+) -> Sieve:
+    """One stretch of the sieve, as deep as the kernel at its start demands."""
+    here = depth if start <= scale else max(_SHALLOWEST, depth - falloff * math.log(start / scale))
+    radii = [term.radius(here, theta) for term in loss.terms]
+    try:
+        return Sieve(*sieved(loss, start, end, radii), end, here)
+    except SieveOverflowError:
+        # on the way to few intervals there may be many at a time: piece by piece there are fewer
+        ends = np.linspace(start, end, _PIECES + 1)
+        found = [sieved(loss, float(a), float(b), radii) for a, b in pairwise(ends)]
+        low, high = (np.concatenate(side) for side in zip(*found, strict=True))
+        if low.size > MOST_INTERVALS:
+            raise
+        return Sieve(low, high, end, here)
+
+
+def joined(parts: Sequence[Sieve]) -> Sieve:
+    """Consecutive stretches as one."""
+    low = np.concatenate([part.low for part in parts])
+    high = np.concatenate([part.high for part in parts])
+    return Sieve(low, high, parts[-1].reach, parts[0].depth)
+
+
+def sieved(loss: Loss, start: float, end: float, radii: Sequence[float]) -> tuple[Floats, Floats]:
+    """The intervals of [start, end] in which every term is within its radius of a full turn."""
+    families = []
+    for term, radius in zip(loss.terms, radii, strict=True):
+        if radius < math.pi:
+            # padded by more than the rounding errors of step * y, so that nothing allowed is lost
+            step = float(term.step)
+            families.append((step, radius * (1 + 1e-9) + 1e-12 + 4e-15 * step * end))
+    families.sort()
+    low, high = np.array([start]), np.array([end])
+    for step, radius in families:
+        low, high = _intersect(low, high, step, radius)
+        if low.size == 0:
+            break
+    return low, high
+
+
+def _intersect(low: Floats, high: Floats, step: float, radius: float) -> tuple[Floats, Floats]:
+    """Cut the intervals to the y with dist(step y, 2 pi Z) <= radius."""
+    first = np.ceil((low * step - radius) / _TWO_PI)
+    last = np.floor((high * step + radius) / _TWO_PI)
+    count = np.maximum(last - first + 1, 0)
+    total = float(count.sum())
+    if total > MOST_INTERVALS:
+        raise SieveOverflowError(f"{total:.3g} intervals")
+    sizes = count.astype(np.int64)
+    owner = np.repeat(np.arange(low.size), sizes)
+    within = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    centre = (first[owner] + within) * _TWO_PI
+    return np.maximum(low[owner], (centre - radius) / step), np.minimum(high[owner], (centre + radius) / step)
+
+
+# -- one contour ---------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,21 +405,238 @@ class Contour:
         return values, sizes
 
 
-def log_scale(loss: Loss, theta: float) -> arb:
-    """log M(theta) with large parts kept exactly: only its *difference* to theta * threshold is small."""
-    tilt = Fraction(theta)
-    with working_bits(320):
-        rational = tilt * loss.offset + loss.R * tilt * tilt / 2
-        total = arb(fmpq(rational.numerator, rational.denominator))
-        for term in loss.primal:
-            total += term.times * term.log_factor_ball(tilt)
-        if loss.dual:
-            total += float(loss.dual_theta_part(np.array([theta]))[0])
-        return total
+# -- tails ---------------------------------------------------------------------------------------------------
 
 
-def exact_exponent(scale: arb, theta: float, threshold: Fraction) -> float:
-    """scale - theta * threshold: the large parts cancel before anything is rounded to a float."""
-    with working_bits(320):
-        product = fmpq(*theta.as_integer_ratio()) * fmpq(threshold.numerator, threshold.denominator)
-        return float(scale - arb(product))
+@dataclass(frozen=True, slots=True)
+class Tail:
+    """Logarithms of the asked values, and estimates of their relative errors."""
+
+    log: Floats
+    error: Floats
+
+
+class Evaluation(Protocol):
+    """Whatever can evaluate tails."""
+
+    def tail(self, kind: Kind, thresholds: list[Fraction]) -> Tail:
+        """Logarithms of tails at thresholds, with relative errors."""
+
+
+@dataclass(frozen=True, slots=True)
+class Strategy:
+    """How far a contour runs: one period of the lattice `h`, or `reach` on a line without one."""
+
+    h: Fraction | None
+    reach: float
+    kept: Sieve | None = None  # the sieve, where it is already known ...
+    serves: tuple[Kind, ...] = ()  # ... and the kernels for which it is deep enough
+    remainder: float = 0.0  # mean modulus over reach, of what a cut contour leaves out
+
+    def nodes(self, period: float) -> float:
+        """About how many nodes the sieve keeps."""
+        if self.kept is None:
+            return self.reach * period / (2 * math.pi)
+        return float(np.sum((self.kept.high - self.kept.low) * (period / (2 * math.pi)) + 1))
+
+
+class Quadrature:
+    """Evaluates tails of one loss, on its lattice or up to a finite reach."""
+
+    def __init__(self, loss: Loss, strategy: Strategy, fallback: Evaluation | None = None) -> None:
+        self.loss = loss
+        self.fallback = fallback  # asked where the estimate of the error is too large
+        self.remainder = strategy.remainder
+        self.h = strategy.h
+        self.reach = strategy.reach
+        self._h = float(strategy.h) if strategy.h else 0.0
+        self.is_explored = strategy.kept is not None
+        self.is_long = strategy.kept is not None and strategy.kept.low.size > 5000
+        self._sieves: dict[bool, Sieve] = {}
+        if strategy.kept is not None:
+            self._sieves = {kind.has_both_poles: strategy.kept for kind in strategy.serves}
+        # few points of the lattice within the width of the loss: neighbours differ by orders of magnitude
+        self._is_coarse = self._h > 0.03 * loss.spread
+        # the largest tilt in use: beyond it every kernel falls
+        self._scale = 40 / loss.spread
+
+    def tail(self, kind: Kind, thresholds: list[Fraction]) -> Tail:
+        """log of delta(t), P[L > t] or P_null[L > t] at each threshold t."""
+        log = np.full(len(thresholds), -math.inf)
+        error = np.zeros(len(thresholds))
+        if self.h is None:
+            points = Points.on_line(thresholds)
+        else:
+            points = Points.on_lattice(thresholds, self.loss.offset, self.h)
+            if kind is Kind.DELTA and self._is_coarse:
+                close = np.flatnonzero(points.gap < 0.02 * self._h)
+                if close.size:
+                    apart = self._beside_atoms([thresholds[i] for i in close])
+                    others = np.flatnonzero(points.gap >= 0.02 * self._h)
+                    log[close], error[close] = apart.log, apart.error
+                    if others.size:
+                        inner = self.tail(kind, [thresholds[i] for i in others])
+                        log[others], error[others] = inner.log, inner.error
+                    return Tail(log, error)
+        order = sorted(range(len(thresholds)), key=points.tops.__getitem__)
+        if self.loss.largest is not None:
+            last = (self.loss.largest - points.origin) / points.unit
+            # on a line the threshold itself must lie below the largest loss
+            order = [i for i in order if (points.tops[i] <= last if self.h else points.tops[i] < last)]
+        position = 0
+        while position < len(order):
+            remaining = order[position:]
+            try:
+                contour, until = self._contour(kind, points.value[remaining])
+            except SieveOverflowError:
+                # not to be had on this contour: an infinite error says so
+                log[remaining], error[remaining] = math.nan, math.inf
+                break
+            chosen = remaining[:until]
+            log[chosen], error[chosen] = self._evaluate(contour, kind, points.take(chosen))
+            position += until
+            for i in chosen:
+                if not error[i] < _DOUBTFUL:
+                    found = self._alone(kind, thresholds[i], points.take([i]), log[i], error[i])
+                    log[i], error[i] = found
+        return Tail(log, error)
+
+    def _alone(
+        self, kind: Kind, threshold: Fraction, point: Points, log: float, error: float
+    ) -> tuple[float, float]:
+        """A doubtful value once more: by the fallback, or with aliases pushed down further."""
+        if self.fallback is not None:
+            other = self.fallback.tail(kind, [threshold])
+            if not other.error[0] >= error:
+                return float(other.log[0]), float(other.error[0])
+        for extra in (12.0, 40.0):
+            try:
+                contour, _ = self._contour(kind, point.value, extra)
+            except SieveOverflowError:
+                break
+            again, estimate = self._evaluate(contour, kind, point)
+            if estimate[0] < error or math.isnan(error):
+                log, error = float(again[0]), float(estimate[0])
+            if error < _DOUBTFUL:
+                break
+        return log, error
+
+    def _beside_atoms(self, thresholds: list[Fraction]) -> Tail:
+        """delta just below a point l of the lattice, in two parts that may differ by orders of magnitude.
+
+        delta(t) = (1 - e^-(l - t)) P[L >= l] + e^-(l - t) delta(l), each part with a tilt of its own.
+        """
+        assert self.h is not None
+        points = Points.on_lattice(thresholds, self.loss.offset, self.h)
+        atom = self.tail(Kind.ALT, thresholds)
+        rest = self.tail(Kind.DELTA, [points.exact(i) for i in range(len(thresholds))])
+        with np.errstate(divide="ignore"):
+            log = np.logaddexp(np.log(-np.expm1(-points.gap)) + atom.log, rest.log - points.gap)
+        return Tail(log, np.maximum(atom.error, rest.error) + 4e-16)
+
+    def _contour(self, kind: Kind, values: Floats, extra: float = 0.0) -> tuple[Contour, int]:
+        """A contour for the first of the ascending points, and how many of them it may serve.
+
+        `extra` makes aliases smaller, for values that are smaller than they should be at this tilt.
+        """
+        lowest, highest = float(values[0]), float(values[-1])
+        theta, spread, window = self._tilt(kind, lowest)
+        reach = lowest + window
+        if values.size > 1 and values[1] <= lowest + 2 * window:
+            # a tilt for the middle of a window serves more points, if the law is as wide there
+            centre = min(lowest + window, highest)
+            theta_, spread_, window_ = self._tilt(kind, centre)
+            if centre - window_ <= lowest:
+                theta, spread, reach = theta_, spread_, centre + window_
+        until = max(1, int(np.searchsorted(values, reach, side="right")))
+        unit = max(spread, self._h)
+        # the value in units of e^exponent, roughly: kernel over the width of the tilted law
+        size = kernel_size(kind, theta, self._h) * min(1.0, (self._h or 1.0) / (2.5 * spread))
+        need = _ALIAS + 4 + extra - math.log(size)
+        span = period(self.loss, kind, theta, unit, lowest, float(values[until - 1]), need)
+        contour = self._build(kind, theta, span.length)
+        contour.alias = math.exp(-need)
+        return contour, until
+
+    def _tilt(self, kind: Kind, threshold: float) -> tuple[float, float, float]:
+        """The tilt for a threshold, the width of the tilted law, and how far to either side it serves."""
+        theta = saddle(self.loss, kind, threshold, self._h)
+        spread = self.loss.tilted_spread(theta)
+        return theta, spread, 1.4 * spread
+
+    def _build(self, kind: Kind, theta: float, span: float) -> Contour:
+        if self.h is not None:
+            count = max(8, math.ceil(span / self._h))
+            if count <= 4096:
+                return Contour(self.loss, theta, count * self.h, None, count)
+            return Contour(self.loss, theta, count * self.h, self._kept(kind, theta), count)
+        spacing = short_above(span)
+        if self.reach * float(spacing) / (2 * math.pi) > MOST_NODES:
+            raise SieveOverflowError("the contour has too many nodes to number")
+        return Contour(self.loss, theta, spacing, self._kept(kind, theta), 0)
+
+    def _kept(self, kind: Kind, theta: float) -> Sieve:
+        """The sieve for this kernel, made once where no term's radius depends on the tilt."""
+        quick = kind.has_both_poles
+        if quick in self._sieves and not self.loss.primal:
+            return self._sieves[quick]
+        found = sieve(
+            self.loss, reach=self.reach, depth=DEPTH, theta=theta, falloff=falloff(kind), scale=self._scale
+        )
+        self._sieves[quick] = found
+        return found
+
+    def _evaluate(self, contour: Contour, kind: Kind, points: Points) -> tuple[Floats, Floats]:
+        z, h, gap = contour.z, self._h, points.gap
+        exponent = contour.exponents(points)
+        if kind is Kind.NULL:
+            exponent -= points.value
+        if self.h is None:
+            poles = {Kind.ALT: z, Kind.NULL: z + 1}
+            kernel: Complexes = np.asarray(1 / poles.get(kind, z * (z + 1)), dtype=np.complex128)
+            (value,), sizes = contour.sums(points, [kernel])
+            norm = float(contour.period)
+        else:
+            norm = float(contour.period / self.h)
+            e0, e1 = -np.expm1(-z * h), -np.expm1(-(z + 1) * h)
+            if kind.has_both_poles:
+                # 1/e0 - e^-gap/e1, written so that nothing cancels
+                (s0, s1), pair = contour.sums(points, [1 / (e0 * e1), np.exp(-z * h) / (e0 * e1)])
+                c0, c1 = -np.expm1(-gap), np.exp(-gap) * -np.expm1(gap - h)
+                value = c0 * s0 + c1 * s1
+                sizes = c0 * pair[0] + c1 * pair[1]
+            else:
+                (value,), sizes = contour.sums(points, [1 / e0 if kind is Kind.ALT else 1 / e1])
+        if kind is Kind.REST:
+            value = -value
+        with np.errstate(invalid="ignore", divide="ignore"):
+            log = exponent + np.log(value / norm)
+            error = 2.3e-16 * (4 * sizes / value + np.abs(exponent) + 4)
+            error += np.where(value > 0, contour.alias * norm / np.abs(value), math.inf)
+            if self.remainder:
+                left_out = self.remainder / math.pi * (1.0 if kind.has_both_poles else self.reach)
+                error += left_out * norm / value
+        return log, error
+
+
+def falloff(kind: Kind) -> float:
+    """How fast the kernel falls along the contour: like the second power for delta, the first for tails."""
+    return 2.0 if kind.has_both_poles else 1.0
+
+
+def short_above(length: float) -> Fraction:
+    """A fraction just above the length with 12 bits, which keeps the turns short fractions."""
+    exponent = math.frexp(length)[1] - 12
+    return Fraction(math.ldexp(math.ceil(math.ldexp(length, -exponent)), exponent))
+
+
+def kernel_size(kind: Kind, theta: float, h: float) -> float:
+    """The kernel on the real axis; for delta on a lattice, at a threshold half a step below a point."""
+
+    def one(distance: float) -> float:
+        return abs(1 / math.expm1(-distance * h)) if h else 1 / abs(distance)
+
+    if kind.has_both_poles:
+        gap = -math.expm1(-h / 2) * (1 + math.exp(-(theta + 0.5) * h)) if h else 1.0
+        return one(theta) * one(theta + 1) * gap
+    return one(theta - kind.pole)

@@ -21,16 +21,15 @@ from numpy.typing import NDArray
 
 from discreet.accounting.all_pairs import AllPairs, Scan
 from discreet.accounting.arguments import Numbers, digits_that_hold, read, read_probabilities
+from discreet.accounting.contour import Kind, Tail
 from discreet.accounting.loss import Floats
 from discreet.accounting.parallel import Progress, map_cases
 from discreet.accounting.privacy_loss import PrivacyLoss, compose, log_fraction
-from discreet.accounting.quadrature import Tail
-from discreet.accounting.saddle import Kind
 from discreet.budget.answer import EXACTLY, AnswerKind, Claim
-from discreet.budget.events import Event
 from discreet.budget.neighbours import RELATIONS, Case, Cases, Neighbours, cases
 from discreet.budget.release import Release
 from discreet.errors import InputError
+from discreet.noise import Noise
 
 _TIE = 2e-12  # two cases whose deltas differ by less are equal as far as floats can tell
 _EXACT = 3e-13  # values known better than this are not looked at again
@@ -84,14 +83,14 @@ class Account:
     # -- single cases ------------------------------------------------------------------------------
 
     @cached_property
-    def _by_label(self) -> dict[Any, tuple[Event, ...]]:
+    def _by_label(self) -> dict[Any, tuple[Noise, ...]]:
         return {} if isinstance(self.cases, Cases) else dict(self.cases)
 
     @cached_property
     def _losses(self) -> dict[Any, PrivacyLoss]:
         return {}
 
-    def events(self, label: Any) -> tuple[Event, ...]:
+    def events(self, label: Any) -> tuple[Noise, ...]:
         """The events of one case by its label; the other cases are not made for it."""
         if isinstance(self.cases, Cases):
             place = self.cases.find(label)
@@ -296,7 +295,7 @@ class Account:
 
     def tradeoff(self, *, alpha: Numbers, certified: bool = False, digits: int | None = None) -> Any:
         """The exact trade-off curve of the whole release: the envelope over all cases."""
-        from discreet.accounting.envelope import overall_tradeoff
+        from discreet.accounting.tradeoff import overall_tradeoff
 
         arguments = read_probabilities(alpha, name="alpha", closed=True)
         if certified or digits is not None:
@@ -317,7 +316,7 @@ class ReleaseAccount(Account):
 
     release: Release | None = None
 
-    def _events(self, number: int) -> tuple[Event, ...]:
+    def _events(self, number: int) -> tuple[Noise, ...]:
         assert self.release is not None
         if number not in self.release.paths:
             found = self.release.paths
@@ -405,7 +404,7 @@ def _doubt(scan: Scan, sign: float) -> _Doubt:
     return _Doubt(scan.place, places, start, slack, slack <= _EXACT)
 
 
-def _tails_of_case(task: tuple[tuple[Event, ...], Kind, list[Fraction]]) -> Tail:
+def _tails_of_case(task: tuple[tuple[Noise, ...], Kind, list[Fraction]]) -> Tail:
     events, kind, thresholds = task
     return compose(events).tails(kind, thresholds)
 

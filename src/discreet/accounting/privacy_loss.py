@@ -22,15 +22,13 @@ from discreet.accounting.arguments import (
     read,
     read_probabilities,
 )
-from discreet.accounting.direct import Direct
-from discreet.accounting.engine import ACCURACY, Ladder
+from discreet.accounting.contour import Evaluation, Kind, Quadrature, Tail
+from discreet.accounting.evaluation import ACCURACY, Direct, Evaluations
 from discreet.accounting.loss import Floats, Loss
-from discreet.accounting.quadrature import Evaluation, Quadrature, Tail
-from discreet.accounting.saddle import Kind
 from discreet.accounting.solve import roots, saddlepoint_guess
 from discreet.accounting.tradeoff import Knots, TradeOff
-from discreet.budget.events import Event
 from discreet.errors import InputError, PrecisionError
+from discreet.noise import Noise
 from discreet.numbers import Interval
 
 COARSEST = 1e-6
@@ -60,22 +58,22 @@ class PrivacyLoss:
     array([5.19766948e-01, 2.85267583e-01, 1.58365011e-11])
     """
 
-    def __init__(self, events: Iterable[Event]) -> None:
+    def __init__(self, events: Iterable[Noise]) -> None:
         self.loss = Loss(events)
 
     @property
-    def events(self) -> tuple[Event, ...]:
+    def events(self) -> tuple[Noise, ...]:
         """The events, equal ones grouped."""
-        return self.loss.events
+        return self.loss.terms
 
     @cached_property
-    def _ladder(self) -> Ladder:
-        return Ladder(self.loss)
+    def _evaluations(self) -> Evaluations:
+        return Evaluations(self.loss)
 
     @property
     def engine(self) -> Evaluation:
         """The evaluation that is asked first."""
-        return self._ladder.first
+        return self._evaluations.first
 
     @contextmanager
     def _within_floats(self) -> Iterator[None]:
@@ -174,7 +172,7 @@ class PrivacyLoss:
         if not self.loss.terms:
             log = np.array([-math.inf if t >= 0 else 0.0 for t in thresholds])
             return Tail(log, np.zeros(len(thresholds)))
-        tail = self._ladder.tail(kind, thresholds, accuracy)
+        tail = self._evaluations.tail(kind, thresholds, accuracy)
         # what a cut line leaves out is bounded by its moduli, without the phases that make it smaller
         is_cut = isinstance(self.engine, Quadrature) and self.engine.remainder > 0
         for i in np.flatnonzero(~(tail.error <= (2 * ACCURACY if is_cut else ACCURACY))):
@@ -189,7 +187,9 @@ class PrivacyLoss:
     @cached_property
     def _has_quick_balls(self) -> bool:
         """Whether ball arithmetic takes milliseconds: few nodes or few values."""
-        return self._ladder.is_coarse or (isinstance(self.engine, Direct) and self._ladder.listed <= 5000)
+        return self._evaluations.is_coarse or (
+            isinstance(self.engine, Direct) and self._evaluations.listed <= 5000
+        )
 
     @cached_property
     def is_listed_sooner(self) -> bool:
@@ -198,10 +198,10 @@ class PrivacyLoss:
         A node costs a theta function a term, a value of the loss one product. Laws of equal events are listed
         whole, about sqrt(times) as long as their bulk.
         """
-        ladder, first = self._ladder, self.engine
-        if ladder.is_coarse or not isinstance(first, Quadrature) or first.fallback is None:
+        evaluations, first = self._evaluations, self.engine
+        if evaluations.is_coarse or not isinstance(first, Quadrature) or first.fallback is None:
             return False
-        size = math.log(ladder.listed) + 0.5 * sum(math.log(term.times) for term in self.loss.terms)
+        size = math.log(evaluations.listed) + 0.5 * sum(math.log(term.times) for term in self.loss.terms)
         return size <= math.log(_SOON_LISTED)
 
     def _refine(self, kind: Kind, threshold: Fraction, tail: Tail, i: int, accuracy: float) -> None:
@@ -223,7 +223,7 @@ class PrivacyLoss:
 
     def _why_hard(self) -> str:
         """What makes this composition hard, in words."""
-        if self._ladder.is_coarse:
+        if self._evaluations.is_coarse:
             return (
                 f"losses {float(self.loss.step):.3g} apart have probabilities that differ too much for floats"
             )
@@ -360,15 +360,15 @@ class PrivacyLoss:
     @cached_property
     def curve(self) -> TradeOff:
         """The trade-off curve, as it is computed."""
-        ladder = self._ladder
+        evaluations = self._evaluations
 
         def tails(kind: Kind, thresholds: list[Fraction]) -> Tail:
-            return ladder.tail(kind, thresholds, COARSEST)
+            return evaluations.tail(kind, thresholds, COARSEST)
 
         if not self.loss.terms:
             return TradeOff(self.loss, self.tails)
-        smooth = ladder.smooth
-        return TradeOff(self.loss, tails, ladder.next_value(), None if smooth is None else smooth.tail)
+        smooth = evaluations.smooth
+        return TradeOff(self.loss, tails, evaluations.next_value(), None if smooth is None else smooth.tail)
 
     @overload
     def tradeoff(
@@ -495,7 +495,7 @@ class PrivacyLoss:
         return f"PrivacyLoss({count} events of {len(self.events)} kinds, R = {float(self.loss.R):.6g})"
 
 
-def compose(events: Iterable[Event]) -> PrivacyLoss:
+def compose(events: Iterable[Noise]) -> PrivacyLoss:
     """The privacy loss of all the events together, for one person.
 
     >>> from discreet.budget import DiscreteGaussian, DiscreteLaplace

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from discreet.accounting.contour import Kind
 from discreet.accounting.loss import Floats, Loss
-from discreet.accounting.saddle import Kind
 from discreet.errors import PrecisionError
 
 Falling = Callable[[list[int], Floats], Floats]

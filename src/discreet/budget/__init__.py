@@ -6,12 +6,12 @@ Events, levels of queries, spines and the paths they give, neighbours, and prese
 from discreet.budget.answer import AnswerKind, Claim
 from discreet.budget.attributes import Attributes, Recode, Tabulation
 from discreet.budget.catalogue import ALIASES, load, load_file, load_preset, preset_names, presets
-from discreet.budget.events import DiscreteGaussian, DiscreteLaplace, Event, grouped
 from discreet.budget.levels import Level, Query
 from discreet.budget.neighbours import Neighbours, cases
-from discreet.budget.release import Release
+from discreet.budget.release import Release, Row
 from discreet.budget.spine import Spine
-from discreet.budget.table import Row
+from discreet.noise import DiscreteGaussian, DiscreteLaplace, grouped
+from discreet.noise import Noise as Event
 
 __all__ = [
     "ALIASES",

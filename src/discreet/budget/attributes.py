@@ -15,7 +15,8 @@ from functools import cached_property
 from itertools import product
 from math import prod
 
-from discreet.budget.fields import FieldError, hint, inside, line, no_repeats, shown, whole
+from discreet.budget.fields import FieldError, hint, inside, line, no_repeats, whole
+from discreet.numbers import shown
 
 TOTAL, DETAILED = "total", "detailed"
 """The queries that exist whatever the attributes are called."""

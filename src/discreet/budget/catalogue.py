@@ -7,9 +7,10 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from discreet.budget.fields import hint, shown
+from discreet.budget.fields import hint
 from discreet.budget.release import Release
 from discreet.errors import InputError
+from discreet.numbers import shown
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable

@@ -6,21 +6,18 @@ A `FieldError` also knows which field is at fault, so that a reader of a file ca
 from __future__ import annotations
 
 import math
-import operator
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from decimal import Decimal
 from fractions import Fraction
 
+from discreet import numbers
 from discreet.errors import InputError
-from discreet.numbers import Exact, positive
+from discreet.numbers import Exact, positive, shown
 
 LONGEST_NUMBER = 1000
 """Digits of the longest numerator or denominator, so that every number can be written out again."""
-
-MOST_TIMES = 10**12
-"""The largest sensitivity, number of groups, people or times."""
 
 LONGEST_TEXT = 10_000
 """Characters of the longest name, title or note."""
@@ -45,23 +42,6 @@ def inside(*place: str | int) -> Iterator[None]:
         raise FieldError(str(error), field=(*place, *error.field)) from None
 
 
-def shown(value: object) -> str:
-    """Write a found value on one short line.
-
-    >>> shown("a" * 100)
-    "'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa ...'"
-    """
-    if isinstance(value, str) and len(value) > 56:
-        return ascii(value[:51] + " ...")
-    if isinstance(value, int) and value.bit_length() > 200:
-        return f"a number of {value.bit_length()} bits"
-    if isinstance(value, int | float | Fraction):
-        return str(value)
-    if isinstance(value, str):
-        return repr(value)
-    return f"of type {type(value).__name__}"
-
-
 def exact(value: Exact, *, name: str, field: tuple[str | int, ...]) -> Fraction:
     """Return `value` as an exact fraction above zero, or raise a `FieldError`.
 
@@ -83,21 +63,11 @@ def whole(value: object, *, name: str, field: tuple[str | int, ...] = ()) -> int
 
     >>> whole(9, name="groups")
     9
-    >>> whole(True, name="times")
-    Traceback (most recent call last):
-    discreet.budget.fields.FieldError: times is True; it must be a whole number above zero, such as 1
     """
     try:
-        number = operator.index(value)  # type: ignore[arg-type]
-    except TypeError:
-        number = 0
-    if isinstance(value, bool) or number <= 0:
-        raise FieldError(
-            f"{name} is {shown(value)}; it must be a whole number above zero, such as 1", field=field
-        )
-    if number > MOST_TIMES:
-        raise FieldError(f"{name} is {shown(value)}; at most {MOST_TIMES} is allowed", field=field)
-    return number
+        return numbers.whole(value, name=name)
+    except InputError as error:
+        raise FieldError(str(error), field=field) from None
 
 
 def line(value: object, *, name: str, field: tuple[str | int, ...], empty: bool = False) -> str:

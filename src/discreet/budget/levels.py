@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import isqrt
 
-from discreet.budget.events import DiscreteGaussian, DiscreteLaplace, Event
-from discreet.budget.fields import FieldError, exact, line, no_repeats, shown, whole
+from discreet.budget.fields import FieldError, exact, line, no_repeats, whole
 from discreet.budget.neighbours import Neighbours
-from discreet.numbers import Exact
+from discreet.noise import DiscreteGaussian, DiscreteLaplace, Noise
+from discreet.numbers import Exact, shown
 
 WAYS = ("share", "rho", "variance", "scale")
 """The ways in which a query may state its noise."""
@@ -76,7 +76,7 @@ class Query:
         """
         return next(way for way in WAYS if getattr(self, way) is not None)
 
-    def event(self, neighbours: Neighbours, level_rho: Fraction | None = None) -> Event:
+    def event(self, neighbours: Neighbours, level_rho: Fraction | None = None) -> Noise:
         """Return what the query releases; a rho becomes a variance by the neighbours it was calibrated for.
 
         >>> Query(name="total", share="1/4").event("bounded", Fraction(1, 5))
@@ -174,7 +174,7 @@ class Level:
         """
         return any(query.scale is not None for query in self.queries)
 
-    def events(self, neighbours: Neighbours) -> tuple[Event, ...]:
+    def events(self, neighbours: Neighbours) -> tuple[Noise, ...]:
         """Return one event a query, in the order of the queries."""
         return tuple(query.event(neighbours, self.rho) for query in self.queries)
 
@@ -184,10 +184,7 @@ class Level:
         >>> Level(name="State", queries=[Query(name="total", variance=5, groups=2)]).precision("bounded")
         Fraction(2, 5)
         """
-        return sum(
-            (event.precision for event in self.events(neighbours) if isinstance(event, DiscreteGaussian)),
-            Fraction(0),
-        )
+        return sum((event.precision for event in self.events(neighbours)), Fraction(0))
 
     def spent(self, neighbours: Neighbours) -> Fraction:
         """Return the rho of the level's Gaussian noise under the given neighbours.

@@ -15,8 +15,8 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from discreet.budget.events import Event, grouped, kind, of_kind
 from discreet.budget.fields import one_of, whole
+from discreet.noise import Noise, grouped
 
 if TYPE_CHECKING:
     from discreet.budget.release import Release
@@ -28,13 +28,11 @@ Neighbours = Literal["bounded", "unbounded"]
 RELATIONS: tuple[Neighbours, ...] = ("bounded", "unbounded")
 """Both relations."""
 
-Case = tuple[Any, tuple[Event, ...]]
+Case = tuple[Any, tuple[Noise, ...]]
 """A label and the grouped events that tell two neighbours apart.
 
 The label is `(i, j)` or `(i,)` in numbers of paths; for several releases a tuple of those.
 """
-
-_Kind = tuple[bool, Fraction, int]
 
 
 @dataclass(frozen=True)
@@ -45,7 +43,7 @@ class PathGroup:
     """Places of the releases in the portfolio."""
     numbers: tuple[tuple[int, ...], ...]
     """For each path its number in each of them."""
-    events: tuple[tuple[Event, ...], ...]
+    events: tuple[tuple[Noise, ...], ...]
     """For each path the grouped events of one record, in all of them together."""
     main: int
     """The place of the main path."""
@@ -65,7 +63,7 @@ class Cases(Sequence[Case]):
     paired: bool
     single: bool = True
     """Whether labels are those of one release, not tuples of them."""
-    _made: dict[tuple[int, int], Event] = field(default_factory=dict, repr=False)
+    _made: dict[tuple[int, int], Noise] = field(default_factory=dict, repr=False)
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
@@ -85,16 +83,16 @@ class Cases(Sequence[Case]):
         return tuple({numbers: k for k, numbers in enumerate(g.numbers)} for g in self.groups)
 
     @cached_property
-    def _kinds(self) -> list[_Kind]:
+    def _kinds(self) -> tuple[Noise, ...]:
         """All kinds of events in the order of `grouped`: a case then needs no arithmetic of fractions."""
-        return sorted({kind(event) for g in self.groups for events in g.events for event in events})
+        return grouped(event for g in self.groups for events in g.events for event in events)
 
     @cached_property
     def _ranked(self) -> tuple[tuple[dict[int, int], ...], ...]:
         """For each group and path the times of each kind."""
-        rank = {key: place for place, key in enumerate(self._kinds)}
+        rank = {event.key: place for place, event in enumerate(self._kinds)}
         return tuple(
-            tuple({rank[kind(event)]: event.times for event in events} for events in g.events)
+            tuple({rank[event.key]: event.times for event in events} for events in g.events)
             for g in self.groups
         )
 
@@ -123,7 +121,7 @@ class Cases(Sequence[Case]):
                 found[member] = tuple(group.numbers[path][k] for path in paths)
         return found[0] if self.single else tuple(found[member] for member in sorted(found))
 
-    def _events(self, choice: Sequence[tuple[int, ...]]) -> tuple[Event, ...]:
+    def _events(self, choice: Sequence[tuple[int, ...]]) -> tuple[Noise, ...]:
         times: dict[int, int] = {}
         for ranked, paths in zip(self._ranked, choice, strict=True):
             for path in paths:
@@ -132,7 +130,7 @@ class Cases(Sequence[Case]):
         events = []
         for item in sorted(times.items()):
             if item not in self._made:
-                self._made[item] = of_kind(self._kinds[item[0]], item[1])
+                self._made[item] = self._kinds[item[0]].repeated(item[1])
             events.append(self._made[item])
         return tuple(events)
 
@@ -185,7 +183,7 @@ class Cases(Sequence[Case]):
 
     __hash__ = None  # type: ignore[assignment]
 
-    def largest(self, cost: Callable[[tuple[Event, ...]], Fraction]) -> Fraction:
+    def largest(self, cost: Callable[[tuple[Noise, ...]], Fraction]) -> Fraction:
         """Return the largest cost of a case, for a cost that adds up over events."""
         sides = 2 if self.paired else 1
         return sum((sides * max(cost(events) for events in g.events) for g in self.groups), Fraction(0))
@@ -230,6 +228,23 @@ def cases(release: Release, neighbours: Neighbours, people: int = 1) -> Cases:
     one_of(neighbours, RELATIONS, name="neighbours", field=("neighbours",))
     group = _joined([(0, release)], whole(people, name="people"))
     return Cases((group,), neighbours == "bounded")
+
+
+def one_case(release: Release, label: Sequence[int], people: int = 1) -> tuple[Noise, ...]:
+    """Return the events of one case of a release by its label, without making the others.
+
+    >>> from discreet.budget import load
+    >>> one_case(load("dhc-2020"), (6, 14)) == dict(cases(load("dhc-2020"), "bounded"))[6, 14]
+    True
+    """
+    many = whole(people, name="people")
+    return grouped(event.for_people(many) for path in label for event in release.path_events(path))
+
+
+def main_case(release: Release, neighbours: Neighbours) -> tuple[int, ...]:
+    """Return the label of the case whose records follow the main path."""
+    one_of(neighbours, RELATIONS, name="neighbours", field=("neighbours",))
+    return (release.main,) * (2 if neighbours == "bounded" else 1)
 
 
 def joint_cases(releases: Sequence[Release], neighbours: Neighbours, people: int = 1) -> Cases:

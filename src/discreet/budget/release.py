@@ -2,24 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 from discreet.budget.answer import STATED, AnswerKind, Claim
 from discreet.budget.attributes import Attributes
-from discreet.budget.events import DiscreteGaussian, Event, grouped
-from discreet.budget.fields import FieldError, exact, hint, inside, line, no_repeats, one_of, shown
+from discreet.budget.fields import FieldError, exact, hint, inside, line, no_repeats, one_of
 from discreet.budget.levels import Level, Query
 from discreet.budget.neighbours import RELATIONS, Neighbours
-from discreet.budget.spine import Runs, Spine
-from discreet.budget.table import Row, rows, summary
+from discreet.budget.spine import Runs, Spine, written
 from discreet.errors import InputError
-from discreet.numbers import Exact
+from discreet.noise import DiscreteGaussian, DiscreteLaplace, Noise, grouped
+from discreet.numbers import Exact, decimal, shown
 
 UNITS = ("person", "household", "housing unit", "establishment")
 """What one record may be of."""
+
+
+class Row(NamedTuple):
+    """One line of the table of noise: `share` is of the level's rho; Laplace noise has a scale and no rho."""
+
+    level: str
+    query: str
+    event: Noise
+    rho: Fraction | None
+    share: Fraction | None
+
+    @property
+    def variance(self) -> Fraction | None:
+        """The variance of Gaussian noise."""
+        return self.event.variance if isinstance(self.event, DiscreteGaussian) else None
+
+    @property
+    def scale(self) -> Fraction | None:
+        """The scale of Laplace noise."""
+        return self.event.scale if isinstance(self.event, DiscreteLaplace) else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, init=False)
@@ -55,7 +74,7 @@ class Release:
     kind: AnswerKind
     reason: str
     _runs: dict[int, Runs] = field(repr=False, compare=False, init=False)
-    _events: dict[int, tuple[Event, ...]] = field(repr=False, compare=False, init=False)
+    _events: dict[int, tuple[Noise, ...]] = field(repr=False, compare=False, init=False)
 
     def __init__(
         self,
@@ -182,12 +201,12 @@ class Release:
     def runs(self, path: int) -> Runs:
         """Return the runs of merged levels of a path, from the top down."""
         if path not in self._runs:
-            raise InputError(
-                f"release {shown(self.name)} has no path {shown(path)}; it has {_span(self.paths)}"
-            )
+            many = len(self.paths)
+            span = ", ".join(map(str, self.paths)) if many < 9 else f"{many} of them, up to {max(self.paths)}"
+            raise InputError(f"release {shown(self.name)} has no path {shown(path)}; it has {span}")
         return self._runs[path]
 
-    def path_events(self, path: int) -> tuple[Event, ...]:
+    def path_events(self, path: int) -> tuple[Noise, ...]:
         """Return the grouped events of one record whose geography follows this path.
 
         A merged run is held by its top level, which spends the run's whole budget in its own proportions.
@@ -317,7 +336,61 @@ def _restated(level: Level, variances: Mapping[str, Exact], neighbours: Neighbou
     return Level(name=level.name, queries=queries)
 
 
-def _span(numbers: tuple[int, ...]) -> str:
-    return (
-        ", ".join(map(str, numbers)) if len(numbers) < 9 else f"{len(numbers)} of them, up to {max(numbers)}"
-    )
+def rows(release: Release, runs: Runs) -> Iterator[Row]:
+    """Yield the noise of each query along a path: the top level of a run spends the run's whole budget.
+
+    With one precision for the level's own queries and one for the run, each variance shrinks by their ratio.
+    """
+    levels = {level.name: level for level in release.levels}
+    for run in runs:
+        top = levels[run[0]]
+        own = top.precision(release.neighbours)
+        whole = sum((levels[name].precision(release.neighbours) for name in run), Fraction(0))
+        for query, event in zip(top.queries, top.events(release.neighbours), strict=True):
+            if not isinstance(event, DiscreteGaussian):
+                yield Row("+".join(run), query.name, event, None, None)
+                continue
+            if len(run) > 1:
+                event = replace(event, variance=event.variance * own / whole)
+            share = None if top.has_laplace else event.precision / whole
+            rho = event.precision / (1 if release.neighbours == "bounded" else 2)
+            yield Row("+".join(run), query.name, event, rho, share)
+
+
+def summary(release: Release) -> str:
+    """Return a few lines that can be pasted into a memo; `str(release)` is the same."""
+    total = "" if release.rho is None else f", rho {release.rho} = {_short(release.rho)}"
+    queries = sum(len(level.queries) for level in release.levels)
+    main = f"(main {release.main}: {written(release.runs(release.main))})"
+    paths = "one path" if len(release.paths) == 1 else f"{len(release.paths)} paths {main}"
+    lines = [
+        f"{release.name}: {release.title}" if release.title else release.name,
+        f"  one {release.unit}, calibrated for {release.neighbours} neighbours{total}",
+        f"  {_count(len(release.levels), 'level')}, {_count(queries, 'query')}, {paths}",
+    ]
+    width = max(len(level.name) for level in release.levels)
+    for level in release.levels:
+        rho = "" if level.has_laplace else f"rho {_short(level.spent(release.neighbours)):<10}  "
+        lines.append(f"  {level.name:<{width}}  {rho}{_noise(level, release.neighbours)}")
+    return "\n".join(lines)
+
+
+def _noise(level: Level, neighbours: Neighbours) -> str:
+    events = level.events(neighbours)
+    parts = []
+    for word in sorted({event.PARAMETER for event in events}, reverse=True):
+        sizes = sorted({event.size for event in events if word == event.PARAMETER})
+        span = _short(sizes[0]) + (f" to {_short(sizes[-1])}" if len(sizes) > 1 else "")
+        parts.append(f"{word} {span}")
+    return f"{_count(len(events), 'query')} of {' and '.join(parts)}"
+
+
+def _short(value: Fraction) -> str:
+    if Fraction(1, 10**300) < value < 10**300:
+        return f"{float(value):.5g}"
+    return decimal(value, digits=5, down=True)
+
+
+def _count(many: int, word: str) -> str:
+    plural = word[:-1] + "ies" if word.endswith("y") else word + "s"
+    return f"{many} {word if many == 1 else plural}"

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from discreet.budget.fields import FieldError, hint, line, no_repeats, shown, whole
+from discreet.budget.fields import FieldError, hint, line, no_repeats, whole
+from discreet.numbers import shown
 
 Runs = tuple[tuple[str, ...], ...]
 """The runs of one path, from the top down, each a tuple of level names."""

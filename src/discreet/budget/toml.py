@@ -9,11 +9,12 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from discreet.budget.attributes import Attributes, read_attributes
-from discreet.budget.fields import FieldError, hint, inside, shown
+from discreet.budget.fields import FieldError, hint, inside
 from discreet.budget.levels import WAYS, Level, Query
 from discreet.budget.lines import Place, key_lines, line_of
 from discreet.budget.spine import Spine
 from discreet.errors import InputError
+from discreet.numbers import shown
 
 if TYPE_CHECKING:
     from discreet.budget.release import Release

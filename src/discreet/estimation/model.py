@@ -10,12 +10,12 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.budget import Attributes, DiscreteGaussian, Release, Tabulation
-from discreet.budget.table import rows
+from discreet.budget import Attributes, Release, Tabulation
+from discreet.budget.release import rows
 from discreet.errors import InputError
 from discreet.estimation.components import ByComponent, Component, Components, Floats, Projection
 from discreet.estimation.tree import Evidence, Integers, Shape, Solution, solve
-from discreet.noise import GaussianNoise, LaplaceNoise, Noise
+from discreet.noise import Noise
 
 Noises = Mapping[tuple[str, str], Noise]
 """Noise by level (or run of merged levels) and query."""
@@ -40,12 +40,7 @@ def noises(release: Release, levels: Sequence[str] | None = None) -> dict[tuple[
     """
     runs = dict.fromkeys(run for path in release.paths for run in release.runs(path))
     wanted = tuple(run for run in runs if levels is None or "+".join(run) in levels)
-    return {
-        (row.level, row.query): GaussianNoise(row.event.variance)
-        if isinstance(row.event, DiscreteGaussian)
-        else LaplaceNoise(row.event.scale)
-        for row in rows(release, wanted)
-    }
+    return {(row.level, row.query): row.event.single() for row in rows(release, wanted)}
 
 
 class Units(Protocol):

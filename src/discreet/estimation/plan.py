@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.accounting.calibration.proof import prove
+from discreet.accounting.calibration import prove
 from discreet.accounting.overall import account
 from discreet.budget import DiscreteGaussian, Level, Query, Release, Spine
 from discreet.budget.fields import hint

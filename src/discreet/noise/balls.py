@@ -1,4 +1,4 @@
-"""Ball arithmetic in one place: working precision, exact ends, certified floors, theta sums.
+"""Ball arithmetic in one place: working precision, exact ends, certified floors.
 
 A ball is a midpoint and a radius that provably contain a number (`flint.arb`). A ball is right at any
 precision; more bits only make it narrower. FLINT keeps the precision in one global, so every computation
@@ -9,7 +9,6 @@ would have fewer digits than it should.
 
 from __future__ import annotations
 
-import math
 import os
 import threading
 from collections.abc import Iterator
@@ -145,47 +144,3 @@ def current_bits() -> int:
     from flint import ctx
 
     return int(ctx.prec)
-
-
-# -- theta sums --------------------------------------------------------------------------------------
-
-
-def theta3(centre: Fraction, sigma2: Fraction) -> arb:
-    """theta_3(pi c, q) = 1 + 2 sum_v q^(v^2) cos(2 pi v c), q = e^(-2 pi^2 sigma2), tail enclosed.
-
-    >>> with working_bits(64):
-    ...     bool(abs(theta3(Fraction(0), Fraction(1)) - 1) < ball(Fraction(1, 10**8)))
-    True
-    """
-    from flint import arb
-
-    rate = 2 * arb.pi() ** 2 * ball(sigma2)
-    turn = 2 * arb.pi() * ball(centre)
-    total = arb(1)
-    last = 0
-    for v in until_negligible(2 * math.pi**2 * float(sigma2)):
-        total += 2 * (-rate * (v * v)).exp() * (turn * v).cos()
-        last = v
-    # the rest is below twice its first term over (1 - q)
-    return padded(total, 4 * (-rate * ((last + 1) ** 2)).exp())
-
-
-def lattice_sum(centre: Fraction, sigma2: Fraction) -> arb:
-    """sum_u e^(-(u - c)^2 / 2 sigma2) for |c| <= 1/2 and sigma2 < 1/2, tail enclosed.
-
-    >>> with working_bits(64):
-    ...     bool(lattice_sum(Fraction(0), Fraction(1, 4)) > 1 + 2 * ball(-2).exp())
-    True
-    """
-    rate = 1 / (2 * ball(sigma2))
-    total = (-rate * ball(centre * centre)).exp()
-    last = 0
-    for v in until_negligible(1 / (2 * float(sigma2)), slack=1):
-        total += (-rate * ball((v - centre) ** 2)).exp() + (-rate * ball((v + centre) ** 2)).exp()
-        last = v
-    return padded(total, 4 * (-rate * ball((last + Fraction(1, 2)) ** 2)).exp())
-
-
-def until_negligible(rate: float, slack: int = 0) -> range:
-    """1, 2, ... until e^(-rate v^2) is below the working precision."""
-    return range(1, math.ceil(math.sqrt((current_bits() + 10) * math.log(2) / rate)) + 1 + slack)

@@ -1,37 +1,131 @@
-"""What the two kinds of noise have in common: integers, symmetric about zero.
+"""What all noise has in common: an integer, symmetric about zero, added to a count.
 
-A kind of noise says how heavy its tail is, in floats (`log_tail`) and in balls (`ball_tail`); the
-rest follows by symmetry. P[X >= m] for m >= 1 is the one function computed, so neither tail is ever
-found as one minus something near one.
+One object serves every question about the noise. *Its probabilities*: a family says how heavy its tail is, in
+floats (`log_tail`) and in balls (`ball_tail`), and the rest follows by symmetry. P[X >= m] for m >= 1 is the
+one function computed, so neither tail is ever found as one minus something near one. *Its privacy loss*:
+`times` counts get this noise, and one person changes each of them by `sensitivity`. Under the alternative
+(the person is there) the loss of one such count is
+
+    L = offset + step * X,    X an integer
+
+with X the noise itself (discrete Gaussian) or one of the values 0..sensitivity (discrete Laplace). Under the
+null hypothesis -L has the same law: exchange the two neighbours and reflect. Both families have this mirror,
+and `discreet.accounting` relies on it; a family without it would have to hand over two laws of X.
 """
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from discreet.errors import InputError, PrecisionError
 from discreet.noise import balls
-from discreet.numbers import Exact, Interval, positive
+from discreet.noise.theta import Complexes, finite_transform
+from discreet.numbers import Exact, Interval, positive, whole
 
 if TYPE_CHECKING:
     from flint import arb
 
 Floats = NDArray[np.float64]
 
+RADII = np.concatenate([[0.0], math.pi * 1.01 ** np.arange(-2200.0, 1.0)])
+"""Distances at which moduli are looked at that need not fall."""
+
 
 class Noise(ABC):
-    """Integer noise, symmetric about zero: its probabilities, quantiles and transform.
+    """Integer noise on a count that one person can change by `sensitivity`, `times` times over.
 
-    The vectorised functions take integers (an array, or one) and return floats of the same shape.
-    A logarithm is good to about 1e-15 of itself in both tails, so a probability p is good to about
-    1e-15 * (1 + |log p|) relative, as far as p can be written as a float. (A logarithm near 0, of
-    a p near 1, is as good as 1 - p is.)
+    The vectorised functions take integers (an array, or one) and return floats of the same shape. They are
+    about one draw: `sensitivity` and `times` do not enter. A logarithm is good to about 1e-15 of itself in
+    both tails, so a probability p is good to about 1e-15 * (1 + |log p|) relative, as far as p can be written
+    as a float. (A logarithm near 0, of a p near 1, is as good as 1 - p is.)
     """
+
+    FAMILY: ClassVar[str]
+    PARAMETER: ClassVar[str]
+    RANGE: ClassVar[tuple[Fraction, Fraction]]
+    """The parameters for which the noise can be drawn: wide enough for any release, tested at both ends."""
+    PER_BIT: ClassVar[int]
+    """What the parameter is divided by where the noise is made narrower by half."""
+    WIDEST: ClassVar[Fraction]
+    """The largest parameter whose draws fit a table of 16 bits."""
+
+    sensitivity: int
+    times: int
+
+    def __init__(self, size: Exact, *, sensitivity: int = 1, times: int = 1) -> None:
+        object.__setattr__(self, self.PARAMETER, positive(size, name=self.PARAMETER))
+        object.__setattr__(self, "sensitivity", whole(sensitivity, name="sensitivity"))
+        object.__setattr__(self, "times", whole(times, name="times"))
+
+    def __str__(self) -> str:
+        often = f"{self.times} times " if self.times > 1 else ""
+        moved = f", sensitivity {self.sensitivity}" if self.sensitivity > 1 else ""
+        return f"{often}{self.FAMILY} noise of {self.PARAMETER} {self.size}{moved}"
+
+    @property
+    def size(self) -> Fraction:
+        """The parameter: variance or scale."""
+        found: Fraction = getattr(self, self.PARAMETER)
+        return found
+
+    @cached_property
+    def _size(self) -> float:
+        """The parameter as a float, if it is one for which the noise's own functions are tested."""
+        low, high = self.RANGE
+        if not low <= self.size <= high:
+            raise InputError(f"{self.PARAMETER} is {self.size}; it must lie between {low} and {high}")
+        return float(self.size)
+
+    @property
+    def key(self) -> tuple[str, Fraction, int]:
+        """All but its `times`, in the order in which `grouped` sorts."""
+        return self.FAMILY, self.size, self.sensitivity
+
+    def repeated(self, times: int) -> Self:
+        """Return the same noise on so many counts.
+
+        >>> from discreet.noise import DiscreteLaplace
+        >>> DiscreteLaplace(scale=2, times=3).repeated(7)
+        DiscreteLaplace(scale=Fraction(2, 1), sensitivity=1, times=7)
+        """
+        if times == self.times:
+            return self
+        return type(self)(self.size, sensitivity=self.sensitivity, times=times)
+
+    def for_people(self, people: int) -> Self:
+        """Return the noise as a group of `people` sees it: they change the count that many times more.
+
+        >>> from discreet.noise import DiscreteGaussian
+        >>> DiscreteGaussian(variance=5, sensitivity=2).for_people(3).sensitivity
+        6
+        """
+        many = whole(people, name="people") * self.sensitivity
+        if many == self.sensitivity:
+            return self
+        return type(self)(self.size, sensitivity=many, times=self.times)
+
+    def single(self) -> Self:
+        """Return the noise of one count alone, if it can be drawn; else raise an `InputError`.
+
+        >>> from discreet.noise import DiscreteGaussian
+        >>> print(DiscreteGaussian(variance=5, sensitivity=2, times=3).single())
+        discrete Gaussian noise of variance 5
+        >>> DiscreteGaussian(variance="1e-5").single()
+        Traceback (most recent call last):
+        discreet.errors.InputError: variance is 1/100000; it must lie between 1/10000 and 18446744073709551616
+        """
+        assert self._size
+        return self if self.sensitivity == self.times == 1 else type(self)(self.size)
+
+    # -- probabilities ----------------------------------------------------------------------------
 
     def log_pmf(self, x: ArrayLike) -> Floats:
         """Return log P[X = x]."""
@@ -70,24 +164,55 @@ class Noise(ABC):
 
         `p` is exact (a string, a Fraction), so the answer is the integer, not nearly always the integer.
         """
-        from discreet.noise.inversion import Tail
-
         chance = positive(p, name="p")
         if chance >= 1:
             raise InputError(f"p is {chance}; it must lie strictly between 0 and 1")
-        tail = Tail(self)
-        if 2 * chance > 1:
-            return tail.crossing(1 - chance) - 1
-        return 1 - tail.crossing(chance)
+        return self._crossing(1 - chance) - 1 if 2 * chance > 1 else 1 - self._crossing(chance)
+
+    def _crossing(self, level: Fraction) -> int:
+        """Return the smallest m >= 1 with P[X >= m] < level, up to 1/2: by floats, then certified.
+
+        That P[X >= m] equals a rational level is excluded for discrete Laplace noise (a power of e would be
+        algebraic) and not known to happen for discrete Gaussian noise; it would raise.
+        """
+        log_level = math.log(level.numerator) - math.log(level.denominator)
+        low, m = 0, max(2, math.ceil(self.reach(abs(log_level) + 2.0)))
+        while m - low > 1:  # P[X >= low] >= level > P[X >= m], 64 sections at a time
+            points = np.unique(np.linspace(low, m, 65).round()[1:-1])
+            points = points[(points > low) & (points < m)]
+            below = self.log_tail(points) < log_level
+            first = int(np.argmax(below)) if below.any() else len(points)
+            low, m = (
+                int(points[first - 1]) if first > 0 else low,
+                int(points[first]) if first < len(points) else m,
+            )
+        while not self._is_below(m, level):
+            m += 1
+        while m > 1 and self._is_below(m - 1, level):
+            m -= 1
+        return m
+
+    def _is_below(self, m: int, level: Fraction) -> bool:
+        """Return whether P[X >= m] < level, certified."""
+        bits = 128
+        while bits <= balls.MAX_BITS:
+            with balls.working_bits(bits):
+                tail, bound = self.ball_tail(m), balls.ball(level)
+                if tail < bound:
+                    return True
+                if tail > bound:
+                    return False
+            bits *= 2
+        raise PrecisionError(f"{balls.MAX_BITS} bits do not tell P[X >= {m}] from {level} for {self}")
 
     def margin(self, level: Exact = "0.95") -> int:
         """Return the smallest integer m with P[|X| <= m] >= level, certified: a two-sided margin of error.
 
         The noise is symmetric, so P[|X| <= m] >= level says that P[X <= m] >= (1 + level) / 2.
 
-        >>> from discreet.noise import GaussianNoise, LaplaceNoise
-        >>> GaussianNoise(26).margin(), GaussianNoise("1/25").margin(), LaplaceNoise(3).margin("0.9")
-        (10, 0, 7)
+        >>> from discreet.noise import DiscreteGaussian, DiscreteLaplace
+        >>> [noise.margin() for noise in (DiscreteGaussian(26), DiscreteGaussian("1/25"), DiscreteLaplace(3))]
+        [10, 0, 9]
         """
         share = positive(level, name="level")
         if share >= 1:
@@ -96,17 +221,29 @@ class Noise(ABC):
 
     def certified_pmf(self, x: int, *, bits: int = 100) -> Interval:
         """Return an interval that contains P[X = x], its relative width below 2^-bits."""
-        return _narrow(lambda: self.ball_pmf(x), bits)
+        return self._narrow(lambda: self.ball_pmf(x), bits)
 
     def certified_sf(self, x: int, *, bits: int = 100) -> Interval:
         """Return an interval that contains P[X > x], its relative width below 2^-bits."""
-        return _narrow(lambda: self.ball_upper(x + 1), bits)
+        return self._narrow(lambda: self.ball_upper(x + 1), bits)
 
     def certified_cdf(self, x: int, *, bits: int = 100) -> Interval:
         """Return an interval that contains P[X <= x], its relative width below 2^-bits."""
-        return _narrow(lambda: self.ball_upper(-x), bits)
+        return self._narrow(lambda: self.ball_upper(-x), bits)
 
-    # What a kind of noise provides; `m` is an integer >= 1, balls are at the working precision.
+    def _narrow(self, compute: Callable[[], arb], bits: int) -> Interval:
+        """Raise the working precision until the ball is narrow enough."""
+        self.single()
+        working = bits + 64
+        while working <= balls.MAX_BITS:
+            with balls.working_bits(working):
+                value = compute()
+            if value.rel_accuracy_bits() > bits + 2:
+                return balls.interval(value)
+            working *= 2
+        raise PrecisionError(f"{bits} bits were asked for; {balls.MAX_BITS} bits of work did not reach them")
+
+    # What a family provides; `m` is an integer >= 1, balls are at the working precision.
 
     @abstractmethod
     def _log_pmf(self, x: Floats) -> Floats: ...
@@ -131,6 +268,14 @@ class Noise(ABC):
     def reach(self, nats: float) -> float:
         """Return some m whose tail is below exp(-nats); it only starts a search."""
 
+    def narrowed(self, bits: int) -> Self:
+        """Return the noise that is 2^bits times narrower."""
+        return type(self)(self.size / self.PER_BIT**bits)
+
+    @abstractmethod
+    def split_exponent(self, k: int, u: int, s: int) -> tuple[int, int]:
+        """Return t, a quotient of integers that grows with u: weight(k s + u) = narrow weight(k) exp(-t)."""
+
     def _log_upper(self, m: Floats) -> Floats:
         """Return log P[X >= m] for integers m of either sign."""
         tail = self.log_tail(np.maximum(m, 1.0 - m))
@@ -140,21 +285,107 @@ class Noise(ABC):
         """Return a ball around P[X >= m], m of either sign."""
         return self.ball_tail(m) if m >= 1 else 1 - self.ball_tail(1 - m)
 
+    # -- the privacy loss L = offset + step X of one count ----------------------------------------------
+
+    @property
+    @abstractmethod
+    def step(self) -> Fraction:
+        """Loss per unit of X."""
+
+    @property
+    @abstractmethod
+    def offset(self) -> Fraction:
+        """Loss at X = 0."""
+
+    @property
+    def is_dual(self) -> bool:
+        """Whether the transform of X is summed by Poisson duality; else over the values that X takes."""
+        return False
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether that sum has one term: the transform of X is Gaussian up to half a turn."""
+        return False
+
+    @property
+    def precision(self) -> Fraction:
+        """What all `times` add to R, the variance of the loss's Gaussian part: nothing, unless Gaussian."""
+        return Fraction(0)
+
+    @property
+    def largest(self) -> Fraction | None:
+        """The largest loss of one count, or None where there is no bound."""
+        return None
+
+    @abstractmethod
+    def tilted(self, theta: float, nats: float = 40.0) -> tuple[int, NDArray[np.int64], Floats]:
+        """Return (shift, u, p): under the tilt e^(theta L), X = shift + u with probability p.
+
+        Probabilities below about e^-nats of the largest may be left out.
+        """
+
+    @abstractmethod
+    def log_factor(self, theta: Floats) -> Floats:
+        """log E e^(theta L) of one count, less theta offset + theta^2 precision / 2."""
+
+    @abstractmethod
+    def log_factor_ball(self, theta: Fraction) -> arb:
+        """The same, enclosed."""
+
+    @abstractmethod
+    def shift(self, theta: float) -> int:
+        """The shift of `tilted`: an integer where X is likely under the tilt."""
+
+    def log_transform(self, theta: float, turn: Floats) -> Complexes:
+        """log E e^(2 pi i turn (X - shift)) under the tilt, summed over the `times`, for |turn| <= 1/2."""
+        _, u, p = self.tilted(theta)
+        logs = finite_transform(u[p > 1e-22], p[p > 1e-22], 2 * math.pi * turn)
+        # by parts: the logarithm of zero is -inf, which complex products turn into nan
+        return self.times * logs.real + 1j * (self.times * logs.imag)
+
+    def tilted_variance(self, theta: float = 0.0) -> float:
+        """Variance of one count's X under the tilt."""
+        _, u, p = self.tilted(theta)
+        return float(p @ (u - float(p @ u)) ** 2)
+
+    def modulus(self, theta: float, angle: Floats) -> Floats:
+        """|E e^(i angle X)| under the tilt."""
+        _, u, p = self.tilted(theta)
+        return np.abs(p @ np.exp(1j * np.multiply.outer(u, angle)))
+
+    def radius(self, depth: float, theta: float) -> float:
+        """The least d in [0, pi] beyond which modulus^times stays below e^-depth; pi if there is none.
+
+        Between the RADII, where it is computed, the slope of the squared modulus at d is at most twice the
+        variance times d.
+        """
+        slope = 2 * self.tilted_variance(theta) * RADII[1:]
+        largest = self.modulus(theta, RADII)[:-1] ** 2 + slope * np.diff(RADII)
+        # 1e-12 is far above the rounding of the sums
+        above = np.flatnonzero(largest + 1e-12 >= math.exp(-2 * (depth / self.times)))
+        return float(RADII[above[-1] + 1])
+
+
+def grouped(noises: Iterable[Noise]) -> tuple[Noise, ...]:
+    """Merge equal noise by adding its `times`; Gaussian before Laplace, small noise before large.
+
+    >>> from discreet.noise import DiscreteGaussian
+    >>> a, b = DiscreteGaussian(variance=9, times=3), DiscreteGaussian(variance=5)
+    >>> for noise in grouped([a, b, a]):
+    ...     print(noise)
+    discrete Gaussian noise of variance 5
+    6 times discrete Gaussian noise of variance 9
+    """
+    found: dict[tuple[str, Fraction, int], Noise] = {}
+    times: dict[tuple[str, Fraction, int], int] = {}
+    for noise in noises:
+        key = noise.key
+        found[key], times[key] = noise, times.get(key, 0) + noise.times
+    return tuple(found[key].repeated(times[key]) for key in sorted(times))
+
 
 def _integers(x: ArrayLike) -> Floats:
     array = np.asarray(x)
     if array.dtype.kind not in "iu":
         raise InputError(f"x is of type {array.dtype}; the noise is an integer, so ask at integers")
     return array.astype(np.float64)
-
-
-def _narrow(compute: Callable[[], Any], bits: int) -> Interval:
-    """Raise the working precision until the ball is narrow enough."""
-    working = bits + 64
-    while working <= balls.MAX_BITS:
-        with balls.working_bits(working):
-            value = compute()
-        if value.rel_accuracy_bits() > bits + 2:
-            return balls.interval(value)
-        working *= 2
-    raise PrecisionError(f"{bits} bits were asked for; {balls.MAX_BITS} bits of work did not reach them")

@@ -1,131 +1,280 @@
-"""Exact inversion: which integer a uniform real falls on, decided by balls and as many bits as it takes.
+"""Exact inversion: draws from any law on 0, 1, 2, ... whose chances are balls, with as many bits as it takes.
 
-A uniform real is drawn lazily: after n bits it is known to lie in [b, b + 1] / 2^n. Inversion maps the
-part of [0, 1] below G(m) = P[X >= m] to integers at least m. As long as the two ends of what is
-known are not certified to give the same integer, more bits are drawn. Bits already seen are never
-thrown away, so precision decides how long the answer takes, never which answer it is.
+A law says G(m) = P[X >= m], falling in m. A uniform real V is mapped to X = the number of m >= 1 with
+V < G(m), which has that law. Of V, 64 bits u are drawn at first and compared with F = floor(2^64 G(m)):
+
+    u < F  implies  V <= (u + 1)/2^64 <= G(m),     u > F  implies  V >= u/2^64 >= (F + 1)/2^64 > G(m),
+
+and a tie u = F, one draw in 2^64 for each m, is settled with as many bits as it takes. So the law is
+exact although no probability is ever known exactly. Bits already seen are never thrown away: precision
+decides how long the answer takes, never which answer it is. `sampler` makes its tables of these thresholds.
+
+`Trials` finds which of very many independent trials succeed, by exact geometric skips.
+The number of failures before a success is geometric: P[S >= m] = f^m with f the chance of a failure. Written
+in base B, its digits are independent: with S = B Q + R,
+
+    P[Q = q, R = r] = (1 - f) f^(B q + r) = [(1 - f^B) (f^B)^q] [(1 - f) f^r / (1 - f^B)],
+
+so the lowest digit is a geometric variable cut off at B, and the rest is geometric with f^B in place of f.
+Each digit is drawn exactly, although f itself is only known by balls.
 """
 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-from discreet.errors import PrecisionError
+from discreet.errors import InputError, PrecisionError
 from discreet.noise import balls
 from discreet.noise.distribution import Noise
+from discreet.noise.entropy import Entropy, SystemEntropy
 
 if TYPE_CHECKING:
     from flint import arb
 
-    from discreet.noise.entropy import Entropy
+Integers = NDArray[np.int64]
+
+MOST = 1 << 20
+"""Thresholds that are kept; a law with more is drawn by balls alone, slowly and as exactly."""
+
+MOST_BITS = 1 << 12
+"""Bits that thresholds are sought with."""
+
+Chance = Callable[[], "arb"]
+"""A probability: called, it gives a ball at the working precision."""
+
+BASE = 1 << 10
+LONGEST = 1 << 40
+"""Trials at a time: enough for any release, and sums of skips stay far from the end of 64 bits."""
+BLOCK = 1 << 20
+
+
+class CountingLaw(ABC):
+    """A law on 0, 1, 2, ... by its balls."""
+
+    @abstractmethod
+    def ball(self, m: int) -> arb:
+        """Return a ball around P[X >= m], m >= 1, at the working precision."""
+
+    @abstractmethod
+    def thresholds(self) -> int:
+        """Return how many m >= 1 have P[X >= m] above 2^-64: all there are, or a guess that is refined."""
+
+    @property
+    def last(self) -> int | None:
+        """The largest value, or None if there is none."""
+        return None
+
+    def chances(self, count: int) -> list[arb]:
+        """Return balls around P[X >= m] for m = 1, ..., count."""
+        return [self.ball(m) for m in range(1, count + 1)]
 
 
 @dataclass(frozen=True)
-class Tail:
-    """G(m), m >= 1: the chance that the noise is at least m, or, `folded`, that its size is.
+class Kinds(CountingLaw):
+    """One of a few cases, by their weights: balls that need not add up to one.
 
-    Folded means the noise given that it is not negative: P[X >= m] / P[X >= 0].
+    >>> from discreet.noise import DiscreteLaplace
+    >>> noise = DiscreteLaplace(1)
+    >>> draws = draw(Kinds((lambda: noise.ball_upper(1), lambda: noise.ball_upper(2))), 10_000)
+    >>> bool(6900 < np.sum(draws == 0) < 7700)  # e / (1 + e) = 0.731
+    True
+    """
 
-    >>> from discreet.noise import LaplaceNoise
-    >>> tail = Tail(LaplaceNoise(1))
-    >>> tail.crossing(Fraction(1, 100)), float(tail.noise.sf(3)) > 0.01 > float(tail.noise.sf(4))
-    (5, True)
+    weights: tuple[Chance, ...]
+
+    def ball(self, m: int) -> arb:
+        """Return the share of the cases from number m on."""
+        parts = [weight() for weight in self.weights]
+        return sum(parts[m:], balls.ball(0)) / sum(parts, balls.ball(0))
+
+    def thresholds(self) -> int:
+        """Return the number of cases less one."""
+        return len(self.weights) - 1
+
+    @property
+    def last(self) -> int:
+        """The last case."""
+        return len(self.weights) - 1
+
+
+@dataclass(frozen=True)
+class Above(CountingLaw):
+    """How far noise lies beyond its bound, given that it does: X - bound - 1 given X > bound.
+
+    If not `given`, what lies within the bound counts as 0, and P[X > bound + m] is meant as it stands.
+
+    >>> from discreet.noise import DiscreteGaussian
+    >>> int(draw(Above(DiscreteGaussian(625), 93), 1000).min())
+    0
     """
 
     noise: Noise
-    folded: bool = False
+    bound: int
+    given: bool = True
 
     def ball(self, m: int) -> arb:
-        """Return a ball around G(m), at the working precision; G(0) is 1 if folded, else above 1/2."""
-        if self.folded:
-            return self.noise.ball_tail(m) * self._fold() if m > 0 else balls.ball(1)
-        return self.noise.ball_upper(m)
+        """Return P[X > bound + m | X > bound]."""
+        return self.noise.ball_upper(self.bound + 1 + m) * self._unit()
 
-    def _fold(self) -> arb:
-        return 2 / (1 + self.noise.ball_pmf(0))
+    def _unit(self) -> arb:
+        return 1 / self.noise.ball_upper(self.bound + 1) if self.given else balls.ball(1)
 
-    def floors(self) -> list[int]:
-        """Return floor(2^64 G(m)) for m = 1, 2, ... up to the first zero, each certified."""
-        count = self._near(Fraction(1, 1 << 64)) + 2
-        bits = 192
-        while bits <= balls.MAX_BITS:
-            with balls.working_bits(bits):
-                unit = balls.ball(1 << 64) * (self._fold() if self.folded else 1)
-                total = self.noise.ball_tail(count + 1)
-                result = []
-                # from the far end inward, so that the sum only grows
-                for weight in reversed(self.noise.ball_pmfs(count + 1)[1:]):
-                    total += weight
-                    result.append(balls.floor(total * unit))
-            result.reverse()
-            floors = [value for value in result if value is not None]
-            if len(floors) == count and floors[-1] == 0:
-                return floors[: floors.index(0) + 1]
-            bits, count = 2 * bits, count + count // 8
-        raise PrecisionError(f"thresholds of {self.noise} could not be separated from integers")
+    def thresholds(self) -> int:
+        """Return about where the tail is 2^-64 of the tail beyond the bound."""
+        weight = float(self.noise.log_sf(self.bound)) if self.given else 0.0
+        return max(1, int(self.noise.reach(46.0 - weight)) - self.bound)
 
-    def crossing(self, level: Fraction) -> int:
-        """Return the smallest m >= 1 with G(m) < level, for a level up to 1/2 (1, if folded), certified.
+    def chances(self, count: int) -> list[arb]:
+        """Return the chances, summed from the far end inward, so that the sums only grow."""
+        far = self.bound + 1 + count
+        reach = max(far, -self.bound)
+        pmfs = self.noise.ball_pmfs(reach + 1)
+        unit = self._unit()
+        total = self.noise.ball_upper(far)
+        result = [total * unit]
+        for x in range(far - 1, self.bound + 1, -1):
+            total += pmfs[abs(x)]
+            result.append(total * unit)
+        result.reverse()
+        return result
 
-        That G(m) equals a rational level is excluded for discrete Laplace noise (a power of e would be
-        algebraic) and not known to happen for discrete Gaussian noise; it would raise.
-        """
-        m = self._near(level)
-        while not self._below(m, level):
-            m += 1
-        while m > 1 and self._below(m - 1, level):
-            m -= 1
-        return m
 
-    def _below(self, m: int, level: Fraction) -> bool:
-        """Return whether G(m) < level, certified."""
-        bits = 128
-        while bits <= balls.MAX_BITS:
-            with balls.working_bits(bits):
-                tail, bound = self.ball(m), balls.ball(level)
-                if tail < bound:
+@dataclass(frozen=True)
+class Digit(CountingLaw):
+    """A digit of a geometric variable X of ratio q = (1 - success)^power: min(X, most), or X mod `base`.
+
+    P[X >= m] = q^m, and P[X mod base >= m] = (q^m - q^base) / (1 - q^base), written with expm1, so that a
+    small chance of success costs no digits.
+    """
+
+    success: Chance
+    power: int
+    base: int | None = None
+    most: int | None = None
+
+    def ball(self, m: int) -> arb:
+        """Return P[X >= m]."""
+        return self._ball(self._rate(), m)
+
+    def thresholds(self) -> int:
+        """Return all, or where q^m falls below 2^-64."""
+        if self.last is not None:
+            return self.last
+        with balls.working_bits(192):
+            rate = float(self._rate().mid())
+        return int(45.0 / rate) + 2 if rate > 0.0 else 2
+
+    @property
+    def last(self) -> int | None:
+        """The largest digit."""
+        return self.most if self.base is None else self.base - 1
+
+    def chances(self, count: int) -> list[arb]:
+        """Return the chances, with one logarithm for all."""
+        rate = self._rate()
+        return [self._ball(rate, m) for m in range(1, count + 1)]
+
+    def _rate(self) -> arb:
+        return -((-self.success()).log1p()) * self.power
+
+    def _ball(self, rate: arb, m: int) -> arb:
+        tail = (-rate * m).exp()
+        if self.base is None:
+            return tail
+        return tail * (-rate * (self.base - m)).expm1() / (-rate * self.base).expm1()
+
+
+def draw(law: CountingLaw, size: int, *, source: Entropy | None = None) -> Integers:
+    """Return independent draws of a law.
+
+    Guarantee. Assumed: `source` gives uniform and independent bits, and the law's balls contain its chances.
+    Claimed: the draws are independent and have exactly that law.
+    """
+    source = SystemEntropy() if source is None else source
+    prefix = np.empty(size, dtype="<u8")
+    source.fill(prefix.view(np.uint8))
+    rising = thresholds(law)
+    if rising is None:
+        return np.array([settle(law, int(word), source) for word in prefix], dtype=np.int64)
+    # thresholds above u count; those equal to u are ties
+    beyond = np.searchsorted(rising, prefix, side="right")
+    values = (rising.size - beyond).astype(np.int64)
+    for i in np.flatnonzero((beyond > 0) & (rising[np.maximum(beyond, 1) - 1] == prefix)):
+        values[i] = settle(law, int(prefix[i]), source)
+    return values
+
+
+def settle(law: CountingLaw, prefix: int, source: Entropy) -> int:
+    """Return the value for a uniform real that starts with these 64 bits, by balls alone.
+
+    >>> from discreet.noise import DiscreteLaplace
+    >>> settle(Above(DiscreteLaplace(1), 3), 1 << 62, SystemEntropy())  # exp(-2) < 1/4 < exp(-1)
+    1
+    """
+    real = _Real(prefix, source)
+    low, high = 0, 1  # the real is below G(low); is it below G(high)?
+    while (law.last is None or high <= law.last) and real.below(law, high):
+        low, high = high, 2 * high
+    if law.last is not None:
+        high = min(high, law.last + 1)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if real.below(law, middle) else (low, middle)
+    return low
+
+
+class _Real:
+    """A uniform real of which as many bits are drawn as questions about it need."""
+
+    def __init__(self, prefix: int, source: Entropy) -> None:
+        self._prefix, self._bits, self._source = prefix, 64, source
+
+    def below(self, law: CountingLaw, m: int) -> bool:
+        """Return whether the real is below G(m)."""
+        while self._bits <= balls.MAX_BITS:
+            with balls.working_bits(self._bits + 128):
+                chance = law.ball(m)
+                if balls.ball(Fraction(self._prefix + 1, 1 << self._bits)) <= chance:
                     return True
-                if tail > bound:
+                if balls.ball(Fraction(self._prefix, 1 << self._bits)) >= chance:
                     return False
+            self._prefix = self._prefix << 64 | more_bits(self._source)
+            self._bits += 64
+        raise PrecisionError(f"{balls.MAX_BITS} bits do not settle a draw of {law}")
+
+
+@lru_cache(maxsize=64)
+def thresholds(law: CountingLaw) -> NDArray[np.uint64] | None:
+    """Return floor(2^64 G(m)), rising, down to the first zero.
+
+    None if there are too many, or if one cannot be told from an integer: then balls alone decide.
+    """
+    count, bits = law.thresholds(), 192
+    while count <= MOST and bits <= MOST_BITS:
+        with balls.working_bits(bits):
+            floors, unit = [], balls.ball(1 << 64)
+            for chance in law.chances(count):
+                whole = balls.floor(chance * unit)
+                if whole is None:  # it cannot be told on which side of an integer
+                    break
+                floors.append(whole)
+        if len(floors) < count:
             bits *= 2
-        raise PrecisionError(f"{balls.MAX_BITS} bits do not tell P[X >= {m}] from {level} for {self.noise}")
-
-    def locate(self, prefix: int, bits: int, source: Entropy) -> int:
-        """Return the size |x| that a uniform real with the given leading bits is mapped to.
-
-        The size is the m >= 0 with G(m + 1) <= V < G(m); V lies in [prefix, prefix + 1] / 2^bits.
-        """
-        while True:
-            m = self._near(Fraction(2 * prefix + 1, 1 << (bits + 1)))
-            with balls.working_bits(bits + 64):
-                low, high = (balls.ball(Fraction(end, 1 << bits)) for end in (prefix, prefix + 1))
-                # The float guess may be one off next to a boundary.
-                for size in (m - 1, m, m - 2):
-                    if size >= 0 and self.ball(size + 1) <= low and high <= self.ball(size):
-                        return size
-            prefix = prefix << 64 | more_bits(source)
-            bits += 64
-
-    def _near(self, level: Fraction) -> int:
-        """Return about the smallest m >= 1 with G(m) < level: a guess in floats, to be certified."""
-        log_level = math.log(level.numerator) - math.log(level.denominator)
-        fold = float(np.log(2.0 / (1.0 + self.noise.pmf(0)))) if self.folded else 0.0
-        low, high = 0, max(2, math.ceil(self.noise.reach(abs(log_level) + 2.0)))
-        while high - low > 1:  # G(low) >= level > G(high), 64 sections at a time
-            points = np.unique(np.linspace(low, high, 65).round()[1:-1])
-            points = points[(points > low) & (points < high)]
-            below = self.noise.log_tail(points) + fold < log_level
-            first = int(np.argmax(below)) if below.any() else len(points)
-            low, high = (
-                int(points[first - 1]) if first > 0 else low,
-                int(points[first]) if first < len(points) else high,
-            )
-        return high
+        elif floors[-1] == 0 or count == law.last:
+            found = floors[: floors.index(0) + 1] if 0 in floors else floors
+            return np.array(found[::-1], dtype=np.uint64)
+        else:
+            count += count // 8 + 1
+    return None
 
 
 def more_bits(source: Entropy) -> int:
@@ -133,3 +282,58 @@ def more_bits(source: Entropy) -> int:
     word = np.empty(1, dtype="<u8")
     source.fill(word.view(np.uint8))
     return int(word[0])
+
+
+@dataclass(frozen=True)
+class Trials:
+    """Independent trials that each succeed with the same chance, strictly between 0 and 1.
+
+    The chance is given as balls. It may be as small as it likes.
+
+    >>> from discreet.noise import DiscreteGaussian
+    >>> noise = DiscreteGaussian(625)
+    >>> trials = Trials(lambda: noise.ball_upper(94))
+    >>> found = sum(part.size for part in trials.successes(10**7))
+    >>> expected = 10**7 * float(noise.sf(93))
+    >>> abs(found - expected) < 6 * expected**0.5
+    True
+    """
+
+    success: Chance
+
+    def skips(self, size: int, *, source: Entropy | None = None) -> Integers:
+        """Return how many trials fail before the next success, `size` times; at most `LONGEST`."""
+        result = np.zeros(size, dtype=np.int64)
+        for place, digit in enumerate(self._digits()):
+            # what lies beyond LONGEST is never looked at, so it may be cut there
+            values = np.minimum(draw(digit, size, source=source), LONGEST >> 10 * place)
+            np.minimum(result + (values << 10 * place), LONGEST, out=result)
+        return result
+
+    def successes(self, trials: int, *, source: Entropy | None = None) -> Iterator[Integers]:
+        """Yield the places of the successes among trials 0, ..., trials - 1, rising, part by part."""
+        if not 0 <= trials < LONGEST:
+            raise InputError(f"trials is {trials}; at most {LONGEST - 1} can be made")
+        with balls.working_bits(192):
+            chance = float(self.success().mid())
+        place = 0  # the first trial whose outcome is open
+        while place < trials:
+            expected = (trials - place) * chance
+            count = min(BLOCK, int(expected + 4.0 * math.sqrt(expected)) + 16)
+            ends = place + np.cumsum(self.skips(count, source=source) + 1)
+            inside = int(np.searchsorted(ends, trials, side="right"))
+            if inside:
+                yield ends[:inside] - 1
+            place = int(ends[-1])
+
+    def _digits(self) -> list[Digit]:
+        """Return the laws of the digits, lowest first; the last takes the rest of the number."""
+        with balls.working_bits(192):
+            chance = float(self.success().mid())
+        places = 0
+        # few thresholds, once the rest's chance of success is not small any more
+        while places < 4 and chance * BASE ** (places + 1) < 1.0:
+            places += 1
+        digits = [Digit(self.success, BASE**place, base=BASE) for place in range(places)]
+        # four digits reach LONGEST: of the rest it only matters whether it is zero
+        return [*digits, Digit(self.success, BASE**places, most=1 if places == 4 else None)]

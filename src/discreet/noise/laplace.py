@@ -1,6 +1,9 @@
 """Discrete Laplace noise, also called the two-sided geometric: P[X = x] ~ exp(-|x| / scale).
 
 Everything has a closed form in r = exp(-1/scale): P[X = 0] = (1 - r)/(1 + r), P[X >= m] = r^m/(1 + r).
+
+On a count that changes by mu the loss is (2 Y - mu) / scale with Y = 0..mu: beyond either neighbour the noise
+tells them apart no better than at it. The weights of Y are a geometric series whose ends are heavier.
 """
 
 from __future__ import annotations
@@ -8,62 +11,71 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from discreet.errors import InputError
+from discreet.errors import PrecisionError
 from discreet.noise import balls
 from discreet.noise.distribution import Floats, Noise
-from discreet.numbers import Exact, positive
+from discreet.numbers import Exact
 
 if TYPE_CHECKING:
-    from flint import arb
+    from flint import acb, arb
 
-SCALES = (Fraction(1, 10**4), Fraction(2**32))
-"""The scales that are accepted: wide enough for any release, and tested at both ends."""
+_MOST_VALUES = 4_000_000
+_SUMMED = 48  # series of up to this many terms are summed one by one
 
 
 @dataclass(frozen=True, init=False)
-class LaplaceNoise(Noise):
-    """Discrete Laplace noise with probabilities proportional to exp(-|x| / scale).
+class DiscreteLaplace(Noise):
+    """Two-sided geometric noise on a count that one person can change by `sensitivity`, `times` times over.
 
-    >>> noise = LaplaceNoise("1/2")
+    The noise takes the integer x with probability proportional to exp(-|x| / scale).
+
+    >>> DiscreteLaplace(scale=2)
+    DiscreteLaplace(scale=Fraction(2, 1), sensitivity=1, times=1)
+    >>> noise = DiscreteLaplace("1/2")
     >>> round(float(noise.pmf(0)), 6), noise.pmf([-1, 1]).round(6).tolist()
     (0.761594, [0.103071, 0.103071])
     >>> noise.quantile("0.9999")
     4
     """
 
+    FAMILY: ClassVar = "discrete Laplace"
+    PARAMETER: ClassVar = "scale"
+    RANGE: ClassVar = (Fraction(1, 10**4), Fraction(2**32))
+    PER_BIT: ClassVar = 2
+    WIDEST: ClassVar = Fraction(1 << 9)
+
     scale: Fraction
+    sensitivity: int
+    times: int
 
-    def __init__(self, scale: Exact) -> None:
-        value = positive(scale, name="scale")
-        if not SCALES[0] <= value <= SCALES[1]:
-            raise InputError(f"scale is {value}; it must lie between {SCALES[0]} and {SCALES[1]}")
-        object.__setattr__(self, "scale", value)
+    def __init__(self, scale: Exact, *, sensitivity: int = 1, times: int = 1) -> None:
+        super().__init__(scale, sensitivity=sensitivity, times=times)
 
-    def __str__(self) -> str:
-        return f"discrete Laplace noise of scale {self.scale}"
+    # -- probabilities ----------------------------------------------------------------------------
 
     def true_variance(self) -> float:
         """Return E X^2 = 2r / (1 - r)^2, near 2 scale^2 - 1/6 when the scale is large.
 
-        >>> round(LaplaceNoise(10).true_variance(), 4)
+        >>> round(DiscreteLaplace(10).true_variance(), 4)
         199.8334
         """
-        rate = 1.0 / float(self.scale)
+        rate = 1.0 / self._size
         return 2.0 * math.exp(-rate) / math.expm1(-rate) ** 2
 
     def log_mgf(self, s: ArrayLike) -> Floats:
         """Return log E exp(s X); infinite from |s| = 1/scale on.
 
-        >>> LaplaceNoise(2).log_mgf([0.0, 0.25, 0.5]).round(4).tolist()
+        >>> DiscreteLaplace(2).log_mgf([0.0, 0.25, 0.5]).round(4).tolist()
         [0.0, 0.2825, inf]
         """
         s = np.abs(np.asarray(s, dtype=np.float64))
-        rate = 1.0 / float(self.scale)
+        rate = 1.0 / self._size
         inside = np.minimum(s, 0.5 * rate)
         # E exp(sX) = 1 / (1 - near): exact to the last digits where the mgf is near 1 ...
         near = 4.0 * math.exp(-rate) * (np.sinh(inside / 2.0) / math.expm1(-rate)) ** 2
@@ -79,16 +91,16 @@ class LaplaceNoise(Noise):
         return result[()]
 
     def _log_pmf(self, x: Floats) -> Floats:
-        rate = 1.0 / float(self.scale)
+        rate = 1.0 / self._size
         r = math.exp(-rate)
         # P[X = 0] = (1 - r)/(1 + r), without cancellation whether it is near 0 or near 1
         near_one = r < 0.25
         log_zero = math.log1p(-2.0 * r / (1.0 + r)) if near_one else math.log(-math.expm1(-rate) / (1.0 + r))
-        return log_zero - np.abs(x) / float(self.scale)
+        return log_zero - np.abs(x) / self._size
 
     def log_tail(self, m: Floats) -> Floats:
         """Return log P[X >= m]."""
-        return -m / float(self.scale) - math.log1p(math.exp(-1.0 / float(self.scale)))
+        return -m / self._size - math.log1p(math.exp(-1.0 / self._size))
 
     def _ball_ratio(self) -> arb:
         return (-balls.ball(1 / self.scale)).exp()
@@ -112,4 +124,119 @@ class LaplaceNoise(Noise):
 
     def reach(self, nats: float) -> float:
         """Return some m whose tail is below exp(-nats)."""
-        return float(self.scale) * nats + 1.0
+        return self._size * nats + 1.0
+
+    def split_exponent(self, k: int, u: int, s: int) -> tuple[int, int]:
+        """Return t as a quotient of integers; it grows with u."""
+        return u * self.scale.denominator, self.scale.numerator
+
+    # -- the privacy loss: X is the Y of the module's heading -----------------------------------------
+
+    @cached_property
+    def step(self) -> Fraction:
+        """Loss per unit of X = 0..sensitivity."""
+        return 2 / self.scale
+
+    @property
+    def offset(self) -> Fraction:
+        """Loss at X = 0, of one count."""
+        return -self.sensitivity / self.scale
+
+    @property
+    def largest(self) -> Fraction:
+        """The largest loss of one count."""
+        return self.sensitivity / self.scale
+
+    @cached_property
+    def _rates(self) -> tuple[float, float]:
+        return 1 / float(self.scale), float(self.step)
+
+    def _rate(self, theta: float) -> float:
+        """log of the ratio of neighbouring weights under the tilt, but for the first and the last."""
+        rate, step = self._rates
+        return rate + theta * step
+
+    def shift(self, theta: float) -> int:
+        """The heavier end."""
+        return self.sensitivity if self._rate(theta) >= 0 else 0
+
+    def tilted(self, theta: float, nats: float = 40.0) -> tuple[int, NDArray[np.int64], Floats]:
+        """Return (shift, u, p): under the tilt e^(theta L), X = shift + u with probability p.
+
+        Weights form a geometric series from the heavier end, where `shift` is; those below e^-745 of the
+        heaviest are left out.
+        """
+        mu, rate = self.sensitivity, self._rate(theta)
+        count = mu if abs(rate) * mu < 745 else math.ceil(745 / abs(rate))
+        if count > _MOST_VALUES:
+            raise PrecisionError(
+                f"discrete Laplace noise of scale {self.scale} on a count that changes by {mu} has too many "
+                f"losses that matter here; at most {_MOST_VALUES} are listed"
+            )
+        weight = np.exp(-abs(rate) * np.arange(count + 1.0))
+        weight[1:] *= -math.expm1(-self._rates[0])
+        if count == mu:
+            weight[-1] = math.exp(-abs(rate) * mu)
+        p = weight / weight.sum()
+        u = np.arange(count + 1)
+        return (mu, -u[::-1], p[::-1]) if rate >= 0 else (0, u, p)
+
+    def log_factor(self, theta: Floats) -> Floats:
+        """log E e^(theta step X), by the closed form of the geometric series."""
+        mu, base = self.sensitivity, self._rates[0]
+        rate = base + theta * self._rates[1]
+        fall = -np.abs(rate)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            inner = np.exp(fall) * np.expm1(fall * (mu - 1)) / np.expm1(fall)
+        inner = np.where(fall == 0, mu - 1.0, inner)
+        total = 1 + np.exp(fall * mu) - math.expm1(-base) * inner
+        lead = np.maximum(rate, 0.0) * mu - mu / float(self.scale)
+        return np.asarray(lead + np.log(total) - math.log1p(math.exp(-base)))
+
+    def modulus(self, theta: float, angle: Floats) -> Floats:
+        """|E e^(i angle X)| under the tilt."""
+        mu = self.sensitivity
+        q = np.append(0j, 1j * angle) - abs(self._rate(theta))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            inner = np.exp(q) * np.expm1(q * (mu - 1)) / np.expm1(q)
+        inner = np.where(q == 0, mu - 1.0, inner)
+        series = np.abs(1 + np.exp(q * mu) - math.expm1(-1 / float(self.scale)) * inner)
+        return np.asarray(series[1:] / series[0])
+
+    def series_ball(self, q: acb) -> acb:
+        """1 + e^(q mu) + (1 - r) (e^q + ... + e^(q (mu - 1))), mu the sensitivity."""
+        from flint import acb, arb
+
+        mu, part = self.sensitivity, 1 - self._ball_ratio()
+        if mu <= _SUMMED:
+            inner = sum((((q * j).exp()) for j in range(1, mu)), acb(0))
+        elif q.contains(0):
+            inner = acb(mu - 1) + acb(arb(0, mu), arb(0, mu))  # anything up to its largest
+        else:
+            inner = q.exp() * (q * (mu - 1)).expm1() / q.expm1()
+        return 1 + (q * mu).exp() + part * inner
+
+    def tilted_balls(self, theta: Fraction) -> list[arb]:
+        """E [e^(theta step X); X = j], j = 0..sensitivity: not yet divided by their sum."""
+        mu = self.sensitivity
+        if mu > _MOST_VALUES // 8:
+            raise PrecisionError(f"a count that changes by {mu} has too many losses to be listed in a proof")
+        r = self._ball_ratio()
+        lowest = (-balls.ball(mu / self.scale)).exp() / (1 + r)
+        ratio = balls.ball(1 / self.scale + theta * self.step).exp()
+        inner = [lowest * (1 - r)]
+        for _ in range(mu - 1):
+            inner.append(inner[-1] * ratio)
+        highest = balls.ball(theta * self.step * mu).exp() / (1 + r)
+        return [lowest, *inner[1:], highest]
+
+    def log_factor_ball(self, theta: Fraction) -> arb:
+        """log E e^(theta step X), enclosed."""
+        from flint import acb
+
+        mu, r = self.sensitivity, self._ball_ratio()
+        rate = 1 / self.scale + theta * self.step
+        lead = balls.ball(max(rate, Fraction(0)) * mu - mu / self.scale)
+        at_zero = 2 + (1 - r) * (mu - 1)
+        series = self.series_ball(acb(balls.ball(-abs(rate)))).real if rate else at_zero
+        return lead + (series / (1 + r)).log()

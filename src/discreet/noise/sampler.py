@@ -45,25 +45,19 @@ from discreet.errors import InputError
 from discreet.noise import balls
 from discreet.noise.distribution import Noise
 from discreet.noise.entropy import Entropy, SystemEntropy
-from discreet.noise.gaussian import GaussianNoise
-from discreet.noise.inversion import Tail, more_bits
-from discreet.noise.laplace import LaplaceNoise
+from discreet.noise.gaussian import DiscreteGaussian
+from discreet.noise.inversion import Above, Integers, more_bits, settle, thresholds
 from discreet.numbers import Exact
 
 SLOTS = 1 << 16
 UNDECIDED = -(1 << 15)
 LARGEST = (1 << 15) - 1  # values are kept as 16-bit integers, so that the table stays in the cache
 
-Integers = NDArray[np.int64]
-
 BLOCK = 1 << 18
 """Draws made at a time: enough to spread the cost of each NumPy call, few enough for the cache."""
 
 PARALLEL_FROM = 1 << 20
 THREADS = 4
-
-WIDE_FROM = {GaussianNoise: Fraction(1 << 22), LaplaceNoise: Fraction(1 << 9)}
-"""Parameters from here on are split; the narrow part keeps between a quarter (half) of it and it."""
 
 
 def sample(distribution: Noise, size: int | tuple[int, ...], *, source: Entropy | None = None) -> Integers:
@@ -79,17 +73,19 @@ def sample(distribution: Noise, size: int | tuple[int, ...], *, source: Entropy 
     Large samples use several threads if `source` is the system's; any other source is read in order, so
     a seeded one gives the same draws again.
 
-    >>> noise = sample(GaussianNoise("5"), 100_000)
+    >>> noise = sample(DiscreteGaussian("5"), 100_000)
     >>> bool(4.8 < np.mean(noise.astype(float) ** 2) < 5.2)
     True
-    >>> sample(LaplaceNoise("1/2"), (2, 3)).shape
+    >>> sample(DiscreteGaussian("1/2"), (2, 3)).shape
     (2, 3)
     """
     shape = size if isinstance(size, tuple) else (operator.index(size),)
     if any(n < 0 for n in shape):
         raise InputError(f"size is {size}; it must be zero or more")
+    if not isinstance(distribution, Noise):
+        raise InputError(f"{distribution!r} cannot be sampled; use DiscreteGaussian or DiscreteLaplace")
     source = SystemEntropy() if source is None else source
-    sampler = _sampler(distribution)
+    sampler = _sampler(distribution.single())
     out = np.empty(math.prod(shape), dtype=np.int64)
     threads = min(THREADS, os.cpu_count() or 1)
     if out.size < PARALLEL_FROM or threads == 1 or type(source) is not SystemEntropy:
@@ -112,7 +108,8 @@ def sample_many(
     A number stands for the variance of discrete Gaussian noise. `counts` says how many draws each group
     gets (one each, if left out). Groups with equal noise are drawn together. Guarantee: as for `sample`.
 
-    >>> noise = sample_many(["5", 625, LaplaceNoise(2)], [3, 2, 4])
+    >>> from discreet.noise import DiscreteLaplace
+    >>> noise = sample_many(["5", 625, DiscreteLaplace(2)], [3, 2, 4])
     >>> [part.size for part in np.split(noise, np.cumsum([3, 2]))]
     [3, 2, 4]
     """
@@ -124,7 +121,7 @@ def sample_many(
         )
     groups: dict[Noise, list[int]] = {}
     for i, item in enumerate(distributions):
-        groups.setdefault(item if isinstance(item, Noise) else GaussianNoise(item), []).append(i)
+        groups.setdefault(item if isinstance(item, Noise) else DiscreteGaussian(item), []).append(i)
     out = np.empty(int(sizes.sum()), dtype=np.int64)
     starts = np.cumsum(sizes) - sizes
     for noise, members in groups.items():
@@ -145,29 +142,18 @@ def _fill(sampler: InversionTable | WideSampler, out: Integers, source: Entropy)
 @lru_cache(maxsize=64)
 def _sampler(noise: Noise) -> InversionTable | WideSampler:
     """Return the tables of a distribution: at most 0.1 s to make, some 0.3 MB to keep."""
-    if isinstance(noise, GaussianNoise):
-        # s = 2^shift divides the variance by 4^shift
-        shift = _halvings(noise.variance / WIDE_FROM[GaussianNoise], 4)
-    elif isinstance(noise, LaplaceNoise):
-        shift = _halvings(noise.scale / WIDE_FROM[LaplaceNoise], 2)
-    else:
-        raise InputError(f"{noise!r} cannot be sampled; use GaussianNoise or LaplaceNoise")
-    return WideSampler.of(noise, shift) if shift else InversionTable.of(noise)
-
-
-def _halvings(excess: Fraction, base: int) -> int:
     shift = 0
-    while excess > 1:
-        excess /= base
+    while noise.narrowed(shift).size > noise.WIDEST:
         shift += 1
-    return shift
+    return WideSampler.of(noise, shift) if shift else InversionTable.of(noise)
 
 
 @dataclass(frozen=True, eq=False)
 class InversionTable:
     """Draws of integer noise, or of its folded half, by table and certified thresholds."""
 
-    tail: Tail
+    law: Above
+    """The size of the noise: what is not above zero counts as 0, or, folded, is not."""
     thresholds: NDArray[np.uint64]
     """F, ascending, closed by 2^64 - 1; past c of them the value is `origin + step * c`."""
     origin: int
@@ -181,29 +167,29 @@ class InversionTable:
     def of(cls, noise: Noise, *, folded: bool = False) -> InversionTable:
         """Build the table of a distribution whose tail beyond 2^-64 starts before `LARGEST`.
 
-        >>> from discreet.noise import GaussianNoise
-        >>> table = InversionTable.of(GaussianNoise(5))
+        >>> from discreet.noise import DiscreteGaussian
+        >>> table = InversionTable.of(DiscreteGaussian(5))
         >>> int(np.sum(table.slots == UNDECIDED))
         20
         """
-        tail = Tail(noise, folded=folded)
-        floors = np.array(tail.floors(), dtype=np.uint64)  # of G(1), G(2), ..., down to 0
-        size = len(floors)
-        if size > LARGEST:
-            raise ValueError(f"{noise} reaches {size}, beyond the {LARGEST} that a table holds")
+        law = Above(noise, -1, given=folded)
+        rising = thresholds(law)  # floors of 2^64 G(m), m = ..., 2, 1, from 0 up
+        if rising is None or rising.size > LARGEST:
+            raise ValueError(f"{noise} reaches beyond the {LARGEST} that a table holds")
+        size = rising.size
         if folded:
-            thresholds, origin, step = floors[::-1], size, -1
+            ends, origin, step = rising, size, -1
         else:
             # P[X <= -m] = G(m) and P[X < m] = 1 - G(m). G(m) is no multiple of 2^-64 (`floor` checked),
             # so floor(2^64 (1 - G)) = 2^64 - 1 - floor(2^64 G): the bitwise complement.
-            thresholds, origin, step = np.concatenate([floors[::-1], ~floors]), -size, 1
+            ends, origin, step = np.concatenate([rising, ~rising[::-1]]), -size, 1
         # Nothing exceeds 2^64 - 1, so a search always ends; to equal it is at worst one more tie.
-        thresholds = np.append(thresholds, ~np.uint64(0))
+        ends = np.append(ends, ~np.uint64(0))
         edges = np.arange(SLOTS, dtype=np.uint64) << np.uint64(48)
-        passed = np.searchsorted(thresholds, edges, side="left")
-        decided = passed == np.append(passed[1:], len(thresholds))
+        passed = np.searchsorted(ends, edges, side="left")
+        decided = passed == np.append(passed[1:], len(ends))
         slots = np.where(decided, origin + step * passed, UNDECIDED)
-        return cls(tail, thresholds, origin, step, slots.astype(np.int16), passed.astype(np.uint16))
+        return cls(law, ends, origin, step, slots.astype(np.int16), passed.astype(np.uint16))
 
     def draw(self, out: Integers, source: Entropy, workspace: Workspace) -> None:
         """Fill `out` with draws."""
@@ -238,11 +224,11 @@ class InversionTable:
     def settle(self, prefix: int, source: Entropy) -> int:
         """Return the value of a uniform real that starts with these 64 bits, by ball arithmetic."""
         if self.step < 0:
-            return self.tail.locate(prefix, 64, source)
+            return settle(self.law, prefix, source)
         if prefix < 1 << 63:
-            return -self.tail.locate(prefix, 64, source)
+            return -settle(self.law, prefix, source)
         # The upper half mirrors the lower one; 1 - U is known to as many bits, complemented.
-        return self.tail.locate(~prefix & ((1 << 64) - 1), 64, _Complement(source))
+        return settle(self.law, ~prefix & ((1 << 64) - 1), _Complement(source))
 
 
 class _Complement:
@@ -260,7 +246,7 @@ class _Complement:
 class WideSampler:
     """Draws of wide noise: a folded table for the coarse part, uniform bits for the fine part."""
 
-    noise: GaussianNoise | LaplaceNoise
+    noise: Noise
     table: InversionTable
     shift: int
     """j, at most 31: the fine part is so many bits."""
@@ -268,19 +254,16 @@ class WideSampler:
     """For each k, the largest 16-bit prefix of W that does not yet prove W > t."""
 
     @classmethod
-    def of(cls, noise: GaussianNoise | LaplaceNoise, shift: int) -> WideSampler:
+    def of(cls, noise: Noise, shift: int) -> WideSampler:
         """Build the sampler that splits off `shift` bits.
 
-        >>> sampler = WideSampler.of(GaussianNoise(10**6), 4)
-        >>> sampler.table.tail.noise
-        GaussianNoise(variance=Fraction(15625, 4))
+        >>> sampler = WideSampler.of(DiscreteGaussian(10**6), 4)
+        >>> sampler.table.law.noise
+        DiscreteGaussian(variance=Fraction(15625, 4), sensitivity=1, times=1)
         """
-        if isinstance(noise, GaussianNoise):
-            table = InversionTable.of(GaussianNoise(noise.variance / 4**shift), folded=True)
-        else:
-            table = InversionTable.of(LaplaceNoise(noise.scale / 2**shift), folded=True)
+        table = InversionTable.of(noise.narrowed(shift), folded=True)
         sizes = range(table.origin + 1)
-        bounds = [_exponent(noise, k, 1 << shift, 1 << shift) for k in sizes]
+        bounds = [noise.split_exponent(k, 1 << shift, 1 << shift) for k in sizes]
         caps = [min((num << 16) // den, 65535) for num, den in bounds]
         caps[-1] = 65535  # stands for all larger k, too: always look closer
         return cls(noise, table, shift, np.array(caps, dtype=np.uint16))
@@ -318,16 +301,9 @@ class WideSampler:
 
     def _rejects(self, k: int, u: int, prefix: int, source: Entropy) -> bool:
         """Return whether a uniform real with this 16-bit prefix is below 1 - exp(-t)."""
-        num, den = _exponent(self.noise, k, u, 1 << self.shift)
+        num, den = self.noise.split_exponent(k, u, 1 << self.shift)
         # Often the prefix is enough, now that u is known.
         return prefix * den < num << 16 and falls_below(num, den, prefix, 16, source)
-
-
-def _exponent(noise: GaussianNoise | LaplaceNoise, k: int, u: int, s: int) -> tuple[int, int]:
-    """Return t as a quotient of integers; it grows with u and, for the Gaussian, with k."""
-    if isinstance(noise, GaussianNoise):
-        return (2 * k * s + u) * u * noise.variance.denominator, 2 * noise.variance.numerator
-    return u * noise.scale.denominator, noise.scale.numerator
 
 
 def falls_below(num: int, den: int, prefix: int, bits: int, source: Entropy) -> bool:

@@ -29,10 +29,10 @@ def margin(noise: Noise, chance: Exact = "0.95", *, times: int = 1) -> int:
 
     `chance` is exact, and so is the answer.
 
-    >>> from discreet.noise import GaussianNoise, LaplaceNoise
-    >>> margin(GaussianNoise("2500/1067")), margin(GaussianNoise("5000/159")), margin(GaussianNoise(625))
-    (3, 11, 49)
-    >>> margin(GaussianNoise("5000/159"), times=4), margin(LaplaceNoise(10), times=8)
+    >>> from discreet.noise import DiscreteGaussian, DiscreteLaplace
+    >>> [margin(DiscreteGaussian(variance)) for variance in ("2500/1067", "5000/159", 625)]
+    [3, 11, 49]
+    >>> margin(DiscreteGaussian("5000/159"), times=4), margin(DiscreteLaplace(10), times=8)
     (22, 79)
     """
     wanted = positive(chance, name="chance")
@@ -58,8 +58,8 @@ def _margin(noise: Noise, chance: Fraction, times: int) -> int:
 def within(noise: Noise, size: int, *, times: int = 1) -> float:
     """Return the chance that a sum of `times` draws is at most `size` in size.
 
-    >>> from discreet.noise import GaussianNoise
-    >>> noise = GaussianNoise("5000/159")
+    >>> from discreet.noise import DiscreteGaussian
+    >>> noise = DiscreteGaussian("5000/159")
     >>> round(within(noise, 10), 4), round(within(noise, 21, times=4), 4)
     (0.9392, 0.9448)
     """

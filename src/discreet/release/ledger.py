@@ -32,7 +32,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from discreet.budget import DiscreteGaussian, Event, Neighbours, Release
+from discreet.budget import Event, Neighbours, Release
 from discreet.budget.fields import exact, line, one_of
 from discreet.budget.neighbours import RELATIONS
 from discreet.budget.release import UNITS
@@ -95,24 +95,18 @@ def spent_epsilon(release: Release, neighbours: Neighbours | None = None) -> Fra
     worst = Fraction(0)
     for path in release.paths:
         events = release.path_events(path)
-        if any(isinstance(event, DiscreteGaussian) for event in events):
-            return None
-        worst = max(worst, sum((_pure(event) for event in events), Fraction(0)))
+        total = Fraction(0)
+        for event in events:
+            if event.largest is None:
+                return None
+            total += event.times * event.largest
+        worst = max(worst, total)
     return 2 * worst if (neighbours or release.neighbours) == "bounded" else worst
 
 
 def _precision(event: Event) -> Fraction:
     """Twice the rho of an event under unbounded neighbours; for Laplace noise its bound."""
-    return event.precision if isinstance(event, DiscreteGaussian) else event.times * _one(event) ** 2
-
-
-def _pure(event: Event) -> Fraction:
-    return event.times * _one(event)
-
-
-def _one(event: Event) -> Fraction:
-    assert not isinstance(event, DiscreteGaussian)
-    return Fraction(event.sensitivity) / event.scale
+    return event.precision + event.times * (event.largest or Fraction(0)) ** 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, init=False)

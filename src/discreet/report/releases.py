@@ -87,7 +87,7 @@ def _query_object(row: Row) -> dict[str, object]:
 
 def _by_level(release: Release) -> dict[str, list[Row]]:
     """The noise of each level where nothing is merged, whether or not such a path occurs."""
-    from discreet.budget.table import rows
+    from discreet.budget.release import rows
 
     found: dict[str, list[Row]] = {level.name: [] for level in release.levels}
     for row in rows(release, tuple((level.name,) for level in release.levels)):

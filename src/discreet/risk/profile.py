@@ -32,17 +32,15 @@ from typing import Any, Literal
 import numpy as np
 
 from discreet.accounting.arguments import Number, Numbers
-from discreet.accounting.loss import Loss
+from discreet.accounting.loss import Loss, TiltedTransform
 from discreet.accounting.overall import Account, account
 from discreet.accounting.parallel import Progress
 from discreet.accounting.privacy_loss import PrivacyLoss, compose
-from discreet.accounting.tilted import TiltedTransform
 from discreet.budget.answer import EXACTLY, AnswerKind, Claim
 from discreet.budget.events import DiscreteGaussian, Event
 from discreet.budget.neighbours import Neighbours
 from discreet.budget.release import Release
 from discreet.errors import InputError, PrecisionError
-from discreet.noise import GaussianNoise, LaplaceNoise, Noise
 from discreet.numbers import Interval
 from discreet.numbers import prior as read_prior
 from discreet.risk.hierarchy import read_variance
@@ -254,8 +252,8 @@ def profile_of(
     single: list[Risk] = []
     every: list[Risk] = []
     for name, events in levels.items():
-        query, event = max(events, key=lambda pair: _advantage(_once(pair[1])))
-        single += part_risks([_once(event)], priors, scope=name, what=f"one count of {query}")
+        query, event = max(events, key=lambda pair: _advantage(pair[1].repeated(1)))
+        single += part_risks([event.repeated(1)], priors, scope=name, what=f"one count of {query}")
         together = [one for _, one in events] * (2 if whole.neighbours == "bounded" else 1)
         every += part_risks(together, priors, scope=name, what="every count of the level")
     complete = pairs == "all" or whole.pairs == 1
@@ -390,24 +388,16 @@ def _certified(whole: Account, prior: Fraction) -> Interval:
 # -- one count, value by value -----------------------------------------------------------------------------
 
 
-def _once(event: Event) -> Event:
-    return replace(event, times=1)
-
-
-def _law(event: Event) -> Noise:
-    return GaussianNoise(event.variance) if isinstance(event, DiscreteGaussian) else LaplaceNoise(event.scale)
-
-
 def _reach(event: Event) -> int:
     """All but 1e-17 of the chances of a noisy count, with the target and without, lie this close to zero."""
-    return event.sensitivity - _law(event).quantile("1e-17")
+    return event.sensitivity - event.single().quantile("1e-17")
 
 
 def _values(event: Event) -> tuple[Floats, Floats, Floats]:
     """The chances of each value with the target and without, and the loss there."""
     far = _reach(event)
     values = np.arange(-far, far + 1)
-    noise = _law(event)
+    noise = event.single()
     before, after = noise.log_pmf(values), noise.log_pmf(values - event.sensitivity)
     return np.exp(after), np.exp(before), after - before
 
@@ -487,13 +477,13 @@ def mean_posteriors(cases: Sequence[Sequence[Event]], priors: Sequence[Fraction]
     >>> mean_posteriors([[DiscreteGaussian(variance=5)]], [Fraction(1, 2), Fraction(1, 5)]).round(12).tolist()
     [[0.523842579115, 0.225620914562]]
     """
-    kinds = {_once(event): None for events in cases for event in events}
+    kinds = {event.repeated(1): None for events in cases for event in events}
     place = {event: row for row, event in enumerate(kinds)}
     losses = [Loss([event]) for event in kinds]
     times = np.zeros((len(cases), len(kinds)))
     for row, events in enumerate(cases):
         for event in events:
-            times[row, place[_once(event)]] += event.times
+            times[row, place[event.repeated(1)]] += event.times
     found = np.empty((len(cases), len(priors)))
     with np.errstate(all="ignore"):
         for column, prior in enumerate(priors):

@@ -10,9 +10,9 @@ import numpy as np
 
 from discreet.accounting.calibration import calibrate, solve_factor
 from discreet.accounting.comparisons import ZCDP
+from discreet.accounting.contour import Kind
 from discreet.accounting.overall import account
 from discreet.accounting.privacy_loss import PrivacyLoss, compose
-from discreet.accounting.saddle import Kind
 from discreet.budget import load
 from discreet.budget.events import DiscreteGaussian
 from discreet.studies.register import check, compare, printed

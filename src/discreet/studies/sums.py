@@ -24,11 +24,11 @@ from fractions import Fraction
 import numpy as np
 
 from discreet.accounting.comparisons import ZCDP, GaussianDP, cumulants
+from discreet.accounting.contour import sieve
 from discreet.accounting.loss import Loss
 from discreet.accounting.overall import account
 from discreet.accounting.privacy_loss import compose
 from discreet.accounting.published import LatticeNormal, SequentialSieve, residual_supremum
-from discreet.accounting.sieve import sieve
 from discreet.budget import load
 from discreet.budget.events import DiscreteGaussian, Event
 from discreet.noise import GaussianNoise

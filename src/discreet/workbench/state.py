@@ -214,8 +214,7 @@ def _stated(base: Release) -> Budget:
 
 
 def _precision(event: Event) -> Fraction:
-    precision: Fraction = event.precision  # type: ignore[union-attr]  # Laplace levels were left out
-    return precision
+    return event.precision
 
 
 def whole_weights(weights: list[Fraction] | tuple[Fraction, ...]) -> tuple[Fraction, ...]:

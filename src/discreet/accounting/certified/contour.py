@@ -15,10 +15,18 @@ from fractions import Fraction
 from flint import acb, arb
 
 from discreet.accounting.certified.factors import Factors, verified_radii
+from discreet.accounting.contour import (
+    Kind,
+    Sieve,
+    SieveOverflowError,
+    kernel_size,
+    period,
+    rounded,
+    saddle,
+    short_above,
+    sieved,
+)
 from discreet.accounting.loss import Loss
-from discreet.accounting.quadrature import kernel_size, short_above
-from discreet.accounting.saddle import Kind, period, rounded, saddle
-from discreet.accounting.sieve import Sieve, SieveOverflowError, sieved
 from discreet.errors import PrecisionError
 from discreet.noise.balls import ball
 

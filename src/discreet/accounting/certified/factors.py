@@ -9,9 +9,11 @@ from itertools import pairwise
 import numpy as np
 from flint import acb, arb, fmpq
 
-from discreet.accounting.loss import GaussianTerm, LaplaceTerm, Loss, Term
-from discreet.accounting.sieve import RADII, modulus_radius
-from discreet.noise.balls import ball, current_bits, lattice_sum, theta3
+from discreet.accounting.loss import Loss
+from discreet.noise import DiscreteGaussian, DiscreteLaplace, Noise
+from discreet.noise.balls import ball, current_bits
+from discreet.noise.distribution import RADII
+from discreet.noise.theta import ball_sum
 
 _QUARTER = fmpq(1, 4)
 
@@ -25,8 +27,8 @@ def verified_radii(loss: Loss, depth: float, theta: float) -> list[float]:
     """
     radii = []
     for term in loss.terms:
-        radius = modulus_radius(term, depth, theta)
-        if isinstance(term, GaussianTerm) and radius < math.pi:
+        radius = term.radius(depth, theta)
+        if isinstance(term, DiscreteGaussian) and radius < math.pi:
             factor = _GaussianFactor(term, Fraction(theta))
             while radius < math.pi:
                 turn = ball(Fraction(radius)) / (2 * arb.pi())
@@ -34,13 +36,13 @@ def verified_radii(loss: Loss, depth: float, theta: float) -> list[float]:
                     break
                 radius *= 1.02
             radius = min(radius, math.pi)
-        elif isinstance(term, LaplaceTerm) and radius < math.pi:
+        elif isinstance(term, DiscreteLaplace) and radius < math.pi:
             radius = _laplace_radius(term, depth, Fraction(theta), radius)
         radii.append(radius)
     return radii
 
 
-def _laplace_radius(term: LaplaceTerm, depth: float, theta: Fraction, radius: float) -> float:
+def _laplace_radius(term: DiscreteLaplace, depth: float, theta: Fraction, radius: float) -> float:
     """The least radius, at least the given one, beyond which |factor|^times < e^-depth is proved.
 
     The squared modulus is a sum of p_u p_v cos((u - v) d), whose slope is at most 2 Var(X) d.
@@ -74,12 +76,16 @@ class Factors:
             rate = term.step / spacing
             factor = _factor(term, theta)
             self.centre += term.times * term.step * factor.shift
-            if isinstance(factor, _GaussianFactor) and factor.is_plain(term.times):
+            if (
+                isinstance(term, DiscreteGaussian)
+                and isinstance(factor, _GaussianFactor)
+                and factor.is_plain(term.times)
+            ):
                 small = arb(0, factor.slack(term.times).upper())
                 slack *= 1 + acb(small, small)
-                weight = -2 * arb.pi() ** 2 * ball(term.sigma2) * term.times  # type: ignore[union-attr]
+                weight = -2 * arb.pi() ** 2 * ball(term.variance) * term.times
                 self._plain.append((rate.numerator, rate.denominator, weight, term.times * factor.near))
-                quadratic += term.times * term.mu * rate / spacing
+                quadratic += term.times * term.sensitivity * rate / spacing
                 lean += term.times * factor.near * rate
                 self._inner = min(self._inner, int(Fraction(1, 4) / rate))
             else:
@@ -125,29 +131,29 @@ def _centred(top: int, bottom: int) -> fmpq:
     return fmpq(rest - bottom if 2 * rest >= bottom else rest, bottom)
 
 
-def _factor(term: Term, theta: Fraction) -> _GaussianFactor | _FiniteFactor:
-    if isinstance(term, LaplaceTerm):
+def _factor(term: Noise, theta: Fraction) -> _GaussianFactor | _FiniteFactor:
+    if isinstance(term, DiscreteLaplace):
         return _FiniteFactor(term, theta)
+    assert isinstance(term, DiscreteGaussian)
     return _GaussianFactor(term, theta)
 
 
 class _GaussianFactor:
     """Characteristic function of a discrete Gaussian around `near`, by the shorter of two sums."""
 
-    def __init__(self, term: GaussianTerm, theta: Fraction) -> None:
-        centre = theta * term.mu
+    def __init__(self, term: DiscreteGaussian, theta: Fraction) -> None:
+        centre = theta * term.sensitivity
         self.shift = round(centre)
         self.near = centre - self.shift
         self.term = term
+        self._norm = ball_sum(self.near, term.variance)
         if term.is_dual:
-            self._norm = theta3(self.near, term.sigma2)
-            rate = 2 * math.pi**2 * float(term.sigma2)
+            rate = 2 * math.pi**2 * float(term.variance)
             # at half a turn neighbour v of the nearest frequency has weight e^(-rate (v^2 - v))
             self._reach = 2 + math.ceil(math.sqrt((current_bits() + 10) * math.log(2) / rate))
         else:
-            self._norm = lattice_sum(self.near, term.sigma2)
             self._reach = 2 + math.ceil(
-                math.sqrt((current_bits() + 10) * 2 * math.log(2) * float(term.sigma2))
+                math.sqrt((current_bits() + 10) * 2 * math.log(2) * float(term.variance))
             )
 
     def slack(self, times: int) -> arb:
@@ -156,19 +162,19 @@ class _GaussianFactor:
         There each neighbouring frequency has at most e^(-pi^2 sigma2) of the weight of the nearest.
         """
         pi2 = arb.pi() ** 2
-        return 8 * times * (-pi2 * ball(self.term.sigma2)).exp()
+        return 8 * times * (-pi2 * ball(self.term.variance)).exp()
 
     def is_plain(self, times: int) -> bool:
         """Whether the correction lies below the working precision wherever the factor counts."""
         if not self.term.is_dual:
             return False
-        sigma2 = float(self.term.sigma2)
+        sigma2 = float(self.term.variance)
         bits = current_bits() * math.log(2)
         return math.pi**2 * sigma2 - math.log(times) > bits + 5 and times * sigma2 * math.pi**2 / 8 > 2 * bits
 
     def at(self, turn: arb) -> acb:
         """E e^(2 pi i turn u), u = X - shift, for |turn| <= 1/2."""
-        sigma2 = ball(self.term.sigma2)
+        sigma2 = ball(self.term.variance)
         near = ball(self.near)
         total = acb(0)
         if self.term.is_dual:
@@ -197,14 +203,14 @@ class _GaussianFactor:
 class _FiniteFactor:
     """Characteristic function of the tilted loss of discrete Laplace noise: a finite sum."""
 
-    def __init__(self, term: LaplaceTerm, theta: Fraction) -> None:
+    def __init__(self, term: DiscreteLaplace, theta: Fraction) -> None:
         self.term = term
-        rate = 1 / term.b + theta * term.step
+        rate = 1 / term.scale + theta * term.step
         # from the heavier end
         self._sign = -1 if rate >= 0 else 1
-        self.shift = term.mu if rate >= 0 else 0
+        self.shift = term.sensitivity if rate >= 0 else 0
         self._fall = ball(-abs(rate))
-        self._norm = acb(2 + (1 - (-ball(1 / term.b)).exp()) * (term.mu - 1))
+        self._norm = acb(2 + (1 - (-ball(1 / term.scale)).exp()) * (term.sensitivity - 1))
         if rate:
             self._norm = term.series_ball(acb(self._fall))
 
@@ -215,10 +221,10 @@ class _FiniteFactor:
     def variance(self) -> arb:
         """An upper bound of the variance of X: the sum of p_k k^2, counted from the heavier end."""
         term, norm = self.term, self._norm.real
-        part = 1 - (-ball(1 / term.b)).exp()
+        part = 1 - (-ball(1 / term.scale)).exp()
         ratio = self._fall.exp()
-        whole = arb(term.mu) ** 2
+        whole = arb(term.sensitivity) ** 2
         if not ratio < 1:
             return whole.upper()
-        series = part * ratio * (1 + ratio) / (1 - ratio) ** 3 + whole * ratio**term.mu
+        series = part * ratio * (1 + ratio) / (1 - ratio) ** 3 + whole * ratio**term.sensitivity
         return min((series / norm).upper(), whole.upper())

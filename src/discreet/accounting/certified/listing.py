@@ -14,10 +14,11 @@ from fractions import Fraction
 from flint import arb, arb_poly
 
 from discreet.accounting.certified.contour import log_mgf_ball
-from discreet.accounting.direct import partition
-from discreet.accounting.loss import GaussianTerm, Loss, Term
-from discreet.accounting.saddle import Kind, saddle
+from discreet.accounting.contour import Kind, saddle
+from discreet.accounting.evaluation import partition
+from discreet.accounting.loss import Loss
 from discreet.errors import PrecisionError
+from discreet.noise import DiscreteGaussian, DiscreteLaplace, Noise
 from discreet.noise.balls import ball, current_bits
 
 MOST_LISTED = 400_000
@@ -62,7 +63,7 @@ def listed_ball(loss: Loss, kind: Kind, threshold: Fraction) -> arb:
     return scale.exp() * total
 
 
-def _listed(terms: list[Term], theta: Fraction, h: Fraction) -> tuple[dict[int, arb], arb]:
+def _listed(terms: list[Noise], theta: Fraction, h: Fraction) -> tuple[dict[int, arb], arb]:
     """Tilted law of a half, by integer value in units of h, and a bound of the probability left out."""
     law: dict[int, arb] = {0: arb(1)}
     missed = arb(0)
@@ -79,11 +80,12 @@ def _listed(terms: list[Term], theta: Fraction, h: Fraction) -> tuple[dict[int, 
     return law, missed
 
 
-def _window(term: Term, theta: Fraction) -> tuple[int, list[arb], arb]:
+def _window(term: Noise, theta: Fraction) -> tuple[int, list[arb], arb]:
     """Tilted law of the sum of the term's events on a window, and the probability outside."""
-    if isinstance(term, GaussianTerm):
+    if isinstance(term, DiscreteGaussian):
         first, p, out = _one_gaussian(term, theta)
     else:
+        assert isinstance(term, DiscreteLaplace)
         weights = term.tilted_balls(theta)
         total = sum(weights, arb(0))
         first, p, out = 0, [w / total for w in weights], arb(0)
@@ -92,11 +94,11 @@ def _window(term: Term, theta: Fraction) -> tuple[int, list[arb], arb]:
     return _power(first, p, out, term.times)
 
 
-def _one_gaussian(term: GaussianTerm, theta: Fraction) -> tuple[int, list[arb], arb]:
-    centre = theta * term.mu
+def _one_gaussian(term: DiscreteGaussian, theta: Fraction) -> tuple[int, list[arb], arb]:
+    centre = theta * term.sensitivity
     shift = round(centre)
     near = centre - shift
-    sigma2 = term.sigma2
+    sigma2 = term.variance
     reach = 2 + math.ceil(math.sqrt((current_bits() + 10) * 2 * math.log(2) * float(sigma2)))
     rate = -1 / (2 * ball(sigma2))
     weights = [(rate * ball((u - near) ** 2)).exp() for u in range(-reach, reach + 1)]

@@ -19,8 +19,8 @@ from discreet.accounting.certified.values import (
 )
 from discreet.accounting.parallel import map_cases
 from discreet.accounting.privacy_loss import compose, log_fraction
-from discreet.budget.events import Event
 from discreet.errors import PrecisionError
+from discreet.noise import Noise
 from discreet.noise.balls import lower, upper, working_bits
 from discreet.numbers import Interval
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from discreet.accounting.overall import Account
     from discreet.accounting.privacy_loss import PrivacyLoss
 
-_Proof = tuple[tuple[Event, ...], Fraction, Fraction, float]
+_Proof = tuple[tuple[Noise, ...], Fraction, Fraction, float]
 
 
 def certified_deltas(account: Account, epsilons: list[Fraction], digits: int | None) -> list[Interval]:
@@ -84,7 +84,7 @@ def certified_tradeoffs(account: Account, alphas: list[Fraction], digits: int | 
     f is the supremum over w = e^l of the least g(w) = 1 - delta(l) - w alpha of all cases. Lower end: the
     least of all cases at one l. Upper end: f of any case, or where cases cross what `_crossing_top` proves.
     """
-    from discreet.accounting.envelope import overall_tradeoff
+    from discreet.accounting.tradeoff import overall_tradeoff
 
     boxes = []
     for alpha, point in zip(alphas, overall_tradeoff(account, alphas), strict=True):
@@ -118,7 +118,7 @@ def _crossing_top(
     before it either, so that no point to the left is higher than its value there; and the same for the other
     case to the right. The larger of the two values bounds the supremum.
     """
-    from discreet.accounting.envelope import lowest_heights
+    from discreet.accounting.tradeoff import lowest_heights
 
     spread = math.sqrt(account.case(account.main).variance)
     for fraction in (1e-5, 1e-4, 1e-3, 1e-2):

@@ -16,7 +16,7 @@ from discreet.accounting.certified.values import (
     padded,
     shortened,
 )
-from discreet.accounting.saddle import Kind
+from discreet.accounting.contour import Kind
 from discreet.errors import PrecisionError
 from discreet.noise.balls import ball, lower, upper, working_bits
 from discreet.numbers import Interval

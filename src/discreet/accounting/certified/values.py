@@ -10,9 +10,8 @@ from flint import arb
 
 from discreet.accounting.certified.contour import tail_ball
 from discreet.accounting.certified.listing import listed_ball
-from discreet.accounting.direct import Direct
-from discreet.accounting.quadrature import Quadrature
-from discreet.accounting.saddle import Kind
+from discreet.accounting.contour import Kind, Quadrature
+from discreet.accounting.evaluation import Direct
 from discreet.errors import PrecisionError
 from discreet.noise.balls import ball, interval, lower, upper, working_bits
 from discreet.numbers import Interval

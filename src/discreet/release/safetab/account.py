@@ -24,7 +24,6 @@ from discreet.budget import (
     AnswerKind,
     Claim,
     DiscreteGaussian,
-    DiscreteLaplace,
     Event,
     Level,
     Neighbours,
@@ -336,8 +335,8 @@ def exact_account(
 
 def _inside(events: Sequence[Event], whole: Sequence[Event]) -> bool:
     """Whether every event of some is among those of another list, at least as often."""
-    often = {replace(event, times=1): event.times for event in whole}
-    return all(event.times <= often.get(replace(event, times=1), 0) for event in events)
+    often = {event.key: event.times for event in whole}
+    return all(event.times <= often.get(event.key, 0) for event in events)
 
 
 def _cases(
@@ -402,10 +401,8 @@ def _events(parts: Sequence[Mechanism], singles: dict[int, int], people: int) ->
 
 
 def _event(noise: Noise | None, times: int) -> Event:
-    if isinstance(noise, GaussianNoise):
-        return DiscreteGaussian(variance=noise.variance, times=times)
-    assert isinstance(noise, LaplaceNoise)
-    return DiscreteLaplace(scale=noise.scale, times=times)
+    assert noise is not None
+    return noise.repeated(times)
 
 
 def _query(name: str, noise: Noise | None, groups: int) -> Query:

@@ -88,8 +88,8 @@ def noise_for(budget: Fraction, stability: int, privacy: Privacy) -> Noise:
     discrete Laplace noise of scale 10
     """
     if privacy == "zcdp":
-        return GaussianNoise(Fraction(stability) / (2 * budget))
-    return LaplaceNoise(Fraction(stability) / budget)
+        return GaussianNoise(Fraction(stability) / (2 * budget)).single()
+    return LaplaceNoise(Fraction(stability) / budget).single()
 
 
 @lru_cache(maxsize=1024)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from discreet.noise import GaussianNoise, LaplaceNoise, Noise, balls
-from discreet.noise.conditional import BASE, LONGEST, Above, Digit, Kinds, Trials, _thresholds, draw, settle
+from discreet.noise.inversion import BASE, LONGEST, Above, Digit, Kinds, Trials, draw, settle, thresholds
 from discreet.testing import NotPrivateScriptedEntropy, NotPrivateSeededEntropy
 
 ALARM = 1e-6
@@ -64,7 +64,7 @@ def test_far_tails_are_reached_with_more_bits() -> None:
 
 def test_a_tie_is_settled_by_the_bits_that_follow() -> None:
     law = Above(LaplaceNoise(7), 2)
-    rising = _thresholds(law)
+    rising = thresholds(law)
     assert rising is not None
     for m in (1, 4, 30):
         floor = int(rising[rising.size - m])  # of P[X >= m]
@@ -88,7 +88,7 @@ def test_balls_alone_give_what_the_table_gives() -> None:
 def test_a_law_of_too_many_thresholds_is_drawn_by_balls_alone() -> None:
     noise = GaussianNoise(10**14)
     law = Above(noise, 10**7)
-    assert _thresholds(law) is None
+    assert thresholds(law) is None
     values = draw(law, 300, source=NotPrivateSeededEntropy(2))
     # uniform if the law is right: 300 of them are off by 0.16 with a chance below 1e-6
     level = noise.sf(values + 10**7) / noise.sf(10**7)
@@ -97,7 +97,7 @@ def test_a_law_of_too_many_thresholds_is_drawn_by_balls_alone() -> None:
 
 def test_a_chance_that_is_a_dyadic_number_is_drawn_by_balls_alone() -> None:
     law = Digit(lambda: balls.ball(Fraction(1, 2)), 1)
-    assert _thresholds(law) is None
+    assert thresholds(law) is None
     assert [settle(law, word << 61, NotPrivateSeededEntropy(9)) for word in (0, 1, 3, 5)][1:] == [2, 1, 0]
 
 

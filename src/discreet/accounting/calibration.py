@@ -1,0 +1,736 @@
+"""How little noise will do: the smallest variances that keep a promise, and the proof that they do.
+
+Variances are multiplied by short exact factors, rounded up, so that a calibrated release errs to the safe
+side and keeps a lattice that exact accounting can use. One factor on all variances, or gains shared by
+weights, against a promise about the whole release (`calibrate`); each level by itself against its own promise
+(`by="level"`); or wanted margins of error instead of a promise (`reached`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, Literal
+
+from discreet.accounting.arguments import Number, read, read_probabilities
+from discreet.accounting.comparisons import ZCDP
+from discreet.accounting.overall import account
+from discreet.accounting.parallel import Progress
+from discreet.accounting.privacy_loss import PrivacyLoss, compose
+from discreet.budget.answer import Claim
+from discreet.budget.levels import Level
+from discreet.budget.neighbours import Neighbours, main_case, one_case
+from discreet.budget.release import Release
+from discreet.errors import InputError, PrecisionError
+from discreet.noise import DiscreteGaussian, Noise
+from discreet.numbers import Exact, Interval, positive
+
+LEVEL = Fraction(95, 100)
+"""The chance with which the noise is within its margin of error."""
+
+DIGITS = 6
+"""Digits of a factor: rounding changes a variance by a millionth at most."""
+
+SLACK = Fraction(1, 10**4)
+"""By how much of itself a variance may be shortened, to keep the losses on a short lattice."""
+
+LEAST, MOST = Fraction(1, 25), 10**12
+"""Variances that a search looks at, with sensitivity 1: at 1/25 a count is noisy once in 100,000
+times, and beyond the upper end the lattice of possible losses is too fine to be accounted for in time."""
+
+SOME = 10**4
+"""The largest factor if some levels keep their noise: more would change next to nothing."""
+
+Scaling = Callable[[Fraction, bool], Release]
+"""Releases that get less noisy as a parameter falls; the flag says whether variances are to be short."""
+
+
+@dataclass(frozen=True, slots=True)
+class NoiseChange:
+    """The noise of one query before and after; for Laplace noise the variance is rounded to 12 digits."""
+
+    name: str
+    before: Fraction
+    after: Fraction
+    events: tuple[Noise, Noise]
+
+    @property
+    def margins(self) -> tuple[int, int]:
+        """The exact 95 % margins of error before and after: what the noise does not exceed."""
+        old, new = (event.margin(LEVEL) for event in self.events)
+        return old, new
+
+    @property
+    def saving(self) -> float:
+        """The share of the variance that is saved; negative if there is more of it."""
+        return float(1 - self.after / self.before)
+
+
+@dataclass(frozen=True, slots=True)
+class LevelChange:
+    """One level's variances before and after; `epsilon` is its own promise, if calibrated by itself."""
+
+    name: str
+    factor: Fraction
+    queries: tuple[NoiseChange, ...]
+    epsilon: Fraction | None = None
+
+    @property
+    def before(self) -> Fraction:
+        """The variance of the level's most common kind of query, before."""
+        return _most_common([query.before for query in self.queries])
+
+    @property
+    def after(self) -> Fraction:
+        """The same, after."""
+        return _most_common([query.after for query in self.queries])
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return what JSON says of the level."""
+        return {
+            "name": self.name,
+            "factor": float(self.factor),
+            "before": float(self.before),
+            "after": float(self.after),
+            **({} if self.epsilon is None else {"epsilon": float(self.epsilon)}),
+            "queries": [
+                {
+                    "name": query.name,
+                    "before": str(query.before),
+                    "after": str(query.after),
+                    "margins": list(query.margins),
+                }
+                for query in self.queries
+            ],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """A calibrated release, what it saves, and its proof.
+
+    Guarantee. `proof.upper <= delta`: for every case of the relation, the new release is
+    (epsilon, delta)-differentially private. By level, each level keeps its own promise by itself, and the
+    proof is that of the level which comes closest to delta.
+    """
+
+    release: Release
+    neighbours: Neighbours
+    factor: Fraction | None
+    epsilon: Fraction | None
+    delta: Fraction
+    proof: Interval | None
+    levels: tuple[LevelChange, ...]
+    price: float | None
+    notes: tuple[str, ...] = ()
+    by: Literal["overall", "level"] = "overall"
+
+    @property
+    def claim(self) -> Claim:
+        """What kind of answer this is: the promise holds of the release as far as the release is modelled."""
+        return self.release.claim
+
+    @property
+    def savings(self) -> tuple[float, float]:
+        """The smallest and the largest share of a query's variance that is saved; negative if noise grows."""
+        found = [query.saving for level in self.levels for query in level.queries]
+        return min(found), max(found)
+
+    @property
+    def reduction(self) -> float | None:
+        """The share of every query's variance that is saved by one factor: the least of them.
+
+        The factor is on the squares of Laplace scales, whose variances change a little differently.
+        """
+        return None if self.factor is None else self.savings[0]
+
+    @property
+    def saved(self) -> str:
+        """What one factor does to the variances, in words."""
+        least, most = self.savings
+        if f"{100 * least:.3f}" == f"{100 * most:.3f}":
+            return less_or_more(1 - least)
+        if least >= 0:
+            return f"{100 * least:.3f} to {100 * most:.3f} % less variance"
+        return f"{1 - most:.6g} to {1 - least:.6g} times the variance"
+
+    def __str__(self) -> str:
+        saved = "" if self.factor is None else f"{self.saved}, "
+        promise = "each level's own promise" if self.epsilon is None else f"epsilon {float(self.epsilon):.6g}"
+        alone = "each level by itself: " if self.by == "level" and self.epsilon is not None else ""
+        return f"{self.release.name}: {alone}{saved}{promise} at delta {float(self.delta):.3g}"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return what JSON says: variances as exact texts, all else as floats."""
+        return {
+            "neighbours": self.neighbours,
+            "factor": None if self.factor is None else float(self.factor),
+            "reduction": self.reduction,
+            "epsilon": None if self.epsilon is None else float(self.epsilon),
+            "delta": float(self.delta),
+            "answer": self.claim.as_dict(),
+            "lower": None if self.proof is None else float(self.proof.lower),
+            "upper": None if self.proof is None else float(self.proof.upper),
+            "price": self.price,
+            "levels": [level.as_dict() for level in self.levels],
+            "notes": list(self.notes),
+        }
+
+
+def less_or_more(factor: float) -> str:
+    """Say what a factor does to a variance.
+
+    >>> less_or_more(0.877203), less_or_more(7.46)
+    ('12.280 % less variance', '7.46 times the variance')
+    """
+    if factor <= 1:
+        return f"{100 * (1 - factor):.3f} % less variance"
+    return f"{factor:.6g} times the variance"
+
+
+def changes(before: Release, after: Release) -> tuple[LevelChange, ...]:
+    """Return the variances of each level and query, before and after; for Laplace noise to 12 digits."""
+    old = {(row.level, row.query): row.event for row in before.variance_table()}
+    levels: dict[str, list[NoiseChange]] = {}
+    factors: dict[str, list[tuple[bool, Fraction]]] = {}
+    for row in after.variance_table():
+        was, now = old[row.level, row.query], row.event
+        change = NoiseChange(row.query, _variance(was), _variance(now), (was, now))
+        levels.setdefault(row.level, []).append(change)
+        factors.setdefault(row.level, []).append(_ratio(was, now))
+    # a factor read off Gaussian noise is exact; that of a rounded Laplace scale is not
+    return tuple(LevelChange(name, max(factors[name])[1], tuple(found)) for name, found in levels.items())
+
+
+def _variance(event: Noise) -> Fraction:
+    is_exact = isinstance(event, DiscreteGaussian)
+    return event.size if is_exact else Fraction(f"{event.true_variance():.12g}")
+
+
+def _ratio(before: Noise, after: Noise) -> tuple[bool, Fraction]:
+    """Return whether the noise is Gaussian, and the factor on its variance."""
+    is_gaussian, ratio = isinstance(after, DiscreteGaussian), after.size / before.size
+    return is_gaussian, ratio if is_gaussian else ratio**2
+
+
+def named(before: Release, after: Release, note: str) -> Release:
+    """Return the new release under a name of its own, saying what was done to it."""
+    return replace(after, name=f"{before.name}-calibrated", notes=(note, *before.notes))
+
+
+def _most_common(values: list[Fraction]) -> Fraction:
+    return max(values, key=lambda v: (values.count(v), -values.index(v)))
+
+
+# -- the search for a factor, rounded to the safe side -------------------------------------------------------
+
+
+def below(value: float) -> Fraction:
+    """Return a short fraction just below a float, for a target that must not be exceeded.
+
+    >>> below(26.340588852722323) < Fraction("26.340588852722323")
+    True
+    """
+    return Fraction(math.floor(value * 10**12), 10**12)
+
+
+def rounded_up(factor: float | Fraction) -> Fraction:
+    """Return the factor with so many significant decimals, rounded up.
+
+    >>> rounded_up(0.87720251)
+    Fraction(877203, 1000000)
+    """
+    return math.ceil(Fraction(factor) / last_place(factor)) * last_place(factor)
+
+
+def lattice_unit(events: Iterable[Noise]) -> Fraction:
+    """Return the largest step of which all losses of these events are multiples; 1 if there are none.
+
+    >>> lattice_unit([DiscreteGaussian(variance=4), DiscreteGaussian(variance="6", sensitivity=5)])
+    Fraction(1, 12)
+    """
+    steps = {event.step for event in events}
+    bottom = math.lcm(*(step.denominator for step in steps))
+    return Fraction(math.gcd(*(int(step * bottom) for step in steps)) or 1, bottom)
+
+
+def short_above(value: Fraction, unit: Fraction, slack: Fraction = SLACK) -> tuple[Fraction, Fraction]:
+    """Return the least multiple of unit / 10^k above the value, within `slack` of it, and that unit.
+
+    Steps that are multiples of one short unit keep the losses on a lattice that can be accounted for; an
+    arbitrary fraction would destroy it.
+
+    >>> short_above(Fraction(1, 7), Fraction(1, 12))
+    (Fraction(17143, 120000), Fraction(1, 120000))
+    """
+    while unit > slack * value:
+        unit /= 10
+    return math.ceil(value / unit) * unit, unit
+
+
+def last_place(factor: float | Fraction) -> Fraction:
+    """Return what one unit in the last of the significant decimals is worth.
+
+    >>> last_place(0.877203), last_place(12345.6)
+    (Fraction(1, 1000000), Fraction(1, 10))
+    """
+    return Fraction(10) ** (math.floor(math.log10(factor)) + 1 - DIGITS)
+
+
+def short_scales(release: Release) -> Release:
+    """Return the release with Laplace scales rounded up: their factor is a root, which is never short.
+
+    >>> from discreet.budget import Query
+    >>> state = Level(name="State", queries=[Query(name="total", scale=4)])
+    >>> small = Release(name="small", neighbours="bounded", levels=[state]).scaled(2)
+    >>> before, after = (one.levels[0].queries[0].scale for one in (small, short_scales(small)))
+    >>> before.denominator > 10**18, str(after)
+    (True, '282843/50000')
+    """
+    if not any(level.has_laplace for level in release.levels):
+        return release
+    levels = []
+    for level in release.levels:
+        scales = [None if query.scale is None else rounded_up(query.scale) for query in level.queries]
+        queries = zip(level.queries, scales, strict=True)
+        levels.append(replace(level, queries=tuple(replace(query, scale=scale) for query, scale in queries)))
+    return replace(release, levels=tuple(levels))
+
+
+def bounds(events: Iterable[Noise]) -> tuple[float, float]:
+    """Return the factors between which it makes sense to look, for these events.
+
+    >>> from discreet.budget import DiscreteGaussian
+    >>> bounds([DiscreteGaussian(variance=5), DiscreteGaussian(variance=100)])
+    (0.008, 10000000000.0)
+    """
+    sizes = [
+        (event.size if isinstance(event, DiscreteGaussian) else 2 * event.size**2) / event.sensitivity**2
+        for event in events
+    ]
+    return float(min(Fraction(1), LEAST / min(sizes))), float(max(Fraction(10), MOST / max(sizes)))
+
+
+def epsilon_or_zero(loss: PrivacyLoss, delta: Fraction) -> float:
+    """Return the exact epsilon at delta, or zero if the promise is kept even with epsilon zero.
+
+    >>> from discreet.accounting.privacy_loss import compose
+    >>> epsilon_or_zero(compose([DiscreteGaussian(variance=10**6)]), Fraction(1, 2))
+    0.0
+    """
+    if loss.log_delta(epsilon=0) <= math.log(delta):
+        return 0.0
+    return float(loss.epsilon(delta=delta))
+
+
+def solve_factor(
+    epsilon: Callable[[Fraction], float],
+    target: float,
+    *,
+    least: float = 0.0,
+    most: float = math.inf,
+    tolerance: float = 1e-9,
+) -> Fraction:
+    """Return the factor at which the falling epsilon meets the target, rounded up, as a short decimal.
+
+    An epsilon of zero says that the promise is kept with room to spare. A target that is met only outside of
+    `least` and `most` is refused.
+    """
+    low, high, room = 0.0, math.inf, math.inf
+    x = 1.0
+    last: tuple[float, float] | None = None
+    for step in range(100):
+        value = epsilon(_dyadic(x))
+        if value > target:
+            low = max(low, x)
+        else:
+            high = min(high, x)
+        _check_end(x, value <= target, least, most, target)
+        if low and high / low < 1 + tolerance:
+            return rounded_up(high)
+        better = math.nan
+        if value > 0:
+            gap = math.log(value / target)
+            slope = -0.6  # epsilon falls between the root and the first power of the factor
+            if last is not None and math.log(x) != last[0]:
+                found = (gap - last[1]) / (math.log(x) - last[0])
+                slope = found if found < -0.1 else slope
+            last = (math.log(x), gap)
+            better = x * math.exp(min(max(-gap / slope, -5.0), 5.0))
+        if step % 3 == 2:  # on plateaus the secant creeps: if three steps have not halved the bracket, bisect
+            width = math.log(high / low) if low else math.inf
+            better = math.nan if math.isfinite(width) and width > 0.5 * room else better
+            room = width
+        if not low < better < high:
+            inside = low and math.isfinite(high)
+            better = math.sqrt(low * high) if inside else 8 * x if math.isinf(high) else x / 8
+        done = abs(better / x - 1) < tolerance and not (tolerance > 1e-9 and value > target)
+        x = min(max(better, least), most)
+        if done:
+            return rounded_up(x * (1 + tolerance))
+    raise PrecisionError(f"no factor was found that keeps epsilon {target:.6g}")
+
+
+def _dyadic(x: float) -> Fraction:
+    """Return x with some forty binary digits, so that fractions stay short."""
+    unit = Fraction(2) ** (math.frexp(x)[1] - 41)
+    return round(Fraction(x) / unit) * unit
+
+
+def _check_end(x: float, is_kept: bool, least: float, most: float, target: float) -> None:
+    if is_kept and x <= least:
+        raise InputError(
+            f"epsilon {target:.6g} at this delta is kept even with {least:.3g} times the variances, which is "
+            "next to no noise; choose a smaller epsilon or delta"
+        )
+    if not is_kept and x >= most:
+        raise InputError(
+            f"epsilon {target:.6g} at this delta is not kept even with {most:.3g} times the variances; a "
+            "larger epsilon or delta is needed"
+        )
+
+
+# -- the proof, and the price of less noise in the far tail --------------------------------------------------
+
+
+def prove(
+    release: Release,
+    relation: Neighbours,
+    target: Fraction,
+    delta: Fraction,
+    jobs: int,
+    progress: Progress | None,
+) -> Interval:
+    """Return the certified delta of all cases at the target."""
+    made = account(release, neighbours=relation).with_workers(jobs, progress)
+    found: Interval = made.delta(epsilon=target, certified=True)
+    if found.upper > delta:
+        raise PrecisionError(
+            f"epsilon {float(target):.6g} was found for delta {float(delta):.3g}, but the proof gives {found}"
+        )
+    return found
+
+
+def crossing(promise: ZCDP, new: PrivacyLoss) -> float | None:
+    """Return the delta at which the old promise's epsilon falls below that of the new noise, if there is one.
+
+    >>> from discreet.accounting.privacy_loss import compose
+    >>> from discreet.budget import DiscreteGaussian
+    >>> old, less = (DiscreteGaussian(variance=v, times=10) for v in (5, "9/2"))
+    >>> f"{crossing(ZCDP([old]), compose([less])):.2g}"
+    '6.9e-20'
+    """
+
+    def gain(exponent: float) -> float:
+        # where the old promise stands at this delta, is the new delta smaller? No inversion is needed
+        epsilon = float(promise.epsilon(delta=10.0**exponent))
+        return exponent * math.log(10) - float(new.log_delta(epsilon=epsilon))
+
+    low, high = -290.0, -0.5
+    if gain(low) >= 0 or gain(high) <= 0:
+        return None
+    while high - low > 1e-4:
+        middle = (low + high) / 2
+        low, high = (low, middle) if gain(middle) > 0 else (middle, high)
+    return float(10.0**high)
+
+
+# -- the whole release ---------------------------------------------------------------------------------------
+
+
+def calibrate(
+    release: Release,
+    *,
+    delta: Number,
+    epsilon: Number | None = None,
+    zcdp: bool = False,
+    by: Literal["overall", "level"] = "overall",
+    neighbours: Neighbours | None = None,
+    weights: Mapping[str, Exact] | None = None,
+    proof: bool = True,
+    jobs: int = 1,
+    progress: Progress | None = None,
+) -> Calibration:
+    """Find the least noise with which the release keeps (epsilon, delta), or what zCDP promises at delta.
+
+    `overall`: one factor on all variances (or, with `weights`, gains shared in proportion to them). `level`:
+    each level by itself against its own promise. Without `proof` the same noise is found, over all cases, but
+    neither the certified delta nor the price in the far tail: a first answer, for a page.
+
+    >>> from discreet.budget import load
+    >>> found = calibrate(load("dhc-2022-08-25"), zcdp=True, delta="1e-10")
+    >>> round(100 * found.reduction, 2)
+    12.28
+    """
+    relation = neighbours or release.neighbours
+    (small,) = read_probabilities(delta, name="delta").values
+    if (epsilon is None) != zcdp:
+        found = "none is given" if epsilon is None else "both are given"
+        raise InputError(
+            f"the promise is an epsilon or what zCDP promises (zcdp), exactly one of them; {found}"
+        )
+    if by not in ("overall", "level"):
+        raise InputError(f"by is {by!r}; it must be 'overall' or 'level'")
+    target = None if epsilon is None else read(epsilon, name="epsilon").values[0]
+    if target is not None and target <= 0:
+        raise InputError(f"epsilon is {float(target):g}; it must be above zero")
+    if by == "level":
+        if weights:
+            raise InputError(
+                "weights share one gain between the levels: they cannot be combined with calibration by level"
+            )
+        return calibrate_levels(release, relation, target, small)
+    main = main_case(release, relation)
+    promise = ZCDP(one_case(release, main))
+    target = target or below(promise.epsilon(delta=float(small)))
+    family = _weighted(release, weights) if weights else _uniform(release)
+    ends = bounds(event for level in release.levels for event in level.events(release.neighbours))
+    if weights and len(weights) < len(release.levels):
+        if epsilon_or_zero(compose(one_case(family(Fraction(SOME), False), main)), small) > target:
+            raise InputError(
+                f"epsilon {float(target):.6g} at this delta is not kept even with {SOME:,} times the "
+                f"variances of {', '.join(weights)}: levels without a weight keep their noise, so more of "
+                "them need one"
+            )
+        ends = ends[0], float(SOME)
+    # short factors come in steps of a thousandth or less: no search is finer than that
+    fine = 2e-5 if weights else 1e-9
+    factor, after = _least_overall(
+        family, main, relation, ends, target, small, jobs, progress, tolerance=fine
+    )
+    note = "Gains shared by the stated weights." if weights else "One factor on all variances."
+    changed = changes(release, after)
+    falls = any(level.factor < 1 for level in changed)  # more noise keeps the old promise at every delta
+    return Calibration(
+        named(release, after, f"Calibrated to epsilon {float(target):.6f} at delta {float(small):.3g}."),
+        relation,
+        None if weights else factor,
+        target,
+        small,
+        prove(after, relation, target, small, jobs, progress) if proof else None,
+        changed,
+        crossing(promise, compose(one_case(after, main))) if falls and proof else None,
+        (note,),
+    )
+
+
+def _least_overall(
+    family: Scaling,
+    label: tuple[int, ...],
+    relation: Neighbours,
+    ends: tuple[float, float],
+    target: Fraction,
+    delta: Fraction,
+    jobs: int,
+    progress: Progress | None,
+    *,
+    tolerance: float,
+) -> tuple[Fraction, Release]:
+    """Return the least parameter for which the worst case keeps the target, and its release.
+
+    Solved on one case, that of the label, then checked on all; whichever is worst there is solved next.
+    """
+    factor = Fraction(0)
+    for _ in range(6):
+
+        def epsilon(size: Fraction, label: tuple[int, ...] = label) -> float:
+            return epsilon_or_zero(compose(one_case(family(size, False), label)), delta)
+
+        found = solve_factor(epsilon, float(target), least=ends[0], most=ends[1], tolerance=tolerance)
+        factor = max(factor, found)
+        after = family(factor, True)
+        worst = account(after, neighbours=relation).with_workers(jobs, progress).at_delta(delta)[0]
+        if Fraction(worst.epsilon) <= target:
+            return factor, after
+        if worst.worst == label:  # rounding: one unit in the last place does it
+            factor += max(last_place(factor), Fraction(tolerance) * factor)
+        label = worst.worst
+    raise PrecisionError(f"no factor was found that keeps epsilon {float(target):.6g}")
+
+
+def _uniform(release: Release) -> Scaling:
+    def family(size: Fraction, short: bool) -> Release:
+        return short_scales(release.scaled(size)) if short else release.scaled(size)
+
+    return family
+
+
+def _short_factor(factor: float) -> Fraction:
+    """A factor just above, one over a decimal of four digits: steps of the loss stay on a short lattice.
+
+    >>> _short_factor(0.87720251)
+    Fraction(1000, 1139)
+    """
+    unit = Fraction(10) ** (math.floor(-math.log10(factor)) - 3)
+    return 1 / (math.floor(1 / Fraction(factor) / unit) * unit)
+
+
+def _weighted(release: Release, weights: Mapping[str, Exact]) -> Scaling:
+    """Return releases in which level l has the factor x^(w_l / max w): never negative, being a power."""
+    shares = {
+        name: positive(weight, name=f"the weight of level {name!r}") for name, weight in weights.items()
+    }
+    top = max(shares.values())
+
+    def family(size: Fraction, short: bool) -> Release:
+        result = release
+        for name, share in shares.items():
+            result = result.scaled(_short_factor(float(size) ** float(share / top)), level=name)
+        return short_scales(result) if short else result
+
+    return family
+
+
+# -- each level by itself ------------------------------------------------------------------------------------
+
+
+def calibrate_levels(
+    release: Release, relation: Neighbours, target: Fraction | None, delta: Fraction
+) -> Calibration:
+    """Return the release whose levels each keep the target, or their own zCDP promise, by themselves."""
+    result, copies = release, 2 if relation == "bounded" else 1
+    worst, prices = Interval(Fraction(0), Fraction(0)), []
+    promises: dict[str, Fraction] = {}
+    for place, level in enumerate(release.levels):
+        events = tuple(level.events(release.neighbours)) * copies
+
+        def loss(size: Fraction, place: int = place, name: str = level.name) -> PrivacyLoss:
+            made = short_scales(release.scaled(size, level=name)).levels[place]
+            return compose(tuple(made.events(release.neighbours)) * copies)
+
+        old = ZCDP(events)
+        promise = promises[level.name] = target or below(old.epsilon(delta=float(delta)))
+        try:
+            factor, proof = _least(loss, promise, delta, bounds(events))
+        except InputError as error:
+            raise InputError(f"level {level.name!r} by itself: {error}") from None
+        prices.append(crossing(old, loss(factor)) if factor < 1 else None)
+        worst = max(worst, proof, key=lambda box: box.upper)
+        result = result.scaled(factor, level=level.name)
+    result = short_scales(result)
+    notes = ["Each level by itself keeps its own promise; nothing is said about all levels together."]
+    if len(release.paths) > 1:
+        notes.append("Spines with merged levels were not looked at by this mode.")
+    made = named(release, result, f"Each level calibrated by itself at delta {float(delta):.3g}.")
+    known = [value for value in prices if value is not None]
+    return Calibration(
+        made,
+        relation,
+        None,
+        target,
+        delta,
+        worst,
+        tuple(replace(one, epsilon=promises[one.name]) for one in changes(release, result)),
+        max(known, default=None),
+        tuple(notes),
+        by="level",
+    )
+
+
+def _least(
+    loss: Callable[[Fraction], PrivacyLoss], promise: Fraction, delta: Fraction, ends: tuple[float, float]
+) -> tuple[Fraction, Interval]:
+    """Return the least short factor that keeps the promise, and the certified delta that proves it."""
+
+    def epsilon(size: Fraction) -> float:
+        return epsilon_or_zero(loss(size), delta)
+
+    factor = solve_factor(epsilon, float(promise), least=ends[0], most=ends[1])
+    while True:
+        proof = loss(factor).delta(epsilon=promise, certified=True)
+        if proof.upper <= delta:
+            return factor, proof
+        factor += last_place(factor)
+
+
+# -- wanted margins of error instead of a promise ------------------------------------------------------------
+
+
+def margins(release: Release, wanted: Mapping[str, Exact]) -> Release:
+    """Return the release of least cost whose queries at these levels have the wanted 95 % margins of error.
+
+    The noise is a whole number, so a margin M is met if 95 % of the time it is within the whole part of M.
+    The variance is the largest with which it is, shortened downwards by a ten-thousandth at most, so that
+    the losses keep the lattice of the other levels.
+
+    >>> from discreet.budget import load
+    >>> new = margins(load("dhc-2022-08-25"), {"State": 5})
+    >>> row = new.variance_table()[10]
+    >>> round(float(row.variance), 3), DiscreteGaussian(row.variance).margin()
+    (7.958, 5)
+    """
+    result = release
+    kept = [level for level in release.levels if level.name not in wanted]
+    unit = lattice_unit(event for level in kept for event in level.events(release.neighbours))
+    for name, margin in wanted.items():
+        size = positive(margin, name=f"the margin of error of level {name!r}")
+        if size > 10**10:
+            raise InputError(
+                f"the margin of error of level {name!r} is {float(size):.6g}; at most 1e10 is allowed"
+            )
+        variance = widest(math.floor(size), unit)
+        result = result.with_variances({name: variance})
+        for level in release.levels:
+            if level.name == name:
+                _check_noise(level, size, variance)
+    return result
+
+
+def widest(margin: int, unit: Fraction) -> Fraction:
+    """Return the largest variance whose noise is within `margin` 95 % of the time, one over short steps.
+
+    >>> float(widest(0, Fraction(1))), float(widest(10, Fraction(1)))   # doctest: +ELLIPSIS
+    (0.137..., 28.7...)
+    """
+    outside = float(1 - LEVEL) / 2
+
+    def is_met(variance: float) -> bool:
+        return float(DiscreteGaussian(Fraction(variance)).sf(margin)) <= outside
+
+    low, high = 1e-2, 2.0 * (margin + 1) ** 2
+    while high > low * (1 + 1e-12):
+        middle = math.sqrt(low * high)
+        low, high = (middle, high) if is_met(middle) else (low, middle)
+    step, place = short_above(1 / Fraction(low), unit)
+    while DiscreteGaussian(1 / step).margin(LEVEL) > margin:  # certified, where floats were a digit off
+        step += place
+    return 1 / step
+
+
+def _check_noise(level: Level, margin: Fraction, variance: Fraction) -> None:
+    """Refuse a margin for Laplace noise, and one that leaves next to no noise, or nothing but noise."""
+    if level.has_laplace:
+        raise InputError(f"level {level.name!r} has Laplace noise; margins of error are for Gaussian noise")
+    for query in level.queries:
+        least, most = LEAST * query.sensitivity**2, MOST * query.sensitivity**2
+        if not least <= variance <= most:
+            raise InputError(
+                f"the margin of error of level {level.name!r} is {float(margin):.6g}; for query "
+                f"{query.name!r} it must leave a variance between {float(least):.3g} (next to no noise) and "
+                f"{float(most):.3g}, not {float(variance):.3g}"
+            )
+
+
+def reached(
+    release: Release,
+    wanted: Mapping[str, Exact],
+    *,
+    delta: Number,
+    neighbours: Neighbours | None = None,
+    jobs: int = 1,
+    progress: Progress | None = None,
+) -> Calibration:
+    """Return the release of least cost with the wanted margins of error, and what it costs at delta."""
+    relation = neighbours or release.neighbours
+    (small,) = read_probabilities(delta, name="delta").values
+    after = margins(release, wanted)
+    made = account(after, neighbours=relation).with_workers(jobs, progress)
+    # Rounded up, so that what is said of it holds; zero if delta alone is enough.
+    free = made.delta(epsilon=0) <= float(small)
+    epsilon = Fraction(0) if free else Fraction(math.ceil(made.at_delta(small)[0].epsilon * 10**6), 10**6)
+    proof = prove(after, relation, epsilon, small, jobs, progress)
+    notes = ("The least cost that reaches the wanted margins of error.",)
+    after = named(release, after, "Noise set by wanted margins of error.")
+    return Calibration(after, relation, None, epsilon, small, proof, changes(release, after), None, notes)

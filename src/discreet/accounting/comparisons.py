@@ -1,0 +1,595 @@
+"""What others would say: zCDP, Renyi DP, Gaussian DP and Edgeworth, beside the exact curve.
+
+Every comparison is named for what it is and says of itself whether it is a bound. All share one small
+interface: `delta(epsilon=)`, `log_delta(epsilon=)`, `epsilon(delta=)`, `tradeoff(alpha=)`.
+
+*zCDP and Renyi DP.* Bounds from Renyi divergences: zCDP by Bun and Steinke, zCDP and Renyi DP by the tight
+conversion. With K(t) = log E e^(tL) under the alternative, t = order - 1 > 0 (so D_order = K(t) / t), and
+
+    g(t) = t log t - (t + 1) log(t + 1)        ( = log of the maximum of (1 - e^-x) e^(-tx) ),
+
+Canonne, Kamath and Steinke (2020) show delta(eps) <= exp(K(t) - t eps + g(t)) for every t. All that is
+asked follows by the best t; for the trade-off curve the best epsilon is known in closed form too:
+
+    log delta(eps) = min_t  K(t) - t eps + g(t)
+    eps(delta)     = min_t  (K(t) + g(t) - log delta) / t
+    log(1 - f)     = min_t  (K(t) + t log alpha) / (t + 1)                      (slopes below -1)
+    log f          = max_t  ((t + 1) log(1 - alpha) - K(t)) / t                 (slopes above -1)
+
+zCDP is K(t) = rho t (t + 1). Bun and Steinke leave out g(t): the same formulas with K - g for K.
+
+*Gaussian DP.* The composition replaced by one continuous Gaussian. An approximation, not a bound.
+
+*Edgeworth.* The expansion of the loss: the normal law corrected by third and fourth cumulants.
+With x = (l - mean) / sd, skewness c3 and excess kurtosis c4 of the loss under the alternative,
+
+    P[L > l] ~ Phi(-x) + phi(x) p(x),   p = c3/6 He_2 + c4/24 He_3 + c3^2/72 He_5
+
+(He_n the Hermite polynomials). The loss lives on a lattice, which the expansion does not know: it has no
+term for the jumps, which for few events are the larger error. In the far tail p may turn negative and
+take the tail with it; delta is then reported as 0.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache, cached_property
+from statistics import NormalDist
+from typing import ClassVar, Self, overload
+
+import numpy as np
+
+from discreet.accounting.loss import Floats, Loss
+from discreet.errors import InputError, PrecisionError
+from discreet.noise import DiscreteGaussian, Noise
+from discreet.noise.gaussian_tail import erfcx
+from discreet.numbers import Exact, positive
+
+_GRID = np.exp(np.arange(-46.0, 60.0, 0.25))
+_GOLDEN = (math.sqrt(5) - 1) / 2
+_LARGEST_PRODUCT = 1e6  # of t and eps: beyond it K(t) - t eps loses its digits to cancellation
+_gauss_legendre = cache(np.polynomial.legendre.leggauss)
+_HALF_LOG_TWO_PI = math.log(2 * math.pi) / 2
+_DIRECT_UP_TO = 4.0  # mu: above it ratios of tails are subtracted, which then costs at most two digits
+
+
+def side_by_side(events: Iterable[Noise]) -> tuple[Comparison, ...]:
+    """Return every comparison for one list of events, the loosest bound first.
+
+    >>> from discreet.noise import DiscreteGaussian
+    >>> for curve in side_by_side([DiscreteGaussian(variance=5, times=10)]):
+    ...     print(f"{curve.name:28}{'bound' if curve.is_bound else 'approximation':15}"
+    ...           f"{curve.epsilon(delta=1e-11):.4f}")
+    zCDP, Bun-Steinke           bound          11.0655
+    zCDP, tight conversion      bound          10.5207
+    Renyi DP                    bound          10.5207
+    Gaussian DP                 approximation  10.1158
+    Edgeworth                   approximation  10.1158
+    """
+    listed = tuple(events)
+    return ZCDP(listed), TightZCDP(listed), RenyiDP(listed), GaussianDP(listed), Edgeworth(listed)
+
+
+class Comparison(ABC):
+    """A curve to stand beside the exact one. Scalars give floats, arrays give arrays of the same shape.
+
+    Guarantee
+    ---------
+    If `is_bound`, then up to rounding (about 1e-13 relative in delta) the true delta is at most `delta`,
+    the true epsilon at most `epsilon`, and the true trade-off curve at least `tradeoff`. If not, the
+    curve is an approximation that may err to either side.
+    """
+
+    name: ClassVar[str]
+    """What it is, for tables and legends."""
+
+    is_bound: ClassVar[bool]
+    """Whether the curve provably errs to the safe side."""
+
+    @overload
+    def log_delta(self, *, epsilon: float) -> float: ...
+    @overload
+    def log_delta(self, *, epsilon: Floats) -> Floats: ...
+    def log_delta(self, *, epsilon: float | Floats) -> float | Floats:
+        """Return the natural logarithm of delta at `epsilon` >= 0: no underflow, however deep the tail."""
+        return _apply(self._log_delta, epsilon, name="epsilon", low=0.0, high=np.inf, ends=(True, False))
+
+    @overload
+    def delta(self, *, epsilon: float) -> float: ...
+    @overload
+    def delta(self, *, epsilon: Floats) -> Floats: ...
+    def delta(self, *, epsilon: float | Floats) -> float | Floats:
+        """Return delta at `epsilon` >= 0."""
+        logs = self.log_delta(epsilon=epsilon)
+        return np.exp(logs) if isinstance(logs, np.ndarray) else float(np.exp(logs))
+
+    @overload
+    def epsilon(self, *, delta: float) -> float: ...
+    @overload
+    def epsilon(self, *, delta: Floats) -> Floats: ...
+    def epsilon(self, *, delta: float | Floats) -> float | Floats:
+        """Return epsilon >= 0 at `delta`, strictly between 0 and 1."""
+        return _apply(
+            lambda d: self._epsilon(np.log(d)), delta, name="delta", low=0.0, high=1.0, ends=(False, False)
+        )
+
+    @overload
+    def tradeoff(self, *, alpha: float) -> float: ...
+    @overload
+    def tradeoff(self, *, alpha: Floats) -> Floats: ...
+    def tradeoff(self, *, alpha: float | Floats) -> float | Floats:
+        """Return the type II error at type I error `alpha` in [0, 1]: 1 at 0, and 0 at 1."""
+        return _apply(self._tradeoff_to_ends, alpha, name="alpha", low=0.0, high=1.0, ends=(True, True))
+
+    def _tradeoff_to_ends(self, alpha: Floats) -> Floats:
+        result = np.where(alpha == 0, 1.0, 0.0)
+        inside = (alpha > 0) & (alpha < 1)
+        result[inside] = self._tradeoff(alpha[inside])
+        return result
+
+    @abstractmethod
+    def _log_delta(self, epsilon: Floats) -> Floats:
+        """log delta, at most 0, for a vector of epsilon >= 0."""
+
+    @abstractmethod
+    def _tradeoff(self, alpha: Floats) -> Floats:
+        """The trade-off curve for a vector of alpha strictly between 0 and 1."""
+
+    def _epsilon(self, log_delta: Floats) -> Floats:
+        """Solve log delta(epsilon) = `log_delta` by bisection; 0 where delta(0) is already small enough."""
+        low, high = np.zeros_like(log_delta), np.ones_like(log_delta)
+        for _ in range(64):
+            above = self._log_delta(high) > log_delta
+            if not above.any():
+                break
+            high = np.where(above, 2 * high, high)
+        else:
+            raise PrecisionError(f"{self.name} does not reach delta = {np.exp(log_delta.min()):.3g}")
+        for _ in range(70):
+            middle = (low + high) / 2
+            above = self._log_delta(middle) > log_delta
+            low, high = np.where(above, middle, low), np.where(above, high, middle)
+        return np.where(self._log_delta(np.zeros_like(high)) <= log_delta, 0.0, high)
+
+
+def _apply(
+    function: Callable[[Floats], Floats],
+    value: float | Floats,
+    *,
+    name: str,
+    low: float,
+    high: float,
+    ends: tuple[bool, bool],
+) -> float | Floats:
+    """Check the range, flatten to a vector, compute, and give back the caller's shape."""
+    array = np.asarray(value, dtype=np.float64)
+    above = array >= low if ends[0] else array > low
+    below = array <= high if ends[1] else array < high
+    if not np.all(above & below):
+        found = array[~(above & below)].flat[0]
+        left, right = "[" if ends[0] else "(", "]" if ends[1] else ")"
+        raise InputError(f"{name} is {found:g}; it must lie in {left}{low:g}, {high:g}{right}")
+    result = function(array.ravel()).reshape(array.shape)
+    return float(result) if array.ndim == 0 else result
+
+
+# -- zCDP and Renyi DP ---------------------------------------------------------------------------------------
+
+
+def zcdp_rho(events: Iterable[Noise]) -> Fraction:
+    """Return the zCDP rho of a composition, exactly.
+
+    A discrete Gaussian costs mu^2 / (2 sigma2); discrete Laplace noise is pure (mu / b)-DP and costs
+    (mu / b)^2 / 2.
+
+    >>> from discreet.noise import DiscreteLaplace
+    >>> zcdp_rho([DiscreteGaussian(variance=5, times=10), DiscreteLaplace(scale=2)])
+    Fraction(9, 8)
+    """
+    rho = Fraction(0)
+    for event in events:
+        rho += (event.precision + event.times * (event.largest or 0) ** 2) / 2
+    if rho == 0:
+        raise InputError("the list of events is empty; a comparison needs at least one event")
+    return rho
+
+
+class _ByOrder(Comparison):
+    """A curve that is the best over all orders t + 1."""
+
+    @abstractmethod
+    def _log_mgf(self, t: Floats) -> Floats:
+        """K(t), or more."""
+
+    @cached_property
+    def _on_grid(self) -> Floats:
+        return self._log_mgf(_GRID)
+
+    def _log_delta(self, epsilon: Floats) -> Floats:
+        def objective(t: Floats, k: Floats, eps: Floats) -> Floats:
+            return np.where(t * eps > _LARGEST_PRODUCT, np.inf, k - t * eps + _g(t))
+
+        return np.minimum(self._best(objective, epsilon), 0.0)
+
+    def _epsilon(self, log_delta: Floats) -> Floats:
+        return np.maximum(self._best(lambda t, k, target: (k + _g(t) - target) / t, log_delta), 0.0)
+
+    def _tradeoff(self, alpha: Floats) -> Floats:
+        steep = self._best(lambda t, k, log: (k + t * log) / (t + 1), np.log(alpha))
+        flat = self._best(lambda t, k, log: (k - (t + 1) * log) / t, np.log1p(-alpha))
+        return np.maximum(-np.expm1(np.minimum(steep, 0.0)), np.exp(-np.maximum(flat, 0.0)))
+
+    def _best(self, objective: Callable[[Floats, Floats, Floats], Floats], given: Floats) -> Floats:
+        """The minimum over t of objective(t, K(t), given): a grid, then golden section around its best."""
+        rows = objective(_GRID[:, None], self._on_grid[:, None], given)
+        at = np.clip(np.argmin(rows, axis=0), 1, _GRID.size - 2)
+        best = rows.min(axis=0)
+        low, high = np.log(_GRID[at - 1]), np.log(_GRID[at + 1])
+
+        def value(log_t: Floats) -> Floats:
+            t = np.exp(log_t)
+            return objective(t, self._log_mgf(t), given)
+
+        left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
+        at_left, at_right = value(left), value(right)
+        for _ in range(40):
+            go_left = at_left < at_right
+            low, high = np.where(go_left, low, left), np.where(go_left, right, high)
+            fresh = np.where(go_left, high - _GOLDEN * (high - low), low + _GOLDEN * (high - low))
+            at_fresh = value(fresh)
+            left, right = np.where(go_left, fresh, right), np.where(go_left, left, fresh)
+            at_left, at_right = np.where(go_left, at_fresh, at_right), np.where(go_left, at_left, at_fresh)
+        return np.asarray(np.minimum(best, np.minimum(at_left, at_right)))
+
+
+class TightZCDP(_ByOrder):
+    """zCDP by the conversion of Canonne, Kamath and Steinke: the best that rho alone can give.
+
+    >>> round(TightZCDP.from_rho("24811/5000").epsilon(delta=1e-10), 10)
+    25.4192825765
+    """
+
+    name = "zCDP, tight conversion"
+    is_bound = True
+
+    def __init__(self, events: Iterable[Noise]) -> None:
+        self.rho = zcdp_rho(events)
+
+    @classmethod
+    def from_rho(cls, rho: Exact) -> Self:
+        """Build the curve from rho itself.
+
+        >>> TightZCDP.from_rho("1/2").rho
+        Fraction(1, 2)
+        """
+        curve = cls.__new__(cls)
+        curve.rho = positive(rho, name="rho")
+        return curve
+
+    def _log_mgf(self, t: Floats) -> Floats:
+        return float(self.rho) * t * (t + 1)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}.from_rho({str(self.rho)!r})"
+
+
+class ZCDP(TightZCDP):
+    """zCDP by the conversion of Bun and Steinke (2016), the one the Bureau reports.
+
+    delta = exp(-(eps - rho)^2 / (4 rho)) for eps >= rho, and eps = rho + 2 sqrt(rho log(1/delta)).
+
+    >>> ZCDP.from_rho("24811/5000").epsilon(delta=1e-10)
+    26.340588852722323
+    """
+
+    name = "zCDP, Bun-Steinke"
+    is_bound = True
+
+    def _log_mgf(self, t: Floats) -> Floats:
+        return super()._log_mgf(t) - _g(t)
+
+    def _log_delta(self, epsilon: Floats) -> Floats:
+        rho = float(self.rho)
+        return -(np.maximum(epsilon - rho, 0.0) ** 2) / (4 * rho)
+
+    def _epsilon(self, log_delta: Floats) -> Floats:
+        rho = float(self.rho)
+        return rho + 2 * np.sqrt(-rho * log_delta)
+
+
+class RenyiDP(_ByOrder):
+    """Renyi DP: the exact divergences of the composition, every real order, the tight conversion.
+
+    >>> curve = RenyiDP([DiscreteGaussian(variance="1/4", times=3)])
+    >>> round(curve.epsilon(delta=1e-6), 3), round(TightZCDP.from_rho(6).epsilon(delta=1e-6), 3)
+    (23.026, 23.084)
+    """
+
+    name = "Renyi DP"
+    is_bound = True
+
+    def __init__(self, events: Iterable[Noise]) -> None:
+        self.loss = Loss(events)
+        if not self.loss.terms:
+            raise InputError("the list of events is empty; a comparison needs at least one event")
+
+    def divergence(self, *, order: float) -> float:
+        """Return the Renyi divergence of the composition at an order above 1.
+
+        >>> round(RenyiDP([DiscreteGaussian(variance=5, times=10)]).divergence(order=3.0), 12)
+        3.0
+        """
+        if not order > 1:
+            raise InputError(f"order is {order:g}; it must be above 1")
+        return float(self.loss.log_mgf(np.array([order - 1.0]))[0]) / (order - 1.0)
+
+    def _log_mgf(self, t: Floats) -> Floats:
+        return self.loss.log_mgf(t)
+
+    def _log_delta(self, epsilon: Floats) -> Floats:
+        logs = super()._log_delta(epsilon)
+        # order infinity: a bounded loss never exceeds its largest value
+        largest = self.loss.largest
+        return logs if largest is None else np.where(epsilon >= float(largest), -np.inf, logs)
+
+    def _epsilon(self, log_delta: Floats) -> Floats:
+        found = super()._epsilon(log_delta)
+        return found if self.loss.largest is None else np.minimum(found, float(self.loss.largest))
+
+
+def _g(t: Floats) -> Floats:
+    """t log t - (t + 1) log(t + 1), without cancellation."""
+    return -t * np.log1p(1 / t) - np.log1p(t)
+
+
+# -- Gaussian DP ---------------------------------------------------------------------------------------------
+
+
+class GaussianDP(Comparison):
+    """mu-GDP with mu = sqrt(R), R = 2 rho (Dong, Roth and Su 2022).
+
+    It can lie below the truth: ten events of variance 5 have exact epsilon 10.12483 at delta = 1e-11.
+    Where discrete Laplace noise takes part, mu = 2 E[L] / sqrt(R + variance of the Laplace losses), the
+    central limit theorem's choice, which is sqrt(R) without them.
+
+    >>> from discreet.noise import DiscreteGaussian
+    >>> curve = GaussianDP([DiscreteGaussian(variance=5, times=10)])
+    >>> round(curve.epsilon(delta=1e-11), 4), curve.is_bound
+    (10.1158, False)
+    """
+
+    name = "Gaussian DP"
+    is_bound = False
+
+    def __init__(self, events: Iterable[Noise]) -> None:
+        loss = Loss(events)
+        if not loss.terms:
+            raise InputError("the list of events is empty; a comparison needs at least one event")
+        mean, variance = float(loss.R) / 2, float(loss.R)
+        for term in loss.terms:
+            if term.precision == 0:  # discrete Laplace
+                shift, u, p = term.tilted(0.0)
+                centre = float(p @ u)
+                mean += term.times * (float(term.offset) + float(term.step) * (shift + centre))
+                variance += term.times * float(term.step) ** 2 * float(p @ (u - centre) ** 2)
+        self.mu = 2 * mean / math.sqrt(variance)
+
+    @classmethod
+    def from_rho(cls, rho: Exact) -> Self:
+        """Build the curve from a zCDP rho: mu = sqrt(2 rho).
+
+        >>> GaussianDP.from_rho(2).mu
+        2.0
+        """
+        curve = cls.__new__(cls)
+        curve.mu = math.sqrt(2 * positive(rho, name="rho"))
+        return curve
+
+    def _log_delta(self, epsilon: Floats) -> Floats:
+        return np.minimum(log_gap(epsilon / self.mu - self.mu / 2, self.mu), 0.0)
+
+    def _epsilon(self, log_delta: Floats) -> Floats:
+        mu = self.mu
+        rho = mu * mu / 2
+        # log delta is concave in epsilon, so Newton's method comes down from above without overshooting
+        epsilon = rho + 2 * np.sqrt(-rho * log_delta)
+        for _ in range(60):
+            x = epsilon / mu - mu / 2
+            log_now = log_gap(x, mu)
+            slope = -np.exp(log_density(x) + np.log(tail_ratio(x + mu)) - log_now)
+            step = (log_now - log_delta) / slope
+            epsilon = np.maximum(epsilon - step, 0.0)
+            if np.all(np.abs(step) <= 1e-15 * (1 + epsilon)):
+                break
+        return epsilon
+
+    def _tradeoff(self, alpha: Floats) -> Floats:
+        # G(alpha) = Phi(Phi^-1(1 - alpha) - mu), and Phi^-1(1 - alpha) = -Phi^-1(alpha)
+        return np.exp(log_upper_tail(quantile(alpha) + self.mu))
+
+    def __repr__(self) -> str:
+        return f"GaussianDP with mu = {self.mu!r}"
+
+
+# -- Edgeworth -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Cumulants:
+    """The first four cumulants of the composed loss, under the alternative."""
+
+    mean: float
+    variance: float
+    third: float
+    fourth: float
+
+    @property
+    def skewness(self) -> float:
+        """Third cumulant over variance^(3/2)."""
+        return self.third / (self.variance * math.sqrt(self.variance))
+
+    @property
+    def excess_kurtosis(self) -> float:
+        """Fourth cumulant over variance^2."""
+        return self.fourth / self.variance**2
+
+
+def cumulants(events: Iterable[Noise]) -> Cumulants:
+    """Return the cumulants of the composed loss.
+
+    For discrete Gaussians the third is zero and the fourth is of the order of e^(-2 pi^2 sigma2).
+
+    >>> from discreet.noise import DiscreteGaussian
+    >>> found = cumulants([DiscreteGaussian(variance="1/2", times=4)])
+    >>> round(found.mean, 12), round(found.variance, 6), found.third, round(found.fourth, 6)
+    (4.0, 7.983666, 0.0, 0.644637)
+    """
+    loss = Loss(events)
+    if not loss.terms:
+        raise InputError("the list of events is empty; a comparison needs at least one event")
+    totals = np.sum([_of_term(term) for term in loss.terms], axis=0)
+    return Cumulants(*totals.tolist())
+
+
+def _of_term(term: Noise) -> Floats:
+    if isinstance(term, DiscreteGaussian) and term.is_dual:
+        # derivatives of log theta_3 at 0, so that a fourth cumulant of 1e-40 is not lost in rounding
+        sigma2, mu = float(term.variance), term.sensitivity
+        v = np.arange(1, 5)
+        weight = 2 * np.exp(-2 * math.pi**2 * sigma2 * v**2)
+        turn2 = (2 * math.pi * mu * v) ** 2
+        total = 1 + weight.sum()
+        second = -float(weight @ turn2) / total
+        fourth = float(weight @ turn2**2) / total - 3 * second**2
+        return term.times * np.array([float(term.offset), mu * mu / sigma2 + second, 0.0, fourth])
+    shift, u, p = term.tilted(0.0)
+    step = float(term.step)
+    centre = float(p @ u)
+    m2, m3, m4 = (float(p @ (u - centre) ** power) for power in (2, 3, 4))
+    third = 0.0 if term.largest is None else m3  # Gaussians are symmetric under no tilt
+    mean = float(term.offset) + step * (shift + centre)
+    return term.times * np.array([mean, step**2 * m2, step**3 * third, step**4 * (m4 - 3 * m2 * m2)])
+
+
+class Edgeworth(Comparison):
+    """The second-order Edgeworth expansion, applied to both tails in delta. An approximation.
+
+    >>> from discreet.noise import DiscreteGaussian
+    >>> curve = Edgeworth([DiscreteGaussian(variance="1/2", times=10)])
+    >>> round(curve.delta(epsilon=10.0), 4), curve.is_bound
+    (0.4115, False)
+    """
+
+    name = "Edgeworth"
+    is_bound = False
+
+    def __init__(self, events: Iterable[Noise]) -> None:
+        self.cumulants = cumulants(events)
+        self._sd = math.sqrt(self.cumulants.variance)
+
+    def _correction(self, x: Floats) -> Floats:
+        c3, c4 = self.cumulants.skewness, self.cumulants.excess_kurtosis
+        square = x * x
+        he2, he3, he5 = square - 1, x * (square - 3), x * (square * (square - 10) + 15)
+        return c3 / 6 * he2 + c4 / 24 * he3 + c3 * c3 / 72 * he5
+
+    def _log_delta(self, epsilon: Floats) -> Floats:
+        mean, sd = self.cumulants.mean, self._sd
+        x, y = (epsilon - mean) / sd, (epsilon + mean) / sd
+        # e^eps phi(y) = e^drift phi(x): the drift is zero for a Gaussian, where variance = 2 mean
+        drift = epsilon * (1 - 2 * mean / sd**2)
+        rest = self._correction(x) - np.expm1(drift) * tail_ratio(y) + np.exp(drift) * self._correction(-y)
+        # both parts over the density at x; before the mean the gap alone is of order one
+        lead = log_gap(x, 2 * mean / sd)
+        scale = np.where(x > 0, log_density(x), 0.0)
+        total = np.exp(lead - scale) + np.exp(log_density(x) - scale) * rest
+        logs = np.full_like(total, -np.inf)
+        np.log(total, out=logs, where=total > 0)
+        return np.minimum(scale + logs, 0.0)
+
+    def _lower_tail(self, x: Floats) -> Floats:
+        """P[standardised loss <= x]."""
+        return np.clip(np.exp(log_upper_tail(-x)) - np.exp(log_density(x)) * self._correction(x), 0.0, 1.0)
+
+    def _tradeoff(self, alpha: Floats) -> Floats:
+        # under the null the loss is the negative of the loss under the alternative: with
+        # P[X <= x] = alpha the threshold is -(mean + sd x), and beta = P[X <= -x - 2 mean / sd]
+        low, high = np.full_like(alpha, -39.0), np.full_like(alpha, 39.0)
+        for _ in range(70):
+            middle = (low + high) / 2
+            above = self._lower_tail(middle) > alpha
+            low, high = np.where(above, low, middle), np.where(above, middle, high)
+        return self._lower_tail(-(low + high) / 2 - 2 * self.cumulants.mean / self._sd)
+
+
+# -- the normal distribution far out -------------------------------------------------------------------------
+
+
+def log_density(x: Floats) -> Floats:
+    """Return the logarithm of the standard normal density.
+
+    >>> float(log_density(np.array([0.0]))[0]).__round__(6)
+    -0.918939
+    """
+    return -x * x / 2 - _HALF_LOG_TWO_PI
+
+
+def tail_ratio(x: Floats) -> Floats:
+    """Return P[Z > x] over the density at x, for x >= 0.
+
+    >>> tail_ratio(np.array([0.0, 1.0, 40.0])).round(9).tolist()
+    [1.253314137, 0.655679542, 0.024984404]
+    """
+    return math.sqrt(math.pi / 2) * erfcx(x / math.sqrt(2))
+
+
+def log_upper_tail(x: Floats) -> Floats:
+    """Return log P[Z > x] for a standard normal Z.
+
+    >>> log_upper_tail(np.array([-1.0, 0.0, 37.5])).round(6).tolist()
+    [-0.172754, -0.693147, -707.668989]
+    """
+    far = log_density(x) + np.log(tail_ratio(np.abs(x)))
+    return np.where(x >= 0, far, np.log1p(-np.exp(far)))
+
+
+def log_gap(x: Floats, mu: float) -> Floats:
+    """Return the logarithm of P[Z > x] - e^(mu x + mu^2 / 2) P[Z > x + mu], for x >= -mu / 2.
+
+    With x = eps/mu - mu/2 it is delta(eps) of mu-GDP. It equals the integral of the density at x + z
+    times (1 - e^(-mu z)), z > 0, which is how it is computed while mu is small.
+
+    >>> log_gap(np.array([-0.5, 37.0]), 1.0).round(6).tolist()
+    [-0.959916, -692.669572]
+    """
+    if mu <= _DIRECT_UP_TO:
+        z, weights = _nodes(x)  # positive terms: nothing cancels
+        terms = weights * np.exp(-x[:, None] * z - z * z / 2) * -np.expm1(-mu * z)
+        return np.asarray(log_density(x) + np.log(terms.sum(axis=1)))
+    second = tail_ratio(x + mu)
+    beyond = log_density(x) + np.log(tail_ratio(np.maximum(x, 0.0)) - second)
+    before = np.log(-np.expm1(log_upper_tail(-x)) - np.exp(log_density(x)) * second)
+    return np.where(x >= 0, beyond, before)
+
+
+def quantile(p: Floats) -> Floats:
+    """Return the x with P[Z <= x] = p, strictly between 0 and 1; small p keep their relative accuracy.
+
+    >>> quantile(np.array([1e-300, 0.5])).round(6).tolist()
+    [-37.047096, 0.0]
+    """
+    inverse = NormalDist().inv_cdf
+    return np.array([inverse(value) for value in p.tolist()], dtype=np.float64)
+
+
+def _nodes(x: Floats) -> tuple[Floats, Floats]:
+    """Nodes and weights of a quadrature, one row for every x, on the z where xz + z^2/2 stays below 40."""
+    z, weights = _gauss_legendre(100)
+    root = np.sqrt(x * x + 80)
+    # root - x, written without cancellation for large x
+    length = np.where(x > 0, 80 / (root + np.abs(x)), root - x)[:, None] / 2
+    return length * (1 + z), length * weights

@@ -1,0 +1,655 @@
+"""Which evaluation a loss is given to, and where a value goes that it does not reach.
+
+1. *Lattice*: the contour runs over one period 2 pi / h; the sieve makes that short. Exact but for rounding.
+2. *List*: few distinct terms and no usable lattice; list the values of the loss, of long lists all but the
+   values of least weight. Exact but for rounding and for what was left out, which is known.
+3. *Line*: many distinct terms and no usable lattice (h = 9e-15 in PL 94-171). The transform then decays
+   to nothing, and the contour is cut at a finite reach; the cut is part of the error estimate.
+4. *Grid*: the loss rounded to a grid such that delta is bounded from above and from below.
+
+Each says how far its values may be off. A value that is not good enough is given to the next.
+
+*Lists.* Where the steps have no usable common lattice and there are too few terms for the transform to decay,
+the loss has few enough values to be listed: in two halves that meet in the middle, one of them sorted with
+its suffix sums, so that a list of a million by a million values costs a million look-ups a threshold.
+Everything is done under a tilt, and every sum has positive terms. Of lists that would be too long the
+values of least tilted weight are left out; since no value counts for more than its tilted weight, what was
+left out over what was found is part of the error.
+
+*Grids* connect the dots: the tilted loss on a grid, convolved by the fast Fourier transform.
+A value l of the loss between two points g and g + h of the grid is split between them such that both of its
+probabilities are kept, under the alternative and under the null hypothesis:
+
+    a + b = 1,    a e^-g + b e^-(g + h) = e^-l.
+
+The law on the grid dominates the true one, so its delta is an upper bound (Doroshenko, Ghazi, Kamath, Kumar
+and Manurangsi, 2022). Splitting moves a loss by at most h, and (1 - e^(eps - L))_+ changes in the mean only
+where its corner eps lies within the cell, by at most tanh(h/4) <= h/4. With n splits, one after the other,
+
+    delta' - n (h/4) P'[|L' - eps| <= n h]  <=  delta  <=  delta',
+
+L' being the loss on the grid. Values of several terms are listed before they are split, to keep n small.
+This serves any composition. It is the last resort for delta; single tails are not bounded by it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.accounting.contour import (
+    DEPTH,
+    Evaluation,
+    Kind,
+    Quadrature,
+    Sieve,
+    SieveOverflowError,
+    Strategy,
+    Tail,
+    falloff,
+    joined,
+    kernel_size,
+    octave,
+    period,
+    saddle,
+    short_above,
+)
+from discreet.accounting.loss import (
+    Floats,
+    Loss,
+    TiltedTransform,
+    exact_exponent,
+    log_scale,
+)
+from discreet.noise import Noise
+from discreet.noise.theta import finite_transform, log1p_complex
+
+ACCURACY = 1e-12
+"""Relative accuracy of a value that is as good as a float should be."""
+
+_DEEPEST = 37.0  # standard deviations at which a tail is about 1e-300
+_MOST_NODES = 1_000_000
+_PATIENCE = 4  # times as many nodes, rather than no answer
+_REMAINDER = 2e-14
+_MOST_PRODUCTS = 20_000_000
+_FEW = 300  # values of a half of a list that is quicker than any contour
+_LISTED_TERMS = 14  # of more distinct terms a list would miss nearly everything
+_WELL_LISTED = 1e-10
+
+Ints = NDArray[np.int64]
+
+MOST_VALUES = 2_000_000
+"""A half may have this many values; of more, those of least weight are left out."""
+
+_SHORT = 300_000  # lists of up to this many values keep even the least of them
+_NEGLIGIBLE = 1e-22
+_CONVOLVED = 6000  # laws of up to this many values are convolved directly
+_SMALL = 50.0  # variances below are listed far into their tails
+_REMEMBERED = 4
+_SIZES = (2**16, 2**19, 2**21)
+_LISTED = 60_000  # values of terms that are split together
+_AIM = 1e-8
+_GRIDS_REMEMBERED = 2
+
+
+class Evaluations:
+    """The evaluations of one loss, each made when it is first needed.
+
+    >>> from discreet.budget import DiscreteGaussian
+    >>> Evaluations(Loss([DiscreteGaussian(variance=5, times=10)])).first.__class__.__name__
+    'Quadrature'
+    >>> two = [DiscreteGaussian(variance="5.123456789"), DiscreteGaussian(variance=7)]
+    >>> Evaluations(Loss(two)).first.__class__.__name__
+    'Direct'
+    """
+
+    def __init__(self, loss: Loss) -> None:
+        self.loss = loss
+
+    @cached_property
+    def _spread(self) -> float:
+        return self.loss.spread
+
+    @cached_property
+    def is_coarse(self) -> bool:
+        """Whether one period of the contour has so few nodes that none needs to be left out."""
+        h = float(self.loss.step)
+        return 20 * max(self._spread, h) <= 4096 * h
+
+    @cached_property
+    def listed(self) -> float:
+        """About how many values the longer half of a list has."""
+        return max(partition(self.loss, 0.0)[2:])
+
+    @cached_property
+    def direct(self) -> Direct | None:
+        """The list of values, unless it would be hopeless."""
+        return Direct(self.loss) if len(self.loss.terms) <= _LISTED_TERMS else None
+
+    @cached_property
+    def grid(self) -> Grid:
+        """The law on a grid."""
+        return Grid(self.loss)
+
+    @cached_property
+    def first(self) -> Evaluation:
+        """The evaluation that is asked first."""
+        loss, spread = self.loss, self._spread
+        whole_list = self.direct if self.listed <= MOST_VALUES else None
+        # a list of many values of one term is quicker than their transform at thousands of nodes
+        values = sum(term.tilted(0.0)[1].size for term in loss.primal)
+        nodes = 20 * spread / max(float(loss.step), 1e-300) + 8  # the step may be too small for a float
+        is_long = whole_list is not None and values * nodes > _MOST_PRODUCTS
+        is_short = whole_list is not None and not loss.dual and self.listed <= _FEW
+        if self.is_coarse and not is_long and not is_short:
+            return Quadrature(loss, Strategy(loss.step, math.pi / float(loss.step)), whole_list)
+        if whole_list is not None and loss.primal and (is_long or self.listed <= 50_000):
+            return whole_list
+        contour = _explore(loss, spread, Kind.ALT)
+        if contour is not None and contour.nodes(20 * spread) <= max(20_000, 2 * self.listed):
+            return Quadrature(loss, contour, whole_list)
+        if whole_list is not None:
+            return whole_list
+        if contour is None and self.direct is not None:
+            # a list without its lightest values: how good it is shows at a typical threshold
+            typical = Fraction(loss.tilted_moments(0.0)[0] + 6 * spread).limit_denominator(1000)
+            if self.direct.tail(Kind.DELTA, [typical]).error[0] <= _WELL_LISTED:
+                return self.direct
+        contour = contour or _explore(loss, spread, Kind.DELTA)
+        contour = contour or _explore(loss, spread, Kind.DELTA, most=_PATIENCE * _MOST_NODES)
+        return Quadrature(loss, contour) if contour is not None else self.grid
+
+    def _others(self) -> Iterator[Callable[[], Evaluation | None]]:
+        yield lambda: self.direct
+        yield lambda: self.grid
+
+    def tail(self, kind: Kind, thresholds: list[Fraction], accuracy: float) -> Tail:
+        """Tails from the first evaluation; those worse than `accuracy` from the best of the others."""
+        found = self.first.tail(kind, thresholds)
+        for other in self._others():
+            doubtful = np.flatnonzero(~(found.error <= accuracy))
+            if not doubtful.size:
+                break
+            engine = other()
+            if engine is None or engine is self.first:
+                continue
+            again = engine.tail(kind, [thresholds[i] for i in doubtful])
+            better = again.error < np.where(np.isnan(found.error[doubtful]), math.inf, found.error[doubtful])
+            found.log[doubtful[better]] = again.log[better]
+            found.error[doubtful[better]] = again.error[better]
+        return found
+
+    @cached_property
+    def smooth(self) -> Quadrature | None:
+        """The first octave of a long contour: tails without the fine structure of the loss, good to 1e-4.
+
+        For finding the thresholds of tests. None where the first evaluation itself is quick.
+        """
+        first = self.first
+        if first is self.grid or (isinstance(first, Quadrature) and first.is_explored):
+            return Quadrature(self.loss, Strategy(None, 64 * _DEEPEST / self._spread))
+        return None
+
+    def next_value(self) -> Callable[[Fraction], tuple[Fraction, Fraction]] | None:
+        """How to find the value of the loss next above a threshold, where single tails can be had.
+
+        As two points between which it lies, the upper one included, with no other.
+        """
+        if isinstance(self.first, Direct):
+            return self.first.next_value
+        if isinstance(self.first, Quadrature) and self.first.h is not None and not self.first.is_long:
+            return self.loss.next_value
+        return None
+
+
+def _explore(loss: Loss, spread: float, kind: Kind, most: int = _MOST_NODES) -> Strategy | None:
+    """Go out along the contour, octave by octave, until its end or until what lies beyond is negligible.
+
+    As deep as the kernel of this kind demands: a contour explored for delta alone may not serve tails.
+    Negligible by the mean modulus of the last octave: the relative remainder of delta is
+    size * mean / reach. That mean must be over many peaks, or the contour so long that even a peak of full
+    height beyond would not count, since delta's kernel falls with the square of the distance.
+    """
+    tilt = _DEEPEST / spread
+    size = tilt * (tilt + 1) * 2.5 * spread / math.pi
+    period = short_above(20 * spread)
+    per_node = 2 * math.pi / float(period)
+    step = float(loss.step)
+    whole = math.pi / step if step > 0 else math.inf
+    farthest = min(whole, 2**36 * per_node, 1e8 * tilt)
+    start, end, nodes = 0.0, 64 * tilt, 0.0
+    remainder, settled = 1.0, False
+    parts: list[Sieve] = []
+    serves = (Kind.DELTA, Kind.ALT) if kind is Kind.ALT else (Kind.DELTA,)
+    while start < farthest and not settled:
+        end = min(end, farthest)
+        try:
+            part = octave(loss, start, end, depth=DEPTH, theta=0.0, falloff=falloff(kind), scale=tilt)
+            nodes += float(np.sum((part.high - part.low) / per_node + 1))
+            if nodes > most:
+                break
+            parts.append(part)
+            if end == whole:
+                return Strategy(loss.step, whole, joined(parts), serves)
+            # worth a look only where the rest of the contour may be long
+            if nodes > 30_000 or end >= 3e6 * tilt:
+                remainder = size * _mean_modulus(loss, part, period, end - start, most) / end
+                many_peaks = part.low.size >= 50 and remainder < _REMAINDER
+                settled = many_peaks or (end >= 3e6 * tilt and remainder < 1e-18)
+        except SieveOverflowError:
+            break
+        start, end = end, 8 * end
+    enough = 5 if most == _MOST_NODES else 25
+    if settled or (start >= 1e5 * tilt and remainder < enough * _REMAINDER):
+        return Strategy(None, start, joined(parts), serves, remainder=4 * remainder / size)
+    return None
+
+
+def _mean_modulus(loss: Loss, part: Sieve, period: Fraction, length: float, most: int) -> float:
+    """The mean of |transform| over a stretch of the contour."""
+    nodes = part.nodes(float(period), most)
+    moduli = np.exp(TiltedTransform(loss, 0.0).log(nodes, period).real)
+    return float(moduli.sum()) * (2 * math.pi / float(period)) / length
+
+
+# -- lists of values -----------------------------------------------------------------------------------------
+
+
+def term_width(term: Noise, variance: float) -> float:
+    """About how many values the sum of a term's events takes, negligible ones left out."""
+    width = 2 * math.sqrt(92 * max(term.times * variance, 0.01)) + 3
+    return width if term.largest is None else min(width, term.times * term.sensitivity + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """The tilted law of the sum of a term's events: its first value, probabilities, and what they lack."""
+
+    first: int
+    p: Floats
+    missing: float = 0.0
+
+
+def window(term: Noise, theta: float, *, deep: bool = True) -> Window:
+    """The tilted law of the sum of the term's events; `deep` keeps the far tails of small variances.
+
+    Between atoms that are far apart the tilted law may have nearly all of its weight below the threshold:
+    what lies above counts then, however little it is.
+    """
+    shift, u, p = term.tilted(theta, nats=700.0 if deep and term.size < _SMALL else 46.0)
+    if term.times == 1:
+        return Window(shift + int(u[0]), p)
+    if term.times * u.size <= _CONVOLVED:
+        return Window(term.times * (shift + int(u[0])), _convolved(p, term.times))
+    mean = float(p @ u)
+    variance = float(p @ (u - mean) ** 2)
+    size = 1 << math.ceil(math.log2(2 * term_width(term, variance) + 2 * u.size))
+    # the powers through logarithms: times * log keeps its digits where a power of the transform would not
+    angle = np.arange(size // 2 + 1, dtype=np.float64) * (2 * math.pi / size)
+    if angle.size * u.size > 1 << 26:
+        # (times 1e-16 instead, for laws of very many values)
+        whole = np.fft.rfft(p, size).conj() * np.exp(1j * (int(u[0]) * angle))
+        logs = log1p_complex(whole - 1)
+    else:
+        logs = finite_transform(u, p, angle)
+    first = round(term.times * mean) - size // 2
+    # rotated so that the window starts at `first`; the angle is reduced exactly, in integers
+    turn = (np.arange(size // 2 + 1) * (first % size)) % size
+    with np.errstate(under="ignore"):
+        spectrum = np.exp(term.times * logs.real) * np.exp(
+            1j * (term.times * logs.imag - 2 * math.pi / size * turn)
+        )
+    law = np.fft.irfft(np.conj(spectrum), size)
+    # a transform knows each probability to some 1e-17 only: smaller ones are as good as none
+    law = np.where(law > 1e-18, law, 0.0)
+    return Window(term.times * shift + first, law, 1e-18 * size)
+
+
+def _convolved(p: Floats, times: int) -> Floats:
+    """p convolved with itself: sums of positive numbers, so each is good to relative accuracy."""
+    result = np.ones(1)
+    while times:
+        if times & 1:
+            result = np.convolve(result, p)
+        times >>= 1
+        if times:
+            p = np.convolve(p, p)
+    return result
+
+
+def partition(loss: Loss, theta: float) -> tuple[list[Noise], list[Noise], float, float]:
+    """Split the terms into two halves of about equal numbers of values."""
+    widths = []
+    for term in loss.terms:
+        widths.append((term_width(term, term.tilted_variance(theta)), term))
+    halves: tuple[list[Noise], list[Noise]] = ([], [])
+    sizes = [1.0, 1.0]
+    for width, term in sorted(widths, key=lambda pair: -pair[0]):
+        smaller = 0 if sizes[0] <= sizes[1] else 1
+        halves[smaller].append(term)
+        sizes[smaller] = min(sizes[smaller] * width, 1e300)
+    return halves[0], halves[1], sizes[0], sizes[1]
+
+
+class Direct:
+    """Evaluates tails of one loss by listing its values."""
+
+    def __init__(self, loss: Loss) -> None:
+        self.loss = loss
+        self._recent: list[_Lists] = []
+
+    def tail(self, kind: Kind, thresholds: list[Fraction]) -> Tail:
+        """log of delta(t), P[L > t], P_null[L > t] or 1 - delta(t) at each threshold t."""
+        if kind is Kind.REST:
+            return self._rest(thresholds)
+        log = np.full(len(thresholds), -math.inf)
+        error = np.zeros(len(thresholds))
+        order = sorted(range(len(thresholds)), key=lambda i: thresholds[i])
+        if self.loss.largest is not None:
+            order = [i for i in order if thresholds[i] < self.loss.largest]
+        for i in order:
+            lists = self._lists(kind, thresholds[i])
+            value = lists.sum(kind, thresholds[i])
+            scale = exact_exponent(lists.scale, lists.theta, thresholds[i])
+            if kind is Kind.NULL:
+                scale -= float(thresholds[i])
+            if value > 0:
+                log[i] = scale + math.log(value)
+                error[i] = 2.3e-16 * (math.sqrt(lists.right.p.size) + 10 + abs(scale))
+                error[i] += lists.missing / value
+            else:
+                error[i] = math.inf
+        return Tail(log, error)
+
+    def _lists(self, kind: Kind, threshold: Fraction) -> _Lists:
+        """Lists at a tilt that suits the threshold: those of a neighbour, or new ones."""
+        place = float(threshold)
+        for lists in self._recent:
+            if lists.kind is kind and lists.low <= place <= lists.high:
+                return lists
+        lists = _Lists(self.loss, kind, place)
+        self._recent = [lists, *self._recent[: _REMEMBERED - 1]]
+        return lists
+
+    def next_value(self, threshold: Fraction) -> tuple[Fraction, Fraction]:
+        """Two points above a threshold (or at it) between which the next listed value lies: close together.
+
+        The upper one is the value itself where the lattice is not too fine. (One above, if there is none.)
+        """
+        return self._lists(Kind.NULL, threshold).next_value(threshold)
+
+    def _rest(self, thresholds: list[Fraction]) -> Tail:
+        """1 - delta(t) = P_alt[L <= t] + e^t P_null[L > t], and P_alt[L <= t] = P_null[L >= -t]."""
+        lower = self.tail(Kind.NULL, [self.loss.below(-t) for t in thresholds])
+        upper = self.tail(Kind.NULL, thresholds)
+        lifted = upper.log + np.array([float(t) for t in thresholds])
+        return Tail(np.logaddexp(lower.log, lifted), np.maximum(lower.error, upper.error) + 4e-16)
+
+
+@dataclass(frozen=True, slots=True)
+class _Half:
+    index: Ints  # ascending, in units of the grid
+    p: Floats
+    missing: float
+
+
+class _Lists:
+    """The two halves at one tilt, the right one with suffix sums of p e^(-rate v)."""
+
+    def __init__(self, loss: Loss, kind: Kind, lowest: float) -> None:
+        self.kind = kind
+        theta = self.theta = saddle(loss, kind, lowest, 0.0)
+        self.rate = theta + 1 if kind is Kind.NULL else theta
+        self.low, self.high = lowest, lowest + 1.4 * loss.tilted_spread(theta)
+        self.scale = log_scale(loss, theta)
+        left, right, left_size, right_size = partition(loss, theta)
+        deep = max(left_size, right_size) <= MOST_VALUES
+        windows = {term: window(term, theta, deep=deep) for term in loss.terms}
+        # values are integers in units of the lattice step, or of the finest grid that 61 bits allow
+        span = sum(float(t.step) * w.p.size for t, w in windows.items())
+        centre = loss.offset
+        for term, law in windows.items():
+            centre += term.step * (law.first + law.p.size // 2)
+        grid = loss.step
+        while Fraction(span) / grid > 2**61:
+            grid *= 2
+        self.grid, self.centre = grid, centre
+        # on a coarser grid than the lattice each term's value is rounded
+        self.doubt = Fraction(0) if grid == loss.step else 2 * len(loss.terms) * grid
+        self.left = self._combine([(t, windows[t]) for t in left])
+        self.right = self._combine([(t, windows[t]) for t in right])
+        self.missing = self.left.missing + self.right.missing
+        self._suffix()
+
+    def _combine(self, laws: list[tuple[Noise, Window]]) -> _Half:
+        index, p, missing = np.zeros(1, dtype=np.int64), np.ones(1), 0.0
+        for term, law in laws:
+            u = np.arange(law.p.size) - law.p.size // 2
+            ratio = term.step / self.grid
+            if ratio.denominator == 1:
+                places = u * np.int64(int(ratio))
+            else:
+                places = np.array([round(int(k) * ratio) for k in u], dtype=np.int64)
+            index, p, dropped = _product(index, p, places, law.p)
+            missing += law.missing + dropped
+        return _Half(index, p, missing)
+
+    def _suffix(self) -> None:
+        """S(v) = sum over v' >= v of p e^(-rate (v' - b)) and T(v) the same with 1 - e^-(v' - v).
+
+        In blocks, each with its own origin b, so that no exponential overflows.
+        """
+        v = self.right.index * float(self.grid)
+        count = v.size
+        length = 300 / (self.rate + 1)
+        block = np.floor((v - v[0]) / length)
+        starts = np.flatnonzero(np.diff(block, prepend=-1.0))
+        self.S, self.T, self.origin = np.zeros(count + 1), np.zeros(count + 1), np.zeros(count + 1)
+        s_next = t_next = 0.0
+        for low, high in reversed(list(zip(starts, [*starts[1:], count], strict=True))):
+            b = v[low]
+            if high < count:
+                move = math.exp(-self.rate * (v[high] - b)) if self.rate * (v[high] - b) < 700 else 0.0
+                s_next, t_next = s_next * move, t_next * move
+            part = v[low:high] - b
+            weight = self.right.p[low:high] * np.exp(-self.rate * part)
+            s = np.cumsum(weight[::-1])[::-1] + s_next
+            gaps = np.diff(v[low : high + 1]) if high < count else np.append(np.diff(part), 0.0)
+            inner = np.exp(-part) * -np.expm1(-gaps) * np.append(s[1:], s_next)
+            last = math.exp(-min(v[high] - b, 700.0)) * t_next if high < count else 0.0
+            t = np.exp(part) * (np.cumsum(inner[::-1])[::-1] + last)
+            self.S[low:high], self.T[low:high], self.origin[low:high] = s, t, b
+            s_next, t_next = float(s[0]), float(t[0])
+
+    def _above(self, threshold: Fraction) -> tuple[Ints, Ints, Floats, float]:
+        """For each left value the first right one with which it exceeds the threshold.
+
+        Where there is one: its position, the index to exceed, the left weights; and the gap to the grid.
+        """
+        steps = (threshold - self.centre) / self.grid
+        whole = steps.numerator // steps.denominator
+        gap = float((whole + 1 - steps) * self.grid)  # to the next grid point, exact however small
+        whole = max(min(whole, 2**62), -(2**62))
+        cut = whole - self.left.index  # the right value must exceed this index
+        at = np.searchsorted(self.right.index, cut, side="right")
+        inside = at < self.right.index.size
+        return at[inside], cut[inside], self.left.p[inside], gap
+
+    def sum(self, kind: Kind, threshold: Fraction) -> float:
+        """The tail at the threshold, in units of e^exponent."""
+        at, cut, p, gap = self._above(threshold)
+        above = (self.right.index[at] - cut - 1) * float(self.grid) + gap  # v0 - c > 0
+        v0 = self.right.index[at] * float(self.grid)
+        lift = np.exp(-self.rate * (self.origin[at] - v0 + above))
+        if kind is Kind.DELTA:
+            inner = self.S[at] * -np.expm1(-above) + np.exp(-above) * self.T[at]
+        else:
+            inner = self.S[at]
+        return float(p @ (lift * inner))
+
+    def next_value(self, threshold: Fraction) -> tuple[Fraction, Fraction]:
+        """The least listed value above the threshold, between two points."""
+        at, cut, _, _ = self._above(threshold)
+        if not at.size:
+            return threshold, threshold + 1
+        ahead = int((self.right.index[at] - cut).min())
+        value = self.centre + self.grid * ((threshold - self.centre) // self.grid + ahead)
+        return max(threshold, value - (self.doubt or self.grid / 2)), value + self.doubt
+
+
+def _product(a: Ints, p: Floats, b: Ints, q: Floats) -> tuple[Ints, Floats, float]:
+    """The law of a sum of two independent integers, and the weight of the values left out of it."""
+    a, p = a[p > 0], p[p > 0]
+    b, q = b[q > 0], q[q > 0]
+    if a.size * b.size <= _SHORT:
+        index, weight, dropped = np.add.outer(a, b).ravel(), np.multiply.outer(p, q).ravel(), 0.0
+    else:
+        order = np.argsort(-p)
+        a, p = a[order], p[order]
+        below = np.append(np.cumsum(p[::-1])[::-1], 0.0)  # the weight from each place on
+
+        def kept(log_cut: float) -> Ints:
+            """How many of p are kept with each of q if products of less than the cut are left out."""
+            with np.errstate(over="ignore"):
+                return np.asarray(np.searchsorted(-p, -np.exp(log_cut) / q, side="right"))
+
+        low, high = math.log(_NEGLIGIBLE), 0.0
+        if kept(low).sum() > MOST_VALUES:
+            for _ in range(40):
+                middle = 0.5 * (low + high)
+                low, high = (middle, high) if kept(middle).sum() > MOST_VALUES else (low, middle)
+        else:
+            high = low
+        counts = kept(high)
+        dropped = float(below[counts] @ q)
+        index = np.concatenate([a[:n] + shift for n, shift in zip(counts, b, strict=True)])
+        weight = np.concatenate([p[:n] * factor for n, factor in zip(counts, q, strict=True)])
+    index, inverse = np.unique(index, return_inverse=True)
+    merged = np.bincount(inverse, weights=weight, minlength=index.size).astype(np.float64)
+    return index[merged > 0], merged[merged > 0], dropped
+
+
+# -- grids ---------------------------------------------------------------------------------------------------
+
+
+class Grid:
+    """Bounds delta of one loss: the upper bound, and how far below the truth may lie."""
+
+    def __init__(self, loss: Loss) -> None:
+        self.loss = loss
+        self._recent: list[_GridLaw] = []
+
+    def tail(self, kind: Kind, thresholds: list[Fraction]) -> Tail:
+        """log of delta(t) or 1 - delta(t) at each threshold t; other tails have an infinite error."""
+        log, error = np.full(len(thresholds), math.nan), np.full(len(thresholds), math.inf)
+        if kind.has_both_poles:
+            for i in sorted(range(len(thresholds)), key=lambda i: abs(thresholds[i])):
+                t = thresholds[i]
+                log[i], error[i] = self._delta(t if kind is Kind.DELTA else abs(t))
+                if kind is Kind.REST:
+                    # 1 - delta(t), and for t < 0 the same at -t times e^t
+                    delta = math.exp(log[i])
+                    rest = 1 - delta
+                    error[i] = delta * error[i] / rest if rest > 0 else math.inf
+                    log[i] = math.log(rest) + min(float(t), 0.0) if rest > 0 else math.nan
+        return Tail(log, error)
+
+    def _delta(self, threshold: Fraction) -> tuple[float, float]:
+        if self.loss.largest is not None and threshold >= self.loss.largest:
+            return -math.inf, 0.0
+        place = float(threshold)
+        best = (math.nan, math.inf)
+        for size in _SIZES:
+            law = next((one for one in self._recent if one.serves(place, size)), None)
+            if law is None:
+                law = _GridLaw(self.loss, place, size)
+                self._recent = [law, *self._recent[: _GRIDS_REMEMBERED - 1]]
+            upper, lower = law.bounds(place)
+            if lower > 0 and (upper - lower) / lower < best[1]:
+                exponent = exact_exponent(law.scale, law.theta, threshold)
+                best = exponent + math.log(upper), (upper - lower) / lower + 2.3e-16 * abs(exponent)
+            if best[1] <= _AIM:
+                break
+        return best
+
+
+class _GridLaw:
+    """The tilted law on a grid of `size` points, over one period."""
+
+    def __init__(self, loss: Loss, lowest: float, size: int) -> None:
+        self.size = size
+        self.theta = theta = saddle(loss, Kind.DELTA, lowest, 0.0)
+        self.scale = log_scale(loss, theta)
+        spread = loss.tilted_spread(theta)
+        self.low, self.high = lowest, lowest + 0.7 * spread
+        need = 30 - math.log(kernel_size(Kind.DELTA, theta, 0.0) / (2.5 * spread))
+        length = period(loss, Kind.DELTA, theta, spread, self.low, self.high, need).length
+        self.alias = math.exp(-need)
+        self.h = max(length, 20 * spread) / size
+        self.origin = float(loss.offset)
+        spectrum = np.ones(size // 2 + 1, dtype=np.complex128)
+        self.splits = 0
+        for value, p in self._listed(loss, theta):
+            spectrum *= np.fft.rfft(self._split(value, p))
+            self.splits += 1
+        self.p = np.fft.irfft(spectrum, size)
+        self.norm = float(np.sqrt(self.p @ self.p))
+
+    def serves(self, place: float, size: int) -> bool:
+        return self.size >= size and self.low <= place <= self.high
+
+    def _listed(self, loss: Loss, theta: float) -> list[tuple[Floats, Floats]]:
+        """The tilted laws of the terms around zero, as many of them together as may be listed."""
+        laws = []
+        for term in loss.terms:
+            law = window(term, theta, deep=False)
+            keep = np.flatnonzero(law.p > 1e-30)
+            centre = int(keep[np.argmax(law.p[keep])])
+            self.origin += float(term.step * (law.first + centre))
+            laws.append((np.asarray((keep - centre) * float(term.step), dtype=np.float64), law.p[keep]))
+            self.alias += law.missing
+        laws.sort(key=lambda law: law[1].size)
+        together: list[tuple[Floats, Floats]] = []
+        for value, p in laws:
+            if together and together[-1][1].size * p.size <= _LISTED:
+                before, q = together[-1]
+                together[-1] = (np.add.outer(before, value).ravel(), np.multiply.outer(q, p).ravel())
+            else:
+                together.append((value, p))
+        return together
+
+    def _split(self, value: Floats, p: Floats) -> Floats:
+        """The dots connected: each value on the two points of the grid next to it."""
+        h, theta = self.h, self.theta
+        cell = np.floor(value / h)
+        inner = np.clip(value - cell * h, 0.0, h)
+        share = np.expm1(-inner) / math.expm1(-h)
+        with np.errstate(under="ignore", over="ignore"):
+            low, high = (1 - share) * np.exp(-theta * inner), share * np.exp(theta * (h - inner))
+        place = cell.astype(np.int64)
+        near = np.bincount(place % self.size, weights=p * low, minlength=self.size)
+        far = np.bincount((place + 1) % self.size, weights=p * high, minlength=self.size)
+        return np.asarray(near + far, dtype=np.float64)
+
+    def bounds(self, threshold: float) -> tuple[float, float]:
+        """Upper and lower bound of delta, in units of e^exponent."""
+        steps = (threshold - self.origin) / self.h
+        # beyond e^-80 of the kernel nothing counts
+        count = min(self.size - 1, math.ceil(80 / (self.theta * self.h)) + 2)
+        first = math.floor(steps) + 1
+        place = np.arange(first, first + count)
+        distance = (place - steps) * self.h
+        with np.errstate(under="ignore"):
+            kernel = np.exp(-self.theta * distance) * -np.expm1(-distance)
+        value = float(self.p[place % self.size] @ kernel)
+        noise = 2e-16 * math.log2(self.size) * self.norm * float(np.sqrt(kernel @ kernel)) + self.alias
+        near = np.arange(first - 1 - self.splits, first + 1 + self.splits)
+        weight = np.exp(-self.theta * (near - steps) * self.h)
+        close = float(np.maximum(self.p[near % self.size], 0.0) @ weight)
+        return value + noise, value - noise - self.splits * self.h / 4 * close
