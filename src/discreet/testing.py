@@ -18,8 +18,8 @@ class NotPrivateSeededEntropy:
 
     Never use it for a release: the seed undoes the protection.
 
-    >>> from discreet.noise import GaussianNoise, sample
-    >>> sample(GaussianNoise(5), 8, source=NotPrivateSeededEntropy(1)).tolist()
+    >>> from discreet.noise import DiscreteGaussian, sample
+    >>> sample(DiscreteGaussian(5), 8, source=NotPrivateSeededEntropy(1)).tolist()
     [-4, 3, 2, 2, -2, 1, 2, -3]
     """
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from reference import Reference
 
 from discreet.accounting.privacy_loss import PrivacyLoss, compose
-from discreet.budget.events import DiscreteGaussian, DiscreteLaplace, Event
+from discreet.noise import DiscreteGaussian, DiscreteLaplace, Noise
 
 VARIANCES = (
     "0.05", "0.07", "0.1", "0.2", "0.31", "0.49", "0.5", "0.51", "0.75", "1", "3/2", "2", "5", "10", "17/3",
@@ -35,7 +35,7 @@ laplaces = st.builds(
 )
 
 
-def cost(events: tuple[Event, ...]) -> float:
+def cost(events: tuple[Noise, ...]) -> float:
     """About how many atoms the reference would have, lattice ignored, weighed by its bits."""
     size = 1.0
     for event in events:
@@ -46,7 +46,7 @@ def cost(events: tuple[Event, ...]) -> float:
     return size
 
 
-def total_precision(events: tuple[Event, ...]) -> float:
+def total_precision(events: tuple[Noise, ...]) -> float:
     """R, twice the zCDP rho, of the Gaussian events."""
     return float(sum(e.precision for e in events if isinstance(e, DiscreteGaussian)))
 
@@ -60,7 +60,7 @@ small = (
 
 
 @functools.lru_cache(maxsize=64)
-def both(events: tuple[Event, ...]) -> tuple[PrivacyLoss, Reference]:
+def both(events: tuple[Noise, ...]) -> tuple[PrivacyLoss, Reference]:
     """The loss under test and its reference."""
     return compose(events), Reference(events)
 
@@ -76,7 +76,7 @@ def L(scale: str | int | Fraction, sensitivity: int = 1, times: int = 1) -> Disc
 
 
 # Each of these was wrong, refused or endless at some time.
-TRICKY: dict[str, tuple[Event, ...]] = {
+TRICKY: dict[str, tuple[Noise, ...]] = {
     "middle node of a sieved period": (G("0.49", 3), G("0.6", 3)),
     "the same, more events": (G("0.49", 3), G("0.5", 3, 3)),
     "steep atoms": (G("0.1"),),
@@ -96,7 +96,7 @@ TRICKY: dict[str, tuple[Event, ...]] = {
 SLOW = ("tiny losses", "no lattice, steep atoms", "no lattice, Laplace twice", "the same, more events")
 """Tricky ones whose reference or whose evaluation takes seconds."""
 
-LARGE: dict[str, tuple[Event, ...]] = {
+LARGE: dict[str, tuple[Noise, ...]] = {
     "1e6 events of variance 1e6": (G(10**6, 1, 10**6),),
     "1e6 events of variance 0.05": (G("0.05", 1, 10**6),),
     "1e6 events of variance 1": (G(1, 1, 10**6),),

@@ -28,8 +28,8 @@ if __name__ == "__main__":
 from reference import Reference, mpf
 
 from discreet.accounting.privacy_loss import PrivacyLoss, compose
-from discreet.budget.events import DiscreteGaussian, DiscreteLaplace, Event
 from discreet.errors import PrecisionError
+from discreet.noise import DiscreteGaussian, DiscreteLaplace, Noise
 
 QUICK = ("small", "laplace", "steep", "mixed", "three-decimal", "nasty")
 SLOW = ("census", "gaussians")  # take seconds: one in thirty
@@ -40,7 +40,7 @@ ALPHAS = tuple(
 _SMALLEST = mp.mpf(10) ** -40
 
 
-def draw(seed: int) -> tuple[str, tuple[Event, ...]]:
+def draw(seed: int) -> tuple[str, tuple[Noise, ...]]:
     """The family and the composition of a seed."""
     rng = random.Random(seed)
     family = SLOW[seed // 30 % 2] if seed % 30 == 29 else QUICK[seed % len(QUICK)]
@@ -53,12 +53,12 @@ def draw(seed: int) -> tuple[str, tuple[Event, ...]]:
         bottom = rng.randint(1, 999)
         return Fraction(max(1, round(rng.uniform(low, high) * bottom)), bottom)
 
-    def gaussian(variance: Fraction, most: int = 3) -> Event:
+    def gaussian(variance: Fraction, most: int = 3) -> Noise:
         return DiscreteGaussian(
             variance=variance, sensitivity=rng.choice((1, 1, 1, 2, 3)), times=rng.randint(1, most)
         )
 
-    def laplace(scale: Fraction, most: int = 3) -> Event:
+    def laplace(scale: Fraction, most: int = 3) -> Noise:
         return DiscreteLaplace(
             scale=scale, sensitivity=rng.choice((1, 1, 2, 3, 7)), times=rng.randint(1, most)
         )
@@ -97,7 +97,7 @@ def draw(seed: int) -> tuple[str, tuple[Event, ...]]:
     return family, tuple(events)
 
 
-def bits_for(events: tuple[Event, ...]) -> int:
+def bits_for(events: tuple[Noise, ...]) -> int:
     """Bits of the reference for tails down to 1e-40."""
     gaussian = [e for e in events if isinstance(e, DiscreteGaussian)]
     R = float(sum(e.precision for e in gaussian))
@@ -106,7 +106,7 @@ def bits_for(events: tuple[Event, ...]) -> int:
     return 420 + int(1.45 * (R / 2 + 15 * math.sqrt(R) + laplace + 2 * step))
 
 
-def cost(events: tuple[Event, ...]) -> float:
+def cost(events: tuple[Noise, ...]) -> float:
     """About how many values the reference would have, each with thousands of bits."""
     size, bits = 1.0, bits_for(events)
     for event in events:
@@ -121,7 +121,7 @@ def close(found: float, truth: mp.mpf, tolerance: float) -> bool:
     return bool(abs(mpf(Fraction(float(found))) - truth) <= tolerance * abs(truth))
 
 
-def against_reference(loss: PrivacyLoss, events: tuple[Event, ...], rng: random.Random) -> None:
+def against_reference(loss: PrivacyLoss, events: tuple[Noise, ...], rng: random.Random) -> None:
     """Every answer against plain convolution, to the accuracy that it claims."""
     reference = Reference(events, bits=bits_for(events), floor="1e-40")
     for delta in rng.sample(DELTAS, 3):

@@ -18,7 +18,7 @@ from fractions import Fraction
 import mpmath as mp
 from flint import fmpz_poly
 
-from discreet.budget.events import DiscreteGaussian, DiscreteLaplace, Event
+from discreet.noise import DiscreteGaussian, DiscreteLaplace, Noise
 
 _MOST_DENSE = 400_000
 
@@ -29,13 +29,13 @@ def mpf(value: Fraction | int) -> mp.mpf:
     return mp.mpf(exact.numerator) / exact.denominator
 
 
-def _exponent(event: Event, x: int) -> Fraction:
+def _exponent(event: Noise, x: int) -> Fraction:
     if isinstance(event, DiscreteGaussian):
         return -Fraction(x * x) / (2 * event.variance)
     return -abs(x) / event.scale
 
 
-def _reach(event: Event, bits: int) -> int:
+def _reach(event: Noise, bits: int) -> int:
     """Outcomes farther than this from the centre have probability below 2^-bits."""
     depth = bits * math.log(2) + 10
     if isinstance(event, DiscreteGaussian):
@@ -43,7 +43,7 @@ def _reach(event: Event, bits: int) -> int:
     return math.ceil(float(event.scale) * depth) + 1
 
 
-def one_event(event: Event, bits: int) -> tuple[dict[Fraction, int], dict[Fraction, int]]:
+def one_event(event: Noise, bits: int) -> tuple[dict[Fraction, int], dict[Fraction, int]]:
     """The law of the loss of one event under P and under Q, probabilities over 2^bits."""
     mu, reach = event.sensitivity, _reach(event, bits)
     if not isinstance(event, DiscreteGaussian):
@@ -76,7 +76,7 @@ def _one_laplace(event: DiscreteLaplace, bits: int) -> tuple[dict[Fraction, int]
     return dict(zip(losses, reversed(law), strict=True)), under_q
 
 
-def bits_for(events: Iterable[Event]) -> int:
+def bits_for(events: Iterable[Noise]) -> int:
     """Bits that serve delta and tails down to 1e-300, with 60 digits to spare."""
     events = list(events)
     gaussian = [e for e in events if isinstance(e, DiscreteGaussian)]
@@ -92,7 +92,7 @@ def bits_for(events: Iterable[Event]) -> int:
 class Reference:
     """The exact law of the composed loss of a few events, and what follows from it."""
 
-    def __init__(self, events: Iterable[Event], bits: int | None = None, floor: str = "1e-300") -> None:
+    def __init__(self, events: Iterable[Noise], bits: int | None = None, floor: str = "1e-300") -> None:
         events = list(events)
         self.floor = mp.mpf(floor)  # values down to here are good to 30 digits
         bits = self.bits = bits or bits_for(events)

@@ -17,8 +17,8 @@ from discreet.accounting.contour import Quadrature
 from discreet.accounting.evaluation import Direct
 from discreet.accounting.privacy_loss import compose
 from discreet.budget import load
-from discreet.budget.events import Event
 from discreet.errors import PrecisionError
+from discreet.noise import Noise
 from discreet.numbers import Interval
 
 DELTAS = tuple(Fraction(d) for d in ("0.9", "0.1", "1e-5", "1e-20", "1e-100", "1e-300"))
@@ -30,7 +30,7 @@ def contains(box: Interval, truth: mp.mpf, reference: Reference) -> bool:
         return bool(mpf(box.lower) <= truth <= mpf(box.upper))
 
 
-def check_delta(events: tuple[Event, ...], target: Fraction, *, digits: int | None = 30) -> None:
+def check_delta(events: tuple[Noise, ...], target: Fraction, *, digits: int | None = 30) -> None:
     loss, reference = both(events)
     for epsilon in thresholds(reference, target)[:5]:
         truth = reference.delta(epsilon)
@@ -47,7 +47,7 @@ def check_delta(events: tuple[Event, ...], target: Fraction, *, digits: int | No
             assert narrow.relative_width <= 10.0**-digits
 
 
-def check_epsilon(events: tuple[Event, ...], delta: Fraction) -> None:
+def check_epsilon(events: tuple[Noise, ...], delta: Fraction) -> None:
     loss, reference = both(events)
     truth = reference.epsilon(delta)
     box = loss.epsilon(delta=delta, certified=True)
@@ -56,7 +56,7 @@ def check_epsilon(events: tuple[Event, ...], delta: Fraction) -> None:
     assert loss.epsilon(delta=delta) in box
 
 
-def check_tradeoff(events: tuple[Event, ...], alpha: Fraction) -> None:
+def check_tradeoff(events: tuple[Noise, ...], alpha: Fraction) -> None:
     loss, reference = both(events)
     truth = reference.tradeoff(alpha)
     if truth > SMALLEST:
@@ -68,19 +68,19 @@ def check_tradeoff(events: tuple[Event, ...], alpha: Fraction) -> None:
 
 @given(events=small, delta=st.sampled_from(DELTAS))
 @settings(max_examples=6)
-def test_delta(events: tuple[Event, ...], delta: Fraction) -> None:
+def test_delta(events: tuple[Noise, ...], delta: Fraction) -> None:
     check_delta(events, delta)
 
 
 @given(events=small, delta=st.sampled_from(DELTAS))
 @settings(max_examples=6)
-def test_epsilon(events: tuple[Event, ...], delta: Fraction) -> None:
+def test_epsilon(events: tuple[Noise, ...], delta: Fraction) -> None:
     check_epsilon(events, delta)
 
 
 @given(events=small, alpha=st.sampled_from(DELTAS), mirrored=st.booleans())
 @settings(max_examples=6)
-def test_tradeoff(events: tuple[Event, ...], alpha: Fraction, mirrored: bool) -> None:
+def test_tradeoff(events: tuple[Noise, ...], alpha: Fraction, mirrored: bool) -> None:
     check_tradeoff(events, 1 - alpha if mirrored and alpha > Fraction(1, 10**25) else alpha)
 
 
@@ -105,7 +105,7 @@ def test_tricky_tradeoffs(name: str) -> None:
 @pytest.mark.slow
 @given(events=small)
 @settings(max_examples=100)
-def test_everything_at_length(events: tuple[Event, ...]) -> None:
+def test_everything_at_length(events: tuple[Noise, ...]) -> None:
     for delta in DELTAS:
         check_delta(events, delta)
         check_epsilon(events, delta)

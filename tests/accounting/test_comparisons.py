@@ -27,12 +27,12 @@ from discreet.accounting.comparisons import (
     tail_ratio,
     zcdp_rho,
 )
-from discreet.budget.events import DiscreteGaussian, DiscreteLaplace, Event
 from discreet.errors import InputError
+from discreet.noise import DiscreteGaussian, DiscreteLaplace, Noise
 
 BITS = 1300  # weights are integers over 2^1300, so tails of 1e-300 keep 90 digits
 
-COMPOSITIONS: dict[str, tuple[Event, ...]] = {
+COMPOSITIONS: dict[str, tuple[Noise, ...]] = {
     "ten of variance 5": (DiscreteGaussian(variance=5, times=10),),
     "two variances, sensitivity 2": (
         DiscreteGaussian(variance=5, times=3),
@@ -45,7 +45,7 @@ BOUNDS = (ZCDP, TightZCDP, RenyiDP)
 
 
 @functools.cache
-def direct(events: tuple[Event, ...]) -> tuple[list[Fraction], list[int]]:
+def direct(events: tuple[Noise, ...]) -> tuple[list[Fraction], list[int]]:
     """The law of the loss under the alternative: losses, and probabilities over 2^BITS."""
     laws = []
     with mp.workprec(BITS + 50):
@@ -82,7 +82,7 @@ def direct(events: tuple[Event, ...]) -> tuple[list[Fraction], list[int]]:
     return [low + i * unit for i in keep], [pmf[i] for i in keep]
 
 
-def exact_delta(events: tuple[Event, ...], epsilon: float) -> mp.mpf:
+def exact_delta(events: tuple[Noise, ...], epsilon: float) -> mp.mpf:
     eps = Fraction(epsilon)
     with mp.workprec(BITS + 50):
         terms = (
@@ -181,7 +181,7 @@ def test_bounds_on_the_tradeoff_curve_lie_below_it(name: str) -> None:
 
 
 @st.composite
-def compositions(draw: st.DrawFn) -> tuple[Event, ...]:
+def compositions(draw: st.DrawFn) -> tuple[Noise, ...]:
     sizes = st.fractions(min_value="1/10", max_value=50, max_denominator=20)
     whole = st.integers(min_value=1, max_value=4)
     gaussian = st.builds(DiscreteGaussian, variance=sizes, sensitivity=whole, times=whole)
@@ -191,7 +191,7 @@ def compositions(draw: st.DrawFn) -> tuple[Event, ...]:
 
 @settings(max_examples=40, deadline=None)
 @given(events=compositions())
-def test_order_monotony_and_round_trip(events: tuple[Event, ...]) -> None:
+def test_order_monotony_and_round_trip(events: tuple[Noise, ...]) -> None:
     epsilon = np.linspace(0.0, 30.0, 13)
     delta = np.logspace(-300, -0.01, 13)
     alpha = np.linspace(0.0, 1.0, 21)

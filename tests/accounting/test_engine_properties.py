@@ -16,7 +16,7 @@ from discreet.accounting.evaluation import Direct
 from discreet.accounting.loss import Loss
 from discreet.accounting.privacy_loss import PrivacyLoss, compose
 from discreet.budget import load
-from discreet.budget.events import DiscreteGaussian, Event
+from discreet.noise import DiscreteGaussian, Noise
 
 DELTAS = ("0.9", "0.5", "1e-3", "1e-10", "1e-100", "1e-300")
 QUICK = [name for name in LARGE if not name.startswith(("0.05", "300 distinct", "six"))]
@@ -88,9 +88,9 @@ def test_negative_epsilon(name: str) -> None:
 
 @given(events=small, data=st.data())
 @settings(max_examples=15)
-def test_splitting_and_order_change_nothing(events: tuple[Event, ...], data: st.DataObject) -> None:
+def test_splitting_and_order_change_nothing(events: tuple[Noise, ...], data: st.DataObject) -> None:
     one = compose(events)
-    pieces: list[Event] = []
+    pieces: list[Noise] = []
     for event in events:
         first = data.draw(st.integers(0, event.times - 1))
         for times in (first, event.times - first):
@@ -118,7 +118,7 @@ def test_a_group_is_a_larger_sensitivity(variance: int, sensitivity: int, people
 
 @given(events=small)
 @settings(max_examples=10)
-def test_one_more_event_costs_more(events: tuple[Event, ...]) -> None:
+def test_one_more_event_costs_more(events: tuple[Noise, ...]) -> None:
     one, more = compose(events), compose([*events, G(50)])
     points = epsilons(one)
     assert np.all(more.log_delta(epsilon=points) >= one.log_delta(epsilon=points) - 1e-12)
@@ -135,7 +135,7 @@ def test_one_more_event_costs_more(events: tuple[Event, ...]) -> None:
     ],
 )
 @pytest.mark.parametrize("kind", [Kind.DELTA, Kind.ALT, Kind.NULL, Kind.REST])
-def test_lattice_and_listing_agree(events: tuple[Event, ...], kind: Kind) -> None:
+def test_lattice_and_listing_agree(events: tuple[Noise, ...], kind: Kind) -> None:
     loss = Loss(events)
     lattice = Quadrature(loss, Strategy(loss.step, math.pi / float(loss.step)))
     points = [Fraction(x) for x in ("0", "1/3", "1", "2.5", "6", "12.34")]

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from reference import Reference, mpf
 
 from discreet.accounting.privacy_loss import compose
-from discreet.budget.events import Event
+from discreet.noise import Noise
 
 DELTAS = tuple(
     Fraction(d)
@@ -57,7 +57,7 @@ def thresholds(reference: Reference, delta: Fraction) -> list[Fraction]:
     return chosen
 
 
-def check_profile(events: tuple[Event, ...], deltas: tuple[Fraction, ...]) -> None:
+def check_profile(events: tuple[Noise, ...], deltas: tuple[Fraction, ...]) -> None:
     loss, reference = both(events)
     for target in deltas:
         points = thresholds(reference, target)
@@ -68,7 +68,7 @@ def check_profile(events: tuple[Event, ...], deltas: tuple[Fraction, ...]) -> No
                 assert error(delta, truth) <= DELTA_ERROR, (events, epsilon, delta, mp.nstr(truth, 17))
 
 
-def check_epsilon(events: tuple[Event, ...], deltas: tuple[Fraction, ...]) -> None:
+def check_epsilon(events: tuple[Noise, ...], deltas: tuple[Fraction, ...]) -> None:
     loss, reference = both(events)
     for delta, found in zip(deltas, loss.epsilon(delta=list(deltas)), strict=True):
         truth = reference.epsilon(delta)
@@ -83,7 +83,7 @@ def check_epsilon(events: tuple[Event, ...], deltas: tuple[Fraction, ...]) -> No
         )
 
 
-def check_tails(events: tuple[Event, ...], deltas: tuple[Fraction, ...]) -> None:
+def check_tails(events: tuple[Noise, ...], deltas: tuple[Fraction, ...]) -> None:
     loss, reference = both(events)
     for target in deltas:
         points = thresholds(reference, target)
@@ -104,19 +104,19 @@ def check_tails(events: tuple[Event, ...], deltas: tuple[Fraction, ...]) -> None
 @given(events=small, deltas=st.sets(st.sampled_from(DELTAS), min_size=3, max_size=4))
 @settings(max_examples=15)
 @example(events=TRICKY["middle node of a sieved period"], deltas={Fraction(99, 100), Fraction(1, 10)})
-def test_delta(events: tuple[Event, ...], deltas: set[Fraction]) -> None:
+def test_delta(events: tuple[Noise, ...], deltas: set[Fraction]) -> None:
     check_profile(events, tuple(sorted(deltas)))
 
 
 @given(events=small)
 @settings(max_examples=8)
-def test_epsilon(events: tuple[Event, ...]) -> None:
+def test_epsilon(events: tuple[Noise, ...]) -> None:
     check_epsilon(events, DELTAS)
 
 
 @given(events=small, deltas=st.sets(st.sampled_from(DELTAS), min_size=2, max_size=3))
 @settings(max_examples=8)
-def test_tails_and_errors(events: tuple[Event, ...], deltas: set[Fraction]) -> None:
+def test_tails_and_errors(events: tuple[Noise, ...], deltas: set[Fraction]) -> None:
     check_tails(events, tuple(sorted(deltas)))
 
 
@@ -138,7 +138,7 @@ def test_tricky_tails(name: str) -> None:
 @pytest.mark.slow
 @given(events=small)
 @settings(max_examples=200)
-def test_everything_at_length(events: tuple[Event, ...]) -> None:
+def test_everything_at_length(events: tuple[Noise, ...]) -> None:
     check_profile(events, DELTAS)
     check_epsilon(events, DELTAS)
     check_tails(events, DELTAS)
@@ -150,7 +150,7 @@ def test_everything_at_length(events: tuple[Event, ...]) -> None:
     )
 )
 @settings(max_examples=5)
-def test_beyond_the_largest_loss_delta_is_zero(events: list[Event]) -> None:
+def test_beyond_the_largest_loss_delta_is_zero(events: list[Noise]) -> None:
     largest = sum((e.sensitivity / e.scale for e in events), Fraction(0))
     loss = compose(events)
     beyond = [largest, largest + Fraction(1, 10**40), largest + 1, 10 * largest]

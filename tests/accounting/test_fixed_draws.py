@@ -15,7 +15,7 @@ from discreet.accounting.contour import Kind, Tail
 from discreet.accounting.evaluation import Evaluations
 from discreet.accounting.overall import Account
 from discreet.accounting.privacy_loss import PrivacyLoss, compose
-from discreet.budget.events import Event
+from discreet.noise import Noise
 
 
 @pytest.mark.parametrize("first", range(0, 120, 30))
@@ -25,7 +25,7 @@ def test_fixed_draws(first: int) -> None:
     assert not [outcome for outcome in outcomes if outcome.startswith("refused")]
 
 
-WRONG_ONCE: dict[str, tuple[Event, ...]] = {
+WRONG_ONCE: dict[str, tuple[Noise, ...]] = {
     # f rose before alpha = 0.9999999999: 1.514e-21 instead of 3.1986e-23
     "a corner next to 1": (G(2, 3, 2), G("0.31")),
     # 0.29146 at alpha 0.3 instead of 0.0230313: a supporting line taken at a neighbouring value

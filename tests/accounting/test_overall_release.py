@@ -16,8 +16,8 @@ from discreet.accounting.overall import account
 from discreet.accounting.portfolio import portfolio
 from discreet.accounting.privacy_loss import compose
 from discreet.budget import AnswerKind, Level, Query, Release, Spine, load
-from discreet.budget.events import Event
 from discreet.errors import InputError
+from discreet.noise import Noise
 
 DELTAS = ("0.9", "0.1", "1e-5", "1e-10", "1e-40")
 
@@ -40,7 +40,7 @@ def crossing() -> Release:
 
 
 @functools.cache
-def reference(events: tuple[Event, ...]) -> Reference:
+def reference(events: tuple[Noise, ...]) -> Reference:
     return Reference(events, bits=600)
 
 

@@ -19,8 +19,8 @@ from discreet.accounting.published import (
     _sums_of_squares,
     residual_supremum,
 )
-from discreet.budget.events import DiscreteGaussian, DiscreteLaplace
 from discreet.errors import InputError, PrecisionError
+from discreet.noise import DiscreteGaussian, DiscreteLaplace
 from discreet.studies import printed
 
 PRINTED = printed("sieve", "tables of all pairs, authors' repository", "delta of the main pair")

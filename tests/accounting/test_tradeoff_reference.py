@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from reference import mpf
 
 from discreet.accounting.privacy_loss import compose
-from discreet.budget.events import Event
 from discreet.errors import InputError
+from discreet.noise import Noise
 
 F_ERROR = 1e-10
 SMALLEST = mp.mpf(10) ** -300
@@ -27,7 +27,7 @@ def close(found: float, truth: mp.mpf, tolerance: float) -> bool:
     return abs(mpf(Fraction(float(found))) - truth) <= tolerance * truth
 
 
-def check_curve(events: tuple[Event, ...], alphas: list[Fraction]) -> None:
+def check_curve(events: tuple[Noise, ...], alphas: list[Fraction]) -> None:
     loss, reference = both(events)
     for alpha, found in zip(alphas, loss.tradeoff(alpha=alphas), strict=True):
         truth = reference.tradeoff(alpha)
@@ -35,7 +35,7 @@ def check_curve(events: tuple[Event, ...], alphas: list[Fraction]) -> None:
             assert close(found, truth, F_ERROR), (events, alpha, found, mp.nstr(truth, 17))
 
 
-def near_knots(events: tuple[Event, ...], count: int) -> list[Fraction]:
+def near_knots(events: tuple[Noise, ...], count: int) -> list[Fraction]:
     """Alphas at the knots to 60 digits, just beside them, and half-way to the next."""
     _, reference = both(events)
     knots = [a for _, a, _ in reference.knots() if SMALLEST < a < 1]
@@ -62,7 +62,7 @@ def near_knots(events: tuple[Event, ...], count: int) -> list[Fraction]:
     ),
 )
 @settings(max_examples=8)
-def test_curve(events: tuple[Event, ...], alphas: set[Fraction]) -> None:
+def test_curve(events: tuple[Noise, ...], alphas: set[Fraction]) -> None:
     check_curve(events, sorted(alphas))
 
 
@@ -73,7 +73,7 @@ def test_tricky_curves(name: str) -> None:
 
 @given(events=small)
 @settings(max_examples=5)
-def test_at_knots_beside_them_and_between(events: tuple[Event, ...]) -> None:
+def test_at_knots_beside_them_and_between(events: tuple[Noise, ...]) -> None:
     check_curve(events, near_knots(events, 8))
 
 
@@ -85,7 +85,7 @@ def test_tricky_knots(name: str) -> None:
 @pytest.mark.slow
 @given(events=small)
 @settings(max_examples=150)
-def test_curve_at_length(events: tuple[Event, ...]) -> None:
+def test_curve_at_length(events: tuple[Noise, ...]) -> None:
     check_curve(
         events, [*ALPHAS, *(1 - a for a in ALPHAS if a > Fraction(1, 10**30)), *near_knots(events, 20)]
     )
@@ -94,7 +94,7 @@ def test_curve_at_length(events: tuple[Event, ...]) -> None:
 @pytest.mark.parametrize(
     "events", [(G(5, 1, 3),), (G("0.49", 2), L(2, 3)), (L("7/3", 3, 2),), (G("0.1"),), (G(1, 1, 2), G(2))]
 )
-def test_the_list_of_knots(events: tuple[Event, ...]) -> None:
+def test_the_list_of_knots(events: tuple[Noise, ...]) -> None:
     loss, reference = both(events)
     found = loss.knots()
     assert np.all(np.diff(found.alpha) > -1e-15)

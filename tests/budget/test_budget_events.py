@@ -10,11 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.budget import DiscreteGaussian, DiscreteLaplace, Event, grouped
+from discreet.budget import DiscreteGaussian, DiscreteLaplace, grouped
 from discreet.errors import InputError
+from discreet.noise import Noise
 
 sizes = st.fractions(min_value=Fraction(1, 100), max_value=100, max_denominator=100)
-events: st.SearchStrategy[Event] = st.one_of(
+events: st.SearchStrategy[Noise] = st.one_of(
     st.builds(DiscreteGaussian, variance=sizes, sensitivity=st.integers(1, 3), times=st.integers(1, 5)),
     st.builds(DiscreteLaplace, scale=sizes, sensitivity=st.integers(1, 3), times=st.integers(1, 5)),
 )
@@ -68,7 +69,7 @@ def test_numpy_integers_serve_as_counts() -> None:
 
 
 @given(st.lists(events, max_size=12), st.randoms())
-def test_grouping_keeps_the_total_and_forgets_the_order(many: list[Event], random: object) -> None:
+def test_grouping_keeps_the_total_and_forgets_the_order(many: list[Noise], random: object) -> None:
     merged = grouped(many)
     shuffled = list(many)
     random.shuffle(shuffled)  # type: ignore[attr-defined]
@@ -82,7 +83,7 @@ def test_grouping_keeps_the_total_and_forgets_the_order(many: list[Event], rando
 
 
 @given(events, st.integers(1, 20))
-def test_a_group_of_people_multiplies_the_sensitivity_alone(event: Event, people: int) -> None:
+def test_a_group_of_people_multiplies_the_sensitivity_alone(event: Noise, people: int) -> None:
     group = event.for_people(people)
     assert group == replace(event, sensitivity=event.sensitivity * people)
     if isinstance(event, DiscreteGaussian) and isinstance(group, DiscreteGaussian):

@@ -11,7 +11,6 @@ from discreet.budget.neighbours import Neighbours, cases
 from discreet.budget.release import Release, Row
 from discreet.budget.spine import Spine
 from discreet.noise import DiscreteGaussian, DiscreteLaplace, grouped
-from discreet.noise import Noise as Event
 
 __all__ = [
     "ALIASES",
@@ -20,7 +19,6 @@ __all__ = [
     "Claim",
     "DiscreteGaussian",
     "DiscreteLaplace",
-    "Event",
     "Level",
     "Neighbours",
     "Query",

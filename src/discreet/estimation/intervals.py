@@ -40,10 +40,10 @@ class Term:
 def half_width(variance: float, terms: Sequence[Term], level: float) -> float:
     """Return the w for which |error| <= w has at least the chance `level`.
 
-    >>> from discreet.noise import GaussianNoise
+    >>> from discreet.noise import DiscreteGaussian
     >>> half_width(100.0, [], 0.95)  # doctest: +ELLIPSIS
     19.5996...
-    >>> half_width(GaussianNoise(1).true_variance(), [Term(1.0, GaussianNoise(1))], 0.9)
+    >>> half_width(DiscreteGaussian(1).true_variance(), [Term(1.0, DiscreteGaussian(1))], 0.9)
     2.0
     """
     return float(half_widths(np.array([variance]), [terms], level)[0])

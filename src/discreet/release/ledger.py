@@ -32,11 +32,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from discreet.budget import Event, Neighbours, Release
+from discreet.budget import Neighbours, Release
 from discreet.budget.fields import exact, line, one_of
 from discreet.budget.neighbours import RELATIONS
 from discreet.budget.release import UNITS
 from discreet.errors import InputError
+from discreet.noise import Noise
 from discreet.numbers import Exact, fraction
 
 if TYPE_CHECKING:
@@ -104,7 +105,7 @@ def spent_epsilon(release: Release, neighbours: Neighbours | None = None) -> Fra
     return 2 * worst if (neighbours or release.neighbours) == "bounded" else worst
 
 
-def _precision(event: Event) -> Fraction:
+def _precision(event: Noise) -> Fraction:
     """Twice the rho of an event under unbounded neighbours; for Laplace noise its bound."""
     return event.precision + event.times * (event.largest or Fraction(0)) ** 2
 

@@ -39,7 +39,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InputError
-from discreet.noise import GaussianNoise, gaussian_tail
+from discreet.noise import DiscreteGaussian, gaussian_tail
 from discreet.numbers import fraction
 from discreet.risk.model import (
     TOLERANCE,
@@ -312,7 +312,7 @@ class Attack:
         if self.nonnegative:
             low = max(low, 0.0)
         noisy = np.arange(low, high + 1.0)
-        noise = GaussianNoise(Fraction(variance))
+        noise = DiscreteGaussian(Fraction(variance))
         logs = []
         for here in (1.0, 0.0):
             off = noisy - known - here
@@ -405,7 +405,7 @@ class Attack:
         if np.isinf(costs.threshold):
             certain = np.full(prior.present.shape, float(costs.threshold < 0))
             return np.stack([certain, 1.0 - certain])
-        noise = GaussianNoise(Fraction(float(self._variance)))
+        noise = DiscreteGaussian(Fraction(float(self._variance)))
         edge = 0.5 + self._variance * (
             costs.threshold - prior.log_odds
         )  # "present" beyond, or below if reversed
@@ -666,7 +666,7 @@ def joint_accuracy(
     (0.5888, 0.6613)
     """
     from discreet.accounting.privacy_loss import compose
-    from discreet.budget.events import DiscreteGaussian
+    from discreet.noise import DiscreteGaussian
 
     costs, chance, v = Costs.read(loss), read_prior(prior), np.atleast_1d(read_variance(variance, rho))
     if v.ndim != 1 or not v.size:

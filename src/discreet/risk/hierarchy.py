@@ -45,7 +45,7 @@ from numpy.typing import NDArray
 
 from discreet.accounting.arguments import Number, read
 from discreet.errors import InputError, PrecisionError
-from discreet.noise import GaussianNoise
+from discreet.noise import DiscreteGaussian
 from discreet.numbers import prior as read_prior
 from discreet.risk.model import Floats, log_sum
 
@@ -696,7 +696,7 @@ def log_noise(variance: float, offsets: Integers) -> Floats:
     >>> log_noise(1.0, np.array([0, 1])).round(4).tolist()
     [-0.9189, -1.4189]
     """
-    return GaussianNoise(Fraction(variance)).log_pmf(offsets)
+    return DiscreteGaussian(Fraction(variance)).log_pmf(offsets)
 
 
 def log_step(step: Rung, rest: Integers) -> Floats:

@@ -37,10 +37,10 @@ from discreet.accounting.overall import Account, account
 from discreet.accounting.parallel import Progress
 from discreet.accounting.privacy_loss import PrivacyLoss, compose
 from discreet.budget.answer import EXACTLY, AnswerKind, Claim
-from discreet.budget.events import DiscreteGaussian, Event
 from discreet.budget.neighbours import Neighbours
 from discreet.budget.release import Release
 from discreet.errors import InputError, PrecisionError
+from discreet.noise import DiscreteGaussian, Noise
 from discreet.numbers import Interval
 from discreet.numbers import prior as read_prior
 from discreet.risk.hierarchy import read_variance
@@ -246,7 +246,7 @@ def profile_of(
     certify: bool = False,
 ) -> RiskProfile:
     """Return the profile of a release whose account is at hand."""
-    levels: dict[str, list[tuple[str, Event]]] = {}
+    levels: dict[str, list[tuple[str, Noise]]] = {}
     for row in release.variance_table():
         levels.setdefault(row.level, []).append((row.query, row.event.for_people(whole.people)))
     single: list[Risk] = []
@@ -277,7 +277,7 @@ def profile_of(
 
 
 def part_risks(
-    events: Sequence[Event], priors: Sequence[Fraction], *, scope: str = "", what: str = ""
+    events: Sequence[Noise], priors: Sequence[Fraction], *, scope: str = "", what: str = ""
 ) -> tuple[Risk, ...]:
     """Return the risks of some counts together, at each prior.
 
@@ -388,12 +388,12 @@ def _certified(whole: Account, prior: Fraction) -> Interval:
 # -- one count, value by value -----------------------------------------------------------------------------
 
 
-def _reach(event: Event) -> int:
+def _reach(event: Noise) -> int:
     """All but 1e-17 of the chances of a noisy count, with the target and without, lie this close to zero."""
     return event.sensitivity - event.single().quantile("1e-17")
 
 
-def _values(event: Event) -> tuple[Floats, Floats, Floats]:
+def _values(event: Noise) -> tuple[Floats, Floats, Floats]:
     """The chances of each value with the target and without, and the loss there."""
     far = _reach(event)
     values = np.arange(-far, far + 1)
@@ -403,7 +403,7 @@ def _values(event: Event) -> tuple[Floats, Floats, Floats]:
 
 
 @lru_cache(maxsize=1024)
-def _advantage(event: Event) -> float:
+def _advantage(event: Noise) -> float:
     """The total variation of one count: how much it tells."""
     if _reach(event) > _MOST_VALUES:
         return compose([event]).total_variation
@@ -411,7 +411,7 @@ def _advantage(event: Event) -> float:
     return float(np.maximum(present - absent, 0.0).sum())
 
 
-def _count_risk(event: Event, prior: Fraction, *, scope: str, what: str) -> Risk:
+def _count_risk(event: Noise, prior: Fraction, *, scope: str, what: str) -> Risk:
     """The risk of one count, by sums over its values."""
     present, absent, losses = _values(event)
     places = np.searchsorted(np.cumsum(present), np.array(QUANTILES) * (1.0 - 1e-15))
@@ -469,7 +469,7 @@ def loss_quantiles(loss: PrivacyLoss, chances: Sequence[float] = QUANTILES) -> F
     return np.maximum.accumulate(found)
 
 
-def mean_posteriors(cases: Sequence[Sequence[Event]], priors: Sequence[Fraction]) -> Floats:
+def mean_posteriors(cases: Sequence[Sequence[Noise]], priors: Sequence[Fraction]) -> Floats:
     """Return the mean posterior of a target who is present: a row for each case, a column for each prior.
 
     Relative error: some 1e-12. See the head of this module.

@@ -23,7 +23,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.noise import GaussianNoise, gaussian_tail
+from discreet.noise import DiscreteGaussian, gaussian_tail
 from discreet.risk.attack import Attack, zero_evidence
 from discreet.risk.model import Floats, Prior
 
@@ -245,7 +245,7 @@ def suggested_law(rows: Histogram, *, nonnegative: bool = False) -> CountLaw:
         noisy, seen = np.append(0.0, noisy), np.append(float(often[values == 0].sum()), seen)
     else:
         seen = np.bincount(places, weights=often, minlength=noisy.size).astype(float)
-    log_total = float(GaussianNoise(Fraction(variance)).log_pmf([0])[0])
+    log_total = float(DiscreteGaussian(Fraction(variance)).log_pmf([0])[0])
     logs = log_total + math.log(width) - (noisy[:, None] - counts) ** 2 / (2.0 * variance)
     if nonnegative:
         tails = np.log(gaussian_tail.ratio(counts, variance)) - counts * (counts / (2.0 * variance))
@@ -288,7 +288,7 @@ def noise_parameter(variance: float) -> float:
         middle = math.sqrt(low * high)
         if not low < middle < high:
             break
-        if GaussianNoise(Fraction(middle)).true_variance() < variance:
+        if DiscreteGaussian(Fraction(middle)).true_variance() < variance:
             low = middle
         else:
             high = middle

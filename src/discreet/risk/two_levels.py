@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from discreet.accounting.arguments import Number
 from discreet.errors import InputError
-from discreet.noise import GaussianNoise
+from discreet.noise import DiscreteGaussian
 from discreet.numbers import prior as read_prior
 from discreet.risk.hierarchy import TRUNCATION, Integers, SiblingNoise, log_noise, read_variance
 from discreet.risk.model import Floats, log_sum, logistic
@@ -207,7 +207,7 @@ class TwoLevels:
         true = self.known + 1 if block is None else block
         _, (z, pz), (y, py) = self.grid(block=true, group=group)
         limits, ties = self._thresholds(z, y, chance)
-        noise = GaussianNoise(Fraction(self.variances[0]))
+        noise = DiscreteGaussian(Fraction(self.variances[0]))
         off = np.clip(limits - 1 - true, -(10**9), 10**9)
         says = np.exp(noise.log_sf(off)) + np.where(ties, 0.5 * np.exp(noise.log_pmf(off)), 0.0)
         says_present = float(pz @ says @ py)

@@ -14,7 +14,7 @@ from discreet.accounting.contour import Kind
 from discreet.accounting.overall import account
 from discreet.accounting.privacy_loss import PrivacyLoss, compose
 from discreet.budget import load
-from discreet.budget.events import DiscreteGaussian
+from discreet.noise import DiscreteGaussian
 from discreet.studies.register import check, compare, printed
 from discreet.studies.study import Study, find, made
 

@@ -13,7 +13,7 @@ from discreet.accounting.overall import account
 from discreet.accounting.parallel import Progress, map_cases
 from discreet.accounting.privacy_loss import compose
 from discreet.budget import load
-from discreet.budget.events import Event
+from discreet.noise import Noise
 from discreet.report.curves import curve_deltas
 from discreet.studies.register import compare
 from discreet.studies.study import Floats, Study, made
@@ -26,7 +26,7 @@ def _main_zcdp() -> ZCDP:
     return ZCDP(whole.case(whole.main).events)
 
 
-def _log_deltas(task: tuple[tuple[Event, ...], list[Fraction]]) -> Floats:
+def _log_deltas(task: tuple[tuple[Noise, ...], list[Fraction]]) -> Floats:
     events, epsilons = task
     return compose(events).log_deltas(epsilons)
 

@@ -13,8 +13,7 @@ import numpy as np
 
 from discreet.accounting.comparisons import ZCDP
 from discreet.budget import load
-from discreet.budget.events import DiscreteGaussian
-from discreet.noise import GaussianNoise
+from discreet.noise import DiscreteGaussian
 from discreet.risk import decision_accuracy, expected_posterior, expected_ratio, posterior, ratio
 from discreet.studies.register import Compared, check, compare, printed
 from discreet.studies.study import Study, made
@@ -96,7 +95,7 @@ def risk_table_4() -> Study:
     >>> [f"{row[2]:.3f} {row[3]:.3f} {row[4]:.3f}" for row in risk_table_4().rows[:2]]
     ['0.178 0.161 0.525', '0.161 0.119 0.574']
     """
-    noise = GaussianNoise(1 / (2 * RHO))
+    noise = DiscreteGaussian(1 / (2 * RHO))
     masses = {str(noisy): (float(noise.pmf(noisy - 1)), float(noise.pmf(noisy))) for noisy in range(1, 6)}
     other = "printed are the masses given X1 = 0; the caption says given X1 = 1"
     present = {at: mass for at, (mass, _) in masses.items()}

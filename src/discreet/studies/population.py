@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from discreet.errors import InputError
-from discreet.noise import GaussianNoise, sample
+from discreet.noise import DiscreteGaussian, sample
 from discreet.studies.allocation import level_events, reduced_events
 from discreet.studies.register import check, printed
 from discreet.studies.study import Floats, Integers, Study, Value, made
@@ -301,7 +301,7 @@ def accuracy(*, counts: Path | None = None, draws: int = DRAWS, seed: int = SEED
 def _errors(counts: Integers, variance: Fraction, draws: int, source: Entropy) -> list[tuple[float, float]]:
     """Mean squared and absolute error with their standard errors, without and with non-negativity."""
     noise: Integers = sample(
-        GaussianNoise(variance), (math.ceil(draws / counts.size), counts.size), source=source
+        DiscreteGaussian(variance), (math.ceil(draws / counts.size), counts.size), source=source
     )
     result = []
     for shown in (counts + noise, np.maximum(counts + noise, 0)):
@@ -314,7 +314,7 @@ def _errors(counts: Integers, variance: Fraction, draws: int, source: Entropy) -
 def _moment(variance: Fraction, measure: str) -> float:
     """E X^2 or E |X| of the noise."""
     x = np.arange(1, math.ceil(12 * math.sqrt(variance)))
-    return float(2 * (x ** (2 if measure == "MSE" else 1) * GaussianNoise(variance).pmf(x)).sum())
+    return float(2 * (x ** (2 if measure == "MSE" else 1) * DiscreteGaussian(variance).pmf(x)).sum())
 
 
 # -- error of a slope ----------------------------------------------------------------------------------------
@@ -431,7 +431,7 @@ def _slopes(counts: Integers, earnings: Floats) -> Floats:
 def _noisy_slopes(
     counts: Integers, earnings: Floats, variance: Fraction, often: int, source: Entropy
 ) -> Floats:
-    law, most = GaussianNoise(variance), max(1, 4_000_000 // counts.size)
+    law, most = DiscreteGaussian(variance), max(1, 4_000_000 // counts.size)
     found = []
     for start in range(0, often, most):
         noise = sample(law, (min(most, often - start), *counts.shape), source=source)

@@ -11,8 +11,7 @@ import numpy as np
 
 from discreet.accounting.privacy_loss import compose
 from discreet.budget import load
-from discreet.budget.events import DiscreteGaussian, DiscreteLaplace
-from discreet.noise import Noise
+from discreet.noise import DiscreteGaussian, DiscreteLaplace, Noise
 from discreet.noise.sums import within
 from discreet.release.safetab.census2020 import specification_2020
 from discreet.release.safetab.design import (

@@ -30,8 +30,7 @@ from discreet.accounting.overall import account
 from discreet.accounting.privacy_loss import compose
 from discreet.accounting.published import LatticeNormal, SequentialSieve, residual_supremum
 from discreet.budget import load
-from discreet.budget.events import DiscreteGaussian, Event
-from discreet.noise import GaussianNoise
+from discreet.noise import DiscreteGaussian, Noise
 from discreet.studies.register import check, compare, printed
 from discreet.studies.study import Floats, Study, Value, made
 
@@ -72,7 +71,7 @@ def variance_deficit() -> Study:
     lowest = [float(at.removeprefix("above ").split(" to ")[0]) for at in ranges]
     bounds = dict(zip(lowest, ranges.values(), strict=True))
     sigma2 = [quarters / 4 for quarters in range(1, 45)]
-    deficits = {one: GaussianNoise(Fraction(one)).variance_deficit() for one in sigma2}
+    deficits = {one: DiscreteGaussian(Fraction(one)).variance_deficit() for one in sigma2}
     rows = [(one, deficits[one], bounds[one].value if one in bounds else None) for one in sigma2]
     checks = [check(entry, deficits[one], why="largest at the lower end") for one, entry in bounds.items()]
     return made("variance-deficit", "sigma2 deficit printed_bound", rows, checks)
@@ -121,7 +120,7 @@ def convolution() -> Study:
     """
     rows = []
     for name, variances in PAIRS.items():
-        laws = [GaussianNoise(v) for v in variances]
+        laws = [DiscreteGaussian(v) for v in variances]
         loss = Loss([DiscreteGaussian(variance=v) for v in variances])
         reach = [math.ceil(9 * math.sqrt(law.variance)) for law in laws]
         u, v = np.arange(-reach[0], reach[0] + 1), np.arange(-reach[1], reach[1] + 1)
@@ -159,7 +158,7 @@ def nodes(*, spines: int | None = None) -> Study:
     return made("nodes", "pair nodes sequential_survivors interval_survivors intervals", rows)
 
 
-def _counts(events: tuple[Event, ...]) -> tuple[int, int | None, int, int]:
+def _counts(events: tuple[Noise, ...]) -> tuple[int, int | None, int, int]:
     """All nodes, those left by the sequential sieve, those left by the interval sieve, and its intervals."""
     loss = Loss(events)
     h = float(loss.step)
@@ -193,7 +192,7 @@ def edgeworth() -> Study:
     for variance in SMALL_VARIANCES:
         one = cumulants([DiscreteGaussian(variance=variance)])
         # the loss is X / sigma^2: back to X itself
-        size = float(GaussianNoise(variance).variance)
+        size = float(DiscreteGaussian(variance).variance)
         kappa2, kappa4 = one.variance * size**2, one.fourth * size**4
         for n in TIMES:
             jump, half, second = gaps(variance, n, kappa2, kappa4)
@@ -239,7 +238,7 @@ def second_order_bound(variance: str, n: int, kappa2: float, kappa4: float) -> f
     """
     s2 = n * kappa2
     t = np.linspace(0, math.pi, 40_001)[1:]
-    law = GaussianNoise(variance)
+    law = DiscreteGaussian(variance)
     u = np.arange(1, 40)
     transform = law.pmf(np.array([0])) + 2 * (law.pmf(u) * np.cos(np.multiply.outer(t, u))).sum(axis=1)
     # the transform is positive: a theta function on the imaginary axis
@@ -258,7 +257,7 @@ def _smooth(t: Floats, s2: float, fourth: float) -> Floats:
 def _sum_law(variance: str, n: int) -> Floats:
     """Probabilities of S_n, by repeated convolution of positive numbers: small relative errors throughout."""
     u = np.arange(-12, 13)
-    power, result, left = GaussianNoise(variance).pmf(u), np.ones(1), n
+    power, result, left = DiscreteGaussian(variance).pmf(u), np.ones(1), n
     while left:
         if left & 1:
             result = np.convolve(result, power)

@@ -16,9 +16,9 @@ from functools import cached_property
 from typing import Any
 
 from discreet.budget import Level, Neighbours, Query, Release, load
-from discreet.budget.events import Event
 from discreet.budget.neighbours import RELATIONS
 from discreet.errors import InputError
+from discreet.noise import Noise
 from discreet.numbers import read_delta
 
 DELTA = Fraction(1, 10**10)
@@ -140,7 +140,7 @@ class State:
         return self.budget.total / self.stated.total if self.stated.total else Fraction(1)
 
     @cached_property
-    def main_events(self) -> tuple[Event, ...]:
+    def main_events(self) -> tuple[Noise, ...]:
         """The events that tell two neighbours of the main path apart."""
         events = self.release.path_events(self.release.main)
         return (*events, *events) if self.relation == "bounded" else events
@@ -213,7 +213,7 @@ def _stated(base: Release) -> Budget:
     return found[1]
 
 
-def _precision(event: Event) -> Fraction:
+def _precision(event: Noise) -> Fraction:
     return event.precision
 
 

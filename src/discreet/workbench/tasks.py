@@ -15,16 +15,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from discreet.budget import Release
-from discreet.budget.events import DiscreteGaussian, Event
 from discreet.budget.neighbours import Neighbours
 from discreet.errors import InputError
+from discreet.noise import DiscreteGaussian, Noise
 
 if TYPE_CHECKING:
     from discreet.estimation import Accuracy
     from discreet.risk.profile import RiskProfile
     from discreet.workbench.settings import Adversary, Wanted
 
-Events = tuple[Event, ...]
+Events = tuple[Noise, ...]
 Line = tuple[tuple[float, float], ...]
 """Points to draw."""
 
@@ -265,7 +265,7 @@ def margins_of(release: Release) -> tuple[NoiseRow, ...]:
     >>> row.level, round(row.deviation, 3), row.margin
     ('US', 52.301, 103)
     """
-    from discreet.noise import GaussianNoise, LaplaceNoise
+    from discreet.noise import DiscreteGaussian, DiscreteLaplace
     from discreet.noise.sums import margin
     from discreet.report.releases import levels_of
 
@@ -275,7 +275,7 @@ def margins_of(release: Release) -> tuple[NoiseRow, ...]:
         for row in noise:
             groups.setdefault((row.variance, row.scale), []).append(row.query)
         for (variance, scale), names in groups.items():
-            law = GaussianNoise(variance) if variance is not None else LaplaceNoise(scale or 1)
+            law = DiscreteGaussian(variance) if variance is not None else DiscreteLaplace(scale or 1)
             found.append(NoiseRow(level, tuple(names), math.sqrt(law.true_variance()), margin(law)))
     return tuple(found)
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from discreet.budget import Attributes, Release
 from discreet.errors import InputError
 from discreet.estimation.model import noises
-from discreet.noise import GaussianNoise, Noise
+from discreet.noise import DiscreteGaussian, Noise
 from discreet.release.hierarchy.arrow import arrow, strings
 from discreet.release.hierarchy.noisy import Exact, Published
 from discreet.release.hierarchy.tree import Integers, Tree
@@ -285,10 +285,10 @@ def _kinds(
             law = known.get((tree.levels[level], query))
             same = (
                 law is not None
-                and isinstance(law, GaussianNoise)
+                and isinstance(law, DiscreteGaussian)
                 and abs(float(law.variance) / size - 1) < 1e-6
             )
-            mine[query] = law if same and law else GaussianNoise(Fraction(size).limit_denominator(10**9))
+            mine[query] = law if same and law else DiscreteGaussian(Fraction(size).limit_denominator(10**9))
         laws.append(mine)
     return laws, kind
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from discreet.budget import Release
 from discreet.estimation.model import Noises, noises
-from discreet.noise import Entropy, GaussianNoise, LaplaceNoise, sample
+from discreet.noise import Entropy, sample
 from discreet.release.hierarchy.layout import Layout
 from discreet.release.hierarchy.tree import Integers
 
@@ -56,15 +56,13 @@ def noise_table(layout: Layout, table: Noises) -> list[dict[str, Any]]:
         level = layout.tree.levels[kind]
         for query in queries:
             noise = table[level, query]
-            exact = {"variance_parameter": str(noise.variance)} if isinstance(noise, GaussianNoise) else {}
-            if isinstance(noise, LaplaceNoise):
-                exact = {"scale": str(noise.scale)}
+            key = "variance_parameter" if noise.PARAMETER == "variance" else noise.PARAMETER
             rows.append(
                 {
                     "level": level,
                     "query": query,
-                    "noise": "discrete Gaussian" if isinstance(noise, GaussianNoise) else "discrete Laplace",
-                    **exact,
+                    "noise": noise.FAMILY,
+                    key: str(noise.size),
                     "variance": noise.true_variance(),
                     "margin_95": noise.quantile("0.975"),
                     "cells": len(layout.cells[query]),

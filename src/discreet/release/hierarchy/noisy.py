@@ -17,7 +17,7 @@ from discreet.budget import Attributes, Release, Tabulation, load_file
 from discreet.errors import InputError
 from discreet.estimation.estimates import InMemory, NoisySource, Rows
 from discreet.estimation.model import noises
-from discreet.noise import GaussianNoise, Noise
+from discreet.noise import DiscreteGaussian, Noise
 from discreet.release.audit import sha256
 from discreet.release.hierarchy import tree as trees
 from discreet.release.hierarchy.arrow import arrow, strings
@@ -178,20 +178,20 @@ def known_laws(got: Noisy, stated: Release | None) -> dict[tuple[int, str], Nois
     return laws
 
 
-def gaussian(variance: float) -> GaussianNoise:
+def gaussian(variance: float) -> DiscreteGaussian:
     """Return discrete Gaussian noise whose true variance is this; its parameter differs if it is small.
 
     >>> gaussian(4.0).variance, round(gaussian(0.01).true_variance(), 12)
     (Fraction(4, 1), 0.01)
     """
     low, high = variance, max(variance, 1.0)
-    if GaussianNoise(Fraction(variance).limit_denominator(10**9)).true_variance() < variance * (1 - 1e-12):
+    if DiscreteGaussian(Fraction(variance).limit_denominator(10**9)).true_variance() < variance * (1 - 1e-12):
         for _ in range(60):
             middle = (low + high) / 2
-            size = GaussianNoise(Fraction(middle).limit_denominator(10**15)).true_variance()
+            size = DiscreteGaussian(Fraction(middle).limit_denominator(10**15)).true_variance()
             low, high = (low, middle) if size >= variance else (middle, high)
-        return GaussianNoise(Fraction(high).limit_denominator(10**15))
-    return GaussianNoise(Fraction(variance).limit_denominator(10**9))
+        return DiscreteGaussian(Fraction(high).limit_denominator(10**15))
+    return DiscreteGaussian(Fraction(variance).limit_denominator(10**9))
 
 
 def cell_order(layout: Layout, query: str, attributes: Attributes | None) -> Integers:

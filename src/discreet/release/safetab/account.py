@@ -20,20 +20,10 @@ from discreet.accounting.comparisons import ZCDP
 from discreet.accounting.overall import Account, Point
 from discreet.accounting.parallel import Progress
 from discreet.accounting.privacy_loss import compose
-from discreet.budget import (
-    AnswerKind,
-    Claim,
-    DiscreteGaussian,
-    Event,
-    Level,
-    Neighbours,
-    Query,
-    Release,
-    grouped,
-)
+from discreet.budget import AnswerKind, Claim, Level, Neighbours, Query, Release, grouped
 from discreet.budget.neighbours import RELATIONS
 from discreet.errors import DiscreetError, PrecisionError
-from discreet.noise import GaussianNoise, LaplaceNoise, Noise
+from discreet.noise import DiscreteGaussian, DiscreteLaplace, Noise
 from discreet.numbers import Exact, fraction
 from discreet.release.safetab.configuration import BUDGET_WORDS, Configuration, read_configuration
 from discreet.release.safetab.geography import BELOW_STATE, LEVEL_WORDS, LEVELS, Pass
@@ -238,7 +228,7 @@ def replacing(configuration: Configuration, which: Pass) -> Pass:
 
 def two_stages(
     configuration: Configuration, specification: Specification, which: Pass, neighbours: Neighbours
-) -> tuple[Event, ...]:
+) -> tuple[Noise, ...]:
     """Return the events of one person, or of one removed and one added, if all groups have two stages."""
     people = [which] if neighbours == "unbounded" else [which, replacing(configuration, which)]
     return grouped(
@@ -317,7 +307,7 @@ def exact_account(
         if other == which:
             continue
         alone = (_cases(configuration, specification, one, 1) for one in (which, other))
-        crossing: dict[tuple[Event, ...], Any] = {}
+        crossing: dict[tuple[Noise, ...], Any] = {}
         for (label, events), (far, more) in product(*alone):
             crossing.setdefault(grouped((*events, *more)), (*label, other, *far))
         # what is part of another case costs no more
@@ -333,7 +323,7 @@ def exact_account(
     return Account(f"safetab-{which.lower()}", "person", neighbours, cases, cases[0][0], claim=claim(parts))
 
 
-def _inside(events: Sequence[Event], whole: Sequence[Event]) -> bool:
+def _inside(events: Sequence[Noise], whole: Sequence[Noise]) -> bool:
     """Whether every event of some is among those of another list, at least as often."""
     often = {event.key: event.times for event in whole}
     return all(event.times <= often.get(event.key, 0) for event in events)
@@ -341,7 +331,7 @@ def _inside(events: Sequence[Event], whole: Sequence[Event]) -> bool:
 
 def _cases(
     configuration: Configuration, specification: Specification, which: Pass, people: int
-) -> list[tuple[Any, tuple[Event, ...]]]:
+) -> list[tuple[Any, tuple[Noise, ...]]]:
     """The events of people of one pass, by how many total-only groups of each level they are in.
 
     A person's groups are the same in the nation and in a state, so one number for each level says it all.
@@ -380,16 +370,16 @@ def _choices(parts: Sequence[Mechanism], most: int, people: int) -> Sequence[int
     if not parts or most == 0:
         return (0,)
     often = people * min(most, max(part.stability.value for part in parts))
-    if all(isinstance(part.total_only, LaplaceNoise) for part in parts):
+    if all(isinstance(part.total_only, DiscreteLaplace) for part in parts):
         # Geometric noise on a count that changes by one is randomized response, which is the worst
         # mechanism of its epsilon: two stages of the same sum are never worse.
         return (often,)
-    sizes = [part.total_only.variance for part in parts if isinstance(part.total_only, GaussianNoise)]
+    sizes = [part.total_only.variance for part in parts if isinstance(part.total_only, DiscreteGaussian)]
     return (0, often) if min(sizes) >= SMOOTH else range(often + 1)
 
 
-def _events(parts: Sequence[Mechanism], singles: dict[int, int], people: int) -> tuple[Event, ...]:
-    events: list[Event] = []
+def _events(parts: Sequence[Mechanism], singles: dict[int, int], people: int) -> tuple[Noise, ...]:
+    events: list[Noise] = []
     for part in parts:
         often = people * max(part.stability.value, 1)
         single = 0 if part.geography in BELOW_STATE else min(singles[part.level], often)
@@ -400,15 +390,15 @@ def _events(parts: Sequence[Mechanism], singles: dict[int, int], people: int) ->
     return grouped(events)
 
 
-def _event(noise: Noise | None, times: int) -> Event:
+def _event(noise: Noise | None, times: int) -> Noise:
     assert noise is not None
     return noise.repeated(times)
 
 
 def _query(name: str, noise: Noise | None, groups: int) -> Query:
-    if isinstance(noise, GaussianNoise):
+    if isinstance(noise, DiscreteGaussian):
         return Query(name=name, variance=noise.variance, groups=groups)
-    assert isinstance(noise, LaplaceNoise)
+    assert isinstance(noise, DiscreteLaplace)
     return Query(name=name, scale=noise.scale, groups=groups)
 
 
@@ -449,7 +439,7 @@ def _reduction(exact: Account, worst: Any, delta: Fraction, target: Fraction) ->
     return None
 
 
-def _scaled(events: Sequence[Event], factor: Fraction) -> tuple[Event, ...]:
+def _scaled(events: Sequence[Noise], factor: Fraction) -> tuple[Noise, ...]:
     return tuple(
         DiscreteGaussian(variance=event.variance * factor, times=event.times)
         for event in events

@@ -21,10 +21,10 @@ from numpy.typing import ArrayLike, NDArray
 from discreet.accounting.comparisons import ZCDP
 from discreet.accounting.parallel import Progress
 from discreet.accounting.privacy_loss import compose
-from discreet.budget import Claim, DiscreteGaussian, DiscreteLaplace, Event, Neighbours
+from discreet.budget import Claim, Neighbours
 from discreet.budget.answer import EXACTLY
 from discreet.errors import InputError
-from discreet.noise import GaussianNoise, LaplaceNoise, Noise
+from discreet.noise import DiscreteGaussian, DiscreteLaplace, Noise
 from discreet.numbers import Exact, fraction, positive
 from discreet.release.safetab.account import (
     LARGEST,
@@ -75,7 +75,7 @@ def exact_rho_for_margin(margin: int, *, stability: int = STABILITY, gamma: Exac
     >>> round(float(exact_rho_for_margin(3)), 3), round(float(exact_rho_for_margin(50)), 5)
     (1.528, 0.00753)
     """
-    return Fraction(stability) / (2 * _widest(GaussianNoise, margin) * (1 - _share(gamma)))
+    return Fraction(stability) / (2 * _widest(DiscreteGaussian, margin) * (1 - _share(gamma)))
 
 
 def smallest_sizes(noise: Noise, *, relative_margin: Exact, of: Of = "cell") -> tuple[int, int, int, int]:
@@ -84,9 +84,9 @@ def smallest_sizes(noise: Noise, *, relative_margin: Exact, of: Of = "cell") -> 
     `cell`: 95 % of the time the noise of a cell is at most this part of the average cell. `total`: that of
     the sum of all cells is at most this part of the group. Both by the exact law of the noise.
 
-    >>> smallest_sizes(GaussianNoise(625), relative_margin="0.5")
+    >>> smallest_sizes(DiscreteGaussian(625), relative_margin="0.5")
     (98, 784, 1764, 4508)
-    >>> smallest_sizes(GaussianNoise(625), relative_margin="0.1", of="total")
+    >>> smallest_sizes(DiscreteGaussian(625), relative_margin="0.1", of="total")
     (490, 1390, 2080, 3320)
     """
     part = positive(relative_margin, name="relative_margin")
@@ -102,7 +102,7 @@ def thresholds_for(
 ) -> tuple[int, int, int]:
     """Return thresholds with which a group of each size gets its table with this chance, or more.
 
-    >>> thresholds_for((500, 1000, 7000), GaussianNoise("22500/1067"), chance="0.95")
+    >>> thresholds_for((500, 1000, 7000), DiscreteGaussian("22500/1067"), chance="0.95")
     (492, 992, 6992)
     """
     if len(sizes) != 3:
@@ -129,7 +129,7 @@ class Shown:
 def shown(sizes: ArrayLike, noise: Noise, suppression: int) -> Shown:
     """Return the chance of suppression and the bias of released totals by true size, all at once.
 
-    >>> found = shown([0, 93, 186], GaussianNoise(625), 93)
+    >>> found = shown([0, 93, 186], DiscreteGaussian(625), 93)
     >>> found.suppressed.round(4).tolist(), found.bias.round(2).tolist()
     ([0.9999, 0.508, 0.0001], [99.47, 20.27, 0.01])
     """
@@ -147,13 +147,13 @@ def shown(sizes: ArrayLike, noise: Noise, suppression: int) -> Shown:
 def partial_means(noise: Noise, below: ArrayLike) -> Floats:
     """Return E[X 1{X > b}] for each b: by symmetry the same at b and at -b - 1.
 
-    >>> round(float(partial_means(LaplaceNoise(1), 0)), 6)   # r / (1 - r^2), r = e^-1
+    >>> round(float(partial_means(DiscreteLaplace(1), 0)), 6)   # r / (1 - r^2), r = e^-1
     0.425459
     """
     edges = np.atleast_1d(np.asarray(below, dtype=np.int64))
     start = np.maximum(edges + 1, -edges)  # the first x of the upper tail, at least 1 or 0
     spread = sqrt(noise.true_variance()) + 1.0
-    reach = int(start.max(initial=0) + (12 if isinstance(noise, GaussianNoise) else 60) * spread)
+    reach = int(start.max(initial=0) + (12 if isinstance(noise, DiscreteGaussian) else 60) * spread)
     first = int(start.min(initial=0))
     support = np.arange(first, reach + 1, dtype=np.int64)
     terms = support * noise.pmf(support)
@@ -165,7 +165,7 @@ def partial_means(noise: Noise, below: ArrayLike) -> Floats:
 def table_chances(sizes: ArrayLike, stage_one: Noise | None, thresholds: Sequence[int]) -> Floats:
     """Return the chance of each table (total, 4, 9, 23 ages), a column each, by true size.
 
-    >>> table_chances([971], GaussianNoise("15000/53"), (971, 4971, 19971)).round(3).tolist()
+    >>> table_chances([971], DiscreteGaussian("15000/53"), (971, 4971, 19971)).round(3).tolist()
     [[0.488, 0.512, 0.0, 0.0]]
     """
     sizes = np.asarray(sizes, dtype=np.int64)
@@ -224,7 +224,7 @@ def cost(
 
 
 @lru_cache(maxsize=64)
-def _epsilon(events: tuple[Event, ...], delta: Fraction) -> float:
+def _epsilon(events: tuple[Noise, ...], delta: Fraction) -> float:
     """Remembered, as most sliders of a design do not change it."""
     return float(compose(events).epsilon(delta=delta))
 
@@ -506,9 +506,9 @@ def rivals(margins: Sequence[tuple[int, int]], *, delta: Exact) -> Rivals:
     (3.17, 2.34)
     """
     small = fraction(delta, name="delta")
-    variances = tuple(_widest(GaussianNoise, margin) for margin, _ in margins)
-    scales = tuple(_widest(LaplaceNoise, margin) for margin, _ in margins)
-    kinds: list[list[Event]] = [
+    variances = tuple(_widest(DiscreteGaussian, margin) for margin, _ in margins)
+    scales = tuple(_widest(DiscreteLaplace, margin) for margin, _ in margins)
+    kinds: list[list[Noise]] = [
         [
             DiscreteGaussian(variance=size, times=counts)
             for size, (_, counts) in zip(variances, margins, strict=True)
@@ -523,7 +523,7 @@ def rivals(margins: Sequence[tuple[int, int]], *, delta: Exact) -> Rivals:
 
 
 @lru_cache(maxsize=256)
-def _widest(kind: type[GaussianNoise] | type[LaplaceNoise], margin: int) -> Fraction:
+def _widest(kind: type[DiscreteGaussian] | type[DiscreteLaplace], margin: int) -> Fraction:
     """Find the largest variance or scale, cut to six digits, of noise that keeps a margin with 95 %."""
     if isinstance(margin, bool) or not isinstance(margin, int) or not 1 <= margin <= 10**6:
         raise InputError(f"margin is {margin}; it must be a whole number from 1 to 1000000")

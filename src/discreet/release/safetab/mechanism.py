@@ -13,7 +13,7 @@ from functools import lru_cache
 from math import isqrt
 
 from discreet.errors import InputError
-from discreet.noise import GaussianNoise, LaplaceNoise, Noise, sums
+from discreet.noise import DiscreteGaussian, DiscreteLaplace, Noise, sums
 from discreet.release.safetab.configuration import Configuration, Privacy
 from discreet.release.safetab.geography import BELOW_STATE
 from discreet.release.safetab.specification import Specification, Stability
@@ -88,19 +88,19 @@ def noise_for(budget: Fraction, stability: int, privacy: Privacy) -> Noise:
     discrete Laplace noise of scale 10
     """
     if privacy == "zcdp":
-        return GaussianNoise(Fraction(stability) / (2 * budget)).single()
-    return LaplaceNoise(Fraction(stability) / budget).single()
+        return DiscreteGaussian(Fraction(stability) / (2 * budget)).single()
+    return DiscreteLaplace(Fraction(stability) / budget).single()
 
 
 @lru_cache(maxsize=1024)
 def suppression_threshold(noise: Noise | None, chance: Fraction) -> int | None:
     """Return T: an empty group is dropped with at least this chance. None if the chance is 0.
 
-    >>> suppression_threshold(GaussianNoise(625), Fraction(9999, 10000))
+    >>> suppression_threshold(DiscreteGaussian(625), Fraction(9999, 10000))
     93
     >>> suppression_threshold(None, Fraction(9999, 10000))
     0
-    >>> suppression_threshold(GaussianNoise(625), Fraction(0)) is None
+    >>> suppression_threshold(DiscreteGaussian(625), Fraction(0)) is None
     True
     """
     if chance == 0:
@@ -111,18 +111,20 @@ def suppression_threshold(noise: Noise | None, chance: Fraction) -> int | None:
 def variance_of(noise: Noise | None) -> Fraction | float:
     """Return the variance that a table states: the parameter of Gaussian noise, E X^2 of geometric noise.
 
-    >>> variance_of(GaussianNoise("31.25")), variance_of(None), round(float(variance_of(LaplaceNoise(10))), 2)
-    (Fraction(125, 4), Fraction(0, 1), 199.83)
+    >>> variance_of(DiscreteGaussian("31.25")), variance_of(None)
+    (Fraction(125, 4), Fraction(0, 1))
+    >>> round(float(variance_of(DiscreteLaplace(10))), 2)
+    199.83
     """
     if noise is None:
         return Fraction(0)
-    return noise.variance if isinstance(noise, GaussianNoise) else noise.true_variance()
+    return noise.variance if isinstance(noise, DiscreteGaussian) else noise.true_variance()
 
 
 def margin(noise: Noise | None, cells: int = 1) -> int:
     """Return the 95 % margin of error of a sum of cells: 95 % of the time the noise is within it.
 
-    >>> margin(GaussianNoise(625)), margin(GaussianNoise("5000/159")), margin(None)
+    >>> margin(DiscreteGaussian(625)), margin(DiscreteGaussian("5000/159")), margin(None)
     (49, 11, 0)
     """
     return 0 if noise is None else sums.margin(noise, CONFIDENCE, times=cells)

@@ -15,7 +15,7 @@ from discreet.accounting.overall import account as account_of
 from discreet.accounting.parallel import Progress
 from discreet.budget import Neighbours, Release, Row
 from discreet.errors import InputError, PrecisionError
-from discreet.noise import GaussianNoise, LaplaceNoise
+from discreet.noise import DiscreteGaussian
 from discreet.numbers import Exact
 from discreet.numbers import prior as read_prior
 from discreet.report.figures import Sampled, sampled
@@ -230,7 +230,7 @@ def noise_lines(release: Release) -> tuple[NoiseLine, ...]:
         for row in rows:
             alike.setdefault((row.event, row.share), []).append(row)
         for (row, *_), queries in ((same, tuple(one.query for one in same)) for same in alike.values()):
-            noise = LaplaceNoise(row.scale or 1) if row.variance is None else GaussianNoise(row.variance)
+            noise = row.event.single()
             variance = noise.true_variance()
             lines.append(NoiseLine(level, queries, row, variance, variance**0.5, noise.margin()))
     return tuple(lines)
@@ -256,8 +256,8 @@ def variance_lines(changes: Iterable[tuple[str, str, Fraction, Fraction]]) -> tu
             tuple(queries),
             before,
             after,
-            GaussianNoise(before).margin(),
-            GaussianNoise(after).margin(),
+            DiscreteGaussian(before).margin(),
+            DiscreteGaussian(after).margin(),
         )
         for (level, before, after), queries in alike.items()
     )
