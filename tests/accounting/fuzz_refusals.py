@@ -16,8 +16,8 @@ from fractions import Fraction
 import pytest
 
 from discreet.accounting.privacy_loss import compose
-from discreet.budget.events import DiscreteGaussian, DiscreteLaplace, Event
 from discreet.errors import PrecisionError
+from discreet.noise import DiscreteGaussian, DiscreteLaplace, Noise
 
 FAMILIES = ("gaussians", "mixed", "census", "laplace")
 DELTA = Fraction(1, 10**10)
@@ -25,7 +25,7 @@ ALPHAS = (Fraction(1, 10**10), Fraction(1, 20), Fraction(1, 2))
 LONG = 20.0  # processor seconds
 
 
-def draw(family: str, seed: int) -> tuple[Event, ...]:
+def draw(family: str, seed: int) -> tuple[Noise, ...]:
     """An ordinary release of a family: budgets with three decimals, as people write them.
 
     >>> draw("laplace", 1) == draw("laplace", 1)
@@ -36,10 +36,10 @@ def draw(family: str, seed: int) -> tuple[Event, ...]:
     def decimal(low: float, high: float) -> Fraction:
         return Fraction(rng.randint(round(1000 * low), round(1000 * high)), 1000)
 
-    def gaussians(many: int) -> list[Event]:
+    def gaussians(many: int) -> list[Noise]:
         return [DiscreteGaussian(variance=decimal(0.5, 10)) for _ in range(many)]
 
-    def laplaces(many: int) -> list[Event]:
+    def laplaces(many: int) -> list[Noise]:
         # as budgets: an epsilon of three decimals a count, and its scale 1 / epsilon
         return [DiscreteLaplace(scale=1 / decimal(0.05, 2)) for _ in range(many)]
 
@@ -59,7 +59,7 @@ def draw(family: str, seed: int) -> tuple[Event, ...]:
     return tuple(events)
 
 
-def refusals(events: tuple[Event, ...]) -> list[str]:
+def refusals(events: tuple[Noise, ...]) -> list[str]:
     """What is refused of epsilon, delta and f of one composition."""
     loss, found = compose(events), []
     try:

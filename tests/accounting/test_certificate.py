@@ -21,9 +21,9 @@ from discreet.accounting import certificate as module
 from discreet.accounting.certified import definition
 from discreet.accounting.certified.contour import tail_ball
 from discreet.accounting.certified.definition import defined_delta
+from discreet.accounting.contour import Kind
 from discreet.accounting.loss import Loss
 from discreet.accounting.privacy_loss import compose
-from discreet.accounting.saddle import Kind
 from discreet.budget import DiscreteGaussian, DiscreteLaplace
 from discreet.errors import PrecisionError
 from discreet.noise.balls import interval, working_bits

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from discreet.accounting.overall import account
 from discreet.accounting.privacy_loss import compose
 from discreet.budget import DiscreteGaussian, DiscreteLaplace, Level, Query, Release, Spine, load
-from discreet.budget.events import Event
 from discreet.cli.commands import run
 from discreet.errors import InputError
+from discreet.noise import Noise
 from discreet.numbers import at_most
 from discreet.risk.explain import explain_profile
 from discreet.risk.profile import best_accuracies, mean_posteriors, part_risks, risk_profile
@@ -37,7 +37,7 @@ def test_accuracy_is_one_less_the_least_error_on_the_tradeoff_curve() -> None:
         assert row.advantage == pytest.approx(loss.total_variation, rel=1e-12)
 
 
-def listed(events: list[Event]) -> tuple[np.ndarray, np.ndarray]:
+def listed(events: list[Noise]) -> tuple[np.ndarray, np.ndarray]:
     """Both laws of independent counts, outcome by outcome, from the weights of the noise alone."""
     null, there = np.ones(1), np.ones(1)
     for event in events:
@@ -53,7 +53,7 @@ def listed(events: list[Event]) -> tuple[np.ndarray, np.ndarray]:
     return null[seen], there[seen]
 
 
-NASTY: list[list[Event]] = [
+NASTY: list[list[Noise]] = [
     [DiscreteGaussian(variance="1/10")],
     [DiscreteGaussian(variance=4)],
     [DiscreteLaplace(scale=1)],
@@ -66,7 +66,7 @@ NASTY: list[list[Event]] = [
 
 @pytest.mark.parametrize("events", NASTY)
 @pytest.mark.parametrize("prior", ["1/2", "1/100", "4/5", "1e-12"])
-def test_everything_against_a_list_of_all_outcomes(events: list[Event], prior: str) -> None:
+def test_everything_against_a_list_of_all_outcomes(events: list[Noise], prior: str) -> None:
     null, there = listed(events)
     (row,) = part_risks(events, [Fraction(prior)])
     p, q = float(Fraction(prior)), float(1 - Fraction(prior))
@@ -129,7 +129,7 @@ def test_the_mean_posterior_of_wide_and_narrow_noise(prior: str) -> None:
         (DiscreteGaussian(variance=10**9), (0.5, 1 / 864, 1e-300)),
     ],
 )
-def test_the_mean_posterior_at_the_ends(event: Event, wanted: tuple[float, ...]) -> None:
+def test_the_mean_posterior_at_the_ends(event: Noise, wanted: tuple[float, ...]) -> None:
     priors = [Fraction(1, 2), Fraction(1, 864), Fraction(1, 10**300)]
     assert mean_posteriors([[event]], priors)[0] == pytest.approx(wanted, rel=1e-3)
 
@@ -190,7 +190,7 @@ def test_the_most_telling_count_is_the_one_of_the_largest_advantage() -> None:
     assert one.query == max(each, key=lambda name: each[name].advantage)
 
 
-def noise_of(release: Release) -> list[tuple[str, Event]]:
+def noise_of(release: Release) -> list[tuple[str, Noise]]:
     return [(row.query, row.event) for row in release.variance_table()]
 
 

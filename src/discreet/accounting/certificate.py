@@ -29,22 +29,21 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from discreet.accounting.arguments import log_fraction
-from discreet.accounting.direct import Direct
+from discreet.accounting.contour import Kind, Quadrature, saddle
+from discreet.accounting.evaluation import Direct
 from discreet.accounting.loss import Loss
 from discreet.accounting.overall import Account, account
 from discreet.accounting.parallel import Progress, map_cases
 from discreet.accounting.portfolio import portfolio
 from discreet.accounting.privacy_loss import PrivacyLoss, compose
-from discreet.accounting.quadrature import Quadrature
-from discreet.accounting.saddle import Kind, saddle
 from discreet.budget.catalogue import load, read_file
-from discreet.budget.events import DiscreteGaussian, Event
-from discreet.budget.fields import shown, whole
+from discreet.budget.fields import whole
 from discreet.budget.neighbours import RELATIONS, Neighbours
 from discreet.budget.release import Release
 from discreet.budget.toml import parse_toml
 from discreet.errors import InputError, PrecisionError
-from discreet.numbers import Exact, Interval, decimal, fraction
+from discreet.noise import Noise
+from discreet.numbers import Exact, Interval, decimal, fraction, shown
 
 FORMAT = "discreet certificate 1"
 LARGEST_EPSILON = 10**6
@@ -455,7 +454,7 @@ class _Found(NamedTuple):
 
 
 class _Task(NamedTuple):
-    events: tuple[Event, ...]
+    events: tuple[Noise, ...]
     epsilon: Fraction
     level: Fraction
     anew: bool
@@ -520,7 +519,7 @@ class _Check:
     def _rest(self, known: Sequence[Any], epsilon: Fraction, level: Fraction) -> Iterator[tuple[Any, _Found]]:
         """All other cases; those with the same events are one."""
         done = {self.account.events(label) for label in known}
-        waiting: dict[tuple[Event, ...], list[Any]] = {}
+        waiting: dict[tuple[Noise, ...], list[Any]] = {}
         for label, events in self.account.cases:
             if events not in done:
                 waiting.setdefault(events, []).append(label)
@@ -718,11 +717,8 @@ def _cases_of(releases: Sequence[Release], found: Account) -> int:
     return account(releases[0], neighbours=found.neighbours, people=found.people).pairs
 
 
-def _event(event: Event) -> dict[str, Any]:
-    if isinstance(event, DiscreteGaussian):
-        size = {"noise": "discrete Gaussian", "variance": str(event.variance)}
-    else:
-        size = {"noise": "discrete Laplace", "scale": str(event.scale)}
+def _event(event: Noise) -> dict[str, Any]:
+    size = {"noise": event.FAMILY, event.PARAMETER: str(event.size)}
     return {**size, "sensitivity": event.sensitivity, "times": event.times}
 
 

@@ -23,8 +23,8 @@ from discreet.accounting.overall import Account
 from discreet.accounting.parallel import map_cases
 from discreet.accounting.privacy_loss import PrivacyLoss, compose
 from discreet.budget import Release
-from discreet.budget.events import Event
 from discreet.errors import PrecisionError
+from discreet.noise import Noise
 from discreet.numbers import Exact, fraction, plain
 from discreet.report import words
 from discreet.report.curves import curve_alphas, drawing_epsilons
@@ -192,7 +192,7 @@ class _Curves:
 def _tables(account: Account) -> dict[str, _Curves]:
     """The curves of all cases; those with the same events are computed once."""
     epsilons, alphas = drawing_epsilons(zcdp_of(account)), curve_alphas()
-    labels, places, different = [], [], dict[tuple[Event, ...], int]()
+    labels, places, different = [], [], dict[tuple[Noise, ...], int]()
     for label, events in account.cases:
         labels.append(words.label(label))
         places.append(different.setdefault(events, len(different)))
@@ -205,7 +205,7 @@ def _tables(account: Account) -> dict[str, _Curves]:
     }
 
 
-def _curves(task: tuple[tuple[Event, ...], Floats, Floats]) -> tuple[Floats, Floats, Floats, Floats]:
+def _curves(task: tuple[tuple[Noise, ...], Floats, Floats]) -> tuple[Floats, Floats, Floats, Floats]:
     """delta and f of one case on the grids, each with its relative accuracy."""
     events, epsilons, alphas = task
     loss = compose(events)

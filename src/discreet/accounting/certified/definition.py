@@ -20,8 +20,8 @@ from typing import NamedTuple
 
 from flint import arb, arb_poly
 
-from discreet.budget.events import DiscreteGaussian, DiscreteLaplace, Event
 from discreet.errors import PrecisionError
+from discreet.noise import DiscreteGaussian, DiscreteLaplace, Noise
 from discreet.noise.balls import ball, interval, working_bits
 from discreet.numbers import Interval
 
@@ -32,7 +32,7 @@ MOST_LISTED = 300_000
 """Values of one half of a list, where the lattice is finer."""
 
 
-def seconds(events: Iterable[Event], *, bits: int) -> float:
+def seconds(events: Iterable[Noise], *, bits: int) -> float:
     """About how long `defined_delta` takes; infinite where it refuses.
 
     >>> seconds([DiscreteGaussian(variance=5, times=10)], bits=100) < 0.1
@@ -45,7 +45,7 @@ def seconds(events: Iterable[Event], *, bits: int) -> float:
             steps.append(s / event.variance)
             widths.append(2 * math.sqrt(2 * math.log(2) * bits * float(event.variance) * event.times) + 5)
         else:
-            steps.append(2 / event.scale)
+            steps.append(2 / event.size)
             widths.append(event.times * s + 1.0)
     h = _common(steps)
     span = math.hypot(*(width * float(step / h) for width, step in zip(widths, steps, strict=True)))
@@ -67,7 +67,7 @@ class _Law(NamedTuple):
     missed: arb
 
 
-def defined_delta(events: Iterable[Event], epsilon: Fraction, *, bits: int) -> Interval:
+def defined_delta(events: Iterable[Noise], epsilon: Fraction, *, bits: int) -> Interval:
     """An interval about 2^-bits wide that contains delta(epsilon), or PrecisionError if it takes too long.
 
     >>> event = DiscreteLaplace(scale=1)
@@ -99,10 +99,11 @@ def defined_delta(events: Iterable[Event], epsilon: Fraction, *, bits: int) -> I
         return interval(total + missed.upper() * arb(0.5, 0.5))
 
 
-def _law(event: Event, bits: int) -> _Law:
+def _law(event: Noise, bits: int) -> _Law:
     if isinstance(event, DiscreteLaplace):
         one = _laplace(event)
     else:
+        assert isinstance(event, DiscreteGaussian)
         one = _gaussian(event, bits + math.ceil(math.log2(event.times)))
     if event.times == 1:
         return one

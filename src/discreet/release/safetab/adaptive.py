@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.noise import Entropy, Noise, balls, sample
-from discreet.noise.conditional import Above, Kinds, Trials, draw
+from discreet.noise.inversion import Above, Kinds, Trials, draw
 from discreet.release.hierarchy.arrow import ArrowTable, arrow
 from discreet.release.safetab.mechanism import Mechanism
 from discreet.release.safetab.specification import Specification
@@ -68,8 +68,8 @@ class Between:
 class Survival:
     """The chance that an empty group is released, and as what.
 
-    >>> from discreet.noise import GaussianNoise
-    >>> survival = Survival(GaussianNoise(5625), GaussianNoise(625), (4971, 19971, 149971), 93)
+    >>> from discreet.noise import DiscreteGaussian
+    >>> survival = Survival(DiscreteGaussian(5625), DiscreteGaussian(625), (4971, 19971, 149971), 93)
     >>> round(float(survival.chance()), 9)
     9.1919e-05
     """

@@ -15,11 +15,11 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Literal, TypeVar
 
-from discreet.budget.fields import hint, shown
+from discreet.budget.fields import hint
 from discreet.budget.lines import key_lines, line_of
 from discreet.budget.toml import parse_toml
 from discreet.errors import InputError
-from discreet.numbers import fraction
+from discreet.numbers import fraction, shown
 from discreet.release.problems import Problems
 from discreet.release.safetab.geography import GEOGRAPHIES, LEVELS, PASSES, PUERTO_RICO, STATES, Pass
 

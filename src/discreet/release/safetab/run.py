@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from discreet.errors import InputError
-from discreet.noise import Entropy, GaussianNoise, LaplaceNoise, Noise
+from discreet.noise import DiscreteGaussian, DiscreteLaplace, Entropy, Noise
 from discreet.release.audit import sha256
 from discreet.release.commit import free, open_ledger, staging
 from discreet.release.hierarchy.arrow import ArrowTable
@@ -162,12 +162,12 @@ class Summary:
 def noise_text(noise: Noise | None) -> str:
     """Say a noise in exact terms.
 
-    >>> noise_text(GaussianNoise("31.25")), noise_text(LaplaceNoise(10)), noise_text(None)
+    >>> noise_text(DiscreteGaussian("31.25")), noise_text(DiscreteLaplace(10)), noise_text(None)
     ('discrete Gaussian, variance 125/4', 'discrete Laplace, scale 10', 'none')
     """
-    if isinstance(noise, GaussianNoise):
+    if isinstance(noise, DiscreteGaussian):
         return f"discrete Gaussian, variance {noise.variance}"
-    return "none" if not isinstance(noise, LaplaceNoise) else f"discrete Laplace, scale {noise.scale}"
+    return "none" if not isinstance(noise, DiscreteLaplace) else f"discrete Laplace, scale {noise.scale}"
 
 
 COMMAND = "safetab run"

@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InputError, PrecisionError
-from discreet.noise import GaussianNoise, LaplaceNoise, Noise, balls
+from discreet.noise import DiscreteGaussian, DiscreteLaplace, Noise, balls
 from discreet.release.hierarchy.arrow import ArrowArray, ArrowTable, arrow, coded, strings
 from discreet.release.hierarchy.writing import MARK, Folder, TableFile
 from discreet.release.ledger import NOT_PRIVATE
@@ -220,7 +220,7 @@ class Label:
 def label(noise: Noise | None, table: int) -> Label:
     """Return the margins of a group of a table whose cells have this noise.
 
-    >>> label(GaussianNoise("1250/53"), 1).cell, label(GaussianNoise(625), 0).total
+    >>> label(DiscreteGaussian("1250/53"), 1).cell, label(DiscreteGaussian(625), 0).total
     (Margin(variance='23.5849056603774', margin=10, bureau=9), Margin(variance='625', margin=49, bureau=49))
     """
     cells = CELLS[table]
@@ -230,16 +230,16 @@ def label(noise: Noise | None, table: int) -> Label:
 def margin(noise: Noise | None, cells: int) -> Margin:
     """Return variance and margin of a sum of cells that each have this noise.
 
-    >>> margin(LaplaceNoise(10), 2)
+    >>> margin(DiscreteLaplace(10), 2)
     Margin(variance='399.666833267219', margin=41, bureau=39)
     """
     if noise is None:
         return NO_NOISE
     exact = exact_margin(noise, cells)
-    if isinstance(noise, GaussianNoise):
+    if isinstance(noise, DiscreteGaussian):
         variance = cells * noise.variance
         return Margin(written(variance), exact, bureau_margin(variance))
-    if not isinstance(noise, LaplaceNoise):
+    if not isinstance(noise, DiscreteLaplace):
         raise TypeError(f"the variance of {noise} is not known exactly")
     bits = 128
     while bits <= balls.MAX_BITS:
