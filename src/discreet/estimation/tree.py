@@ -85,40 +85,39 @@ class Shape:
         """
         size = len(parent)
         depths = [slice(a, b) for a, b in zip(starts, (*starts[1:], size), strict=True)]
-        look = np.zeros(size, dtype=np.int64)
+        inner = np.zeros(size + 1, dtype=bool)
+        inner[parent] = True
+        # lowest units look like their kind; others like it and what is below them
+        look = kind.astype(np.int64)
+        most = size + int(kind.max(initial=0)) + 1
         known: dict[bytes, int] = {}
         below: dict[int, bytes] = {}
         for part in reversed(depths):
-            rows = range(part.start, part.stop)
-            keys = [kind[unit].tobytes() + below.get(unit, b"") for unit in rows]
-            look[part] = [known.setdefault(key, len(known)) for key in keys]
+            for unit in (np.flatnonzero(inner[part]) + part.start).tolist():
+                key = kind[unit].tobytes() + below[unit]
+                look[unit] = known.setdefault(key, most - 1 - len(known))
             if part.start:
-                pairs, many = np.unique(
-                    np.column_stack([parent[part], look[part]]), axis=0, return_counts=True
-                )
-                edges = np.flatnonzero(np.diff(pairs[:, 0], prepend=-1))
-                ends = [*edges[1:], len(pairs)]
-                for a, b in zip(edges, ends, strict=True):
-                    below[int(pairs[a, 0])] = pairs[a:b, 1].tobytes() + many[a:b].tobytes()
+                pairs, many = np.unique(parent[part] * most + look[part], return_counts=True)
+                above, seen = np.divmod(pairs, most)
+                edges = np.flatnonzero(np.diff(above, prepend=-1))
+                ends = [*edges[1:].tolist(), len(pairs)]
+                for unit, a, b in zip(above[edges].tolist(), edges.tolist(), ends, strict=True):
+                    below[unit] = seen[a:b].tobytes() + many[a:b].tobytes()
         node = np.zeros(size, dtype=np.int64)
         made: list[tuple[Integers, Integers, Floats]] = []
         first, firsts = 0, []
         for part in depths:
-            above = node[parent[part]] if part.start else np.full(part.stop - part.start, -1)
-            if not part.start:  # units without a parent are not siblings
-                above = -1 - np.arange(part.stop - part.start)
+            # units without a parent are not siblings
+            over = node[parent[part]] if part.start else np.arange(part.stop)
             pairs, at, of, many = np.unique(
-                np.column_stack([above, look[part]]),
-                axis=0,
-                return_index=True,
-                return_inverse=True,
-                return_counts=True,
+                over * most + look[part], return_index=True, return_inverse=True, return_counts=True
             )
             node[part] = first + of.ravel()
             # a node stands for the children of one unit of its parent's node
             if part.start:
-                copies = np.bincount(node[: part.start], minlength=first)[pairs[:, 0]]
-                made.append((pairs[:, 0], kind[part][at], many / copies))
+                upper = pairs // most
+                copies = np.bincount(node[: part.start], minlength=first)[upper]
+                made.append((upper, kind[part][at], many / copies))
             else:
                 made.append((np.full(len(pairs), -1), kind[part][at], np.ones(len(pairs))))
             firsts.append(first)

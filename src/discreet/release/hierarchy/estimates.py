@@ -389,6 +389,7 @@ def _compared(
 ) -> dict[str, NDArray[Any]]:
     """Return the columns of a difference or ratio."""
     a, b, va, vb, covariance = moments
+    b = np.where(np.abs(b) < 1e-9, 0.0, b)  # an exact zero, but for rounding
     with np.errstate(divide="ignore", invalid="ignore"):
         if kind == "difference":
             values, variances = a - b, np.maximum(va + vb - 2 * covariance, 0.0)

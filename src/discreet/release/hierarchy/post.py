@@ -233,12 +233,13 @@ def _by_query(found: Estimates, layout: Layout) -> Tables:
     names, known = layout.queries, {}
     for query in names:
         known[query] = ~found.view.undetermined(query, np.arange(found.shape.size))[found.node, 0]
-    masks = np.stack(list(known.values()))
-    _, kind = np.unique(np.vstack([layout.kind, masks]), axis=1, return_inverse=True)
-    kind = kind.ravel()
+    kind = layout.kind.astype(np.int64)
+    for mask in known.values():
+        if not mask.all():
+            kind = np.unique(2 * kind + mask, return_inverse=True)[1].ravel()
+    _, first_unit, kind = np.unique(kind, return_index=True, return_inverse=True)
     asked = []
-    for one in range(int(kind.max()) + 1):
-        unit = int(np.argmax(kind == one))
+    for unit in first_unit.tolist():
         own = layout.asked[layout.kind[unit]]
         own = tuple(query for query in own if known[query][unit])
         asked.append((*own, *(query for query in sorted(names) if known[query][unit] and query not in own)))
