@@ -69,10 +69,19 @@ _TRACE = """
 import sys, json, threading
 from discreet.cli.commands import run
 seen = set()
+def importing(frame):
+    while frame is not None:
+        if frame.f_code.co_filename == "<frozen importlib._bootstrap>":
+            return True
+        frame = frame.f_back
+    return False
 def profile(frame, event, arg):
-    name = frame.f_code.co_filename
-    if event == "call" and "/discreet/" in name and frame.f_code.co_name != "<module>":
-        seen.add(name.split("/discreet/")[-1])
+    code = frame.f_code
+    if event != "call" or "/discreet/" not in code.co_filename or not code.co_flags & 1:  # bodies of classes
+        return
+    name = code.co_filename.split("/discreet/")[-1]
+    if name not in seen and not importing(frame):
+        seen.add(name)
 *before, last = json.loads(sys.argv[1])
 for command in before:
     assert run(command) == 0, command
@@ -82,6 +91,7 @@ status = run(last)
 sys.setprofile(None)
 print("\\n" + json.dumps([status, sorted(seen)]))
 """
+"""Notes the files whose functions are called, but not what only runs because a module is imported."""
 
 
 def modules() -> Trees:
