@@ -143,13 +143,12 @@ def importing(module: str) -> Callable[[ast.Module], bool]:
 
 IDEAS: dict[str, Callable[[ast.Module], bool]] = {
     "a dictionary beside its result (as_object)": defining("as_object", "step_object", "_object"),
-    "what the screen shows": defining("show", "_show", "Screen"),
+    "what the screen shows": defining("_show", "Screen"),
     "JSON for readers": defining("json_text"),
     "progress on a terminal": importing("rich.progress"),
     "a number in so many digits": defining("number"),
     "percent": defining("percent", "_percent", "percent_text"),
     "a chance that is not rounded away": defining("chance", "chance_text"),
-    "a given number, short": defining("plain", "_plain", "delta_text"),
     "a reader of exact numbers": defining("fraction", "read_fraction"),
     "the rule of a share, a delta or a prior": saying("it must lie strictly between 0 and 1"),
     "a file that appears whole": calling("os.replace"),

@@ -143,7 +143,7 @@ chance of 0.1
     if chance.present.ndim:
         raise InputError("a table has one adversary with one prior")
     fixed = None if known is None else read_known(known)
-    source = TableFile.open(Path(path))
+    source = ReleasedTable.open(Path(path))
     columns = choose(
         source.names,
         str(path),
@@ -526,7 +526,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class TableFile:
+class ReleasedTable:
     """A file of rows, its columns, and how it is read."""
 
     path: Path
@@ -534,7 +534,7 @@ class TableFile:
     delimiter: str | None  # None: Parquet
 
     @classmethod
-    def open(cls, path: Path) -> TableFile:
+    def open(cls, path: Path) -> ReleasedTable:
         """Look at the header of a file."""
         if path.suffix.lower() not in (".csv", ".psv", ".txt", ".parquet"):
             raise InputError(f"{path} must end in .csv, .psv, .txt or .parquet")

@@ -26,6 +26,7 @@ from operator import add, or_
 from pathlib import Path
 
 from discreet.errors import InputError
+from discreet.files import sync, whole_file
 from discreet.release.commit import try_lock
 from discreet.release.engine import Engine, Relation, connect
 from discreet.release.engine.duckdb import DuckDB
@@ -296,17 +297,14 @@ class CodedRecords:
     def note(self) -> None:
         """Remember that all records are here and right, so that the run can be resumed."""
         if self._resumable is not None:
-            made = self._folder / f"{NOTE}.new"
-            made.write_text(json.dumps(self._resumable.made_from), encoding="utf-8")
-            os.replace(made, self._folder / NOTE)
+            with whole_file(self._folder / NOTE) as stream:
+                stream.write(json.dumps(self._resumable.made_from).encode())
 
     def forget(self) -> None:
         """Make sure that the run is never resumed: noise is about to be drawn."""
         if self._resumable is not None:
             (self._folder / NOTE).unlink(missing_ok=True)
-            handle = os.open(self._folder, os.O_RDONLY)
-            os.fsync(handle)
-            os.close(handle)
+            sync(self._folder)
 
     def place(self, name: str, state: int | None = None) -> Path:
         """Return the folder of a table of one state, or a pattern for those of all states."""
