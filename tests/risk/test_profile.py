@@ -21,7 +21,15 @@ from discreet.errors import InputError
 from discreet.noise import Noise
 from discreet.numbers import at_most
 from discreet.risk.explain import explain_profile
-from discreet.risk.profile import best_accuracies, mean_posteriors, part_risks, risk_profile
+from discreet.risk.profile import (
+    QUANTILES,
+    _tails,
+    best_accuracies,
+    loss_quantiles,
+    mean_posteriors,
+    part_risks,
+    risk_profile,
+)
 from discreet.risk.two_levels import TwoLevels
 
 
@@ -402,3 +410,27 @@ def test_one_answer_on_every_surface(
     assert last[:3] == [at_most(row.accuracy), f"{row.advantage:.4f}", f"{row.expected:.4f}"]
     page = explain_profile(profile)
     assert f"| everything published | {at_most(row.accuracy, percent=True)} | {row.advantage:.4f} |" in page
+
+
+@pytest.mark.parametrize(
+    ("events", "smooth"),
+    [
+        ([DiscreteGaussian(variance=Fraction(v, 997), times=20) for v in (3001, 5003, 7919)], True),
+        ([DiscreteGaussian(variance="1.828"), DiscreteGaussian(variance="4.0217")], False),
+        ([DiscreteLaplace(scale="0.7071", times=2), DiscreteGaussian(variance="3.14159")], False),
+    ],
+)
+def test_tails_from_differences_are_the_tails(events: list[Event], smooth: bool) -> None:
+    """Where no lattice is coarse enough to be felt; a law that is not smooth is found out."""
+    loss = compose(events)
+    assert float(loss.loss.step) < 1e-6 * math.sqrt(loss.variance)
+    points = loss.mean + math.sqrt(loss.variance) * np.array([-2.1, -0.7, 0.0, 0.4, 1.9])
+    for law in ("alternative", "null"):
+        tails = _tails(loss, points, null=law == "null")
+        true = np.asarray(loss.tail(above=[Fraction(point) for point in points], under=law))
+        np.testing.assert_allclose(tails, true, rtol=0, atol=5e-9)
+        assert (tails == true).all() != smooth
+    for chance, mark in zip(QUANTILES, loss_quantiles(loss), strict=True):
+        apart = 1e-7 * math.sqrt(loss.variance)
+        below, above = (float(loss.tail(above=Fraction(mark + side))) for side in (-apart, apart))
+        assert above - 1e-8 <= 1 - chance <= below + 1e-8

@@ -25,7 +25,7 @@ FLAGS = (
     "--disable-component-update",
     "--disable-sync",
 )
-PATIENCE = 60  # seconds: other work may hold the machine
+PATIENCE = 180  # seconds: other work may hold the machine
 
 
 @dataclass
@@ -46,14 +46,14 @@ class Workbench:
     def stop(self) -> int:
         self.process.send_signal(signal.SIGINT)
         try:
-            return self.process.wait(20)
+            return self.process.wait(PATIENCE)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
             raise
 
 
-def fetch(url: str, seconds: float = 20, **headers: str) -> tuple[int, str]:
+def fetch(url: str, seconds: float = PATIENCE, **headers: str) -> tuple[int, str]:
     """Ask for a page, and wait so long for it: its status and its text."""
     request = urllib.request.Request(url, headers={k.replace("_", "-"): v for k, v in headers.items()})
     try:
@@ -149,8 +149,17 @@ def wait_for_text(page: Any, text: str) -> None:
 
 
 def settled(page: Any) -> None:
-    """Wait until every number of the page is there and of its present state."""
-    page.wait_for_selector("[data-complete=true]")
+    """Wait until every number of the page is there and of its present state.
+
+    Numbers that are known come with the state, but not in one piece: the browser draws one element after the
+    other, so that the command may be new while numbers are those of before.
+    """
+    page.wait_for_function(
+        """() => {
+            const steps = [...document.querySelectorAll('[data-step]')].map(e => e.dataset.step);
+            const caught_up = steps.every(step => step === steps[0]);
+            return caught_up && document.querySelector('[data-complete=true]') !== null; }"""
+    )
 
 
 SMALL = """\
@@ -181,7 +190,7 @@ rho = "1/4"
 
 def command_line(*arguments: str) -> str:
     command = [sys.executable, "-m", "discreet", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=300).stdout
 
 
 def upload(page: Any, name: str, content: bytes) -> None:

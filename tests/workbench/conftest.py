@@ -17,6 +17,8 @@ from browsing import CHROMIUM, FLAGS, PATIENCE, Watched, Workbench, start
 from discreet.workbench.session_file import to_link
 from discreet.workbench.state import State
 
+VIEWPORT = {"width": 1280, "height": 720}
+
 
 @pytest.fixture
 def launch(tmp_path: Path) -> Iterator[Callable[..., Workbench]]:
@@ -56,6 +58,15 @@ def chromium() -> Iterator[Any]:
         browser.close()
 
 
+@pytest.fixture(scope="session")
+def browser_context(chromium: Any) -> Iterator[Any]:
+    """One browser for the pages of the shared workbench: what it has loaded and compiled once it keeps."""
+    context = chromium.new_context(viewport=VIEWPORT)
+    context.set_default_timeout(PATIENCE * 1000)
+    yield context
+    context.close()
+
+
 @pytest.fixture
 def watched() -> Iterator[Watched]:
     watch = Watched()
@@ -65,10 +76,16 @@ def watched() -> Iterator[Watched]:
 
 @pytest.fixture
 def visit(
-    chromium: Any, workbench: Workbench, watched: Watched, launch: Callable[..., Workbench]
+    chromium: Any,
+    browser_context: Any,
+    workbench: Workbench,
+    watched: Watched,
+    launch: Callable[..., Workbench],
 ) -> Iterator[Callable[..., Any]]:
-    """Open a page in a browser of its own, ready when its first numbers are there."""
-    contexts = []
+    """Open a page, ready when its first numbers are there; `alone`, or if anything is special, in a browser
+    of its own.
+    """
+    opened: list[Any] = []
 
     def go(
         path: str = "/budget",
@@ -76,14 +93,19 @@ def visit(
         preset: str = "dhc-2022-08-25",
         server: Workbench | None = None,
         ready: bool = True,
+        alone: bool = False,
         **options: Any,
     ) -> Any:
         if "?" not in path and preset:
             path = f"{path}?s={to_link(State.of(preset))}"
-        context = chromium.new_context(viewport={"width": 1280, "height": 720}, **options)
-        contexts.append(context)
-        context.set_default_timeout(PATIENCE * 1000)
-        page = context.new_page()
+        if alone or options or server is not None:
+            context = chromium.new_context(**{"viewport": VIEWPORT, **options})
+            context.set_default_timeout(PATIENCE * 1000)
+            page = context.new_page()
+            opened.append(context)
+        else:
+            page = browser_context.new_page()
+            opened.append(page)
         watched.watch(page)
         page.goto(f"{(server or workbench).url}{path}")
         if ready:
@@ -94,5 +116,5 @@ def visit(
         return page
 
     yield go
-    for context in contexts:
-        context.close()
+    for one in opened:
+        one.close()

@@ -1,8 +1,10 @@
 """One question, one answer: Python, JSON, text, report and page show the same number to the last digit.
 
-The headline numbers: epsilon at delta 1e-10 with its kind, what zCDP says, and how often the best guess of an
-even prior is right. Releases are presets and odd ones: a single path of merged levels, Laplace noise, one
-level, households, three-decimal variances, tiny noise, groups. The presets that take long are slow tests.
+The headline numbers: epsilon at delta 1e-10 with its kind, what zCDP says, the noise that calibration would
+save; how often the best guess of an even prior is right, its advantage, and what it believes, of everything
+published and level by level; margins of the noise and of the best estimates. Releases are presets and odd
+ones: a single path of merged levels, Laplace noise, one level, households, three-decimal variances, tiny
+noise, groups. The presets that take long are slow tests.
 """
 
 from __future__ import annotations
@@ -16,12 +18,17 @@ from typing import Any
 import pytest
 from browsing import settled, upload, value, wait_for_text
 
+from discreet.accounting.calibration import calibrate
 from discreet.accounting.overall import account
 from discreet.budget import Release, load, preset_names
 from discreet.cli.commands import run
+from discreet.errors import InputError
+from discreet.noise import GaussianNoise
 from discreet.numbers import fraction
 from discreet.report.html import gather, render
+from discreet.report.words import level_name, number, percent
 from discreet.risk import risk_profile
+from discreet.workbench.words import size_text
 
 pytestmark = pytest.mark.xdist_group("workbench")  # one server and one browser for all
 
@@ -78,6 +85,14 @@ def words(html: str) -> str:
     return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", html))
 
 
+def calibration_or_none(release: Release) -> float | None:
+    """What `calibrate --zcdp` saves of every variance."""
+    try:
+        return calibrate(release, zcdp=True, delta="1e-10", proof=False).savings[0]
+    except InputError:
+        return None
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_every_surface_shows_the_same_numbers(
     visit: Callable[..., Any], printed: Callable[..., str], tmp_path: Path, name: str
@@ -90,7 +105,8 @@ def test_every_surface_shows_the_same_numbers(
 
     # Python
     (point,) = account(release).at_delta("1e-10")
-    (best,) = risk_profile(release, prior="1/2").overall
+    profile = risk_profile(release, prior="1/2")
+    (best,) = profile.overall
     epsilon = point.kind.number(point.epsilon)
 
     # JSON
@@ -98,7 +114,7 @@ def test_every_surface_shows_the_same_numbers(
     assert told["results"][0]["epsilon"] == point.epsilon
     assert told["answer"]["kind"] == point.kind.value
     risks = json.loads(printed("risk", "release", target, "--prior", "1/2", "--json"))
-    assert risks["rows"][-1]["accuracy"] == best.accuracy
+    assert risks["rows"] == json.loads(json.dumps([row.as_dict() for row in profile.rows]))
 
     # text
     text = printed("account", target, "--delta", "1e-10", "--quiet")
@@ -106,6 +122,9 @@ def test_every_surface_shows_the_same_numbers(
     zcdp = row[2]
     assert row[1] == epsilon
     assert f"{told['results'][0]['zcdp_epsilon']:#.6g}" == zcdp
+    text = printed("risk", "release", target, "--prior", "1/2", "--quiet")
+    last = next(line for line in text.splitlines() if line.startswith("overall"))
+    right, advantage, mean = last.split("everything published")[1].split()[:3]
 
     # report
     facts = gather(release, delta=fraction("1e-10"), certify=False, savings=False)
@@ -114,6 +133,7 @@ def test_every_surface_shows_the_same_numbers(
     assert facts.guess.accuracy == best.accuracy
     assert epsilon in page
     assert zcdp in page
+    assert f"{100 * float(right):.{len(right) - 4}f}" in page
 
     # page
     tab = visit("/budget", preset="dhc-2022-08-25" if name in ODD else name)
@@ -123,3 +143,38 @@ def test_every_surface_shows_the_same_numbers(
     settled(tab)
     assert value(tab, "Epsilon").split()[-1] == epsilon
     assert value(tab, "zCDP").split()[-1] == zcdp
+    found = calibration_or_none(release)
+    assert value(tab, "Noise to save") == ("–" if found is None else percent(found).replace(" ", "\u00a0"))
+
+    tab.get_by_role("button", name="Risk", exact=True).click()
+    tab.wait_for_selector("[data-complete-risk=true]")
+    assert value(tab, "Right decisions, all") == f"{100 * float(right):.{len(right) - 4}f}\u00a0%"
+    assert value(tab, "Advantage") == advantage
+    assert value(tab, "Mean belief if there, all") == mean
+    # each level by one count and by all its counts, as the chart tells those who cannot see it
+    said = tab.locator("[aria-label^='Right decisions from one count']").get_attribute("aria-label")
+    for one, level in zip(profile.one_count, profile.levels, strict=True):
+        assert f"{level_name(one.scope)} {100 * one.accuracy:.2f} %, {100 * level.accuracy:.2f} %" in said
+
+
+@pytest.mark.parametrize("name", ["pl94-2020-units", "dhc-2022-08-25"])
+def test_every_surface_shows_the_same_margins(
+    visit: Callable[..., Any], printed: Callable[..., str], name: str
+) -> None:
+    """Of the best estimates where attributes are stated, with the noise beside them; else of the noise."""
+    release = load(name)
+    page = words(render(gather(release, certify=False, savings=False)))
+    tab = visit("/accuracy", preset=name)
+    wait_for_text(tab, "Best estimates use all" if release.attributes else "No estimates: the tree of units")
+    shown = tab.locator("table", has_text="where no levels are merged").inner_text().replace("\u00a0", " ")
+    lines = {line.split("\t")[0]: line for line in shown.splitlines() if "\t" in line}
+    for row in release.variance_table():
+        margin = f"± {GaussianNoise(row.variance).margin()}"
+        assert margin in lines[level_name(row.level)]
+        assert margin in page
+    if release.attributes:
+        told = json.loads(printed("accuracy", name, "--json"))
+        for level in told["levels"]:
+            for query in level["queries"]:
+                assert f"± {size_text(query['margin95'])}" in lines[level_name(level["name"])]
+                assert f"± {number(query['margin95'], 3)}" in page

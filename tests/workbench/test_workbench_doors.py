@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browsing import SMALL, Workbench, upload, wait_for_text, wait_for_value, worked
+from browsing import PATIENCE, SMALL, Workbench, upload, wait_for_text, wait_for_value, worked
 
 from discreet.errors import InputError
 from discreet.workbench.session_file import from_link, read_file, read_link, to_link
@@ -158,13 +158,13 @@ def test_a_closed_tab_ends_its_work(launch: Callable[..., Workbench], visit: Cal
     link = to_link(State.of("dhc-2020-units").with_delta("1e-7"))
     page = visit(f"/budget?s={link}", server=one)
     page.get_by_text("Comparing all pairs of paths").first.wait_for()
-    for _ in range(60):
+    for _ in range(2 * PATIENCE):
         if busy(one.process.pid) > 0:
             break
     else:
         raise AssertionError("nothing is computed")
     page.close()
-    for _ in range(60):
+    for _ in range(2 * PATIENCE):
         if busy(one.process.pid) == 0:
             break
     else:

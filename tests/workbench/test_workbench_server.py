@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browsing import Workbench, environment, fetch, free_port, start
+from browsing import PATIENCE, Workbench, environment, fetch, free_port, start
 
 pytestmark = pytest.mark.xdist_group("workbench")  # one server and one browser for all
 
@@ -37,7 +37,7 @@ def static_path(workbench: Workbench, token: str = "") -> str:
 
 def knock(workbench: Workbench, **headers: str) -> int:
     """Ask for a web socket: the status of the answer."""
-    connection = http.client.HTTPConnection(workbench.url.removeprefix("http://"), timeout=20)
+    connection = http.client.HTTPConnection(workbench.url.removeprefix("http://"), timeout=PATIENCE)
     connection.putrequest("GET", "/_nicegui_ws/socket.io/?EIO=4&transport=websocket")
     upgrade = {
         "Connection": "Upgrade",
@@ -80,7 +80,7 @@ def test_files_and_sockets_need_the_token_too(guarded: Workbench) -> None:
 
 def welcome(workbench: Workbench, path: str) -> tuple[str, str]:
     """Show the token in an address: where that leads, and the cookie that comes with it."""
-    connection = http.client.HTTPConnection(workbench.url.removeprefix("http://"), timeout=20)
+    connection = http.client.HTTPConnection(workbench.url.removeprefix("http://"), timeout=PATIENCE)
     joint = "&" if "?" in path else "?"
     connection.request("GET", f"{path}{joint}token={TOKEN}")
     answer = connection.getresponse()
@@ -142,7 +142,7 @@ def test_what_another_site_asks_for_is_refused(workbench: Workbench, site: str) 
 
 @pytest.mark.parametrize("path", ["/", "/nothing", "/_nicegui/nothing"])
 def test_every_answer_says_what_a_browser_must_not_do(workbench: Workbench, path: str) -> None:
-    connection = http.client.HTTPConnection(workbench.url.removeprefix("http://"), timeout=20)
+    connection = http.client.HTTPConnection(workbench.url.removeprefix("http://"), timeout=PATIENCE)
     connection.request("GET", path)
     answer = connection.getresponse()
     policy = answer.getheader("Content-Security-Policy", "")
@@ -158,7 +158,11 @@ def test_a_page_cannot_be_framed(workbench: Workbench, chromium: Any) -> None:
     try:
         page = context.new_page()
         page.set_content(f"<iframe src='{workbench.url}/'></iframe>")
-        page.wait_for_timeout(1500)
+        for _ in range(10 * PATIENCE):  # until the browser has shown something in it
+            if any(frame.url not in ("", "about:blank") for frame in page.frames[1:]):
+                break
+            page.wait_for_timeout(100)
+        assert [frame.url for frame in page.frames[1:]] == ["chrome-error://chromewebdata/"]
         assert not any(frame.url.startswith(workbench.url) for frame in page.frames)
     finally:
         context.close()
@@ -178,7 +182,7 @@ def test_a_large_body_is_not_read(workbench: Workbench) -> None:
 def test_the_first_page_comes_soon(workbench: Workbench) -> None:
     # 3 s on an idle machine, where the server alone is at work until then; here others may be too
     print(f"{workbench.seconds:.1f} s, of them {workbench.worked:.1f} computing")
-    assert 0 < workbench.worked < 4
+    assert 0 < workbench.worked < 8
 
 
 @pytest.mark.parametrize(
@@ -194,7 +198,7 @@ def test_the_first_page_comes_soon(workbench: Workbench) -> None:
 )
 def test_refused_before_anything_starts(options: list[str], message: str) -> None:
     command = [sys.executable, "-m", "discreet", "workbench", *options]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 2
     assert message in done.stderr
     assert done.stdout == ""
@@ -203,7 +207,7 @@ def test_refused_before_anything_starts(options: list[str], message: str) -> Non
 def test_a_port_that_is_taken(workbench: Workbench) -> None:
     port = workbench.url.rpartition(":")[2]
     command = [sys.executable, "-m", "discreet", "workbench", "--port", port]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 2
     assert "cannot be used" in done.stderr
 
@@ -213,7 +217,7 @@ def printed_address(process: Any) -> str:
     return str(process.stdout.readline()).split()[1]
 
 
-@pytest.mark.parametrize("options", [[], ["--token", "auto"]])
+@pytest.mark.parametrize("options", [[], pytest.param(["--token", "auto"], marks=pytest.mark.slow)])
 def test_a_token_is_made_unless_told_otherwise(options: list[str]) -> None:
     port = free_port()
     command = [sys.executable, "-m", "discreet", "workbench", "--port", str(port), *options]
@@ -221,20 +225,20 @@ def test_a_token_is_made_unless_told_otherwise(options: list[str]) -> None:
         try:
             address = printed_address(process)
             with_cookies = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
-            with with_cookies.open(address, timeout=20) as answer:
+            with with_cookies.open(address, timeout=PATIENCE) as answer:
                 assert answer.status == 200
                 assert answer.url == f"http://127.0.0.1:{port}/"
             assert fetch(f"http://127.0.0.1:{port}/")[0] == 401
         finally:
             process.terminate()
-            process.wait(20)
+            process.wait(PATIENCE)
 
 
 def status_of(address: str) -> int:
     """Open an address as a browser without a past would."""
     visitor = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
     try:
-        with visitor.open(address, timeout=20) as answer:
+        with visitor.open(address, timeout=PATIENCE) as answer:
             return int(answer.status)
     except urllib.error.HTTPError as error:
         error.close()
@@ -252,7 +256,7 @@ def test_open_brings_a_token_that_is_good_for_one_visit(tmp_path: Path) -> None:
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment() | more) as process:
         try:
             printed = printed_address(process)
-            for _ in range(100):
+            for _ in range(10 * PATIENCE):
                 if seen.exists() and seen.read_text().endswith("\n"):
                     break
                 time.sleep(0.1)
@@ -262,7 +266,7 @@ def test_open_brings_a_token_that_is_good_for_one_visit(tmp_path: Path) -> None:
             assert [status_of(printed), status_of(printed)] == [200, 200]
         finally:
             process.terminate()
-            process.wait(20)
+            process.wait(PATIENCE)
 
 
 def test_a_unix_socket_is_for_its_owner_alone(tmp_path: Path) -> None:
@@ -276,22 +280,22 @@ def test_a_unix_socket_is_for_its_owner_alone(tmp_path: Path) -> None:
                 line.connect(str(path))
                 line.sendall(b"GET /budget HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
                 assert line.recv(100).startswith(b"HTTP/1.1 200")
-            again = subprocess.run(command, capture_output=True, text=True, timeout=60)
+            again = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
             assert again.returncode == 2
             assert "is the socket of a server that is running" in again.stderr
         finally:
             process.terminate()
-            process.wait(20)
+            process.wait(PATIENCE)
     assert not path.exists()
     (tmp_path / "file").write_text("kept")
     command[-2] = str(tmp_path / "file")
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 2
     assert "is not a socket" in done.stderr
     assert (tmp_path / "file").read_text() == "kept"
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("how", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)])
 def test_ended_in_the_midst_of_work_it_leaves_nothing(
     launch: Callable[..., Workbench],
     visit: Callable[..., Any],
@@ -310,8 +314,8 @@ def test_ended_in_the_midst_of_work_it_leaves_nothing(
     ours = [one.process.pid, *descendants(one.process.pid)]
     assert len(ours) > 2  # the server and its pool
     one.process.send_signal(how)
-    assert one.process.wait(20) == 128 + how
-    for _ in range(200):
+    assert one.process.wait(PATIENCE) == 128 + how
+    for _ in range(10 * PATIENCE):
         left = [pid for pid in ours if Path(f"/proc/{pid}").exists()]
         if not left:
             break

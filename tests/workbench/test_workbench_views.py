@@ -188,7 +188,7 @@ def test_savings_are_those_of_calibrate(text: str) -> None:
 
 def test_margins() -> None:
     release = Release.from_toml(LAPLACE)
-    rows = tasks.margins_of(release)
+    rows = tasks.noise(release)
     assert [row.level for row in rows] == ["State", "County", "County"]
     p = math.exp(-2 / 3)  # brute force: the variance of discrete Laplace noise of scale 3/2
     variance = sum(k * k * (1 - p) / (1 + p) * p ** abs(k) for k in range(-200, 201))
@@ -196,9 +196,9 @@ def test_margins() -> None:
     for row, law in zip(rows, (LaplaceNoise("3/2"), GaussianNoise(4), GaussianNoise(9)), strict=True):
         inside = [sum(law.pmf(range(-m, m + 1))) for m in (row.margin - 1, row.margin)]  # brute force
         assert inside[0] < 0.95 <= inside[1]
-    after, epsilon, zcdp = tasks.least_budget(release, "unbounded", (("County", "3"),), DELTA)
-    assert {row.margin for row in tasks.margins_of(after)[1:]} == {3}
-    assert 0 < epsilon < zcdp
+    made, zcdp = tasks.least_budget(release, "unbounded", (("County", "3"),), DELTA)
+    assert {row.margin for row in tasks.noise(made.release)[1:]} == {3}
+    assert 0 < made.epsilon < zcdp
 
 
 def numbers_of(state: State) -> Numbers:
@@ -238,21 +238,32 @@ def test_differences_of_the_other_pages_in_words() -> None:
         "Risk: the adversary sees one count, unsure about some others, before one count, everyone else is "
         "known.",
         "Risk: the prior is 1/10, before 1/2.",
-        "Risk: the people who may be in the count are 5.",
+        "Risk: the number of people who may be in the count is 5.",
         "Risk: the probability of each of them is 1/10.",
     ]
     assert said("design", gamma="1/5", rho_USA_1="1", rho_AIANNH_1="1/125", derived="yes", of="total") == [
         "Design: gamma is 0.2, before 0.1.",
-        "Design: the target error is of the whole group, before of the average cell.",
+        "Design: the target error is relative to the whole group, before the average cell.",
         "Design: thresholds are from the target error, before those of 2020.",
-        "Design: USA, regional has rho 1, before 0.008.",
-        "Design: AIANNH, regional is on with rho 0.008, before off.",
+        "Design: USA, regional has rho 1, before rho 0.008.",
+        "Design: AIANNH, regional has rho 0.008, before no budget.",
     ]
+    many = said(
+        "design",
+        **{f"rho_{name}_2": "1" for name in ("USA", "STATE", "COUNTY", "TRACT", "PLACE")},
+        races="1",
+        gamma="1/5",
+        chance="0",
+        target="1/5",
+        scale="2",
+    )
+    assert len(many) == 9
+    assert many[-1] == "Design: 2 more settings are different."
     assert said("accuracy", size="7", margin_State="3") == [
         "Accuracy: the wanted margin of State is 3, before open.",
-        "Accuracy: the group has 7 people, before 50.",
+        "Accuracy: the size of the group is 7, before 50.",
     ]
-    assert said("report", title="x") == ["The report has another title or other parts."]
+    assert said("report", title="x") == ["Report: the title is x, before the release's own."]
     assert said("design", races="99") == ["The design page has other settings."]
 
 

@@ -69,7 +69,7 @@ def test_the_settings_of_all_pages_are_kept(visit: Callable[..., Any]) -> None:
         state = state.with_settings(name, values)
     page = visit("/report")
     upload(page, "session.toml", to_toml(state, State.of("pl94-2020-units")).encode())
-    wait_for_text(page, "Design: 3 races are counted, before 8.")
+    wait_for_text(page, "Design: the number of races is 3, before 8.")
 
     def seen(page: Any) -> None:
         shown = {
@@ -88,7 +88,7 @@ def test_the_settings_of_all_pages_are_kept(visit: Callable[..., Any]) -> None:
         assert page.get_by_role("slider", name="Races counted, at most").input_value() == "3"
 
     seen(page)
-    seen(visit(page.url.removeprefix(page.url.partition("/design")[0])))  # in another browser
+    seen(visit(page.url.removeprefix(page.url.partition("/design")[0])))  # in another tab
 
 
 HOSTILE = "<img src=x onerror='window.struck=1'><script>window.struck=1</script>{{7*7}}"

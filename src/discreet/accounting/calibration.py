@@ -719,6 +719,7 @@ def reached(
     *,
     delta: Number,
     neighbours: Neighbours | None = None,
+    proof: bool = True,
     jobs: int = 1,
     progress: Progress | None = None,
 ) -> Calibration:
@@ -730,7 +731,7 @@ def reached(
     # Rounded up, so that what is said of it holds; zero if delta alone is enough.
     free = made.delta(epsilon=0) <= float(small)
     epsilon = Fraction(0) if free else Fraction(math.ceil(made.at_delta(small)[0].epsilon * 10**6), 10**6)
-    proof = prove(after, relation, epsilon, small, jobs, progress)
+    found = prove(after, relation, epsilon, small, jobs, progress) if proof else None
     notes = ("The least cost that reaches the wanted margins of error.",)
     after = named(release, after, "Noise set by wanted margins of error.")
-    return Calibration(after, relation, None, epsilon, small, proof, changes(release, after), None, notes)
+    return Calibration(after, relation, None, epsilon, small, found, changes(release, after), None, notes)

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from discreet.budget import Release, Row, load_preset, preset_names
 from discreet.budget.spine import written
+
+if TYPE_CHECKING:
+    from discreet.estimation import Accuracy
 
 
 def rho_total(release: Release) -> Fraction | None:
@@ -103,6 +107,50 @@ def levels_of(release: Release) -> Iterator[tuple[str, list[Row]]]:
     ['US', 'State']
     """
     yield from _by_level(release).items()
+
+
+@dataclass(frozen=True, slots=True)
+class NoiseLine:
+    """Queries of a level that have equal noise; 95 % of the time it is within `margin`.
+
+    `estimate` has the standard deviation and the 95 % margin of the best estimate: None where no estimates
+    were asked for, and with None in it where no measurement determines the query.
+    """
+
+    level: str
+    queries: tuple[str, ...]
+    row: Row
+    variance: float
+    deviation: float
+    margin: int
+    estimate: tuple[float | None, float | None] | None = None
+
+
+def noise_lines(release: Release, estimates: Accuracy | None = None) -> tuple[NoiseLine, ...]:
+    """Return the noise of each level, queries of equal noise (and equal estimates) together.
+
+    >>> from discreet.budget import load
+    >>> line = noise_lines(load("dhc-2022-08-25"))[1]
+    >>> line.level, len(line.queries), round(line.deviation, 3), line.margin
+    ('State', 10, 2.236, 4)
+    """
+    best = {
+        (level.name, query.name): (query.sd, query.margin95)
+        for level in (estimates.levels if estimates is not None else ())
+        for query in level.queries
+    }
+    lines = []
+    for level, rows in levels_of(release):
+        alike: dict[object, list[Row]] = {}
+        for row in rows:
+            alike.setdefault((row.event, row.share, best.get((level, row.query))), []).append(row)
+        for same in alike.values():
+            row = same[0]
+            noise = row.event.single()
+            variance, found = noise.true_variance(), best.get((level, row.query))
+            names = tuple(one.query for one in same)
+            lines.append(NoiseLine(level, names, row, variance, variance**0.5, noise.margin(), found))
+    return tuple(lines)
 
 
 def path_text(release: Release, path: int) -> str:

@@ -29,6 +29,7 @@ _ABOUT_PATHS = "not been published"
 _PLACES = {"Prim": "Primitive geography", "USA": "US", "STATE": "State", "COUNTY": "County", "TRACT": "Tract"}
 _PLACES |= {"PLACE": "Place", "PR-STATE": "Puerto Rico", "PR-COUNTY": "Municipio", "PR-TRACT": "Tract"}
 _PLACES |= {"PR-PLACE": "Place"}
+_KINDS = ("Block", "Group", "Subset", "Tract")  # in names of levels; other capitals are names themselves
 
 
 def label(case: Any) -> str:
@@ -47,6 +48,8 @@ def level_name(text: str) -> str:
 
     >>> [level_name(name) for name in ("Tract_Subset_Group", "US", "State+County", "STATE, detailed", "Prim")]
     ['Tract subset group', 'US', 'State + County', 'State, detailed', 'Primitive geography']
+    >>> [level_name(name) for name in ("Optimized Block Group", "PR_COUNTY, regional", "New York")]
+    ['Optimized block group', 'Municipio, regional', 'New York']
     """
     if not re.fullmatch(r"[A-Za-z_+, *-]+", text):
         return text
@@ -57,9 +60,11 @@ def _place(run: str) -> str:
     if run in _PLACES:
         return _PLACES[run]
     head, comma, rest = run.partition(", ")
-    words = _PLACES.get(head, head).split("_")
-    later = [word if word.isupper() else word.lower() for word in words[1:]]
-    return " ".join([words[0], *later]) + comma + rest
+    head = _PLACES.get(head.replace("_", "-"), head)
+    is_code = "_" in head
+    first, *later = head.replace("_", " ").split(" ")
+    later = [word.lower() if word in _KINDS or (is_code and not word.isupper()) else word for word in later]
+    return " ".join([first, *later]) + comma + rest
 
 
 def heading(release: Release) -> str:

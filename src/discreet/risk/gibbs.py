@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from discreet.errors import InputError
-from discreet.risk.hierarchy import Chain, Integers, Sums, Uniform, log_seen, log_step
+from discreet.risk.hierarchy import AreaChain, Integers, Sums, Uniform, log_seen, log_step
 from discreet.risk.model import Floats, log_sum
 
 CHAINS = 500
@@ -36,7 +36,7 @@ class Drawn:
     draws: int
 
 
-def run_chains(chain: Chain, sums: Sums, *, constrained: bool, draws: int, seed: int | None) -> Drawn:
+def run_chains(chain: AreaChain, sums: Sums, *, constrained: bool, draws: int, seed: int | None) -> Drawn:
     """Run independent chains side by side and count where they are after `BURN_IN` steps.
 
     The standard error is that between chains, so it holds however slowly they mix, if they mix at all.
@@ -89,7 +89,7 @@ def _trimmed(sums: Sums) -> Sums:
     return replace(sums, values=cut(sums.values), logs=cut(sums.logs), upward=cut(sums.upward))
 
 
-def _check_unconstrained(chain: Chain) -> None:
+def _check_unconstrained(chain: AreaChain) -> None:
     """Refuse hierarchies for which the chain without the condition is not defined."""
     if len(chain.steps) != 1:
         raise InputError("the unconstrained chain has two levels; use method='gibbs' for other hierarchies")
@@ -105,7 +105,7 @@ class _Kernel:
     """Log weights of a step between two areas, seen from either side."""
 
     def __init__(
-        self, chain: Chain, values: tuple[Integers, ...], place: int, *, constrained: bool = True
+        self, chain: AreaChain, values: tuple[Integers, ...], place: int, *, constrained: bool = True
     ) -> None:
         step, child, parent = chain.steps[place], values[place], values[place + 1]
         self.child, self.parent, self.low = child, parent, int(parent[0] - child[-1])
@@ -134,7 +134,7 @@ def _pick(logs: Floats, random: np.random.Generator) -> Integers:
     return np.asarray((sums <= aim[:, None]).sum(axis=1), dtype=np.int64)
 
 
-def _start(chain: Chain, sums: Sums) -> list[int]:
+def _start(chain: AreaChain, sums: Sums) -> list[int]:
     """Places of a possible path: the likeliest top, and each count below it the likeliest given the next."""
     values = sums.values
     places = [int(np.argmax(sums.upward[-1]))]
@@ -145,7 +145,7 @@ def _start(chain: Chain, sums: Sums) -> list[int]:
     return places
 
 
-def stationary_law(chain: Chain, sums: Sums, *, constrained: bool) -> Floats:
+def stationary_law(chain: AreaChain, sums: Sums, *, constrained: bool) -> Floats:
     """Return the law to which a two-level chain tends, on (X1, X2), from its transition matrix.
 
     One step draws X1 given X2, then X2 given X1, on the windows of the exact sums. Repeated squaring of the

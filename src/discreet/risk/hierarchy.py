@@ -514,7 +514,7 @@ class HierarchyPosterior:
 
 def build_chain(
     areas: Sequence[Area], *, prior: Fraction, known: int, siblings: Literal["exact", "single"] = "exact"
-) -> Chain:
+) -> AreaChain:
     """Return the chain of sums of a hierarchy, after checking that it nests."""
     if not 1 <= len(areas) <= _MOST_AREAS:
         raise InputError(f"a hierarchy has 1 to {_MOST_AREAS} areas; {len(areas)} were given")
@@ -549,7 +549,7 @@ def build_chain(
                 area.count,
             )
         )
-    return Chain(values, logs, tuple(steps))
+    return AreaChain(values, logs, tuple(steps))
 
 
 def _check_nesting(areas: Sequence[Area], known: int) -> None:
@@ -671,7 +671,7 @@ class Rung:
 
 
 @dataclass(frozen=True, slots=True)
-class Chain:
+class AreaChain:
     """A block's possible counts with their log weights, and the steps above it."""
 
     first: Integers
@@ -721,7 +721,7 @@ def log_seen(step: Rung, values: Integers) -> Floats:
     return logs
 
 
-def windows(chain: Chain, nats: float) -> tuple[list[tuple[int, int]], float] | None:
+def windows(chain: AreaChain, nats: float) -> tuple[list[tuple[int, int]], float] | None:
     """Return the window of each count and a bound on log(weight outside), or None if one is empty."""
     spans = [(int(chain.first[0]), int(chain.first[-1]))]
     rests: list[tuple[int, float]] = []
@@ -763,7 +763,7 @@ def windows(chain: Chain, nats: float) -> tuple[list[tuple[int, int]], float] | 
     return spans, float(log_sum(np.array(tails))) if tails else -math.inf
 
 
-def posterior_sums(chain: Chain, *, tolerance: float) -> Sums:
+def posterior_sums(chain: AreaChain, *, tolerance: float) -> Sums:
     """Return the posterior of every count, with at most `tolerance` of it left out."""
     nats = _FIRST_NATS
     while nats <= _MOST_NATS:
@@ -786,7 +786,7 @@ def posterior_sums(chain: Chain, *, tolerance: float) -> Sums:
     )
 
 
-def _passes(chain: Chain, spans: Sequence[tuple[int, int]], outside: float) -> Sums:
+def _passes(chain: AreaChain, spans: Sequence[tuple[int, int]], outside: float) -> Sums:
     values = [chain.first, *(np.arange(low, high + 1) for low, high in spans[1:])]
     steps = sum(len(a) * len(b) for a, b in pairwise(values))
     if steps > MOST_STEPS:

@@ -9,13 +9,14 @@ from itertools import pairwise
 from discreet.errors import DiscreetError
 from discreet.numbers import positive
 from discreet.report import words
+from discreet.report.releases import NoiseLine
+from discreet.report.words import level_name
 from discreet.workbench import charts
 from discreet.workbench import controls as c
 from discreet.workbench import words as say
 from discreet.workbench.session import Page, Session
 from discreet.workbench.settings import OWN_SIZE, read_size, read_tree
-from discreet.workbench.tasks import NoiseRow
-from discreet.workbench.words import HELP, level_text, size_text
+from discreet.workbench.words import HELP, size_text
 from discreet.workbench.workers import processors
 
 NAME = "accuracy"
@@ -47,13 +48,13 @@ def relative_text(part: float) -> str:
     return words.percent(part) if part >= 0.0001 else f"{100 * part:.4f} %"
 
 
-def common_margins(rows: tuple[NoiseRow, ...]) -> dict[str, int]:
-    """Return each level's margin, of its most common kind of query."""
-    best: dict[str, NoiseRow] = {}
-    for row in rows:
-        if row.level not in best or len(row.queries) > len(best[row.level].queries):
-            best[row.level] = row
-    return {level: row.margin for level, row in best.items()}
+def common_lines(lines: tuple[NoiseLine, ...]) -> dict[str, NoiseLine]:
+    """Return for each level its most common kind of query."""
+    best: dict[str, NoiseLine] = {}
+    for line in lines:
+        if line.level not in best or len(line.queries) > len(best[line.level].queries):
+            best[line.level] = line
+    return best
 
 
 class AccuracyPage(Page):
@@ -61,14 +62,26 @@ class AccuracyPage(Page):
 
     def __init__(self, session: Session) -> None:
         super().__init__(session, NAME)
-        self.noise = self.question("margins_of")
-        self.estimates = self.question("estimates_of")
+        self.noise = self.question("noise")
+        self.estimates = self.question("estimates")
         self.tree_trouble = ""
 
     @property
+    def lines(self) -> tuple[NoiseLine, ...]:
+        """The noise of each level, with the best estimates once they are known."""
+        found: tuple[NoiseLine, ...] = self.estimates.now or self.noise.now or ()
+        return found
+
+    @property
+    def together(self) -> bool:
+        """Whether the page's figures are those of estimates from all queries and levels together."""
+        known = bool(self.estimates.trouble or self.tree_trouble)
+        return self.state.release.attributes is not None and not known
+
+    @property
     def margins(self) -> dict[str, int]:
-        """Each level's margin, of its most common kind of query; empty until known."""
-        return common_margins(self.noise.now or ())
+        """The margin of each level's noise, of its most common kind of query; empty until known."""
+        return {level: line.margin for level, line in common_lines(self.noise.now or ()).items()}
 
     def look(self, *, settled: bool) -> None:
         """Ask for margins."""
@@ -80,6 +93,8 @@ class AccuracyPage(Page):
             except DiscreetError as error:
                 self.tree_trouble = str(error)
                 self.estimates.drop()
+        elif (self.estimates.asked or (None,))[0] != self.state.release:
+            self.estimates.drop()
 
 
 class _Margins:
@@ -126,51 +141,57 @@ class _Margins:
             own = read_size(text)
         except DiscreetError as error:
             trouble = str(error)
-        for field, said, wrong in ((self._size, text, trouble), (self._tree, tree, page.tree_trouble)):
-            if said != field.value.strip() and not field.wrong:
-                field.set(said)
-                field.say(wrong)
-        estimates = page.estimates.now
+        self._size.show(text, trouble)
+        self._tree.show(tree, page.tree_trouble)
         if page.tree_trouble:
             note = ""
         elif page.estimates.trouble:
             note = f"No estimates: {page.estimates.trouble}."
-        elif estimates is None:
+        elif page.estimates.now is None:
             note = "Working out the best estimates …"
-        elif estimates.together:
-            note = "Estimates from all queries and levels together."
+        elif page.together:
+            note = "Best estimates use all queries and levels together."
         else:
-            note = "Estimates query by query, over the levels: the release states no attributes."
+            note = "Estimates use each query by itself, at all levels: the release states no attributes."
         self._note.set(note)
-        now = (page.noise.now, estimates, own)
-        if page.noise.now is None or now == self._drawn:
-            return
-        self._drawn = now
-        self._table(page.noise.now, estimates, own)
+        now = (page.lines, page.together, own)
+        if page.lines and now != self._drawn:
+            self._drawn = now
+            self._table(own)
 
-    def _table(self, noise: tuple[NoiseRow, ...], estimates: object, own: int) -> None:
-        best: dict[tuple[str, str], float | None] = {}
-        for level in getattr(estimates, "levels", ()):
-            best.update({(level.name, one.name): one.margin95 for one in level.queries})
-        sizes = sorted({own, *SIZES})
-        rows = []
-        for row in noise:
-            found = [best.get((row.level, name)) for name in row.queries]
-            known = [value for value in found if value is not None]
-            estimate = f"± {size_text(max(known))}" if known and len(known) == len(found) else "–"
-            alike = row.queries[0] if len(row.queries) == 1 else f"{len(row.queries)} queries alike"
-            texts = [level_text(row.level), alike, size_text(row.deviation), f"± {row.margin:,}", estimate]
-            rows.append([*texts, *(relative_text(row.margin / size) for size in sizes)])
-        for above, line in reversed(list(pairwise(rows))):
-            line[0] = "" if line[0] == above[0] else line[0]  # a level is named once
-        columns = ["level", "query", "std. dev.", "95 % margin", "best estimate"]
+    def _table(self, own: int) -> None:
+        page, sizes, rows = self.page, sorted({own, *SIZES}), []
+        for line in page.lines:
+            deviation, margin = line.estimate or (None, None)
+            noise = [size_text(line.deviation), f"± {line.margin:,}"]
+            if page.together:
+                best = [_known(deviation, line), _known(margin, line, "± ")]
+                figures, shown = [*best, *noise], margin
+            else:
+                figures, shown = [*noise, _known(margin, line, "± ")], float(line.margin)
+            alike = line.queries[0] if len(line.queries) == 1 else f"{len(line.queries)} queries alike"
+            errors = ("–" if shown is None else relative_text(shown / size) for size in sizes)
+            rows.append([level_name(line.level), alike, *figures, *errors])
+        for above, row in reversed(list(pairwise(rows))):
+            row[0] = "" if row[0] == above[0] else row[0]  # a level is named once
+        what = "best estimate from all queries and levels" if page.together else "noise"
+        caption = (
+            f"The {what} where no levels are merged; the last columns give its margin relative to groups of "
+            f"that size."
+        )
+        columns = ["std. dev.", "95 % margin"]
+        columns += ["noise, std. dev.", "noise, 95 % margin"] if page.together else ["estimate, 95 % margin"]
         self._place.clear()
         with self._place:
-            caption = (
-                "The noise where no levels are merged, the margin of the best estimate from all levels, and "
-                "the margin of the noise relative to groups of that size."
-            )
-            c.table(caption, [*columns, *(f"of {size:,}" for size in sizes)], rows, "wb-second-left")
+            head = ["level", "query", *columns, *(f"of {size:,}" for size in sizes)]
+            c.table(caption, head, rows, "wb-second-left")
+
+
+def _known(value: float | None, line: NoiseLine, sign: str = "") -> str:
+    """Write a number of an estimate, if it is known by now, or can be."""
+    if value is None:
+        return "…" if line.estimate is None else "not determined"
+    return f"{sign}{size_text(value)}"
 
 
 class _Sizes:
@@ -178,23 +199,22 @@ class _Sizes:
 
     def __init__(self, page: AccuracyPage) -> None:
         self.page = page
-        self._drawn: tuple[object, bool] | None = None
         with c.card():
             c.heading("Relative error by size of the group", HELP["relative error"])
             self._chart = c.Chart("Relative error against the size of a group, one line a level", 370)
         page.draw(self._draw)
 
     def _draw(self) -> None:
-        now = (self.page.margins, self.page.session.dark)
-        if not now[0] or now == self._drawn:
+        page = self.page
+        if not page.lines:
             return
-        self._drawn = now
         sizes = [10.0**power for power in range(1, 7)]
-        lines = {
-            level_text(level): tuple((size, max(margin, 0.5) / size) for size in sizes)
-            for level, margin in now[0].items()
-        }
-        self._chart.set(charts.sizes(lines, dark=now[1]))
+        lines = {}
+        for level, line in common_lines(page.lines).items():
+            best = line.estimate[1] if page.together and line.estimate else None
+            margin = max(best if best is not None else line.margin, 0.5)
+            lines[level_name(level)] = tuple((size, margin / size) for size in sizes)
+        self._chart.set(charts.sizes(lines, dark=page.session.dark))
 
 
 class _Wanted:
@@ -224,9 +244,9 @@ class _Wanted:
             with self._place:
                 self._fields = {
                     name: c.Field(
-                        f"Wanted margin of {level_text(name)}",
+                        f"Wanted margin of {level_name(name)}",
                         partial(self._typed, name),
-                        shown=level_text(name),
+                        shown=level_name(name),
                     )
                     for name in names
                 }
@@ -235,9 +255,7 @@ class _Wanted:
             c.put(field.element, "placeholder", f"now ± {margins[name]:,}" if name in margins else None)
             text = state.setting(NAME, f"margin {name}")
             wrong = _wrong_margin(text)
-            if text != field.value.strip() and not field.wrong:
-                field.set(text)
-                field.say(wrong)
+            field.show(text, wrong)
             if text and wrong is None:
                 asked.append((name, text))
         self._ask(tuple(asked))
@@ -248,7 +266,7 @@ class _Wanted:
         if asked:
             wanted = ",".join(f"{name}={text}" for name, text in asked)
             self._command.say(say.calibrate_command(state, margins=wanted))
-            question.ask(state.release, state.relation, asked, state.delta)
+            question.ask(state.release, state.relation, asked, state.delta, processors())
         else:
             question.drop()
         found = question.now
@@ -256,11 +274,11 @@ class _Wanted:
         if found is None:
             self._answer.set(question.trouble)
             return
-        release, epsilon, zcdp = found
-        total = sum((level.spent(release.neighbours) for level in release.levels), Fraction(0))
+        made, zcdp = found
+        total = sum((level.spent(made.release.neighbours) for level in made.release.levels), Fraction(0))
         self._answer.set(
             f"rho {words.plain(total)} (now {words.plain(state.budget.total)}): "
-            f"{release.claim.kind.states('epsilon', epsilon)} on the main path, zCDP {words.number(zcdp)}."
+            f"{made.claim.kind.states('epsilon', float(made.epsilon))}, zCDP {words.number(zcdp)}."
         )
 
     def _typed(self, name: str, text: str) -> None:
@@ -268,11 +286,11 @@ class _Wanted:
         self._fields[name].say(wrong)
         if wrong is None:
             values = {f"margin {name}": text.strip()}
-            self.page.change(values, f"the wanted margin of {level_text(name)}", typing=True)
+            self.page.change(values, f"the wanted margin of {level_name(name)}", typing=True)
 
     def _take(self) -> None:
         if self._question.now is not None:
-            state = self.session.state.with_release(self._question.now[0])
+            state = self.session.state.with_release(self._question.now[0].release)
             state = state.with_settings(NAME, {f"margin {name}": "" for name in self._fields})
             self.session.commit(state, "the budget for wanted margins")
 
@@ -334,7 +352,7 @@ class _Calibration:
             f"With zCDP's epsilon of {words.number(numbers.quick.zcdp)} as the promise, every variance "
             f"could be {words.percent(numbers.saving)} smaller and every margin of error about "
             f"{words.percent(part)}: about ± {size_text(margin * (1 - part))} instead of ± {margin:,} for "
-            f"{level_text(name)}. The button gives the proof."
+            f"{level_name(name)}. The button gives the proof."
         )
 
     def _begin(self) -> None:

@@ -12,13 +12,14 @@ from discreet.budget.catalogue import presets
 from discreet.errors import DiscreetError
 from discreet.numbers import positive
 from discreet.report import words
+from discreet.report.words import level_name
 from discreet.workbench import charts
 from discreet.workbench import controls as c
 from discreet.workbench import words as say
 from discreet.workbench.session import Page, Session
 from discreet.workbench.session_file import delta_text
 from discreet.workbench.state import TOTAL_STEPS, Budget, State, factor_at, step_of, whole_weights
-from discreet.workbench.words import HELP, level_text
+from discreet.workbench.words import HELP
 
 NAME = "budget"
 _STEPS = 1000  # of a level's slider
@@ -148,9 +149,9 @@ class _Sliders:
             for place, name in enumerate(self._names):
                 with c.box("wb-level"):
                     slider = c.Slider(
-                        f"Share of {level_text(name)}",
+                        f"Share of {level_name(name)}",
                         (1, _STEPS - 1),
-                        shown=level_text(name),
+                        shown=level_name(name),
                         moved=partial(self._moved, place),
                         let_go=partial(self._let_go, place),
                     )
@@ -161,7 +162,7 @@ class _Sliders:
         self.session.preview(self._with_share(place, step))
 
     def _let_go(self, place: int, step: int) -> None:
-        self.session.commit(self._with_share(place, step), f"the share of {level_text(self._names[place])}")
+        self.session.commit(self._with_share(place, step), f"the share of {level_name(self._names[place])}")
 
 
 class _Headline:
@@ -213,6 +214,7 @@ class _Headline:
             self._worst.set(say.worst_text(numbers.state, numbers.overall.worst))
         else:
             self._worst.set("The main path, while the slider moves.")
+        c.put(self._count, "data-step", str(self.session.steps))  # the last to be sent
 
 
 class _Curves:
@@ -221,7 +223,6 @@ class _Curves:
     def __init__(self, page: Page) -> None:
         self.session = page.session
         self._log = False
-        self._drawn: tuple[object, ...] = ()
         with c.box("wb-two"):
             with c.card():
                 with c.box("wb-between wb-top"):
@@ -242,10 +243,6 @@ class _Curves:
     def _draw(self) -> None:
         numbers, before, dark = self.session.numbers, self.session.before, self.session.dark
         old = (before.quick, before.errors) if before else (None, None)
-        seen = (numbers.quick, numbers.errors, dark, self._log, *old)
-        if len(self._drawn) == len(seen) and all(a is b for a, b in zip(seen, self._drawn, strict=True)):
-            return
-        self._drawn = seen
         if numbers.quick is not None:
             quick, delta = numbers.quick, float(numbers.state.delta)
             line = old[0].profile[0] if old[0] else None
@@ -341,7 +338,7 @@ class _Shares:
         self._fields, self._sums = {}, {}
         self._place.clear()
         with self._place, c.box("wb-table wb-grid", "table"):
-            c.table_head(["query", *(level_text(level.name) for level in levels), "sum"])
+            c.table_head(["query", *(level_name(level.name) for level in levels), "sum"])
             with c.box("", "tbody"):
                 self._build_row("level’s share of the total", state)
                 for name in queries:
@@ -362,7 +359,7 @@ class _Shares:
                         c.words("–", "wb-soft")
                         continue
                     key = (place, -1 if query is None else names.index(query))
-                    shown = f"Share of {query or 'the total'}, {level_text(level.name)}"
+                    shown = f"Share of {query or 'the total'}, {level_name(level.name)}"
                     self._fields[key] = c.Field(shown, partial(self._typed, key), bare=True)
             if query is None:
                 self._build_sum(-1, True)
@@ -421,7 +418,7 @@ class _Shares:
             what = "the shares of the levels"
         else:
             budget = state.budget.with_shares(place, shares)
-            what = f"the shares within {level_text(state.base.levels[place].name)}"
+            what = f"the shares within {level_name(state.base.levels[place].name)}"
         try:
             changed = state.with_budget(budget)
             _ = changed.release

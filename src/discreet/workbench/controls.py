@@ -241,6 +241,12 @@ class Field:
         """Write something else into it."""
         put(self.element, "data-value", str(value))
 
+    def show(self, text: str, wrong: str | None = None) -> None:
+        """Write what is kept, and what is wrong with it, unless it stands there or someone is at it."""
+        if text != self.value.strip() and not self.wrong:
+            self.set(text)
+            self.say(wrong)
+
     @property
     def wrong(self) -> str:
         """What is said to be wrong with it."""
@@ -407,11 +413,13 @@ class Chart:
     def __init__(self, name: str, height: int = 0) -> None:
         self.element = ui.echart({"series": []}, renderer="svg").classes("wb-chart")
         self.element.props.update({"role": "img", "aria-label": name})
+        self._options: Options = {}
         if height:
             self.element.style(f"height: {height}px")
 
     def set(self, options: Options, said: str = "") -> None:
-        """Draw, and say in words what is drawn."""
-        self.element.props["options"] = options
+        """Draw, and say in words what is drawn; what is drawn already is not sent again."""
+        if options != self._options:
+            self.element.props["options"] = self._options = options
         if said:
             put(self.element, "aria-label", said)

@@ -233,7 +233,6 @@ class _Suppression:
 
     def __init__(self, page: DesignPage) -> None:
         self.page = page
-        self._seen: tuple[object, bool] | None = None
         with c.card():
             c.heading("Who is dropped, by true size", DESIGN_HELP["suppression"])
             self._chart = c.Chart("chance of being dropped against the true size of a group", 300)
@@ -242,9 +241,8 @@ class _Suppression:
 
     def _draw(self) -> None:
         numbers, dark = self.page.numbers, self.page.session.dark
-        if numbers is None or self._seen == (numbers.suppression, dark):
+        if numbers is None:
             return
-        self._seen = (numbers.suppression, dark)
         c.show(self._none, not numbers.suppression)
         c.show(self._chart.element, bool(numbers.suppression))
         said = []
@@ -349,7 +347,6 @@ class _Row:
 
     def __init__(self, page: DesignPage) -> None:
         self.page = page
-        self._seen: tuple[object, bool] | None = None
         with c.card():
             with c.box("wb-between wb-top"):
                 c.heading("One geography and level", DESIGN_HELP["tables"])
@@ -367,9 +364,6 @@ class _Row:
             row_text(design.chosen), {row_text(place): row_words(place) for place in design.places}
         )
         curves = numbers.curves if numbers else None
-        if self._seen == (curves, dark):
-            return
-        self._seen = (curves, dark)
         c.show(self._tables.element, curves is not None)
         c.show(self._bias.element, curves is not None and bool(curves.bias))
         if curves is None:

@@ -42,6 +42,7 @@ async def build(server: Server, page: str, link: str) -> Session:
             session.begin(*await session.find("read_link", link))
         except DiscreetError as error:
             trouble = str(error)
+    session.numbers.recall()  # who comes after others sees their numbers with the page
     frame = Frame(session, client)
     frame.warn(trouble)
     frame.open(page if page in PAGES else "budget")
@@ -130,7 +131,7 @@ class Frame:
             with self._places[name]:
                 builder(self.session)
         self.session.show(name)
-        self._address()
+        self._refresh()
 
     def _address(self) -> None:
         """Keep the address in step, so that it can be sent or loaded again."""
@@ -163,7 +164,9 @@ class Frame:
         c.put(self._pin, "aria-pressed", "true" if pinned else "false")
         c.put(self._pin, "title", None if pinned else "Keep this state and compare what follows with it")
         c.show(self._comparison, pinned)
-        self._command.set(say.command(session.state))
+        c.put(self._command, "data-step", str(session.steps))
+        accuracy = session.page == "accuracy"
+        self._command.set(say.accuracy_command(session.state) if accuracy else say.command(session.state))
         saved = session.state.is_preset and session.state.changed is None
         self._command_note.set("" if saved else "release.toml is the release on this page: save it first.")
         if session.page:

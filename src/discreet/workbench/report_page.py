@@ -98,9 +98,7 @@ class _Making:
             return
         self._asked = asked
         self._stop()
-        if asked.title != self._title.value.strip():
-            self._title.set(asked.title)
-            self._title.say(None)
+        self._title.show(asked.title)
         self._proofs.set(asked.certify)
         self._savings.set(asked.savings)
 
@@ -176,7 +174,7 @@ class _Contents:
             f"The decision: {state.release.name}, at delta {delta_text(state.delta)}.",
             f"Neighbours: {words.relation(state.relation, state.base.unit)} ({state.relation}).",
             f"Total rho {words.with_fraction(state.budget.total)}.",
-            f"Compared with {before.state.release.name}." if before else "It is compared with nothing.",
+            f"Compared with {before.state.release.name}." if before else "No comparison with another state.",
             f"Risk from an adversary with prior {wanted(state, None).prior}, as on the Risk page.",
             "Parameters, curves, tables, risk in plain words, method and version.",
             say.claim_text(state),

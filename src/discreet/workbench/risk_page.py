@@ -11,13 +11,15 @@ from nicegui.element import Element
 from discreet.errors import DiscreetError, InputError
 from discreet.numbers import chance
 from discreet.report import words
+from discreet.report.words import level_name
+from discreet.risk import RiskProfile
 from discreet.workbench import charts
 from discreet.workbench import controls as c
 from discreet.workbench import words as say
 from discreet.workbench.session import Page, Session
 from discreet.workbench.settings import SCENARIOS, Adversary, adversary, attackable, read_chance
 from discreet.workbench.tasks import Attacked, MainPath
-from discreet.workbench.words import RISK_HELP, level_text, percent_text
+from discreet.workbench.words import RISK_HELP, percent_text
 from discreet.workbench.workers import processors
 
 NAME = "risk"
@@ -75,11 +77,23 @@ class RiskPage(Page):
             self.attack.drop()
         release, relation = self.state.release, self.state.relation
         self.main.ask(release, relation, self.prior)
-        helpers = processors() if len(release.paths) > 1 else 1
-        if settled:
-            self.whole.ask(release, relation, self.prior, helpers)
-        elif (self.whole.asked or ())[:3] != (release, relation, self.prior):
+        asked = (release, relation, self.prior, processors())
+        if settled and len(release.paths) > 1:  # else the main path is all there is
+            self.whole.ask(*asked)
+        elif self.whole.asked != asked:
             self.whole.drop()
+
+    @property
+    def profile(self) -> RiskProfile | None:
+        """The best that anyone can do: over all pairs of paths once they were compared."""
+        main: MainPath | None = self.main.found
+        found: RiskProfile | None = self.whole.now or (main.profile if main else None)
+        return found
+
+    @property
+    def complete(self) -> bool:
+        """Whether the bounds are of the present state and of all pairs of paths."""
+        return self.main.fresh if len(self.state.release.paths) == 1 else self.whole.fresh
 
 
 def build(session: Session) -> None:
@@ -174,7 +188,7 @@ class _Adversary:
         if asked is None:
             return
         counts, count = attackable(page.state.release), asked.counts[0]
-        self._level.set(count.level, {name: level_text(name) for name in counts})
+        self._level.set(count.level, {name: level_name(name) for name in counts})
         self._query.set(count.query, {one.query: one.query for one in counts[count.level]})
         deviation = words.number(float(count.variance) ** 0.5, 3)
         variance = words.with_fraction(count.variance)
@@ -197,7 +211,7 @@ class _Adversary:
         self.page.change(values, SCENARIOS[scenario])
 
     def _chose_level(self, level: str) -> None:
-        self.page.change({"level": level}, f"looking at {level_text(level)}")
+        self.page.change({"level": level}, f"looking at {level_name(level)}")
 
     def _chose_query(self, query: str) -> None:
         self.page.change({"query": query}, "looking at another count")
@@ -298,7 +312,6 @@ class _Pictures:
 
     def __init__(self, page: RiskPage) -> None:
         self.page = page
-        self._seen: tuple[object, ...] = ()
         with c.box("wb-two") as self._both:
             with c.card() as self._left:
                 c.heading("Belief, by what is published", RISK_HELP["posterior"])
@@ -315,10 +328,6 @@ class _Pictures:
         self._both.style(add=_WHOLE) if whole else self._both.style(remove=_WHOLE)
         found: Attacked | None = None if whole else page.attack.found
         main: MainPath | None = page.main.found
-        seen = (found, main, dark)
-        if len(self._seen) == 3 and all(a is b for a, b in zip(seen, self._seen, strict=True)):
-            return
-        self._seen = seen
         if found is not None and page.attack.of is not None:
             asked: Adversary = page.attack.of[0]
             prior = float(Fraction(asked.prior))
@@ -345,7 +354,6 @@ class _Everything:
 
     def __init__(self, page: RiskPage) -> None:
         self.page = page
-        self._seen: tuple[object, bool] | None = None
         with c.card() as self._card:
             c.heading("With everything published: the best anyone can do", RISK_HELP["bound"])
             with c.box("wb-tiles"):
@@ -366,10 +374,9 @@ class _Everything:
         done = f": {progress[1]} of {progress[2]}" if progress and progress[2] else ""
         self._progress.set(f"Comparing all pairs of paths{done}." if progress else "")
         self._card.style(add="order: -1") if page.sees_all else self._card.style(remove="order: -1")
-        c.put(self._card, "data-complete-risk", "true" if page.whole.fresh else "false")
+        c.put(self._card, "data-complete-risk", "true" if page.complete else "false")
         self._claim.say(say.claim_text(page.state))
-        main: MainPath | None = page.main.found
-        profile = page.whole.now or (main.profile if main else None)
+        profile = page.profile
         if profile is None:
             return
         (row,) = profile.overall
@@ -378,17 +385,14 @@ class _Everything:
             note = "all pairs of paths" if profile.compared > 1 else "the only case"
         right = say.bound_text(row.accuracy) if profile.is_bound else percent_text(row.accuracy)
         name = "Right decisions, at most" if profile.is_bound else "Right decisions, so far"
-        self._right.set(right, f"{note}; nothing published {percent_text(row.baseline)}", name)
+        self._right.set(right, f"{note}; {percent_text(row.baseline)} with nothing published", name)
         self._advantage.set(f"{row.advantage:.4f}", f"{note}, over chance")
         self._mean.set(chance(row.expected), note)
         self._median.set(chance(row.quantiles[2]), "of targets who are present")
         for text, said in zip(self._texts, say.best_sentences(profile), strict=True):
             text.set(said)
-        if self._seen is not None and self._seen[0] is profile and self._seen[1] == dark:
-            return
-        self._seen = (profile, dark)
         pairs = [
-            (level_text(one.scope), one.accuracy, level.accuracy)
+            (level_name(one.scope), one.accuracy, level.accuracy)
             for one, level in zip(profile.one_count, profile.levels, strict=True)
         ]
         self._chart.element.style(f"height: {110 + 30 * len(pairs)}px")

@@ -21,7 +21,7 @@ _HOLD = 0.15  # seconds
 _GRACE = 3.0  # seconds in which a visitor who was cut off may come back and find the work going on
 _PAUSE = 0.3  # seconds that a question of long work must last before it is asked
 _REMEMBERED = 256
-_DRAWING = 0.02  # seconds of the event loop that a page takes to be drawn, with some to spare
+_DRAWING = 0.04  # seconds that a page takes to be drawn, with as much to spare for those who come
 _FEW = 4  # visitors who may drag as fast as they can
 _LATELY = 3.0  # seconds after which someone drags no more
 
@@ -80,16 +80,23 @@ class Question:
         self._slot: Slot[tuple[Any, ...]] = Slot(self._find, session.task)
         self._running: Any = None
 
+    def recall(self, *arguments: Any) -> bool:
+        """Take an answer that another visitor has had, if there is one; nothing is begun."""
+        known = self._session.server.recall((self._task_name, *arguments))
+        if known is not None:
+            self.asked = arguments
+            self._take(arguments, known)
+        return known is not None
+
     def ask(self, *arguments: Any) -> None:
         """Ask, unless it is asked or answered already."""
         if arguments == self.asked or not self._session.is_open:
             return
         self.drop()
+        if self.recall(*arguments):
+            return
         self.asked = arguments
-        known = self._session.server.recall((self._task_name, *arguments))
-        if known is not None:
-            self._take(arguments, known)
-        elif self._long:
+        if self._long:
             self.progress = ("", 0, 0)
             self._running = self._session.task(self._find(arguments))
         else:
@@ -222,19 +229,29 @@ class Numbers:
             return self.overall.epsilon
         return self.quick.epsilon if self.quick else None
 
+    def _quick(self, state: State) -> list[tuple[Question, tuple[Any, ...]]]:
+        """What is asked while a slider moves ..."""
+        return [(self._main, (state.main_events, state.delta)), (self._errors, (state.main_events,))]
+
+    def _lasting(self, state: State) -> list[tuple[Question, tuple[Any, ...]]]:
+        """... and what is asked once it rests."""
+        helpers = 1 if len(state.release.paths) == 1 else processors()
+        asked = (state.release, state.relation, state.delta, helpers)
+        return [(self._saving, asked), (self._overall, asked)]
+
+    def recall(self) -> None:
+        """Show at once what another visitor has asked before; nothing is begun."""
+        for question, asked in (*self._quick(self.state), *self._lasting(self.state)):
+            question.recall(*asked)
+
     def ask(self, state: State, *, settled: bool) -> None:
         """Ask for the numbers of a state; those of all pairs only if it lasts."""
         self.state = state
-        events, delta = state.main_events, state.delta
-        self._main.ask(events, delta)
-        self._errors.ask(events)
-        if settled:
-            helpers = 1 if len(state.release.paths) == 1 else processors()
-            for question in (self._saving, self._overall):
-                question.ask(state.release, state.relation, delta, helpers)
-        elif (state.release, state.relation, delta) != (self._overall.asked or ())[:3]:
-            self._saving.drop()
-            self._overall.drop()
+        for question, asked in (*self._quick(state), *(self._lasting(state) if settled else ())):
+            question.ask(*asked)
+        for question, asked in () if settled else self._lasting(state):
+            if question.asked != asked:
+                question.drop()
 
     @property
     def busy(self) -> bool:
@@ -288,6 +305,8 @@ class Session:
         self.state = state
         self.dark = False
         self.page = ""
+        self.steps = 0
+        """How many states have lasted; for those who must know whether a page has caught up."""
         self.key = secrets.token_hex(8)
         """Whose work it is, for those who share out the processors."""
         self._committed = state
@@ -446,6 +465,7 @@ class Session:
 
     def _settle(self, state: State) -> None:
         self._let_go()
+        self.steps += 1
         self.state = self._committed = state
         self._ask(settled=True)
         self.notify("state")

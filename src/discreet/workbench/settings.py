@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 from discreet.budget import Release
 from discreet.budget.neighbours import Neighbours
@@ -62,6 +63,7 @@ class Adversary:
         return max(5, math.ceil(4 * math.sqrt(self.counts[0].variance)))
 
 
+@lru_cache(maxsize=64)  # every redraw of the page asks
 def attackable(release: Release) -> dict[str, list[Count]]:
     """Return the counts with Gaussian noise that one record changes by one, by level, most precise first.
 

@@ -20,7 +20,8 @@ from discreet.errors import InputError
 from discreet.noise import DiscreteGaussian, Noise
 
 if TYPE_CHECKING:
-    from discreet.estimation import Accuracy
+    from discreet.accounting.calibration import Calibration
+    from discreet.report.releases import NoiseLine
     from discreet.risk.profile import RiskProfile
     from discreet.workbench.settings import Adversary, Wanted
 
@@ -60,9 +61,9 @@ TASKS = {
     "errors": Task(0.04, 120),
     "saving": Task(0.2, 1800, all_cases=True),
     "overall": Task(0.03, 1800, all_cases=True, reports=True),
-    "margins_of": Task(0.1, 120),
-    "estimates_of": Task(0.5, 300),
-    "least_budget": Task(0.1, 300),
+    "noise": Task(0.1, 120),
+    "estimates": Task(0.5, 300),
+    "least_budget": Task(0.1, 1800, all_cases=True),
     "calibrated": Task(0.3, 3600, all_cases=True, reports=True),
     "reported": Task(2, 3600, all_cases=True, reports=True),
     "printed": Task(5, 120, reports=True),
@@ -247,61 +248,47 @@ def saving(release: Release, neighbours: Neighbours, delta: Fraction, jobs: int 
 # -- Accuracy --------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class NoiseRow:
-    """The noise of the queries of one level that are alike; 95 % of the time it is within `margin`."""
-
-    level: str
-    queries: tuple[str, ...]
-    deviation: float
-    margin: int
-
-
-def margins_of(release: Release) -> tuple[NoiseRow, ...]:
+def noise(release: Release) -> tuple[NoiseLine, ...]:
     """Return the noise of each level, queries of equal noise together, with exact margins.
 
     >>> from discreet.budget import load
-    >>> row = margins_of(load("pl94-2020-units"))[0]
-    >>> row.level, round(row.deviation, 3), row.margin
+    >>> line = noise(load("pl94-2020-units"))[0]
+    >>> line.level, round(line.deviation, 3), line.margin
     ('US', 52.301, 103)
     """
-    from discreet.noise import DiscreteGaussian, DiscreteLaplace
-    from discreet.noise.sums import margin
-    from discreet.report.releases import levels_of
+    from discreet.report.releases import noise_lines
 
-    found = []
-    for level, noise in levels_of(release):
-        groups: dict[tuple[Fraction | None, Fraction | None], list[str]] = {}
-        for row in noise:
-            groups.setdefault((row.variance, row.scale), []).append(row.query)
-        for (variance, scale), names in groups.items():
-            law = DiscreteGaussian(variance) if variance is not None else DiscreteLaplace(scale or 1)
-            found.append(NoiseRow(level, tuple(names), math.sqrt(law.true_variance()), margin(law)))
-    return tuple(found)
+    return noise_lines(release)
 
 
-def estimates_of(release: Release, tree: tuple[float, ...] | None) -> Accuracy:
-    """Return how accurate the best estimates will be, by `discreet accuracy`."""
+def estimates(release: Release, tree: tuple[float, ...] | None) -> tuple[NoiseLine, ...]:
+    """Return the noise with the best estimates of `discreet accuracy` beside it."""
     from discreet.estimation import accuracy
+    from discreet.report.releases import noise_lines
 
-    return accuracy(release, tree=tree)
+    return noise_lines(release, accuracy(release, tree=tree))
 
 
 def least_budget(
-    release: Release, neighbours: Neighbours, wanted: tuple[tuple[str, str], ...], delta: Fraction
-) -> tuple[Release, float, float]:
-    """Return the release of least cost with these margins, its exact epsilon on the main path, and zCDP's."""
-    from discreet.accounting.calibration import margins
+    release: Release,
+    neighbours: Neighbours,
+    wanted: tuple[tuple[str, str], ...],
+    delta: Fraction,
+    jobs: int = 1,
+) -> tuple[Calibration, float]:
+    """Return the release of least cost with these margins, by `calibrate --moe`, and zCDP's epsilon."""
+    from discreet.accounting.calibration import reached
+    from discreet.accounting.overall import account
+    from discreet.report.tables import zcdp_of
 
-    after = margins(release, dict(wanted))
-    events = after.path_events(after.main)
-    found = quick((*events, *events) if neighbours == "bounded" else events, delta)
-    return after, found.epsilon, found.zcdp
+    made = reached(release, dict(wanted), delta=delta, neighbours=neighbours, proof=False, jobs=jobs)
+    zcdp = zcdp_of(account(made.release, neighbours=neighbours))
+    return made, float(zcdp.epsilon(delta=float(delta)))
 
 
 def calibrated(
     release: Release, neighbours: Neighbours, delta: Fraction, jobs: int = 1, progress: Counting | None = None
-) -> Any:
+) -> Calibration:
     """Return the calibration of all pairs to what zCDP promises, with its proof."""
     from discreet.accounting.calibration import calibrate
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,7 @@ from discreet.budget import AnswerKind
 from discreet.errors import DiscreetError
 from discreet.numbers import chance
 from discreet.report import words
-from discreet.report.releases import path_text
+from discreet.report.words import level_name
 from discreet.workbench.session_file import delta_text
 from discreet.workbench.settings import OWN_SIZE, SCENARIOS, Adversary, adversary, wanted
 from discreet.workbench.state import State, differing_levels
@@ -20,7 +20,6 @@ from discreet.workbench.state import State, differing_levels
 if TYPE_CHECKING:
     from discreet.risk.profile import RiskProfile
     from discreet.workbench.session import Numbers
-    from discreet.workbench.tabulation import Design
     from discreet.workbench.tasks import Attacked
 
 HELP = {
@@ -122,26 +121,6 @@ DESIGN_HELP = {
 }
 
 
-def level_text(name: str) -> str:
-    """Write the name of a level as people do; a code in capitals stays one.
-
-    >>> [level_text(name) for name in ("Tract_Subset_Group", "US", "Optimized Block Group", "New York")]
-    ['Tract subset group', 'US', 'Optimized block group', 'New York']
-    """
-    first, *rest = name.replace("_", " ").split(" ")
-    coded = "_" in name
-    return " ".join(
-        [
-            first,
-            *(part.lower() if part in _KINDS or (coded and not part.isupper()) else part for part in rest),
-        ]
-    )
-
-
-_KINDS = ("Block", "Group", "Subset", "Tract")
-"""Words of names of levels that are not names themselves."""
-
-
 # -- commands that give the same numbers -----------------------------------------------------------------
 
 
@@ -152,6 +131,17 @@ def command(state: State, *, file: str = "release.toml") -> str:
     'discreet account dhc-2020-persons --delta 1e-10'
     """
     return _command("account", state, ["--delta", delta_text(state.delta)], file)
+
+
+def accuracy_command(state: State) -> str:
+    """Return the command line of the best estimates.
+
+    >>> accuracy_command(State.of("dhc-2020").with_settings("accuracy", {"tree": "51, 61.6"}))
+    'discreet accuracy dhc-2020-persons --tree 51,61.6'
+    """
+    tree = state.setting("accuracy", "tree").replace(" ", "")
+    parts = ["discreet", "accuracy", *target(state), *(["--tree", tree] if tree else [])]
+    return shlex.join(parts)
 
 
 def calibrate_command(state: State, *, margins: str = "") -> str:
@@ -293,7 +283,10 @@ def worst_text(state: State, worst: tuple[int, ...]) -> str:
     if len(release.paths) == 1:
         return "There is one path: no two levels are merged."
     kind = "pair of paths" if len(worst) == 2 else "path"
-    paths = "; ".join(f"path {number}: {path_text(release, number)}" for number in sorted(set(worst)))
+    paths = "; ".join(
+        f"path {number}: " + ", ".join(level_name("+".join(run)) for run in release.runs(number))
+        for number in sorted(set(worst))
+    )
     return f"Worst {kind} {words.label(worst)}. {paths[0].upper()}{paths[1:]}."
 
 
@@ -386,7 +379,8 @@ even chance of being one more, and looks at one count of the block'
 
     area = place_words(asked.counts[0].level)
     gives = f"gives the target {chance_words(Fraction(asked.prior))} of being one more"
-    knows = f"knows everyone else in the {area}, {asked.known:,} of them with the characteristics"
+    counted = f"{asked.known:,}" if asked.known else "none"
+    knows = f"knows everyone else in the {area}, {counted} of them with the characteristics"
     looks = f"looks at one count of the {area}"
     if asked.scenario == "unsure":
         knows = (
@@ -502,13 +496,13 @@ def _about_levels(old: State, new: State) -> list[str]:
         first, second = old.budget.share(place), new.budget.share(place)
         if abs(first - second) < Fraction(1, 20000):
             continue
-        name, now, then = level_text(new.base.levels[place].name), float(second), float(first)
+        name, now, then = level_name(new.base.levels[place].name), float(second), float(first)
         rest = "" if alone is None else "; the others keep their proportions"
         found.append(f"{name} gets {words.percent(now)} of the budget, before {words.percent(then)}{rest}.")
     same = old.base.levels == new.base.levels
     for place, level in enumerate(new.base.levels):
         if same and old.budget.shares[place] != new.budget.shares[place]:
-            found.append(f"Within {level_text(level.name)} the queries have other shares.")
+            found.append(f"Within {level_name(level.name)} the queries have other shares.")
     return found
 
 
@@ -548,132 +542,107 @@ def page_differences(old: State, new: State) -> list[str]:
     >>> old = State.of("dhc-2020")
     >>> page_differences(old, old.with_settings("risk", {"prior": "1/10"}))
     ['Risk: the prior is 1/10, before 1/2.']
-    >>> page_differences(old, old.with_settings("design", {"races": "3", "rho STATE 2": "1 off"}))
-    ['Design: 3 races are counted, before 8.', 'Design: STATE, detailed is off, before on with rho 2.134.']
+    >>> page_differences(old, old.with_settings("design", {"races": "3", "scale": "2"}))
+    ['Design: the number of races is 3, before 8.', 'Design: all budgets are scaled by 2, before 1.']
     """
     found: list[str] = []
-    for page, compare in (("accuracy", _about_accuracy), ("design", _about_design), ("risk", _about_risk)):
-        if _of(old, page) != _of(new, page):
-            try:
-                found += compare(old, new)
-            except DiscreetError:  # a session that was written by hand; the page says what is wrong with it
-                found.append(f"The {page} page has other settings.")
-    if _of(old, "report") != _of(new, "report"):
-        found.append("The report has another title or other parts.")
+    for page, facts in _FACTS.items():
+        if _of(old, page) == _of(new, page):
+            continue
+        try:
+            then, now = facts(old), facts(new)
+        except DiscreetError:  # a session that was written by hand; the page says what is wrong with it
+            found.append(f"The {page} page has other settings.")
+            continue
+        changed = [
+            f"{page.capitalize()}: {start} {text}" + (f", before {then[start]}." if start in then else ".")
+            for start, text in now.items()
+            if then.get(start) != text
+        ]
+        more = len(changed) - _MOST_SAID
+        found += changed[:_MOST_SAID]
+        found += [f"{page.capitalize()}: {more} more settings are different."] if more > 0 else []
     return found
+
+
+_MOST_SAID = 8  # differences of one page that are named one by one
 
 
 def _of(state: State, page: str) -> dict[str, str]:
     return {name: text for where, name, text in state.settings if where == page}
 
 
-def _about_accuracy(old: State, new: State) -> Iterator[str]:
-    first, second = _of(old, "accuracy"), _of(new, "accuracy")
-    for name in sorted({*first, *second}):
-        then, now = first.get(name, ""), second.get(name, "")
-        if then == now:
-            continue
-        if name == "size":
-            yield f"Accuracy: the group has {now or OWN_SIZE} people, before {then or OWN_SIZE}."
-        elif name == "tree":
-            usual = "as in the United States"
-            yield f"Accuracy: areas below an area are {now or usual}, before {then or usual}."
-        else:
-            level = level_text(name.removeprefix("margin "))
-            yield f"Accuracy: the wanted margin of {level} is {now or 'open'}, before {then or 'open'}."
+def _accuracy_facts(state: State) -> dict[str, str]:
+    said = _of(state, "accuracy")
+    margins = {
+        f"the wanted margin of {level_name(level.name)} is": said.get(f"margin {level.name}", "open")
+        for level in state.base.levels
+    }
+    tree = said.get("tree", "as in the United States")
+    size = said.get("size", OWN_SIZE)
+    return {**margins, "the size of the group is": size, "the areas below an area are": tree}
 
 
-_RISK = {
-    "people": "the people who may be in the count are",
-    "chance": "the probability of each of them is",
-    "siblings": "the areas beside it are",
-    "beside": "their published sum is",
-    "above": "the published count above is",
-}
+def _risk_facts(state: State) -> dict[str, str]:
+    asked = adversary(state)
+    if asked is None:
+        return {"the prior is": state.setting("risk", "prior", "1/2")}
+    said = {"the adversary sees": SCENARIOS[asked.scenario], "the prior is": asked.prior}
+    if asked.scenario != "whole":
+        said |= {
+            "the level is": level_name(asked.counts[0].level),
+            "the query is": asked.counts[0].query,
+            "the published count is": f"{asked.published:,}",
+            "the number of others known is": f"{asked.known:,}",
+        }
+    if asked.scenario == "unsure":
+        said |= {
+            "the number of people who may be in the count is": str(asked.people),
+            "the probability of each of them is": asked.chance,
+        }
+    if asked.scenario == "hierarchy":
+        said |= {
+            "the number of areas beside it is": str(asked.siblings),
+            "their published sum is": str(asked.beside),
+            "the published count above is": str(asked.above),
+        }
+    return said
 
 
-def _about_risk(old: State, new: State) -> Iterator[str]:
-    own = {"unsure": ("people", "chance"), "hierarchy": ("siblings", "beside", "above")}
+def _design_facts(state: State) -> dict[str, str]:
+    from discreet.workbench.tabulation import Design, all_places, row_words
 
-    def facts(asked: Adversary) -> dict[str, str]:
-        said = {"the adversary sees": SCENARIOS[asked.scenario], "the prior is": asked.prior}
-        if asked.scenario != "whole":
-            said |= {
-                "the level is": level_text(asked.counts[0].level),
-                "the query is": asked.counts[0].query,
-                "the published count is": f"{asked.published:,}",
-                "the others known are": f"{asked.known:,}",
-            }
-        for name in own.get(asked.scenario, ()):
-            said[_RISK[name]] = str(getattr(asked, name))
-        return said
-
-    first, second = adversary(old), adversary(new)
-    if first is None or second is None:
-        yield "The risk page has other settings."
-        return
-    then, now = facts(first), facts(second)
-    for start, text in now.items():
-        if start not in then:
-            yield f"Risk: {start} {text}."
-        elif then[start] != text:
-            yield f"Risk: {start} {text}, before {then[start]}."
-
-
-_DESIGN = {
-    "gamma": "gamma is",
-    "chance": "an empty group is dropped with probability",
-    "target": "the target error is",
-    "scale": "all budgets are scaled by",
-}
-_MOST_ROWS = 8  # of a design that are named one by one
-
-
-def _about_design(old: State, new: State) -> Iterator[str]:
-    from discreet.workbench.tabulation import Design, row_words
-
-    first, second = Design.of_state(old), Design.of_state(new)
-    if first.races != second.races:
-        races = f"{second.races} race{'s are' if second.races > 1 else ' is'} counted"
-        yield f"Design: {races}, before {first.races}."
-    for name, start in _DESIGN.items():
-        then, now = getattr(first, name), getattr(second, name)
-        if then != now:
-            yield f"Design: {start} {words.plain(now)}, before {words.plain(then)}."
-    if first.of != second.of:
-        of = {"cell": "the average cell", "total": "the whole group"}
-        yield f"Design: the target error is of {of[second.of]}, before of {of[first.of]}."
-    if first.derived != second.derived or first.thresholds != second.thresholds:
-        yield f"Design: thresholds are {_thresholds(second)}, before {_thresholds(first)}."
-    if first.negatives != second.negatives:
-        allowed = "may be negative" if second.negatives else "are never negative"
-        yield f"Design: published counts {allowed}."
-    if first.states != second.states:
-        all_of = [", ".join(design.states) or "all" for design in (second, first)]
-        yield f"Design: the states are {all_of[0]}, before {all_of[1]}."
-    rows = list(_about_rows(first, second))
-    yield from rows[:_MOST_ROWS]
-    if len(rows) > _MOST_ROWS:
-        yield f"Design: {len(rows) - _MOST_ROWS} more rows are different."
-    if (first.which, first.chosen) != (second.which, second.chosen):
-        yield f"Design: {row_words(second.chosen)} is looked at, before {row_words(first.chosen)}."
-
-
-def _about_rows(first: Design, second: Design) -> Iterator[str]:
-    from discreet.workbench.tabulation import all_places, row_words
-
+    design = Design.of_state(state)
+    stated = "those of a file" if design.thresholds else "those of 2020"
+    whole = {"cell": "the average cell", "total": "the whole group"}[design.of]
+    said = {
+        "the number of races is": str(design.races),
+        "gamma is": words.plain(design.gamma),
+        "an empty group is dropped with probability": words.plain(design.chance),
+        "the target error is": words.plain(design.target),
+        "all budgets are scaled by": words.plain(design.scale),
+        "the target error is relative to": whole,
+        "thresholds are": "from the target error" if design.derived else stated,
+        "published counts": "may be negative" if design.negatives else "are never negative",
+        "the states are": ", ".join(design.states) or "all",
+    }
     for place in all_places():
-        was, now = words.plain(first.stated_rho(place)), words.plain(second.stated_rho(place))
-        was_off, is_off = place in first.off, place in second.off
-        if is_off and not was_off:
-            yield f"Design: {row_words(place)} is off, before on with rho {was}."
-        elif was_off and not is_off:
-            yield f"Design: {row_words(place)} is on with rho {now}, before off."
-        elif was != now and not is_off:
-            yield f"Design: {row_words(place)} has rho {now}, before {was}."
+        rho = "no budget" if place in design.off else f"rho {words.plain(design.stated_rho(place))}"
+        said[f"{row_words(place)} has"] = rho
+    return {**said, "the row on view is": row_words(design.chosen)}
 
 
-def _thresholds(design: Design) -> str:
-    if design.derived:
-        return "from the target error"
-    return "those of a file" if design.thresholds else "those of 2020"
+def _report_facts(state: State) -> dict[str, str]:
+    said = _of(state, "report")
+    return {"the title is": said.get("title", "the release's own")} | {
+        f"{part} are": "left out" if said.get(part) == "no" else "included" for part in ("proofs", "savings")
+    }
+
+
+_FACTS: dict[str, Callable[[State], dict[str, str]]] = {
+    "accuracy": _accuracy_facts,
+    "design": _design_facts,
+    "risk": _risk_facts,
+    "report": _report_facts,
+}
+"""What each page is set to, as sentences without their ends."""

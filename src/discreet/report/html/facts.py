@@ -13,19 +13,20 @@ from discreet.accounting.comparisons import ZCDP, GaussianDP
 from discreet.accounting.overall import Account
 from discreet.accounting.overall import account as account_of
 from discreet.accounting.parallel import Progress
-from discreet.budget import Neighbours, Release, Row
+from discreet.budget import Neighbours, Release
 from discreet.errors import InputError, PrecisionError
 from discreet.noise import DiscreteGaussian
 from discreet.numbers import Exact
 from discreet.numbers import prior as read_prior
 from discreet.report.figures import Sampled, sampled
-from discreet.report.releases import levels_of, matching_variances, rho_total
+from discreet.report.releases import NoiseLine, levels_of, matching_variances, noise_lines, rho_total
 from discreet.report.tables import DELTAS, PrivacyRow, epsilon_rows, zcdp_of
 from discreet.report.words import interval
 from discreet.risk.profile import DIGITS, Risk, RiskProfile, profile_of
 
 if TYPE_CHECKING:
     from discreet.accounting.calibration import Calibration
+    from discreet.estimation import Accuracy
 
 Stage = Callable[[str, int, int], None]
 """Called with what is being done, how much of it is done, and how much there is."""
@@ -41,18 +42,6 @@ class Misses:
     alpha: Fraction
     exact: float
     zcdp: float
-
-
-@dataclass(frozen=True, slots=True)
-class NoiseLine:
-    """Queries of a level that have equal noise: what it is, and how far a count is off."""
-
-    level: str
-    queries: tuple[str, ...]
-    row: Row
-    variance: float
-    deviation: float
-    margin: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +72,9 @@ class Facts:
     risk: RiskProfile
     misses: tuple[Misses, ...]
     noise: tuple[NoiseLine, ...]
+    estimates: Accuracy | None
+    errors: tuple[NoiseLine, ...]
+    """The noise with the best estimates beside it, where there are any."""
     drawn: Sampled
     calibration: Calibration | None
     saved: tuple[VarianceLine, ...]
@@ -181,6 +173,7 @@ def gather(
     )
     alphas = [Fraction(alpha) for alpha in ALPHAS]
     missed = during("Weighing both errors").tradeoff(alpha=alphas)
+    estimates = _estimates(release)
     found, unsaved = None, ""
     if savings and account.people == 1:  # calibration is for one person
         from discreet.accounting.calibration import calibrate
@@ -208,6 +201,8 @@ def gather(
             for alpha, value in zip(alphas, missed, strict=True)
         ),
         noise=noise_lines(release),
+        estimates=estimates,
+        errors=noise_lines(release, estimates),
         drawn=sampled(during("Drawing the curves"), zcdp),
         calibration=found,
         saved=() if found is None else saved_lines(found),
@@ -216,24 +211,16 @@ def gather(
     )
 
 
-def noise_lines(release: Release) -> tuple[NoiseLine, ...]:
-    """Return the noise of each level, queries with equal noise together.
+def _estimates(release: Release) -> Accuracy | None:
+    """How accurate the best estimates are, where the release has attributes and its tree is known."""
+    if release.attributes is None:
+        return None
+    from discreet.estimation import accuracy
 
-    >>> from discreet.budget import load
-    >>> line = noise_lines(load("dhc-2022-08-25"))[1]
-    >>> line.level, len(line.queries), round(line.deviation, 3), line.margin
-    ('State', 10, 2.236, 4)
-    """
-    lines = []
-    for level, rows in levels_of(release):
-        alike: dict[object, list[Row]] = {}
-        for row in rows:
-            alike.setdefault((row.event, row.share), []).append(row)
-        for (row, *_), queries in ((same, tuple(one.query for one in same)) for same in alike.values()):
-            noise = row.event.single()
-            variance = noise.true_variance()
-            lines.append(NoiseLine(level, queries, row, variance, variance**0.5, noise.margin()))
-    return tuple(lines)
+    try:
+        return accuracy(release)
+    except InputError:  # a tree that is not that of the United States is not known here
+        return None
 
 
 def saved_lines(found: Calibration) -> tuple[VarianceLine, ...]:
