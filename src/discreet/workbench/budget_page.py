@@ -17,7 +17,7 @@ from discreet.workbench import charts
 from discreet.workbench import controls as c
 from discreet.workbench import words as say
 from discreet.workbench.session import Page, Session
-from discreet.workbench.session_file import delta_text
+from discreet.workbench.session_file import exact_text
 from discreet.workbench.state import TOTAL_STEPS, Budget, State, factor_at, step_of, whole_weights
 from discreet.workbench.words import HELP
 
@@ -69,7 +69,7 @@ class _Release:
         self._relation.set(state.relation)
         if state.delta != self._known:
             self._known = state.delta
-            self._delta.set(delta_text(state.delta))
+            self._delta.set(exact_text(state.delta))
             self._delta.say(None)
 
     def _chosen(self, name: str) -> None:
@@ -83,7 +83,7 @@ class _Release:
     def _typed(self, text: str) -> None:
         def use(state: State) -> None:
             self._known = state.delta
-            self.session.commit(state, f"delta {delta_text(state.delta)}")
+            self.session.commit(state, f"delta {exact_text(state.delta)}")
 
         self._delta.take(text, self.session.state.with_delta, use)
 
@@ -281,16 +281,7 @@ class _Words:
 # -- the table of levels and queries -----------------------------------------------------------------------
 
 
-def read_share(text: str) -> Fraction:
-    """Read one cell.
-
-    >>> read_share("1/13")
-    Fraction(1, 13)
-    >>> read_share("1/0")
-    Traceback (most recent call last):
-    discreet.errors.InputError: the share is '1/0', a division by zero
-    """
-    return positive(text, name="the share")
+_share = partial(positive, name="the share")
 
 
 def sum_text(shares: Sequence[Fraction]) -> str:
@@ -391,7 +382,7 @@ class _Shares:
         }
 
     def _typed(self, key: tuple[int, int], text: str) -> None:
-        self._fields[key].take(text, read_share, lambda share: self._check(-1 if key[1] < 0 else key[0]))
+        self._fields[key].take(text, _share, lambda share: self._check(-1 if key[1] < 0 else key[0]))
 
     def _check(self, place: int) -> None:
         column = self._column(place)
@@ -438,6 +429,6 @@ class _Shares:
 
 def _parsed(text: str) -> Fraction | None:
     try:
-        return read_share(text)
+        return _share(text)
     except DiscreetError:
         return None

@@ -19,6 +19,7 @@ from discreet.workbench import controls as c
 from discreet.workbench import tabulation as plan
 from discreet.workbench import words as say
 from discreet.workbench.session import Page, Session
+from discreet.workbench.session_file import exact_text
 from discreet.workbench.state import TOTAL_STEPS, factor_at, step_of
 from discreet.workbench.tabulation import NAME, Design, DesignNumbers, Place, row_text, row_words
 from discreet.workbench.words import DESIGN_HELP
@@ -97,12 +98,6 @@ def build(session: Session) -> None:
                 _Rivals(page)
         _Files(page)
     page.start()
-
-
-def exact_text(value: Fraction) -> str:
-    """Write an exact number as shortly as it can be read back."""
-    short = words.plain(value)
-    return short if Fraction(short) == value else str(value)
 
 
 class _Choices:

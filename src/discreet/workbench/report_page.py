@@ -13,7 +13,7 @@ from discreet.report import words
 from discreet.workbench import controls as c
 from discreet.workbench import words as say
 from discreet.workbench.session import Page, Session
-from discreet.workbench.session_file import delta_text
+from discreet.workbench.session_file import exact_text
 from discreet.workbench.settings import Wanted, read_title, wanted
 from discreet.workbench.state import State
 from discreet.workbench.workers import processors
@@ -171,7 +171,7 @@ class _Contents:
     def _draw(self) -> None:
         state, before = self.session.state, self.session.before
         said = (
-            f"The decision: {state.release.name}, at delta {delta_text(state.delta)}.",
+            f"The decision: {state.release.name}, at delta {exact_text(state.delta)}.",
             f"Neighbours: {words.relation(state.relation, state.base.unit)} ({state.relation}).",
             f"Total rho {words.with_fraction(state.budget.total)}.",
             f"Compared with {before.state.release.name}." if before else "No comparison with another state.",

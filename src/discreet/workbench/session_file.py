@@ -166,19 +166,19 @@ def read_link(link: str) -> tuple[State, State | None]:
     return _checked(*from_link(link))
 
 
-def delta_text(delta: Fraction) -> str:
-    """Write a delta so that it is read back exactly.
+def exact_text(value: Fraction) -> str:
+    """Write a number as shortly as it can be read back exactly.
 
-    >>> delta_text(Fraction(1, 10**10)), delta_text(Fraction(1, 3))
+    >>> exact_text(Fraction(1, 10**10)), exact_text(Fraction(1, 3))
     ('1e-10', '1/3')
     """
-    short = words.plain(delta)
-    return short if Fraction(short) == delta else str(delta)
+    short = words.plain(value)
+    return short if Fraction(short) == value else str(value)
 
 
 def _lines(state: State, inside: str) -> list[str]:
     lines = [f"preset = {_quoted(state.source)}"] if state.is_preset else [f"file = {_quoted(state.source)}"]
-    lines.append(f"delta = {_quoted(delta_text(state.delta))}")
+    lines.append(f"delta = {_quoted(exact_text(state.delta))}")
     if state.neighbours:
         lines.append(f"neighbours = {_quoted(state.neighbours)}")
     if not state.is_preset:

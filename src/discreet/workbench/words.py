@@ -13,7 +13,7 @@ from discreet.errors import DiscreetError
 from discreet.numbers import chance
 from discreet.report import words
 from discreet.report.words import level_name
-from discreet.workbench.session_file import delta_text
+from discreet.workbench.session_file import exact_text
 from discreet.workbench.settings import OWN_SIZE, SCENARIOS, Adversary, adversary, wanted
 from discreet.workbench.state import State, differing_levels
 
@@ -130,7 +130,7 @@ def command(state: State, *, file: str = "release.toml") -> str:
     >>> command(State.of("dhc-2020"))
     'discreet account dhc-2020-persons --delta 1e-10'
     """
-    return _command("account", state, ["--delta", delta_text(state.delta)], file)
+    return _command("account", state, ["--delta", exact_text(state.delta)], file)
 
 
 def accuracy_command(state: State) -> str:
@@ -151,7 +151,7 @@ def calibrate_command(state: State, *, margins: str = "") -> str:
     'discreet calibrate dhc-2020-persons --moe State=5 --delta 1e-10'
     """
     aim = ["--moe", margins] if margins else ["--zcdp"]
-    return _command("calibrate", state, [*aim, "--delta", delta_text(state.delta)])
+    return _command("calibrate", state, [*aim, "--delta", exact_text(state.delta)])
 
 
 def _command(name: str, state: State, more: list[str], file: str = "release.toml") -> str:
@@ -176,7 +176,7 @@ def report_command(state: State, before: State | None = None) -> str:
     'discreet report dhc-2020-persons --delta 1e-10 --before dhc-2020-persons --out report.html'
     """
     asked = wanted(state, before)
-    parts = ["discreet", "report", *target(state), "--delta", delta_text(state.delta)]
+    parts = ["discreet", "report", *target(state), "--delta", exact_text(state.delta)]
     parts += relation_options(state)
     parts += ["--prior", asked.prior] if asked.prior != "1/2" else []
     if before is not None:
@@ -230,7 +230,7 @@ def design_command(delta: Fraction, folder: str = "PARAMS") -> str:
     >>> design_command(Fraction(1, 10**10))
     'discreet safetab design PARAMS --delta 1e-10'
     """
-    return shlex.join(["discreet", "safetab", "design", folder, "--delta", delta_text(delta)])
+    return shlex.join(["discreet", "safetab", "design", folder, "--delta", exact_text(delta)])
 
 
 # -- what numbers mean -----------------------------------------------------------------------------------
@@ -298,7 +298,7 @@ def meaning(numbers: Numbers) -> list[str]:
     who = words.relation(state.relation, state.base.unit)
     said = [
         f"If two databases differ by {who}, the probabilities of any published result differ by at most a "
-        f"factor of {_factor(quick.epsilon)}, but for cases of total probability {delta_text(state.delta)}.",
+        f"factor of {_factor(quick.epsilon)}, but for cases of total probability {exact_text(state.delta)}.",
         "Anyone who must guess which of the two was used, with even odds beforehand, is right at most "
         f"{quick.right}.",
     ]
@@ -437,7 +437,7 @@ def cost_text(delta: Fraction, exact: Mapping[str, tuple[float, int]] | None) ->
     >>> cost_text(Fraction(1, 10**5), {"unbounded": (1.0, 90), "bounded": (2.0, 323)})
     'At delta 1e-5; worst of 90 and 323 mixes of groups with and without a first stage.'
     """
-    at = f"At delta {delta_text(delta)}"
+    at = f"At delta {exact_text(delta)}"
     if exact is None:
         return f"{at}; all groups with two stages. Groups that get only a total are compared next."
     first, second = (exact[relation][1] for relation in ("unbounded", "bounded"))
@@ -474,7 +474,7 @@ def differences(before: Numbers, after: Numbers) -> list[str]:
     if old.relation != new.relation:
         found.append(f"Neighbours are {new.relation}, before {old.relation}.")
     if old.delta != new.delta:
-        found.append(f"delta is {delta_text(new.delta)}, before {delta_text(old.delta)}.")
+        found.append(f"delta is {exact_text(new.delta)}, before {exact_text(old.delta)}.")
     first, second = old.budget.total, new.budget.total
     if first != second and first:
         part = float(second / first - 1)
