@@ -423,7 +423,7 @@ def test_one_answer_on_every_surface(
         ([DiscreteLaplace(scale="0.7071", times=2), DiscreteGaussian(variance="3.14159")], False),
     ],
 )
-def test_tails_from_differences_are_the_tails(events: list[Event], smooth: bool) -> None:
+def test_tails_from_differences_are_the_tails(events: list[Noise], smooth: bool) -> None:
     """Where no lattice is coarse enough to be felt; a law that is not smooth is found out."""
     loss = compose(events)
     points = loss.mean + math.sqrt(loss.variance) * np.array([-2.1, -0.7, 0.0, 0.4, 1.9])
