@@ -19,8 +19,8 @@ PLACES: list[tuple[Any, str, int]] = [
     (noisy, "read_table", 1),
     (estimates, "count_ends", 3),
     (measuring, "add_noise", 1),
-    (writing.TableFile, "write", 1),
-    (writing.TableFile, "write", 2),
+    (writing.OutputTable, "write", 1),
+    (writing.OutputTable, "write", 2),
     (writing.Folder, "units", 1),
     (writing.Folder, "json", 1),
 ]

@@ -232,5 +232,5 @@ def test_more_groups_than_the_noise_is_made_for_are_refused(
     duckdb_engine: Engine, toy: Path, toy_parameters: Parameters, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Specification, "stability", lambda *_: SimpleNamespace(value=1))
-    with pytest.raises(DiscreetError, match=r"groups of level ., but the noise is made for 1"):
+    with pytest.raises(DiscreetError, match=r"groups of level ., but the noise is scaled for 1"):
         count(toy, *toy_parameters, engine=duckdb_engine)

@@ -82,7 +82,7 @@ class Folder:
                 for units, rows in chunks(layout):
                     found = columns(units, rows)
                     if writer is None:
-                        writer = TableFile(file, self.kind, self._schema(found))
+                        writer = OutputTable(file, self.kind, self._schema(found))
                     writer.write(
                         self._part(layout, units, queries, cells, patterns)
                         + [arrow().array(column, from_pandas=True) for column in found.values()]
@@ -100,7 +100,7 @@ class Folder:
         names, parents = self._text(tree.names), self._text(parent)
         columns = {"unit": names, "level": coded(tree.level, levels), "parent": parents}
         fields = [(name, column.type) for name, column in columns.items()]
-        with TableFile(self.file("units", self.kind), self.kind, self._marked(fields)) as writer:
+        with OutputTable(self.file("units", self.kind), self.kind, self._marked(fields)) as writer:
             writer.write(list(columns.values()))
 
     def _marked(self, fields: Sequence[tuple[str, Any]]) -> Any:
@@ -162,7 +162,7 @@ def _as_it_is(texts: Any) -> Any:
     return texts
 
 
-class TableFile:
+class OutputTable:
     """One file of one table: Parquet, CSV, or pipe-delimited text without quotes."""
 
     def __init__(self, path: Path, kind: str, schema: Any, *, pipes: bool = False) -> None:
@@ -187,7 +187,7 @@ class TableFile:
             columns = [*columns, coded(np.zeros(len(columns[0]), dtype=np.int32), mark)]
         self._writer.write_table(pa.Table.from_arrays(columns, schema=self._schema))
 
-    def __enter__(self) -> TableFile:
+    def __enter__(self) -> OutputTable:
         return self
 
     def __exit__(self, *exc: object) -> None:

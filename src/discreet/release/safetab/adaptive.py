@@ -105,7 +105,7 @@ class Survival:
             return float(self().mid())
 
 
-def plain(mechanism: Mechanism) -> bool:
+def draws_all(mechanism: Mechanism) -> bool:
     """Whether every group is drawn: nothing is suppressed, or without noise an empty group is large."""
     if mechanism.suppression is None:
         return True
@@ -215,7 +215,7 @@ def noisy(
     regions = len(counts.regions(geography))
     found = counts.totals(geography, level)
     region, iteration, count = (column(found, name) for name in ("region", "iteration", "count"))
-    if plain(mechanism):
+    if draws_all(mechanism):
         region, iteration, count = grid(regions, iterations, region, iteration, count)
         part = measured(counts, mechanism, total_only, region, iteration, count, source)
     else:

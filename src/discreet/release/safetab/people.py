@@ -297,7 +297,7 @@ class CodedRecords:
     def note(self) -> None:
         """Remember that all records are here and right, so that the run can be resumed."""
         if self._resumable is not None:
-            with whole_file(self._folder / NOTE) as stream:
+            with whole_file(self._folder / NOTE, private=True) as stream:
                 stream.write(json.dumps(self._resumable.made_from).encode())
 
     def forget(self) -> None:

@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from discreet.errors import InputError, PrecisionError
 from discreet.noise import DiscreteGaussian, DiscreteLaplace, Noise, balls
 from discreet.release.hierarchy.arrow import ArrowArray, ArrowTable, arrow, coded, strings
-from discreet.release.hierarchy.writing import MARK, Folder, TableFile
+from discreet.release.hierarchy.writing import MARK, Folder, OutputTable
 from discreet.release.ledger import NOT_PRIVATE
 from discreet.release.safetab.geography import GEOGRAPHIES, LEVELS
 from discreet.release.safetab.mechanism import Z95, bureau_margin
@@ -308,7 +308,7 @@ class Writer:
         self.rows = dict.fromkeys(TABLES, 0)
         self._columns = {"t1": (*T1_COLUMNS, *self._more), "t2": (*T2_COLUMNS, *self._more)}
         self._files = {
-            stem: TableFile(folder.file(stem, folder.kind), folder.kind, self._schema(columns), pipes=True)
+            stem: OutputTable(folder.file(stem, folder.kind), folder.kind, self._schema(columns), pipes=True)
             for stem, columns in self._columns.items()
         }
 
