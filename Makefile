@@ -28,7 +28,7 @@ help:
 	@echo "make screenshot  the picture in the README"
 	@echo "make clean     remove everything that can be made again"
 
-# -- environments: one stamp for each set of dependencies, renewed when its lock file changes --------------
+# -- environments: one stamp for each set of dependencies, renewed with its lock file and with the version --
 
 # Packages come from a lock file with the hash of each; the project itself is built with what is in there too.
 LOCKED := $(PIP) --require-hashes --no-deps --requirement
@@ -40,19 +40,19 @@ $(BIN)/python:
 	@$(PYTHON) -m venv $(VENV) \
 	  || { echo "python3 has no venv module; on Debian: apt-get install python3-venv"; rm -rf $(VENV); exit 1; }
 
-$(VENV)/.stamp-run: pyproject.toml requirements/run.txt | $(BIN)/python
+$(VENV)/.stamp-run: pyproject.toml src/discreet/__init__.py requirements/run.txt | $(BIN)/python
 	@echo "installing discreet"
 	@$(LOCKED) requirements/run.txt
 	@$(OWN)
 	@touch $@
 
-$(VENV)/.stamp-test: pyproject.toml requirements/test.txt | $(BIN)/python
+$(VENV)/.stamp-test: pyproject.toml src/discreet/__init__.py requirements/test.txt | $(BIN)/python
 	@echo "installing discreet and what its tests need"
 	@$(LOCKED) requirements/test.txt
 	@$(OWN)
 	@touch $@ $(VENV)/.stamp-run
 
-$(VENV)/.stamp-bench: pyproject.toml | $(BIN)/python
+$(VENV)/.stamp-bench: pyproject.toml src/discreet/__init__.py | $(BIN)/python
 	@echo "installing discreet and the accountants it is compared with"
 	@$(PIP) --editable '.[bench,spark]'
 	@touch $@ $(VENV)/.stamp-run
