@@ -98,6 +98,43 @@ def digits_that_hold(value: float, doubt: float, side: Side) -> float:
     )
 
 
+FULL = 5e-11
+"""Deltas and values of f that are known to this relative accuracy keep all their digits."""
+
+
+def held(
+    values: NDArray[np.float64], accuracy: NDArray[np.float64], side: Side, most: float = math.inf
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Deltas or values of f, rounded to the digits that hold where those are not all, and their accuracy.
+
+    >>> held(np.array([0.123456789123, 0.5]), np.array([1e-6, 1e-12]), "up")[0]
+    array([0.123457, 0.5     ])
+    """
+    values, doubts = rounded(values, values * accuracy, FULL * values, side, most)
+    with np.errstate(all="ignore"):
+        return values, np.where(doubts == 0, 0.0, doubts / values)
+
+
+def rounded(
+    values: NDArray[np.float64],
+    doubts: NDArray[np.float64],
+    full: NDArray[np.float64],
+    side: Side,
+    most: float = math.inf,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Values whose doubt is above `full`, rounded to the digits that hold, on the safe side; others as is.
+
+    With how far they may be off then.
+    """
+    values, doubts = values.copy(), doubts.copy()
+    for i in np.flatnonzero(doubts > full):
+        rounder = digits_that_hold(float(values[i]), float(doubts[i]), side)
+        rounder = min(max(rounder, 0.0), most) if values[i] >= 0 else rounder
+        doubts[i] += abs(rounder - values[i])
+        values[i] = rounder
+    return values, doubts
+
+
 def log_fraction(value: Fraction) -> float:
     """log of a positive fraction, however small, and accurate near 1.
 

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.accounting.all_pairs import AllPairs, Scan
-from discreet.accounting.arguments import Numbers, digits_that_hold, read, read_probabilities
+from discreet.accounting.arguments import Numbers, held, read, read_probabilities
 from discreet.accounting.contour import Kind, Tail
 from discreet.accounting.loss import Floats
 from discreet.accounting.parallel import Progress, map_cases
@@ -249,11 +249,13 @@ class Account:
     def at_epsilon(self, epsilon: Numbers) -> list[Point]:
         """Points of the overall curve at these epsilons, with the cases that attain them."""
         wanted = read(epsilon, name="epsilon").values
-        points = []
-        for e, (log, worst, off) in zip(wanted, self._log_deltas(wanted), strict=True):
-            delta, off = _above(math.exp(log), off)
-            points.append(Point(float(e), delta, worst, self.claim.kind, off))
-        return points
+        logs, worst, errors = zip(*self._log_deltas(wanted), strict=True) if wanted else ((), (), ())
+        with np.errstate(under="ignore"):
+            deltas, off = held(np.exp(np.array(logs)), np.array(errors), "up", most=1.0)
+        return [
+            Point(float(e), float(delta), label, self.claim.kind, float(doubt))
+            for e, delta, label, doubt in zip(wanted, deltas, worst, off, strict=True)
+        ]
 
     def at_delta(self, delta: Numbers) -> list[Point]:
         """Points of the overall curve at these deltas, with the cases that attain them.
@@ -407,17 +409,6 @@ def _doubt(scan: Scan, sign: float) -> _Doubt:
 def _tails_of_case(task: tuple[tuple[Noise, ...], Kind, list[Fraction]]) -> Tail:
     events, kind, thresholds = task
     return compose(events).tails(kind, thresholds)
-
-
-def _above(delta: float, off: float) -> tuple[float, float]:
-    """A delta that is not known to the last digits, rounded up to those that hold.
-
-    With how far it may be off then, relatively: the rounding is part of it.
-    """
-    if off <= 4e-12 or delta == 0:
-        return delta, off
-    rounded = min(digits_that_hold(delta, off * delta, "up"), 1.0)
-    return rounded, (off * delta + abs(rounded - delta)) / rounded
 
 
 def _boxes(shape: tuple[int, ...] | None, found: Sequence[Any]) -> Any:

@@ -15,12 +15,12 @@ from discreet.accounting.arguments import (
     Arguments,
     Number,
     Numbers,
-    Side,
     Value,
-    digits_that_hold,
+    held,
     log_fraction,
     read,
     read_probabilities,
+    rounded,
 )
 from discreet.accounting.contour import Evaluation, Kind, Quadrature, Tail
 from discreet.accounting.evaluation import ACCURACY, Direct, Evaluations
@@ -39,7 +39,6 @@ F_ACCURACY = 2e-11
 
 _SMALLEST = 1e-307
 _SOON_LISTED = 50_000  # values of half a list: balls take less than a second
-_FULL = 5e-11  # values less accurate are rounded to the digits that hold
 
 
 class PrivacyLoss:
@@ -128,8 +127,7 @@ class PrivacyLoss:
         with np.errstate(under="ignore"), self._within_floats():
             tail = self._delta_tails(arguments.values, accuracy)
             value = np.exp(tail.log)
-            value, doubt = _rounded(value, value * tail.error, _FULL * value, "up", most=1.0)
-            return arguments.answer(value, _over(doubt, value))
+            return arguments.answer(*held(value, tail.error, "up", most=1.0))
 
     def log_delta(self, *, epsilon: Numbers) -> Any:
         """Natural logarithm of delta, for tails that a float cannot hold.
@@ -271,7 +269,7 @@ class PrivacyLoss:
         with self._within_floats():
             value, error = self._epsilons_and_errors(arguments.values, accuracy)
             full = np.array([_full_epsilon(x, d) for x, d in zip(value, arguments.values, strict=True)])
-            return arguments.answer(*_rounded(value, error, full, "up"))
+            return arguments.answer(*rounded(value, error, full, "up"))
 
     def epsilons(self, deltas: list[Fraction], accuracy: float = COARSEST) -> Floats:
         """The epsilons at exact deltas, each good to `accuracy`, absolutely, or refused."""
@@ -407,8 +405,7 @@ class PrivacyLoss:
             return _intervals(arguments, lambda a: certified_tradeoff(self, a, digits=digits))
         with self._within_floats():
             value, error = self._tradeoffs(arguments.values, accuracy)
-            value, doubt = _rounded(value, value * error, _FULL * value, "down")
-            return arguments.answer(value, _over(doubt, value))
+            return arguments.answer(*held(value, error, "down"))
 
     def _tradeoffs(self, alphas: list[Fraction], accuracy: float) -> tuple[Floats, Floats]:
         """f and its relative errors: from ball arithmetic where floats are not enough, or refused."""
@@ -511,28 +508,6 @@ def _full_epsilon(epsilon: float, delta: Fraction) -> float:
     Where epsilon passes through zero it is as accurate as delta is.
     """
     return max(1e-11 * abs(epsilon), 2e-12 * float(delta))
-
-
-def _rounded(
-    values: Floats, doubts: Floats, full: Floats, side: Side, most: float = math.inf
-) -> tuple[Floats, Floats]:
-    """Values whose doubt is above `full`, rounded to the digits that hold, on the safe side; others as is.
-
-    With how far they may be off then.
-    """
-    values, doubts = values.copy(), doubts.copy()
-    for i in np.flatnonzero(doubts > full):
-        rounded = digits_that_hold(float(values[i]), float(doubts[i]), side)
-        rounded = min(max(rounded, 0.0), most) if values[i] >= 0 else rounded
-        doubts[i] += abs(rounded - values[i])
-        values[i] = rounded
-    return values, doubts
-
-
-def _over(doubts: Floats, values: Floats) -> Floats:
-    """Relative doubts."""
-    with np.errstate(all="ignore"):
-        return np.where(doubts == 0, 0.0, doubts / values)
 
 
 def _intervals(arguments: Arguments, one: Any) -> Any:
