@@ -268,3 +268,19 @@ def test_a_file_is_as_readable_as_any_other(discreet, tmp_path):
 
 def test_targets_may_stand_after_options(discreet, small):
     assert discreet("account", "--json", "--delta", "1e-5", small, "--quiet", Path(small)).json["pairs"] == 3
+
+
+def test_accuracy_is_said_and_only_digits_that_hold_are_printed(discreet, refused):
+    exact = account(load("pl94-2020-units")).epsilon(delta="1e-10")
+    question = ("account", "pl94-2020-units", "--delta", "1e-10", "--accuracy", "1e-2")
+    (row,) = discreet(*question, "--json").json["results"]
+    assert exact <= row["epsilon"] <= exact + row["accuracy"]
+    assert row["accuracy"] <= 0.1
+    text = discreet(*question, "--quiet").out
+    assert "epsilon is at most 2.37, 0.34 (12.5 %) below" in text
+    assert "-0.34 (-12.5 %)" in text
+    for bad in ("2", "0", "nan", "1e-20", "-1"):
+        assert "accuracy" in refused("account", PRESET, "--accuracy", bad)
+    assert "cannot be combined with a proof" in refused("account", PRESET, "--accuracy", "1e-3", "--certify")
+    result = discreet("compare", "pl94-2020-units", "pl94-2020-units-pr", "--accuracy", "1e-2", "--quiet")
+    assert "2.37" in result.out

@@ -181,3 +181,13 @@ def test_output_that_cannot_be_written(refused, small, tmp_path, monkeypatch, na
     before = sorted(tmp_path.iterdir())
     assert message in refused("calibrate", small, "--zcdp", "--delta", "1e-6", "--out", tmp_path / name)
     assert sorted(tmp_path.iterdir()) == before
+
+
+def test_accuracy_shortens_the_search_and_keeps_the_promise(discreet, small, refused):
+    question = ("calibrate", small, "--epsilon", "6", "--delta", "1e-8", "--json")
+    least, more = discreet(*question).json, discreet(*question, "--accuracy", "1e-2").json
+    assert least["factor"] <= more["factor"] <= 1.02 * least["factor"]
+    assert more["upper"] <= 1e-8
+    assert "no search" in refused(
+        "calibrate", small, "--moe", "State=5", "--delta", "1e-8", "--accuracy", "0.1"
+    )

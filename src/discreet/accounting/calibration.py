@@ -322,7 +322,7 @@ def epsilon_or_zero(loss: PrivacyLoss, delta: Fraction) -> float:
     """
     if loss.log_delta(epsilon=0) <= math.log(delta):
         return 0.0
-    return float(loss.epsilon(delta=delta))
+    return float(loss.epsilons([delta])[0])  # not rounded, for a search
 
 
 def solve_factor(
@@ -450,6 +450,7 @@ def calibrate(
     neighbours: Neighbours | None = None,
     weights: Mapping[str, Exact] | None = None,
     proof: bool = True,
+    accuracy: float | None = None,
     jobs: int = 1,
     progress: Progress | None = None,
 ) -> Calibration:
@@ -457,7 +458,8 @@ def calibrate(
 
     `overall`: one factor on all variances (or, with `weights`, gains shared in proportion to them). `level`:
     each level by itself against its own promise. Without `proof` the same noise is found, over all cases, but
-    neither the certified delta nor the price in the far tail: a first answer, for a page.
+    neither the certified delta nor the price in the far tail: a first answer, for a page. With an `accuracy`
+    the search is sooner done, and the noise may be more than the least by as much as that moves epsilon.
 
     >>> from discreet.budget import load
     >>> found = calibrate(load("dhc-2022-08-25"), zcdp=True, delta="1e-10")
@@ -496,9 +498,9 @@ def calibrate(
             )
         ends = ends[0], float(SOME)
     # short factors come in steps of a thousandth or less: no search is finer than that
-    fine = 2e-5 if weights else 1e-9
+    fine = max(2e-5 if weights else 1e-9, (accuracy or 0.0) / 50)
     factor, after = _least_overall(
-        family, main, relation, ends, target, small, jobs, progress, tolerance=fine
+        family, main, relation, ends, target, small, jobs, progress, tolerance=fine, accuracy=accuracy
     )
     note = "Gains shared by the stated weights." if weights else "One factor on all variances."
     changed = changes(release, after)
@@ -527,6 +529,7 @@ def _least_overall(
     progress: Progress | None,
     *,
     tolerance: float,
+    accuracy: float | None,
 ) -> tuple[Fraction, Release]:
     """Return the least parameter for which the worst case keeps the target, and its release.
 
@@ -536,12 +539,13 @@ def _least_overall(
     for _ in range(6):
 
         def epsilon(size: Fraction, label: tuple[int, ...] = label) -> float:
-            return epsilon_or_zero(compose(one_case(family(size, False), label)), delta)
+            return epsilon_or_zero(compose(one_case(family(size, False), label)).hurried(accuracy), delta)
 
         found = solve_factor(epsilon, float(target), least=ends[0], most=ends[1], tolerance=tolerance)
         factor = max(factor, found)
         after = family(factor, True)
-        worst = account(after, neighbours=relation).with_workers(jobs, progress).at_delta(delta)[0]
+        made = account(after, neighbours=relation).with_workers(jobs, progress)
+        worst = made.with_accuracy(accuracy).at_delta(delta)[0]
         if Fraction(worst.epsilon) <= target:
             return factor, after
         if worst.worst == label:  # rounding: one unit in the last place does it

@@ -81,6 +81,8 @@ _MOST_PRODUCTS = 20_000_000
 _FEW = 300  # values of a half of a list that is quicker than any contour
 _LISTED_TERMS = 14  # of more distinct terms a list would miss nearly everything
 _WELL_LISTED = 1e-10
+_SOON = 300_000  # values of half a list that is as soon made as a grid ...
+_SHORT_CONTOUR = 50_000  # ... and nodes of such a contour
 
 Ints = NDArray[np.int64]
 
@@ -109,8 +111,9 @@ class Evaluations:
     'Direct'
     """
 
-    def __init__(self, loss: Loss) -> None:
-        self.loss = loss
+    def __init__(self, loss: Loss, aim: float | None = None) -> None:
+        """Evaluate `loss`; an `aim` is an accuracy that is enough, so that a grid may come first."""
+        self.loss, self.aim = loss, aim
 
     @cached_property
     def _spread(self) -> float:
@@ -135,7 +138,7 @@ class Evaluations:
     @cached_property
     def grid(self) -> Grid:
         """The law on a grid."""
-        return Grid(self.loss)
+        return Grid(self.loss) if self.aim is None else Grid(self.loss, self.aim / 20)
 
     @cached_property
     def first(self) -> Evaluation:
@@ -151,6 +154,9 @@ class Evaluations:
             return Quadrature(loss, Strategy(loss.step, math.pi / float(loss.step)), whole_list)
         if whole_list is not None and loss.primal and (is_long or self.listed <= 50_000):
             return whole_list
+        if self.aim is not None and self.listed > _SOON:
+            short = _explore(loss, spread, Kind.ALT, most=_SHORT_CONTOUR)
+            return self.grid if short is None else Quadrature(loss, short, whole_list)
         contour = _explore(loss, spread, Kind.ALT)
         if contour is not None and contour.nodes(20 * spread) <= max(20_000, 2 * self.listed):
             return Quadrature(loss, contour, whole_list)
@@ -166,6 +172,8 @@ class Evaluations:
         return Quadrature(loss, contour) if contour is not None else self.grid
 
     def _others(self) -> Iterator[Callable[[], Evaluation | None]]:
+        if self.first is self.grid and self.aim is not None:
+            yield lambda: Evaluations(self.loss).first
         yield lambda: self.direct
         yield lambda: self.grid
 
@@ -541,8 +549,9 @@ def _product(a: Ints, p: Floats, b: Ints, q: Floats) -> tuple[Ints, Floats, floa
 class Grid:
     """Bounds delta of one loss: the upper bound, and how far below the truth may lie."""
 
-    def __init__(self, loss: Loss) -> None:
-        self.loss = loss
+    def __init__(self, loss: Loss, aim: float = _AIM) -> None:
+        """Bound delta of `loss`; a relative width of `aim` is enough."""
+        self.loss, self.aim = loss, aim
         self._recent: list[_GridLaw] = []
 
     def tail(self, kind: Kind, thresholds: list[Fraction]) -> Tail:
@@ -574,7 +583,7 @@ class Grid:
             if lower > 0 and (upper - lower) / lower < best[1]:
                 exponent = exact_exponent(law.scale, law.theta, threshold)
                 best = exponent + math.log(upper), (upper - lower) / lower + 2.3e-16 * abs(exponent)
-            if best[1] <= _AIM:
+            if best[1] <= self.aim:
                 break
         return best
 

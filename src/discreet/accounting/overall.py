@@ -20,11 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.accounting.all_pairs import AllPairs, Scan
-from discreet.accounting.arguments import Numbers, held, read, read_probabilities
+from discreet.accounting.arguments import Numbers, count_of_digits, held, read, read_probabilities, rounded
 from discreet.accounting.contour import Kind, Tail
 from discreet.accounting.loss import Floats
 from discreet.accounting.parallel import Progress, map_cases
-from discreet.accounting.privacy_loss import PrivacyLoss, compose, log_fraction
+from discreet.accounting.privacy_loss import COARSEST, PrivacyLoss, compose, log_fraction
 from discreet.budget.answer import EXACTLY, AnswerKind, Claim
 from discreet.budget.neighbours import RELATIONS, Case, Cases, Neighbours, cases
 from discreet.budget.release import Release
@@ -52,7 +52,8 @@ class Point:
     """How far the number that was asked for may be off: a delta relatively, an epsilon absolutely."""
 
     def __str__(self) -> str:
-        epsilon = self.kind.beside(self.epsilon, 8)
+        # of an epsilon that was asked for the accuracy is absolute; beside a delta that was it is small
+        epsilon = self.kind.beside(self.epsilon, count_of_digits(self.epsilon, self.accuracy, 8))
         return f"epsilon {epsilon} at delta {self.delta:.8g}, worst case {self.worst}"
 
 
@@ -79,6 +80,8 @@ class Account:
     jobs: int = 1
     progress: Progress | None = None
     claim: Claim = EXACTLY
+    accuracy: float | None = None
+    """What is enough, relatively in delta and f and absolutely in epsilon; None: all digits of a float."""
 
     # -- single cases ------------------------------------------------------------------------------
 
@@ -106,6 +109,18 @@ class Account:
             self._losses[label] = compose(self.events(label))
         return self._losses[label]
 
+    def _hurried(self, label: Any) -> PrivacyLoss:
+        """The loss of one case, as accurate as is enough."""
+        if self.accuracy is None:
+            return self.case(label)
+        if label not in self._quick:
+            self._quick[label] = self.case(label).hurried(self.accuracy)
+        return self._quick[label]
+
+    @cached_property
+    def _quick(self) -> dict[Any, PrivacyLoss]:
+        return {}
+
     @cached_property
     def rho(self) -> Fraction:
         """The largest zCDP rho of a case, exactly."""
@@ -129,6 +144,15 @@ class Account:
     def with_workers(self, jobs: int, progress: Progress | None = None) -> Account:
         """The same account, computed in several processes."""
         return replace(self, jobs=jobs, progress=progress)
+
+    def with_accuracy(self, accuracy: float | None) -> Account:
+        """The same account for whom this accuracy is enough: it comes sooner.
+
+        >>> from discreet.budget import load
+        >>> load("pl94-2020-units").account().with_accuracy(1e-3).epsilon(delta="1e-10")
+        2.364
+        """
+        return replace(self, accuracy=accuracy)
 
     # -- the curve -----------------------------------------------------------------------------------
 
@@ -158,7 +182,10 @@ class Account:
                 _Doubt(k, every, sign * logs[:, k], errors[:, k], is_known) for k in range(len(thresholds))
             ]
         else:
-            doubts = [_doubt(scan, sign) for scan in self._together.scan(kind, thresholds)]
+            doubts = [
+                _doubt(scan, sign, max(_EXACT, (self.accuracy or 0.0) / 50))
+                for scan in self._together.scan(kind, thresholds)
+            ]
             self._settle(doubts, kind, thresholds, sign)
         found: list[tuple[float, Any, float]] = [(0.0, self.main, 0.0)] * len(thresholds)
         for doubt in doubts:
@@ -201,10 +228,13 @@ class Account:
         """Tails of each chosen case, by itself and with its own thresholds."""
         if len(places) < 64:
             return [
-                self.case(self._label(int(place))).tails(kind, row)
+                self._hurried(self._label(int(place))).tails(kind, row, self.accuracy or COARSEST)
                 for place, row in zip(places, thresholds, strict=True)
             ]
-        tasks = [(self.cases[int(k)][1], kind, row) for k, row in zip(places, thresholds, strict=True)]
+        tasks = [
+            (self.cases[int(k)][1], kind, row, self.accuracy)
+            for k, row in zip(places, thresholds, strict=True)
+        ]
         return map_cases(_tails_of_case, tasks, jobs=self.jobs, progress=self.progress)
 
     def _label(self, place: int) -> Any:
@@ -265,7 +295,7 @@ class Account:
         """
         wanted = read_probabilities(delta, name="delta").values
         aims = [log_fraction(target) for target in wanted]
-        start = self.case(self.main).epsilon(delta=list(wanted))
+        start = self._hurried(self.main).epsilon(delta=list(wanted), accuracy=self.accuracy)
         epsilons, errors = [float(e) for e in start], [float(off) for off in start.accuracy]
         worst = [self.main] * len(wanted)
         open_ = list(range(len(wanted))) if len(self.cases) > 1 else []
@@ -275,11 +305,19 @@ class Account:
             for k, (log, label, _) in zip(open_, found, strict=True):
                 if log <= aims[k] + _TIE or label == worst[k]:
                     continue
-                better = self.case(label).epsilon(delta=wanted[k])
+                better = self._hurried(label).epsilon(delta=wanted[k], accuracy=self.accuracy)
                 if better > epsilons[k]:  # else equal to rounding
                     epsilons[k], errors[k], worst[k] = float(better), better.accuracy, label
                     raised.append(k)
             open_ = raised
+        if self.accuracy is not None and len(self.cases) > 1:
+            # deltas of other cases are known roughly: they are shown to be small enough a bit farther up
+            room = self.accuracy / 20
+            beyond = self._log_deltas([Fraction(e) + Fraction(room) for e in epsilons])
+            if any(log + off > aim for (log, _, off), aim in zip(beyond, aims, strict=True)):
+                return self.with_accuracy(None).at_delta(delta)
+            above, off = rounded(np.array(epsilons), np.maximum(errors, room), np.zeros(len(wanted)), "up")
+            epsilons, errors = above.tolist(), off.tolist()
         return [
             Point(epsilon, float(target), label, self.claim.kind, off)
             for epsilon, target, label, off in zip(epsilons, wanted, worst, errors, strict=True)
@@ -389,7 +427,7 @@ class _Doubt:
         self.log[at], self.slack[at], self.known[at] = log, error, True
 
 
-def _doubt(scan: Scan, sign: float) -> _Doubt:
+def _doubt(scan: Scan, sign: float, enough: float) -> _Doubt:
     """What a scan leaves open: the cases whose interval reaches that of the best one."""
     with np.errstate(divide="ignore", invalid="ignore"):
         log = np.where(scan.value > 0, np.log(scan.value), -math.inf)
@@ -403,12 +441,12 @@ def _doubt(scan: Scan, sign: float) -> _Doubt:
     # a value that is lost in its error may be anything
     slack = np.where(np.isfinite(slack), slack, math.inf)
     start = np.where(np.isfinite(log[places]), log[places] + sign * scan.exponent, -1e300)
-    return _Doubt(scan.place, places, start, slack, slack <= _EXACT)
+    return _Doubt(scan.place, places, start, slack, slack <= enough)
 
 
-def _tails_of_case(task: tuple[tuple[Noise, ...], Kind, list[Fraction]]) -> Tail:
-    events, kind, thresholds = task
-    return compose(events).tails(kind, thresholds)
+def _tails_of_case(task: tuple[tuple[Noise, ...], Kind, list[Fraction], float | None]) -> Tail:
+    events, kind, thresholds, accuracy = task
+    return compose(events).hurried(accuracy).tails(kind, thresholds, accuracy or COARSEST)
 
 
 def _boxes(shape: tuple[int, ...] | None, found: Sequence[Any]) -> Any:

@@ -57,8 +57,8 @@ class PrivacyLoss:
     array([5.19766948e-01, 2.85267583e-01, 1.58365011e-11])
     """
 
-    def __init__(self, events: Iterable[Noise]) -> None:
-        self.loss = Loss(events)
+    def __init__(self, events: Iterable[Noise], *, aim: float | None = None) -> None:
+        self.loss, self._aim = Loss(events), aim
 
     @property
     def events(self) -> tuple[Noise, ...]:
@@ -67,7 +67,18 @@ class PrivacyLoss:
 
     @cached_property
     def _evaluations(self) -> Evaluations:
-        return Evaluations(self.loss)
+        return Evaluations(self.loss, self._aim)
+
+    def hurried(self, accuracy: float | None) -> PrivacyLoss:
+        """The same loss for whom this accuracy is enough: bounds on a grid come first where they are sooner.
+
+        >>> from discreet.budget import DiscreteGaussian
+        >>> variances = ("1.828", "4.02", "4.342", "2.938", "7.443", "0.535", "2.531", "3.909", "4.399")
+        >>> loss = compose([DiscreteGaussian(variance=variance) for variance in variances])
+        >>> loss.hurried(1e-3).epsilon(delta="1e-10", accuracy=1e-3)
+        14.782
+        """
+        return self if accuracy is None or accuracy == self._aim else PrivacyLoss(self.events, aim=accuracy)
 
     @property
     def engine(self) -> Evaluation:
@@ -92,15 +103,30 @@ class PrivacyLoss:
 
     @overload
     def delta(
-        self, *, epsilon: Number, certified: Literal[False] = ..., digits: None = ..., accuracy: float = ...
+        self,
+        *,
+        epsilon: Number,
+        certified: Literal[False] = ...,
+        digits: None = ...,
+        accuracy: float | None = ...,
     ) -> Value: ...
     @overload
     def delta(
-        self, *, epsilon: Number, certified: Literal[True], digits: int | None = ..., accuracy: float = ...
+        self,
+        *,
+        epsilon: Number,
+        certified: Literal[True],
+        digits: int | None = ...,
+        accuracy: float | None = ...,
     ) -> Interval: ...
     @overload
     def delta(
-        self, *, epsilon: Numbers, certified: bool = ..., digits: int | None = ..., accuracy: float = ...
+        self,
+        *,
+        epsilon: Numbers,
+        certified: bool = ...,
+        digits: int | None = ...,
+        accuracy: float | None = ...,
     ) -> Any: ...
 
     def delta(
@@ -109,11 +135,12 @@ class PrivacyLoss:
         epsilon: Numbers,
         certified: bool = False,
         digits: int | None = None,
-        accuracy: float = COARSEST,
+        accuracy: float | None = None,
     ) -> Any:
         """The smallest delta for which (epsilon, delta)-differential privacy holds.
 
-        Negative epsilon is meant as it stands: delta(-e) = 1 - e^-e (1 - delta(e)).
+        Negative epsilon is meant as it stands: delta(-e) = 1 - e^-e (1 - delta(e)). An `accuracy`, relative
+        (of an epsilon absolute), asks for less and gets it sooner; what cannot be had so well is refused.
 
         >>> from discreet.budget import DiscreteLaplace
         >>> compose([DiscreteLaplace(scale=2)]).delta(epsilon="1/2")   # pure (1/2, 0)-DP
@@ -124,8 +151,10 @@ class PrivacyLoss:
             from discreet.accounting.certified import certified_delta
 
             return _intervals(arguments, lambda e: certified_delta(self, e, digits=digits))
+        if accuracy is not None and accuracy != self._aim:
+            return self.hurried(accuracy).delta(epsilon=epsilon, accuracy=accuracy)
         with np.errstate(under="ignore"), self._within_floats():
-            tail = self._delta_tails(arguments.values, accuracy)
+            tail = self._delta_tails(arguments.values, accuracy or self._aim or COARSEST)
             value = np.exp(tail.log)
             return arguments.answer(*held(value, tail.error, "up", most=1.0))
 
@@ -170,6 +199,7 @@ class PrivacyLoss:
         if not self.loss.terms:
             log = np.array([-math.inf if t >= 0 else 0.0 for t in thresholds])
             return Tail(log, np.zeros(len(thresholds)))
+        accuracy = max(accuracy, self._aim or 0.0)
         tail = self._evaluations.tail(kind, thresholds, accuracy)
         # what a cut line leaves out is bounded by its moduli, without the phases that make it smaller
         is_cut = isinstance(self.engine, Quadrature) and self.engine.remainder > 0
@@ -232,15 +262,25 @@ class PrivacyLoss:
 
     @overload
     def epsilon(
-        self, *, delta: Number, certified: Literal[False] = ..., digits: None = ..., accuracy: float = ...
+        self,
+        *,
+        delta: Number,
+        certified: Literal[False] = ...,
+        digits: None = ...,
+        accuracy: float | None = ...,
     ) -> Value: ...
     @overload
     def epsilon(
-        self, *, delta: Number, certified: Literal[True], digits: int | None = ..., accuracy: float = ...
+        self,
+        *,
+        delta: Number,
+        certified: Literal[True],
+        digits: int | None = ...,
+        accuracy: float | None = ...,
     ) -> Interval: ...
     @overload
     def epsilon(
-        self, *, delta: Numbers, certified: bool = ..., digits: int | None = ..., accuracy: float = ...
+        self, *, delta: Numbers, certified: bool = ..., digits: int | None = ..., accuracy: float | None = ...
     ) -> Any: ...
 
     def epsilon(
@@ -249,7 +289,7 @@ class PrivacyLoss:
         delta: Numbers,
         certified: bool = False,
         digits: int | None = None,
-        accuracy: float = COARSEST,
+        accuracy: float | None = None,
     ) -> Any:
         """The epsilon at which the curve passes through delta.
 
@@ -266,8 +306,10 @@ class PrivacyLoss:
             from discreet.accounting.certified import certified_epsilon
 
             return _intervals(arguments, lambda d: certified_epsilon(self, d, digits=digits))
+        if accuracy is not None and accuracy != self._aim:
+            return self.hurried(accuracy).epsilon(delta=delta, accuracy=accuracy)
         with self._within_floats():
-            value, error = self._epsilons_and_errors(arguments.values, accuracy)
+            value, error = self._epsilons_and_errors(arguments.values, accuracy or self._aim or COARSEST)
             full = np.array([_full_epsilon(x, d) for x, d in zip(value, arguments.values, strict=True)])
             return arguments.answer(*rounded(value, error, full, "up"))
 
@@ -278,6 +320,7 @@ class PrivacyLoss:
     def _epsilons_and_errors(self, deltas: list[Fraction], accuracy: float) -> tuple[Floats, Floats]:
         """Epsilons and how far they may be off: what delta is off by, over the slope of its logarithm."""
         value = self._roots(deltas)
+        accuracy = max(accuracy, self._aim or 0.0)
         if not self.loss.terms:
             return value, np.zeros(len(deltas))
         tail = self.tails(Kind.DELTA, [Fraction(abs(x)) for x in value], math.inf)
@@ -361,7 +404,7 @@ class PrivacyLoss:
         evaluations = self._evaluations
 
         def tails(kind: Kind, thresholds: list[Fraction]) -> Tail:
-            return evaluations.tail(kind, thresholds, COARSEST)
+            return evaluations.tail(kind, thresholds, self._aim or COARSEST)
 
         if not self.loss.terms:
             return TradeOff(self.loss, self.tails)
@@ -370,15 +413,25 @@ class PrivacyLoss:
 
     @overload
     def tradeoff(
-        self, *, alpha: Number, certified: Literal[False] = ..., digits: None = ..., accuracy: float = ...
+        self,
+        *,
+        alpha: Number,
+        certified: Literal[False] = ...,
+        digits: None = ...,
+        accuracy: float | None = ...,
     ) -> Value: ...
     @overload
     def tradeoff(
-        self, *, alpha: Number, certified: Literal[True], digits: int | None = ..., accuracy: float = ...
+        self,
+        *,
+        alpha: Number,
+        certified: Literal[True],
+        digits: int | None = ...,
+        accuracy: float | None = ...,
     ) -> Interval: ...
     @overload
     def tradeoff(
-        self, *, alpha: Numbers, certified: bool = ..., digits: int | None = ..., accuracy: float = ...
+        self, *, alpha: Numbers, certified: bool = ..., digits: int | None = ..., accuracy: float | None = ...
     ) -> Any: ...
 
     def tradeoff(
@@ -387,7 +440,7 @@ class PrivacyLoss:
         alpha: Numbers,
         certified: bool = False,
         digits: int | None = None,
-        accuracy: float = COARSEST,
+        accuracy: float | None = None,
     ) -> Any:
         """The exact trade-off curve f: the least type II error of any test of type I error alpha.
 
@@ -403,8 +456,10 @@ class PrivacyLoss:
             from discreet.accounting.certified import certified_tradeoff
 
             return _intervals(arguments, lambda a: certified_tradeoff(self, a, digits=digits))
+        if accuracy is not None and accuracy != self._aim:
+            return self.hurried(accuracy).tradeoff(alpha=alpha, accuracy=accuracy)
         with self._within_floats():
-            value, error = self._tradeoffs(arguments.values, accuracy)
+            value, error = self._tradeoffs(arguments.values, accuracy or self._aim or COARSEST)
             return arguments.answer(*held(value, error, "down"))
 
     def _tradeoffs(self, alphas: list[Fraction], accuracy: float) -> tuple[Floats, Floats]:

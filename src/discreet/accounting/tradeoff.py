@@ -382,6 +382,7 @@ def overall_tradeoff(account: Account, alphas: list[Fraction]) -> list[EnvelopeP
     points = [EnvelopePoint(a, float(1 - a), Fraction(0), account.main) for a in alphas]
     open_ = [i for i, a in enumerate(alphas) if 0 < a < 1]
     chosen = [account.main]
+    settled = max(_SETTLED, account.accuracy or 0.0)
     for _ in range(_MOST_ROUNDS):
         if not open_:
             break
@@ -392,7 +393,7 @@ def overall_tradeoff(account: Account, alphas: list[Fraction]) -> list[EnvelopeP
         if len(account.cases) == 1:
             break
         lower = lowest_heights(account, [p.threshold for p in found], asked)
-        short = [low < p.beta * (1 - _SETTLED) for (low, _), p in zip(lower, found, strict=True)]
+        short = [low < p.beta * (1 - settled) for (low, _), p in zip(lower, found, strict=True)]
         wanted: dict[Any, int] = {}
         for (_, label), is_short in zip(lower, short, strict=True):
             if is_short and label not in chosen:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import App, Parameter
 
 from discreet import numbers
+from discreet.accounting.arguments import count_of_digits
 from discreet.budget import AnswerKind, load
 from discreet.cli import options
 from discreet.cli.outputs import TABLE_KINDS, Outputs
@@ -75,6 +76,7 @@ def account(
         bool, Parameter(help="Add intervals that provably contain the values of the table.")
     ] = False,
     digits: Annotated[int | None, Parameter(help="Significant digits of the results.", metavar="N")] = None,
+    accuracy: options.Accuracy = None,
     export: Annotated[
         Path | None,
         Parameter(help="Write all pairs' curves, and certificates of the table.", metavar="DIR"),
@@ -86,6 +88,7 @@ def account(
     workers = options.jobs_or_cpus(jobs)
     certify = certify or export is not None
     options.checked_digits(digits, certify=certify)
+    enough = options.read_accuracy(accuracy, certify=certify)
     deltas = options.read_deltas(delta or ())
     epsilons = options.read_epsilons(epsilon or ())
     outputs = Outputs(plot=plot)
@@ -111,6 +114,7 @@ def account(
         from discreet.accounting.portfolio import portfolio
 
         whole = portfolio(releases, neighbours=neighbours, people=people, jobs=workers, all_pairs=all_pairs)
+    whole = whole.with_accuracy(enough)
     zcdp = zcdp_of(whole)
     asked = deltas if delta or epsilon else [*DELTAS]
     with screen.progress("Comparing paths") as progress:
@@ -245,10 +249,17 @@ def _epsilon_cells(row: PrivacyRow, account: Account, digits: int) -> tuple[str,
     gap = row.epsilon - row.zcdp
     return (
         numbers.plain(row.delta),
-        account.claim.kind.number(row.epsilon, digits),
+        account.claim.kind.number(row.epsilon, row.digits("epsilon", digits)),
         numbers.number(row.zcdp, digits),
-        f"{numbers.change(gap)} ({numbers.percent(gap / row.zcdp)})",
+        f"{_difference(gap, row, account)} ({numbers.percent(gap / row.zcdp)})",
     )
+
+
+def _difference(gap: float, row: PrivacyRow, account: Account) -> str:
+    """A difference with the digits that hold."""
+    if account.accuracy is None or gap == 0:
+        return numbers.change(gap)
+    return f"{gap:+.{count_of_digits(gap, row.accuracy, 4)}g}"
 
 
 def _delta_cells(row: PrivacyRow, account: Account, digits: int) -> tuple[str, ...]:
@@ -256,7 +267,9 @@ def _delta_cells(row: PrivacyRow, account: Account, digits: int) -> tuple[str, .
     zero = row.delta == 0 and account.case(row.worst).log_delta(epsilon=row.epsilon) == -math.inf
     return (
         numbers.plain(row.epsilon),
-        account.claim.kind.number(row.delta, digits) if row.delta >= 1e-300 or zero else "below 1e-300",
+        account.claim.kind.number(row.delta, row.digits("delta", digits))
+        if row.delta >= 1e-300 or zero
+        else "below 1e-300",
         numbers.probability(row.zcdp, digits),
         f"{numbers.number(row.zcdp / row.delta, 3)} times less" if row.delta > 0 else "-",
     )
@@ -265,10 +278,12 @@ def _delta_cells(row: PrivacyRow, account: Account, digits: int) -> tuple[str, .
 def _sentence(row: PrivacyRow, digits: int, kind: AnswerKind) -> str:
 
     gap = row.zcdp - row.epsilon
-    text = f"At delta {numbers.plain(row.delta)} {kind.states('epsilon', row.epsilon, digits)}"
+    stated = kind.states("epsilon", row.epsilon, row.digits("epsilon", digits))
+    text = f"At delta {numbers.plain(row.delta)} {stated}"
     if row.epsilon <= 0:
         return f"{text}: delta alone covers all that can be lost."
+    saved = numbers.number(gap, count_of_digits(gap, row.accuracy, 3))
     return (
-        f"{text}, {numbers.number(gap, 3)} ({numbers.percent(gap / row.zcdp)}) below the "
+        f"{text}, {saved} ({numbers.percent(gap / row.zcdp)}) below the "
         f"{numbers.number(row.zcdp, digits)} of the usual zCDP conversion."
     )

@@ -68,6 +68,7 @@ def calibrate(
         Parameter(help="Instead of a promise: the 95 % margins of error you want.", metavar="LEVEL=M,..."),
     ] = None,
     neighbours: options.Relation = None,
+    accuracy: options.Accuracy = None,
     out: Annotated[Path | None, Parameter(help="Write the new release.", metavar="NEW.toml")] = None,
     certify: Annotated[
         bool, Parameter(help="Also prove the exact epsilon of the new release at delta.")
@@ -80,8 +81,9 @@ def calibrate(
 ) -> None:
     """Find the least noise that keeps a promise."""
     workers = options.jobs_or_cpus(jobs)
+    enough = options.read_accuracy(accuracy)
     (small,) = options.read_deltas([delta])
-    _check_target(epsilon, zcdp, moe, weights is not None or by == "level")
+    _check_target(epsilon, zcdp, moe, weights is not None or by == "level", accuracy is not None)
     shares = by_level_name(weights, "--weights")
     wanted = by_level_name(moe, "--moe")
     outputs = Outputs(plot=plot)
@@ -98,7 +100,15 @@ def calibrate(
         if wanted:
             found = reached(release, wanted, **work)
         else:
-            found = find(release, epsilon=epsilon, zcdp=zcdp, by=by, weights=shares or None, **work)
+            found = find(
+                release,
+                epsilon=epsilon,
+                zcdp=zcdp,
+                by=by,
+                weights=shares or None,
+                accuracy=enough,
+                **work,
+            )
         box, contents = _proved_and_drawn(release, found, outputs, certify, work)
     outputs.write(contents)
     proved = (
@@ -109,7 +119,9 @@ def calibrate(
     )
 
 
-def _check_target(epsilon: str | None, zcdp: bool, moe: str | None, is_shared: bool) -> None:
+def _check_target(
+    epsilon: str | None, zcdp: bool, moe: str | None, is_shared: bool, has_accuracy: bool
+) -> None:
     """Refuse a command line that names no target, or two."""
     if epsilon is not None:
         options.read_epsilons([epsilon])
@@ -118,6 +130,8 @@ def _check_target(epsilon: str | None, zcdp: bool, moe: str | None, is_shared: b
     if len(given) != 1:
         found = " and ".join(given) + " are given" if given else "none is given"
         raise InputError(f"one target is needed: --epsilon E, --zcdp or --moe LEVEL=M,...; {found}")
+    if moe is not None and has_accuracy:
+        raise InputError("--moe sets each level's noise: there is no search that --accuracy could shorten")
     if moe is not None and is_shared:
         raise InputError("--moe sets each level's noise: it cannot be combined with --weights or --by")
 

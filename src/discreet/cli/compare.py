@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import App, Parameter
 
 from discreet import numbers
+from discreet.accounting.arguments import count_of_digits
 from discreet.budget import AnswerKind, load
 from discreet.cli import options
 from discreet.cli.outputs import Outputs
@@ -17,7 +18,7 @@ from discreet.report import words
 
 if TYPE_CHECKING:
     from discreet.accounting.overall import Account
-    from discreet.report.tables import TwoReleases
+    from discreet.report.tables import PrivacyRow, TwoReleases
 
 app = App(
     name="compare",
@@ -35,12 +36,14 @@ def compare(
     neighbours: options.Relation = None,
     delta: options.Deltas = None,
     people: options.People = 1,
+    accuracy: options.Accuracy = None,
     plot: Annotated[Path | None, Parameter(help="Plot both releases.", metavar="FILE.svg|png|pdf")] = None,
     jobs: options.Jobs = None,
     screen: Screen = PLAIN,
 ) -> None:
     """Compare two releases."""
     workers = options.jobs_or_cpus(jobs)
+    enough = options.read_accuracy(accuracy)
     deltas = options.read_deltas(delta or ())
     outputs = Outputs(plot=plot)
 
@@ -49,7 +52,10 @@ def compare(
     from discreet.accounting.overall import account
     from discreet.report.tables import DELTAS, PrivacyTable, TwoReleases, epsilon_rows
 
-    accounts = [account(one, neighbours=neighbours, people=people, jobs=workers) for one in releases]
+    accounts = [
+        account(one, neighbours=neighbours, people=people, jobs=workers).with_accuracy(enough)
+        for one in releases
+    ]
     with screen.progress("Comparing paths") as progress:
         running = [one.with_workers(workers, progress) for one in accounts]
         rows = [epsilon_rows(one, deltas or [*DELTAS]) for one in running]
@@ -72,6 +78,14 @@ def drawn(first: Account, second: Account, kind: str) -> bytes:
     return figure_bytes(compare_figure(*both, title=f"{first.name} and {second.name}"), kind)
 
 
+def _difference(one: PrivacyRow, two: PrivacyRow) -> str:
+    """How much larger the second epsilon is, with the digits that hold."""
+    gap, doubt = two.epsilon - one.epsilon, one.accuracy + two.accuracy
+    if gap == 0 or doubt < 1e-5:
+        return numbers.change(gap)
+    return f"{gap:+.{count_of_digits(gap, doubt, 4)}g}"
+
+
 def _text(found: TwoReleases) -> Iterator[Block]:
 
     sides = (("A", found.a.account, found.a.releases[0]), ("B", found.b.account, found.b.releases[0]))
@@ -85,9 +99,9 @@ def _text(found: TwoReleases) -> Iterator[Block]:
     rows = [
         (
             numbers.plain(one.delta),
-            first.number(one.epsilon),
-            second.number(two.epsilon),
-            numbers.change(two.epsilon - one.epsilon),
+            first.number(one.epsilon, one.digits("epsilon", numbers.DIGITS)),
+            second.number(two.epsilon, two.digits("epsilon", numbers.DIGITS)),
+            _difference(one, two),
             numbers.number(one.zcdp),
             numbers.number(two.zcdp),
         )

@@ -37,6 +37,13 @@ Deltas = Annotated[
     Parameter(help="Epsilon at this delta, an exact number such as 1e-10; may be repeated.", metavar="D"),
 ]
 People = Annotated[int, Parameter(help="How many people change together.", metavar="K")]
+Accuracy = Annotated[
+    str | None,
+    Parameter(
+        help="Ask for less and get it sooner: how far an epsilon may be off, or a part of a delta.",
+        metavar="A",
+    ),
+]
 Jobs = Annotated[int | None, Parameter(help="Processes; default: one for each CPU.", metavar="N")]
 Json = Annotated[bool, Parameter(help="Print one JSON object.")]
 Quiet = Annotated[bool, Parameter(help="No progress bar and no time.")]
@@ -85,6 +92,25 @@ def checked_digits(digits: int | None, *, certify: bool) -> int | None:
             which = f"without --certify a result has 1 to {most} digits that hold"
         raise InputError(f"digits is {digits}; {which}")
     return digits
+
+
+def read_accuracy(text: str | None, *, certify: bool = False) -> float | None:
+    """Return the accuracy that is enough, if one was named.
+
+    >>> read_accuracy("1e-4"), read_accuracy(None)
+    (0.0001, None)
+    >>> read_accuracy("2")
+    Traceback (most recent call last):
+    discreet.errors.InputError: accuracy is 2; it must lie between 1e-9 and 0.1
+    """
+    if text is None:
+        return None
+    value = fraction(text, name="accuracy")
+    if not Fraction(1, 10**9) <= value <= Fraction(1, 10):
+        raise InputError(f"accuracy is {text}; it must lie between 1e-9 and 0.1")
+    if certify:
+        raise InputError("--accuracy asks for less than a float has: it cannot be combined with a proof")
+    return float(value)
 
 
 def read_deltas(texts: Sequence[str]) -> list[Fraction]:

@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from discreet import numbers
+from discreet.accounting.arguments import count_of_digits
 from discreet.accounting.comparisons import ZCDP
 from discreet.accounting.overall import Account
 from discreet.budget import AnswerKind, Release
@@ -33,6 +34,13 @@ class PrivacyRow:
     zcdp: float
     worst: Any
     certified: Interval | None = None
+    accuracy: float = 0.0
+    """How far the number that was asked for may be off: a delta relatively, an epsilon absolutely."""
+
+    def digits(self, asked: str, most: int) -> int:
+        """How many digits of the epsilon or delta that was asked for hold."""
+        value = self.epsilon if asked == "epsilon" else self.delta
+        return count_of_digits(value, self.accuracy * (1.0 if asked == "epsilon" else value), most)
 
 
 def zcdp_of(account: Account) -> ZCDP:
@@ -71,7 +79,14 @@ def epsilon_rows(
     if certified:
         boxes = [_from_zero(box) for box in account.epsilon(delta=wanted, certified=True, digits=digits)]
     return [
-        PrivacyRow(max(point.epsilon, 0.0), point.delta, zcdp.epsilon(delta=float(delta)), point.worst, box)
+        PrivacyRow(
+            max(point.epsilon, 0.0),
+            point.delta,
+            zcdp.epsilon(delta=float(delta)),
+            point.worst,
+            box,
+            point.accuracy,
+        )
         for point, delta, box in zip(points, wanted, boxes, strict=True)
     ]
 
@@ -101,7 +116,14 @@ def delta_rows(
     if certified:
         boxes = list(account.delta(epsilon=wanted, certified=True, digits=digits))
     return [
-        PrivacyRow(point.epsilon, point.delta, zcdp.delta(epsilon=float(epsilon)), point.worst, box)
+        PrivacyRow(
+            point.epsilon,
+            point.delta,
+            zcdp.delta(epsilon=float(epsilon)),
+            point.worst,
+            box,
+            point.accuracy,
+        )
         for point, epsilon, box in zip(points, wanted, boxes, strict=True)
     ]
 
@@ -160,6 +182,8 @@ class PrivacyTable:
             for row in rows:
                 result = {given: getattr(row, given), asked: getattr(row, asked), f"zcdp_{asked}": row.zcdp}
                 result["worst"] = row.worst
+                if account.accuracy is not None:
+                    result["accuracy"] = row.accuracy
                 if row.certified is not None:
                     lower, upper = numbers.interval(row.certified, self.digits)
                     result |= {"lower": Decimal(lower), "upper": Decimal(upper)}
@@ -219,20 +243,23 @@ class TwoReleases:
             return "Neither promises more throughout: which epsilon is smaller depends on delta."
         lower, higher = ("A", "B") if 1 in signs else ("B", "A")
         one, two = next((pair for pair in pairs if pair[0].delta == 1e-10), pairs[0])
+        digits = min(row.digits("epsilon", numbers.DIGITS) for row in (one, two))
         kinds = {"A": self.a.account.claim.kind, "B": self.b.account.claim.kind}
         if kinds[lower] not in (AnswerKind.EXACT, AnswerKind.BOUND) or kinds[higher] is not AnswerKind.EXACT:
             return (
-                f"At delta {numbers.plain(one.delta)} A has epsilon {kinds['A'].beside(one.epsilon)} and B "
-                f"{kinds['B'].beside(two.epsilon)}: which promises more cannot be said from these."
+                f"At delta {numbers.plain(one.delta)} A has epsilon "
+                f"{kinds['A'].beside(one.epsilon, digits)} and B "
+                f"{kinds['B'].beside(two.epsilon, digits)}: which promises more cannot be said from these."
             )
         small, large = sorted((one.epsilon, two.epsilon))
         is_bound = kinds[lower] is AnswerKind.BOUND
-        small_text = kinds[lower].beside(small) if is_bound else numbers.number(small)
-        gap = f"{numbers.number(large - small, 3)} ({numbers.percent((large - small) / large)})"
+        small_text = kinds[lower].beside(small, digits) if is_bound else numbers.number(small, digits)
+        few = count_of_digits(large - small, one.accuracy + two.accuracy, 3)
+        gap = f"{numbers.number(large - small, few)} ({numbers.percent((large - small) / large)})"
         gap = f"at least {gap}" if is_bound else gap
         return (
             f"At delta {numbers.plain(one.delta)} {lower} has epsilon {small_text}, "
-            f"{gap} less than {higher}'s {numbers.number(large)}: {lower} promises more."
+            f"{gap} less than {higher}'s {numbers.number(large, digits)}: {lower} promises more."
         )
 
     def as_dict(self) -> dict[str, object]:
