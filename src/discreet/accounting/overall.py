@@ -150,7 +150,7 @@ class Account:
 
         >>> from discreet.budget import load
         >>> load("pl94-2020-units").account().with_accuracy(1e-3).epsilon(delta="1e-10")
-        2.364
+        2.3633
         """
         return replace(self, accuracy=accuracy)
 
