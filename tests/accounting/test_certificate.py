@@ -79,8 +79,8 @@ def test_definition_shares_nothing_with_the_makers() -> None:
 
 @pytest.mark.parametrize("h", ["lattice", "line"])
 def test_a_leaning_contour_encloses_the_same_value(h: str) -> None:
-    loss = Loss([DiscreteGaussian(variance=5, times=10)])
-    truth = defined_delta(loss.events, Fraction(10), bits=120)
+    events = [DiscreteGaussian(variance=5, times=10)]
+    loss, truth = Loss(events), defined_delta(events, Fraction(10), bits=120)
     for lean in (0.0, 0.07, 0.3):
         with working_bits(150):
             step = loss.step if h == "lattice" else None
