@@ -6,8 +6,10 @@ import json
 import resource
 import subprocess
 import sys
+import tempfile
 import time
 from dataclasses import dataclass
+from pathlib import Path
 
 PREAMBLE = """
 import json, math, sys, time
@@ -54,6 +56,56 @@ if __name__ == "__main__":
     print(json.dumps({"seconds": best}))
 """
 
+PRESETS = """
+from discreet.budget import preset_names
+if __name__ == "__main__":
+    found = {}
+    for name in preset_names():
+        start = time.process_time()
+        account(load(name)).epsilon(delta="1e-10")
+        found[name] = time.process_time() - start
+    slowest = max(found, key=found.get)
+    print(json.dumps({"slowest": slowest, "seconds": found[slowest], "all": found}))
+"""
+
+JOINT = """
+from discreet.accounting.portfolio import portfolio
+if __name__ == "__main__":
+    both = portfolio([load(name) for name in ("pl94-2020-persons", "dhc-2020", "ddhca-2020")], jobs=JOBS)
+    print(json.dumps({"epsilon": both.epsilon(delta="1e-10"), "cases": both.pairs}))
+"""
+
+GROWTH = """
+from discreet.budget import Level, Query, Release, Spine
+if __name__ == "__main__":
+    levels = [
+        Level(
+            name=f"L{i}",
+            queries=[
+                Query(name="total", variance=Fraction(1000, 100 + 17 * i)),
+                Query(name="detail", variance=Fraction(1000, 310 + 23 * i)),
+            ],
+        )
+        for i in range(MERGED + 1)
+    ]
+    spine = Spine(may_merge_up=[f"L{i}" for i in range(1, MERGED + 1)])
+    release = Release(name="growing", neighbours="bounded", levels=levels, spine=spine)
+    point = account(release).at_delta("1e-10")[0]
+    print(json.dumps({"paths": len(release.paths), "epsilon": point.epsilon}))
+"""
+
+COMMAND = """
+import os, tempfile
+from discreet.cli import main
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        sys.argv = ["discreet", *ARGUMENTS, "--jobs", str(JOBS), "--quiet"]
+        status = main()
+    print()
+    print(json.dumps({"status": status}))
+"""
+
 CERTIFIED = """
 if __name__ == "__main__":
     box = account(load("dhc-2020"), jobs=JOBS).epsilon(delta="1e-10", certified=True)
@@ -70,7 +122,7 @@ if __name__ == "__main__":
     print(json.dumps({"seconds": seconds, "epsilon": epsilon, "true": true}))
 """
 
-PEER = """
+DP_ACCOUNTING = """
 from dp_accounting.pld import privacy_loss_distribution as pld
 if __name__ == "__main__":
     events = dict(cases(load("dhc-2020"), "bounded"))[13, 13]
@@ -87,9 +139,54 @@ if __name__ == "__main__":
         total = part if total is None else total.compose(part)
     epsilon = total.get_epsilon_for_delta(1e-10)
     seconds = time.process_time() - start
-    low = total.get_delta_for_epsilon(60.0)
-    print(json.dumps({"seconds": seconds, "epsilon": epsilon, "delta_at_60": low}))
+    print(json.dumps({"seconds": seconds, "epsilon": epsilon, "how": "connect the dots, interval 1e-4"}))
 """
+
+PRV_ACCOUNTANT = """
+import numpy as np
+from scipy.special import logsumexp
+from prv_accountant import PRVAccountant
+from prv_accountant.privacy_random_variables import PrivacyRandomVariable
+
+class Discrete(PrivacyRandomVariable):
+    # its loss is x / variance + 1 / (2 variance), x the noise
+    def __init__(self, event):
+        self.s2 = float(event.variance)
+        self.x = np.arange(-math.ceil(40 * self.s2**0.5), math.ceil(40 * self.s2**0.5) + 1)
+        logs = -self.x**2 / (2 * self.s2)
+        self.log = logs - logsumexp(logs)
+        self.sums = np.append(0.0, np.cumsum(np.exp(self.log)))
+    def cdf(self, t):
+        at = np.searchsorted(self.x, np.floor(np.asarray(t) * self.s2 - 0.5 + 1e-9), side="right")
+        return self.sums[at]
+    def pdf(self, t):
+        raise NotImplementedError
+    def rdp(self, alpha):
+        l = self.x / self.s2 + 1 / (2 * self.s2)
+        return logsumexp(self.log + (alpha - 1) * l) / (alpha - 1)
+
+if __name__ == "__main__":
+    events = dict(cases(load("dhc-2020"), "bounded"))[13, 13]
+    start = time.process_time()
+    times = [event.times for event in events]
+    whole = PRVAccountant(
+        prvs=[Discrete(event) for event in events],
+        max_self_compositions=times,
+        eps_error=1e-2,
+        delta_error=1e-12,
+    )
+    low, estimate, up = whole.compute_epsilon(delta=1e-10, num_self_compositions=times)
+    seconds = time.process_time() - start
+    print(json.dumps({"seconds": seconds, "epsilon": estimate, "how": "error of epsilon 0.01"}))
+"""
+
+BETA = """    from riskcal.analysis import get_beta_from_pld
+    beta = get_beta_from_pld(total, alpha=0.05)
+    epsilon = total"""
+HOW = '"connect the dots, interval 1e-4"'
+RISKCAL = DP_ACCOUNTING.replace("    epsilon = total", BETA).replace(HOW, '"and beta at alpha 0.05"')
+
+PEERS = {"dp-accounting": DP_ACCOUNTING, "prv-accountant": PRV_ACCOUNTANT, "riskcal": RISKCAL}
 
 
 @dataclass(frozen=True)
@@ -105,9 +202,6 @@ class Run:
 def run(body: str, *, jobs: int = 2) -> Run:
     """Run a script in a fresh process and measure it, its workers included."""
     # a file, not -c: spawned workers must be able to import the main module
-    import tempfile
-    from pathlib import Path
-
     with tempfile.TemporaryDirectory() as folder:
         script = Path(folder) / "job.py"
         script.write_text(PREAMBLE + body)
@@ -132,60 +226,119 @@ def import_seconds(command: list[str]) -> float:
     return best
 
 
-def rows() -> list[tuple[str, str, str]]:
-    """(what, measured, aim) for each figure."""
-    found: list[tuple[str, str, str]] = []
+GROWN = (3, 4, 5, 6, 7, 8, 9, 10)
+"""Levels that may merge up: 8 to 1,024 paths."""
 
-    def add(what: str, measured: str, aim: str = "") -> None:
-        found.append((what, measured, aim))
-        print(f"  {what}: {measured}", file=sys.stderr, flush=True)
 
-    overall = run(OVERALL)
+def command(*arguments: str) -> str:
+    """A script that runs a command of discreet in a folder of its own."""
+    return f"ARGUMENTS = {list(arguments)!r}\n" + COMMAND
+
+
+def growth(file: Path) -> list[tuple[int, Run]]:
+    """Accounts of releases of more and more paths, drawn: the cost follows paths, not pairs."""
+    from matplotlib.figure import Figure
+
+    from discreet.report.figures import figure_bytes
+
+    found = [(2**merged, run(f"MERGED = {merged}\n" + GROWTH, jobs=1)) for merged in GROWN]
+    drawn = Figure(figsize=(4.8, 3.2), layout="constrained")
+    axes = drawn.subplots()
+    axes.loglog([paths for paths, _ in found], [one.cpu for _, one in found], "o-")
+    axes.set_xlabel("paths")
+    axes.set_ylabel("processor seconds")
+    axes.set_xticks([paths for paths, _ in found], [f"{paths:,}" for paths, _ in found])
+    axes.minorticks_off()
+    file.write_bytes(figure_bytes(drawn, file.suffix.lstrip(".")))
+    return found
+
+
+def rows(figure: Path) -> list[tuple[str, str, str, str]]:
+    """(what, aim, before, now) for each figure; before: each pair by itself."""
+    found: list[tuple[str, str, str, str]] = []
+
+    def add(what: str, aim: str, before: str, now: str) -> None:
+        found.append((what, aim, before, now))
+        print(f"  {what}: {now}", file=sys.stderr, flush=True)
+
+    one = run(OVERALL, jobs=1)
     add(
-        "epsilon at delta 1e-10 over all 946 pairs of dhc-2020, two processes, cold",
-        f"{overall.wall:.1f} s wall, {overall.megabytes:.0f} MB (epsilon {overall.said['epsilon']:.9f})",
-        "6 s, 500 MB",
+        "epsilon at delta 1e-10 over all 946 pairs of `dhc-2020`, cold",
+        "1.5 s",
+        "4.8 s",
+        f"{one.wall:.1f} s, {one.cpu:.1f} CPU-s, {one.megabytes:.0f} MB (epsilon {one.said['epsilon']:.9f})",
     )
-    curve = run(CURVE, jobs=1)
-    add("42-point curve on all 946 pairs", f"{curve.cpu:.1f} CPU-s", "10 CPU-s")
-    tradeoff = run(TRADEOFF, jobs=1)
-    add("both errors at 901 thresholds on all 946 pairs", f"{tradeoff.cpu:.1f} CPU-s", "60 CPU-s")
-    warm = run(WARM, jobs=1)
-    add("main pair (13, 13), 42 points, warm", f"{1000 * float(str(warm.said['seconds'])):.1f} ms", "10 ms")
-    certified = run(CERTIFIED)
+    add("42-point curve over all pairs", "2 CPU-s", "8.9 CPU-s", f"{run(CURVE, jobs=1).cpu:.1f} CPU-s")
+    one = run(TRADEOFF, jobs=1)
+    add("both errors at 901 thresholds of each pair", "10 CPU-s", "144 CPU-s", f"{one.cpu:.0f} CPU-s")
+    one = run(PRESETS, jobs=1)
     add(
-        "certified epsilon at 1e-10 over all 946 pairs",
-        f"{certified.wall:.0f} s wall, relative width {float(str(certified.said['width'])):.1e}",
-        "90 s, 1e-10",
+        "the same epsilon of each preset, the slowest",
+        "20 CPU-s",
+        "248 CPU-s",
+        f"{float(str(one.said['seconds'])):.0f} CPU-s (`{one.said['slowest']}`)",
     )
-    ours = run(PAIR, jobs=1)
-    true = float(str(ours.said["true"]))
-    error = abs(float(str(ours.said["epsilon"])) / true - 1)
-    seconds = float(str(ours.said["seconds"]))
-    add("one pair (13, 13), epsilon at 1e-10, cold", f"{1000 * seconds:.1f} CPU-ms, off by {error:.0e}")
-    try:
-        peer = run(PEER, jobs=1)
-    except subprocess.CalledProcessError as problem:
-        add("the same by dp-accounting", "not measured: " + problem.stderr.strip().splitlines()[-1])
-    else:
-        theirs = float(str(peer.said["seconds"]))
-        off = abs(float(str(peer.said["epsilon"])) / true - 1)
-        add(
-            "the same by dp-accounting (connect the dots, interval 1e-4)",
-            f"{theirs:.1f} CPU-s, off by {off:.0e}, "
-            f"delta at epsilon 60 given as {float(str(peer.said['delta_at_60'])):.1e}",
-        )
-        add(
-            "ratio of speed, ratio of error",
-            f"{theirs / seconds:.0f} x, {off / max(error, 1e-16):.0e} x",
-            "100 x, 1e6 x",
-        )
+    one = run(JOINT, jobs=1)
+    add(
+        f"PL 94-171, DHC and Detailed DHC-A together, {one.said['cases']:,} cases",
+        "5 s",
+        "285 s (extrapolated)",
+        f"{one.wall:.1f} s",
+    )
+    one = run(CERTIFIED)
+    add(
+        "certified epsilon over all pairs of `dhc-2020`",
+        "10 s",
+        "38 s, 58 CPU-s",
+        f"{one.wall:.1f} s, {one.cpu:.1f} CPU-s, relative width {float(str(one.said['width'])):.0e}",
+    )
+    report = run(command("report", "dhc-2020", "--out", "report.html"))
+    add("`discreet report dhc-2020`, certified", "40 s", "", f"{report.wall:.0f} s, {report.cpu:.0f} CPU-s")
+    promise = ("--epsilon", "20", "--delta", "1e-10")
+    one = run(command("calibrate", "dhc-2020", *promise, "--certify"))
+    add("`calibrate dhc-2020 --certify`", "30 s", "", f"{one.wall:.0f} s, {one.cpu:.0f} CPU-s")
+    one = run(command("calibrate", "dhc-2020", *promise, "--weights", "State=2"))
+    add("`calibrate dhc-2020 --weights State=2`", "5 s", "", f"{one.wall:.1f} s, {one.cpu:.1f} CPU-s")
+    grown = growth(figure)
+    add(
+        "a release of 1,024 paths, 524,800 pairs",
+        "120 CPU-s",
+        "refused",
+        f"{grown[-1][1].cpu:.0f} CPU-s, {grown[-1][1].megabytes:.0f} MB",
+    )
+    warm = float(str(run(WARM, jobs=1).said["seconds"]))
+    add("one pair (13, 13), 42 points, warm", "10 ms", "1.9 ms", f"{1000 * warm:.1f} ms")
     python = sys.executable
     plain = import_seconds([python, "-c", "pass"])
-    add(
-        "import discreet",
-        f"{import_seconds([python, '-c', 'import discreet']):.2f} s (Python alone {plain:.2f} s)",
-        "0.3 s",
-    )
-    add("discreet --help", f"{import_seconds([python, '-m', 'discreet', '--help']):.2f} s", "0.6 s")
+    mine = import_seconds([python, "-c", "import discreet"])
+    add("import discreet", "0.3 s", "0.02 s", f"{mine:.2f} s (Python alone {plain:.2f} s)")
+    helped = import_seconds([python, "-m", "discreet", "--help"])
+    add("discreet --help", "0.6 s", "0.14 s", f"{helped:.2f} s")
+    return found
+
+
+def peers() -> list[tuple[str, str, str, str, str]]:
+    """(package, one pair, off by, the whole release, times ours): epsilon at 1e-10 of pair (13, 13)."""
+    ours = run(PAIR, jobs=1)
+    true, whole = float(str(ours.said["true"])), run(OVERALL, jobs=1).cpu
+    seconds = float(str(ours.said["seconds"]))
+    error = abs(float(str(ours.said["epsilon"])) / true - 1)
+    found = [("discreet", f"{seconds:.4f} CPU-s", f"{error:.0e}", f"{whole:.1f} CPU-s", "1, 1")]
+    for name, body in PEERS.items():
+        try:
+            peer = run(body, jobs=1)
+        except subprocess.CalledProcessError as problem:
+            why = problem.stderr.strip().splitlines()[-1]
+            found.append((name, f"not measured: {why}", "", "", ""))
+            continue
+        theirs, off = float(str(peer.said["seconds"])), abs(float(str(peer.said["epsilon"])) / true - 1)
+        found.append(
+            (
+                f"{name}, {peer.said['how']}",
+                f"{theirs:.2f} CPU-s",
+                f"{off:.0e}",
+                f"{946 * theirs:,.0f} CPU-s (946 times one pair)",
+                f"{theirs / seconds:,.0f} times, {946 * theirs / whole:,.0f} times",
+            )
+        )
     return found

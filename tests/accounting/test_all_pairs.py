@@ -10,11 +10,14 @@ import numpy as np
 import pytest
 
 from discreet.accounting.all_pairs import AllPairs
+from discreet.accounting.certified.all_pairs import Moduli, UpperBounds
 from discreet.accounting.contour import Kind
+from discreet.accounting.loss import Loss, TiltedTransform
 from discreet.accounting.overall import account
 from discreet.accounting.portfolio import portfolio
 from discreet.accounting.privacy_loss import compose
 from discreet.budget import Level, Query, Release, Spine, cases, load, preset_names
+from discreet.noise import DiscreteGaussian, DiscreteLaplace, Noise
 
 DELTAS = [Fraction(d) for d in ("0.9", "1e-3", "1e-10")]
 EPSILONS = [Fraction(e) for e in ("-1", "0", "3", "12")]
@@ -126,3 +129,77 @@ def test_a_portfolio_of_three_products() -> None:
     rng = np.random.default_rng(3)
     for k in rng.choice(joint.pairs, size=12, replace=False):
         assert compose(joint.cases[int(k)][1]).epsilon(delta="1e-10") <= point.epsilon * (1 + 1e-12)
+
+
+# -- in balls ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("neighbours", ["bounded", "unbounded"])
+@pytest.mark.parametrize("name", ODD)
+def test_no_delta_exceeds_its_proved_bound(name: str, neighbours: Any) -> None:
+    """Every case by itself, in floats that are good to 1e-12, against the bounds of all at once."""
+    listed = cases(ODD[name], neighbours)
+    bounds = UpperBounds(AllPairs(listed))
+    for epsilon in (Fraction(0), Fraction(1, 2), Fraction(3)):
+        tops = bounds.at(epsilon, bounds.whole.main)
+        assert len(tops) == len(listed)
+        for (_, events), top in zip(listed, tops, strict=True):
+            true = float(np.exp(compose(events).log_deltas([epsilon], math.inf)[0]))
+            assert true * (1 - 2e-12) <= top
+    # on one lattice nothing is left out: the bounds are the values
+    if bounds.whole.lattice is not None:
+        assert float(tops[-1]) == pytest.approx(true, rel=1e-9, abs=1e-300)
+
+
+@pytest.mark.parametrize("name", ["dhc-2020", "pl94-2020-persons"])
+def test_proved_bounds_are_close_and_never_below(name: str) -> None:
+    listed = cases(load(name), "bounded")
+    bounds = UpperBounds(AllPairs(listed))
+    tops = [float(top) for top in bounds.at(Fraction(12), bounds.whole.main)]
+    (scan,) = bounds.whole.scan(Kind.DELTA, [Fraction(12)])
+    values, errors = (np.exp(scan.exponent) * part for part in (scan.value, scan.error))
+    assert (np.array(tops) >= values - errors).all()
+    assert np.median(np.array(tops) / values - 1) < 1e-7
+
+
+def test_the_worst_pair_is_not_proved_below_its_own_delta() -> None:
+    whole = account(load("dhc-2020"))
+    worst = whole.case((6, 6))
+    box = worst.delta(epsilon="24.456", certified=True)
+    open_ = whole.upper_bounds.unproved(Fraction("24.456"), box.lower * (1 - Fraction(1, 10**6)), worst.loss)
+    assert whole.cases.find((6, 6)) in open_
+    assert len(open_) < 20
+
+
+def test_proved_bounds_of_a_portfolio() -> None:
+    both = portfolio([load("pl94-2020-persons"), load("dhc-2022-08-25")])
+    tops = both.upper_bounds.at(Fraction(14), both.case(both.main).loss)
+    assert len(tops) == both.pairs
+    (scan,) = both.together.scan(Kind.DELTA, [Fraction(14)])
+    values, errors = (np.exp(scan.exponent) * part for part in (scan.value, scan.error))
+    assert (np.array([float(top) for top in tops]) >= values - errors).all()
+
+
+@pytest.mark.parametrize(
+    "term",
+    [
+        DiscreteGaussian("1/20", times=3),
+        DiscreteGaussian("1/2", sensitivity=2),
+        DiscreteGaussian("29/3", times=40),
+        DiscreteGaussian(10**6, sensitivity=3),
+        DiscreteLaplace("3/2", times=2),
+        DiscreteLaplace(50, sensitivity=7),
+    ],
+)
+def test_tables_of_moduli_bound_the_transform(term: Noise) -> None:
+    """At 4,000 random nodes, near and far; the transform itself in floats, good to 1e-12."""
+    theta, period = 1.25, Fraction(40)
+    nodes = np.unique(np.random.default_rng(5).integers(0, [100, 10**5, 10**9, 10**11], size=(1000, 4)))
+    table = Moduli(term, Fraction(theta))
+    true = TiltedTransform(Loss([term]), theta).log(nodes, period).real
+    # (below e^-80 the transform is not followed any further)
+    assert (table.at(nodes, period) >= np.maximum(true, -60) - 1e-11).all()
+    for depth in (0.5, 4.0, 30.0):
+        turn = np.abs((nodes * float(term.step / period) + 0.5) % 1 - 0.5)
+        far = 2 * math.pi * turn > table.radius(depth) + 1e-4
+        assert (true[far] <= -depth + 1e-9).all()

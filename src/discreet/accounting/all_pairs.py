@@ -52,7 +52,7 @@ from discreet.noise.theta import Complexes
 _TWO_PI = 2 * math.pi
 _ALIAS = 41.0  # aliases below e^-41 of the scale of the value
 _DEEPEST = 37.0  # standard deviations at which a tail is about 1e-300
-_CORE = 64  # the core of the contour ends at so many times the largest tilt in use
+CORE = 64  # the core of the contour ends at so many times the largest tilt in use
 _SHALLOW = 34.0  # of the rest only what exceeds e^-34 is looked at: 1e-15 of the value is lost
 _COARSE = 4096  # nodes of a whole period that are all summed
 _MOST_NODES = 200_000
@@ -117,22 +117,23 @@ class AllPairs:
     # -- what all cases have in common ---------------------------------------------------------------
 
     @cached_property
-    def _spread(self) -> float:
+    def spread(self) -> float:
+        """The standard deviation of the main case's loss."""
         return math.sqrt(self.main.tilted_moments(0.0)[1])
 
     @cached_property
-    def _tilt(self) -> float:
+    def tilt(self) -> float:
         """The largest tilt in use."""
-        return _DEEPEST / self._spread
+        return _DEEPEST / self.spread
 
     @cached_property
-    def _lattice(self) -> Fraction | None:
-        """The step of a lattice of all losses, if it is coarse enough to sum a whole period."""
+    def lattice(self) -> Fraction | None:
+        """The step of a lattice of all losses, if it is coarse enough to sum over a whole period."""
         offsets = {loss.offset - self.paths[g][0].offset for g, row in enumerate(self.paths) for loss in row}
         steps = {loss.step for row in self.paths for loss in row}
         bottom = math.lcm(*(s.denominator for s in steps))
         step = Fraction(math.gcd(*(int(s * bottom) for s in steps)), bottom)
-        is_coarse = 20 * max(self._spread, float(step)) <= _COARSE * float(step)
+        is_coarse = 20 * max(self.spread, float(step)) <= _COARSE * float(step)
         return step if is_coarse and offsets == {Fraction(0)} else None
 
     # -- contours ------------------------------------------------------------------------------------
@@ -157,7 +158,7 @@ class AllPairs:
         for line in self._lines:
             if line.kind is kind and line.low <= lowest <= line.high:
                 return line
-        h = float(self._lattice or 0)
+        h = float(self.lattice or 0)
         theta = saddle(self.main, kind, lowest, h)
         spread = math.sqrt(self.main.tilted_moments(theta)[1])
         low, high = lowest - 0.2 * spread, lowest + spread
@@ -166,21 +167,19 @@ class AllPairs:
             theta = saddle(self.main, kind, lowest + spread, h)
             spread = math.sqrt(self.main.tilted_moments(theta)[1])
             high = lowest + 2 * spread
-        line = self._built(kind, theta, spread, low, high, h)
+        line = self._built(kind, theta, low, high, h)
         self._lines = [*self._lines[-7:], line]
         return line
 
-    def _built(self, kind: Kind, theta: float, spread: float, low: float, high: float, h: float) -> _Line:
-        size = kernel_size(kind, theta, h) * min(1.0, (h or 1.0) / (2.5 * spread))
-        need = _ALIAS - math.log(size)
-        length = self._period(kind, theta, max(spread, h), low, high, need)
-        if self._lattice is not None:
+    def _built(self, kind: Kind, theta: float, low: float, high: float, h: float) -> _Line:
+        length, alias = self.alias_free(kind, theta, low, high)
+        if self.lattice is not None:
             count = max(8, math.ceil(length / h))
-            period = count * self._lattice
+            period = count * self.lattice
             nodes = np.arange(count // 2 + 1, dtype=np.int64)
         else:
             count, period = 0, short_above(length)
-            nodes = self._core(theta, period)
+            nodes = self.core(theta, period)
         factors, shifts, centre = [], [], Fraction(0)
         for group, row in zip(self.cases.groups, self.paths, strict=True):
             reference = TiltedTransform(row[group.main], theta)
@@ -196,8 +195,8 @@ class AllPairs:
                     logs[k] = float(log_scale(loss, theta) - base)
             factors.append(table)
             shifts.append(logs)
-        _, kernel = _kernel(_points(theta, nodes, period), self._lattice, Fraction(0), Fraction(0))
-        rest: _Far = (np.zeros(len(self.cases)), (self._lattice,), np.zeros(len(self.cases), dtype=np.int64))
+        _, kernel = _kernel(_points(theta, nodes, period), self.lattice, Fraction(0), Fraction(0))
+        rest: _Far = (np.zeros(len(self.cases)), (self.lattice,), np.zeros(len(self.cases), dtype=np.int64))
         if not count:
             key = theta if any(k[2] is not None for k in self._sieves) else None
             if key not in self._far:
@@ -209,7 +208,7 @@ class AllPairs:
             period,
             low,
             high,
-            math.exp(-need),
+            alias,
             nodes,
             count,
             log_scale(self.main, theta),
@@ -220,8 +219,16 @@ class AllPairs:
             *rest,
         )
 
-    def _period(self, kind: Kind, theta: float, unit: float, low: float, high: float, need: float) -> float:
-        """A period whose aliases stay below e^-need for every case: Chernoff's bounds add up over paths."""
+    def alias_free(self, kind: Kind, theta: float, low: float, high: float) -> tuple[float, float]:
+        """A period whose aliases are negligible in every case, and how large they may be.
+
+        Chernoff's bounds add up over paths.
+        """
+        h = float(self.lattice or 0)
+        spread = math.sqrt(self.main.tilted_moments(theta)[1])
+        unit = max(spread, h)
+        size = kernel_size(kind, theta, h) * min(1.0, (h or 1.0) / (2.5 * spread))
+        need = _ALIAS - math.log(size)
         up = _OFFSETS / unit
         if kind is Kind.REST:
             up = np.append(up[up < -theta], -theta)
@@ -237,11 +244,11 @@ class AllPairs:
 
         above = (rise(up) - up * low + need) / up
         below = (rise(-down) + down * high + need) / down
-        return max(float(above.min()), float(below.min()), unit * 1e-6)
+        return max(float(above.min()), float(below.min()), unit * 1e-6), math.exp(-need)
 
     # -- near the origin -----------------------------------------------------------------------------
 
-    def _core(self, theta: float, period: Fraction) -> NDArray[np.int64]:
+    def core(self, theta: float, period: Fraction) -> NDArray[np.int64]:
         """The nodes near the origin at which some case of each group is not negligible."""
         kept: NDArray[np.int64] | None = None
         for g, row in enumerate(self.paths):
@@ -256,7 +263,7 @@ class AllPairs:
         loss, key = self._alone(g, k), self._key(g, k, theta)
         if key not in self._sieves:
             self._sieves[key] = octave(
-                loss, 0.0, _CORE * self._tilt, depth=DEPTH, theta=theta, falloff=2.0, scale=self._tilt
+                loss, 0.0, CORE * self.tilt, depth=DEPTH, theta=theta, falloff=2.0, scale=self.tilt
             )
         return self._sieves[key]
 
@@ -276,9 +283,9 @@ class AllPairs:
         return self._doubled[g, k]
 
     def _key(self, g: int, k: int, theta: float) -> tuple[int, int, float | None]:
-        """What a modulus depends on: not on the tilt, where all variances are large enough."""
+        """What a modulus depends on: from variance 1/2 on the tilt changes it by e^(-pi^2) at most."""
         terms = self.paths[g][k].terms
-        is_smooth = all(term.is_dual and term.size >= 1.5 for term in terms)
+        is_smooth = all(term.is_dual for term in terms)
         return g, k, None if is_smooth else theta
 
     # -- far out -------------------------------------------------------------------------------------
@@ -288,7 +295,7 @@ class AllPairs:
         if len(self.paths) == 1:
             return self._with_lattices([self._rest(0, k, theta) for k in range(len(self.paths[0]))])
         # the value is about 1 / (theta (theta + 1) 2.5 spread), and theta at most the largest tilt
-        enough = 1e-14 / (self._tilt * (self._tilt + 1) * 2.5 * self._spread)
+        enough = 1e-14 / (self.tilt * (self.tilt + 1) * 2.5 * self.spread)
         best: Floats | None = None
         for g in sorted(range(len(self.paths)), key=lambda g: len(self.paths[g])):
             rests = np.array([self._rest(g, k, theta).whole for k in range(len(self.paths[g]))])
@@ -318,11 +325,11 @@ class AllPairs:
         which = np.zeros(i.size, dtype=np.int64)
         lattices: list[Fraction | None] = [None]
         known: dict[tuple[Fraction, Fraction], int] = {}
-        core = _CORE * self._tilt
+        core = CORE * self.tilt
         for case in range(i.size):
             one, two = steps[i[case]], steps[j[case]]
             if (one, two) not in known:
-                common = _gcd(one, two)
+                common = common_step(one, two)
                 # repetitions that do not coincide must be apart, and the core within half a period
                 apart = math.pi * float(common / one / two) >= core if one != two else True
                 usable = apart and math.pi / float(max(one, two)) > core
@@ -338,7 +345,7 @@ class AllPairs:
     def _rest(self, g: int, k: int, theta: float) -> Rest:
         key = self._key(g, k, theta)
         if key not in self._rests:
-            self._rests[key] = rest_of_line(self._alone(g, k), theta, self._tilt)
+            self._rests[key] = rest_of_line(self._alone(g, k), theta, self.tilt)
         return self._rests[key]
 
     # -- the matrix product --------------------------------------------------------------------------
@@ -347,8 +354,8 @@ class AllPairs:
         z = _points(line.theta, line.nodes, line.period)
         twice = np.where(line.nodes == 0, 1.0, 2.0)
         if line.count:
-            assert self._lattice is not None
-            if line.count % 2 == 0:
+            assert self.lattice is not None
+            if 2 * line.nodes[-1] == line.count:
                 twice[-1] = 1.0  # the middle of the period belongs to both halves
         norm = float(line.period)
         value = np.zeros(len(self.cases))
@@ -398,7 +405,7 @@ class AllPairs:
         return np.asarray(table[i] * table[j], dtype=np.complex128)
 
 
-def _gcd(one: Fraction, two: Fraction) -> Fraction:
+def common_step(one: Fraction, two: Fraction) -> Fraction:
     """The largest step of which both are multiples."""
     bottom = math.lcm(one.denominator, two.denominator)
     return Fraction(math.gcd(int(one * bottom), int(two * bottom)), bottom)
@@ -475,7 +482,7 @@ def rest_of_line(loss: Loss, theta: float, tilt: float) -> Rest:
     def stretch(start: float, end: float) -> Sieve:
         return octave(loss, start, end, depth=_SHALLOW, theta=theta, falloff=1.0, scale=tilt)
 
-    start = _CORE * tilt
+    start = CORE * tilt
     try:
         if whole <= start:
             # The core spans half a period or more. Beyond it each period, of length 2 pi / step, weighs at
@@ -497,12 +504,12 @@ def rest_of_line(loss: Loss, theta: float, tilt: float) -> Rest:
             if end == whole:
                 return Rest(total, near, math.sqrt(largest))
             beyond = 4 * float(size.sum()) * per_node / (end - start) / (math.pi * end)
-            small = 1e-15 * (total + 1e-3 / (math.pi * _CORE * tilt))
+            small = 1e-15 * (total + 1e-3 / (math.pi * CORE * tilt))
             if (part.low.size >= 50 or end >= 3e6 * tilt) and beyond < small:
                 return Rest(total + beyond, near, 1.0)
             if end >= 1e9 * tilt or seen > _MOST_NODES:
                 return Rest(total + max(beyond, small), near, 1.0)
             start, end = end, 8 * end
     except SieveOverflowError:
-        inside = 0.0 if start == _CORE * tilt else total
+        inside = 0.0 if start == CORE * tilt else total
         return Rest(inside + 1 / (math.pi * start), 0.06 * step**2 / spread, 1.0)

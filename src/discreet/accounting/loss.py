@@ -39,6 +39,7 @@ MOST_NODES = 2**40
 """Node numbers stay below this, so that 88-bit turns can be had from 64-bit products."""
 
 _SCALE = 2.0**-64
+_NEGLIGIBLE = 80.0  # a modulus below e^-80 counts for nothing, whatever the kernel
 _TWO_PI = 2 * math.pi
 
 
@@ -266,9 +267,14 @@ class TiltedTransform:
             spread = sum(t.times * float(t.step) * t.sensitivity for t in plain)
             lean = sum(t.times * float(t.step) * t.near(self.theta) for t in plain)
             total[:inner] = -0.5 * spread * y * y + 1j * lean * y
-        for term in self.loss.terms:
-            first = inner if term.is_plain else 0
-            if first < nodes.size:
-                total[first:] += term.log_transform(self.theta, turns(nodes[first:], term.step / period))
+        if inner < nodes.size:
+            for term in plain:
+                total[inner:] += term.log_transform(self.theta, turns(nodes[inner:], term.step / period))
+        # no factor exceeds 1 in modulus: a node that one of them has made negligible needs no other
+        left = np.flatnonzero(total.real > -_NEGLIGIBLE)
+        for law in self.loss.terms:
+            if not law.is_plain:
+                total[left] += law.log_transform(self.theta, turns(nodes[left], law.step / period))
+                left = left[total[left].real > -_NEGLIGIBLE]
         # a factor that vanishes exactly gives -inf, whose phase is not a number
         return np.where(np.isfinite(total), total, -800.0)

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,9 @@ from discreet.budget.neighbours import RELATIONS, Case, Cases, Neighbours, cases
 from discreet.budget.release import Release
 from discreet.errors import InputError
 from discreet.noise import Noise
+
+if TYPE_CHECKING:
+    from discreet.accounting.certified.all_pairs import UpperBounds
 
 _TIE = 2e-12  # two cases whose deltas differ by less are equal as far as floats can tell
 _EXACT = 3e-13  # values known better than this are not looked at again
@@ -157,23 +160,33 @@ class Account:
     # -- the curve -----------------------------------------------------------------------------------
 
     @cached_property
-    def _together(self) -> AllPairs | None:
+    def together(self) -> AllPairs | None:
         """All cases at once, where there are enough of them for that to be worth it."""
         if isinstance(self.cases, Cases) and len(self.cases) >= _ENOUGH:
             return AllPairs(self.cases)
         return None
 
-    def extremes(self, kind: Kind, thresholds: list[Fraction]) -> list[tuple[float, Any, float]]:
+    @cached_property
+    def upper_bounds(self) -> UpperBounds:
+        """Proofs for all cases at once."""
+        from discreet.accounting.certified.all_pairs import UpperBounds
+
+        assert self.together is not None
+        return UpperBounds(self.together)
+
+    def extremes(
+        self, kind: Kind, thresholds: list[Fraction], *, only_likeliest: bool = False
+    ) -> list[tuple[float, Any, float]]:
         """The largest delta(t), or the least 1 - delta(t), of all cases: its logarithm, its case, its error.
 
         All cases are had at once, each with a bound of how far off it may be; only those which could be the
-        extreme one are then evaluated by themselves.
+        extreme one are then evaluated by themselves. `only_likeliest` leaves it at the likeliest of them.
         """
         if not thresholds:
             return []
         sign = 1.0 if kind is Kind.DELTA else -1.0
         main = self._main_place
-        if self._together is None:
+        if self.together is None:
             every = np.arange(len(self.cases))
             tails = self._evaluated(every, kind, [thresholds] * every.size)
             logs, errors = np.array([tail.log for tail in tails]), np.array([tail.error for tail in tails])
@@ -184,9 +197,9 @@ class Account:
         else:
             doubts = [
                 _doubt(scan, sign, max(_EXACT, (self.accuracy or 0.0) / 50))
-                for scan in self._together.scan(kind, thresholds)
+                for scan in self.together.scan(kind, thresholds)
             ]
-            self._settle(doubts, kind, thresholds, sign)
+            self._settle(doubts, kind, thresholds, sign, (True,) if only_likeliest else (True, False))
         found: list[tuple[float, Any, float]] = [(0.0, self.main, 0.0)] * len(thresholds)
         for doubt in doubts:
             best = float(doubt.log[doubt.known].max())
@@ -195,12 +208,19 @@ class Account:
             place = main if main in equal else int(equal[0])
             # (a probability of zero has no error)
             error = float((doubt.log + doubt.slack)[doubt.known].max()) - best if best > -math.inf else 0.0
-            found[doubt.threshold] = (sign * best, self._label(place), error)
+            found[doubt.threshold] = (sign * best, self.label(place), error)
         return found
 
-    def _settle(self, doubts: list[_Doubt], kind: Kind, thresholds: list[Fraction], sign: float) -> None:
+    def _settle(
+        self,
+        doubts: list[_Doubt],
+        kind: Kind,
+        thresholds: list[Fraction],
+        sign: float,
+        rounds: tuple[bool, ...],
+    ) -> None:
         """Evaluate what is not known well enough: the likeliest case first, which rules out most others."""
-        for likeliest in (True, False):
+        for likeliest in rounds:
             wanted: dict[int, list[_Doubt]] = {}
             for doubt in doubts:
                 for place in doubt.open(likeliest=likeliest):
@@ -228,7 +248,7 @@ class Account:
         """Tails of each chosen case, by itself and with its own thresholds."""
         if len(places) < 64:
             return [
-                self._hurried(self._label(int(place))).tails(kind, row, self.accuracy or COARSEST)
+                self._hurried(self.label(int(place))).tails(kind, row, self.accuracy or COARSEST)
                 for place, row in zip(places, thresholds, strict=True)
             ]
         tasks = [
@@ -237,7 +257,8 @@ class Account:
         ]
         return map_cases(_tails_of_case, tasks, jobs=self.jobs, progress=self.progress)
 
-    def _label(self, place: int) -> Any:
+    def label(self, place: int) -> Any:
+        """The label of a case by its place."""
         return self.cases.label(place) if isinstance(self.cases, Cases) else self.cases[place][0]
 
     @cached_property
@@ -248,9 +269,11 @@ class Account:
             return place
         return [label for label, _ in self.cases].index(self.main)
 
-    def _log_deltas(self, epsilons: list[Fraction]) -> list[tuple[float, Any, float]]:
+    def _log_deltas(
+        self, epsilons: list[Fraction], *, only_likeliest: bool = False
+    ) -> list[tuple[float, Any, float]]:
         """log of the overall delta at epsilons of either sign, the cases that attain it, and its error."""
-        found = self.extremes(Kind.DELTA, [abs(e) for e in epsilons])
+        found = self.extremes(Kind.DELTA, [abs(e) for e in epsilons], only_likeliest=only_likeliest)
         return [
             (log if e >= 0 else math.log(-math.expm1(e) + math.exp(float(e) + log)), label, error)
             for e, (log, label, error) in zip(epsilons, found, strict=True)
@@ -291,25 +314,27 @@ class Account:
         """Points of the overall curve at these deltas, with the cases that attain them.
 
         From the main case's epsilon upwards: whichever case has the largest delta there is solved next, until
-        none has a larger one.
+        none has a larger one. On the way the likeliest case will do; at the end all are compared.
         """
         wanted = read_probabilities(delta, name="delta").values
         aims = [log_fraction(target) for target in wanted]
         start = self._hurried(self.main).epsilon(delta=list(wanted), accuracy=self.accuracy)
         epsilons, errors = [float(e) for e in start], [float(off) for off in start.accuracy]
         worst = [self.main] * len(wanted)
-        open_ = list(range(len(wanted))) if len(self.cases) > 1 else []
-        while open_:
-            found = self._log_deltas([Fraction(epsilons[k]) for k in open_])
-            raised = []
-            for k, (log, label, _) in zip(open_, found, strict=True):
-                if log <= aims[k] + _TIE or label == worst[k]:
-                    continue
-                better = self._hurried(label).epsilon(delta=wanted[k], accuracy=self.accuracy)
-                if better > epsilons[k]:  # else equal to rounding
-                    epsilons[k], errors[k], worst[k] = float(better), better.accuracy, label
-                    raised.append(k)
-            open_ = raised
+        for only_likeliest in (True, False):
+            open_ = list(range(len(wanted))) if len(self.cases) > 1 else []
+            while open_:
+                here = [Fraction(epsilons[k]) for k in open_]
+                found = self._log_deltas(here, only_likeliest=only_likeliest)
+                raised = []
+                for k, (log, label, _) in zip(open_, found, strict=True):
+                    if log <= aims[k] + _TIE or label == worst[k]:
+                        continue
+                    better = self._hurried(label).epsilon(delta=wanted[k], accuracy=self.accuracy)
+                    if better > epsilons[k]:  # else equal to rounding
+                        epsilons[k], errors[k], worst[k] = float(better), better.accuracy, label
+                        raised.append(k)
+                open_ = raised
         if self.accuracy is not None and len(self.cases) > 1:
             # deltas of other cases are known roughly: they are shown to be small enough a bit farther up
             room = self.accuracy / 20

@@ -76,14 +76,18 @@ def dual_transform(angle: Floats, near: float, v: float) -> Complexes:
 
     The nearest frequency gives a Gaussian; the others are a correction to it, divided by that at angle 0.
     """
-    correction = np.zeros(angle.shape, dtype=np.complex128)
+    rises, falls = np.zeros(angle.shape), np.zeros(angle.shape)
     at_zero = 0.0
     # from variance 1 on the second neighbours are below e^(-4 pi^2) even at half a turn
     for k in (-1, 1) if v >= 1 else (-2, -1, 1, 2):
         weight = -2 * math.pi**2 * v * k * k
-        correction += np.exp(weight + 2 * math.pi * v * k * angle - 2j * math.pi * k * near)
+        neighbour = np.exp(weight + 2 * math.pi * v * k * angle)
+        rises += neighbour * math.cos(2 * math.pi * k * near)
+        if near:
+            falls -= neighbour * math.sin(2 * math.pi * k * near)
         at_zero += math.exp(weight) * math.cos(2 * math.pi * k * near)
-    ratio = log1p_complex(correction)
+    # (around an integer the law is symmetric and its transform real)
+    ratio = log1p_complex(rises + 1j * falls) if near else np.log1p(rises).astype(np.complex128)
     # by parts: a factor that vanishes has the logarithm -inf, which complex sums turn into nan
     real = -0.5 * v * angle * angle + (ratio.real - math.log1p(at_zero))
     return np.asarray(real + 1j * (near * angle + ratio.imag))
@@ -105,11 +109,16 @@ def log1p_complex(z: Complexes) -> Complexes:
     [-27.631, 0.0]
     """
     x, y = z.real, z.imag
-    size = np.hypot(1 + x, y)
+    excess = np.maximum(x * (2 + x) + y * y, -1.0)
+    result = np.empty(z.shape, dtype=np.complex128)
     with np.errstate(divide="ignore"):
+        result.real = 0.5 * np.log1p(excess)
         # the square of a small size would have lost half of its digits
-        real = np.where(size < 0.5, np.log(size), 0.5 * np.log1p(np.maximum(x * (2 + x) + y * y, -1.0)))
-    return np.asarray(real + 1j * np.arctan2(y, 1 + x))
+        small = np.flatnonzero(excess < -0.75)
+        if small.size:
+            result.real[small] = np.log(np.hypot(1 + x[small], y[small]))
+    result.imag = np.arctan2(y, 1 + x)
+    return result
 
 
 def ball_sum(centre: Fraction, v: Fraction) -> arb:

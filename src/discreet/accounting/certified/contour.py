@@ -154,7 +154,7 @@ def _node_sum(
     total = arb(0)
     for j in nodes:
         z = acb(tilt, turn * j)
-        value = factors.at(j, phase) * _kernel(kind, z, h, gap)
+        value = factors.at(j, phase) * kernel_ball(kind, z, h, gap)
         once = j == 0 or 2 * j == count
         total += value.real if once else 2 * value.real
     missed = missed.upper()
@@ -163,7 +163,8 @@ def _node_sum(
     return total / count + arb(0, missed)
 
 
-def _kernel(kind: Kind, z: acb, h: Fraction | None, gap: Fraction) -> acb:
+def kernel_ball(kind: Kind, z: acb, h: Fraction | None, gap: Fraction) -> acb:
+    """The kernel at one point of the contour."""
     if h is None:
         return 1 / (z * (z + 1)) if kind is Kind.DELTA else (1 / z if kind is Kind.ALT else 1 / (z + 1))
     step = ball(h)

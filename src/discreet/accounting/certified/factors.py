@@ -47,7 +47,7 @@ def _laplace_radius(term: DiscreteLaplace, depth: float, theta: Fraction, radius
 
     The squared modulus is a sum of p_u p_v cos((u - v) d), whose slope is at most 2 Var(X) d.
     """
-    factor = _FiniteFactor(term, theta)
+    factor = FiniteFactor(term, theta)
     twice = 2 * factor.variance()
     bound = (-2 * ball(Fraction(depth)) / term.times).exp()
     first = int(np.searchsorted(RADII, radius))
@@ -68,13 +68,13 @@ class Factors:
         self.centre = loss.offset
         # plain: only the nearest frequency counts, and the correction lies below the working precision
         self._plain: list[tuple[int, int, arb, Fraction]] = []
-        self._others: list[tuple[int, int, _GaussianFactor | _FiniteFactor, int]] = []
+        self._others: list[tuple[int, int, _GaussianFactor | FiniteFactor, int]] = []
         slack = acb(1)
         quadratic, lean = Fraction(0), Fraction(0)
         self._inner = last + 1
         for term in loss.terms:
             rate = term.step / spacing
-            factor = _factor(term, theta)
+            factor = term_factor(term, theta)
             self.centre += term.times * term.step * factor.shift
             if (
                 isinstance(term, DiscreteGaussian)
@@ -108,7 +108,7 @@ class Factors:
             exponent = arb(0)
             angle = ball(_reduced(turn))
             for top, bottom, weight, lean in self._plain:
-                place = _centred(j * top, bottom)
+                place = centred(j * top, bottom)
                 if abs(place) > _QUARTER:
                     return self._nothing
                 exponent += weight * arb(place * place)
@@ -117,7 +117,7 @@ class Factors:
         size = exponent.exp()
         result = acb(size * cosine, size * sine) * self._slack
         for top, bottom, factor, times in self._others:
-            result *= factor.at(arb(_centred(j * top, bottom))) ** times
+            result *= factor.at(arb(centred(j * top, bottom))) ** times
         return result
 
 
@@ -125,15 +125,16 @@ def _reduced(turn: Fraction) -> Fraction:
     return turn - round(turn)
 
 
-def _centred(top: int, bottom: int) -> fmpq:
+def centred(top: int, bottom: int) -> fmpq:
     """top / bottom modulo 1, in [-1/2, 1/2)."""
     rest = top % bottom
     return fmpq(rest - bottom if 2 * rest >= bottom else rest, bottom)
 
 
-def _factor(term: Noise, theta: Fraction) -> _GaussianFactor | _FiniteFactor:
+def term_factor(term: Noise, theta: Fraction) -> _GaussianFactor | FiniteFactor:
+    """The characteristic function of one event under the tilt."""
     if isinstance(term, DiscreteLaplace):
-        return _FiniteFactor(term, theta)
+        return FiniteFactor(term, theta)
     assert isinstance(term, DiscreteGaussian)
     return _GaussianFactor(term, theta)
 
@@ -200,7 +201,7 @@ class _GaussianFactor:
         return abs(self.at(turn))
 
 
-class _FiniteFactor:
+class FiniteFactor:
     """Characteristic function of the tilted loss of discrete Laplace noise: a finite sum."""
 
     def __init__(self, term: DiscreteLaplace, theta: Fraction) -> None:

@@ -7,9 +7,10 @@ result by at most its tilted probability.
 
 from __future__ import annotations
 
-import bisect
 import math
 from fractions import Fraction
+from functools import lru_cache
+from typing import NamedTuple
 
 from flint import arb, arb_poly
 
@@ -31,36 +32,66 @@ def listed_ball(loss: Loss, kind: Kind, threshold: Fraction) -> arb:
         raise PrecisionError("1 - delta is not listed; take delta")
     if loss.largest is not None and threshold >= loss.largest:
         return arb(0)
-    theta = Fraction(saddle(loss, kind, float(threshold), 0.0))
+    # to a few bits only, so that thresholds close to each other share their lists
+    tilt = saddle(loss, kind, float(threshold), 0.0)
+    theta = Fraction(math.ldexp(round(math.ldexp(math.frexp(tilt)[0], 7)), math.frexp(tilt)[1] - 7))
+    rate = theta + 1 if kind is Kind.NULL else theta
+    lists = _lists(loss, theta, rate, kind is Kind.DELTA, current_bits())
+    bound = (threshold - loss.offset) / loss.step
+    limit, place = math.floor(bound), len(lists.right)
+    first = second = arb(0)
+    for k, u in enumerate(lists.left):
+        while place and lists.right[place - 1] > limit - u:
+            place -= 1
+        first += lists.plain[k] * lists.plain_above[place]
+        if lists.steep:
+            second += lists.steep[k] * lists.steep_above[place]
+    at = ball(bound * loss.step)
+    total = (ball(rate) * at).exp() * first - (ball(rate + 1) * at).exp() * second
+    total += arb(0, lists.missed)
+    scale = log_mgf_ball(loss, theta) - ball(rate * threshold)
+    return scale.exp() * total
+
+
+class _Lists(NamedTuple):
+    """Two halves of a loss, in units of its step, and weights e^(-rate v) (delta: also e^(-(rate + 1) v))."""
+
+    left: list[int]
+    plain: list[arb]
+    steep: list[arb]
+    right: list[int]
+    plain_above: list[arb]
+    """Sums of the weights of the right half, from each value on."""
+    steep_above: list[arb]
+    missed: arb
+    """A bound of the tilted probability that was left out."""
+
+
+@lru_cache(maxsize=2)
+def _lists(loss: Loss, theta: Fraction, rate: Fraction, steep: bool, bits: int) -> _Lists:
     left_terms, right_terms, left_size, right_size = partition(loss, float(theta))
-    bits = current_bits() * math.log(2)
-    if max(left_size, right_size) * math.sqrt(bits / 46) ** len(loss.terms) > MOST_LISTED:
+    growth = math.sqrt(bits * math.log(2) / 46) ** len(loss.terms)
+    if max(left_size, right_size) * growth > MOST_LISTED:
         raise PrecisionError("a certified value would need too many values of the loss to be listed")
     h = loss.step
     left, missed_left = _listed(left_terms, theta, h)
     right, missed_right = _listed(right_terms, theta, h)
-    rate = theta + 1 if kind is Kind.NULL else theta
-
-    # suffix sums over the right half: weights e^(-rate v), and e^(-(rate + 1) v) for delta
-    keys = sorted(right)
     tilt, more = ball(rate * h), ball((rate + 1) * h)
-    plain, steep = [arb(0)] * (len(keys) + 1), [arb(0)] * (len(keys) + 1)
-    for i in range(len(keys) - 1, -1, -1):
-        plain[i] = plain[i + 1] + right[keys[i]] * (-tilt * keys[i]).exp()
-        if kind is Kind.DELTA:
-            steep[i] = steep[i + 1] + right[keys[i]] * (-more * keys[i]).exp()
-    bound = (threshold - loss.offset) / h
-    total = arb(0)
-    for u, p in left.items():
-        i = bisect.bisect_right(keys, math.floor(bound) - u)
-        c = ball(bound - u)
-        inner = plain[i] * (tilt * c).exp()
-        if kind is Kind.DELTA:
-            inner -= steep[i] * (more * c).exp()
-        total += p * inner
-    total += arb(0, (missed_left + missed_right).upper())
-    scale = log_mgf_ball(loss, theta) - ball(rate * threshold)
-    return scale.exp() * total
+    values, keys = sorted(left), sorted(right)
+    plain_above, steep_above = [arb(0)], [arb(0)]
+    for v in reversed(keys):
+        plain_above.append(plain_above[-1] + right[v] * (-tilt * v).exp())
+        if steep:
+            steep_above.append(steep_above[-1] + right[v] * (-more * v).exp())
+    return _Lists(
+        values,
+        [left[u] * (-tilt * u).exp() for u in values],
+        [left[u] * (-more * u).exp() for u in values] if steep else [],
+        keys,
+        plain_above[::-1],
+        steep_above[::-1],
+        (missed_left + missed_right).upper(),
+    )
 
 
 def _listed(terms: list[Noise], theta: Fraction, h: Fraction) -> tuple[dict[int, arb], arb]:

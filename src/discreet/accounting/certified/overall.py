@@ -1,14 +1,14 @@
 """Certified values of a whole release: one case gives the lower bound, all of them the upper.
 
-For each case it only has to be *proved* that its delta does not exceed the bound; the balls are as wide as
-the distance to the bound allows, so most cases cost little.
+Of the other cases it only has to be *proved* that their delta does not exceed the bound: of nearly all at
+once, of the few that come close one by one, with balls as wide as the distance to the bound allows.
 """
 
 from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from discreet.accounting.certified.tradeoff import certified_tradeoff, dual_height
 from discreet.accounting.certified.values import (
@@ -21,7 +21,7 @@ from discreet.accounting.parallel import map_cases
 from discreet.accounting.privacy_loss import compose, log_fraction
 from discreet.errors import PrecisionError
 from discreet.noise import Noise
-from discreet.noise.balls import lower, upper, working_bits
+from discreet.noise.balls import ball, lower, upper, working_bits
 from discreet.numbers import Interval
 
 if TYPE_CHECKING:
@@ -35,9 +35,10 @@ def certified_deltas(account: Account, epsilons: list[Fraction], digits: int | N
     """Intervals that contain the overall delta at each epsilon."""
     boxes = []
     for epsilon, point in zip(epsilons, account.at_epsilon(list(epsilons)), strict=True):
-        box = account.case(point.worst).delta(epsilon=epsilon, certified=True, digits=digits)
-        uppers = _upper_ends(account, epsilon, box.upper, default_accuracy(account.case(point.worst), digits))
-        boxes.append(Interval(box.lower, max(box.upper, *uppers)))
+        worst = account.case(point.worst)
+        box = worst.delta(epsilon=epsilon, certified=True, digits=digits)
+        top = largest_delta(account, point.worst, epsilon, box.upper, default_accuracy(worst, digits))
+        boxes.append(Interval(box.lower, top))
     return boxes
 
 
@@ -51,7 +52,8 @@ def certified_epsilons(account: Account, deltas: list[Fraction], digits: int | N
         accuracy = default_accuracy(worst, digits)
         high, width = box.upper, box.width
         for _ in range(8):
-            if all(end <= delta for end in _upper_ends(account, high, delta, accuracy)):
+            # (of the worst case that is what its own interval says)
+            if largest_delta(account, point.worst, high, delta, accuracy) <= delta:
                 break
             high, width = high + width, 2 * width
         else:
@@ -60,10 +62,35 @@ def certified_epsilons(account: Account, deltas: list[Fraction], digits: int | N
     return boxes
 
 
-def _upper_ends(account: Account, epsilon: Fraction, bound: Fraction, accuracy: float) -> list[Fraction]:
-    """For each case the bound, if its delta is proved to lie below; else a certified upper end."""
-    tasks = [(events, epsilon, bound, accuracy) for _, events in account.cases]
-    return map_cases(_upper_end, tasks, jobs=account.jobs, progress=account.progress, least=16)
+def largest_delta(
+    account: Account, worst: Any, epsilon: Fraction, bound: Fraction, accuracy: float
+) -> Fraction:
+    """The bound, if delta(epsilon) is proved to lie at or below it in every case; else a certified upper end.
+
+    Of the case `worst` this is known already. Most of the others are settled together; those which come too
+    close to the bound for that, one by one.
+    """
+    if account.together is None:
+        left = [events for label, events in account.cases if label != worst]
+    else:
+        bounds = account.upper_bounds
+        places = bounds.unproved(abs(epsilon), _at_positive(epsilon, bound), account.case(worst).loss)
+        left = [account.cases[int(k)][1] for k in places if account.label(int(k)) != worst]
+    own = account.events(worst)
+    tasks = [(events, epsilon, bound, accuracy) for events in dict.fromkeys(left) if events != own]
+    ends = map_cases(_upper_end, tasks, jobs=account.jobs, progress=account.progress, least=16)
+    return max([bound, *ends])
+
+
+def _at_positive(epsilon: Fraction, bound: Fraction) -> Fraction:
+    """What delta(|epsilon|) must not exceed for delta(epsilon) to lie below the bound, rounded down.
+
+    delta(-e) = 1 - e^-e + e^-e delta(e).
+    """
+    if epsilon >= 0:
+        return bound
+    with working_bits(256):
+        return lower((ball(bound) - 1) * ball(-epsilon).exp() + 1)
 
 
 def _upper_end(task: _Proof) -> Fraction:
@@ -97,11 +124,9 @@ def certified_tradeoffs(account: Account, alphas: list[Fraction], digits: int | 
         level, top = point.threshold, own.upper
         if Fraction(point.beta) < own.lower * (1 - Fraction(accuracy)):
             level, top = _crossing_top(account, alpha, level, top, accuracy)
-        tasks = [(events, level, alpha, accuracy) for _, events in account.cases]
-        lows = map_cases(_line_below, tasks, jobs=account.jobs, progress=account.progress, least=16)
-        low = max(min(lows), Fraction(0))
+        low = max(_lowest_line(account, level, alpha, accuracy), Fraction(0))
         found = Interval(low, max(top, low))
-        if digits is not None and found.relative_width > 10 * accuracy:
+        if digits is not None and found.relative_width > 4 * accuracy:
             raise PrecisionError(
                 f"f({float(alpha):.6g}) was enclosed to {found.relative_width:.1g} only; ask for fewer digits"
             )
@@ -128,7 +153,7 @@ def _crossing_top(
             continue
         one, two = account.case(left), account.case(right)
         fine = accuracy / 64
-        with working_bits(256):
+        with working_bits(_bits(accuracy)):
 
             def gap(
                 at: Fraction, one: PrivacyLoss = one, two: PrivacyLoss = two, fine: float = fine
@@ -142,7 +167,7 @@ def _crossing_top(
                 if now == was or abs(now) < 1e-3 * accuracy * float(top):
                     break
                 step = Fraction(now * float(here - before) / (now - was))
-                before, here, was = here, shortened(here - step, 1e-16 * spread), now
+                before, here, was = here, shortened(here - step, 1e-4 * accuracy * spread), now
                 now = gap(here)
             first, second = (dual_height(loss, here, alpha, fine) for loss in (one, two))
             rises = dual_height(one, here + aside, alpha, fine) >= first
@@ -152,8 +177,17 @@ def _crossing_top(
     return level, top
 
 
-def _line_below(task: _Proof) -> Fraction:
-    """A certified lower bound of 1 - delta(l) - e^l alpha, for one case."""
-    events, threshold, alpha, accuracy = task
-    with working_bits(256):
-        return lower(dual_height(compose(events), threshold, alpha, accuracy / 64))
+def _lowest_line(account: Account, level: Fraction, alpha: Fraction, accuracy: float) -> Fraction:
+    """A certified lower bound of 1 - delta(l) - e^l alpha for the case of the largest delta."""
+    (point,) = account.at_epsilon([abs(level)])
+    fine = accuracy / 64
+    own = upper(delta_ball(account.case(point.worst), abs(level), fine))
+    top = largest_delta(account, point.worst, abs(level), own, fine)
+    with working_bits(_bits(accuracy)):
+        if level >= 0:
+            return lower(1 - ball(top) - ball(level).exp() * ball(alpha))
+        return lower(ball(level).exp() * (ball(1 - alpha) - ball(top)))
+
+
+def _bits(accuracy: float) -> float:
+    return 128 - 3 * math.log2(accuracy)
