@@ -135,7 +135,7 @@ def test_a_portfolio_of_three_products() -> None:
 
 
 @pytest.mark.parametrize("neighbours", ["bounded", "unbounded"])
-@pytest.mark.parametrize("name", ODD)
+@pytest.mark.parametrize("name", NAMES)
 def test_no_delta_exceeds_its_proved_bound(name: str, neighbours: Any) -> None:
     """Every case by itself, in floats that are good to 1e-12, against the bounds of all at once."""
     listed = cases(ODD[name], neighbours)
