@@ -33,6 +33,7 @@ _LEVELS = 256  # entries of a table of moduli, ...
 _FINE = 4  # ... so many of them for each factor e
 _AIM = 1e-9  # what may be left out, relative to the value; pairs that this does not settle are proved singly
 _MOST_SEEN = 400_000
+_EACH = 1000  # values of a transform take as long as the proof of one case by itself
 _PAD = 1e-9  # far above the rounding of a few operations, and of sums of as many terms as there are nodes
 
 
@@ -229,7 +230,10 @@ class UpperBounds:
         return [place for place, top in enumerate(found) if not top <= limit]
 
     def at(self, epsilon: Fraction, worst: Loss) -> list[arb]:
-        """Of each case a number that delta(epsilon) does not exceed, sharpest for a loss like the worst."""
+        """Of each case a number that delta(epsilon) does not exceed, sharpest for a loss like the worst.
+
+        Infinite where single proofs of all cases are quicker: few cases, of few terms and many nodes.
+        """
         whole = self.whole
         step = whole.lattice
         with working_bits(_BITS + 2 * math.log2(1 + abs(float(epsilon)))):
@@ -246,6 +250,9 @@ class UpperBounds:
             else:
                 period = self._period(length)
                 nodes = whole.core(theta, period)
+            terms = {term for row in whole.paths for loss in row for term in loss.terms}
+            if nodes.size * len(terms) > _EACH * len(whole.cases):
+                return [arb("inf")] * len(whole.cases)
             share = point / (whole.sides * len(whole.paths))
             self._tilted, self._values = {}, {}
             tables, scales, rests = [], [], []
