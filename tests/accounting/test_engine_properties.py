@@ -160,7 +160,7 @@ def test_a_longer_line_changes_nothing(redistricting: Loss) -> None:
     ]
     np.testing.assert_allclose(found[1], found[0], atol=1e-12)
     np.testing.assert_allclose(found[2], found[1], atol=1e-12)
-    chosen = compose(redistricting.events).log_delta(epsilon=points)
+    chosen = compose(redistricting.terms).log_delta(epsilon=points)
     np.testing.assert_allclose(chosen, found[2], atol=1e-12)
 
 
