@@ -45,7 +45,11 @@ def release(attributes: str, query: str = "total") -> Release:
         ('age = ["a", "b"]\nold = { of = "sex", groups = {} }', "old", "is of 'sex', which is not"),
         ('age = ["a", "b"]\nold = { groups = {} }', "old", "must name its attribute"),
         ('age = ["a", "b"]\nold = { of = "age", group = {} }', "old", "unknown key 'group'"),
-        ('age = ["a"]\nimpossible = [{ age = ["b"] }]', "age", "has the value 'b', which 'age' does not have"),
+        (
+            'age = ["a"]\nimpossible = [{ age = ["b"] }]',
+            "age",
+            "has the value 'b', which 'age' does not have",
+        ),
         ('age = ["a"]\nimpossible = [{ sex = ["b"] }]', "age", "names 'sex', which is not an attribute"),
         ('age = ["a"]\nimpossible = [3]', "age", "impossible is of type list; it must be a list of tables"),
     ],
