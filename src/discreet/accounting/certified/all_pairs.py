@@ -43,7 +43,7 @@ class Moduli:
     `log[g]` bounds times * log |factor| for all d with floor(rate d^2) = g, and the last for all beyond.
 
     >>> table = Moduli(DiscreteGaussian(5, times=10), Fraction(1))
-    >>> table.log[0] < 1e-6, table.radius(8.0) < 0.7
+    >>> bool(table.log[0] < 1e-6), bool(table.radius(8.0) < 0.7)
     (True, True)
     """
 
