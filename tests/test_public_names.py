@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib.metadata
 import inspect
+import re
 from pathlib import Path
 
 import pytest
@@ -50,3 +51,11 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
 
 def test_the_version_is_that_of_the_package() -> None:
     assert discreet.__version__ == importlib.metadata.version("discreet")
+
+
+def test_citation_and_changelog_name_the_version() -> None:
+    root = Path(__file__).parents[1]
+    assert f"version: {discreet.__version__}\n" in (root / "CITATION.cff").read_text(encoding="utf-8")
+    changelog = (root / "CHANGELOG.md").read_text(encoding="utf-8")
+    newest = next(name for name in re.findall(r"^## \[(.+?)\]", changelog, re.M) if name != "Unreleased")
+    assert newest == discreet.__version__
