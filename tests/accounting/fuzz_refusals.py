@@ -3,7 +3,7 @@
     python tests/accounting/fuzz_refusals.py FAMILY FIRST COUNT
 
 prints each refusal and each answer that took long, and at the end the count. The aim is fewer than one
-refusal in a thousand of each family. `make test-all` runs a few fixed seeds of each.
+refusal in a thousand of each family. `make test-all` runs a few fixed seeds of each, `make fuzz` new ones.
 """
 
 from __future__ import annotations
@@ -13,13 +13,11 @@ import sys
 import time
 from fractions import Fraction
 
-import pytest
-
 from discreet.accounting.privacy_loss import compose
 from discreet.errors import PrecisionError
 from discreet.noise import DiscreteGaussian, DiscreteLaplace, Noise
 
-FAMILIES = ("gaussians", "mixed", "census", "laplace")
+FAMILIES = ("laplace", "mixed", "census", "gaussians")
 DELTA = Fraction(1, 10**10)
 ALPHAS = (Fraction(1, 10**10), Fraction(1, 20), Fraction(1, 2))
 LONG = 20.0  # processor seconds
@@ -75,11 +73,10 @@ def refusals(events: tuple[Noise, ...]) -> list[str]:
     return found
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("family", FAMILIES)
-def test_ordinary_releases_are_answered(family: str) -> None:
-    for seed in range(8):
-        assert not refusals(draw(family, seed)), f"{family} {seed}"
+def check_one(seed: int) -> None:
+    """Ask about one draw; families take turns."""
+    family = FAMILIES[seed % len(FAMILIES)]
+    assert not refusals(draw(family, seed)), f"{family} {seed}"
 
 
 def main(family: str, first: int, count: int) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+import fuzz_refusals
 import mpmath as mp
 import numpy as np
 import pytest
@@ -23,6 +24,13 @@ def test_fixed_draws(first: int) -> None:
     outcomes = [check_one(seed) for seed in range(first, first + 29)]
     # below one in a thousand over all draws: none among these
     assert not [outcome for outcome in outcomes if outcome.startswith("refused")]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", range(4))
+def test_ordinary_releases_are_answered(first: int) -> None:
+    for seed in range(first, first + 32, len(fuzz_refusals.FAMILIES)):  # eight of one family
+        fuzz_refusals.check_one(seed)
 
 
 WRONG_ONCE: dict[str, tuple[Noise, ...]] = {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib.metadata
+
 import pytest
 
 from discreet.budget import Release, load, preset_names
@@ -139,4 +141,4 @@ def test_help_of_account_names_every_option(discreet):
 
 
 def test_version(discreet):
-    assert discreet("--version").out.strip() == "0.1.0"
+    assert discreet("--version").out.strip() == importlib.metadata.version("discreet")

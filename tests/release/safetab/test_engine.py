@@ -149,3 +149,24 @@ def test_the_next_run_removes_what_a_killed_one_left(tmp_path: Path) -> None:
     assert place.name.startswith(PREFIX)
     remove_abandoned(tmp_path)
     assert not place.exists()
+
+
+LASTING = """\
+from pathlib import Path
+from discreet.release.engine.spill import lasting_directory, remove_abandoned
+with lasting_directory() as outer:
+    (outer / "spilled").write_text("")
+    with lasting_directory() as inner:
+        assert inner == outer
+    assert (outer / "spilled").exists(), "emptied although a session uses it"
+assert list(outer.iterdir()) == []
+remove_abandoned(outer.parent)  # as another run does
+with lasting_directory() as again:
+    assert again == outer and again.is_dir()
+"""
+
+
+def test_sessions_of_one_process_share_a_directory_until_it_ends(tmp_path: Path) -> None:
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    subprocess.run([sys.executable, "-c", LASTING], env=environment, check=True, timeout=120)
+    assert list(tmp_path.iterdir()) == []

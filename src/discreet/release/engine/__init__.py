@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from discreet.errors import InputError
 from discreet.release.engine.engine import Engine, EngineError, Relation, UnreadableError
 from discreet.release.engine.memory import memory_bytes
-from discreet.release.engine.spill import spill_directory
+from discreet.release.engine.spill import lasting_directory, spill_directory
 
 ENGINES = ("duckdb", "spark")
 MEMORY = "4GB"
@@ -44,7 +44,7 @@ def connect(
     if spark_master is not None and name != "spark":
         raise InputError("--spark-master is given, but the engine is duckdb; give --engine spark too")
     size = memory_bytes(memory)
-    with spill_directory() as place:
+    with lasting_directory() if name == "spark" else spill_directory() as place:
         engine: Engine
         if name == "duckdb":
             from discreet.release.engine.duckdb import DuckDB

@@ -6,11 +6,13 @@ its process lives, so the next run can tell, and removes it.
 
 from __future__ import annotations
 
+import atexit
 import os
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
+from functools import cache
 from pathlib import Path
 
 from discreet.errors import InputError
@@ -44,6 +46,40 @@ def spill_directory() -> Iterator[Path]:
         shutil.rmtree(place, ignore_errors=True)
         if lock is not None:
             os.close(lock)
+
+
+@contextmanager
+def lasting_directory() -> Iterator[Path]:
+    """The same directory for every session of this process, emptied when none uses it, removed at exit.
+
+    Java goes on using the first one that it was given, so Spark must not find it gone.
+
+    >>> with lasting_directory() as first, lasting_directory() as second:
+    ...     first == second
+    True
+    """
+    place = _of_this_process()
+    _users.append(place)
+    try:
+        yield place
+    finally:
+        _users.remove(place)
+        if not _users:
+            for path in place.iterdir():
+                if path.is_dir():
+                    shutil.rmtree(path, ignore_errors=True)
+                else:
+                    path.unlink(missing_ok=True)
+
+
+_users: list[Path] = []
+
+
+@cache
+def _of_this_process() -> Path:
+    until_exit = ExitStack()
+    atexit.register(until_exit.close)
+    return until_exit.enter_context(spill_directory())
 
 
 def remove_abandoned(root: Path) -> None:
