@@ -319,6 +319,14 @@ def test_a_level_that_is_not_written(folders: Any, tmp_path: Path) -> None:
         estimate(given, tmp_path / "x", down_to="Block")
 
 
+def measured_again(parent: Path, **options: Any) -> None:
+    """The same records as Parquet, in the folder p."""
+    records, units = parent / "records.csv", parent / "units.csv"
+    measure(
+        RELEASE, None, parent / "p", records=records, units=units, format="parquet", rehearsal=5, **options
+    )
+
+
 @pytest.mark.parametrize("invariant", [False, True])
 def test_streamed_is_what_is_held(
     folders: Any, tmp_path: Path, invariant: bool, monkeypatch: pytest.MonkeyPatch
@@ -333,16 +341,7 @@ def test_streamed_is_what_is_held(
     monkeypatch.setattr(writing, "ROWS", 25)
     pairs = [("Region", "total")] if invariant else []
     parent = folder.parent
-    measure(
-        RELEASE,
-        None,
-        parent / "p",
-        records=parent / "records.csv",
-        units=parent / "units.csv",
-        format="parquet",
-        rehearsal=5,
-        invariants=pairs,
-    )
+    measured_again(parent, invariants=pairs)
     assert pq.ParquetFile(parent / "p" / "measurements.NOT-PRIVATE.parquet").metadata.num_row_groups > 3
     monkeypatch.setattr(estimates, "PIECE", 7)
     (tmp_path / "areas.csv").write_text("area,unit\nwest,D1\nwest,D3\neast,R3\n")
@@ -370,15 +369,7 @@ def test_a_streamed_table_is_checked(folders: Any, tmp_path: Path) -> None:
 
     (folder,) = folders(TEXT)
     parent = folder.parent
-    measure(
-        RELEASE,
-        None,
-        parent / "p",
-        records=parent / "records.csv",
-        units=parent / "units.csv",
-        format="parquet",
-        rehearsal=5,
-    )
+    measured_again(parent)
     file = parent / "p" / "measurements.NOT-PRIVATE.parquet"
     table = pq.read_table(file)
     order = list(range(table.num_rows))

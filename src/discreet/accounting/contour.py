@@ -207,14 +207,8 @@ class Sieve:
         low, high = self.low * (period / _TWO_PI), self.high * (period / _TWO_PI)
         first = np.maximum(np.ceil(low - 1e-6 - 1e-15 * low), 0)
         last = np.floor(high + 1e-6 + 1e-15 * high)
-        count = np.maximum(last - first + 1, 0)
-        total = float(count.sum())
-        if total > most:
-            raise SieveOverflowError(f"{total:.3g} nodes")
-        sizes = count.astype(np.int64)
-        starts = np.repeat(first.astype(np.int64), sizes)
-        within = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        found = starts + within
+        owner, within = _numbered(first, last, most, "nodes")
+        found = first.astype(np.int64)[owner] + within
         # neighbouring intervals may share a node through the slack
         return np.asarray(found[np.diff(found, prepend=-1) > 0])
 
@@ -277,17 +271,24 @@ def sieved(loss: Loss, start: float, end: float, radii: Sequence[float]) -> tupl
     return low, high
 
 
+def _numbered(
+    first: Floats, last: Floats, most: float, what: str
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """For each whole number of each range first to last: which range, and its place in it."""
+    count = np.maximum(last - first + 1, 0)
+    total = float(count.sum())
+    if total > most:
+        raise SieveOverflowError(f"{total:.3g} {what}")
+    sizes = count.astype(np.int64)
+    owner = np.repeat(np.arange(first.size), sizes)
+    return owner, np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+
+
 def _intersect(low: Floats, high: Floats, step: float, radius: float) -> tuple[Floats, Floats]:
     """Cut the intervals to the y with dist(step y, 2 pi Z) <= radius."""
     first = np.ceil((low * step - radius) / _TWO_PI)
     last = np.floor((high * step + radius) / _TWO_PI)
-    count = np.maximum(last - first + 1, 0)
-    total = float(count.sum())
-    if total > MOST_INTERVALS:
-        raise SieveOverflowError(f"{total:.3g} intervals")
-    sizes = count.astype(np.int64)
-    owner = np.repeat(np.arange(low.size), sizes)
-    within = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    owner, within = _numbered(first, last, MOST_INTERVALS, "intervals")
     centre = (first[owner] + within) * _TWO_PI
     return np.maximum(low[owner], (centre - radius) / step), np.minimum(high[owner], (centre + radius) / step)
 

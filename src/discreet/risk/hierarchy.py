@@ -33,6 +33,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -77,7 +78,7 @@ _SPLIT = 12
 # -- what is believed of an area's count, given the smaller area's ---------------------------------
 
 
-class RestLaw:
+class RestLaw(ABC):
     """What an adversary believes of an area's count once that of the smaller area inside it is given.
 
     A law speaks of the *rest*: how many more people of the target's characteristics the area holds than the
@@ -91,9 +92,9 @@ class RestLaw:
         """The largest count of the area, if there is one."""
         return None
 
+    @abstractmethod
     def log_rest(self, rest: Integers) -> Floats:
         """Return the logarithm of the weight of each rest; -inf where it cannot be."""
-        raise NotImplementedError
 
     def log_child(self, child: Integers) -> Floats:
         """Return the logarithm of what makes the law given each child add up to one."""
