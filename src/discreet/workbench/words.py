@@ -303,9 +303,7 @@ def meaning(numbers: Numbers) -> list[str]:
         f"{quick.right}.",
     ]
     if errors is not None:
-        least = errors.missed  # what is promised is rounded down
-        least = math.floor(1000 * least) / 1000 if least >= 0.01 else least
-        said.append(f"A test with 5 % false alarms misses at least {_percent(least)} of the time.")
+        said.append(f"A test with 5 % false alarms misses at least {_promised(errors.missed)} of the time.")
     return said
 
 
@@ -316,8 +314,18 @@ def _factor(epsilon: float) -> str:
     return f"e^{words.number(epsilon, 4)}, about {words.number(10 ** (exponent % 1), 2)}e{int(exponent)}"
 
 
-def _percent(part: float) -> str:
-    return words.percent(part) if part >= 0.0001 else f"{100 * part:.1e} %"
+def _promised(part: float) -> str:
+    """Write what is so at least, in percent: rounded down, however small.
+
+    >>> _promised(0.86399), _promised(0.00658), _promised(0.000178), _promised(0.0000129)
+    ('86.3 %', '0.65 %', '0.01 %', '1.2e-03 %')
+    """
+    if part <= 0:
+        return words.percent(0.0)
+    places = 3 if part >= 0.01 else 4 if part >= 0.0001 else 1 - math.floor(math.log10(part))
+    steps = 10.0**places
+    down = math.floor(steps * part) / steps
+    return words.percent(down) if down >= 0.0001 else f"{100 * down:.1e} %"
 
 
 def against(value: float, other: float) -> str:
