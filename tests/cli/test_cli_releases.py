@@ -40,7 +40,7 @@ def test_show_reads_well(discreet):
     row = next(line for line in out.splitlines() if line.startswith("age_18_64_116 * sex"))
     assert row.split()[-5:] == ["10000/73", "7.7", "%", "1", "1"]
     assert "43 paths" in out
-    assert " 6  US, State+County+Prim" in out
+    assert " 6  US, State + County + Primitive geography + Tract subset group" in out
     assert "Sources:" in out
     assert "Notes:" in out
 
@@ -142,3 +142,23 @@ def test_help_of_account_names_every_option(discreet):
 
 def test_version(discreet):
     assert discreet("--version").out.strip() == importlib.metadata.version("discreet")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["show", "pl94-2020-units"],
+        ["account", "pl94-2020-units", "--path", "4", "--delta", "1e-10"],
+        ["calibrate", "pl94-2020-units", "--moe", "Block_Group=90,Block=40", "--delta", "1e-10"],
+        ["compare", "pl94-2020-units", "pl94-2020-units-pr", "--delta", "1e-10"],
+        ["risk", "release", "--rho", "Block_Group=0.2465", "--rho", "Block=0.0992"],
+        ["accuracy", "pl94-2020-units"],
+    ],
+    ids=lambda command: command[0],
+)
+def test_text_names_levels_as_people_do_and_json_has_the_codes(discreet, command):
+    text = discreet(*command).out
+    assert "Block group" in text
+    assert "Block_Group" not in text
+    if command[0] != "account":  # which names paths by their numbers
+        assert "Block_Group" in discreet(*command, "--json").out

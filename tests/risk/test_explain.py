@@ -110,7 +110,7 @@ def test_rows_of_bounds_are_rounded_up_and_attacks_are_not() -> None:
 
 def test_names_and_near_certainty_read_well() -> None:
     page = explain_profile(risk_profile({"STATE, *": "7"}, prior="1/2"))
-    assert r'in the area of "STATE, \*"' in page  # an unescaped star would start an emphasis
+    assert r'in the area of "State, \*"' in page  # an unescaped star would start an emphasis
     assert "sees only the area's count is right" in page
     groups = explain_profile(risk_profile({"Block_Group": "0.2"}, prior="1/2"))
     assert "*Block group.* Someone who knows everyone else in the block group" in groups

@@ -8,6 +8,7 @@ g s^2 / rho if bounded and g s^2 / (2 rho) if unbounded.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -214,3 +215,35 @@ def root_up(factor: Fraction) -> Fraction:
     if isqrt(square) ** 2 == square:
         return Fraction(isqrt(square), factor.denominator)
     return Fraction(isqrt(square << 128) + 1, factor.denominator << 64)
+
+
+# -- names for readers -----------------------------------------------------------------------------------
+
+_PLACES = {"Prim": "Primitive geography", "USA": "US", "STATE": "State", "COUNTY": "County", "TRACT": "Tract"}
+_PLACES |= {"PLACE": "Place", "PR-STATE": "Puerto Rico", "PR-COUNTY": "Municipio", "PR-TRACT": "Tract"}
+_PLACES |= {"PR-PLACE": "Place"}
+_KINDS = ("Block", "Group", "Subset", "Tract")  # in names of levels; other capitals are names themselves
+
+
+def level_name(text: str) -> str:
+    """Write the name of a level as people do; one that is no plain code stays as it is.
+
+    >>> [level_name(name) for name in ("Tract_Subset_Group", "US", "State+County", "STATE, detailed", "Prim")]
+    ['Tract subset group', 'US', 'State + County', 'State, detailed', 'Primitive geography']
+    >>> [level_name(name) for name in ("Optimized Block Group", "PR_COUNTY, regional", "New York")]
+    ['Optimized block group', 'Municipio, regional', 'New York']
+    """
+    if not re.fullmatch(r"[A-Za-z_+, *-]+", text):
+        return text
+    return " + ".join(_place(run) for run in text.split("+"))
+
+
+def _place(run: str) -> str:
+    if run in _PLACES:
+        return _PLACES[run]
+    head, comma, rest = run.partition(", ")
+    head = _PLACES.get(head.replace("_", "-"), head)
+    is_code = "_" in head
+    first, *later = head.replace("_", " ").split(" ")
+    later = [word.lower() if word in _KINDS or (is_code and not word.isupper()) else word for word in later]
+    return " ".join([first, *later]) + comma + rest

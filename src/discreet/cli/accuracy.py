@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import App, Parameter
 
 from discreet.budget import load
+from discreet.budget.levels import level_name
 from discreet.cli import options
 from discreet.cli.outputs import Outputs
 from discreet.cli.printing import PLAIN, Block, Hanging, Screen, TextTable, need_tables
@@ -68,8 +69,9 @@ def _text(release: Release, found: Accuracy) -> Iterator[Block]:
 
     yield Hanging(f"{release.name}: accuracy of the best estimates from {KINDS[found.together]}.")
     if found.children is not None and len(release.levels) > 1:
-        steps = zip(found.levels, found.children, found.levels[1:], strict=False)
-        tree = "; ".join(f"a unit of {up.name} has {many:g} of {down.name}" for up, many, down in steps)
+        names = [level_name(level.name) for level in found.levels]
+        steps = zip(names, found.children, names[1:], strict=False)
+        tree = "; ".join(f"a unit of {up} has {many:g} of {down}" for up, many, down in steps)
         yield Hanging(f"Tree: {tree}.")
     yield "Standard deviations are root mean squares over the cells of a query."
     yield TextTable(COLUMNS, found.rows(), (0, 1))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypedDict
 from cyclopts import App, Parameter
 
 from discreet.budget import AnswerKind, load
+from discreet.budget.levels import level_name
 from discreet.cli import options
 from discreet.cli.compare import drawn
 from discreet.cli.outputs import Outputs
@@ -179,7 +180,7 @@ def _text(release: Release, found: Calibration, box: Interval | None) -> Iterato
     yield ""
     rows = [
         (
-            level.name,
+            level_name(level.name),
             name,
             *(f"{float(v):.6g}" for v in (query.before, query.after)),
             *(f"{math.sqrt(v):.4g}" for v in (query.before, query.after)),

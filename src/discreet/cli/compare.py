@@ -11,6 +11,7 @@ from cyclopts import App, Parameter
 from discreet import numbers
 from discreet.accounting.arguments import count_of_digits
 from discreet.budget import AnswerKind, load
+from discreet.budget.levels import level_name
 from discreet.cli import options
 from discreet.cli.outputs import Outputs
 from discreet.cli.printing import PLAIN, Block, Hanging, Screen, TextTable
@@ -127,7 +128,7 @@ def _text(found: TwoReleases) -> Iterator[Block]:
         ("level", "query", "A", "B", "B / A"),
         [
             (
-                "" if pair.level == last else pair.level,
+                "" if pair.level == last else level_name(pair.level),
                 pair.query,
                 numbers.plain(pair.first),
                 numbers.plain(pair.second),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import App, Parameter
 
+from discreet.budget.levels import level_name
 from discreet.budget.neighbours import RELATIONS
 from discreet.cli import options
 from discreet.cli.printing import Block, Hanging, Screen, TextTable, say, write
@@ -122,7 +123,8 @@ def _text(path: Path, ledger: Ledger, costs: list[Cost], failed: list[str]) -> I
     yield from _sums(ledger)
     for number, entry in enumerate(ledger.entries, start=1):
         for level, query in entry.exact:
-            yield f"Run {number} publishes {query} of {level} without noise, outside the guarantee."
+            what = f"{query} of {level_name(level)}"
+            yield f"Run {number} publishes {what} without noise, outside the guarantee."
     if any(entry.counted for entry in ledger.entries):
         yield from (Hanging(f"{cost}.") for cost in costs)
         yield from map(Hanging, failed)

@@ -10,6 +10,7 @@ from cyclopts import App, Parameter
 
 from discreet import numbers
 from discreet.budget import load
+from discreet.budget.levels import level_name
 from discreet.cli import options
 from discreet.cli.ledger import KeyFile, LedgerFile, SpendAgain, about_ledger
 from discreet.cli.printing import PLAIN, Block, Hanging, Screen, need_tables
@@ -172,7 +173,7 @@ def _text(release: Release, done: Measured) -> Iterator[Block]:
         who = words.relation(release.neighbours, release.unit)
         yield Hanging(f"Spent: rho {numbers.with_fraction(done.rho)}; {who}.")
     if done.exact:
-        pairs = ", ".join(f"{query} of {level}" for level, query in done.exact)
+        pairs = ", ".join(f"{query} of {level_name(level)}" for level, query in done.exact)
         yield Hanging(f"Published without noise, outside the guarantee: {pairs}.")
     yield ESTIMATES[done.post]
     yield Hanging(f"Files: {', '.join(done.files)}.")

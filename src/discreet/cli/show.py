@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import App, Parameter
 
 from discreet.budget import load
+from discreet.budget.levels import level_name
 from discreet.cli import options
 from discreet.cli.printing import Block, Hanging, LongLine, Screen, TextTable, write
 from discreet.errors import InputError
@@ -52,7 +53,8 @@ def _text(release: Release) -> Iterator[Block]:
     for level, rows in levels_of(release):
         yield ""
         share = "" if total is None else f", {percent(rho[level] / total)} of the total"
-        yield LongLine(f"{level}: rho {with_fraction(rho[level])}{share}" if share else level)
+        name = level_name(level)
+        yield LongLine(f"{name}: rho {with_fraction(rho[level])}{share}" if share else name)
         yield TextTable(columns, [_cells(row) for row in rows])
     yield ""
     if len(release.paths) == 1:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from discreet.budget import Release
+from discreet.budget.levels import level_name
 from discreet.errors import InputError
 from discreet.estimation.components import ByComponent, Floats
 from discreet.estimation.intervals import MOST_TERMS, SMOOTH, Term, half_widths
@@ -98,7 +99,13 @@ class Accuracy:
     def rows(self) -> list[tuple[str, ...]]:
         """Return level, query, and the two standard deviations and the margin as texts."""
         return [
-            (level.name, one.name, _shown(one.noise_sd, "not asked"), _shown(one.sd), _shown(one.margin95))
+            (
+                level_name(level.name),
+                one.name,
+                _shown(one.noise_sd, "not asked"),
+                _shown(one.sd),
+                _shown(one.margin95),
+            )
             for level in self.levels
             for one in level.queries
         ]

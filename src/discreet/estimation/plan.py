@@ -25,6 +25,7 @@ from discreet.accounting.calibration import prove
 from discreet.accounting.overall import account
 from discreet.budget import DiscreteGaussian, Level, Query, Release, Spine
 from discreet.budget.fields import hint
+from discreet.budget.levels import level_name
 from discreet.errors import DiscreetError, InputError, PrecisionError
 from discreet.estimation.accuracy import Accuracy, accuracy, by_level
 from discreet.estimation.components import Floats
@@ -124,7 +125,7 @@ class Plan:
                 old, new = query["before"], query["after"]
                 found.append(
                     (
-                        level["name"],
+                        level_name(level["name"]),
                         query["name"],
                         *(_budget(one["rho"]) for one in (old, new)),
                         *(_sd(one["sd"]) for one in (old, new)),

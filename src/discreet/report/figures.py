@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from discreet.accounting.comparisons import ZCDP, TightZCDP
+from discreet.budget.levels import level_name
 from discreet.report.curves import (
     Curve,
     Floats,
@@ -164,7 +165,7 @@ def plot_accuracy(found: Accuracy, *, ax: Axes | None = None) -> Axes:
         text = f"{size:.3g}" if np.isfinite(size) else "not\ndetermined"
         dark = np.isfinite(size) and np.log(size) > middle + 1.0
         axes.text(column, row, text, ha="center", va="center", color="white" if dark else "black", fontsize=8)
-    axes.set_xticks(range(len(found.levels)), [level.name for level in found.levels])
+    axes.set_xticks(range(len(found.levels)), [level_name(level.name) for level in found.levels])
     axes.set_yticks(range(len(queries)), queries)
     axes.set_title("Standard deviation of the estimates")
     return axes
@@ -367,7 +368,9 @@ def table_figure(found: TableRisk) -> Figure:
         for place, (name, tally) in enumerate(list(found.tallies.items())[: len(LINES)]):
             shares = 1.0 - np.cumsum(tally.counts) / tally.total
             values = np.concatenate([tally.values[:1], tally.values])
-            ax.step(values, np.concatenate([[1.0], shares]), where="post", label=name, **LINES[place])
+            ax.step(
+                values, np.concatenate([[1.0], shares]), where="post", label=level_name(name), **LINES[place]
+            )
         ax.axvline(2.0, color="#555555", linewidth=0.8, linestyle=":")
         smallest = 1.0 / max(tally.total for tally in found.tallies.values())
         ax.set_yscale("log")
@@ -399,7 +402,7 @@ def profile_figure(profile: RiskProfile) -> Figure:
             bound = part.overall[0].accuracy
             ax.axvline(bound, color=VERMILION, linestyle="--", label="everything published")
             ax.axvline(part.overall[0].baseline, color=GREY, linestyle=":", label="nothing published")
-            ax.set_yticks(list(places), [row.scope for row in part.levels])
+            ax.set_yticks(list(places), [level_name(row.scope) for row in part.levels])
             ax.set_xlabel("right, averaged over the prior")
             ax.set_title(f"prior {prior:g}")
         axes[0].invert_yaxis()

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from discreet.budget import Release, Row, load_preset, preset_names
-from discreet.budget.spine import written
+from discreet.budget.levels import level_name
 
 if TYPE_CHECKING:
     from discreet.estimation import Accuracy
@@ -158,9 +158,9 @@ def path_text(release: Release, path: int) -> str:
 
     >>> from discreet.budget import load
     >>> path_text(load("dhc-2020"), 4)
-    'US, State+County, Prim+Tract_Subset_Group+Tract_Subset+Block_Group, Block'
+    'US, State + County, Primitive geography + Tract subset group + Tract subset + Block group, Block'
     """
-    return written(release.runs(path))
+    return ", ".join(level_name("+".join(run)) for run in release.runs(path))
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
 from discreet.budget import Neighbours, Release
+from discreet.budget.levels import level_name as level_name
 from discreet.numbers import DIGITS as DIGITS
 from discreet.numbers import change as change
 from discreet.numbers import interval as interval
@@ -26,10 +26,6 @@ _CAUTIONS = (
     "outside the guarantee",
 )
 _ABOUT_PATHS = "not been published"
-_PLACES = {"Prim": "Primitive geography", "USA": "US", "STATE": "State", "COUNTY": "County", "TRACT": "Tract"}
-_PLACES |= {"PLACE": "Place", "PR-STATE": "Puerto Rico", "PR-COUNTY": "Municipio", "PR-TRACT": "Tract"}
-_PLACES |= {"PR-PLACE": "Place"}
-_KINDS = ("Block", "Group", "Subset", "Tract")  # in names of levels; other capitals are names themselves
 
 
 def label(case: Any) -> str:
@@ -41,30 +37,6 @@ def label(case: Any) -> str:
     if case and isinstance(case[0], tuple):
         return " and ".join(label(part) for part in case)
     return str(case[0]) if len(case) == 1 else f"({', '.join(map(str, case))})"
-
-
-def level_name(text: str) -> str:
-    """Write the name of a level as people do; one that is no plain code stays as it is.
-
-    >>> [level_name(name) for name in ("Tract_Subset_Group", "US", "State+County", "STATE, detailed", "Prim")]
-    ['Tract subset group', 'US', 'State + County', 'State, detailed', 'Primitive geography']
-    >>> [level_name(name) for name in ("Optimized Block Group", "PR_COUNTY, regional", "New York")]
-    ['Optimized block group', 'Municipio, regional', 'New York']
-    """
-    if not re.fullmatch(r"[A-Za-z_+, *-]+", text):
-        return text
-    return " + ".join(_place(run) for run in text.split("+"))
-
-
-def _place(run: str) -> str:
-    if run in _PLACES:
-        return _PLACES[run]
-    head, comma, rest = run.partition(", ")
-    head = _PLACES.get(head.replace("_", "-"), head)
-    is_code = "_" in head
-    first, *later = head.replace("_", " ").split(" ")
-    later = [word.lower() if word in _KINDS or (is_code and not word.isupper()) else word for word in later]
-    return " ".join([first, *later]) + comma + rest
 
 
 def heading(release: Release) -> str:

@@ -13,14 +13,14 @@ import re
 from fractions import Fraction
 
 from discreet.budget.answer import AnswerKind
+from discreet.budget.levels import level_name
 from discreet.numbers import at_most, times
 from discreet.risk.profile import Risk, RiskProfile
 
 LOPSIDED = 0.8
 """From this share of right guesses without any release on, the page leads with beliefs."""
 
-_PLACE = {"US": "country", "USA": "country", "STATE": "state", "COUNTY": "county"}
-_WORDS = re.compile(r"[A-Z][a-z]+(_[A-Z][a-z]+)*")
+_WORDS = re.compile(r"[A-Z][a-z]+( [a-z]+)*")
 _LEFT_OUT = "records that change together with the target's, and what is published without noise"
 
 
@@ -43,11 +43,12 @@ def place_words(level: str) -> str:
     """Say a level's name as one would of an area.
 
     >>> place_words("Block_Group"), place_words("STATE, A-G")
-    ('block group', 'area of "STATE, A-G"')
+    ('block group', 'area of "State, A-G"')
     """
-    if _WORDS.fullmatch(level):
-        return level.replace("_", " ").lower()
-    return _PLACE.get(level, f'area of "{_plain(level)}"')
+    name = level_name(level)
+    if _WORDS.fullmatch(name):
+        return name.lower()
+    return "country" if name == "US" else f'area of "{_plain(name)}"'
 
 
 def right_sentence(profile: RiskProfile) -> str:
@@ -212,8 +213,7 @@ def _one_belief(row: Risk, chance: str, unit: str) -> str:
 
 def _level(one: Risk, level: Risk, chance: str, profile: RiskProfile, lopsided: bool) -> str:
     area = place_words(one.scope)
-    name = area.capitalize() if _WORDS.fullmatch(one.scope) else _plain(one.scope)
-    first = f"*{name}.* Someone who knows {_others(profile.unit)} in the {area}"
+    first = f"*{_plain(level_name(one.scope))}.* Someone who knows {_others(profile.unit)} in the {area}"
     second = f"someone who knows every other record and gives the target {chance}"
     if lopsided:
         return (
@@ -290,7 +290,7 @@ def _table(profile: RiskProfile) -> list[str]:
         "| --- | --- | --- | --- | --- |",
     ]
     for row in profile.rows:
-        what = _plain(row.what if row.scope == "overall" else f"{row.scope}: {row.what}")
+        what = _plain(row.what if row.scope == "overall" else f"{level_name(row.scope)}: {row.what}")
         exact = row in profile.one_count
         right = f"{100 * row.accuracy:.2f}" if exact else at_most(row.accuracy, percent=True)
         lines.append(

@@ -9,6 +9,7 @@ from cyclopts import App, Parameter
 
 from discreet.budget import load
 from discreet.budget.answer import AnswerKind
+from discreet.budget.levels import level_name
 from discreet.cli import options
 from discreet.cli.outputs import Outputs
 from discreet.cli.printing import PLAIN, Block, Hanging, LongLine, Screen, TextTable
@@ -138,7 +139,7 @@ def _text(profile: RiskProfile) -> Iterator[Block]:
         yield LongLine(f"Prior {prior:g}: right {100 * base:.4g} times in 100 with nothing published.")
         cells = [
             (
-                row.scope,
+                level_name(row.scope),
                 row.what,
                 f"{row.accuracy:.4f}" if row in part.one_count else at_most(row.accuracy),
                 f"{row.advantage:.4f}",

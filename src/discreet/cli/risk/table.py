@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import App, Parameter
 
+from discreet.budget.levels import level_name
 from discreet.cli import options
 from discreet.cli.outputs import Outputs
 from discreet.cli.printing import PLAIN, Block, Hanging, Screen, TextTable, need_tables
@@ -103,7 +104,7 @@ def _text(found: TableRisk, file: Path, law: str | None) -> Iterator[Block]:
     yield ""
     rows = [
         (
-            level.level,
+            level_name(level.level),
             f"{level.rows:,}",
             f"{100 * level.share_above_two:.3g} %",
             *(f"{value:.4g}" for value in level.quantiles),

@@ -17,10 +17,12 @@ from markupsafe import Markup
 from discreet import numbers
 from discreet.budget import Release, load_preset, preset_names
 from discreet.budget.fields import line
+from discreet.budget.levels import level_name
 from discreet.numbers import Interval, about, at_least, at_most, decimal, percent_down, percent_up, times
 from discreet.report import words
 from discreet.report.html.facts import Facts, Stage, compare, gather
 from discreet.report.html.pictures import pictures
+from discreet.report.releases import path_text
 from discreet.risk.explain import belief_sentence, naming_sentence, right_sentence
 from discreet.risk.profile import DIGITS
 
@@ -73,10 +75,7 @@ def render(facts: Facts, *, before: Facts | None = None, title: str = "") -> str
             changes=None if before is None else compare(facts, before),
             heading=checked_title(title) or release.title or release.name,
             pictures=pictures(facts, before),
-            paths=[
-                (path, ", ".join(words.level_name("+".join(run)) for run in release.runs(path)))
-                for path in numbers
-            ],
+            paths=[(path, path_text(release, path)) for path in numbers],
             commands=commands(facts, before),
             files=[("release.toml", release)] + ([("before.toml", before.release)] if before else []),
             version=version("discreet"),
@@ -106,7 +105,7 @@ def environment() -> Environment:
         "plain": numbers.plain,
         "percent": numbers.percent,
         "exactly": numbers.with_fraction,
-        "level": words.level_name,
+        "level": level_name,
         "case": words.label,
         "change": lambda value: minus(numbers.change(value)),
         "minus": minus,
