@@ -32,6 +32,12 @@ settings.register_profile("fixed", derandomize=True, **_COMMON)
 settings.register_profile("fuzz", **_COMMON)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
 
+# Several tests run at once, and hundreds of commands are started by them: one thread of linear algebra each
+# (idle ones spin), and every module compiled once.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # so does a shell start what it runs in the background; Ctrl-C is tested all the same
     signal.signal(signal.SIGINT, signal.default_int_handler)
