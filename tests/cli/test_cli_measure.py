@@ -155,7 +155,9 @@ def test_invariants_are_named_as_outside_the_guarantee(measure):
     arguments = ("--invariant", "State/total", "--invariant", "County/total", "--post", "consistent")
     result = measure("published", *arguments)
     assert "outside the guarantee: total of State, total of County." in result.out
-    assert '"A","State","total","all",360,' in Path("published", "estimates.csv").read_text()
+    with Path("published", "estimates.csv").open() as stream:
+        row = next(row for row in csv.DictReader(stream) if (row["unit"], row["query"]) == ("A", "total"))
+    assert (row["sd"], row["lower95"], row["upper95"], row["table"]) == ("0", "360", "360", "360")
 
 
 def test_invariant_of_a_query_with_slashes(discreet, here):
@@ -252,27 +254,25 @@ def test_terminal_sees_that_work_goes_on(here, monkeypatch):
 # -- post ------------------------------------------------------------------------------------------------
 
 
-def test_post_gives_what_measure_gave(measure, discreet):
+def test_post_is_estimate_and_gives_what_measure_gave(measure, discreet):
     measure("published", "--post", "consistent")
-    result = discreet("post", "published", "--out", "again", "--quiet")
+    result = discreet("post", "published", "--out", "again", "--tables", "--quiet")
     assert (result.status, result.err) == (0, "")
     assert "Nothing was spent." in result.out
-    one, two = (Path(out, "estimates.csv").read_bytes() for out in ("published", "again"))
-    assert one == two
+    assert (
+        result.out.replace("again", "third")
+        == discreet("estimate", "published", "--out", "third", "--tables", "--quiet").out
+    )
+    one, *others = (Path(out, "estimates.csv").read_bytes() for out in ("published", "again", "third"))
+    assert others == [one, one]
 
 
 def test_post_json_of_a_rehearsal_stays_marked(measure, discreet):
     measure("trial", "--rehearsal", 1)
-    found = discreet("post", "trial", "--out", "again", "--post", "nonnegative", "--json").json
-    assert found.pop("seconds") > 0
+    found = discreet("post", "trial", "--out", "again", "--json").json
     names = [f"{stem}.NOT-PRIVATE.{end}" for stem, end in (("estimates", "csv"), ("units", "csv"))]
-    assert found == {
-        "post": "nonnegative",
-        "units": 5,
-        "cells": 14,
-        "out": "again",
-        "files": [*names, "manifest.NOT-PRIVATE.json"],
-    }
+    assert found["files"] == [*names, "manifest.NOT-PRIVATE.json"]
+    assert (found["units"], found["cells"]) == (5, 15)
     assert discreet("post", "trial", "--out", "third").out.startswith("NOT PRIVATE")
 
 
@@ -283,13 +283,12 @@ def test_post_of_a_table_with_its_units_and_totals(measure, discreet):
     Path("held.csv").write_text("unit,query,cell,count\nA,total,all,360\nB,total,all,5\n")
     arguments = ("--units", "units.csv", "--invariants", "held.csv", "--format", "parquet", "--json")
     found = discreet("post", "noisy.csv", "--out", "new", *arguments).json
-    assert found["files"] == ["estimates.parquet", "units.parquet", "invariants.parquet", "manifest.json"]
+    assert found["files"] == ["estimates.parquet", "units.parquet", "manifest.json"]
 
 
 def test_post_that_cannot_be_done(measure, refused):
     measure("published")
     before = _names(".")
-    assert "post is none" in refused("post", "published", "--out", "new", "--post", "none")
     assert "there are no measurements in" in refused("post", "nowhere", "--out", "new")
     assert "exists and is not empty" in refused("post", "published", "--out", "published")
     assert "there is no file" in refused("post", "published", "--out", "new", "--units", "no.csv")
@@ -317,9 +316,7 @@ def test_cells_that_a_spreadsheet_would_run(discreet, refused, tmp_path, monkeyp
         assert {cell.removeprefix("'") for cell in texts} == {
             cell for row in plain[1:] for cell in row[: 4 if name != "units" else 3]
         }
-    assert (
-        discreet("post", "plain", "--out", "again", "--post", "nonnegative", "--for-spreadsheets").status == 0
-    )
+    assert discreet("estimate", "plain", "--out", "again", "--for-spreadsheets").status == 0
     assert Path("again", "estimates.csv").read_text().count("'=HYPERLINK") == 2
     assert "is for tables in CSV" in refused(
         *command, "--out", "x", "--format", "parquet", "--for-spreadsheets"

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from discreet.budget import Attributes
 from discreet.errors import InputError
-from discreet.estimation.tables import settle, whole_tables
-from discreet.release.hierarchy.post import detailed_cells
+from discreet.estimation.tables import detailed_cells, settle, whole_tables
 
 
 def random_parents(rng: np.random.Generator, depth: int, branch: int) -> np.ndarray:

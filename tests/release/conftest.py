@@ -39,5 +39,5 @@ def table() -> Callable[[Path], list[dict[str, Any]]]:
 
 
 def _numbers(row: Mapping[str, str]) -> dict[str, Any]:
-    kinds = {"value": int, "estimate": int, "count": int, "variance": float, "least_squares": float}
+    kinds = {"value": int, "table": int, "count": int, "estimate": float, "variance": float, "sd": float}
     return {name: kinds.get(name, str)(text) for name, text in row.items()}

@@ -30,7 +30,7 @@ def test_the_reference_names_every_file_and_key() -> None:
         "invariants",
         "manifest.json",
         "discreet-ledger.json",
-        "least_squares",
+        "table",
     ):
         assert f"`{word}`" in text
     for key in (

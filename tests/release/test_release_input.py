@@ -14,7 +14,7 @@ from release_country import TOML, Country
 
 from discreet.budget import Release
 from discreet.errors import InputError
-from discreet.release import create_ledger, measure, post, read_ledger
+from discreet.release import create_ledger, estimate, measure, read_ledger
 
 SECRET = "31415926"
 """A count that must never be seen in a message."""
@@ -293,7 +293,7 @@ def test_a_directory_without_permission_is_refused(release: Release, country: Co
         measure(release, country.csv(), locked / "out")
 
 
-def test_post_checks_its_input(release: Release, country: Country) -> None:
+def test_estimate_checks_its_input(release: Release, country: Country) -> None:
     done = measure(release, country.csv(), country.folder / "run")
     noisy = (done.out / "measurements.csv").read_text()
     table = country.folder / "noisy.csv"
@@ -301,14 +301,13 @@ def test_post_checks_its_input(release: Release, country: Country) -> None:
     def fails(text: str, content: str = noisy, **more: Any) -> None:
         table.write_text(content)
         with pytest.raises(InputError) as caught:
-            post(table, country.folder / "out", **more)
+            estimate(table, country.folder / "out", **more)
         assert text in str(caught.value)
         assert not (country.folder / "out").exists()
 
     lines = noisy.splitlines(keepends=True)
     fails("no column parent")
     units = done.out / "units.csv"
-    fails("leaves the table as it is", post="none")
     fails("1 cell is missing", "".join([*lines[:4], *lines[5:]]), units=units)
     fails("a cell occurs twice", noisy + lines[4], units=units)
     fails("a variance is not above zero (line 2", noisy.replace(",9\n", ",0\n", 1), units=units)
@@ -324,4 +323,4 @@ def test_post_checks_its_input(release: Release, country: Country) -> None:
     totals.write_text("unit,query,cell,count\nA,sex,f,3\n")
     fails("a unit has some cells of query 'sex' and lacks others", units=units, invariants=totals)
     with pytest.raises(InputError, match="there are no measurements"):
-        post(country.folder, country.folder / "out")
+        estimate(country.folder, country.folder / "out")

@@ -20,7 +20,7 @@ from release_country import UNITS, Country
 
 from discreet.budget import Level, Query, Release, Spine
 from discreet.errors import InputError
-from discreet.release import create_ledger, measure, post, read_ledger
+from discreet.release import create_ledger, estimate, measure, read_ledger
 
 Read = Callable[[Path], list[dict[str, Any]]]
 KEYS = ("unit", "query", "cell")
@@ -62,7 +62,8 @@ def test_the_manifest_states_the_noise_exactly(release: Release, country: Countr
     assert noise["County", "sex"]["variance_parameter"] == "7/2"
     assert noise["County", "total"]["margin_95"] == 5
     assert noise["County", "sex"]["cells"] == 2
-    assert "before" in manifest["columns"]["estimates"]["variance"]
+    assert "best linear unbiased" in manifest["columns"]["estimates"]["estimate"]
+    assert "not unbiased" in manifest["columns"]["estimates"]["table"]
 
 
 def test_without_post_processing_the_noise_is_all_that_is_added(
@@ -100,27 +101,36 @@ def test_a_rehearsal_is_reproducible_and_marked_everywhere(
     assert first.rho == 0
     assert Release.from_toml(next(first.out.glob("release.*")).read_text()) == release
     # What is made from it stays marked.
-    done = post(first.out, country.folder / "d", post="nonnegative")
+    done = estimate(first.out, country.folder / "d", tables=True)
     assert all(
         "NOT-PRIVATE" in name and b"NOT PRIVATE" in (done.out / name).read_bytes() for name in done.files
     )
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
-@pytest.mark.parametrize("how", ["nonnegative", "consistent"])
-def test_post_gives_what_measure_gives(release: Release, country: Country, kind: str, how: str) -> None:
+def test_estimate_gives_what_measure_gives(release: Release, country: Country, kind: str) -> None:
     counts = getattr(country, kind)()
-    done = measure(release, counts, country.folder / "out", post=how)
-    again = post(done.out, country.folder / "again", post=how)
-    alone = post(
+    done = measure(release, counts, country.folder / "out", post="consistent")
+    again = estimate(done.out, country.folder / "again", tables=True)
+    alone = estimate(
         done.out / f"measurements.{kind}",
         country.folder / "alone",
-        post=how,
+        tables=True,
+        release=release,
         units=done.out / f"units.{kind}",
     )
     for result in (again, alone):
         for name in (f"estimates.{kind}", f"units.{kind}"):
             assert (result.out / name).read_bytes() == (done.out / name).read_bytes()
+
+
+def test_nonnegative_sets_what_is_below_zero_to_zero(release: Release, country: Country, table: Read) -> None:
+    done = measure(release, country.csv(), country.folder / "out", post="nonnegative", rehearsal=4)
+    noisy, found = (table(done.out / f"{name}.NOT-PRIVATE.csv") for name in ("measurements", "estimates"))
+    values = by_key(noisy, "value")
+    assert min(values.values()) < 0
+    assert by_key(found, "estimate") == {key: max(0, value) for key, value in values.items()}
+    assert by_key(found, "variance") == by_key(noisy, "variance")
 
 
 def test_consistent_estimates_add_up_and_fill_in_sums(
@@ -131,16 +141,17 @@ def test_consistent_estimates_add_up_and_fill_in_sums(
     parents = {unit: parent for unit, _, parent in UNITS}
     # The nation has no query of the total, but its states have, so it is estimated too.
     assert len(rows) == len(country.rows) + 1
-    for column in ("estimate", "least_squares"):
+    for column in ("table", "estimate"):
         values = by_key(rows, column)
         for (unit, query, cell), value in values.items():
             children = [values[child, query, cell] for child, parent in parents.items() if parent == unit]
             if children:
                 assert value == pytest.approx(sum(children), abs=1e-9)
-    assert all(row["estimate"] >= 0 for row in rows)
+    assert all(row["table"] >= 0 for row in rows)
     noisy = by_key(table(done.out / "measurements.csv"), "variance")
-    assert all(row["variance"] <= noisy.get(tuple(row[key] for key in KEYS), 1e9) for row in rows)
-    assert sum(row["variance"] for row in rows) < 0.8 * sum(noisy.values())
+    variances = {key: sd**2 for key, sd in by_key(rows, "sd").items()}
+    assert all(size <= noisy.get(key, 1e9) * (1 + 1e-12) for key, size in variances.items())
+    assert sum(variances.values()) < 0.8 * sum(noisy.values())
 
 
 def test_totals_can_be_held_exact(release: Release, country: Country, table: Read) -> None:
@@ -157,19 +168,60 @@ def test_totals_can_be_held_exact(release: Release, country: Country, table: Rea
             for row in rows
             if (key := tuple(row[k] for k in KEYS))[:2] in {("A", "total"), ("B", "total")}
         }
-        assert {key: row["estimate"] for key, row in exact.items()} == {key: truth[key] for key in exact}
-        assert all(row["variance"] == 0 for row in exact.values())
+        number = "estimate" if how == "nonnegative" else "table"
+        assert {key: row[number] for key, row in exact.items()} == {key: truth[key] for key in exact}
+        assert all(row["variance" if how == "nonnegative" else "sd"] == 0 for row in exact.values())
         kept = table(done.out / "invariants.csv")
         assert by_key(kept, "count") == {key: truth[key] for key in exact}
         assert read_ledger(ledger).entries[0].exact == (("State", "total"),)
         assert "outside the guarantee" in str(read_ledger(ledger))
-        again = post(done.out, country.folder / f"{how} again", post=how)
-        assert (again.out / "estimates.csv").read_bytes() == (done.out / "estimates.csv").read_bytes()
-    values = by_key(rows, "estimate")
+    again = estimate(done.out, country.folder / "again", tables=True)
+    assert (again.out / "estimates.csv").read_bytes() == (done.out / "estimates.csv").read_bytes()
+    values = by_key(rows, "table")
     assert values["N", "total", "all"] == truth["A", "total", "all"] + truth["B", "total", "all"]
     assert sum(values[unit, "total", "all"] for unit in ("A1", "A2", "A3")) == truth["A", "total", "all"]
     # The measurements themselves are noisy all the same.
     assert set(by_key(table(done.out / "measurements.csv"), "value")) == set(truth)
+
+
+TWO_QUERIES = """
+name = "two"
+neighbours = "bounded"
+[[levels]]
+name = "Nation"
+queries = { sex = { variance = 1 }, total = { variance = 1 } }
+[[levels]]
+name = "State"
+queries = { sex = { variance = 16 }, total = { variance = 1 } }
+[[levels]]
+name = "County"
+queries = { sex = { variance = 9 }, total = { variance = 90 } }
+"""
+
+
+def test_exact_totals_leave_other_queries_alone(tmp_path: Path, table: Read) -> None:
+    """Without attributes queries are apart; the whole numbers of one were split with another's weights."""
+    rows = ["unit,parent,level,query,cell,count"]
+
+    def add(unit: str, parent: str, level: str, size: int) -> None:
+        counts = (("sex,f", 4), ("sex,m", 6), ("total,all", 10))
+        rows.extend(f"{unit},{parent},{level},{cell},{many * size}" for cell, many in counts)
+
+    for nation in (f"N{number}" for number in range(30)):
+        add(nation, "", "Nation", 5)
+        for state, counties in ((f"{nation}A", 1), (f"{nation}B", 4)):
+            add(state, nation, "State", counties)
+            for number in range(counties):
+                add(f"{state}{number}", state, "County", 1)
+    counts = tmp_path / "counts.csv"
+    counts.write_text("\n".join(rows) + "\n")
+    found = []
+    for name, pairs in (("free", []), ("held", [("Nation", "total")])):
+        release = Release.from_toml(TWO_QUERIES)
+        done = measure(release, counts, tmp_path / name, post="consistent", rehearsal=1, invariants=pairs)
+        values = by_key(table(done.out / "estimates.NOT-PRIVATE.csv"), "table")
+        found.append({key: value for key, value in values.items() if key[1] == "sex"})
+    assert found[0] == found[1]
 
 
 def test_declared_cells_and_units_complete_a_sparse_table(
@@ -206,7 +258,7 @@ def test_laplace_noise_and_a_single_level(country: Country, table: Read) -> None
     done = measure(release, counts, country.folder / "out", post="consistent")
     rows = table(done.out / "estimates.csv")
     assert [row["cell"] for row in rows] == ["f", 'm, or "other"']
-    assert rows[0]["variance"] == pytest.approx(7.835, abs=0.01)
+    assert rows[0]["sd"] ** 2 == pytest.approx(7.835, abs=0.01)
     assert done.rho == Fraction(1, 8)
 
 
@@ -241,7 +293,7 @@ def test_nothing_heavy_is_imported_early() -> None:
 )
 @given(seed=st.integers(0, 10**9))
 def test_random_trees_come_back_consistent(tmp_path: Path, table: Read, seed: int) -> None:
-    """Any tree with merged branches: estimates add up, are whole and non-negative, and post repeats them."""
+    """Any tree with merged branches: estimates add up, are whole and non-negative, and come again."""
     rng = np.random.default_rng(seed)
     folder = tmp_path / str(seed)
     if folder.exists():
@@ -274,12 +326,12 @@ def test_random_trees_come_back_consistent(tmp_path: Path, table: Read, seed: in
     done = measure(release, _write(folder, rows), folder / "out", post="consistent")
     estimates = table(done.out / "estimates.csv")
     assert len(estimates) == len(rows)
-    values = by_key(estimates, "estimate")
+    values = by_key(estimates, "table")
     assert min(values.values()) >= 0
     for (unit, query, cell), value in values.items():
         below = [values[child, query, cell] for child, parent in parents.items() if parent == unit]
         assert not below or sum(below) == value
-    again = post(done.out, folder / "again")
+    again = estimate(done.out, folder / "again", tables=True)
     assert (again.out / "estimates.csv").read_bytes() == (done.out / "estimates.csv").read_bytes()
 
 

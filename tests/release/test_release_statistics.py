@@ -7,6 +7,7 @@ once in 10,000 seeds. A variance of R draws of Gaussian noise has the relative s
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -17,9 +18,10 @@ from discreet.budget import Release
 from discreet.noise import GaussianNoise
 from discreet.release import measure
 from discreet.release.hierarchy.arrow import strings
+from discreet.release.hierarchy.joint import JointEstimates
 from discreet.release.hierarchy.layout import Layout
-from discreet.release.hierarchy.noise import Noises, add_noise, noises
-from discreet.release.hierarchy.post import Laws, Tables, process
+from discreet.release.hierarchy.noise import add_noise, noises
+from discreet.release.hierarchy.noisy import published
 from discreet.release.hierarchy.tree import Tree
 from discreet.testing import NotPrivateSeededEntropy
 
@@ -97,10 +99,13 @@ def test_wrong_noise_would_be_seen(tmp_path: Path, factor: str) -> None:
 REPEATS = 40_000
 
 
+Columns = dict[str, np.ndarray]
+
+
 def experiment(
-    how: str, truth: dict[str, tuple[str, int]], toml: str, seed: int
-) -> tuple[Tables, np.ndarray]:
-    """Post-process one tree whose cells are independent repetitions of the same counts."""
+    truth: dict[str, tuple[str, int]], toml: str, seed: int, hold: Sequence[int] = ()
+) -> tuple[Columns, np.ndarray]:
+    """Estimate one tree whose cells are independent repetitions of the same counts; some units are exact."""
     release = Release.from_toml(toml)
     names = list(truth)
     parent = np.array([names.index(above) if above else -1 for above, _ in truth.values()], dtype=np.int32)
@@ -117,14 +122,16 @@ def experiment(
     table = noises(release)
     values = exact.copy()
     add_noise(layout, values, table, NotPrivateSeededEntropy(seed))
-    return process(how, layout, values, laws(layout, table)), exact.reshape(-1, REPEATS)  # type: ignore[arg-type]
-
-
-def laws(layout: Layout, table: Noises) -> Laws:
-    levels = layout.tree.levels
-    return {
-        (kind, query): table[levels[kind], query] for kind, some in enumerate(layout.asked) for query in some
-    }
+    counts = exact.reshape(-1, REPEATS)
+    who = np.array(hold, dtype=np.int64)
+    laws = {(kind, "q"): table[level, "q"] for kind, level in enumerate(levels)}
+    held = {"q": (who, counts[who])} if len(who) else {}
+    found = JointEstimates.of([published(layout, values, laws, held, None, "csv")])
+    every = np.arange(len(names))
+    estimate, deviation, _ = found.numbers(found.at(every), len(names), "q", ())
+    whole = found.whole().rows("q", every)
+    noisy = values.reshape(counts.shape)
+    return {"noisy": noisy, "estimate": estimate, "variance": deviation**2, "table": whole}, counts
 
 
 NESTED = """
@@ -148,9 +155,8 @@ COUNTRY = {
 
 
 def test_least_squares_is_unbiased_and_has_the_stated_variance() -> None:
-    estimates, truth = experiment("consistent", COUNTRY, NESTED, seed=5)
-    error = estimates[1]["least_squares"].reshape(truth.shape) - truth
-    variance = estimates[1]["variance"].reshape(truth.shape)[:, 0]
+    columns, truth = experiment(COUNTRY, NESTED, seed=5)
+    error, variance = columns["estimate"] - truth, columns["variance"][:, 0]
     assert (np.abs(error.mean(axis=1)) < LIMIT * np.sqrt(variance / REPEATS)).all()
     for unit in range(len(truth)):
         assert accepts(error[unit], variance[unit])
@@ -171,8 +177,8 @@ def nonnegative_theory(count: int, variance: int) -> tuple[float, float]:
 
 
 def test_the_bias_of_non_negativity_is_what_theory_says() -> None:
-    estimates, truth = experiment("nonnegative", COUNTRY, NESTED, seed=6)
-    error = estimates[1]["estimate"].reshape(truth.shape) - truth
+    columns, truth = experiment(COUNTRY, NESTED, seed=6)
+    error = np.maximum(columns["noisy"], 0) - truth
     for unit, variance in enumerate([9, 4, 4, 4]):
         mean, spread = nonnegative_theory(int(truth[unit, 0]), variance)
         assert abs(error[unit].mean() - mean) < LIMIT * np.sqrt(spread / REPEATS)
@@ -186,9 +192,8 @@ def test_the_bias_of_non_negativity_is_what_theory_says() -> None:
 
 
 def test_the_bias_of_consistent_whole_numbers_is_bounded_and_cancels() -> None:
-    estimates, truth = experiment("consistent", COUNTRY, NESTED, seed=7)
-    columns = {name: column.reshape(truth.shape) for name, column in estimates[1].items()}
-    error = columns["estimate"] - truth
+    columns, truth = experiment(COUNTRY, NESTED, seed=7)
+    error = columns["table"] - truth
     deviation = np.sqrt(columns["variance"][:, 0])
     bias = error.mean(axis=1)
     noise = LIMIT * (deviation + 0.5) / np.sqrt(REPEATS)
@@ -211,25 +216,18 @@ def test_the_bias_of_consistent_whole_numbers_is_bounded_and_cancels() -> None:
 
 
 def test_held_totals_reduce_the_variance_as_stated() -> None:
-    release = Release.from_toml(NESTED)
-    estimates, truth = experiment("consistent", COUNTRY, NESTED, seed=8)
-    layout = estimates[0]
-    values = truth.ravel().copy()
-    table = noises(release)
-    add_noise(layout, values, table, NotPrivateSeededEntropy(8))
-    who = np.flatnonzero([above == "N" for above, _ in COUNTRY.values()])
-    exact = process("consistent", layout, values, laws(layout, table), {"q": (who, truth[who])})
-    columns = {name: column.reshape(truth.shape) for name, column in exact[1].items()}
-    assert (columns["estimate"][:4] == truth[:4]).all()
+    free, _ = experiment(COUNTRY, NESTED, seed=8)
+    columns, truth = experiment(COUNTRY, NESTED, seed=8, hold=[1, 2, 3])
+    assert (columns["table"][:4] == truth[:4]).all()
     assert (columns["variance"][:4] == 0).all()
-    error = columns["least_squares"] - truth
+    error = columns["estimate"] - truth
     for unit in range(4, len(truth)):
         assert accepts(error[unit], columns["variance"][unit, 0])
-        assert columns["variance"][unit, 0] < estimates[1]["variance"].reshape(truth.shape)[unit, 0]
+        assert columns["variance"][unit, 0] < free["variance"][unit, 0]
 
 
 def test_the_same_table_always_gives_the_same_numbers() -> None:
-    first, _ = experiment("consistent", COUNTRY, NESTED, seed=9)
-    again, _ = experiment("consistent", COUNTRY, NESTED, seed=9)
-    for name, column in first[1].items():
-        np.testing.assert_array_equal(column, again[1][name])
+    first, _ = experiment(COUNTRY, NESTED, seed=9)
+    again, _ = experiment(COUNTRY, NESTED, seed=9)
+    for name, column in first.items():
+        np.testing.assert_array_equal(column, again[name])

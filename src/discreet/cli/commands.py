@@ -28,7 +28,7 @@ COMMANDS = {
     "ledger": "Make, read and check the ledger of what runs have spent.",
     "measure": "Add the noise of a release to a table of counts, and record what was spent.",
     "plan": "The noise that is best for the accuracy of the estimates, and its proof.",
-    "post": "Estimates from a noisy table; nothing is spent.",
+    "post": "Another name of `estimate`.",
     "presets": "The releases that come with the package.",
     "report": "One self-contained page to share: the decision, its numbers with proofs, and figures.",
     "reproduce": "The papers' tables and figures, recomputed, beside the published values.",
@@ -42,7 +42,7 @@ COMMANDS = {
 """Each command is the `app` of the module of its name; a module is imported when its command runs."""
 
 HOMES = {"post": "estimate:post_app"}
-"""Commands that live in another one's module."""
+"""Commands that are other names of one."""
 
 
 def build() -> App:

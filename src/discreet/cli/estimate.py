@@ -1,4 +1,4 @@
-"""`discreet estimate` and `discreet post`: estimates from noisy measurements. They spend nothing."""
+"""`discreet estimate`, also called `post`: estimates from noisy measurements. It spends nothing."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import App, Parameter
 
 from discreet.budget import load
-from discreet.cli.measure import ESTIMATES, Format, ForSpreadsheets, Out, cells_of_units
+from discreet.cli.measure import Format, ForSpreadsheets, Out
 from discreet.cli.printing import PLAIN, Block, Hanging, Screen, need_tables
 from discreet.errors import InputError
 
 if TYPE_CHECKING:
-    from discreet.release import Estimated, Processed
+    from discreet.release import Estimated
 
-Noisy = Annotated[Path, Parameter(help="The output of `measure`, or a noisy table.")]
 Units = Annotated[Path | None, Parameter(help="All units: unit, level, parent.", metavar="FILE")]
 Invariants = Annotated[
     Path | None, Parameter(help="Counts to keep exact: unit, query, cell, count.", metavar="FILE")
@@ -106,6 +105,7 @@ def estimate(
         str | None, Parameter(help="Where Spark runs; default: this machine.", metavar="URL")
     ] = None,
     format: Format = None,
+    for_spreadsheets: ForSpreadsheets = False,
     screen: Screen = PLAIN,
 ) -> None:
     """Estimate every table in every area from all measurements together."""
@@ -134,52 +134,15 @@ def estimate(
             invariants=invariants,
             zeros=zeros,
             format=format,
+            for_spreadsheets=for_spreadsheets,
             engine=engine,
             spark_master=spark_master,
         )
     screen.present(done.as_dict, _estimated(done))
 
 
-post_app = App(
-    name="post",
-    usage="Usage: discreet post NOISY --out DIR [OPTIONS]",
-    help_epilogue="Examples:\n"
-    "  discreet post published --out estimates\n"
-    "  discreet post noisy.parquet --units units.csv --out estimates --post nonnegative",
-)
-
-
-@post_app.default
-def post(
-    noisy: Noisy,
-    /,
-    *,
-    out: Out,
-    post: Annotated[
-        Literal["none", "nonnegative", "consistent"],
-        Parameter(help="consistent (default) or nonnegative.", show_choices=False, metavar="KIND"),
-    ] = "consistent",
-    units: Units = None,
-    invariants: Invariants = None,
-    format: Format = None,
-    for_spreadsheets: ForSpreadsheets = False,
-    screen: Screen = PLAIN,
-) -> None:
-    """Make estimates from a noisy table; the same table always gives the same numbers."""
-    need_tables("post")
-    from discreet.release import post as process
-
-    with screen.working(f"Estimating from {noisy}"):
-        done = process(
-            noisy,
-            out,
-            post=post,
-            units=units,
-            invariants=invariants,
-            format=format,
-            for_spreadsheets=for_spreadsheets,
-        )
-    screen.present(done.as_dict, _processed(done), timed=True)
+post_app = App(name="post", usage="Usage: discreet post MEASUREMENTS... --out DIR [OPTIONS]")
+post_app.default(estimate)
 
 
 def _estimated(done: Estimated) -> Iterator[Block]:
@@ -199,13 +162,6 @@ def _estimated(done: Estimated) -> Iterator[Block]:
     yield from (Hanging(f"Not used: {text}.") for text in done.left_out)
     if done.undetermined:
         yield f"{done.undetermined:,} of them are not determined by any measurement, and left empty."
-    yield Hanging(f"Files: {', '.join(done.files)}.")
-
-
-def _processed(done: Processed) -> Iterator[Block]:
-    yield from _not_private(done.files)
-    yield f"{cells_of_units(done.cells, done.units)} estimated, in {done.out}. Nothing was spent."
-    yield ESTIMATES[done.post]
     yield Hanging(f"Files: {', '.join(done.files)}.")
 
 

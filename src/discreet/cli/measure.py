@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 ESTIMATES = {
     "none": "No estimates were asked for; measurements are unbiased and may be negative.",
     "nonnegative": "The estimates are the measurements, with zero for what is below zero.",
-    "consistent": "The estimates are whole, not negative, and children add up to their parents; queries of "
-    "one area agree with each other if the release states its attributes.",
+    "consistent": "The estimates are unbiased, with intervals; their column table has whole numbers that are "
+    "not negative and add up over the areas, and over queries if the release states its attributes.",
 }
 
 Out = Annotated[Path, Parameter(help="A new directory for the output.", metavar="DIR")]

@@ -23,18 +23,185 @@ still gives the same numbers.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.budget import Attributes, Release, Tabulation
 from discreet.errors import DiscreetError, InputError
+from discreet.estimation.accuracy import View
 from discreet.estimation.components import Floats
+from discreet.estimation.estimates import Estimates
+from discreet.estimation.model import Model, Units, folded, told_by_level
 from discreet.estimation.tree import Integers
 
 STEPS = 300
 CLOSE = 1e-9
+BLOCK = 1 << 20
+"""Numbers that are settled at a time."""
+
+
+class WholeTables:
+    """Whole numbers for every unit, not negative: with attributes every query is a sum of the same detailed
+    cells, without them each query is settled over the tree by itself, where it is determined."""
+
+    def __init__(self, found: Estimates) -> None:
+        self._attributes = found.model.attributes
+        if self._attributes is None:
+            self._by_query = {query: _whole_query(found, query) for query in found.model.queries}
+        else:
+            self._cells = _whole_cells(found, self._attributes)
+
+    def rows(self, query: str, units: Integers) -> Integers:
+        """Return the cells of a query in some units, in the order of the attributes; -1: not determined."""
+        if self._attributes is None:
+            return self._by_query[query][units]
+        block = self._cells[units].reshape(len(units), *self._attributes.sizes)
+        for place, groups in enumerate(self._attributes.tabulation(query, sums=True).by_attribute):
+            parts = [block.take(list(group), axis=1 + place).sum(axis=1 + place) for group in groups]
+            block = np.stack(parts, axis=1 + place)
+        return block.reshape(len(units), -1)
+
+
+def _whole_query(found: Estimates, query: str) -> Integers:
+    """Settle one query over the tree; families of which a member is not determined are not tied to it."""
+    parent = found.given.parent
+    values = found.values(query)
+    table = np.full(values.shape, -1, dtype=np.int64)
+    known = ~np.isnan(values[:, 0])
+    units = np.flatnonzero(known)
+    if not units.size:
+        return table
+    lost = np.zeros(len(parent) + 1, dtype=bool)
+    lost[parent[~known]] = True
+    at = np.full(len(parent) + 1, -1, dtype=np.int64)
+    at[units] = np.arange(units.size)
+    above = np.where(lost[parent[units]], -1, at[parent[units]])
+    solution = found.solutions[found.model.queries.index(query)]
+    weight = (solution.P if solution.gain is None else solution.V)[found.node[units], 0, 0]
+    who, counts = found.given.exact.get(query, (np.empty(0, dtype=np.int64), None))
+    held = np.zeros(units.size, dtype=bool)
+    held[at[who]] = True
+    step = max(1, BLOCK // units.size)
+    for start in range(0, values.shape[1], step):
+        cells = slice(start, start + step)
+        wish = values[units, cells]
+        fixed = np.zeros(wish.shape, dtype=np.int64)
+        if counts is not None:
+            fixed[at[who]] = counts[:, cells]
+        table[units, cells] = settle(wish, above, weight, held=held, counts=fixed, first_cell=start)
+    return table
+
+
+def _whole_cells(found: Estimates, attributes: Attributes) -> Integers:
+    """Return whole detailed cells; exact tables and impossible cells are held."""
+    cells = found.values("detailed")
+    lost = int(np.isnan(cells).any(axis=1).sum())
+    if lost:
+        raise InputError(
+            f"whole-number tables are made of detailed cells, which no measurement determines in {lost} "
+            f"unit{'s' * (lost > 1)}; ask for estimates without tables, or measure the query detailed"
+        )
+    given = found.given
+    fixed = np.full(given.size, -1, dtype=np.int64)
+    measured = {query: rows for query, rows in given.exact.items() if query not in given.blocks}
+    _check_nested(attributes, measured)
+    exact = []
+    for query, (units, rows) in measured.items():
+        if rows.shape[1] == 1:
+            fixed[units] = rows[:, 0]
+        else:
+            exact.append((detailed_cells(attributes, query), units, rows.astype(np.int64)))
+    possible = ~impossible_cells(attributes)
+    return whole_tables(cells, attributes.sizes, given.parent, fixed, possible, exact)
+
+
+def check_whole(release: Release, units: Units, exact: Iterable[str]) -> None:
+    """Refuse a release whose measurements cannot give whole-number tables, without looking at any count."""
+    attributes = release.attributes
+    if attributes is None:
+        return
+    _check_nested(attributes, exact)
+    queries = tuple(dict.fromkeys(query.name for level in release.levels for query in level.queries))
+    shape, _ = folded(units)
+    told = told_by_level(release, units.levels)
+    model = Model(attributes, queries)
+    view = View(model, shape, told, model.solve(shape, told))
+    nodes = np.flatnonzero(view.undetermined("detailed", np.arange(shape.size)).any(axis=1))
+    if nodes.size:
+        where = ", ".join(sorted({units.levels[shape.kind[node]] for node in nodes}))
+        raise InputError(
+            f"consistent tables are made of detailed cells, which no measurement determines at {where}; ask "
+            "for no post-processing, or measure the query detailed"
+        )
+
+
+def _check_nested(attributes: Attributes, exact: Iterable[str]) -> None:
+    """Refuse exact tables that do not nest: whole tables are settled along one chain."""
+    tables = [(query, detailed_cells(attributes, query)) for query in exact]
+    tables.sort(key=lambda one: int(one[1].max()))
+    for (coarse, one), (fine, two) in pairwise(tables):
+        if len(np.unique(np.column_stack([one, two]), axis=0)) > len(np.unique(two)):
+            raise InputError(
+                f"whole-number tables can keep only nested tables exact; {coarse!r} and {fine!r} are not: "
+                "leave the tables out, or keep one of the two"
+            )
+
+
+def block_cells(attributes: Attributes, block: Tabulation) -> NDArray[np.bool_]:
+    """Return which detailed cells have any of the values of a block."""
+    inside = np.ones((), dtype=bool)
+    for size, groups in zip(attributes.sizes, block.by_attribute, strict=True):
+        axis = np.zeros(size, dtype=bool)
+        axis[[value for group in groups for value in group]] = True
+        inside = np.multiply.outer(inside, axis)
+    return inside.ravel()
+
+
+def impossible_cells(attributes: Attributes) -> NDArray[np.bool_]:
+    """Return which detailed cells the release says cannot be."""
+    found = np.zeros(attributes.cells, dtype=bool)
+    for block in attributes.zeros():
+        found |= block_cells(attributes, block)
+    return found
+
+
+def detailed_cells(attributes: Attributes, query: str, *, written: bool = False) -> Integers:
+    """Return for each detailed cell the cell of a query, in the order of the attributes, or as it is written.
+
+    >>> people = Attributes({"sex": ["f", "m"], "age": ["0-17", "18+"]})
+    >>> detailed_cells(people, "age").tolist()
+    [0, 1, 0, 1]
+    >>> detailed_cells(people, "age * sex", written=True).tolist()
+    [0, 2, 1, 3]
+    """
+    table = attributes.tabulation(query)
+    axes = (
+        [(one.attribute, one.groups) for one in table.factors] if written else enumerate(table.by_attribute)
+    )
+    found = np.zeros(attributes.sizes, dtype=np.int64)
+    for place, groups in axes:
+        label = np.zeros(attributes.sizes[place], dtype=np.int64)
+        for number, group in enumerate(groups):
+            label[list(group)] = number
+        shape = [1] * len(attributes.sizes)
+        shape[place] = -1
+        found = found * len(groups) + label.reshape(shape)
+    return found.ravel()
+
+
+def as_written(attributes: Attributes, query: str, rows: NDArray[Any]) -> NDArray[Any]:
+    """Turn rows of cells in the order of the attributes into that in which the query is written."""
+    table = attributes.tabulation(query, sums=True)
+    if not table.factors:
+        return rows
+    by_attribute = [factor.attribute for factor in table.factors]
+    shape = [table.shape[place] for place in np.argsort(by_attribute)]
+    axes = [1 + int(place) for place in np.argsort(np.argsort(by_attribute))]
+    return rows.reshape(len(rows), *shape).transpose(0, *axes).reshape(len(rows), -1)
 
 
 def whole_tables(

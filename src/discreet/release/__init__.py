@@ -7,11 +7,9 @@ from discreet.release.hierarchy import (
     POSTS,
     Estimated,
     Measured,
-    Processed,
     Tabulated,
     estimate,
     measure,
-    post,
     tabulate,
 )
 from discreet.release.hierarchy.example import write_example
@@ -25,7 +23,6 @@ __all__ = [
     "Ledger",
     "LedgerCheck",
     "Measured",
-    "Processed",
     "Tabulated",
     "Total",
     "change_total",
@@ -37,7 +34,6 @@ __all__ = [
     "ledger_release",
     "measure",
     "new_key",
-    "post",
     "read_key",
     "read_ledger",
     "sign_ledger",

@@ -1,18 +1,15 @@
 """Hierarchical release: noisy measurements of counts over a tree of units, and estimates from them."""
 
 from discreet.release.hierarchy.estimates import Estimated, estimate
-from discreet.release.hierarchy.measuring import Measured, measure
-from discreet.release.hierarchy.post import POSTS, Processed, post
+from discreet.release.hierarchy.measuring import POSTS, Measured, measure
 from discreet.release.hierarchy.records import Tabulated, tabulate
 
 __all__ = [
     "POSTS",
     "Estimated",
     "Measured",
-    "Processed",
     "Tabulated",
     "estimate",
     "measure",
-    "post",
     "tabulate",
 ]

@@ -85,7 +85,7 @@ def read_bureau(source: Path, release: Release, *, within: str | None = None) ->
     origin = {"role": "measurements", "layout": "Census Bureau", "levels": [one.level for one in files]}
     if within is not None:
         origin["within"] = within
-    return Published(tree, attributes, {}, found, exact, "parquet", False, origin, kind=kind, left_out=left)
+    return Published(tree, attributes, {}, found, exact, "parquet", False, origin, kind, left_out=left)
 
 
 def _levels(source: Path, release: Release) -> list[_Files]:

@@ -30,10 +30,9 @@ from discreet.release.hierarchy.cluster import Cluster, workers
 from discreet.release.hierarchy.joint import Chances, JointEstimates, shown, with_zeros
 from discreet.release.hierarchy.layout import Layout
 from discreet.release.hierarchy.noisy import Published, read_published
-from discreet.release.hierarchy.post import as_written, sum_cells
-from discreet.release.hierarchy.reading import FORMATS, read_table
-from discreet.release.hierarchy.tree import Integers, Tree
-from discreet.release.hierarchy.writing import Columns, Folder, chunks
+from discreet.release.hierarchy.reading import read_table
+from discreet.release.hierarchy.tree import Tree
+from discreet.release.hierarchy.writing import Folder, chunks, output_format
 from discreet.release.ledger import NOT_PRIVATE
 
 
@@ -91,6 +90,7 @@ def estimate(
     invariants: str | os.PathLike[str] | None = None,
     zeros: str | os.PathLike[str] | None = None,
     format: str | None = None,
+    for_spreadsheets: bool = False,
     streamed: bool | None = None,
     engine: str = "local",
     spark_master: str | None = None,
@@ -104,9 +104,10 @@ def estimate(
     `queries` are others than those that were measured. `areas` (area, unit) are unions of units;
     `differences` and `ratios` are pairs of areas or units, or of queries. `since` is an earlier release of
     the same tables, of which changes are given. `levels` are those of the intervals. `down_to` is the lowest
-    level that is written. `tables` adds whole numbers, not negative and consistent over queries and levels.
-    `zeros` (unit, and columns of attributes) are values that some units cannot have. What is large is
-    streamed, or if `streamed` says so. The `engine` is "local" or "spark", on a cluster if `spark_master`
+    level that is written. `tables` adds whole numbers, not negative and consistent over levels, and over
+    queries if the release states attributes. `zeros` (unit, and columns of attributes) are values that some
+    units cannot have. `for_spreadsheets` is as in `measure`. What is large is streamed, or if `streamed` says
+    so. The `engine` is "local" or "spark", on a cluster if `spark_master`
     names one: then families of the lowest units are worked on by its processes. Nothing is spent.
     """
     chances = [_level(level) for level in levels]
@@ -125,70 +126,58 @@ def estimate(
             before = _read(Path(since), release, None, None, within, streamed)
             earlier = JointEstimates.of([before], lean, cluster)
             given.append(before)
-        if tables and (len(found.groups) > 1 or found.groups[0].attributes is None):
-            raise InputError(
-                "whole-number tables of all queries need a release that states its attributes"
-                if len(found.groups) == 1
-                else "whole-number tables add up; estimates of releases that differ do not: leave them out"
-            )
         wanted = found.queries(queries)
-        stop = found.units_down_to(down_to)
+        found.units_down_to(down_to)
         unions = {} if areas is None else _areas(areas, found)
-        pairs = _contrasts(differences, ratios, unions, wanted, found)
-        kind = format or given[0].format
-        if kind not in FORMATS:
-            raise InputError(f"format is {kind!r}; it must be csv or parquet")
-        whole = found.whole() if tables else None
+        contrasts = _contrasts(differences, ratios, unions, wanted, found)
+        kind = output_format(format, given[0].format, for_spreadsheets=for_spreadsheets)
         with staging(out_dir) as stage:
             mark = f"{NOT_PRIVATE}: made from a rehearsal" if any(one.marked for one in given) else None
-            folder = Folder(stage.path, kind, mark=mark)
-            tree = found.tree.first(stop)
-            done = _Written(found, wanted, chances, whole)
-            layout = found.layout(tree, wanted)
-            folder.cells("estimates", layout, done.all(layout, cluster))
+            folder = Folder(stage.path, kind, mark=mark, for_spreadsheets=for_spreadsheets)
+            done = write_estimates(folder, found, wanted, chances, down_to, tables=tables, cluster=cluster)
             if len(found.groups) == 1:
                 folder.units(found.tree)
             if unions:
-                listed = found.layout(_flat(list(unions), "area"), wanted)
-                folder.cells("areas", listed, _side_by_side(_areas_columns(found, unions, wanted, chances)))
-            if pairs:
+                folder.cells("areas", *_of_areas(found, unions, wanted, chances))
+            if contrasts:
                 folder.blocks(
-                    "contrasts", list(_contrast_blocks(found, pairs, unions, wanted, chances, tree))
+                    "contrasts", list(_contrast_blocks(found, contrasts, unions, wanted, chances, done.tree))
                 )
             if earlier is not None:
-                folder.cells("changes", *_changes(found, earlier, tree, queries, wanted, chances))
+                folder.cells("changes", *_changes(found, earlier, done.tree, queries, wanted, chances))
+            origins = [one.origin for one in given]
             folder.json(
                 "manifest",
                 {
                     "format": "discreet estimates 2",
                     "version": version("discreet"),
-                    "source": given[0].origin if len(given) == 1 else [one.origin for one in given],
+                    "source": origins[0] if len(given) == 1 else origins,
                     "estimates": found.kind,
                     "additive": len(found.groups) == 1,
                     "queries": list(wanted),
                     "levels": [str(level) for level in levels],
-                    "units": tree.size,
-                    "cells": layout.size,
+                    "units": done.tree.size,
+                    "cells": done.cells,
                     "not_determined": done.lost,
                     "intervals_with_nothing_left": done.moved,
-                    "columns": _meanings(chances, tables),
-                    **({"contrasts": CONTRASTS} if pairs or earlier is not None else {}),
+                    "columns": done.columns,
+                    **({"contrasts": CONTRASTS} if contrasts or earlier is not None else {}),
                     **({"left_out": list(found.left_out)} if found.left_out else {}),
                 },
             )
             stage.commit()
-        return Estimated(
-            Path(out_dir),
-            tree.size,
-            wanted,
-            layout.size,
-            done.lost,
-            all(group.attributes is not None for group in found.groups),
-            len(found.groups) == 1,
-            len(sources),
-            tuple(folder.names),
-            found.left_out,
-        )
+    return Estimated(
+        Path(out_dir),
+        done.tree.size,
+        wanted,
+        done.cells,
+        done.lost,
+        all(group.attributes is not None for group in found.groups),
+        len(found.groups) == 1,
+        len(sources),
+        tuple(folder.names),
+        found.left_out,
+    )
 
 
 CONTRASTS = {
@@ -225,55 +214,87 @@ def _level(level: str | Fraction) -> tuple[str, float]:
     return f"{float(100 * size):g}".replace(".", "_"), float(size)
 
 
-class _Written:
-    """The columns of the estimates, and how many of them are not determined or have nothing left."""
+LEVELS: Chances = (("90", 0.9), ("95", 0.95))
 
-    def __init__(
-        self, found: JointEstimates, queries: Sequence[str], chances: Chances, whole: Integers | None
-    ) -> None:
-        self._found, self._queries, self._chances, self._whole = found, queries, chances, whole
-        self.lost = self.moved = 0
 
-    def all(self, layout: Layout, cluster: Cluster | None) -> Columns:
-        """Return a function that gives the columns of the units that come next."""
-        parts = [units for units, _ in chunks(layout)]
-        made = map(self.columns, parts) if cluster is None else cluster.map(self.columns, parts)
+@dataclass
+class Written:
+    """A table of estimates that was written: how many are not determined, or have an interval left empty."""
 
-        def columns(_units: slice, _rows: slice) -> dict[str, NDArray[Any]]:
-            found = dict(next(made))
-            self.lost += int(np.isnan(found["estimate"]).sum())
-            self.moved += int(found.pop("moved").sum())
-            return found
+    tree: Tree
+    cells: int
+    columns: dict[str, str]
+    """What each column is."""
+    lost: int = 0
+    moved: int = 0
 
-        return columns
 
-    def columns(self, part: slice) -> dict[str, NDArray[Any]]:
-        """Return the columns of all queries for some units."""
+def write_estimates(
+    folder: Folder,
+    found: JointEstimates,
+    queries: Sequence[str] | None = None,
+    chances: Chances = LEVELS,
+    down_to: str | None = None,
+    *,
+    tables: bool = False,
+    cluster: Cluster | None = None,
+) -> Written:
+    """Write the estimates of queries in all units, or those down to a level, with intervals."""
+    wanted = found.queries(()) if queries is None else queries
+    whole = found.whole() if tables else None
+    tree = found.tree.first(found.units_down_to(down_to))
+    layout = found.layout(tree, wanted)
+    written = Written(tree, layout.size, _meanings(chances, tables))
+
+    def columns(part: slice) -> dict[str, NDArray[Any]]:
         units = np.arange(part.start, part.stop)
-        found, parts = self._found, self._found.at(units)
-        tables = []
-        for query in self._queries:
-            values, deviations, widths = found.numbers(parts, len(units), query, self._chances)
-            lost = np.isnan(values)
-            table: dict[str, NDArray[Any]] = {"estimate": values, "sd": deviations}
-            moved = np.zeros(values.shape, dtype=bool)
-            for (name, _), width in zip(self._chances, widths, strict=True):
-                ends = count_ends(values, width)
-                moved |= ends.moved & ~lost
-                table[f"lower{name}"] = np.where(lost, np.nan, ends.lower)
-                table[f"upper{name}"] = np.where(lost, np.nan, ends.upper)
-            attributes = found.groups[0].attributes
-            if self._whole is not None and attributes is not None:
-                sums = sum_cells(attributes, query, self._whole[units])
-                table["table"] = as_written(attributes, query, sums)
-            table["moved"] = moved.astype(np.int8)
-            tables.append(table)
-        return _side_by_side(tables)
+        parts = found.at(units)
+        made = []
+        for query in wanted:
+            table, moved = _with_ends(*found.numbers(parts, len(units), query, chances), chances)
+            if whole is not None:
+                table["table"] = found.groups[0].turned(query, whole.rows(query, units))
+            made.append({**table, "moved": moved})
+        return _side_by_side(made)
+
+    parts = [units for units, _ in chunks(layout)]
+    made = map(columns, parts) if cluster is None else cluster.map(columns, parts)
+
+    def counted(_units: slice, _rows: slice) -> dict[str, NDArray[Any]]:
+        table = dict(next(made))
+        written.lost += int(np.isnan(table["estimate"]).sum())
+        written.moved += int(table.pop("moved").sum())
+        if whole is not None:
+            table["table"] = np.ma.masked_less(table["table"], 0)
+        return table
+
+    folder.cells("estimates", layout, counted)
+    return written
+
+
+def _with_ends(
+    values: Floats, deviations: Floats, widths: Sequence[Floats], chances: Chances
+) -> tuple[dict[str, NDArray[Any]], NDArray[Any]]:
+    """Return the columns of estimates of counts with their intervals, and where nothing was left of one."""
+    lost = np.isnan(values)
+    table: dict[str, NDArray[Any]] = {"estimate": values, "sd": deviations}
+    moved = np.zeros(values.shape, dtype=np.int8)
+    for (name, _), width in zip(chances, widths, strict=True):
+        ends = count_ends(values, width)
+        moved |= ends.moved & ~lost
+        table[f"lower{name}"] = np.where(lost, np.nan, ends.lower)
+        table[f"upper{name}"] = np.where(lost, np.nan, ends.upper)
+    return table, moved
 
 
 def _side_by_side(tables: Sequence[Mapping[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:
     """Put the columns of several queries after each other, unit by unit."""
     return {name: np.concatenate([one[name] for one in tables], axis=1).ravel() for name in tables[0]}
+
+
+def _rows(tables: Sequence[Mapping[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:
+    """Put rows of cells below each other."""
+    return {name: np.stack([one[name] for one in tables]) for name in tables[0]}
 
 
 def _meanings(chances: Chances, tables: bool) -> dict[str, str]:
@@ -308,21 +329,17 @@ def _areas(path: str | os.PathLike[str], found: JointEstimates) -> dict[str, lis
     return {name: found.union(unit[codes == code].astype(np.int64)) for code, name in enumerate(names)}
 
 
-def _areas_columns(
+def _of_areas(
     found: JointEstimates, unions: Mapping[str, list[Union | None]], queries: Sequence[str], chances: Chances
-) -> list[dict[str, NDArray[Any]]]:
+) -> tuple[Layout, dict[str, NDArray[Any]]]:
+    """Return the layout and columns of the estimates of unions of units."""
     tables = []
     for query in queries:
         got = [found.moments(one, query, one, query) for one in unions.values()]
         values, variances = np.stack([one[0] for one in got]), np.stack([one[2] for one in got])
-        table = {"estimate": values, "sd": np.sqrt(variances)}
-        for name, level in chances:
-            ends = count_ends(values, gaussian_widths(variances, level))
-            lost = np.isnan(values)
-            table[f"lower{name}"] = np.where(lost, np.nan, ends.lower)
-            table[f"upper{name}"] = np.where(lost, np.nan, ends.upper)
-        tables.append(table)
-    return tables
+        widths = [gaussian_widths(variances, level) for _, level in chances]
+        tables.append(_with_ends(values, np.sqrt(variances), widths, chances)[0])
+    return found.layout(_flat(list(unions), "area"), queries), _side_by_side(tables)
 
 
 @dataclass(frozen=True)
@@ -349,36 +366,32 @@ def _contrasts(
     pairs = [*(("difference", pair) for pair in differences), *(("ratio", pair) for pair in ratios)]
     names = found.tree.names.to_pylist() if pairs else []
     queries = {shown(query): query for query in wanted}
+
+    def area(name: str) -> list[Union | None] | None:
+        if name in unions or name not in names:
+            return unions.get(name)
+        return found.union(np.array([names.index(name)]))
+
     contrasts = []
     for kind, pair in pairs:
-        sides = []
-        for one in pair:
-            if one in unions:
-                sides.append(unions[one])
-            elif one in names:
-                sides.append(found.union(np.array([names.index(one)])))
-        if len(sides) == 2:
-            contrasts.append(_Contrast(kind, pair[0], pair[1], (sides[0], sides[1])))
+        one, two = (area(name) for name in pair)
+        if one is not None and two is not None:
+            contrasts.append(_Contrast(kind, *pair, (one, two)))
             continue
-        first, second = (queries.get(shown(one)) for one in pair)
+        first, second = (queries.get(shown(name)) for name in pair)
         if first is None or second is None:
-            bad = (
-                next(
-                    one
-                    for one in pair
-                    if one not in unions and one not in names and shown(one) not in queries
-                )
-                if not sides
-                else next(one for one in pair if one not in unions and one not in names)
-            )
+            some = one is not None or two is not None
+            sides = zip(pair, (one, two), (first, second), strict=True)
+            bad = next(name for name, area, query in sides if area is None and (some or query is None))
             raise InputError(
                 f"{bad!r} is neither an area nor a unit, so there is nothing to compare; queries can be "
                 f"compared if they are among those that are wanted ({', '.join(queries)})"
             )
-        if len(found.names(second)) not in (1, len(found.names(first))):
+        cells = [len(found.names(query)) for query in (first, second)]
+        if cells[1] not in (1, cells[0]):
             raise InputError(
-                f"query {pair[0]!r} has {len(found.names(first))} cells and {pair[1]!r} "
-                f"{len(found.names(second))}; cells are compared one by one, or all of them with a single one"
+                f"query {pair[0]!r} has {cells[0]} cells and {pair[1]!r} {cells[1]}; cells are compared one "
+                "by one, or all of them with a single one"
             )
         contrasts.append(_Contrast(kind, first, second, None))
     return contrasts
@@ -416,47 +429,44 @@ def _contrast_blocks(
     tree: Tree,
 ) -> Iterator[tuple[Layout, Any]]:
     """Yield contrasts of areas, query by query, then contrasts of queries, unit by unit and area by area."""
-    of_areas = [one for one in contrasts if one.areas is not None]
+    of_areas = [(one, one.areas) for one in contrasts if one.areas is not None]
     if of_areas:
-        tables = []
-        for query in queries:
-            rows = [
-                _compared(one.kind, found.moments(one.areas[0], query, one.areas[1], query), chances)
-                for one in of_areas
-                if one.areas is not None
-            ]
-            tables.append({name: np.stack([row[name] for row in rows]) for name in rows[0]})
-        layout = found.layout(_flat([one.name for one in of_areas], "contrast"), queries)
-        columns = _side_by_side(tables)
-        yield layout, lambda _, rows: {name: one[rows] for name, one in columns.items()}
+        tables = [
+            _rows(
+                [_compared(one.kind, found.moments(a, query, b, query), chances) for one, (a, b) in of_areas]
+            )
+            for query in queries
+        ]
+        flat = _flat([one.name for one, _ in of_areas], "contrast")
+        yield found.layout(flat, queries), _side_by_side(tables)
     of_queries = [one for one in contrasts if one.areas is None]
     if not of_queries:
         return
     cells = {one.name: found.names(one.one) for one in of_queries}
 
+    def layout(tree: Tree) -> Layout:
+        return Layout(tree, cells, (tuple(cells),), np.zeros(tree.size, np.int32))
+
     def in_units(units: slice, _: slice) -> dict[str, NDArray[Any]]:
         who = np.arange(units.start, units.stop)
         parts = found.at(who)
+        moments = [found.unit_moments(parts, len(who), one.one, one.two) for one in of_queries]
         return _side_by_side(
-            [
-                _compared(one.kind, found.unit_moments(parts, len(who), one.one, one.two), chances)
-                for one in of_queries
-            ]
+            [_compared(one.kind, its, chances) for one, its in zip(of_queries, moments, strict=True)]
         )
 
-    yield Layout(tree, cells, (tuple(cells),), np.zeros(tree.size, np.int32)), in_units
+    yield layout(tree), in_units
     if unions:
-        flat = []
-        for area in unions.values():
-            parts = [
-                _compared(one.kind, found.moments(area, one.one, area, one.two), chances)
-                for one in of_queries
-            ]
-            flat.append({name: np.concatenate([part[name] for part in parts]) for name in parts[0]})
-        stacked = {name: np.concatenate([row[name] for row in flat]) for name in flat[0]}
-        areas = _flat(list(unions), "area")
-        layout = Layout(areas, cells, (tuple(cells),), np.zeros(areas.size, np.int32))
-        yield layout, lambda _, rows: {name: one[rows] for name, one in stacked.items()}
+        tables = [
+            _rows(
+                [
+                    _compared(one.kind, found.moments(area, one.one, area, one.two), chances)
+                    for area in unions.values()
+                ]
+            )
+            for one in of_queries
+        ]
+        yield layout(_flat(list(unions), "area")), _side_by_side(tables)
 
 
 def _changes(

@@ -28,11 +28,11 @@ from discreet.estimation.estimates import (
     UnitEstimates,
 )
 from discreet.estimation.intervals import Term, half_widths
+from discreet.estimation.tables import WholeTables, as_written
 from discreet.noise import Noise
 from discreet.release.hierarchy.arrow import arrow, strings
 from discreet.release.hierarchy.layout import Layout
 from discreet.release.hierarchy.noisy import Exact, Published
-from discreet.release.hierarchy.post import as_written, whole_cells
 from discreet.release.hierarchy.reading import read_table
 from discreet.release.hierarchy.tree import Integers, Tree
 
@@ -197,11 +197,13 @@ class JointEstimates:
         last = int(np.flatnonzero(np.isin(tree.level, wanted))[-1])
         return int(next(part.stop for part in tree.slices() if part.start <= last < part.stop))
 
-    def whole(self) -> Integers:
-        """Return whole detailed cells of the one group that there is."""
-        group = self.groups[0]
-        assert group.attributes is not None
-        return whole_cells(group.estimates, group.attributes)
+    def whole(self) -> WholeTables:
+        """Return whole numbers of the one group that there is."""
+        if len(self.groups) > 1:
+            raise InputError(
+                "whole-number tables add up; estimates of releases that differ do not: leave them out"
+            )
+        return WholeTables(self.groups[0].estimates)
 
     def at(self, units: Integers) -> list[tuple[UnitEstimates, NDArray[np.bool_]] | None]:
         """Return the estimates of some units in each group, and which of the units the group has."""
@@ -403,7 +405,7 @@ def _group(given: Sequence[Published], streamed: bool | None, workers: SharedWor
         place = _inside(one.tree, tree)
         assert place is not None
         level = np.full(tree.size, len(one.source.laws), dtype=np.int64)
-        level[place] = _kind(one)
+        level[place] = one.kind
         kind = kind * (len(one.source.laws) + 1) + level
         places.append(place)
         levels.append(level)
@@ -426,10 +428,6 @@ def _group(given: Sequence[Published], streamed: bool | None, workers: SharedWor
     held = None if streamed is None else not streamed
     found = Estimates(attributes, measured, held=held, workers=workers)
     return Group(tree, attributes, labels, found)
-
-
-def _kind(one: Published) -> Integers:
-    return one.tree.level.astype(np.int64) if one.kind is None else one.kind
 
 
 def _join_exact(query: str, one: Rows | None, two: Rows) -> Rows:

@@ -14,26 +14,26 @@ import numpy as np
 
 from discreet.budget import Release
 from discreet.errors import InputError
+from discreet.estimation.components import Floats
+from discreet.estimation.tables import check_whole
 from discreet.noise import Entropy
 from discreet.release.audit import sha256
 from discreet.release.commit import free, open_ledger, staging
 from discreet.release.hierarchy.counts import CountTable, level_pairs, read_counts
+from discreet.release.hierarchy.estimates import write_estimates
+from discreet.release.hierarchy.joint import JointEstimates
+from discreet.release.hierarchy.layout import Layout
 from discreet.release.hierarchy.noise import Noises, add_noise, noise_table, noises, variances
-from discreet.release.hierarchy.noisy import Exact
-from discreet.release.hierarchy.post import (
-    MEANING,
-    Post,
-    check_post,
-    check_whole,
-    process,
-    spread,
-    write_held,
-)
-from discreet.release.hierarchy.reading import FORMATS, table_format
+from discreet.release.hierarchy.noisy import Exact, cell_order, published
+from discreet.release.hierarchy.reading import table_format
 from discreet.release.hierarchy.records import count_records
-from discreet.release.hierarchy.writing import Folder, check_kind
+from discreet.release.hierarchy.tree import Integers
+from discreet.release.hierarchy.writing import Folder, output_format
 from discreet.release.ledger import NOT_PRIVATE, Entry, find_ledger, now, spent
 from discreet.release.signing import read_key
+
+POSTS = ("none", "nonnegative", "consistent")
+"""Estimates beside the measurements: none, values below zero set to zero, or those of `estimate`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Measured:
     name: str
     units: int
     cells: int
-    post: Post
+    post: str
     rho: Fraction
     rehearsal: int | None
     files: tuple[str, ...]
@@ -121,16 +121,16 @@ def measure(
     published), is the release's mechanism on the counts, with the noise of `discreet.noise`, and functions of
     its outcome. So it costs what `release.account()` says. Output and ledger entry both appear, or neither.
     """
-    how = check_post(post)
+    if post not in POSTS:
+        raise InputError(f"post is {post!r}; it must be none, nonnegative or consistent")
     if (counts is None) == (records is None):
         raise InputError("counts or records are needed, exactly one of them")
     by_file = isinstance(records, str | os.PathLike)
     origin = counts if counts is not None else records if by_file else Path("records.parquet")
-    kind = _format(format, origin)
-    check_kind(kind, for_spreadsheets=for_spreadsheets)
+    kind = output_format(format, "" if format else table_format(origin), for_spreadsheets=for_spreadsheets)
     pairs = level_pairs(release, invariants)
     source = _entropy(rehearsal)
-    if how == "consistent" and not additive:
+    if post == "consistent" and not additive:
         raise InputError(
             "post is consistent, which needs counts that add up; leave additive=False (--not-additive) out"
         )
@@ -150,12 +150,14 @@ def measure(
     if before is not None:
         before.allow(entry, where=str(named), again=spend_again)
     exact = _exact(found, pairs)
-    if how == "consistent" and release.attributes is not None:
-        check_whole(release, layout, exact)  # before any noise is drawn
+    if post == "consistent":  # what cannot be done is said before any noise is drawn
+        for query in layout.queries:
+            cell_order(layout, query, release.attributes)
+        check_whole(release, layout.tree, exact)
     with staging(out_dir, shared, key=signer) as stage:
         mark = None if rehearsal is None else f"{NOT_PRIVATE}: rehearsal with seed {rehearsal}"
         folder = Folder(stage.path, kind, mark=mark, for_spreadsheets=for_spreadsheets)
-        _write(folder, release, found, how, table, source, exact, pairs)
+        _write(folder, release, found, post, table, source, exact, pairs)
         files = {name: sha256(stage.path / name) for name in folder.names}
         entry = replace(entry, id=stage.id, files=files)
         stage.commit(entry, manifest=folder.names[-1], again=spend_again)
@@ -166,7 +168,7 @@ def measure(
         release.name,
         layout.tree.size,
         layout.size,
-        how,
+        post,
         entry.rho,
         rehearsal,
         names,
@@ -197,7 +199,7 @@ def _write(
     folder: Folder,
     release: Release,
     found: CountTable,
-    how: Post,
+    how: str,
     table: Noises,
     source: Entropy | None,
     exact: Exact,
@@ -208,22 +210,27 @@ def _write(
     sizes = variances(layout, table)
     drawn = _Drawn(found, table, source)
     kept = None if how == "none" else np.empty(layout.size, dtype=np.int64)
+    pattern = [np.full(len(layout.cells[query]), size) for (_, query), size in sizes.items()]
 
     def measured(units: slice, rows: slice) -> dict[str, Any]:
         values = drawn.read(units)
         if kept is not None:
             kept[rows] = values
-        return {"value": values, "variance": spread(layout, sizes, units)}
+        return {"value": values, "variance": np.concatenate(pattern)[layout.columns(units)]}
 
     folder.cells("measurements", layout, measured)
-    columns = {"measurements": {"variance": MEANING["none"]}}
-    if kept is not None:
+    columns = {"measurements": {"variance": "the variance of the noise"}}
+    if how == "nonnegative" and kept is not None:
+        columns["estimates"] = _write_nonnegative(folder, layout, kept, np.concatenate(pattern), exact)
+    elif kept is not None:
         laws = {key: table[layout.tree.levels[key[0]], key[1]] for key in sizes}
-        folder.cells("estimates", *process(how, layout, kept, laws, exact, release.attributes))
-        columns["estimates"] = {"variance": MEANING[how]}
+        given = published(layout, kept, laws, exact, release.attributes, folder.kind)
+        best = JointEstimates.of([given])
+        columns["estimates"] = write_estimates(folder, best, tables=True).columns
     folder.units(layout.tree)
     if exact:
-        write_held(folder, layout, exact)
+        part, counts = _held(layout, exact)
+        folder.cells("invariants", part, {"count": counts})
     folder.text("release", "toml", release.to_toml())
     folder.json(
         "manifest",
@@ -240,6 +247,32 @@ def _write(
             "noise": noise_table(layout, table),
         },
     )
+
+
+def _write_nonnegative(
+    folder: Folder, layout: Layout, values: Integers, pattern: Floats, exact: Exact
+) -> dict[str, str]:
+    """Write the measurements with zero for what is below zero; return what the columns are."""
+    estimate, variance = np.maximum(values, 0), pattern[layout.columns(slice(0, layout.tree.size))]
+    for query, (who, counts) in exact.items():
+        rows = layout.first(query)[who][:, None] + np.arange(counts.shape[1])
+        estimate[rows], variance[rows] = counts, 0.0
+    folder.cells("estimates", layout, {"estimate": estimate, "variance": variance})
+    return {"variance": "the variance of the noise, before values below zero were set to zero"}
+
+
+def _held(layout: Layout, exact: Exact) -> tuple[Layout, Integers]:
+    """Lay out the counts that are held exact as a table of their own."""
+    masks = np.zeros((len(exact), layout.tree.size), dtype=bool)
+    for place, (who, _) in enumerate(exact.values()):
+        masks[place, who] = True
+    kinds, kind = np.unique(masks, axis=1, return_inverse=True)
+    asked = tuple(tuple(query for query, on in zip(exact, one, strict=True) if on) for one in kinds.T)
+    part = Layout(layout.tree, layout.cells, asked, kind.ravel().astype(np.int32))
+    vector = np.empty(part.size, dtype=np.int64)
+    for query, (who, rows) in exact.items():
+        vector[part.first(query)[who][:, None] + np.arange(rows.shape[1])] = rows
+    return part, vector
 
 
 class _Drawn:
@@ -290,13 +323,6 @@ def _exact(found: CountTable, pairs: tuple[tuple[str, str], ...]) -> Exact:
             rows[place] = counts[first[unit] - layout.base[unit] + cells]
         exact[query] = who, rows
     return exact
-
-
-def _format(asked: str | None, counts: str | os.PathLike[str]) -> str:
-    kind = table_format(counts) if asked is None else asked
-    if kind not in FORMATS:
-        raise InputError(f"format is {kind!r}; it must be csv or parquet")
-    return kind
 
 
 def _entropy(rehearsal: int | None) -> Entropy | None:

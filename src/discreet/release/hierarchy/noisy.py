@@ -52,8 +52,8 @@ class Published:
     marked: bool
     """Whether it comes from a rehearsal."""
     origin: dict[str, Any]
-    kind: Integers | None = None
-    """The kind of each unit, by which the source has its laws; None: its level."""
+    kind: NDArray[np.integer]
+    """The kind of each unit, by which the source has its laws."""
     blocks: Mapping[str, Tabulation] = field(default_factory=dict)
     """Cells that some units cannot have, by the name they have in `exact`."""
     left_out: tuple[str, ...] = ()
@@ -69,8 +69,6 @@ class Noisy:
     noise: dict[tuple[int, str], float]
     format: str
     marked: bool
-    beside: Path | None
-    """The directory of the run that wrote it."""
     origin: dict[str, Any]
 
 
@@ -92,25 +90,35 @@ def read_published(
         rows = arrow("parquet").ParquetFile(file).metadata.num_rows
         if rows > MOST_ROWS if streamed is None else streamed:
             return _streamed(file, stated, attributes, listed, held)
-    got = read_noisy(source, units, need_tree=True)
-    layout, laws = got.layout, known_laws(got, stated)
-    exact = {} if held is None else read_held(layout, held)
+    got = read_noisy(file, listed)
+    exact = {} if held is None else read_held(got.layout, held)
+    marked = got.marked or _marked(file)
+    laws = known_laws(got, stated)
+    return published(got.layout, got.values, laws, exact, attributes, got.format, marked, got.origin)
+
+
+def published(
+    layout: Layout,
+    values: Integers,
+    laws: Mapping[tuple[int, str], Noise],
+    exact: Exact,
+    attributes: Attributes | None,
+    format: str,
+    marked: bool = False,
+    origin: dict[str, Any] | None = None,
+) -> Published:
+    """Return measurements in memory: values as a layout has them, laws of the noise by kind and query."""
     order = {query: cell_order(layout, query, attributes) for query in layout.queries}
     noisy = {}
     for query in layout.queries:
         first = layout.first(query)
         who = np.flatnonzero(first >= 0)
-        noisy[query] = who, got.values[first[who][:, None] + order[query]]
+        noisy[query] = who, values[first[who][:, None] + order[query]]
     by_kind = [{query: laws[kind, query] for query in queries} for kind, queries in enumerate(layout.asked)]
+    turned = {query: (who, rows[:, order[query]]) for query, (who, rows) in exact.items()}
+    source = InMemory(by_kind, noisy)
     return Published(
-        layout.tree,
-        attributes,
-        layout.cells,
-        InMemory(by_kind, noisy),
-        {query: (who, rows[:, order[query]]) for query, (who, rows) in exact.items()},
-        got.format,
-        got.marked,
-        got.origin,
+        layout.tree, attributes, layout.cells, source, turned, format, marked, origin or {}, layout.kind
     )
 
 
@@ -127,22 +135,19 @@ def _marked(file: Path) -> bool:
     return NOT_PRIVATE.replace(" ", "-") in file.name
 
 
-def read_noisy(source: Path, units: str | os.PathLike[str] | None, *, need_tree: bool) -> Noisy:
-    """Read a directory that `measure` wrote, or a table with unit, level, query, cell, value and variance."""
-    file, folder = _find(source)
-    listed = units or (beside(folder, "units") if folder else None)
+def read_noisy(file: Path, units: str | os.PathLike[str] | None) -> Noisy:
+    """Read a table with unit, level, query, cell, value and variance, and parent if there are no `units`."""
     table = read_table(
         file,
         words=["unit", "level", "query", "cell"],
-        optional=[MARK] if listed else ["parent", MARK],
+        optional=[MARK] if units else ["parent", MARK],
         whole=["value"],
         floats=["variance"],
     )
-    layout, position, noise = _layout(table, listed, need_tree)
+    layout, position, noise = _layout(table, units)
     values = np.zeros(layout.size, dtype=np.int64)
     values[position] = table.numbers["value"]
-    marked = MARK in table.words or _marked(file)
-    return Noisy(layout, values, noise, table.format, marked, folder, table.origin("measurements"))
+    return Noisy(layout, values, noise, table.format, MARK in table.words, table.origin("measurements"))
 
 
 def beside(folder: Path, stem: str) -> Path | None:
@@ -234,7 +239,9 @@ def _streamed(
         "bytes": file.stat().st_size,
         "rows": source.layout.size,
     }
-    return Published(tree, attributes, source.layout.cells, source, turned, "parquet", _marked(file), origin)
+    return Published(
+        tree, attributes, source.layout.cells, source, turned, "parquet", _marked(file), origin, tree.level
+    )
 
 
 class Streamed:
@@ -369,7 +376,7 @@ class Streamed:
 
 
 def _layout(
-    table: ReadTable, units: str | os.PathLike[str] | None, need_tree: bool
+    table: ReadTable, units: str | os.PathLike[str] | None
 ) -> tuple[Layout, Integers, dict[tuple[int, str], float]]:
     problems = table.problems()
     if not table.rows:
@@ -380,7 +387,7 @@ def _layout(
     problems.stop()
     listed = None if units is None else read_table(units, words=["unit", "level"], optional=["parent"])
     source = table if listed is None else listed
-    if "parent" not in source.words and need_tree:
+    if "parent" not in source.words:
         raise InputError(f"{source.path.name} has no column parent; consistent estimates need the tree")
     report = problems if listed is None else listed.problems()
     found = trees.listing(source, report)

@@ -19,12 +19,13 @@ import numpy as np
 
 from discreet.budget import Attributes, Release
 from discreet.errors import InputError
+from discreet.estimation.tables import detailed_cells, impossible_cells
 from discreet.release.commit import free, staging
 from discreet.release.hierarchy.arrow import arrow, strings
 from discreet.release.hierarchy.counts import CountTable
 from discreet.release.hierarchy.layout import Layout
 from discreet.release.hierarchy.noise import asked
-from discreet.release.hierarchy.reading import FORMATS, ReadTable, coded, read_table
+from discreet.release.hierarchy.reading import ReadTable, coded, read_table
 from discreet.release.hierarchy.tree import (
     Integers,
     Tree,
@@ -34,7 +35,7 @@ from discreet.release.hierarchy.tree import (
     listing,
     read_tree,
 )
-from discreet.release.hierarchy.writing import Folder
+from discreet.release.hierarchy.writing import Folder, output_format
 
 EXCESS = ("refuse", "keep")
 
@@ -99,9 +100,7 @@ def tabulate(
     found = count_records(
         release, records, units=units, geocodes=geocodes, person=person, at_most=at_most, excess=excess
     )
-    kind = format or found.counts.format
-    if kind not in FORMATS:
-        raise InputError(f"format is {kind!r}; it must be csv or parquet")
+    kind = output_format(format, found.counts.format)
     layout = found.counts.layout
     with staging(out_dir) as stage:
         folder = Folder(stage.path, kind)
@@ -192,7 +191,7 @@ def _sums(layout: Layout, attributes: Attributes, unit: Integers, cell: Integers
             order = np.argsort(moved, kind="stable")
             keys, counts = _distinct(moved[order], counts[order])
     every = [np.concatenate(parts) for parts in zip(*reversed(kept), strict=True)]
-    index = {query: _query_cells(attributes, query) for query in layout.queries}
+    index = {query: detailed_cells(attributes, query, written=True) for query in layout.queries}
     sizes = {query: len(layout.cells[query]) for query in layout.queries}
 
     def read(units: slice) -> Integers:
@@ -226,20 +225,6 @@ def _distinct(keys: Integers, counts: Integers | None) -> tuple[Integers, Intege
     return keys[begin], np.add.reduceat(counts, begin) if len(begin) else counts
 
 
-def _query_cells(attributes: Attributes, query: str) -> Integers:
-    """Return for each detailed cell the cell of a query, in the order in which the query is written."""
-    table = attributes.tabulation(query)
-    found = np.zeros(attributes.sizes, dtype=np.int64)
-    for factor in table.factors:
-        label = np.zeros(attributes.sizes[factor.attribute], dtype=np.int64)
-        for place, group in enumerate(factor.groups):
-            label[list(group)] = place
-        shape = [1] * len(attributes.sizes)
-        shape[factor.attribute] = -1
-        found = found * len(factor.groups) + label.reshape(shape)
-    return found.ravel()
-
-
 def _codes(table: ReadTable, tree: Tree, attributes: Attributes) -> tuple[Integers, Integers]:
     """Return the unit and the detailed cell of each record, or report what cannot be."""
     problems = table.problems()
@@ -268,14 +253,8 @@ def _codes(table: ReadTable, tree: Tree, attributes: Attributes) -> tuple[Intege
         bad |= code < 0
         cell = cell * len(values) + code
     inside = np.where(bad, 0, cell)
-    for block in attributes.zeros():
-        mask = np.ones((), dtype=bool)
-        for size, groups in zip(attributes.sizes, block.by_attribute, strict=True):
-            axis = np.zeros(size, dtype=bool)
-            axis[[value for group in groups for value in group]] = True
-            mask = np.multiply.outer(mask, axis)
-        wrong = mask.ravel()[inside] & ~bad
-        problems.rows(wrong, "a combination of values that the release says cannot be", "all")
+    wrong = impossible_cells(attributes)[inside] & ~bad
+    problems.rows(wrong, "a combination of values that the release says cannot be", "all")
     problems.stop()
     return unit, cell
 

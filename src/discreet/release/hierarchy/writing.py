@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from discreet.errors import InputError
 from discreet.release.hierarchy.arrow import arrow, coded, strings
 from discreet.release.hierarchy.layout import Layout
-from discreet.release.hierarchy.reading import Codes
+from discreet.release.hierarchy.reading import FORMATS, Codes
 from discreet.release.hierarchy.tree import Tree
 from discreet.release.ledger import NOT_PRIVATE
 
@@ -68,24 +68,27 @@ class Folder:
 
         The columns may be a function that gives them for some units, called from the first to the last.
         """
-        if callable(columns):
-            self.blocks(stem, [(layout, columns)])
-        else:
-            self.blocks(stem, [(layout, lambda _, rows: {key: one[rows] for key, one in columns.items()})])
+        self.blocks(stem, [(layout, columns)])
 
-    def blocks(self, stem: str, blocks: Sequence[tuple[Layout, Columns]]) -> None:
+    def blocks(
+        self, stem: str, blocks: Sequence[tuple[Layout, Mapping[str, NDArray[Any]] | Columns]]
+    ) -> None:
         """Write tables of cells that have the same columns one after the other to one file."""
         file, writer = self.file(stem, self.kind), None
         try:
             for layout, columns in blocks:
                 queries, cells, patterns = self._words(layout)
                 for units, rows in chunks(layout):
-                    found = columns(units, rows)
+                    found = (
+                        columns(units, rows)
+                        if callable(columns)
+                        else {name: column[rows] for name, column in columns.items()}
+                    )
                     if writer is None:
                         writer = OutputTable(file, self.kind, self._schema(found))
                     writer.write(
                         self._part(layout, units, queries, cells, patterns)
-                        + [arrow().array(column, from_pandas=True) for column in found.values()]
+                        + [_numbers(column) for column in found.values()]
                     )
         finally:
             if writer is not None:
@@ -138,13 +141,24 @@ class Folder:
         ]
 
 
-def check_kind(kind: str, *, for_spreadsheets: bool) -> None:
-    """Raise if tables for spreadsheets are not asked for as CSV.
+def output_format(asked: str | None, default: str, *, for_spreadsheets: bool = False) -> str:
+    """Return the format that tables are written in.
 
-    >>> check_kind("csv", for_spreadsheets=True)
+    >>> output_format(None, "csv", for_spreadsheets=True)
+    'csv'
     """
+    kind = asked or default
+    if kind not in FORMATS:
+        raise InputError(f"format is {kind!r}; it must be csv or parquet")
     if for_spreadsheets and kind != "csv":
         raise InputError("--for-spreadsheets is for tables in CSV; leave it out, or give --format csv")
+    return kind
+
+
+def _numbers(column: NDArray[Any]) -> Any:
+    """Return a column of numbers; what is masked or nan is left empty."""
+    mask = np.ma.getmaskarray(column) if np.ma.isMaskedArray(column) else None
+    return arrow().array(np.ma.getdata(column), mask=mask, from_pandas=True)
 
 
 def inert(texts: Any) -> Any:
