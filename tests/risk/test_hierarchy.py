@@ -295,7 +295,7 @@ def build(**change: object) -> HierarchyPosterior:
     [
         ({"variance": 0}, "must be above zero"),
         ({"variance": None, "rho": "-1"}, "rho is -1; it must be above zero"),
-        ({"rho": 1}, "either a variance or a rho"),
+        ({"rho": 1}, "both are given: state the noise"),
         ({"siblings": -1, "siblings_noisy": None}, "must be zero or more"),
         ({"siblings": 0}, "there are no siblings"),
         ({"noisy": 1.5}, "a whole number is needed"),

@@ -29,6 +29,7 @@ releases of the same count.
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -50,6 +51,7 @@ from discreet.risk.model import (
     Truth,
     answer,
     check_fit,
+    grouped,
     log_sum,
     read_known,
     read_prior,
@@ -237,43 +239,67 @@ class Attack:
         return answer(self.evidence(read_whole(noisy)))
 
     def log_odds(self, noisy: Numbers, *, prior: Numbers) -> Any:
-        """Return log(posterior / (1 - posterior)), which tells values apart where the posterior is 1."""
+        """Return log(posterior / (1 - posterior)), which still tells values apart where the posterior is 1.
+
+        >>> log_odds(10**9, variance=1, prior="1/2", known=0)
+        999999999.5
+        """
         chance, evidence = self._seen(noisy, prior)
         return answer(np.asarray(chance.log_odds + evidence))
 
     def posterior(self, noisy: Numbers, *, prior: Numbers) -> Any:
-        """Return the chance of "present" after this noisy value.
+        """Return the chance of "present" after the noisy value: a float, or an array by NumPy's broadcasting.
 
-        >>> round(Attack(rho="0.099").posterior(1, prior="1/2"), 3)
+        Relative error: a few 1e-16 times the size of the log odds' two terms.
+
+        >>> round(posterior(1, rho="0.099", prior="1/2", known=0), 3)
         0.525
+        >>> posterior([-(10**9), 10**9], variance="1/2000", prior=[0.25, 0.75], known=4).tolist()
+        [0.0, 1.0]
         """
         chance, evidence = self._seen(noisy, prior)
         return answer(chance.posterior(evidence))
 
     def ratio(self, noisy: Numbers, *, prior: Numbers) -> Any:
-        """Return the posterior over the prior.
+        """Return the posterior over the prior, R'(y): how many times likelier the release has made "present".
 
-        >>> round(Attack(rho="0.099").ratio(1, prior="1/2"), 3)
-        1.049
+        >>> ratio(1, rho="0.099", prior=["1/2", "1/864"], known=0).round(4).tolist()
+        [1.0495, 1.1039]
         """
         chance, evidence = self._seen(noisy, prior)
         return answer(chance.ratio(evidence))
 
     def decide(self, noisy: Numbers, *, prior: Numbers, loss: Any = None) -> Any:
-        """Return True where "present" has the smaller expected loss; where both are equal, False."""
+        """Return True where "present" has the smaller expected loss; where both are equal, False.
+
+        >>> decide([0, 1, 2], rho="0.099", prior="1/2", known=0).tolist()
+        [False, True, True]
+        """
         chosen = Costs.read(loss).says_present(np.asarray(self.log_odds(noisy, prior=prior)))
         return bool(chosen) if chosen.ndim == 0 else chosen
 
     def expected_ratio(
         self, *, prior: Numbers, given: Truth = "present", tolerance: Number = TOLERANCE
     ) -> Any:
-        """Return the mean of the ratio over what may be published, given the truth."""
+        """Return R, the mean of the ratio over what may be published, given the truth.
+
+        The terms left out add up to less than `tolerance`.
+
+        >>> expected_ratio(rho="0.099", prior=["1/2", "1/5", "1/10", "1/50", "1/864"]).round(2).tolist()
+        [1.05, 1.13, 1.17, 1.21, 1.22]
+        """
         return answer(self._mean_ratios(read_prior(prior), given, tolerance))
 
     def expected_posterior(
         self, *, prior: Numbers, given: Truth = "present", tolerance: Number = TOLERANCE
     ) -> Any:
-        """Return the mean of the posterior over what may be published, given the truth."""
+        """Return the mean of the posterior over what may be published, given the truth.
+
+        The terms left out add up to less than `tolerance` times the prior.
+
+        >>> [round(expected_posterior(rho="0.099", prior="1/2", given=x), 4) for x in ("present", "absent")]
+        [0.5236, 0.4764]
+        """
         chance = read_prior(prior)
         return answer(np.asarray(chance.present * self._mean_ratios(chance, given, tolerance)))
 
@@ -282,11 +308,14 @@ class Attack:
     ) -> Any:
         """Return the chance that the decision of least expected loss is right.
 
-        `given` is "present" (the paper's 3.6), "absent", or "prior" for the average over the prior.
+        `given` is "present" (the paper's 3.6), "absent", or "prior", the average over the prior. `loss` is a
+        table of two rows, truth absent and present, and two columns, decision absent and present; 0-1 if none
+        is given. Tails are exact, nothing is left out (but `tolerance` if `nonnegative`).
 
-        >>> attack = Attack(rho="0.099")
-        >>> [round(attack.accuracy(prior="1/2", given=truth), 4) for truth in ("present", "absent", "prior")]
-        [0.5888, 0.5888, 0.5888]
+        >>> decision_accuracy(rho="0.099", prior=["1/2", "1/5"]).round(4).tolist()
+        [0.5888, 0.0018]
+        >>> round(Attack(rho="0.099").accuracy(prior="1/864", given="prior") - 863 / 864, 12)
+        0.0
         """
         chance = read_prior(prior)
         return answer(_given(given, chance, *self._rights(chance, Costs.read(loss), tolerance)))
@@ -294,7 +323,11 @@ class Attack:
     def expected_loss(
         self, *, prior: Numbers, loss: Any = None, given: str = "prior", tolerance: Number = TOLERANCE
     ) -> Any:
-        """Return what the decision costs on average, over the noise and by default over the prior."""
+        """Return what the decision costs on average, over the noise and by default over the prior.
+
+        >>> round(expected_loss(variance=10, prior="1/2", loss=[[0, 1], [2, 0]]), 4)
+        0.4989
+        """
         costs, chance = Costs.read(loss), read_prior(prior)
         present, absent = self._rights(chance, costs, tolerance)
         if_present = costs.present[1] * present + costs.present[0] * (1.0 - present)
@@ -424,13 +457,8 @@ class Attack:
         shape = v.shape
         v, k, p, q = (array.reshape(-1) for array in (v, k, p, q))
         found = np.empty((outputs, v.size))
-        pairs, place = np.unique(np.stack([v, k]), axis=1, return_inverse=True)
-        order = np.argsort(place.reshape(-1), kind="stable")
-        ends = np.cumsum(np.bincount(place.reshape(-1), minlength=pairs.shape[1]))
-        for (one, count), rows in zip(pairs.T, np.split(order, ends[:-1]) if v.size else (), strict=True):
-            attack = Attack(
-                variance=float(one), known=int(count), others=self.others, nonnegative=self.nonnegative
-            )
+        for (one, count), rows in grouped(v, k):
+            attack = Attack(variance=one, known=int(count), others=self.others, nonnegative=self.nonnegative)
             found[:, rows] = compute(attack, Prior(p[rows], q[rows]))
         return found.reshape(outputs, *shape)
 
@@ -441,14 +469,12 @@ def zero_evidence(known: Floats, variance: Floats) -> Floats:
     >>> zero_evidence(np.array([0.0]), np.array([5.0])).round(6).tolist()   # log(0.411 / 0.589)
     [-0.360685]
     """
-    pairs, place = np.unique(np.stack([variance, known]), axis=1, return_inverse=True)
-    result = np.empty(pairs.shape[1])
-    for v in np.unique(pairs[0]):
-        these = pairs[0] == v
-        k = pairs[1][these]
-        tails = np.log(gaussian_tail.ratio(k + 1.0, float(v))) - np.log(gaussian_tail.ratio(k, float(v)))
-        result[these] = tails - (k + 0.5) / v
-    return result[place.reshape(-1)]
+    result = np.empty(variance.size)
+    for (v,), rows in grouped(variance):
+        k, place = np.unique(known[rows], return_inverse=True)
+        tails = np.log(gaussian_tail.ratio(k + 1.0, v)) - np.log(gaussian_tail.ratio(k, v))
+        result[rows] = (tails - (k + 0.5) / v)[place]
+    return result
 
 
 def _given(given: str, prior: Prior, present: Floats, absent: Floats) -> Floats:
@@ -474,110 +500,31 @@ def _log_mean(logs: Floats, weights: Floats) -> Floats:
 
 
 # -- the same in one call -------------------------------------------------------------------------------
-# `count` is what an Attack takes: variance or rho, nonnegative; arrays are broadcast
 
 
-def posterior(noisy: Numbers, *, prior: Numbers, known: Numbers, **count: Any) -> Any:
-    """Return the chance of "present" after the noisy value: a float, or an array by NumPy's broadcasting.
+def _in_one_call(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
+    """A method of `Attack` as a function that also takes what an attack takes; arrays are broadcast."""
+    own = inspect.signature(method).parameters
 
-    Relative error: a few 1e-16 times the size of the log odds' two terms.
+    def function(*noisy: Numbers, **given: Any) -> Any:
+        if "noisy" in own and "known" not in given:
+            raise TypeError(f"{name}() needs known=, the count without the target")
+        asked = {key: given.pop(key) for key in own if key in given}
+        return method(Attack(**given), *noisy, **asked)
 
-    >>> round(posterior(1, rho="0.099", prior="1/2", known=0), 3)
-    0.525
-    >>> posterior([-(10**9), 10**9], variance="1/2000", prior=[0.25, 0.75], known=4).tolist()
-    [0.0, 1.0]
-    >>> posterior(3, variance=5, prior="1e-12", known=2) == posterior(103, variance=5, prior=1e-12, known=102)
-    True
-    """
-    return Attack(known=known, **count).posterior(noisy, prior=prior)
-
-
-def ratio(noisy: Numbers, *, prior: Numbers, known: Numbers, **count: Any) -> Any:
-    """Return the posterior over the prior, R'(y): how many times likelier the release has made "present".
-
-    >>> ratio(1, rho="0.099", prior=["1/2", "1/864"], known=0).round(4).tolist()
-    [1.0495, 1.1039]
-    """
-    return Attack(known=known, **count).ratio(noisy, prior=prior)
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = method.__doc__
+    return function
 
 
-def log_odds(noisy: Numbers, *, prior: Numbers, known: Numbers, **count: Any) -> Any:
-    """Return log(posterior / (1 - posterior)), which still tells values apart where the posterior is 1.
-
-    >>> log_odds(10**9, variance=1, prior="1/2", known=0)
-    999999999.5
-    """
-    return Attack(known=known, **count).log_odds(noisy, prior=prior)
-
-
-def decide(noisy: Numbers, *, prior: Numbers, known: Numbers, loss: Any = None, **count: Any) -> Any:
-    """Return True where "present" has the smaller expected loss; where both are equal, False.
-
-    >>> decide([0, 1, 2], rho="0.099", prior="1/2", known=0).tolist()
-    [False, True, True]
-    """
-    return Attack(known=known, **count).decide(noisy, prior=prior, loss=loss)
-
-
-def expected_posterior(
-    *, prior: Numbers, given: Truth = "present", tolerance: Number = TOLERANCE, **count: Any
-) -> Any:
-    """Return the mean of the posterior over the noise, given the truth.
-
-    The terms left out add up to less than `tolerance` times the prior.
-
-    >>> [round(expected_posterior(rho="0.099", prior="1/2", given=x), 4) for x in ("present", "absent")]
-    [0.5236, 0.4764]
-    """
-    return Attack(**count).expected_posterior(prior=prior, given=given, tolerance=tolerance)
-
-
-def expected_ratio(
-    *, prior: Numbers, given: Truth = "present", tolerance: Number = TOLERANCE, **count: Any
-) -> Any:
-    """Return R, the mean of the ratio over the noise, given the truth.
-
-    The terms left out add up to less than `tolerance`.
-
-    >>> expected_ratio(rho="0.099", prior=["1/2", "1/5", "1/10", "1/50", "1/864"]).round(2).tolist()
-    [1.05, 1.13, 1.17, 1.21, 1.22]
-    """
-    return Attack(**count).expected_ratio(prior=prior, given=given, tolerance=tolerance)
-
-
-def decision_accuracy(
-    *,
-    prior: Numbers,
-    loss: Any = None,
-    given: str = "present",
-    tolerance: Number = TOLERANCE,
-    **count: Any,
-) -> Any:
-    """Return the chance that the decision is right.
-
-    `given` is "present" (the paper's 3.6), "absent", or "prior", the average over the prior. `loss` is a
-    table of two rows, truth absent and present, and two columns, decision absent and present; 0-1 if none
-    is given. Tails are exact, nothing is left out (but `tolerance` if `nonnegative`).
-
-    >>> decision_accuracy(rho="0.099", prior=["1/2", "1/5"]).round(4).tolist()
-    [0.5888, 0.0018]
-    >>> round(decision_accuracy(variance=10, prior="1/2"), 4)
-    0.5631
-    >>> round(decision_accuracy(rho="0.099", prior="1/864", given="prior") - 863 / 864, 12)
-    0.0
-    """
-    return Attack(**count).accuracy(prior=prior, loss=loss, given=given, tolerance=tolerance)
-
-
-def expected_loss(
-    *, prior: Numbers, loss: Any = None, given: str = "prior", tolerance: Number = TOLERANCE, **count: Any
-) -> Any:
-    """Return what the decision costs on average, over the noise and by default over the prior.
-
-    >>> round(expected_loss(variance=10, prior="1/2", loss=[[0, 1], [2, 0]]), 4)
-    0.4989
-    """
-    return Attack(**count).expected_loss(prior=prior, loss=loss, given=given, tolerance=tolerance)
+posterior = _in_one_call("posterior", Attack.posterior)
+ratio = _in_one_call("ratio", Attack.ratio)
+log_odds = _in_one_call("log_odds", Attack.log_odds)
+decide = _in_one_call("decide", Attack.decide)
+expected_posterior = _in_one_call("expected_posterior", Attack.expected_posterior)
+expected_ratio = _in_one_call("expected_ratio", Attack.expected_ratio)
+decision_accuracy = _in_one_call("decision_accuracy", Attack.accuracy)
+expected_loss = _in_one_call("expected_loss", Attack.expected_loss)
 
 
 # -- several counts of the same person -------------------------------------------------------------

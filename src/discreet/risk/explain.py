@@ -11,17 +11,16 @@ from __future__ import annotations
 import math
 import re
 from fractions import Fraction
+from importlib.resources import files
 
-from discreet.budget.answer import AnswerKind
 from discreet.budget.levels import level_name
 from discreet.numbers import at_most, times
-from discreet.risk.profile import Risk, RiskProfile
+from discreet.risk.profile import RiskProfile
 
 LOPSIDED = 0.8
 """From this share of right guesses without any release on, the page leads with beliefs."""
 
 _WORDS = re.compile(r"[A-Z][a-z]+( [a-z]+)*")
-_LEFT_OUT = "records that change together with the target's, and what is published without noise"
 
 
 def chance_words(prior: Fraction | float) -> str:
@@ -111,148 +110,23 @@ def explain_profile(profile: RiskProfile, *, title: str = "") -> str:
     >>> "is right 59 times in 100" in page
     True
     """
+    from jinja2 import Environment, StrictUndefined
+
     (whole,) = profile.overall
-    who = f"one {profile.unit}" if profile.people == 1 else f"{profile.people} records that change together"
-    chance = chance_words(whole.prior)
-    lopsided = whole.baseline >= LOPSIDED
-    worst = max(profile.one_count, key=lambda row: row.advantage)
-    nothing = (
-        f"- *With nothing published*, someone who gives the target {chance} and says the likelier answer is "
-        f"right {times(whole.baseline)}."
-    )
-    everything = f"- *From everything.* {right_sentence(profile)} This leaves out {_LEFT_OUT}."
-    if lopsided:
-        short = [
-            f"- *What changes.* {belief_sentence(profile)} This leaves out {_LEFT_OUT}.",
-            f"- *Whom they would name.* {naming_sentence(profile)} This leaves out {_LEFT_OUT}.",
-            f"- *From one count.* {_one_belief(worst, chance, profile.unit)}",
-            f"{nothing} That is why the next number says little at this prior.",
-            everything,
-        ]
-    else:
-        short = [
-            nothing,
-            f"- *From one count.* {_one_count(worst, chance, profile.unit)}",
-            everything,
-            f"- *How sure they become.* {belief_sentence(profile)} This leaves out {_LEFT_OUT}.",
-        ]
-    levels = [
-        f"- {_level(one, level, chance, profile, lopsided)}"
-        for one, level in zip(profile.one_count, profile.levels, strict=True)
-    ]
-    return "\n".join(
-        [
-            f"# What can be learned about {who} from {profile.name}",
-            "",
-            *([title, ""] if title else []),
-            f"This page is about {who}, here called the target, and about one question: {_question(profile)} "
-            f"If it is, the target is *present*. Beforehand the adversaries of this page give that {chance}.",
-            "",
-            "## In short",
-            "",
-            *short,
-            "",
-            "## Level by level",
-            "",
-            *levels,
-            "",
-            f"Levels are those of the main path. Left out: other levels, {_LEFT_OUT}.",
-            "",
-            "## What this page leaves out",
-            "",
-            *(f"- {text}" for text in _limits(profile)),
-            "",
-            "## The numbers",
-            "",
-            *_table(profile),
-            "",
-        ]
-    )
+    text = files("discreet.risk").joinpath("explain.md.jinja").read_text(encoding="utf-8")
+    made = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    made.filters |= {"times": times, "at_most": at_most, "zip": zip, "chance": _c}
+    made.filters |= {"level": level_name, "place": place_words, "plain": _plain}
+    made.globals |= {"right": right_sentence, "belief": belief_sentence, "naming": naming_sentence}
+    made.globals |= {"LOPSIDED": LOPSIDED}
+    page = made.from_string(text).render(p=profile, title=title, prior=chance_words(whole.prior))
+    return f"{page}\n"
 
 
 def _knows(profile: RiskProfile, *, last: bool = True) -> str:
     """What the adversary who sees everything knows."""
     known = f"knows every other record, gives the target {chance_words(profile.overall[0].prior)}"
     return f"{known} and sees everything published" if last else known
-
-
-def _question(profile: RiskProfile) -> str:
-    one = profile.people == 1
-    record = "is the target's record" if one else "are the target's records"
-    other = f"that of another {profile.unit} in its place" if one else "others in their place"
-    return f"{record} in the data, or {other if profile.neighbours == 'bounded' else 'not'}?"
-
-
-def _others(unit: str) -> str:
-    return "everyone else" if unit == "person" else f"every other {unit}"
-
-
-def _sees(row: Risk, unit: str) -> str:
-    """Who looks at one count."""
-    area = place_words(row.scope)
-    owner = area.partition(" of ")[0]  # the area's count, not the area of "STATE, A-G"'s
-    what = _plain(row.query)
-    count = f"the {owner}'s count{'' if what == 'one count' else f' ({what})'}"
-    return (
-        f"Someone who knows {_others(unit)} in the {area}, gives the target {{chance}} and sees only {count}"
-    )
-
-
-def _one_count(row: Risk, chance: str, unit: str) -> str:
-    who = _sees(row, unit).format(chance=chance)
-    return f"{who} is right {times(row.accuracy)}. Every other count is left out."
-
-
-def _one_belief(row: Risk, chance: str, unit: str) -> str:
-    who = _sees(row, unit).format(chance=chance)
-    return (
-        f"{who} comes to believe in a present target with a chance of {_c(row.expected)} on average, "
-        f"{row.ratio:.3g} times the prior. Every other count is left out."
-    )
-
-
-def _level(one: Risk, level: Risk, chance: str, profile: RiskProfile, lopsided: bool) -> str:
-    area = place_words(one.scope)
-    first = f"*{_plain(level_name(one.scope))}.* Someone who knows {_others(profile.unit)} in the {area}"
-    second = f"someone who knows every other record and gives the target {chance}"
-    if lopsided:
-        return (
-            f"{first} and gives the target {chance} comes to believe in a present one with a chance of "
-            f"{_c(one.expected)} on average from its most telling count, {one.ratio:.3g} times the prior; "
-            f"{second}, with {_c(level.expected)} from all counts of this level, {level.ratio:.3g} times."
-        )
-    return (
-        f"{first} and gives the target {chance} is right {times(one.accuracy)} from its most telling count; "
-        f"{second} is right at most {times(level.accuracy, upper=True)} from all counts of this level."
-    )
-
-
-def _limits(profile: RiskProfile) -> list[str]:
-    together = (
-        "Records that change together. Each number is about one record. Two people who move together change "
-        "two, and someone who knows that they do learns more than this page says; ask for `--people 2`."
-    )
-    if profile.people > 1:
-        together = f"Records that change together beyond the {profile.people} that this page is about."
-    how = "replaced by another" if profile.neighbours == "bounded" else "added or removed"
-    many = f"all {profile.compared} cases" if profile.compared > 1 else "the one case"
-    coverage = f"The bound covers {many} of one {profile.unit} {how}, with the noise that the release has."
-    if not profile.complete:
-        coverage = "Paths other than the main one. Leave out `--main-only` to have a bound."
-    elif profile.claim.kind is not AnswerKind.EXACT:
-        coverage = f"{coverage} {profile.claim}"
-    return [
-        "Luck. The numbers are averages over the noise, and over the answers yes and no as the adversary "
-        "expects them. After a lucky draw of the noise an adversary may be far surer; nothing bounds that.",
-        together,
-        "Invariants. Whatever is published without noise, such as the number of people in each state, may "
-        "tell more about the target. It is not in these numbers.",
-        "Adversaries who know less. Someone who knows less about records that have nothing to do with the "
-        "target's does worse than this page says; someone who knows how they depend on it may do better.",
-        "What follows about the target from published statistics whether or not the target is in the data, "
-        "for instance that a disease is common in a town.",
-        coverage,
-    ]
 
 
 def _plain(name: str) -> str:
@@ -282,19 +156,3 @@ def _c(chance: float) -> str:
         return f"{chance:.3g}"
     places = min(12, 1 + math.ceil(-math.log10(max(1.0 - chance, 1e-12))))
     return f"{min(math.floor(chance * 10**places) / 10**places, 1.0 - 1e-12):.{places}f}"
-
-
-def _table(profile: RiskProfile) -> list[str]:
-    lines = [
-        "| adversary sees | right, of 100 | advantage | mean posterior if present | named, of 100 present |",
-        "| --- | --- | --- | --- | --- |",
-    ]
-    for row in profile.rows:
-        what = _plain(row.what if row.scope == "overall" else f"{level_name(row.scope)}: {row.what}")
-        exact = row in profile.one_count
-        right = f"{100 * row.accuracy:.2f}" if exact else at_most(row.accuracy, percent=True)
-        lines.append(
-            f"| {what} | {right} | {row.advantage:.4f} | {row.expected:.4g} | {100 * row.named:.3g} |"
-        )
-    bounds = "every count and of everything are" if profile.is_bound else "every count are"
-    return [*lines, "", f"Rows of {bounds} bounds, rounded up."]

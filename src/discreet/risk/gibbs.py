@@ -3,7 +3,7 @@
 Both draw each count in turn given its neighbours. `constrained=False` draws the block's count without the
 condition that it does not exceed the group's, which the paper states and its tables lack. Then X1 > X2 can
 occur, the conditionals fit no joint law, and what the chain tends to is not the posterior of the stated
-model. `stationary_law` finds what it tends to from its transition matrix.
+model. `TwoLevels` has its stationary law.
 
 Draws come from a seeded NumPy generator. That is right here: they estimate a number for an analyst and are
 never added to anything that is released.
@@ -19,7 +19,7 @@ import numpy as np
 
 from discreet.errors import InputError
 from discreet.risk.hierarchy import AreaChain, Integers, Sums, Uniform, log_seen, log_step
-from discreet.risk.model import Floats, log_sum
+from discreet.risk.model import Floats
 
 CHAINS = 500
 BURN_IN = 200
@@ -143,36 +143,3 @@ def _start(chain: AreaChain, sums: Sums) -> list[int]:
         above = np.array([values[place + 1][places[0]]])
         places.insert(0, int(np.argmax(sums.upward[place] + kernel.from_above(above)[0])))
     return places
-
-
-def stationary_law(chain: AreaChain, sums: Sums, *, constrained: bool) -> Floats:
-    """Return the law to which a two-level chain tends, on (X1, X2), from its transition matrix.
-
-    One step draws X1 given X2, then X2 given X1, on the windows of the exact sums. Repeated squaring of the
-    matrix; small hierarchies only.
-    """
-    if len(chain.steps) != 1:
-        raise InputError("the transition matrix is formed for two levels only")
-    if not constrained:
-        _check_unconstrained(chain)
-    first, second = sums.values
-    if len(second) > 2000:
-        raise InputError(
-            f"the transition matrix would have {2 * len(second)} states; at most 4,000 are formed"
-        )
-    kernel = _Kernel(chain, sums.values, 0, constrained=constrained)
-    up = chain.log_first[None, :] + kernel.from_above(second)  # X2 -> X1
-    up = np.exp(up - log_sum(up, axis=1)[:, None])
-    down = log_seen(chain.steps[0], second)[None, :] + kernel.from_below(first)  # X1 -> X2
-    down = np.exp(down - log_sum(down, axis=1)[:, None])
-    # the state after a step is (X1, X2): its next depends on X2 alone
-    size = len(second)
-    step = np.zeros((2 * size, 2 * size))
-    for one in range(2):
-        block = up[:, one][:, None] * down[one][None, :]
-        step[:size, one * size : (one + 1) * size] = block
-        step[size:, one * size : (one + 1) * size] = block
-    for _ in range(60):
-        step = step @ step
-        step /= step.sum(axis=1, keepdims=True)
-    return np.asarray(step[0].reshape(2, size))

@@ -48,7 +48,7 @@ from discreet.accounting.arguments import Number, read
 from discreet.errors import InputError, PrecisionError
 from discreet.noise import DiscreteGaussian
 from discreet.numbers import prior as read_prior
-from discreet.risk.model import Floats, log_sum
+from discreet.risk.model import Floats, log_sum, one_number, one_variance
 
 Integers = NDArray[np.int64]
 
@@ -66,7 +66,6 @@ NEGLIGIBLE = 1e-17
 """Below this the factor c of the siblings' noise cannot be told from a constant in floats."""
 
 _MOST_AREAS = 20
-_VARIANCES = (1e-4, 1e12)
 _BLOCK = 4_000_000
 _FIRST_NATS = 60.0
 _MOST_NATS = 1e7
@@ -150,7 +149,7 @@ class Poisson(RestLaw):
     mean: float
 
     def __init__(self, mean: Number) -> None:
-        value = float(_one(mean, "mean of the Poisson prior"))
+        value = float(one_number(mean, name="mean of the Poisson prior"))
         if not 0 < value <= 1e9:
             raise InputError(f"mean of the Poisson prior is {value:g}; it must be above 0 and at most 1e9")
         object.__setattr__(self, "mean", value)
@@ -365,7 +364,7 @@ class Area:
         put = object.__setattr__
         who = f" of {name}" if name else ""
         put(self, "name", name)
-        put(self, "variance", read_variance(variance, rho, who=who))
+        put(self, "variance", one_variance(variance, rho, of=who))
         put(self, "noisy", _whole(noisy, f"noisy count{who}"))
         put(self, "siblings", _whole(siblings, f"number of siblings{who}"))
         put(self, "siblings_noisy", _whole(siblings_noisy, f"siblings' noisy sum{who}"))
@@ -377,33 +376,6 @@ class Area:
             raise InputError(f"siblings' noisy sum{who} is given, but there are no siblings")
         if self.count is not None and self.count < 0:
             raise InputError(f"known count{who} is {count}; a count is zero or more")
-
-
-def read_variance(variance: Number | None, rho: Number | None, *, who: str = "") -> Fraction:
-    """Return the variance, given as itself or as a rho that means 1/(2 rho).
-
-    >>> read_variance(None, "0.1"), read_variance(5, None)
-    (Fraction(5, 1), Fraction(5, 1))
-    """
-    if (variance is None) == (rho is None):
-        raise InputError(f"noise{who} needs either a variance or a rho (meaning variance 1/(2 rho))")
-    name, given = ("rho", rho) if variance is None else ("variance", variance)
-    assert given is not None
-    value = _one(given, f"{name}{who}")
-    if value <= 0:
-        raise InputError(f"{name}{who} is {given}; it must be above zero")
-    value = 1 / (2 * value) if variance is None else value
-    if not _VARIANCES[0] <= value <= _VARIANCES[1]:
-        raise InputError(f"{name}{who} is {given}; the variance must lie between 1e-4 and 1e12")
-    return value
-
-
-def _one(given: Number, name: str) -> Fraction:
-    """The one number; a list is refused rather than cut."""
-    found = read(given, name=name)
-    if found.shape is not None and len(found.values) != 1:
-        raise InputError(f"{name} is a list of {len(found.values)} numbers; one number is needed")
-    return found.values[0]
 
 
 def _whole(value: object, name: str) -> int | None:

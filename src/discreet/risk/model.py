@@ -15,7 +15,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from decimal import Decimal
 from fractions import Fraction
 from functools import partial
 from typing import Any, Literal
@@ -23,12 +22,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.accounting import arguments
+from discreet.accounting.arguments import Number as Number
 from discreet.errors import InputError
 from discreet.numbers import fraction
 from discreet.numbers import prior as prior_of
 
 Floats = NDArray[np.float64]
-Number = int | float | Fraction | Decimal | str
 Numbers = Any  # Number, or a list, nested list or NumPy array of them
 Truth = Literal["present", "absent"]
 
@@ -86,7 +86,9 @@ def read_prior(prior: Numbers) -> Prior:
     return Prior(read, 1.0 - read)
 
 
-def read_variance(variance: Numbers = None, rho: Numbers = None) -> Floats:
+def read_variance(
+    variance: Numbers = None, rho: Numbers = None, *, of: str = "", most: float = VARIANCES[1]
+) -> Floats:
     """Return the variance of the noise, given as such or by a rho that means 1/(2 rho).
 
     >>> read_variance(rho="1/10"), read_variance(variance=[5, "5/2"])
@@ -97,19 +99,38 @@ def read_variance(variance: Numbers = None, rho: Numbers = None) -> Floats:
     """
     if (variance is None) == (rho is None):
         found = "neither is given" if rho is None else "both are given"
-        raise InputError(f"{found}: the noise is stated by its variance, or by rho, which means 1/(2 rho)")
-    name = "rho" if variance is None else "variance"
+        raise InputError(f"{found}: state the noise{of} by its variance, or by rho, which means 1/(2 rho)")
+    name = f"rho{of}" if variance is None else f"variance{of}"
 
     read = _read(rho if variance is None else variance, name=name, one=partial(fraction, name=name))
     if (read <= 0).any():
         raise InputError(f"{name} is {_shown(read[read <= 0].flat[0])}; it must be above zero")
     variances = _floats(read if variance is not None else 1 / (2 * read))
-    low, high = VARIANCES
-    outside = (variances < low) | (variances > high)
+    least = VARIANCES[0]
+    outside = (variances < least) | (variances > most)
     if outside.any():
         wrong = variances[outside].flat[0]
-        raise InputError(f"the noise has variance {wrong:g}; between {low:g} and {high:g} is allowed")
+        raise InputError(f"the noise{of} has variance {wrong:g}; between {least:g} and {most:g} is allowed")
     return variances
+
+
+def one_variance(variance: Number | None, rho: Number | None, *, of: str = "") -> Fraction:
+    """Return the variance of one count's noise, exactly; up to 1e12.
+
+    >>> one_variance(None, "0.1"), one_variance("5/2", None)
+    (Fraction(5, 1), Fraction(5, 2))
+    """
+    exact = [None if given is None else one_number(given, name=f"noise{of}") for given in (variance, rho)]
+    read_variance(*exact, of=of, most=1e12)
+    return exact[0] if exact[1] is None else 1 / (2 * exact[1])  # type: ignore[return-value]
+
+
+def one_number(given: Number, *, name: str) -> Fraction:
+    """Return the one number, exactly; a list is refused rather than cut."""
+    found = arguments.read(given, name=name).values
+    if len(found) != 1:
+        raise InputError(f"{name} is a list of {len(found)} numbers; one number is needed")
+    return found[0]
 
 
 def read_whole(values: Numbers, *, name: str = "noisy") -> Floats:
@@ -198,25 +219,25 @@ def answer(values: Floats) -> Any:
     return float(values) if values.ndim == 0 else values
 
 
-def grouped(values: Floats) -> Iterator[tuple[float, Any]]:
-    """Yield each distinct value of a 1-d array with the rows that have it.
+def grouped(*columns: Floats) -> Iterator[tuple[tuple[float, ...], Any]]:
+    """Yield each distinct row of 1-d columns of one length, with the places that have it.
 
-    >>> [(value, rows.tolist()) for value, rows in grouped(np.array([5.0, 2.0, 5.0]))]
-    [(2.0, [1]), (5.0, [0, 2])]
+    >>> [(values, rows.tolist()) for values, rows in grouped(np.array([5.0, 2.0, 5.0]))]
+    [((2.0,), [1]), ((5.0,), [0, 2])]
     """
-    if values.size and (values == values[0]).all():
-        yield float(values[0]), slice(None)
+    if all((column == column[:1]).all() for column in columns):
+        if columns[0].size:
+            yield tuple(float(column[0]) for column in columns), slice(None)
         return
-    distinct, place = np.unique(values, return_inverse=True)
-    order = np.argsort(place, kind="stable")
-    ends = np.cumsum(np.bincount(place, minlength=distinct.size))
-    for start, end, value in zip([0, *ends[:-1]], ends, distinct, strict=True):
-        yield float(value), order[start:end]
+    order = np.lexsort(columns[::-1])
+    changes = np.any([np.diff(column[order]) != 0 for column in columns], axis=0)
+    for rows in np.split(order, np.flatnonzero(changes) + 1):
+        yield tuple(float(column[rows[0]]) for column in columns), rows
 
 
 def _read(values: Numbers, *, name: str, one: Callable[[Any], Fraction]) -> NDArray[Any]:
     """An array of finite floats, or of exact fractions, each read by `one`."""
-    if isinstance(values, Fraction | Decimal | str | int) and not isinstance(values, bool):
+    if isinstance(values, Number) and not isinstance(values, float) and not isinstance(values, bool):
         array = np.array(values, dtype=object)
     else:
         try:

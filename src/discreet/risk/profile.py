@@ -45,8 +45,7 @@ from discreet.noise import DiscreteGaussian, Noise
 from discreet.noise.distribution import grouped
 from discreet.numbers import Interval
 from discreet.numbers import prior as read_prior
-from discreet.risk.hierarchy import read_variance
-from discreet.risk.model import Floats, logistic
+from discreet.risk.model import Floats, logistic, one_variance
 
 Pairs = Literal["all", "main"]
 
@@ -611,7 +610,7 @@ def _read_rhos(rhos: Any) -> dict[str, Fraction]:
     if not rhos:
         raise InputError("no rho is given; rhos by level such as {'block': '0.0992'} are needed")
     named = rhos if isinstance(rhos, Mapping) else {f"level {i}": rho for i, rho in enumerate(rhos, start=1)}
-    return {str(name): read_variance(None, rho, who=f" of {name}") for name, rho in named.items()}
+    return {str(name): one_variance(None, rho, of=f" of {name}") for name, rho in named.items()}
 
 
 def _profile_of_rhos(variances: Mapping[str, Fraction], priors: Sequence[Fraction]) -> RiskProfile:

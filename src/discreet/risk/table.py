@@ -475,7 +475,7 @@ class Batch:
         every = np.arange(self.noisy.size)
         for name, rows in self.by_level():
             here = every[rows]
-            for variance, some in grouped(self.variance[here]):
+            for (variance,), some in grouped(self.variance[here]):
                 yield (name, variance), here[some]
 
 

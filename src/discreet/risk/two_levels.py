@@ -27,8 +27,8 @@ from discreet.accounting.arguments import Number
 from discreet.errors import InputError
 from discreet.noise import DiscreteGaussian
 from discreet.numbers import prior as read_prior
-from discreet.risk.hierarchy import TRUNCATION, Integers, SiblingNoise, log_noise, read_variance
-from discreet.risk.model import Floats, log_sum, logistic
+from discreet.risk.hierarchy import TRUNCATION, Integers, SiblingNoise, log_noise
+from discreet.risk.model import Floats, log_sum, logistic, one_variance
 
 Chance = Literal["exact", "unconstrained"]
 _TIE = 1e-10  # odds closer to even than this are even: what differs from them does so by far more
@@ -69,12 +69,8 @@ class TwoLevels:
         known: int = 0,
         single: bool = False,
     ) -> None:
-        if (rho is None) == (variance is None):
-            raise InputError("two levels need either two variances or two rhos (meaning variance 1/(2 rho))")
-        found = [
-            float(read_variance(None, one) if variance is None else read_variance(one, None))
-            for one in (rho if variance is None else variance)  # type: ignore[union-attr]
-        ]
+        pairs = zip(variance or (None, None), rho or (None, None), strict=False)
+        found = [float(one_variance(*pair)) for pair in pairs]
         if siblings < 1:
             raise InputError(f"siblings is {siblings}; with two levels there must be at least one")
         if known < 0:
