@@ -395,13 +395,13 @@ def test_one_answer_on_every_surface(
     name: str, prior: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from discreet.report.html import gather
-    from discreet.workbench.tasks import best_of_anyone
+    from discreet.workbench.tasks import call
 
     release, target = ODD[name], str(tmp_path / "release.toml")
     Path(target).write_text(release.to_toml())
     profile = risk_profile(release, prior=prior)
     assert gather(release, prior=prior, certify=False, savings=False).risk == profile
-    assert best_of_anyone(release, release.neighbours, prior) == profile
+    assert call("best_of_anyone", release, neighbours=release.neighbours, prior=prior) == profile
     assert run(["risk", "release", target, "--prior", prior, "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == json.loads(json.dumps(profile.as_dict()))
     assert run(["risk", "release", target, "--prior", prior, "--quiet"]) == 0

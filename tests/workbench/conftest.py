@@ -14,8 +14,7 @@ from typing import Any
 import pytest
 from browsing import CHROMIUM, FLAGS, PATIENCE, Watched, Workbench, start
 
-from discreet.workbench.session_file import to_link
-from discreet.workbench.state import State
+from discreet.workbench.state import State, to_link
 
 VIEWPORT = {"width": 1280, "height": 720}
 

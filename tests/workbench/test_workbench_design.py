@@ -25,6 +25,7 @@ from discreet.release.safetab.specification import read_specification
 from discreet.workbench import tabulation as view
 from discreet.workbench.state import State
 from discreet.workbench.tabulation import Design, read_chance, read_target
+from discreet.workbench.tasks import call
 
 pytestmark = pytest.mark.xdist_group("workbench")  # one server and one browser for all
 
@@ -67,9 +68,10 @@ def test_the_numbers_are_those_of_the_command_line(official: Path, tmp_path: Pat
     numbers = view.design_numbers(design, DELTA)
     assert len(costs) == 2
     for cost in costs:
-        assert exact[cost.neighbours][0] == pytest.approx(cost.epsilon, rel=1e-12)
-        (converted,) = [zcdp for relation, _, zcdp, _ in numbers.costs if relation == cost.neighbours]
-        assert converted == pytest.approx(cost.converted, rel=1e-12)
+        (mine,) = [one for one in exact if one.neighbours == cost.neighbours]
+        assert mine.epsilon == pytest.approx(cost.epsilon, rel=1e-12)
+        (quick,) = [one for one in numbers.costs if one.neighbours == cost.neighbours]
+        assert quick.zcdp_epsilon == pytest.approx(cost.converted, rel=1e-12)
     assert [line.place for line in numbers.lines] == [
         (name, 2) for name, level in design.places if level == 2
     ]
@@ -105,7 +107,7 @@ def test_a_margin_gets_the_budget_of_the_design_functions() -> None:
     assert margins["TRACT", 2] == 11
     with pytest.raises(InputError, match="whole number"):
         view.design_margin(design, ("TRACT", 2), "1.5")
-    assert view.design_rivals(11, 9, DELTA) == rivals([(11, 9)], delta=DELTA)
+    assert call("design_rivals", ((11, 9),), delta=DELTA) == rivals([(11, 9)], delta=DELTA)
 
 
 def test_a_saved_design_is_read_back(tmp_path: Path) -> None:
@@ -192,7 +194,7 @@ def test_controls_change_the_numbers_to_those_of_the_functions(
     field.fill("1/2")
     design = replace(Design(), races=3).with_on([], level=1, on=False).with_rho(("USA", 2), Fraction(1, 2))
     wanted = view.design_numbers(design, DELTA)
-    wait_for_value(page, "Epsilon, added", AnswerKind.BOUND.number(wanted.costs[0][3]))
+    wait_for_value(page, "Epsilon, added", AnswerKind.BOUND.number(wanted.costs[0].epsilon))
     line = next(line for line in wanted.lines if line.place == ("COUNTY", 2))
     row = page.locator("tr", has=page.get_by_role("textbox", name="rho of COUNTY, detailed", exact=True))
     cells = [text.replace("\xa0", " ") for text in row.locator("td").all_inner_texts()]
@@ -215,7 +217,7 @@ def test_a_dragged_slider_ends_at_the_right_numbers(visit: Callable[..., Any]) -
     old = page.evaluate(count)
     page.get_by_role("slider", name="First stage gets (gamma)", exact=True).evaluate(DRAG)
     wanted = view.design_numbers(replace(Design(), gamma=Fraction(1, 4)), DELTA)
-    wait_for_value(page, "Epsilon, added", AnswerKind.BOUND.number(wanted.costs[0][3]))
+    wait_for_value(page, "Epsilon, added", AnswerKind.BOUND.number(wanted.costs[0].epsilon))
     assert page.evaluate(count) >= old + 3  # on the way too
     undo = page.get_by_role("button", name="Undo")
     page.locator("button[title='Undo: first stage gets (gamma)']").wait_for()
@@ -246,5 +248,5 @@ def test_wrong_input_is_said_beside_it_and_files_are_opened(visit: Callable[...,
     design = replace(Design(), races=1).with_rho(("TRACT", 2), Fraction(1))
     put(page, "mine.toml", view.design_toml(design).encode())
     wanted = view.design_numbers(design, DELTA)
-    wait_for_value(page, "Epsilon, added", AnswerKind.BOUND.number(wanted.costs[0][3]))
+    wait_for_value(page, "Epsilon, added", AnswerKind.BOUND.number(wanted.costs[0].epsilon))
     wait_for_value(page, "Groups a person is in", "3")

@@ -15,8 +15,7 @@ import pytest
 from browsing import PATIENCE, SMALL, Workbench, upload, wait_for_text, wait_for_value, worked
 
 from discreet.errors import InputError
-from discreet.workbench.session_file import from_link, read_file, read_link, to_link
-from discreet.workbench.state import State
+from discreet.workbench.state import State, from_link, read_file, to_link
 
 SAMPLES = Path(__file__).parent / "samples"
 FACTS = json.loads((SAMPLES / "facts.json").read_text())
@@ -51,7 +50,7 @@ def test_sessions_of_version_0_1_stay_readable(name: str) -> None:
     text = (SAMPLES / f"session-{name}.toml").read_bytes()
     state, before = read_file(text, "session.toml")
     assert {"state": fact(state), "before": fact(before)} == FACTS[name]
-    assert read_link(LINKS[name]) == (state, before)
+    assert from_link(LINKS[name]) == (state, before)
 
 
 def many(template: str, count: int) -> str:

@@ -19,10 +19,10 @@ from discreet.numbers import chance
 from discreet.risk import decision_accuracy, posterior
 from discreet.risk.explain import explain_profile
 from discreet.risk.profile import risk_profile
-from discreet.workbench import settings as plan
-from discreet.workbench import tasks as view
+from discreet.workbench import adversary as plan
 from discreet.workbench import words as say
 from discreet.workbench.state import State
+from discreet.workbench.tasks import best_on_main_path, call
 from discreet.workbench.words import best_sentences, bound_text, percent_text
 
 pytestmark = pytest.mark.xdist_group("workbench")  # one server and one browser for all
@@ -30,11 +30,10 @@ pytestmark = pytest.mark.xdist_group("workbench")  # one server and one browser 
 PRESET = "dhc-2022-08-25"
 
 
-def asked(**settings: str) -> tuple[plan.Adversary, State]:
-    state = State.of(PRESET).with_settings("risk", settings)
-    found = plan.adversary(state)
+def asked(**settings: str) -> plan.Adversary:
+    found = plan.adversary(State.of(PRESET).with_settings("risk", settings))
     assert found is not None
-    return found, state
+    return found
 
 
 def shown(part: float) -> str:
@@ -58,9 +57,9 @@ def run(command: str) -> Any:
     ],
 )
 def test_one_count_as_on_the_command_line(settings: dict[str, str]) -> None:
-    question, state = asked(**settings)
-    found = view.attacked(question)
-    said = run(say.attack_command(question, state))
+    question = asked(**settings)
+    found = plan.attacked(question)
+    said = run(question.command)
     assert found.posterior == said["results"][0]["posterior"]
     assert found.ratio == said["results"][0]["ratio"]
     means = said["averages"][0]
@@ -71,44 +70,41 @@ def test_one_count_as_on_the_command_line(settings: dict[str, str]) -> None:
 
 
 def test_several_counts_as_on_the_command_line() -> None:
-    question, state = asked(scenario="several", published="3", prior="1/3")
-    assert len(question.counts) == len(state.release.levels)
-    found = view.attacked(question)
-    (said,) = run(say.attack_command(question, state))["results"]
+    question = asked(scenario="several", published="3", prior="1/3")
+    assert len(question.counts) == len(load(PRESET).levels)
+    found = plan.attacked(question)
+    (said,) = run(question.command)["results"]
     assert found.posterior == pytest.approx(said["posterior"], rel=1e-13)
     assert found.ratio == pytest.approx(said["ratio"], rel=1e-13)
     assert found.right[2] == pytest.approx(said["accuracy"]["prior"], rel=1e-9)
 
 
 def test_the_area_above_as_on_the_command_line() -> None:
-    question, state = asked(
-        scenario="hierarchy", published="7", siblings="3", beside="-2", above="4", known="1"
-    )
-    assert [count.level for count in question.counts] == [level.name for level in state.release.levels][
-        :-3:-1
-    ]
-    found = view.attacked(question)
-    said = run(say.attack_command(question, state))
+    question = asked(scenario="hierarchy", published="7", siblings="3", beside="-2", above="4", known="1")
+    assert [count.level for count in question.counts] == [level.name for level in load(PRESET).levels][:-3:-1]
+    found = plan.attacked(question)
+    said = run(question.command)
     assert found.posterior == said["posterior"]
     assert found.right is None
     assert dict(found.curve)[7] == pytest.approx(found.posterior, rel=1e-9)  # by another method
-    top, _ = asked(scenario="hierarchy", level=state.release.levels[0].name)
+    top = asked(scenario="hierarchy", level=load(PRESET).levels[0].name)
     with pytest.raises(InputError, match="no area above"):
-        view.attacked(top)
+        plan.attacked(top)
 
 
 def test_bounds_are_the_profile() -> None:
     release = load("pl94-2020-persons")
-    main = view.best_on_main_path(release, "bounded", "1/3")
+    main = best_on_main_path(release, neighbours="bounded", prior="1/3")
     assert main.profile == risk_profile(release, prior="1/3", pairs="main")
     assert dict(main.line)[0.5] == pytest.approx(
         risk_profile(release, pairs="main").overall[0].accuracy, rel=1e-12
     )
-    assert view.best_of_anyone(release, "bounded", "1/3") == risk_profile(release, prior="1/3")
+    found = call("best_of_anyone", release, neighbours="bounded", prior="1/3")
+    assert found == risk_profile(release, prior="1/3")
 
 
 def test_what_is_said_of_everything_is_what_explain_says() -> None:
-    profile = view.best_of_anyone(load("pl94-2020-persons"), "bounded", "1/2")
+    profile = call("best_of_anyone", load("pl94-2020-persons"), neighbours="bounded", prior="1/2")
     right, belief = best_sentences(profile)
     page = explain_profile(profile)
     assert right in page
@@ -121,16 +117,15 @@ def test_the_release_as_it_is_now_is_attacked() -> None:
     half = state.with_total(Fraction(1, 2))
     first, second = plan.adversary(state), plan.adversary(half)
     assert second.counts[0].variance == 2 * first.counts[0].variance
-    assert say.attack_command(second, half) == say.attack_command(first, state).replace(
-        str(first.counts[0].variance), str(second.counts[0].variance)
-    )
+    variances = [str(one.counts[0].variance) for one in (first, second)]
+    assert second.command == first.command.replace(*variances)
     assert say.bound_command("1/2", half) == "discreet risk release release.toml --prior 1/2"
 
 
 def test_every_sentence_names_its_adversary() -> None:
     for scenario in plan.SCENARIOS:
-        question, _ = asked(scenario=scenario, prior="1/864")
-        said = view.attacked(question).said
+        question = asked(scenario=scenario, prior="1/864")
+        said = plan.attacked(question).said
         assert said[0].startswith("Someone who knows")
         assert "a chance of 1 in 864" in said[0]
         assert all("adversary" in text for text in said)
@@ -161,12 +156,12 @@ def test_controls_change_the_numbers_to_those_of_the_functions(visit: Callable[.
     page.get_by_role("textbox", name="published", exact=True).fill("6")
     page.get_by_role("textbox", name="others known", exact=True).fill("2")
     page.get_by_role("textbox", name="Prior, exact", exact=True).fill("1/5")
-    question, state = asked(level="State", published="6", known="2", prior="1/5")
+    question = asked(level="State", published="6", known="2", prior="1/5")
     variance = question.counts[0].variance
     wait_for_value(page, "Belief afterwards", chance(posterior(6, variance=variance, prior="1/5", known=2)))
     right = decision_accuracy(variance=variance, prior="1/5", given="prior")
     wait_for_value(page, "Right decisions", shown(right))
-    wait_for_text(page, say.attack_command(question, state))
+    wait_for_text(page, question.command)
     page.wait_for_selector("[data-complete-risk=true]")
     best = risk_profile(load(PRESET), prior="1/5").overall[0].accuracy
     wait_for_value(page, "Right decisions, all", bound_text(best).replace(" ", "\xa0"))
@@ -200,8 +195,8 @@ def test_wrong_input_is_said_beside_it_and_the_page_lives_on(visit: Callable[...
         field.fill(wrong)
         beside = page.locator(".wb-field", has=field).locator("[role=alert]")
         beside.filter(has_text=message).wait_for(state="visible")
-    question, _ = asked(scenario="unsure")
-    wait_for_value(page, "Belief afterwards", chance(view.attacked(question).posterior))
+    question = asked(scenario="unsure")
+    wait_for_value(page, "Belief afterwards", chance(plan.attacked(question).posterior))
     page.get_by_role("textbox", name="others known", exact=True).fill("5")
-    question, _ = asked(scenario="unsure", known="5")
-    wait_for_value(page, "Belief afterwards", chance(view.attacked(question).posterior))
+    question = asked(scenario="unsure", known="5")
+    wait_for_value(page, "Belief afterwards", chance(plan.attacked(question).posterior))

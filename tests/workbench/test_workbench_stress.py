@@ -18,8 +18,7 @@ from typing import Any
 import pytest
 from browsing import PATIENCE, Workbench, fetch
 
-from discreet.workbench.session_file import to_link
-from discreet.workbench.state import State, factor_at
+from discreet.workbench.state import State, factor_at, to_link
 
 socketio = pytest.importorskip("socketio")
 

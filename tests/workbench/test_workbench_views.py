@@ -18,10 +18,18 @@ from discreet.accounting.overall import account
 from discreet.accounting.privacy_loss import compose
 from discreet.budget import load, preset_names
 from discreet.noise import GaussianNoise, LaplaceNoise
-from discreet.workbench import charts, settings, tasks, words
+from discreet.workbench import charts, tasks, words
 from discreet.workbench.session import Numbers, Session
-from discreet.workbench.session_file import from_link, from_toml, read_file, to_link, to_toml
-from discreet.workbench.state import Budget, State, factor_at
+from discreet.workbench.state import (
+    Budget,
+    State,
+    factor_at,
+    from_link,
+    from_toml,
+    read_file,
+    to_link,
+    to_toml,
+)
 
 DELTA = Fraction(1, 10**10)
 
@@ -181,14 +189,15 @@ def test_savings_are_those_of_calibrate(text: str) -> None:
     made = account(release)
     assert (made.at_delta(delta)[0].worst == made.main) == (text == LAPLACE)  # the main path is not enough
     found = calibrate(release, zcdp=True, delta=delta)
-    assert tasks.saving(release, release.neighbours, delta) == found.savings[0]
+    same = tasks.call("saving", release, delta=delta, neighbours=release.neighbours, zcdp=True, proof=False)
+    assert same.savings == found.savings
     promise = ZCDP(made.events(made.main)).epsilon(delta=delta)
     assert account(found.release).at_delta(delta)[0].epsilon <= promise
 
 
 def test_margins() -> None:
     release = Release.from_toml(LAPLACE)
-    rows = tasks.noise(release)
+    rows = tasks.call("noise", release)
     assert [row.level for row in rows] == ["State", "County", "County"]
     p = math.exp(-2 / 3)  # brute force: the variance of discrete Laplace noise of scale 3/2
     variance = sum(k * k * (1 - p) / (1 + p) * p ** abs(k) for k in range(-200, 201))
@@ -196,8 +205,9 @@ def test_margins() -> None:
     for row, law in zip(rows, (LaplaceNoise("3/2"), GaussianNoise(4), GaussianNoise(9)), strict=True):
         inside = [sum(law.pmf(range(-m, m + 1))) for m in (row.margin - 1, row.margin)]  # brute force
         assert inside[0] < 0.95 <= inside[1]
-    made, zcdp = tasks.least_budget(release, "unbounded", (("County", "3"),), DELTA)
-    assert {row.margin for row in tasks.noise(made.release)[1:]} == {3}
+    wanted = (("County", "3"),)
+    made, zcdp = tasks.least_budget(release, wanted, delta=DELTA, neighbours="unbounded", jobs=1)
+    assert {row.margin for row in tasks.call("noise", made.release)[1:]} == {3}
     assert 0 < made.epsilon < zcdp
 
 
@@ -205,7 +215,7 @@ def numbers_of(state: State) -> Numbers:
     numbers = Session(state).numbers
     found = (tasks.quick(state.main_events, state.delta), tasks.errors(state.main_events))
     for question, answer in zip(numbers.questions, found, strict=False):
-        question.found, question.of, question.asked = answer, (), ()
+        question.found, question.of, question.asked = answer, ((), ()), ((), ())
     return numbers
 
 
@@ -270,8 +280,9 @@ def test_differences_of_the_other_pages_in_words() -> None:
 def test_the_report_that_a_state_asks_for() -> None:
     state = State.of("pl94-2020-units").with_settings("risk", {"prior": "0.25"})
     state = state.with_settings("report", {"title": "It's", "proofs": "no"})
-    asked = settings.wanted(state, None)
-    assert (asked.prior, asked.title, asked.certify, asked.savings) == ("1/4", "It's", False, True)
+    asked = words.report_options(state, None)
+    named = [asked[name] for name in ("prior", "title", "certify", "savings")]
+    assert named == ["1/4", "It's", False, True]
     changed = State.of("pl94-2020-units").with_total(Fraction(1, 2))
     command = words.report_command(state.with_neighbours("unbounded"), changed)
     assert command == (
@@ -284,7 +295,7 @@ def test_the_report_that_a_state_asks_for() -> None:
         words.report_command(state, other)
     )
     hostile = state.with_settings("risk", {"prior": "7"})
-    assert settings.wanted(hostile, None).prior == "1/2"
+    assert words.report_options(hostile, None)["prior"] == "1/2"
 
 
 def test_what_is_typed_is_one_step() -> None:

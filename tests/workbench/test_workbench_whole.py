@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 from browsing import SMALL, command_line, upload, wait_for_text
 
-from discreet.workbench.session_file import to_toml
-from discreet.workbench.state import State
+from discreet.workbench.state import State, to_toml
 
 pytestmark = pytest.mark.xdist_group("workbench")  # one server and one browser for all
 

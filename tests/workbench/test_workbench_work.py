@@ -218,7 +218,7 @@ class Counting(Workers):
         self.asked: list[str] = []
 
     async def run(self, work: Any, *arguments: Any, **more: Any) -> Any:
-        self.asked.append(arguments[0])
+        self.asked.append(work.args[0])
         await asyncio.sleep(0.01)
         return work(*arguments)
 
@@ -232,7 +232,7 @@ def test_numbers_are_found_once_for_all_settings_of_other_pages() -> None:
 
         async def finished() -> None:
             for _ in range(20_000):
-                if numbers.complete and numbers.errors is not None:
+                if numbers.complete and numbers.errors.found is not None:
                     return
                 await asyncio.sleep(0.01)
             raise AssertionError("no numbers")
@@ -255,21 +255,40 @@ def test_numbers_are_found_once_for_all_settings_of_other_pages() -> None:
         numbers.ask(half, settled=True)
         assert not numbers.complete
         await finished()
-        assert numbers.saving == call("saving", half.release, half.relation, half.delta)
+        about = {"delta": half.delta, "neighbours": half.relation, "zcdp": True, "proof": False}
+        assert numbers.saved == call("saving", half.release, **about).savings[0]
         # and back: what is known is not asked again
         asked = len(processes.asked)
         numbers.ask(state, settled=True)
         assert numbers.complete
         # nor by another visitor, whose page is drawn with it
         another = Session(state, server, asyncio.ensure_future).numbers
-        assert another.quick is None
+        assert another.quick.found is None
         another.recall()
         assert another.complete
-        assert another.quick == numbers.quick
+        assert another.quick.found == numbers.quick.found
         unknown = Session(state.with_delta("1e-7"), server, asyncio.ensure_future).numbers
         unknown.recall()
-        assert unknown.quick is None
+        assert unknown.quick.found is None
         assert len(processes.asked) == asked
+
+    run(main)
+
+
+def test_of_many_requests_the_latest_wins() -> None:
+    async def main(_: Workers) -> None:
+        processes = Counting()
+        state = State.of("pl94-2020-units")
+        question = Session(state, Server(processes), asyncio.ensure_future).numbers.quick
+        deltas = [Fraction(1, 10**place) for place in range(2, 52)]
+        for delta in deltas:
+            question.ask(state.main_events, delta)
+        assert question.busy
+        while not question.fresh:
+            await asyncio.sleep(0.01)
+        # of those that came while the first was computed, or before it began, only the last was looked at
+        assert len(processes.asked) <= 2
+        assert question.found == call("quick", state.main_events, deltas[-1])
 
     run(main)
 

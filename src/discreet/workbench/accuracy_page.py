@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
-from discreet.errors import DiscreetError
+from discreet.errors import DiscreetError, InputError
 from discreet.numbers import positive
 from discreet.report import words
 from discreet.report.releases import NoiseLine
@@ -14,14 +16,56 @@ from discreet.report.words import level_name
 from discreet.workbench import charts
 from discreet.workbench import controls as c
 from discreet.workbench import words as say
-from discreet.workbench.session import Page, Session
-from discreet.workbench.settings import OWN_SIZE, read_size, read_tree
-from discreet.workbench.words import HELP, size_text
+from discreet.workbench.session import Page, Question, Session
+from discreet.workbench.words import HELP, OWN_SIZE, size_text
 from discreet.workbench.workers import processors
+
+if TYPE_CHECKING:
+    from discreet.accounting.calibration import Calibration
 
 NAME = "accuracy"
 SIZES = (100, 1_000, 10_000)
 """Group sizes of the table."""
+
+
+class AccuracyPage(Page):
+    """What the parts share: the margins of the noise, and of the best estimates."""
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(session, NAME)
+        self.noise: Question[tuple[NoiseLine, ...]] = self.question("noise")
+        self.estimates: Question[tuple[NoiseLine, ...]] = self.question("estimates")
+        self.least: Question[tuple[Calibration, float]] = self.question("least_budget")
+        self.calibrated: Question[Calibration] = self.question("calibrated", long=True)
+        self.tree_trouble = ""
+
+    @property
+    def lines(self) -> tuple[NoiseLine, ...]:
+        """The noise of each level, with the best estimates once they are known."""
+        return self.estimates.now or self.noise.now or ()
+
+    @property
+    def together(self) -> bool:
+        """Whether the page's figures are those of estimates from all queries and levels together."""
+        known = bool(self.estimates.trouble or self.tree_trouble)
+        return self.state.release.attributes is not None and not known
+
+    @property
+    def margins(self) -> dict[str, int]:
+        """The margin of each level's noise, of its most common kind of query; empty until known."""
+        return {level: line.margin for level, line in common_lines(self.noise.now or ()).items()}
+
+    def look(self, *, settled: bool) -> None:
+        """Ask for margins."""
+        release = self.state.release
+        self.noise.ask(release)
+        if settled:
+            self.tree_trouble = ""
+        try:
+            self.estimates.ask_once(settled, release, read_tree(self.state.setting(NAME, "tree")))
+        except DiscreetError as error:
+            self.tree_trouble = str(error)
+            self.estimates.drop()
 
 
 def build(session: Session) -> None:
@@ -29,11 +73,11 @@ def build(session: Session) -> None:
     page = AccuracyPage(session)
     with c.box("wb-stack"):
         with c.box("wb-two wb-wide-left"):
-            _Margins(page)
+            _margins(page)
             with c.box("wb-stack"):
-                _Sizes(page)
-                _Calibration(page)
-        _Wanted(page)
+                _sizes(page)
+                _calibration(page)
+        _wanted(page)
     page.start()
 
 
@@ -57,134 +101,109 @@ def common_lines(lines: tuple[NoiseLine, ...]) -> dict[str, NoiseLine]:
     return best
 
 
-class AccuracyPage(Page):
-    """What the parts share: the margins of the noise, and of the best estimates."""
+def read_size(text: str) -> int:
+    """Return the size of a group.
 
-    def __init__(self, session: Session) -> None:
-        super().__init__(session, NAME)
-        self.noise = self.question("noise")
-        self.estimates = self.question("estimates")
-        self.tree_trouble = ""
-
-    @property
-    def lines(self) -> tuple[NoiseLine, ...]:
-        """The noise of each level, with the best estimates once they are known."""
-        found: tuple[NoiseLine, ...] = self.estimates.now or self.noise.now or ()
-        return found
-
-    @property
-    def together(self) -> bool:
-        """Whether the page's figures are those of estimates from all queries and levels together."""
-        known = bool(self.estimates.trouble or self.tree_trouble)
-        return self.state.release.attributes is not None and not known
-
-    @property
-    def margins(self) -> dict[str, int]:
-        """The margin of each level's noise, of its most common kind of query; empty until known."""
-        return {level: line.margin for level, line in common_lines(self.noise.now or ()).items()}
-
-    def look(self, *, settled: bool) -> None:
-        """Ask for margins."""
-        self.noise.ask(self.state.release)
-        if settled:
-            self.tree_trouble = ""
-            try:
-                self.estimates.ask(self.state.release, read_tree(self.state.setting(NAME, "tree")))
-            except DiscreetError as error:
-                self.tree_trouble = str(error)
-                self.estimates.drop()
-        elif (self.estimates.asked or (None,))[0] != self.state.release:
-            self.estimates.drop()
+    >>> read_size("1,500")
+    1500
+    """
+    size = positive(text.replace(",", ""), name="the size of a group")
+    if size.denominator != 1 or size > 10**10:
+        raise InputError(f"the size of a group is {text.strip()}; it must be a whole number of at most 1e10")
+    return int(size)
 
 
-class _Margins:
+def read_tree(text: str) -> tuple[float, ...] | None:
+    """Return how many areas an area of each level has on average; None for those of the United States.
+
+    >>> read_tree("51, 61.6"), read_tree("")
+    ((51.0, 61.6), None)
+    """
+    if not text.strip():
+        return None
+    try:
+        found = tuple(float(part) for part in text.split(","))
+    except ValueError:
+        found = ()
+    if not found or not all(1 <= one <= 1e6 for one in found):
+        raise InputError(f"the tree is {text.strip()!r}; it must be numbers from 1 on, such as 51, 61.6")
+    return found
+
+
+def _margins(page: AccuracyPage) -> None:
     """The table of margins."""
+    drawn: tuple[object, ...] = ()
 
-    def __init__(self, page: AccuracyPage) -> None:
-        self.page = page
-        self._drawn: tuple[object, ...] = ()
-        with c.card():
-            with c.box("wb-between wb-top"):
-                c.heading("Margins of error", HELP["margin"])
-                with c.box("wb-row").style("width: 220px; flex-wrap: nowrap"):
-                    c.words("Group of", "wb-soft").style("white-space: nowrap")
-                    self._size = c.Field("Size of a group", self._typed_size, value=OWN_SIZE)
-            self._place = c.box("")
-            c.gap()
-            self._tree = c.Field(
-                "Areas below an area",
-                self._typed_tree,
-                shown="areas below an area, on average, level by level",
-                explained=HELP["estimate"],
-                placeholder="such as 51, 61.6, …",
-            )
-            self._note = c.words("", "wb-soft", "div").style("margin-top: 8px")
-        page.draw(self._draw)
+    def use_size(_: int) -> None:
+        kept = size.value.strip()
+        page.change({"size": "" if kept == OWN_SIZE else kept}, "the size of a group", typing=True)
 
-    def _typed_size(self, text: str) -> None:
-        def use(size: int) -> None:
-            kept = "" if text.strip() == OWN_SIZE else text.strip()
-            self.page.change({"size": kept}, "the size of a group", typing=True)
-
-        self._size.take(text, read_size, use)
-
-    def _typed_tree(self, text: str) -> None:
-        keep = lambda tree: self.page.change({"tree": text.strip()}, "areas below an area", typing=True)  # noqa: E731
-        self._tree.take(text, read_tree, keep)
-
-    def _draw(self) -> None:
-        page, state = self.page, self.page.session.state
-        text, tree = state.setting(NAME, "size", OWN_SIZE), state.setting(NAME, "tree")
-        own = int(OWN_SIZE)
-        trouble = None
-        try:
-            own = read_size(text)
-        except DiscreetError as error:
-            trouble = str(error)
-        self._size.show(text, trouble)
-        self._tree.show(tree, page.tree_trouble)
-        if page.tree_trouble:
-            note = ""
-        elif page.estimates.trouble:
-            note = f"No estimates: {page.estimates.trouble}."
-        elif page.estimates.now is None:
-            note = "Working out the best estimates …"
-        elif page.together:
-            note = "Best estimates use all queries and levels together."
-        else:
-            note = "Estimates use each query by itself, at all levels: the release states no attributes."
-        self._note.set(note)
-        now = (page.lines, page.together, own)
-        if page.lines and now != self._drawn:
-            self._drawn = now
-            self._table(own)
-
-    def _table(self, own: int) -> None:
-        page, sizes, rows = self.page, sorted({own, *SIZES}), []
-        for line in page.lines:
-            deviation, margin = line.estimate or (None, None)
-            noise = [size_text(line.deviation), f"± {line.margin:,}"]
-            if page.together:
-                best = [_known(deviation, line), _known(margin, line, "± ")]
-                figures, shown = [*best, *noise], margin
-            else:
-                figures, shown = [*noise, _known(margin, line, "± ")], float(line.margin)
-            alike = line.queries[0] if len(line.queries) == 1 else f"{len(line.queries)} queries alike"
-            errors = ("–" if shown is None else relative_text(shown / size) for size in sizes)
-            rows.append([level_name(line.level), alike, *figures, *errors])
-        for above, row in reversed(list(pairwise(rows))):
-            row[0] = "" if row[0] == above[0] else row[0]  # a level is named once
-        what = "best estimate from all queries and levels" if page.together else "noise"
-        caption = (
-            f"The {what} where no levels are merged; the last columns give its margin relative to groups of "
-            f"that size."
+    with c.card():
+        with c.box("wb-between wb-top"):
+            c.heading("Margins of error", HELP["margin"])
+            with c.box("wb-row").style("width: 220px; flex-wrap: nowrap"):
+                c.words("Group of", "wb-soft").style("white-space: nowrap")
+                size = c.Field("Size of a group", read_size, use_size, value=OWN_SIZE)
+        place = c.box("")
+        c.gap()
+        tree = c.Field(
+            "Areas below an area",
+            read_tree,
+            lambda _: page.change({"tree": tree.value.strip()}, "areas below an area", typing=True),
+            shown="areas below an area, on average, level by level",
+            explained=HELP["estimate"],
+            placeholder="such as 51, 61.6, …",
         )
-        columns = ["std. dev.", "95 % margin"]
-        columns += ["noise, std. dev.", "noise, 95 % margin"] if page.together else ["estimate, 95 % margin"]
-        self._place.clear()
-        with self._place:
-            head = ["level", "query", *columns, *(f"of {size:,}" for size in sizes)]
-            c.table(caption, head, rows, "wb-second-left")
+        note = c.words("", "wb-soft", "div").style("margin-top: 8px")
+
+    @page.draw
+    def draw() -> None:
+        nonlocal drawn
+        state = page.session.state
+        own = size.show(state.setting(NAME, "size", OWN_SIZE)) or int(OWN_SIZE)
+        tree.show(state.setting(NAME, "tree"))
+        if page.tree_trouble:
+            note.set("")
+        elif page.estimates.trouble:
+            note.set(f"No estimates: {page.estimates.trouble}.")
+        elif page.estimates.now is None:
+            note.set("Working out the best estimates …")
+        elif page.together:
+            note.set("Best estimates use all queries and levels together.")
+        else:
+            note.set("Estimates use each query by itself, at all levels: the release states no attributes.")
+        now = (page.lines, page.together, own)
+        if page.lines and now != drawn:
+            drawn = now
+            place.clear()
+            with place:
+                _table(page.lines, page.together, own)
+
+
+def _table(lines: tuple[NoiseLine, ...], together: bool, own: int) -> None:
+    sizes, rows = sorted({own, *SIZES}), []
+    for line in lines:
+        deviation, margin = line.estimate or (None, None)
+        noise = [size_text(line.deviation), f"± {line.margin:,}"]
+        if together:
+            best = [_known(deviation, line), _known(margin, line, "± ")]
+            figures, shown = [*best, *noise], margin
+        else:
+            figures, shown = [*noise, _known(margin, line, "± ")], float(line.margin)
+        alike = line.queries[0] if len(line.queries) == 1 else f"{len(line.queries)} queries alike"
+        errors = ("–" if shown is None else relative_text(shown / size) for size in sizes)
+        rows.append([level_name(line.level), alike, *figures, *errors])
+    for above, row in reversed(list(pairwise(rows))):
+        row[0] = "" if row[0] == above[0] else row[0]  # a level is named once
+    what = "best estimate from all queries and levels" if together else "noise"
+    caption = (
+        f"The {what} where no levels are merged; the last columns give its margin relative to groups of "
+        f"that size."
+    )
+    columns = ["std. dev.", "95 % margin"]
+    columns += ["noise, std. dev.", "noise, 95 % margin"] if together else ["estimate, 95 % margin"]
+    head = ["level", "query", *columns, *(f"of {size:,}" for size in sizes)]
+    c.table(caption, head, rows, "wb-second-left")
 
 
 def _known(value: float | None, line: NoiseLine, sign: str = "") -> str:
@@ -194,173 +213,149 @@ def _known(value: float | None, line: NoiseLine, sign: str = "") -> str:
     return f"{sign}{size_text(value)}"
 
 
-class _Sizes:
+def _sizes(page: AccuracyPage) -> None:
     """Relative error against the size of a group."""
+    with c.card():
+        c.heading("Relative error by size of the group", HELP["relative error"])
+        chart = c.Chart("Relative error against the size of a group, one line a level", 370)
 
-    def __init__(self, page: AccuracyPage) -> None:
-        self.page = page
-        with c.card():
-            c.heading("Relative error by size of the group", HELP["relative error"])
-            self._chart = c.Chart("Relative error against the size of a group, one line a level", 370)
-        page.draw(self._draw)
-
-    def _draw(self) -> None:
-        page = self.page
-        if not page.lines:
-            return
-        sizes = [10.0**power for power in range(1, 7)]
+    @page.draw
+    def draw() -> None:
         lines = {}
         for level, line in common_lines(page.lines).items():
             best = line.estimate[1] if page.together and line.estimate else None
             margin = max(best if best is not None else line.margin, 0.5)
-            lines[level_name(level)] = tuple((size, margin / size) for size in sizes)
-        self._chart.set(charts.sizes(lines, dark=page.session.dark))
+            lines[level_name(level)] = tuple((10.0**power, margin / 10.0**power) for power in range(1, 7))
+        if lines:
+            chart.set(charts.sizes(lines, dark=page.session.dark))
 
 
-class _Wanted:
+def _wanted(page: AccuracyPage) -> None:
     """The smallest budget for wanted margins."""
+    session, question = page.session, page.least
+    fields: dict[str, c.Field[str]] = {}
 
-    def __init__(self, page: AccuracyPage) -> None:
-        self.page, self.session = page, page.session
-        self._fields: dict[str, c.Field] = {}
-        self._question = page.question("least_budget")
-        with c.card():
-            c.heading("The smallest budget for the margins you want", HELP["wanted"])
-            note = "Leave a level empty to keep its noise."
-            c.words(note, "wb-soft", "div").style("margin-bottom: 10px")
-            self._place = c.box("wb-pair").style("gap: 8px 20px")
-            self._answer = c.words("", "wb-text", "p", role="status").style("margin: 14px 0 10px")
-            self._use = c.button("Use this budget", self._take, "wb-primary")
-            self._command = c.words("", "wb-command wb-hidden", "code").style("margin-top: 10px")
-        page.draw(self._draw)
+    def take() -> None:
+        if question.now is not None:
+            state = session.state.with_release(question.now[0].release)
+            state = state.with_settings(NAME, {f"margin {name}": "" for name in fields})
+            session.commit(state, "the budget for wanted margins")
 
-    def _draw(self) -> None:
-        state = self.session.state
-        if not self.session.settled:
+    def typed(name: str, text: str) -> None:
+        page.change({f"margin {name}": text}, f"the wanted margin of {level_name(name)}", typing=True)
+
+    with c.card():
+        c.heading("The smallest budget for the margins you want", HELP["wanted"])
+        note = "Leave a level empty to keep its noise."
+        c.words(note, "wb-soft", "div").style("margin-bottom: 10px")
+        place = c.box("wb-pair").style("gap: 8px 20px")
+        answer = c.words("", "wb-text", "p", role="status").style("margin: 14px 0 10px")
+        button = c.button("Use this budget", take, "wb-primary")
+        command = c.words("", "wb-command wb-hidden", "code").style("margin-top: 10px")
+
+    def fields_of(names: list[str]) -> None:
+        fields.clear()
+        place.clear()
+        with place:
+            for name in names:
+                shown = level_name(name)
+                use = partial(typed, name)
+                fields[name] = c.Field(f"Wanted margin of {shown}", _read_margin, use, shown=shown)
+
+    @page.draw
+    def draw() -> None:
+        state = session.state
+        if not session.settled:
             return
         names = [level.name for level in state.base.levels if not level.has_laplace]
-        if names != list(self._fields):
-            self._place.clear()
-            with self._place:
-                self._fields = {
-                    name: c.Field(
-                        f"Wanted margin of {level_name(name)}",
-                        partial(self._typed, name),
-                        shown=level_name(name),
-                    )
-                    for name in names
-                }
-        margins, asked = self.page.margins, []
-        for name, field in self._fields.items():
+        if names != list(fields):
+            fields_of(names)
+        margins = page.margins
+        for name, field in fields.items():
             c.put(field.element, "placeholder", f"now ± {margins[name]:,}" if name in margins else None)
-            text = state.setting(NAME, f"margin {name}")
-            wrong = _wrong_margin(text)
-            field.show(text, wrong)
-            if text and wrong is None:
-                asked.append((name, text))
-        self._ask(tuple(asked))
+        kept = {name: field.show(state.setting(NAME, f"margin {name}")) for name, field in fields.items()}
+        ask(tuple((name, text) for name, text in kept.items() if text))
 
-    def _ask(self, asked: tuple[tuple[str, str], ...]) -> None:
-        state, question = self.session.state, self._question
-        self._command.say("")
+    def ask(asked: tuple[tuple[str, str], ...]) -> None:
+        state = session.state
         if asked:
             wanted = ",".join(f"{name}={text}" for name, text in asked)
-            self._command.say(say.calibrate_command(state, margins=wanted))
-            question.ask(state.release, state.relation, asked, state.delta, processors())
+            command.say(say.calibrate_command(state, margins=wanted))
+            shared = {"delta": state.delta, "neighbours": state.relation, "jobs": processors()}
+            question.ask(state.release, asked, **shared)
         else:
+            command.say("")
             question.drop()
-        found = question.now
-        c.enable(self._use, found is not None)
-        if found is None:
-            self._answer.set(question.trouble)
+        c.enable(button, question.now is not None)
+        if question.now is None:
+            answer.set(question.trouble)
             return
-        made, zcdp = found
+        made, zcdp = question.now
         total = sum((level.spent(made.release.neighbours) for level in made.release.levels), Fraction(0))
-        self._answer.set(
+        answer.set(
             f"rho {words.plain(total)} (now {words.plain(state.budget.total)}): "
-            f"{made.claim.kind.states('epsilon', float(made.epsilon))}, zCDP {words.number(zcdp)}."
+            f"{made.claim.kind.states('epsilon', float(made.epsilon or 0))}, zCDP {words.number(zcdp)}."
         )
 
-    def _typed(self, name: str, text: str) -> None:
-        wrong = _wrong_margin(text)
-        self._fields[name].say(wrong)
-        if wrong is None:
-            values = {f"margin {name}": text.strip()}
-            self.page.change(values, f"the wanted margin of {level_name(name)}", typing=True)
 
-    def _take(self) -> None:
-        if self._question.now is not None:
-            state = self.session.state.with_release(self._question.now[0].release)
-            state = state.with_settings(NAME, {f"margin {name}": "" for name in self._fields})
-            self.session.commit(state, "the budget for wanted margins")
+def _read_margin(text: str) -> str:
+    """Check a margin; an empty one leaves a level as it is."""
+    if text.strip():
+        positive(text, name="the margin")
+    return text.strip()
 
 
-def _wrong_margin(text: str) -> str | None:
-    """What is wrong with a margin; an empty one leaves a level as it is."""
-    try:
-        if text.strip():
-            positive(text, name="the margin")
-    except DiscreetError as error:
-        return str(error)
-    return None
-
-
-class _Calibration:
+def _calibration(page: AccuracyPage) -> None:
     """What calibration buys, and its proof."""
+    session, question = page.session, page.calibrated
 
-    def __init__(self, page: AccuracyPage) -> None:
-        self.page, self.session = page, page.session
-        self._question = page.question("calibrated", long=True)
-        with c.card():
-            c.heading("What calibration buys", HELP["calibration"])
-            self._text = c.words("", "wb-text", "p").style("margin: 0 0 12px")
-            with c.box("wb-row"):
-                c.button("Calibrate and prove", self._begin)
-                self._use = c.button("Use this budget", self._take, "wb-primary")
-            self._bar = c.Bar()
-            self._answer = c.words("", "wb-text", "p", role="status").style("margin: 12px 0 0")
-            self._command = c.words("", "wb-command", "code").style("margin-top: 12px")
-        page.draw(self._draw)
+    def about(act: Callable[..., None]) -> None:
+        state = session.state
+        act(state.release, delta=state.delta, zcdp=True, neighbours=state.relation, jobs=processors())
 
-    def _draw(self) -> None:
-        state, question = self.session.state, self._question
-        self._command.set(say.calibrate_command(state))
-        if question.asked is not None and question.asked[:3] != (state.release, state.relation, state.delta):
-            question.drop()
-        self._bar.set(question.progress)
+    def begin() -> None:
+        about(question.ask)
+        draw()
+
+    def take() -> None:
+        if question.now is not None:
+            session.commit(session.state.with_release(question.now.release), "calibration")
+
+    with c.card():
+        c.heading("What calibration buys", HELP["calibration"])
+        text = c.words("", "wb-text", "p").style("margin: 0 0 12px")
+        with c.box("wb-row"):
+            c.button("Calibrate and prove", begin)
+            button = c.button("Use this budget", take, "wb-primary")
+        bar = c.Bar()
+        answer = c.words("", "wb-text", "p", role="status").style("margin: 12px 0 0")
+        command = c.words("", "wb-command", "code").style("margin-top: 12px")
+
+    @page.draw
+    def draw() -> None:
+        command.set(say.calibrate_command(session.state))
+        about(partial(question.ask_once, False))
+        bar.set(question.progress)
         found = question.now
-        c.show(self._use, found is not None)
-        if found is not None:
+        c.show(button, found is not None)
+        if found is None:
+            answer.set(question.trouble or ("Calibrating …" if question.progress else ""))
+        elif found.proof is not None and found.factor is not None:
             low, high = words.interval(found.proof, 6)
-            self._answer.set(
-                f"All variances times {words.plain(found.factor)}: {words.percent(found.reduction)} less "
-                f"variance. Proved: at epsilon {words.number(float(found.epsilon))} the true delta lies "
+            answer.set(
+                f"All variances times {words.plain(found.factor)}: {words.percent(found.savings[0])} less "
+                f"variance. Proved: at epsilon {words.number(float(found.epsilon or 0))} the true delta lies "
                 f"between {low} and {high}."
             )
-        else:
-            self._answer.set(question.trouble or ("Calibrating …" if question.progress else ""))
-        self._tell()
-
-    def _tell(self) -> None:
-        numbers, margins = self.session.numbers, self.page.margins
-        if numbers.saving is None or numbers.quick is None or not margins:
-            self._text.set("Finding how little noise is enough …")
+        saved, quick, margins = session.numbers.saved, session.numbers.quick.found, page.margins
+        if saved is None or quick is None or not margins:
+            text.set("Finding how little noise is enough …")
             return
-        part = 1 - (1 - numbers.saving) ** 0.5
+        part = 1 - (1 - saved) ** 0.5
         name, margin = list(margins.items())[-1]
-        self._text.set(
-            f"With zCDP's epsilon of {words.number(numbers.quick.zcdp)} as the promise, every variance "
-            f"could be {words.percent(numbers.saving)} smaller and every margin of error about "
+        text.set(
+            f"With zCDP's epsilon of {words.number(quick.zcdp)} as the promise, every variance "
+            f"could be {words.percent(saved)} smaller and every margin of error about "
             f"{words.percent(part)}: about ± {size_text(margin * (1 - part))} instead of ± {margin:,} for "
             f"{level_name(name)}. The button gives the proof."
         )
-
-    def _begin(self) -> None:
-        state = self.session.state
-        self._question.ask(state.release, state.relation, state.delta, processors())
-        self._draw()
-
-    def _take(self) -> None:
-        if self._question.now is not None:
-            state = self.session.state.with_release(self._question.now.release)
-            self.session.commit(state, "calibration")

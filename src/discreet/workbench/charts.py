@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from discreet.workbench.tasks import Line
@@ -19,13 +19,17 @@ DASHES: tuple[Any, ...] = ("solid", [7, 4], [2, 3], [10, 3, 2, 3], [4, 2])
 FLOOR = 1e-16
 """The smallest delta that is drawn, unless a smaller one was chosen."""
 
-_ROUND_PERCENT = "v => Math.round(100 * v) + ' %'"
-_PERCENT = "v => (100 * v).toLocaleString('en', {maximumSignificantDigits: 3}) + ' %'"
-
 UNNAMED = "nothing told"
 """The line that the legend leaves out."""
 
+TABLES = ("total only", "sex × 4 ages", "sex × 9 ages", "sex × 23 ages")
+_CURVES = ("Exact", "zCDP", "Gaussian DP", "Before")
+_ROUND_PERCENT = "v => Math.round(100 * v) + ' %'"
 _FONT = "Roboto, system-ui, sans-serif"
+
+
+def _percent(digits: int) -> str:
+    return f"v => (100 * v).toLocaleString('en', {{maximumSignificantDigits: {digits}}}) + ' %'"
 
 
 def palette(dark: bool) -> tuple[dict[str, str], tuple[str, ...]]:
@@ -33,16 +37,17 @@ def palette(dark: bool) -> tuple[dict[str, str], tuple[str, ...]]:
     return (DARK, SERIES_DARK) if dark else (LIGHT, SERIES_LIGHT)
 
 
-def axis(name: str, dark: bool, *, log: bool = False, **more: Any) -> Options:
-    """Return an axis with its name in the middle."""
+def axis(name: str, dark: bool, *, log: bool = False, shown: str = "", **more: Any) -> Options:
+    """Return an axis with its name in the middle; `shown` writes its numbers, in JavaScript."""
     ink, _ = palette(dark)
+    labels: Options = {"color": ink["soft"], "fontSize": 11, "hideOverlap": True}
     return {
         "type": "log" if log else "value",
         "name": name,
         "nameLocation": "middle",
         "nameGap": 30,
         "nameTextStyle": {"color": ink["soft"], "fontSize": 12},
-        "axisLabel": {"color": ink["soft"], "fontSize": 11, "hideOverlap": True},
+        "axisLabel": labels | ({":formatter": shown} if shown else {}),
         "axisLine": {"show": True, "lineStyle": {"color": ink["soft"]}},
         "axisTick": {"show": False},
         "splitLine": {"lineStyle": {"color": ink["rule"]}},
@@ -71,14 +76,33 @@ def series(name: str, line: Line, place: int, dark: bool, **more: Any) -> Option
     }
 
 
-def chart(lines: Sequence[Options], x: Options, y: Options, dark: bool) -> Options:
-    """Return a whole chart of lines with a legend on top."""
+def several(lines: Iterable[tuple[str, Line]], dark: bool) -> list[Options]:
+    """Return lines, the first of them heavy."""
+    return [series(name, line, place, dark) for place, (name, line) in enumerate(lines)]
+
+
+def point(x: float, y: float, dark: bool, size: int = 11) -> Options:
+    """Return the point in question, above all lines."""
+    return {
+        "type": "scatter",
+        "data": [[x, y]],
+        "symbolSize": size,
+        "itemStyle": {"color": palette(dark)[1][0]},
+        "z": 9,
+        "tooltip": {"show": False},
+    }
+
+
+def chart(
+    lines: Sequence[Options], x: Options, y: Options, dark: bool, *, value: str = "", **grid: Any
+) -> Options:
+    """Return a whole chart of lines with a legend on top; `value` writes what is pointed at."""
     ink, _ = palette(dark)
     return {
         "animation": False,
         "backgroundColor": "transparent",
         "textStyle": {"fontFamily": _FONT},
-        "grid": {"left": 62, "right": 18, "top": 34, "bottom": 46},
+        "grid": {"left": 62, "right": 18, "top": 34, "bottom": 46, **grid},
         "legend": {
             "top": 0,
             "left": 0,
@@ -93,7 +117,7 @@ def chart(lines: Sequence[Options], x: Options, y: Options, dark: bool) -> Optio
             "backgroundColor": ink["paper"],
             "borderColor": ink["rule"],
             "textStyle": {"color": ink["ink"], "fontSize": 12},
-            ":valueFormatter": "v => Number(v).toPrecision(4)",
+            ":valueFormatter": value or "v => Number(v).toPrecision(4)",
             "axisPointer": {"lineStyle": {"color": ink["soft"]}, ":label": "{}"},
         },
         "xAxis": x,
@@ -102,95 +126,59 @@ def chart(lines: Sequence[Options], x: Options, y: Options, dark: bool) -> Optio
     }
 
 
+# -- Budget ----------------------------------------------------------------------------------------------
+
+
 def profile(
-    lines: Sequence[Line],
-    *,
-    epsilon: float,
-    delta: float,
-    dark: bool,
-    before: Line | None = None,
+    lines: Sequence[Line], *, epsilon: float, delta: float, dark: bool, before: Line | None = None
 ) -> Options:
     """Return the chart of delta against epsilon, with the chosen point marked."""
     floor = math.floor(math.log10(min(FLOOR, delta / 10)))
-    names = ("Exact", "zCDP", "Gaussian DP")
-    drawn = [
-        series(name, _logs(line, floor), place, dark)
-        for place, (name, line) in enumerate(zip(names, lines, strict=True))
-    ]
-    if before is not None:
-        drawn.append(series("Before", _logs(before, floor), 3, dark))
-    _, colours = palette(dark)
-    drawn.append(
-        {
-            "type": "scatter",
-            "data": [[epsilon, math.log10(delta)]],
-            "symbolSize": 10,
-            "itemStyle": {"color": colours[0]},
-            "z": 9,
-            "tooltip": {"show": False},
-        }
-    )
+    shown = [*lines] if before is None else [*lines, before]
+    # delta as a power of ten, where the axis can hold it
+    logs = [tuple((x, math.log10(y)) for x, y in line if y > 10.0**floor) for line in shown]
+    drawn = [*several(zip(_CURVES, logs, strict=False), dark), point(epsilon, math.log10(delta), dark, 10)]
     x = axis("epsilon", dark, min=0)
+    power = "v => v === 0 ? '1' : '1e' + v"
     step = max(1, round(-floor / 4))
-    y = axis("delta", dark, min=floor, max=0, interval=step, nameGap=44)
-    y["axisLabel"][":formatter"] = "v => v === 0 ? '1' : '1e' + v"
-    made = chart(drawn, x, y, dark)
-    made["tooltip"][":valueFormatter"] = "v => v === undefined ? '' : Math.pow(10, v).toExponential(3)"
-    return made
+    y = axis("delta", dark, shown=power, min=floor, max=0, interval=step, nameGap=44)
+    return chart(drawn, x, y, dark, value="v => v === undefined ? '' : Math.pow(10, v).toExponential(3)")
 
 
 def tradeoff(
     lines: Sequence[Line], *, dark: bool, logarithmic: bool = False, before: Line | None = None
 ) -> Options:
     """Return the chart of the trade-off curve; the diagonal is a release that tells nothing."""
-    names = ("Exact", "zCDP", "Gaussian DP")
-    low = 1e-6
-    drawn = [
-        series(name, _inside(line, low) if logarithmic else line, place, dark)
-        for place, (name, line) in enumerate(zip(names, lines, strict=True))
-    ]
-    if before is not None:
-        drawn.append(series("Before", _inside(before, low) if logarithmic else before, 3, dark))
-    ink, _ = palette(dark)
+    low = 1e-6 if logarithmic else 0.0
+    shown = [*lines] if before is None else [*lines, before]
+    inside = [tuple(at for at in line if min(at) >= low) if logarithmic else line for line in shown]
+    drawn = several(zip(_CURVES, inside, strict=False), dark)
     if not logarithmic:
-        blind = {"width": 1, "type": "solid", "color": ink["soft"], "opacity": 0.6}
+        soft = palette(dark)[0]["soft"]
+        blind = {"width": 1, "type": "solid", "color": soft, "opacity": 0.6}
         no_use = ((0.0, 1.0), (1.0, 0.0))
-        drawn.append(series(UNNAMED, no_use, 6, dark, lineStyle=blind, itemStyle={"color": ink["soft"]}))
-    limits = {"min": low if logarithmic else 0, "max": 1}
-    x = axis("false alarms (type I error)", dark, log=logarithmic, **limits)
-    y = axis("misses (type II error)", dark, log=logarithmic, nameGap=42, **limits)
-    if logarithmic:
-        for one in (x, y):
-            one["axisLabel"][":formatter"] = "v => v === 1 ? '1' : v.toExponential(0)"
-    return chart(drawn, x, y, dark)
+        drawn.append(series(UNNAMED, no_use, 6, dark, lineStyle=blind, itemStyle={"color": soft}))
+    power = "v => v === 1 ? '1' : v.toExponential(0)" if logarithmic else ""
+    limits: Options = {"min": low, "max": 1, "log": logarithmic, "shown": power}
+    x = axis("false alarms (type I error)", dark, **limits)
+    return chart(drawn, x, axis("misses (type II error)", dark, nameGap=42, **limits), dark)
 
 
-def _logs(line: Line, floor: int) -> Line:
-    """The points with delta as a power of ten, those that the axis can hold."""
-    lowest = 10.0**floor
-    return tuple((x, math.log10(y)) for x, y in line if y > lowest)
-
-
-def _inside(line: Line, low: float) -> Line:
-    return tuple(point for point in line if min(point) >= low)
+# -- Accuracy --------------------------------------------------------------------------------------------
 
 
 def sizes(lines: Mapping[str, Line], *, dark: bool) -> Options:
     """Return the chart of relative error against the size of a group, a line for each level."""
-    drawn = [series(name, line, place, dark) for place, (name, line) in enumerate(lines.items())]
+    drawn = several(lines.items(), dark)
     for place, line in enumerate(drawn):
-        line["lineStyle"] = {**line["lineStyle"], "width": 2}
+        line["lineStyle"]["width"] = 2
         if place >= 5:
             line["lineStyle"]["type"] = DASHES[(place + 1) % len(DASHES)]
     low = min((y for line in lines.values() for _, y in line), default=1e-6)
-    x = axis("people in the group", dark, log=True, min=10, max=10**6)
-    x["axisLabel"][":formatter"] = "v => v.toLocaleString('en')"
-    y = axis("95 % margin over the size", dark, log=True, min=10.0 ** math.floor(math.log10(low)), nameGap=50)
-    y["axisLabel"][":formatter"] = "v => (100 * v).toLocaleString('en', {maximumSignificantDigits: 1}) + ' %'"
-    made = chart(drawn, x, y, dark)
-    made["grid"].update({"top": 96, "left": 70})
-    made["tooltip"][":valueFormatter"] = "v => (100 * v).toPrecision(3) + ' %'"
-    return made
+    x = axis("people in the group", dark, log=True, shown="v => v.toLocaleString('en')", min=10, max=10**6)
+    least = 10.0 ** math.floor(math.log10(low))
+    y = axis("95 % margin over the size", dark, log=True, shown=_percent(1), min=least, nameGap=50)
+    return chart(drawn, x, y, dark, value="v => (100 * v).toPrecision(3) + ' %'", top=96, left=70)
 
 
 # -- Risk ------------------------------------------------------------------------------------------------
@@ -198,23 +186,14 @@ def sizes(lines: Mapping[str, Line], *, dark: bool) -> Options:
 
 def belief(line: Line, *, prior: float, value: int, posterior: float, dark: bool) -> Options:
     """Return the posterior against the published value, with the prior and the value in question."""
-    _, colours = palette(dark)
     ends = (line[0][0], line[-1][0])
     drawn = [
         series("after the release", line, 0, dark),
         series("before", ((ends[0], prior), (ends[1], prior)), 2, dark),
-        {
-            "type": "scatter",
-            "data": [[value, posterior]],
-            "symbolSize": 11,
-            "itemStyle": {"color": colours[0]},
-            "z": 9,
-            "tooltip": {"show": False},
-        },
+        point(value, posterior, dark),
     ]
     x = axis("published count", dark, min=ends[0], max=ends[1])
-    y = axis("belief that the target is there", dark, min=0, max=1, nameGap=44)
-    y["axisLabel"][":formatter"] = _ROUND_PERCENT
+    y = axis("belief that the target is there", dark, shown=_ROUND_PERCENT, min=0, max=1, nameGap=44)
     y["axisLine"]["onZero"] = False
     x["axisLabel"].update({"showMinLabel": False, "showMaxLabel": False})
     return chart(drawn, x, y, dark)
@@ -222,44 +201,25 @@ def belief(line: Line, *, prior: float, value: int, posterior: float, dark: bool
 
 def accuracy(mine: Line, bound: Line, *, prior: float, right: float | None, dark: bool) -> Options:
     """Return how often decisions are right against the prior: this adversary, any adversary, no release."""
-    _, colours = palette(dark)
     blind = tuple((p, max(p, 1 - p)) for p, _ in bound or mine)
     drawn = [
         *([series("this adversary", mine, 0, dark)] if mine else []),
         series("best of anyone", bound, 1, dark),
         series("without the release", blind, 2, dark),
+        *([] if right is None else [point(prior, right, dark)]),
     ]
-    if right is not None:
-        drawn.append(
-            {
-                "type": "scatter",
-                "data": [[prior, right]],
-                "symbolSize": 11,
-                "itemStyle": {"color": colours[0]},
-                "z": 9,
-                "tooltip": {"show": False},
-            }
-        )
     x = axis("prior", dark, min=0, max=1)
-    y = axis("right decisions", dark, min=0.5, max=1, nameGap=44)
-    y["axisLabel"][":formatter"] = _ROUND_PERCENT
-    made = chart(drawn, x, y, dark)
-    made["grid"]["top"] = 54
-    made["tooltip"][":valueFormatter"] = "v => (100 * v).toFixed(2) + ' %'"
-    return made
+    y = axis("right decisions", dark, shown=_ROUND_PERCENT, min=0.5, max=1, nameGap=44)
+    return chart(drawn, x, y, dark, value="v => (100 * v).toFixed(2) + ' %'", top=54)
 
 
 def levels(
-    names: Sequence[str],
-    one: Sequence[float],
-    every: Sequence[float],
-    *,
-    overall: float,
-    baseline: float,
-    dark: bool,
+    rows: Sequence[tuple[str, float, float]], *, overall: float, baseline: float, dark: bool
 ) -> Options:
     """Return right decisions by level, as dots: from one count and from all of its; lines for the rest."""
     ink, colours = palette(dark)
+    names, one, every = zip(*rows, strict=True) if rows else ((), (), ())
+    kinds = (("its most precise count", one, "circle", 2), ("all its counts", every, "rect", 0))
     dots = [
         {
             "type": "scatter",
@@ -269,23 +229,20 @@ def levels(
             "symbolSize": 10,
             "itemStyle": {"color": colours[colour]},
         }
-        for name, values, symbol, colour in (
-            ("its most precise count", one, "circle", 2),
-            ("all its counts", every, "rect", 0),
-        )
+        for name, values, symbol, colour in kinds
     ]
     last = len(names) - 0.5
+    across = {"xAxisIndex": 0, "yAxisIndex": 1}
     lines = [
-        series("everything published", ((overall, -0.5), (overall, last)), 1, dark),
-        series("nothing published", ((baseline, -0.5), (baseline, last)), 2, dark),
+        series("everything published", ((overall, -0.5), (overall, last)), 1, dark, **across),
+        series("nothing published", ((baseline, -0.5), (baseline, last)), 2, dark, **across),
     ]
-    for line in lines:
-        line.update({"xAxisIndex": 0, "yAxisIndex": 1})
-    x = axis("right decisions, averaged over the prior", dark, scale=True)
     low = min([baseline, *one])
     spread = max(1e-9, max([overall, *every]) - low)
-    x.update({"min": max(0.0, low - 0.04 * spread), "max": min(1.0, overall + 0.06 * spread)})
-    x["axisLabel"][":formatter"] = "v => (100 * v).toLocaleString('en', {maximumSignificantDigits: 4}) + ' %'"
+    ends = {"min": max(0.0, low - 0.04 * spread), "max": min(1.0, overall + 0.06 * spread)}
+    x = axis("right decisions, averaged over the prior", dark, shown=_percent(4), scale=True, **ends)
+    x["axisLine"]["onZero"] = False
+    x["axisLabel"].update({"showMinLabel": False, "showMaxLabel": False})
     y = {
         "type": "category",
         "data": list(names),
@@ -295,19 +252,16 @@ def levels(
         "axisTick": {"show": False},
         "splitLine": {"show": True, "lineStyle": {"color": ink["rule"]}},
     }
-    x["axisLine"]["onZero"] = False
-    x["axisLabel"].update({"showMinLabel": False, "showMaxLabel": False})
-    hidden = {"type": "value", "min": -0.5, "max": last, "show": False, "inverse": True}
-    made = chart([*dots, *lines], x, y, dark)
-    made["yAxis"] = [y, hidden]
-    made["grid"].update({"left": 12, "containLabel": True, "bottom": 30, "top": 60})
-    made["legend"]["itemStyle"] = {}
-    made["legend"]["data"] = [
-        {"name": "its most precise count", "icon": "circle"},
-        {"name": "all its counts", "icon": "rect"},
-        *({"name": line["name"], "itemStyle": {"opacity": 0}} for line in lines),
-    ]
-    made["legend"]["itemHeight"] = 10
+    made = chart([*dots, *lines], x, y, dark, left=12, containLabel=True, bottom=30, top=60)
+    made["yAxis"] = [y, {"type": "value", "min": -0.5, "max": last, "show": False, "inverse": True}]
+    made["legend"] |= {
+        "itemStyle": {},
+        "itemHeight": 10,
+        "data": [
+            *({"name": name, "icon": symbol} for name, _, symbol, _ in kinds),
+            *({"name": line["name"], "itemStyle": {"opacity": 0}} for line in lines),
+        ],
+    }
     made["tooltip"]["trigger"] = "item"
     made["tooltip"][":formatter"] = "p => p.seriesName + ': ' + (100 * p.value[0]).toFixed(2) + ' % right'"
     return made
@@ -315,44 +269,26 @@ def levels(
 
 # -- Tabulation design -----------------------------------------------------------------------------------
 
-TABLES = ("total only", "sex × 4 ages", "sex × 9 ages", "sex × 23 ages")
-
 
 def suppression(lines: Sequence[tuple[str, Line]], *, dark: bool) -> Options:
     """Return the chance to be dropped against the true size, a line for each kind of noise."""
-    drawn = [series(name, line, place, dark) for place, (name, line) in enumerate(lines)]
     x = axis("people in the group", dark, min=0)
-    y = axis("chance to be dropped", dark, min=0, max=1, nameGap=44)
-    y["axisLabel"][":formatter"] = _ROUND_PERCENT
-    made = chart(drawn, x, y, dark)
-    made["tooltip"][":valueFormatter"] = _PERCENT
-    return made
+    y = axis("chance to be dropped", dark, shown=_ROUND_PERCENT, min=0, max=1, nameGap=44)
+    return chart(several(lines, dark), x, y, dark, value=_percent(3))
 
 
 def bias(if_shown: Line, overall: Line, *, dark: bool) -> Options:
     """Return the bias of a total against the true size: of those shown, and with a dropped one as zero."""
-    drawn = [
-        series("of groups that are shown", if_shown, 0, dark),
-        series("dropped ones counted as 0", overall, 1, dark),
-    ]
+    lines = (("of groups that are shown", if_shown), ("dropped ones counted as 0", overall))
     x = axis("people in the group", dark, min=0)
     y = axis("bias, people", dark, nameGap=44)
-    made = chart(drawn, x, y, dark)
-    made["tooltip"][":valueFormatter"] = "v => Number(v).toFixed(2)"
-    return made
+    return chart(several(lines, dark), x, y, dark, value="v => Number(v).toFixed(2)")
 
 
 def tables(lines: Sequence[Line], *, dark: bool) -> Options:
     """Return the chance of each table against the true size."""
-    drawn = [
-        series(name, line, place, dark) for place, (name, line) in enumerate(zip(TABLES, lines, strict=True))
-    ]
-    x = axis("people in the group", dark, log=True)
-    if lines and lines[0]:
-        x.update({"min": lines[0][0][0], "max": lines[0][-1][0]})
-    x["axisLabel"][":formatter"] = "v => v.toLocaleString('en', {maximumSignificantDigits: 2})"
-    y = axis("chance of the table", dark, min=0, max=1, nameGap=44)
-    y["axisLabel"][":formatter"] = _ROUND_PERCENT
-    made = chart(drawn, x, y, dark)
-    made["tooltip"][":valueFormatter"] = _PERCENT
-    return made
+    ends = {"min": lines[0][0][0], "max": lines[0][-1][0]} if lines and lines[0] else {}
+    short = "v => v.toLocaleString('en', {maximumSignificantDigits: 2})"
+    x = axis("people in the group", dark, log=True, shown=short, **ends)
+    y = axis("chance of the table", dark, shown=_ROUND_PERCENT, min=0, max=1, nameGap=44)
+    return chart(several(zip(TABLES, lines, strict=True), dark), x, y, dark, value=_percent(3))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from nicegui import ui
 from nicegui.element import Element
@@ -200,13 +200,14 @@ class Slider:
         put(self.element, "data-value", str(value))
 
 
-class Field:
-    """A text field with its label, and a message beside it when what is typed cannot be used."""
+class Field(Generic[Value]):
+    """A text field with its label: what is typed is read and used, or said beside it to be wrong."""
 
     def __init__(
         self,
         name: str,
-        typed: Callable[[str], None],
+        read: Callable[[str], Value],
+        use: Callable[[Value], Any],
         *,
         value: str = "",
         shown: str = "",
@@ -214,7 +215,8 @@ class Field:
         placeholder: str = "",
         bare: bool = False,
     ) -> None:
-        self._typed = typed
+        self._read, self._use = read, use
+        self._kept: Value | None = None
         self._message: Text | None = None
         # a field that is alone in its cell needs no element around it: a table has hundreds of them
         with contextlib.nullcontext() if bare else box("wb-field"):
@@ -224,28 +226,54 @@ class Field:
             self.element = box("wb-input", "input", type="text", aria_label=name, data_value=value)
             self.element.props.update({"autocomplete": "off", "spellcheck": "false"})
             put(self.element, "placeholder", placeholder or None)
-        self.element.on(
-            "input", lambda e: self._hear(e.args), throttle=0.25, leading_events=False, js_handler=_EMIT
-        )
+        self.element.on("input", self._hear, throttle=0.25, leading_events=False, js_handler=_EMIT)
 
     @property
     def value(self) -> str:
         """What stands in it."""
         return str(self.element.props["data-value"])
 
-    def _hear(self, value: Any) -> None:
-        put(self.element, "data-value", str(value)[:_LONGEST])
-        self._typed(self.value)
+    @property
+    def parsed(self) -> Value | None:
+        """What stands in it as a value; None if it cannot be used."""
+        return self._tried(self.value)[0]
+
+    def _hear(self, event: Any) -> None:
+        self.set(str(event.args)[:_LONGEST])
+        value, wrong = self._tried(self.value)
+        self.say(wrong)
+        if wrong is None:
+            self._use(value)  # type: ignore[arg-type]
+
+    def _tried(self, text: str) -> tuple[Value | None, str | None]:
+        try:
+            return self._read(text), None
+        except DiscreetError as error:
+            return None, str(error)
 
     def set(self, value: str) -> None:
         """Write something else into it."""
-        put(self.element, "data-value", str(value))
+        put(self.element, "data-value", value)
 
-    def show(self, text: str, wrong: str | None = None) -> None:
-        """Write what is kept, and what is wrong with it, unless it stands there or someone is at it."""
+    def show(self, text: str) -> Value | None:
+        """Write what is kept, unless it stands there or someone is at it; return it if it can be used."""
+        value, wrong = self._tried(text)
         if text != self.value.strip() and not self.wrong:
             self.set(text)
             self.say(wrong)
+        return value
+
+    def keep(self, value: Value, text: str) -> None:
+        """Write a value into it unless it stands there already, in whatever way it was typed."""
+        shown = self.value.strip()
+        if shown != text:
+            found, wrong = self._tried(shown)
+            at_it = bool(self.wrong) and value == self._kept
+            same = at_it if wrong is not None else bool(shown) and found == value
+        self._kept = value
+        if shown != text and not same:
+            self.set(text)
+            self.say(None)
 
     @property
     def wrong(self) -> str:
@@ -264,34 +292,27 @@ class Field:
         put(self.element, "aria-describedby", self._message.html_id if message else None)
         self._message.say(message or "")
 
-    def take(self, text: str, read: Callable[[str], Value], use: Callable[[Value], Any]) -> None:
-        """Use what was typed, or say beside it what is wrong."""
-        try:
-            value = read(text)
-        except DiscreetError as error:
-            self.say(str(error))
-            return
-        self.say(None)
-        use(value)
-
-    def keep(self, value: Any, read: Callable[[str], Any], text: str) -> None:
-        """Write a value into it unless it stands there already, in whatever way it was typed."""
-        try:
-            same = read(self.value) == value
-        except (DiscreetError, ValueError, ZeroDivisionError):
-            same = bool(self.wrong)  # someone is at it
-        if not same:
-            self.set(text)
-            self.say(None)
-
 
 class Choice:
-    """A native select; its options map values to what is read, and may change."""
+    """A native select, under its label if there is one; options map values to texts, and may change."""
 
-    def __init__(self, name: str, options: Mapping[str, str], chosen: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        name: str,
+        options: Mapping[str, str],
+        chosen: Callable[[str], None],
+        *,
+        shown: str = "",
+        explained: str = "",
+        left: bool = False,
+    ) -> None:
         self._options: Mapping[str, str] = {}
         self._chosen = chosen
-        self.element = box("wb-input", "select", aria_label=name)
+        with box("wb-field") if shown else contextlib.nullcontext():
+            if shown:
+                with box("wb-label-row"):
+                    label(shown, explained, left=left)
+            self.element = box("wb-input", "select", aria_label=name)
         self.element.on("change", self._hear, js_handler=_EMIT)
         self.set("", options)
 
@@ -309,22 +330,6 @@ class Choice:
         put(self.element, "data-value", event.args)
         if event.args in self._options:
             self._chosen(event.args)
-
-
-def labelled_choice(
-    name: str,
-    options: Mapping[str, str],
-    chosen: Callable[[str], None],
-    *,
-    shown: str = "",
-    explained: str = "",
-    left: bool = False,
-) -> Choice:
-    """A select under its label."""
-    with box("wb-field"):
-        with box("wb-label-row"):
-            label(shown or name, explained, left=left)
-        return Choice(name, options, chosen)
 
 
 class Check:

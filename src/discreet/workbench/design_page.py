@@ -18,18 +18,21 @@ from discreet.workbench import charts
 from discreet.workbench import controls as c
 from discreet.workbench import tabulation as plan
 from discreet.workbench import words as say
-from discreet.workbench.session import Page, Session
-from discreet.workbench.session_file import exact_text
-from discreet.workbench.state import TOTAL_STEPS, factor_at, step_of
+from discreet.workbench.session import Page, Question, Session
+from discreet.workbench.state import TOTAL_STEPS, exact_text, factor_at, step_of
 from discreet.workbench.tabulation import NAME, Design, DesignNumbers, Place, row_text, row_words
 from discreet.workbench.words import DESIGN_HELP
 
 if TYPE_CHECKING:
-    from discreet.release.safetab.design import Rivals, SizedLevel
+    from discreet.release.safetab.design import DesignCost, Rivals, SizedLevel
 
 _PASSES = {"US": "United States", "PR": "Puerto Rico"}
 _ERRORS = {"cell": "of the average cell", "total": "of the whole group"}
 _THRESHOLDS = {"yes": "from the target error", "no": "as in 2020, or in the opened file"}
+_COLUMNS = (
+    *("geography, level", "rho", "95 % margin", "total", "4 ages", "9 ages", "23 ages"),
+    *("thresholds", "dropped up to"),
+)
 _LARGEST = 10**6  # bytes of a file of parameters
 
 
@@ -41,43 +44,31 @@ class DesignPage(Page):
         self.design = Design()
         self.resting = True
         """Whether no slider is on its way."""
-        self.quick = self.question("design_numbers")
-        self.whole = self.question("design_exact", long=True)
-        self.margin = self.question("design_margin")
-        self.rivals = self.question("design_rivals")
+        self.quick: Question[DesignNumbers] = self.question("design_numbers")
+        self.whole: Question[tuple[DesignCost, ...]] = self.question("design_exact", long=True)
+        self.margin: Question[tuple[Fraction, Fraction]] = self.question("design_margin")
+        self.rivals: Question[Rivals] = self.question("design_rivals")
 
     @property
     def numbers(self) -> DesignNumbers | None:
         """What follows from the design; while a slider moves, from one of a moment ago."""
-        found: DesignNumbers | None = self.quick.found
-        return found
+        return self.quick.found
 
     @property
-    def exact(self) -> dict[str, tuple[float, int]] | None:
-        """The exact epsilon by neighbours, once it is known of the design whose numbers are shown."""
-        found: dict[str, tuple[float, int]] | None = self.whole.now if self.quick.fresh else None
-        return found
+    def exact(self) -> tuple[DesignCost, ...] | None:
+        """The exact costs by neighbours, once they are known of the design whose numbers are shown."""
+        return self.whole.now if self.quick.fresh else None
 
-    @property
-    def line(self) -> SizedLevel | None:
-        """The numbers of the chosen row; None if it is off."""
-        lines = self.numbers.lines if self.numbers else ()
-        return next((line for line in lines if line.place == self.design.chosen), None)
-
-    def use(self, design: Design, what: str) -> None:
-        """Take over a design for good."""
-        self.change(design.settings(), what)
+    def use(self, what: str, design: Design | None = None, **changed: Any) -> None:
+        """Take over a design for good, or the present one with something changed."""
+        self.change(replace(design or self.design, **changed).settings(), what)
 
     def look(self, *, settled: bool) -> None:
         """Ask what follows from the design."""
         self.resting = settled
         self.design = Design.of_state(self.state)
-        asked = (self.design, self.state.delta)
-        self.quick.ask(*asked)
-        if settled and any(self.design.shown_rhos()):
-            self.whole.ask(*asked)
-        elif self.whole.asked != asked:
-            self.whole.drop()
+        self.quick.ask(self.design, self.state.delta)
+        self.whole.ask_once(settled and any(self.design.shown_rhos()), self.design, self.state.delta)
 
 
 def build(session: Session) -> None:
@@ -86,166 +77,154 @@ def build(session: Session) -> None:
     with c.box("wb-stack"):
         with c.box("wb-split"):
             with c.box("wb-stack"):
-                _Choices(page)
+                _choices(page)
             with c.box("wb-stack"):
-                _Costs(page)
-                _Suppression(page)
+                _costs(page)
+                _suppression(page)
         _Rows(page)
         with c.box("wb-two"):
-            _Row(page)
+            _row(page)
             with c.box("wb-stack"):
-                _Margin(page)
-                _Rivals(page)
-        _Files(page)
+                _margin(page)
+                _rivals(page)
+        _files(page)
     page.start()
 
 
-class _Choices:
+def _choices(page: DesignPage) -> None:
     """The sliders and switches of the whole design."""
 
-    def __init__(self, page: DesignPage) -> None:
-        self.page = page
-        with c.card():
-            c.heading("Design", DESIGN_HELP["design"])
-            self._pass = c.labelled_choice("People of", _PASSES, self._passed)
-            c.gap()
-            ends = (-TOTAL_STEPS, TOTAL_STEPS)
-            self._scale = self._slider("All budgets", "rho", ends, lambda step: {"scale": factor_at(step)})
-            self._races = self._slider(
-                "Races counted, at most", "stability", (1, 8), lambda step: {"races": step}
-            )
-            self._gamma = self._slider(
-                "First stage gets (gamma)", "gamma", (1, 60), lambda step: {"gamma": Fraction(step, 100)}
-            )
-            self._target = self._slider(
-                "Target error", "target error", (1, 100), lambda step: {"target": Fraction(step, 100)}
-            )
-            with c.box("wb-two").style("gap: 14px; margin-top: 6px"):
-                self._error = c.Field("Target error, exact", self._typed_target, shown="exactly")
-                self._of = c.labelled_choice(
-                    "Target error as a part",
-                    _ERRORS,
-                    self._chose_of,
-                    shown="relative to",
-                    explained=DESIGN_HELP["of"],
-                    left=True,
-                )
-            c.gap(10)
-            self._derived = c.labelled_choice(
-                "Thresholds", _THRESHOLDS, self._chose_thresholds, explained=DESIGN_HELP["threshold"]
-            )
-            c.gap(10)
-            name = "Chance to drop an empty group"
-            self._chance = c.Field(name, self._typed_chance, shown=name, explained=DESIGN_HELP["suppression"])
-            self._trouble = c.alert()
-        page.draw(self._draw)
-
-    def _slider(
-        self, name: str, term: str, ends: tuple[int, int], changed: Callable[[int], dict[str, Any]]
+    def slider(
+        name: str, term: str, ends: tuple[int, int], changed: Callable[[int], dict[str, Any]]
     ) -> c.Slider:
-        def with_step(step: int) -> Design:
-            return replace(self.page.design, **changed(step))
-
         return c.Slider(
             name,
             ends,
             explained=DESIGN_HELP[term],
-            moved=lambda step: self.page.preview(with_step(step).settings()),
-            let_go=lambda step: self.page.use(with_step(step), name.lower()),
+            moved=lambda step: page.preview(replace(page.design, **changed(step)).settings()),
+            let_go=lambda step: page.use(name.lower(), **changed(step)),
         )
 
-    def _draw(self) -> None:
-        design = self.page.design
-        self._pass.set(design.which)
-        times = "as stated" if design.scale == 1 else f"{words.plain(design.scale)} times"
-        self._scale.set(step_of(design.scale), times)
-        self._races.set(design.races, str(design.races))
-        self._gamma.set(round(100 * design.gamma), words.percent(design.gamma))
-        self._target.set(min(100, max(1, round(100 * design.target))), words.percent(design.target))
-        self._of.set(design.of)
-        self._derived.set("yes" if design.derived else "no")
-        self._error.keep(design.target, plan.read_target, words.percent(design.target))
-        self._chance.keep(design.chance, plan.read_chance, exact_text(design.chance))
-        self._trouble.say(self.page.trouble or self.page.quick.trouble or self.page.whole.trouble)
-
-    def _passed(self, which: str) -> None:
+    def passed(which: str) -> None:
         geographies = PASSES["PR" if which == "PR" else "US"]
-        self._new(f"people of {_PASSES[which]}", which=which, chosen=(geographies[2], 2))
+        page.use(f"people of {_PASSES[which]}", which=which, chosen=(geographies[2], 2))
 
-    def _chose_of(self, of: str) -> None:
-        self._new(f"the target error {_ERRORS[of]}", of=of)
+    with c.card():
+        c.heading("Design", DESIGN_HELP["design"])
+        people = c.Choice("People of", _PASSES, passed, shown="People of")
+        c.gap()
+        ends = (-TOTAL_STEPS, TOTAL_STEPS)
+        scale = slider("All budgets", "rho", ends, lambda step: {"scale": factor_at(step)})
+        races = slider("Races counted, at most", "stability", (1, 8), lambda step: {"races": step})
+        gamma = slider(
+            "First stage gets (gamma)", "gamma", (1, 60), lambda step: {"gamma": Fraction(step, 100)}
+        )
+        target = slider(
+            "Target error", "target error", (1, 100), lambda step: {"target": Fraction(step, 100)}
+        )
+        with c.box("wb-two").style("gap: 14px; margin-top: 6px"):
+            error = c.Field(
+                "Target error, exact",
+                plan.read_target,
+                lambda value: page.use("the target error", target=value),
+                shown="exactly",
+            )
+            relative = c.Choice(
+                "Target error as a part",
+                _ERRORS,
+                lambda of: page.use(f"the target error {_ERRORS[of]}", of=of),
+                shown="relative to",
+                explained=DESIGN_HELP["of"],
+                left=True,
+            )
+        c.gap(10)
+        derived = c.Choice(
+            "Thresholds",
+            _THRESHOLDS,
+            lambda derived: page.use("the thresholds", derived=derived == "yes"),
+            shown="Thresholds",
+            explained=DESIGN_HELP["threshold"],
+        )
+        c.gap(10)
+        name = "Chance to drop an empty group"
+        chance = c.Field(
+            name,
+            plan.read_chance,
+            lambda value: page.use("the chance", chance=value),
+            shown=name,
+            explained=DESIGN_HELP["suppression"],
+        )
+        trouble = c.alert()
 
-    def _chose_thresholds(self, derived: str) -> None:
-        self._new("the thresholds", derived=derived == "yes")
+    @page.draw
+    def draw() -> None:
+        design = page.design
+        people.set(design.which)
+        times = "as stated" if design.scale == 1 else f"{words.plain(design.scale)} times"
+        scale.set(step_of(design.scale), times)
+        races.set(design.races, str(design.races))
+        gamma.set(round(100 * design.gamma), words.percent(design.gamma))
+        target.set(min(100, max(1, round(100 * design.target))), words.percent(design.target))
+        relative.set(design.of)
+        derived.set("yes" if design.derived else "no")
+        error.keep(design.target, words.percent(design.target))
+        chance.keep(design.chance, exact_text(design.chance))
+        trouble.say(page.trouble or page.quick.trouble or page.whole.trouble)
 
-    def _typed_target(self, text: str) -> None:
-        self._error.take(text, plan.read_target, lambda value: self._new("the target error", target=value))
 
-    def _typed_chance(self, text: str) -> None:
-        self._chance.take(text, plan.read_chance, lambda value: self._new("the chance", chance=value))
-
-    def _new(self, what: str, **changed: Any) -> None:
-        self.page.use(replace(self.page.design, **changed), what)
-
-
-class _Costs:
+def _costs(page: DesignPage) -> None:
     """What the design costs one person."""
+    with c.card("What it costs", aria_live="polite") as card:
+        with c.box("wb-tiles"):
+            rho = c.Tile("Total rho", DESIGN_HELP["rho"])
+            added = c.Tile("Epsilon, added", DESIGN_HELP["unbounded"], first=True)
+            replaced = c.Tile("Epsilon, replaced", DESIGN_HELP["bounded"])
+            groups = c.Tile("Groups a person is in", DESIGN_HELP["stability"])
+        note = c.words("", "wb-soft", "div").style("margin-top: 10px")
+        count = c.words("0", "wb-alive", data_design_updates="")
 
-    def __init__(self, page: DesignPage) -> None:
-        self.page = page
-        with c.card("What it costs", aria_live="polite") as self._card:
-            with c.box("wb-tiles"):
-                self._rho = c.Tile("Total rho", DESIGN_HELP["rho"])
-                self._added = c.Tile("Epsilon, added", DESIGN_HELP["unbounded"], first=True)
-                self._replaced = c.Tile("Epsilon, replaced", DESIGN_HELP["bounded"])
-                self._groups = c.Tile("Groups a person is in", DESIGN_HELP["stability"])
-            self._note = c.words("", "wb-soft", "div").style("margin-top: 10px")
-            self._count = c.words("0", "wb-alive", data_design_updates="")
-        page.draw(self._draw)
-
-    def _draw(self) -> None:
-        numbers, exact = self.page.numbers, self.page.exact
-        self._count.set(str(self.page.quick.updates))
-        c.put(self._card, "data-exact", "true" if exact else "false")
+    @page.draw
+    def draw() -> None:
+        numbers, exact = page.numbers, page.exact
+        count.set(str(page.quick.updates))
+        c.put(card, "data-exact", "true" if exact else "false")
         if numbers is None:
             return
         if not numbers.costs:
-            for tile in (self._rho, self._added, self._replaced, self._groups):
+            for tile in (rho, added, replaced, groups):
                 tile.set("–", "nothing is tabulated")
-            self._note.set("Switch on at least one geography and level.")
+            note.set("Switch on at least one geography and level.")
             return
-        for tile, (relation, _, zcdp, main) in zip((self._added, self._replaced), numbers.costs, strict=True):
-            number = numbers.claim.kind.number(exact[relation][0] if exact else main)
+        for tile, cost in zip((added, replaced), exact or numbers.costs, strict=True):
+            number = numbers.claim.kind.number(cost.epsilon)
             bound = numbers.claim.kind is AnswerKind.BOUND
-            tile.set(f"at most {number}" if bound else number, f"zCDP {words.number(zcdp)}")
-        self._rho.set(words.plain(numbers.costs[0][1]), f"replaced {words.plain(numbers.costs[1][1])}")
-        self._groups.set(str(numbers.lines[0].stability), "of each geography and level")
-        self._note.set(f"{say.cost_text(self.page.state.delta, exact)} {numbers.claim}".strip())
+            tile.set(f"at most {number}" if bound else number, f"zCDP {words.number(cost.zcdp_epsilon)}")
+        first, second = (words.plain(cost.rho) for cost in numbers.costs)
+        rho.set(first, f"replaced {second}")
+        groups.set(str(numbers.lines[0].stability), "of each geography and level")
+        note.set(f"{say.cost_text(page.state.delta, exact)} {numbers.claim}".strip())
 
 
-class _Suppression:
+def _suppression(page: DesignPage) -> None:
     """Who is dropped below the states."""
+    with c.card():
+        c.heading("Who is dropped, by true size", DESIGN_HELP["suppression"])
+        chart = c.Chart("chance of being dropped against the true size of a group", 300)
+        none = c.words("Nothing below the states is tabulated, or nothing is dropped.", "wb-soft")
 
-    def __init__(self, page: DesignPage) -> None:
-        self.page = page
-        with c.card():
-            c.heading("Who is dropped, by true size", DESIGN_HELP["suppression"])
-            self._chart = c.Chart("chance of being dropped against the true size of a group", 300)
-            self._none = c.words("Nothing below the states is tabulated, or nothing is dropped.", "wb-soft")
-        page.draw(self._draw)
-
-    def _draw(self) -> None:
-        numbers, dark = self.page.numbers, self.page.session.dark
-        if numbers is None:
+    @page.draw
+    def draw() -> None:
+        if page.numbers is None:
             return
-        c.show(self._none, not numbers.suppression)
-        c.show(self._chart.element, bool(numbers.suppression))
+        lines = page.numbers.suppression
+        c.show(none, not lines)
+        c.show(chart.element, bool(lines))
         said = []
-        for name, line in numbers.suppression:
+        for name, line in lines:
             half = next((x for x, y in line if y <= 0.5), line[-1][0])
             said.append(f"{name}: half of the groups of {half:.0f} people")
-        self._chart.set(
-            charts.suppression(numbers.suppression, dark=dark),
+        chart.set(
+            charts.suppression(lines, dark=page.session.dark),
             f"Chance of being dropped, by true size. {'; '.join(said)}.",
         )
 
@@ -253,22 +232,10 @@ class _Suppression:
 class _Rows:
     """Every geography and level: on or off, its rho, and what follows."""
 
-    COLUMNS = (
-        "geography, level",
-        "rho",
-        "95 % margin",
-        "total",
-        "4 ages",
-        "9 ages",
-        "23 ages",
-        "thresholds",
-        "dropped up to",
-    )
-
     def __init__(self, page: DesignPage) -> None:
         self.page = page
         self._which = ""
-        self._rows: dict[Place, tuple[c.Check, c.Field, list[c.Text]]] = {}
+        self._rows: dict[Place, tuple[c.Check, c.Field[Fraction], list[c.Text]]] = {}
         self._switches: list[tuple[c.Check, list[Place]]] = []
         with c.card():
             c.heading("Group sizes for the target error, and thresholds", DESIGN_HELP["sizes"])
@@ -290,7 +257,7 @@ class _Rows:
                 self._switches.append((c.Check(name, partial(self._switched, name, places)), places))
         self._place.clear()
         with self._place, c.box("wb-table", "table"):
-            c.table_head(self.COLUMNS)
+            c.table_head(_COLUMNS)
             with c.box("", "tbody"):
                 for place in design.places:
                     self._build_row(place)
@@ -301,8 +268,8 @@ class _Rows:
             with c.box("", "th").style("padding-top: 0"):
                 check = c.Check(name, partial(self._switched, name, [place]))
             with c.box("", "td").style("width: 112px"):
-                field = c.Field(f"rho of {name}", partial(self._typed, place), bare=True)
-            cells = [c.words("", tag="td").style("padding-top: 12px") for _ in self.COLUMNS[2:]]
+                field = c.Field(f"rho of {name}", plan.read_rho, partial(self._typed, place), bare=True)
+            cells = [c.words("", tag="td").style("padding-top: 12px") for _ in _COLUMNS[2:]]
         self._rows[place] = (check, field, cells)
 
     def _draw(self) -> None:
@@ -315,18 +282,15 @@ class _Rows:
         for place, (check, field, cells) in self._rows.items():
             check.set(place not in design.off)
             rho = design.stated_rho(place) * design.scale
-            field.keep(rho, plan.read_rho, exact_text(rho))
+            field.keep(rho, exact_text(rho))
             for cell, text in zip(cells, _row_texts(lines.get(place)), strict=True):
                 cell.set(text)
 
     def _switched(self, name: str, places: list[Place], on: bool) -> None:
-        self.page.use(self.page.design.with_on(places, on=on), f"{name} {'on' if on else 'off'}")
+        self.page.use(f"{name} {'on' if on else 'off'}", self.page.design.with_on(places, on=on))
 
-    def _typed(self, place: Place, text: str) -> None:
-        def use(rho: Fraction) -> None:
-            self.page.use(self.page.design.with_rho(place, rho), f"rho {words.plain(rho)}")
-
-        self._rows[place][1].take(text, plan.read_rho, use)
+    def _typed(self, place: Place, rho: Fraction) -> None:
+        self.page.use(f"rho {words.plain(rho)}", self.page.design.with_rho(place, rho))
 
 
 def _row_texts(line: SizedLevel | None) -> list[str]:
@@ -337,164 +301,152 @@ def _row_texts(line: SizedLevel | None) -> list[str]:
     return [f"± {line.margin:,}", *(f"{size:,}" for size in line.sizes), steps, cut]
 
 
-class _Row:
+def _row(page: DesignPage) -> None:
     """One geography and level: which table a group gets, and the bias of what is shown."""
 
-    def __init__(self, page: DesignPage) -> None:
-        self.page = page
-        with c.card():
-            with c.box("wb-between wb-top"):
-                c.heading("One geography and level", DESIGN_HELP["tables"])
-                with c.box("").style("width: 210px"):
-                    self._choice = c.Choice("Geography and level", {}, self._chosen)
-            self._tables = c.Chart("chance of each table against the true size of a group", 280)
-            c.heading("Bias of the published total", DESIGN_HELP["bias"], 3)
-            self._bias = c.Chart("bias of a published total against the true size of a group", 250)
-            self._none = c.words("", "wb-soft", "p")
-        page.draw(self._draw)
+    def chose(text: str) -> None:
+        place = next(place for place in page.design.places if row_text(place) == text)
+        page.use(f"looking at {row_words(place)}", chosen=place)
 
-    def _draw(self) -> None:
-        design, numbers, dark = self.page.design, self.page.numbers, self.page.session.dark
-        self._choice.set(
-            row_text(design.chosen), {row_text(place): row_words(place) for place in design.places}
-        )
-        curves = numbers.curves if numbers else None
-        c.show(self._tables.element, curves is not None)
-        c.show(self._bias.element, curves is not None and bool(curves.bias))
+    with c.card():
+        with c.box("wb-between wb-top"):
+            c.heading("One geography and level", DESIGN_HELP["tables"])
+            with c.box("").style("width: 210px"):
+                choice = c.Choice("Geography and level", {}, chose)
+        tables = c.Chart("chance of each table against the true size of a group", 280)
+        c.heading("Bias of the published total", DESIGN_HELP["bias"], 3)
+        bias = c.Chart("bias of a published total against the true size of a group", 250)
+        none = c.words("", "wb-soft", "p")
+
+    @page.draw
+    def draw() -> None:
+        design, dark = page.design, page.session.dark
+        choice.set(row_text(design.chosen), {row_text(place): row_words(place) for place in design.places})
+        curves = page.numbers.curves if page.numbers else None
+        c.show(tables.element, curves is not None)
+        c.show(bias.element, curves is not None and bool(curves.bias))
         if curves is None:
-            self._none.set("It is off.")
+            none.set("It is off.")
             return
-        self._none.set("" if curves.bias else "Nothing is dropped here, so totals have no bias.")
-        self._tables.set(charts.tables(curves.tables, dark=dark))
+        none.set("" if curves.bias else "Nothing is dropped here, so totals have no bias.")
+        tables.set(charts.tables(curves.tables, dark=dark))
         if curves.bias:
-            self._bias.set(charts.bias(curves.bias, curves.overall_bias, dark=dark))
-
-    def _chosen(self, text: str) -> None:
-        place = next(place for place in self.page.design.places if row_text(place) == text)
-        self.page.use(replace(self.page.design, chosen=place), f"looking at {row_words(place)}")
+            bias.set(charts.bias(curves.bias, curves.overall_bias, dark=dark))
 
 
-class _Margin:
+def _margin(page: DesignPage) -> None:
     """The rho for a wanted margin of the chosen row."""
+    question = page.margin
 
-    def __init__(self, page: DesignPage) -> None:
-        self.page = page
-        with c.card():
-            c.heading("The budget for the margin you want", DESIGN_HELP["margin"])
-            self._field = c.Field("Wanted margin", self._typed, placeholder="a whole number of people")
-            self._answer = c.words("", "wb-text", "p", role="status").style("margin: 10px 0")
-            with c.box("wb-row"):
-                self._normal = c.button("Use the normal approximation", lambda: self._take(0))
-                self._exact = c.button("Use the exact one", lambda: self._take(1), "wb-primary")
-        page.draw(self._draw)
+    def take(which: int) -> None:
+        if question.now is not None:
+            place = page.design.chosen
+            design = page.design.with_rho(place, question.now[which])
+            page.use(f"the margin of {row_words(place)}", design)
 
-    def _typed(self, text: str) -> None:
-        self._field.say(None)
-        self._draw()
+    with c.card():
+        c.heading("The budget for the margin you want", DESIGN_HELP["margin"])
+        field = c.Field("Wanted margin", str, lambda _: draw(), placeholder="a whole number of people")
+        answer = c.words("", "wb-text", "p", role="status").style("margin: 10px 0")
+        with c.box("wb-row"):
+            buttons = (
+                c.button("Use the normal approximation", lambda: take(0)),
+                c.button("Use the exact one", lambda: take(1), "wb-primary"),
+            )
 
-    def _draw(self) -> None:
-        design, question, text = self.page.design, self.page.margin, self._field.value.strip()
+    @page.draw
+    def draw() -> None:
+        design, text = page.design, field.value.strip()
         if text:
-            question.ask(replace(Design(), races=design.races, gamma=design.gamma), design.chosen, text)
+            question.ask(Design(races=design.races, gamma=design.gamma), design.chosen, text)
         else:
             question.drop()
-        self._field.say(question.trouble or None)
-        found: tuple[Fraction, Fraction] | None = question.now
-        for button in (self._normal, self._exact):
+        field.say(question.trouble or None)
+        found, row = question.now, row_words(design.chosen)
+        for button in buttons:
             c.enable(button, found is not None)
-        row = row_words(design.chosen)
         if found is None:
-            self._answer.set(f"For {row}.")
+            answer.set(f"For {row}.")
             return
         normal, exact = (words.plain(rho) for rho in found)
         saved = words.percent(float(1 - found[1] / found[0]))
-        self._answer.set(f"{row}: rho {normal} by the normal approximation, {exact} exactly: {saved} less.")
-
-    def _take(self, place: int) -> None:
-        if self.page.margin.now is not None:
-            design = self.page.design
-            changed = design.with_rho(design.chosen, self.page.margin.now[place])
-            self.page.use(changed, f"the margin of {row_words(design.chosen)}")
+        answer.set(f"{row}: rho {normal} by the normal approximation, {exact} exactly: {saved} less.")
 
 
-class _Rivals:
+def _rivals(page: DesignPage) -> None:
     """Discrete Gaussian against geometric noise at equal accuracy."""
+    question = page.rivals
+    with c.card():
+        c.heading("Which kind of noise, at equal accuracy", DESIGN_HELP["geometric"])
+        with c.box("wb-tiles"):
+            gaussian = c.Tile("Discrete Gaussian", DESIGN_HELP["unbounded"])
+            geometric = c.Tile("Geometric", DESIGN_HELP["geometric"])
+        text = c.words("", "wb-text", "p").style("margin: 12px 0 0")
 
-    def __init__(self, page: DesignPage) -> None:
-        self.page = page
-        with c.card():
-            c.heading("Which kind of noise, at equal accuracy", DESIGN_HELP["geometric"])
-            with c.box("wb-tiles"):
-                self._gaussian = c.Tile("Discrete Gaussian", DESIGN_HELP["unbounded"])
-                self._geometric = c.Tile("Geometric", DESIGN_HELP["geometric"])
-            self._text = c.words("", "wb-text", "p").style("margin: 12px 0 0")
-        page.draw(self._draw)
-
-    def _draw(self) -> None:
-        line, question, row = self.page.line, self.page.rivals, row_words(self.page.design.chosen)
+    @page.draw
+    def draw() -> None:
+        chosen = page.design.chosen
+        lines = page.numbers.lines if page.numbers else ()
+        line = next((line for line in lines if line.place == chosen), None)
         if line is None:
-            self._text.set(f"{row} is off.")
+            text.set(f"{row_words(chosen)} is off.")
             return
-        if self.page.resting and self.page.quick.fresh:
-            question.ask(max(line.margin, 1), line.stability, self.page.state.delta)
-        found: Rivals | None = question.now
+        if page.resting and page.quick.fresh:
+            question.ask(((max(line.margin, 1), line.stability),), delta=page.state.delta)
+        found = question.now
         if found is None:
-            self._text.set(question.trouble or self._text.shown)
+            text.set(question.trouble or text.shown)
             return
-        gaussian, geometric = found.gaussian_epsilon, found.geometric_epsilon
-        self._gaussian.set(
-            words.number(gaussian, 4), f"variance {words.number(float(found.variances[0]), 4)}"
-        )
-        self._geometric.set(words.number(geometric, 4), f"scale {words.number(float(found.scales[0]), 4)}")
-        said = say.rival_text(*found.margins[0], gaussian, geometric)
-        self._text.set(f"{row}. {said} For all rows together it may be the other way round.")
+        variance, scale = (words.number(float(size[0]), 4) for size in (found.variances, found.scales))
+        gaussian.set(words.number(found.gaussian_epsilon, 4), f"variance {variance}")
+        geometric.set(words.number(found.geometric_epsilon, 4), f"scale {scale}")
+        said = say.rival_text(*found.margins[0], found.gaussian_epsilon, found.geometric_epsilon)
+        text.set(f"{row_words(chosen)}. {said} For all rows together it may be the other way round.")
 
 
-class _Files:
+def _files(page: DesignPage) -> None:
     """The file that the command line reads, out and in."""
 
-    def __init__(self, page: DesignPage) -> None:
-        self.page = page
-        with c.card():
-            c.heading("This design on the command line")
-            with c.box("wb-row").style("margin-bottom: 12px"):
-                c.button("Save safetab.toml", self._save, "wb-primary")
-                c.file_button(
-                    "Open safetab.toml or config.json",
-                    self._uploaded,
-                    lambda: self._message.say("The file is larger than 1 MB; nothing was changed."),
-                    largest=_LARGEST,
-                )
-                c.button("Back to 2020", self._reset, "wb-quiet")
-            self._message = c.alert().style("margin-bottom: 10px; white-space: pre-line")
-            self._command = c.words("", "wb-command", "code")
-            note = "PARAMS is a folder with the saved safetab.toml and the four files of the groups"
-            more = "; the numbers are the same with the groups of 2020, or any that are paired like them."
-            c.words(note + more, "wb-soft", "div").style("margin-top: 8px")
-        page.draw(lambda: self._command.set(say.design_command(page.state.delta)))
+    def reset() -> None:
+        message.say("")
+        page.use("back to the design of 2020", Design())
 
-    def _reset(self) -> None:
-        self._message.say("")
-        self.page.use(Design(), "back to the design of 2020")
-
-    async def _save(self) -> None:
+    async def save() -> None:
         try:
-            text = await self.page.session.find("design_toml", self.page.design)
+            text = await page.session.find("design_toml", page.design)
         except DiscreetError as error:
-            self._message.say(str(error))
+            message.say(str(error))
             return
-        self._message.say("")
+        message.say("")
         ui.download.content(text, "safetab.toml", "application/toml")
 
-    async def _uploaded(self, name: str, content: bytes) -> None:
+    async def uploaded(name: str, content: bytes) -> None:
         try:
             try:
                 text = content.decode("utf-8-sig")
             except UnicodeDecodeError as error:
                 raise DiscreetError(f"it is not a text file: not UTF-8 at byte {error.start + 1}") from None
-            found = await self.page.session.find("design_opened", text, name, self.page.design)
+            found = await page.session.find("design_opened", text, name, page.design)
         except DiscreetError as error:
-            self._message.say(f"{name} was not opened: {error}")
+            message.say(f"{name} was not opened: {error}")
             return
-        self._message.say("")
-        self.page.use(found, f"opening {name}")
+        message.say("")
+        page.use(f"opening {name}", found)
+
+    with c.card():
+        c.heading("This design on the command line")
+        with c.box("wb-row").style("margin-bottom: 12px"):
+            c.button("Save safetab.toml", save, "wb-primary")
+            c.file_button(
+                "Open safetab.toml or config.json",
+                uploaded,
+                lambda: message.say("The file is larger than 1 MB; nothing was changed."),
+                largest=_LARGEST,
+            )
+            c.button("Back to 2020", reset, "wb-quiet")
+        message = c.alert().style("margin-bottom: 10px; white-space: pre-line")
+        command = c.words("", "wb-command", "code")
+        note = "PARAMS is a folder with the saved safetab.toml and the four files of the groups"
+        more = "; the numbers are the same with the groups of 2020, or any that are paired like them."
+        c.words(note + more, "wb-soft", "div").style("margin-top: 8px")
+    page.draw(lambda: command.set(say.design_command(page.state.delta)))

@@ -16,8 +16,7 @@ from discreet.errors import DiscreetError
 from discreet.workbench import controls as c
 from discreet.workbench import words as say
 from discreet.workbench.session import Server, Session
-from discreet.workbench.session_file import LONGEST_LINK, to_link, to_toml
-from discreet.workbench.state import State
+from discreet.workbench.state import LONGEST_LINK, State, to_link, to_toml
 
 FIRST = "dhc-2020-persons"
 """The preset that a new session begins with."""
@@ -39,7 +38,7 @@ async def build(server: Server, page: str, link: str) -> Session:
     trouble = ""
     if link:
         try:
-            session.begin(*await session.find("read_link", link))
+            session.begin(*await session.find("from_link", link))
         except DiscreetError as error:
             trouble = str(error)
     session.numbers.recall()  # who comes after others sees their numbers with the page
@@ -135,15 +134,11 @@ class Frame:
 
     def _address(self) -> None:
         """Keep the address in step, so that it can be sent or loaded again."""
-        link = to_link(self.session.state, self._before)
+        link = to_link(self.session.state, self.session.pinned)
         address = f"/{self.session.page}" + (f"?s={link}" if len(link) <= LONGEST_LINK else "")
         self.client.run_javascript(f"history.replaceState(history.state, '', '{address}')")
 
     # -- changes -----------------------------------------------------------------------------------------
-
-    @property
-    def _before(self) -> State | None:
-        return self.session.before.state if self.session.before else None
 
     def _heard(self, topic: str) -> None:
         if topic == "before" or (topic == "state" and self.session.settled):
@@ -207,7 +202,9 @@ class Frame:
         self.session.open(state, before, f"opening {name}")
 
     def _save(self) -> None:
-        ui.download.content(to_toml(self.session.state, self._before), "session.toml", "application/toml")
+        ui.download.content(
+            to_toml(self.session.state, self.session.pinned), "session.toml", "application/toml"
+        )
 
     def _save_release(self) -> None:
         ui.download.content(self.session.state.release.to_toml(), "release.toml", "application/toml")

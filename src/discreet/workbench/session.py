@@ -8,13 +8,27 @@ import secrets
 from collections import OrderedDict
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from discreet.budget import AnswerKind, Claim
 from discreet.errors import DiscreetError
 from discreet.workbench.state import State
 from discreet.workbench.tasks import TASKS, ErrorCurves, Overall, Quick, call, cost
-from discreet.workbench.workers import Progress, Slot, Start, Workers, processors
+from discreet.workbench.workers import Progress, Workers, processors
+
+if TYPE_CHECKING:
+    from discreet.accounting.calibration import Calibration
+
+Answer = TypeVar("Answer")
+Request = tuple[tuple[Any, ...], tuple[tuple[str, Any], ...]]
+"""Arguments of a task, and its options."""
+
+Start = Callable[[Coroutine[Any, Any, None]], Any]
+"""Starts a task and keeps hold of it."""
+
+Listener = Callable[[str], None]
+"""Called with a topic: "state", "numbers", "progress", "before", "theme", or "resume" when work was ended."""
 
 MOST_UNDO = 200
 _HOLD = 0.15  # seconds
@@ -24,9 +38,6 @@ _REMEMBERED = 256
 _DRAWING = 0.04  # seconds that a page takes to be drawn, with as much to spare for those who come
 _FEW = 4  # visitors who may drag as fast as they can
 _LATELY = 3.0  # seconds after which someone drags no more
-
-Listener = Callable[[str], None]
-"""Called with a topic: "state", "numbers", "progress", "before", "theme", or "resume" when work was ended."""
 
 
 @dataclass
@@ -58,49 +69,60 @@ class Server:
             self.known.popitem(last=False)
 
 
-class Question:
+class Question(Generic[Answer]):
     """Something that is computed for a page: the latest request wins, and each answer knows what it is of.
 
-    A question that follows a slider lets the work that has begun finish; one of `long` work is asked once a
-    state lasts, and ended when another comes.
+    A question that follows a slider lets the work that has begun finish, and of the requests that come
+    meanwhile only the last is computed; one of `long` work is asked once a state lasts, and ended when
+    another comes.
     """
 
     def __init__(
         self, session: Session, task: str, changed: Callable[[], None], *, long: bool = False
     ) -> None:
-        self.found: Any = None
+        self.found: Answer | None = None
         """The latest answer, of the request `of`."""
-        self.of: tuple[Any, ...] | None = None
-        self.asked: tuple[Any, ...] | None = None
+        self.of: Request | None = None
+        self.asked: Request | None = None
         self.progress: tuple[str, int, int] | None = None
         self.trouble = ""
         self.updates = 0
         """How many answers came; for those who measure."""
-        self._session, self._task_name, self._changed, self._long = session, task, changed, long
-        self._slot: Slot[tuple[Any, ...]] = Slot(self._find, session.task)
+        self._session, self._task, self._changed, self._long = session, task, changed, long
+        self._next: Request | None = None
         self._running: Any = None
 
-    def recall(self, *arguments: Any) -> bool:
-        """Take an answer that another visitor has had, if there is one; nothing is begun."""
-        known = self._session.server.recall((self._task_name, *arguments))
-        if known is not None:
-            self.asked = arguments
-            self._take(arguments, known)
-        return known is not None
-
-    def ask(self, *arguments: Any) -> None:
+    def ask(self, *arguments: Any, **options: Any) -> None:
         """Ask, unless it is asked or answered already."""
-        if arguments == self.asked or not self._session.is_open:
+        request = (arguments, tuple(options.items()))
+        if request == self.asked or not self._session.is_open:
             return
         self.drop()
-        if self.recall(*arguments):
+        if self.recall(*arguments, **options):
             return
-        self.asked = arguments
+        self.asked = request
         if self._long:
             self.progress = ("", 0, 0)
-            self._running = self._session.task(self._find(arguments))
+            self._running = self._session.task(self._find(request))
         else:
-            self._slot.ask(arguments)
+            waits, self._next = self.at_work, request
+            self._running = self._running if waits else self._session.task(self._find_all())
+
+    def ask_once(self, settled: bool, *arguments: Any, **options: Any) -> None:
+        """Ask if the state lasts; while a slider moves, only forget what is not of this request."""
+        if settled:
+            self.ask(*arguments, **options)
+        elif self.asked != (arguments, tuple(options.items())):
+            self.drop()
+
+    def recall(self, *arguments: Any, **options: Any) -> bool:
+        """Take an answer that another visitor has had, if there is one; nothing is begun."""
+        request = (arguments, tuple(options.items()))
+        known = self._session.server.recall((self._task, request))
+        if known is not None:
+            self.asked = request
+            self._take(request, known)
+        return known is not None
 
     @property
     def fresh(self) -> bool:
@@ -108,53 +130,58 @@ class Question:
         return self.of is not None and self.of == self.asked
 
     @property
-    def now(self) -> Any:
+    def now(self) -> Answer | None:
         """The answer of the latest request, or None while it is not there."""
         return self.found if self.fresh else None
 
     @property
+    def at_work(self) -> bool:
+        """Whether something is computed."""
+        return self._running is not None and not self._running.done()
+
+    @property
     def busy(self) -> bool:
         """Whether a request waits for the one that is computed."""
-        return self._slot.waiting
+        return self.at_work and self._next is not None
 
     def drop(self) -> None:
         """Ask no more; the last answer stays, as one of the past."""
-        self.asked = self.progress = None
+        self.asked = self.progress = self._next = None
         self.trouble = ""
-        self._slot.clear()
-        if self._running is not None:
+        if self._long and self._running is not None:
             with contextlib.suppress(RuntimeError):
                 self._running.cancel()
-        self._running = None
+            self._running = None
 
-    def adopt(self, other: Question) -> None:
-        """Take over what another has found."""
-        self.found, self.of, self.asked = other.found, other.of, other.of
+    async def _find_all(self) -> None:
+        while (request := self._next) is not None:
+            self._next = None
+            await self._find(request)
 
-    async def _find(self, arguments: tuple[Any, ...]) -> None:
+    async def _find(self, request: Request) -> None:
         def report(stage: str, done: int, total: int) -> None:
-            if arguments == self.asked:
+            if request == self.asked:
                 self.progress = (stage, done, total)
                 self._changed()
 
         try:
             if self._long:
                 await asyncio.sleep(_PAUSE)
-            found = await self._session.find(
-                self._task_name, *arguments, progress=report if TASKS[self._task_name].reports else None
-            )
+            progress = report if TASKS[self._task].reports else None
+            arguments, options = request
+            found = await self._session.find(self._task, *arguments, progress=progress, **dict(options))
         except DiscreetError as error:
-            if arguments == self.asked:
+            if request == self.asked:
                 self.trouble, self.progress = str(error), None
                 self._changed()
             return
-        self._session.server.remember((self._task_name, *arguments), found)
-        if not self._long or arguments == self.asked:
-            self._take(arguments, found)
+        self._session.server.remember((self._task, request), found)
+        if not self._long or request == self.asked:
+            self._take(request, found)
             self._changed()
 
-    def _take(self, arguments: tuple[Any, ...], found: Any) -> None:
-        self.found, self.of, self.progress = found, arguments, None
+    def _take(self, request: Request, found: Answer) -> None:
+        self.found, self.of, self.progress = found, request, None
         self.updates += 1
 
 
@@ -163,133 +190,80 @@ class Numbers:
 
     def __init__(self, state: State, session: Session, tell: Callable[[str], None]) -> None:
         self.state = state
-        self._main = Question(session, "quick", lambda: tell("numbers"))
-        self._errors = Question(session, "errors", lambda: tell("numbers"))
-        self._saving = Question(session, "saving", lambda: tell("numbers"))
-        self._overall = Question(session, "overall", lambda: self._tell_overall(tell), long=True)
+        new = partial(Question, session, changed=lambda: tell("numbers"))
+        self.quick: Question[Quick] = new("quick")
+        """The main path; while a slider is dragged, `found` is of a moment ago."""
+        self.errors: Question[ErrorCurves] = new("errors")
+        self.saving: Question[Calibration] = new("saving")
+        self.overall: Question[Overall] = Question(
+            session,
+            "overall",
+            lambda: tell("numbers" if self.overall.progress is None else "progress"),
+            long=True,
+        )
 
     @property
-    def questions(self) -> tuple[Question, ...]:
+    def questions(self) -> tuple[Question[Any], ...]:
         """All that is asked for a state."""
-        return self._main, self._errors, self._saving, self._overall
-
-    @property
-    def quick(self) -> Quick | None:
-        """The main path; while a slider is dragged, of a moment ago."""
-        found: Quick | None = self._main.found
-        return found
-
-    @property
-    def errors(self) -> ErrorCurves | None:
-        """The trade-off curves of the main path; while a slider is dragged, of a moment ago."""
-        found: ErrorCurves | None = self._errors.found
-        return found
-
-    @property
-    def saving(self) -> float | None:
-        """The part of all variances that could be saved; None until it is known."""
-        found: float | None = self._saving.now
-        return found
-
-    @property
-    def overall(self) -> Overall | None:
-        """The worst of all pairs of paths; None until it is known."""
-        found: Overall | None = self._overall.now
-        return found
-
-    @property
-    def progress(self) -> tuple[str, int, int] | None:
-        """How far the comparison of all pairs has come."""
-        return self._overall.progress
+        return self.quick, self.errors, self.saving, self.overall
 
     @property
     def trouble(self) -> str:
         """What went wrong."""
-        if self._overall.trouble:
-            return f"Not all pairs of paths could be compared: {self._overall.trouble}"
-        return self._main.trouble or self._errors.trouble or self._saving.trouble
+        if self.overall.trouble:
+            return f"Not all pairs of paths could be compared: {self.overall.trouble}"
+        return self.quick.trouble or self.errors.trouble or self.saving.trouble
 
     @property
-    def updates(self) -> int:
-        """How many curves were shown; for those who measure."""
-        return self._main.updates
+    def saved(self) -> float | None:
+        """The part of all variances that could be saved; None until it is known."""
+        return None if self.saving.now is None else self.saving.now.savings[0]
 
     @property
     def claim(self) -> Claim:
         """What the epsilon on the page claims: of all paths if they were compared, else of the main path."""
         stated = self.state.release.claim
-        if self.overall is not None or len(self.state.release.paths) == 1:
+        if self.overall.now is not None or len(self.state.release.paths) == 1:
             return stated
         return Claim.of_all([stated, Claim(AnswerKind.MAIN)])
 
     @property
     def epsilon(self) -> float | None:
         """The epsilon on the page."""
-        if self.overall is not None and self.is_fresh:
-            return self.overall.epsilon
-        return self.quick.epsilon if self.quick else None
-
-    def _quick(self, state: State) -> list[tuple[Question, tuple[Any, ...]]]:
-        """What is asked while a slider moves ..."""
-        return [(self._main, (state.main_events, state.delta)), (self._errors, (state.main_events,))]
-
-    def _lasting(self, state: State) -> list[tuple[Question, tuple[Any, ...]]]:
-        """... and what is asked once it rests."""
-        helpers = 1 if len(state.release.paths) == 1 else processors()
-        asked = (state.release, state.relation, state.delta, helpers)
-        return [(self._saving, asked), (self._overall, asked)]
-
-    def recall(self) -> None:
-        """Show at once what another visitor has asked before; nothing is begun."""
-        for question, asked in (*self._quick(self.state), *self._lasting(self.state)):
-            question.recall(*asked)
-
-    def ask(self, state: State, *, settled: bool) -> None:
-        """Ask for the numbers of a state; those of all pairs only if it lasts."""
-        self.state = state
-        for question, asked in (*self._quick(state), *(self._lasting(state) if settled else ())):
-            question.ask(*asked)
-        for question, asked in () if settled else self._lasting(state):
-            if question.asked != asked:
-                question.drop()
-
-    @property
-    def busy(self) -> bool:
-        """Whether the numbers of the main path are being computed and a newer state waits already."""
-        return self._main.busy
-
-    @property
-    def is_fresh(self) -> bool:
-        """Whether `quick` is of the present state, and not of one that a slider has passed."""
-        return self._main.fresh
+        if self.overall.now is not None and self.quick.fresh:
+            return self.overall.now.epsilon
+        return self.quick.found.epsilon if self.quick.found else None
 
     @property
     def complete(self) -> bool:
         """Whether all numbers are there and of the present state; a saving may also be refused in words."""
-        saved = self.saving is not None or bool(self._saving.trouble)
-        return self.is_fresh and self.overall is not None and saved
+        saved = self.saving.fresh or bool(self.saving.trouble)
+        return self.quick.fresh and self.overall.fresh and saved
 
-    def take(self, other: Numbers) -> None:
-        """Take over what another has found of the same state, and find the rest."""
-        for mine, found in zip(self.questions, other.questions, strict=True):
-            if found.fresh:
-                mine.adopt(found)
-        self.ask(self.state, settled=True)
+    def _each(self, act: Callable[..., Any], lasting: Callable[..., Any]) -> None:
+        """Do something with each question and what it is about; `lasting` with those of all pairs."""
+        state = self.state
+        act(self.quick, state.main_events, state.delta)
+        act(self.errors, state.main_events)
+        helpers = 1 if len(state.release.paths) == 1 else processors()
+        asked = {"delta": state.delta, "neighbours": state.relation, "jobs": helpers}
+        lasting(self.saving, state.release, **asked, zcdp=True, proof=False)
+        lasting(self.overall, state.release, **asked)
+
+    def recall(self) -> None:
+        """Show at once what another visitor has asked before; nothing is begun."""
+        self._each(Question.recall, Question.recall)
+
+    def ask(self, state: State, *, settled: bool) -> None:
+        """Ask for the numbers of a state; those of all pairs only if it lasts."""
+        self.state = state
+        self._each(Question.ask, lambda question, *of, **more: question.ask_once(settled, *of, **more))
 
     def drop(self) -> None:
         """End all work; the next question begins it again."""
         for question in self.questions:
             if not question.fresh:
                 question.drop()
-
-    def _tell_overall(self, tell: Callable[[str], None]) -> None:
-        tell("progress" if self._overall.progress is not None else "numbers")
-
-
-@dataclass
-class _Hidden:
-    listeners: list[Listener]
-    waiting: set[str]
 
 
 class Session:
@@ -312,8 +286,8 @@ class Session:
         self._committed = state
         self._past: list[tuple[State, str]] = []
         self._future: list[tuple[State, str]] = []
-        self._everywhere: list[Listener] = []
-        self._pages: dict[str, _Hidden] = {}
+        self._listeners: list[tuple[Listener, str | None]] = []
+        self._missed: dict[str, set[str]] = {}
         self._server = server
         self._start = start
         self._held: State | None = None
@@ -335,29 +309,23 @@ class Session:
 
     def listen(self, listener: Listener, page: str | None = None) -> None:
         """Call `listener` with the topic of each change; for a page only while it is shown, or when it is."""
-        if page is None:
-            self._everywhere.append(listener)
-        else:
-            self._pages.setdefault(page, _Hidden([], set())).listeners.append(listener)
+        self._listeners.append((listener, page))
 
     def notify(self, topic: str) -> None:
         """Tell everyone who listens, those of hidden pages later."""
-        for listener in self._everywhere:
-            listener(topic)
-        for name, page in self._pages.items():
-            if name != self.page:
-                page.waiting.add(topic)
-                continue
-            for listener in page.listeners:
+        for listener, page in self._listeners:
+            if page is None or page == self.page:
                 listener(topic)
+            else:
+                self._missed.setdefault(page, set()).add(topic)
 
     def show(self, page: str) -> None:
         """Say which page is seen, and tell it what it has missed."""
         self.page = page
-        if page in self._pages:
-            missed, self._pages[page].waiting = self._pages[page].waiting, set()
-            for topic in ("theme", "before", "resume", "state", "numbers", "progress"):
-                for listener in self._pages[page].listeners if topic in missed else ():
+        missed = self._missed.pop(page, set())
+        for topic in ("theme", "before", "resume", "state", "numbers", "progress"):
+            for listener, where in self._listeners if topic in missed else ():
+                if where == page:
                     listener(topic)
 
     # -- changes -----------------------------------------------------------------------------------------
@@ -376,7 +344,7 @@ class Session:
             return
         loop = asyncio.get_running_loop()
         wait = self._next_look - loop.time()
-        if self.numbers.busy or wait > 0:
+        if self.numbers.quick.busy or wait > 0:
             self._timer = loop.call_later(max(_HOLD, wait), self._show_held)
         else:
             self._show_held()
@@ -400,7 +368,7 @@ class Session:
 
     def _told(self, topic: str) -> None:
         self.notify(topic)
-        if self._held is not None and not self.numbers.busy and self._timer is None:
+        if self._held is not None and not self.numbers.quick.busy and self._timer is None:
             self._show_held()
 
     def commit(self, state: State, what: str, *, typing: bool = False) -> None:
@@ -452,8 +420,8 @@ class Session:
         self.commit(state, what)
 
     def pin(self) -> None:
-        """Keep the present state to compare with."""
-        self._compare(self._committed).take(self.numbers)
+        """Keep the present state to compare with; what is known of it is not computed again."""
+        self._compare(self._committed).ask(self._committed, settled=True)
         self.notify("before")
 
     def unpin(self) -> None:
@@ -476,6 +444,11 @@ class Session:
         self.before = Numbers(state, self, lambda topic: self.notify("before"))
         return self.before
 
+    @property
+    def pinned(self) -> State | None:
+        """The state that the present one is compared with."""
+        return self.before.state if self.before else None
+
     # -- work --------------------------------------------------------------------------------------------
 
     @property
@@ -490,9 +463,7 @@ class Session:
         return self._server
 
     def _ask(self, *, settled: bool) -> None:
-        if self.is_open:
-            self.numbers.ask(self.state, settled=settled)
-        self.numbers.state = self.state
+        self.numbers.ask(self.state, settled=settled)
 
     def task(self, work: Coroutine[Any, Any, None]) -> Any:
         """Start a task that belongs to this visitor, and ends when the visitor has gone."""
@@ -502,14 +473,12 @@ class Session:
         task.add_done_callback(self._tasks.discard)
         return task
 
-    async def find(self, name: str, *arguments: Any, progress: Progress | None = None) -> Any:
+    async def find(self, name: str, *arguments: Any, progress: Progress | None = None, **options: Any) -> Any:
         """Have something computed for this visitor, by its name in `tasks`."""
         return await self.server.workers.run(
-            call,
-            name,
-            *arguments,
+            partial(call, name, *arguments, **options),
             owner=self.key,
-            cost=cost(name, *arguments),
+            cost=cost(name, *arguments, *options.values()),
             deadline=TASKS[name].deadline,
             kind=name,
             progress=progress,
@@ -550,8 +519,7 @@ class Session:
             self._leaving.cancel()
         self.end_work()
         self._server = None
-        self._everywhere.clear()
-        self._pages.clear()
+        self._listeners.clear()
 
 
 class Page:
@@ -567,18 +535,19 @@ class Page:
         """The session's, or the one that a slider of this page would make of it."""
         self.trouble = ""
         self._parts: list[Callable[[], None]] = []
-        self._questions: list[Question] = []
+        self._questions: list[Question[Any]] = []
         session.listen(self._heard, name)
 
-    def question(self, task: str, *, long: bool = False) -> Question:
+    def question(self, task: str, *, long: bool = False) -> Question[Any]:
         """Return something that this page asks for."""
-        made = Question(self.session, task, self.redraw, long=long)
+        made: Question[Any] = Question(self.session, task, self.redraw, long=long)
         self._questions.append(made)
         return made
 
-    def draw(self, part: Callable[[], None]) -> None:
-        """Call a part whenever something has changed."""
+    def draw(self, part: Callable[[], None]) -> Callable[[], None]:
+        """Call a part whenever something has changed; stands above the function that draws it."""
         self._parts.append(part)
+        return part
 
     def look(self, *, settled: bool) -> None:
         """Ask for what the present state needs; a page that asks for something says here for what."""

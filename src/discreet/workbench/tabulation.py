@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Literal
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal
 
-from discreet.budget import Neighbours
 from discreet.budget.answer import EXACTLY, Claim
+from discreet.budget.neighbours import RELATIONS
 from discreet.errors import DiscreetError, InputError
-from discreet.numbers import fraction, positive, share
+from discreet.numbers import decimal, fraction, positive, share
 from discreet.release.safetab.geography import LEVEL_WORDS, LEVELS, PASSES, Pass
 from discreet.workbench.state import State
 from discreet.workbench.tasks import Line, line_of
@@ -22,7 +23,7 @@ from discreet.workbench.tasks import Line, line_of
 if TYPE_CHECKING:
     from discreet.noise import Noise
     from discreet.release.safetab.configuration import Configuration
-    from discreet.release.safetab.design import Rivals, SizedLevel
+    from discreet.release.safetab.design import DesignCost, SizedLevel
     from discreet.release.safetab.mechanism import Mechanism
     from discreet.release.safetab.specification import Specification
 
@@ -38,7 +39,6 @@ _STEPS: dict[Fraction, Steps] = {
 }
 _OFF = " off"
 _POINTS = 160
-_RELATIONS: tuple[Neighbours, ...] = ("unbounded", "bounded")
 
 
 def default_rho(place: Place) -> Fraction:
@@ -118,17 +118,9 @@ class Design:
         """Return the design as texts; an empty one is as in 2020."""
         plain = Design()
         texts = {
-            "races": str(self.races) if self.races != plain.races else "",
-            "derived": "yes" if self.derived else "",
-            "of": self.of if self.of != plain.of else "",
-            "pass": self.which if self.which != plain.which else "",
-            "row": row_text(self.chosen) if self.chosen != plain.chosen else "",
-            "negatives": "" if self.negatives else "no",
-            "states": " ".join(self.states),
+            name: "" if getattr(self, field) == getattr(plain, field) else write(getattr(self, field))
+            for name, (field, write, _) in _SETTINGS.items()
         }
-        for name in ("gamma", "chance", "target", "scale"):
-            value = getattr(self, name)
-            texts[name] = str(value) if value != getattr(plain, name) else ""
         for place in all_places():
             rho, is_off, was_off = self.stated_rho(place), place in self.off, place in plain.off
             changed = rho != default_rho(place) or is_off != was_off
@@ -146,9 +138,9 @@ class Design:
         >>> Design.of_state(State.of("dhc-2020").with_settings(NAME, design.settings())) == design
         True
         """
-        said = {name: text for page, name, text in state.settings if page == NAME}
-        plain = cls()
-        off, rhos, steps = set(plain.off), {}, {}
+        said = state.settings_of(NAME)
+        found = {field: read(said[name]) for name, (field, _, read) in _SETTINGS.items() if name in said}
+        off, rhos, steps = set(cls().off), {}, {}
         for place in all_places():
             text = said.get(f"rho {row_text(place)}", "")
             if text:
@@ -157,29 +149,19 @@ class Design:
                 rhos.update({place: rho} if rho != default_rho(place) else {})
             if f"steps {row_text(place)}" in said:
                 steps[place] = _steps(said[f"steps {row_text(place)}"])
-        which: Pass = "PR" if said.get("pass") == "PR" else "US"
-        chosen = {row_text(place): place for place in all_places()}.get(said.get("row", ""), plain.chosen)
-        return cls(
-            races=read_races(said.get("races", "8")),
-            gamma=share(said.get("gamma", "1/10"), name="gamma"),
-            chance=read_chance(said.get("chance", "0.9999")),
-            target=read_target(said.get("target", "1/10")),
-            of="total" if said.get("of") == "total" else "cell",
-            derived=said.get("derived") == "yes",
-            scale=positive(said.get("scale", "1"), name="scale"),
-            which=which,
-            chosen=chosen if chosen[0] in PASSES[which] else (PASSES[which][1], 2),
-            negatives=said.get("negatives") != "no",
-            states=tuple(said.get("states", "").split()),
+        made = cls(
+            **found,
             rhos=tuple(sorted(rhos.items())),
             off=frozenset(off),
             thresholds=tuple(sorted(steps.items())),
         )
+        seen = made.chosen if made.chosen in made.places else (PASSES[made.which][1], 2)
+        return replace(made, chosen=seen)
 
 
 def all_places() -> tuple[Place, ...]:
     """All geographies and levels, of both passes."""
-    return tuple((name, level) for names in PASSES.values() for name in names for level in LEVELS)
+    return tuple(place for which in PASSES for place in Design(which=which).places)
 
 
 def row_text(place: Place) -> str:
@@ -253,6 +235,26 @@ def _steps(text: str) -> Steps:
     return first, second, third
 
 
+_SETTINGS: dict[str, tuple[str, Callable[[Any], str], Callable[[str], Any]]] = {
+    "races": ("races", str, read_races),
+    "gamma": ("gamma", str, partial(share, name="gamma")),
+    "chance": ("chance", str, read_chance),
+    "target": ("target", str, read_target),
+    "scale": ("scale", str, partial(positive, name="scale")),
+    "of": ("of", str, lambda text: "total" if text == "total" else "cell"),
+    "derived": ("derived", lambda yes: "yes", lambda text: text == "yes"),
+    "negatives": ("negatives", lambda no: "no", lambda text: text != "no"),
+    "states": ("states", " ".join, lambda text: tuple(text.split())),
+    "pass": ("which", str, lambda text: "PR" if text == "PR" else "US"),
+    "row": (
+        "chosen",
+        row_text,
+        lambda text: {row_text(place): place for place in all_places()}.get(text, Design().chosen),
+    ),
+}
+"""How a setting is called, the field that it is of, and how it is written and read."""
+
+
 def design_opened(text: str, name: str, old: Design) -> Design:
     """Return the design of a `safetab.toml` or `config.json`; what the file does not say stays as it is."""
     from discreet.release.safetab.configuration import read_json, read_toml
@@ -271,13 +273,7 @@ def design_opened(text: str, name: str, old: Design) -> Design:
     if infinite:
         raise InputError(f"{row_words(infinite[0])} has an infinite budget, so no noise ({name})")
     rhos = {place: rho for place, rho in found.budgets.items() if rho and rho != default_rho(place)}
-    runs = {"US": found.run_us, "PR": found.run_pr}
-    idle = {
-        place
-        for which, names in PASSES.items()
-        for place in all_places()
-        if place[0] in names and not runs[which]
-    }
+    idle = {place for which in PASSES if which not in found.passes for place in Design(which=which).places}
     which: Pass = "US" if found.run_us else "PR"
     chosen = next(
         (place for place in (old.chosen, *found.levels(which)) if place in found.levels(which)), old.chosen
@@ -304,25 +300,21 @@ def design_opened(text: str, name: str, old: Design) -> Design:
 
 @dataclass(frozen=True, slots=True)
 class Curves:
-    """One chosen row: the chance to be dropped and the bias by true size, and the table by true size."""
+    """One chosen row: the chances of the four tables by true size, and the bias if any are dropped."""
 
-    suppressed: Line
-    bias: Line
-    overall_bias: Line
-    tables: tuple[Line, Line, Line, Line]
+    tables: tuple[Line, ...]
+    bias: Line = ()
+    overall_bias: Line = ()
 
 
 @dataclass(frozen=True, slots=True)
 class DesignNumbers:
-    """All that follows from a design in milliseconds.
+    """All that follows from a design in milliseconds; no lines and no costs if nothing is tabulated."""
 
-    `costs` has (rho, zCDP's epsilon, exact epsilon), by neighbours; none if nothing is tabulated.
-    """
-
-    lines: tuple[SizedLevel, ...]
-    costs: tuple[tuple[Neighbours, Fraction, float, float], ...]
-    suppression: tuple[tuple[str, Line], ...]
-    curves: Curves | None
+    lines: tuple[SizedLevel, ...] = ()
+    costs: tuple[DesignCost, ...] = ()
+    suppression: tuple[tuple[str, Line], ...] = ()
+    curves: Curves | None = None
     claim: Claim = EXACTLY
     """What the epsilons claim."""
 
@@ -340,31 +332,26 @@ def design_numbers(design: Design, delta: Fraction) -> DesignNumbers:
 
     plan = configuration(design)
     if not plan.levels(design.which):
-        return DesignNumbers((), (), (), None)
+        return DesignNumbers()
     sized = sizing(plan, groups(), design.which, error=design.target, of=design.of, delta=delta, exact=False)
-    parts = [level.mechanism for level in sized.levels]
-    costs = tuple((one.neighbours, one.rho, one.zcdp_epsilon, one.epsilon) for one in sized.costs)
-    chosen = next((part for part in parts if (part.geography, part.level) == design.chosen), None)
-    curves = None if chosen is None else _curves(chosen)
-    return DesignNumbers(sized.levels, costs, _suppression(parts), curves, sized.claim)
+    parts = {level.place: level.mechanism for level in sized.levels}
+    curves = _curves(parts[design.chosen]) if design.chosen in parts else None
+    return DesignNumbers(sized.levels, sized.costs, _suppression(parts.values()), curves, sized.claim)
 
 
 def configuration(design: Design) -> Configuration:
     """Return the design as the parameters of a run, with thresholds from the target error if so chosen."""
     from discreet.release.safetab.configuration import Configuration
     from discreet.release.safetab.design import with_derived
-    from discreet.release.safetab.geography import GEOGRAPHIES, LEVELS, PASSES, STATES
+    from discreet.release.safetab.geography import STATES
 
-    budgets = {
-        (geography, level): design.rho((geography, level)) for geography in GEOGRAPHIES for level in LEVELS
-    }
-    thresholds = {place: design.stated_thresholds(place) for place, rho in budgets.items() if rho}
-    runs = [any(budgets[place] for place in budgets if place[0] in PASSES[which]) for which in ("US", "PR")]
+    budgets = {place: design.rho(place) for place in all_places()}
+    runs = [any(rho for (name, _), rho in budgets.items() if name in names) for names in PASSES.values()]
     plan = Configuration(
         max_race_codes=design.races,
         budgets=budgets,
         gamma=design.gamma,
-        thresholds=thresholds,
+        thresholds={place: design.stated_thresholds(place) for place, rho in budgets.items() if rho},
         zero_suppression_chance=design.chance,
         allow_negative_counts=design.negatives,
         run_us=runs[0],
@@ -414,35 +401,31 @@ def _curves(part: Mechanism) -> Curves:
     reached = table_chances(steps, part.stage_one, part.thresholds)
     tables = tuple(line_of(steps, reached[:, column]) for column in range(4))
     if part.suppression is None or part.stage_two is None:
-        return Curves((), (), (), tables)  # type: ignore[arg-type]
+        return Curves(tables)
     seen = shown(_sizes(3 * max(part.suppression, 5)), part.stage_two, part.suppression)
-    lines = [line_of(seen.sizes, values) for values in (seen.suppressed, seen.bias, seen.overall_bias)]
-    return Curves(lines[0], lines[1], lines[2], tables)  # type: ignore[arg-type]
+    return Curves(tables, line_of(seen.sizes, seen.bias), line_of(seen.sizes, seen.overall_bias))
 
 
 def design_exact(
     design: Design, delta: Fraction, *, progress: Callable[[int, int], None] | None = None
-) -> dict[str, tuple[float, int]]:
-    """Return the exact epsilon by neighbours, the worst over groups that get a total only, and of how many.
+) -> tuple[DesignCost, ...]:
+    """Return the exact costs by neighbours, the worst over groups that get a total only, and of how many.
 
     >>> alone = Design().with_on([("USA", 2)], level=1, on=False)
-    >>> found = design_exact(alone, Fraction(1, 10**10))
-    >>> {relation: round(epsilon, 4) for relation, (epsilon, cases) in found.items()}
-    {'unbounded': 24.2817, 'bounded': 37.3637}
+    >>> [(cost.neighbours, round(cost.epsilon, 4)) for cost in design_exact(alone, Fraction(1, 10**10))]
+    [('unbounded', 24.2817), ('bounded', 37.3637)]
     """
     from discreet.release.safetab.design import cost
 
-    plan, found = configuration(design), {}
-    for relation in _RELATIONS:
-        whole = cost(
-            plan, groups(), design.which, delta=delta, neighbours=relation, exact=True, progress=progress
-        )
-        found[str(relation)] = (whole.epsilon, whole.cases)
-    return found
+    shared: dict[str, Any] = {"delta": delta, "exact": True, "progress": progress}
+    plan, relations = configuration(design), reversed(RELATIONS)
+    return tuple(cost(plan, groups(), design.which, **shared, neighbours=one) for one in relations)
 
 
-def design_margin(design: Design, place: tuple[str, int], margin: str) -> tuple[Fraction, Fraction]:
+def design_margin(design: Design, place: Place, margin: str) -> tuple[Fraction, Fraction]:
     """Return the rho for a wanted margin by the normal law, and the least one that exactly keeps it.
+
+    Both are short and rounded up: a little more budget keeps the margin.
 
     >>> [round(float(rho), 4) for rho in design_margin(Design(), ("COUNTY", 2), "11")]
     [0.1588, 0.1449]
@@ -452,29 +435,15 @@ def design_margin(design: Design, place: tuple[str, int], margin: str) -> tuple[
     if not margin.strip().isdigit():
         raise InputError(f"the margin is {margin!r}; it must be a whole number such as 11")
     stability = groups().stability(place[1], design.races, place[0]).value
-    wanted = int(margin)
-    exact = exact_rho_for_margin(wanted, stability=stability, gamma=design.gamma)
-    return _short(rho_for_margin(wanted, stability=stability, gamma=design.gamma)), _short(exact)
-
-
-def _short(rho: Fraction) -> Fraction:
-    """Five digits, rounded up: a little more budget keeps the margin."""
-    places = Fraction(10) ** (4 - len(str(int(rho))) if rho >= 1 else _zeros(rho) + 5)
-    return -(-rho * places // 1) / places
-
-
-def _zeros(rho: Fraction) -> int:
-    count = 0
-    while rho * 10 < 1:
-        rho, count = rho * 10, count + 1
-    return count
-
-
-def design_rivals(margin: int, counts: int, delta: Fraction) -> Rivals:
-    """Compare discrete Gaussian and geometric noise of the same margin on one person's counts."""
-    from discreet.release.safetab.design import rivals
-
-    return rivals([(margin, counts)], delta=delta)
+    normal, exact = (
+        of(int(margin), stability=stability, gamma=design.gamma)
+        for of in (rho_for_margin, exact_rho_for_margin)
+    )
+    short = partial(decimal, down=False)
+    return (
+        Fraction(short(normal, digits=4 if normal >= 1 else 5)),
+        Fraction(short(exact, digits=4 if exact >= 1 else 5)),
+    )
 
 
 def design_toml(design: Design) -> str:

@@ -1,29 +1,28 @@
 """What is computed for the pages, by name, in other processes: the server itself loads no accountant.
 
-Every task is one question to a function elsewhere in the package; it states how long it may take, and its
-cost is estimated from the release that it is about. `quick` and `errors` are of the main path and run while a
-slider is dragged; `overall` and `saving` are of all pairs and run when it is let go.
+Every task is one question to a function elsewhere in the package, most of them that function itself; it
+states how long it may take, and its cost is estimated from the release that it is about. `quick` and `errors`
+are of the main path and run while a slider is dragged; `overall` and `saving` are of all pairs and run when
+it is let go.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from discreet.budget import Release
 from discreet.budget.neighbours import Neighbours
-from discreet.errors import InputError
 from discreet.noise import DiscreteGaussian, Noise
 
 if TYPE_CHECKING:
     from discreet.accounting.calibration import Calibration
     from discreet.report.releases import NoiseLine
     from discreet.risk.profile import RiskProfile
-    from discreet.workbench.settings import Adversary, Wanted
 
 Events = tuple[Noise, ...]
 Line = tuple[tuple[float, float], ...]
@@ -34,59 +33,63 @@ Counting = Callable[[int, int], None]
 POINTS = 42
 """Points of a curve while a slider moves."""
 
+PRIORS = tuple(Fraction(place, 100) for place in (1, 2, 5, *range(10, 91, 5), 95, 98, 99))
+"""Priors of a curve."""
+
 _DEEPEST = 1e-16  # the curve is drawn down to here, or to below the chosen delta
 _THRESHOLDS = 24
-_SEEN = 160  # points of a curve of beliefs
-_PRIORS = tuple(Fraction(place, 100) for place in (1, 2, 5, *range(10, 91, 5), 95, 98, 99))
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """Which module of the workbench holds a function, and what calling it costs."""
+    """Which module holds a function, and what calling it costs."""
 
     seconds: float
     """For one case of a release of ten kinds of noise, on one processor."""
     deadline: float
-    module: str = "tasks"
+    module: str = "workbench.tasks"
+    function: str = ""
+    """Its name, if it is not the task's."""
     all_cases: bool = False
     """Whether each pair of paths is a case, and not the main path alone."""
     reports: bool = False
     """Whether it takes a function to report its progress to."""
 
 
+_CALIBRATION, _TABULATION = "accounting.calibration", "workbench.tabulation"
 TASKS = {
-    "read_link": Task(0.02, 20, "session_file"),
-    "read_file": Task(0.05, 20, "session_file"),
+    "from_link": Task(0.02, 20, "workbench.state"),
+    "read_file": Task(0.05, 20, "workbench.state"),
     "quick": Task(0.03, 120),
     "errors": Task(0.04, 120),
-    "saving": Task(0.2, 1800, all_cases=True),
+    "saving": Task(0.2, 1800, _CALIBRATION, "calibrate", all_cases=True),
     "overall": Task(0.03, 1800, all_cases=True, reports=True),
-    "noise": Task(0.1, 120),
+    "noise": Task(0.1, 120, "report.releases", "noise_lines"),
     "estimates": Task(0.5, 300),
     "least_budget": Task(0.1, 1800, all_cases=True),
-    "calibrated": Task(0.3, 3600, all_cases=True, reports=True),
-    "reported": Task(2, 3600, all_cases=True, reports=True),
-    "printed": Task(5, 120, reports=True),
-    "attacked": Task(0.1, 120),
+    "calibrated": Task(0.3, 3600, _CALIBRATION, "calibrate", all_cases=True, reports=True),
+    "reported": Task(2, 3600, "report.html.page", "page", all_cases=True, reports=True),
+    "printed": Task(5, 120, "report.html.pdf", "print_pdf"),
+    "attacked": Task(0.1, 120, "workbench.adversary"),
     "best_on_main_path": Task(0.3, 300),
-    "best_of_anyone": Task(0.2, 1800, all_cases=True, reports=True),
-    "design_numbers": Task(0.1, 120, "tabulation"),
-    "design_exact": Task(3, 600, "tabulation", reports=True),
-    "design_margin": Task(0.1, 120, "tabulation"),
-    "design_rivals": Task(0.3, 120, "tabulation"),
-    "design_toml": Task(0.05, 60, "tabulation"),
-    "design_opened": Task(0.05, 20, "tabulation"),
+    "best_of_anyone": Task(0.2, 1800, "risk.profile", "risk_profile", all_cases=True, reports=True),
+    "design_numbers": Task(0.1, 120, _TABULATION),
+    "design_exact": Task(3, 600, _TABULATION, reports=True),
+    "design_margin": Task(0.1, 120, _TABULATION),
+    "design_rivals": Task(0.3, 120, "release.safetab.design", "rivals"),
+    "design_toml": Task(0.05, 60, _TABULATION),
+    "design_opened": Task(0.05, 20, _TABULATION),
 }
 
 
-def call(name: str, *arguments: Any, **more: Any) -> Any:
+def call(name: str, *arguments: Any, **options: Any) -> Any:
     """Call a task by its name, in the process where this runs.
 
     >>> call("errors", (DiscreteGaussian(variance=5, times=10),)).lines[0][0]
     (0.0, 1.0)
     """
-    work = getattr(import_module(f"discreet.workbench.{TASKS[name].module}"), name)
-    return work(*arguments, **more)
+    task = TASKS[name]
+    return getattr(import_module(f"discreet.{task.module}"), task.function or name)(*arguments, **options)
 
 
 def cost(name: str, *arguments: Any) -> float:
@@ -122,9 +125,6 @@ def line_of(x: Iterable[Any], y: Iterable[Any]) -> Line:
     return tuple((float(a), float(b)) for a, b in zip(x, y, strict=True))
 
 
-# -- Budget ----------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class Quick:
     """The main path at the chosen delta, and its curve: `profile` has a line each for exact, zCDP and GDP."""
@@ -136,23 +136,6 @@ class Quick:
     right: str
     """How often anyone who guesses between two databases can be right, in words."""
     profile: tuple[Line, Line, Line]
-
-
-@dataclass(frozen=True, slots=True)
-class ErrorCurves:
-    """The trade-off curves, exact, zCDP and GDP, and the least misses at 5 % false alarms."""
-
-    lines: tuple[Line, Line, Line]
-    missed: float
-
-
-@dataclass(frozen=True, slots=True)
-class Overall:
-    """The worst over all pairs of paths."""
-
-    epsilon: float
-    worst: tuple[int, ...]
-    cases: int
 
 
 def quick(events: Events, delta: Fraction) -> Quick:
@@ -171,21 +154,25 @@ def quick(events: Events, delta: Fraction) -> Quick:
 
     loss, zcdp, gdp = compose(events), ZCDP(events), GaussianDP(events)
     small = float(delta)
-    top = float(zcdp.epsilon(delta=min(_DEEPEST, small / 10)))
-    grid = np.linspace(0.0, top, POINTS)
+    grid = np.linspace(0.0, float(zcdp.epsilon(delta=min(_DEEPEST, small / 10))), POINTS)
     exact = loss.delta(epsilon=grid)
+    bounds = [line_of(grid, curve.delta(epsilon=grid)) for curve in (zcdp, gdp)]
     return Quick(
         max(float(loss.epsilons([delta])[0]), 0.0),
         float(zcdp.epsilon(delta=small)),
         float(gdp.epsilon(delta=small)),
         float(exact[0]),
         times((1 + float(exact[0])) / 2, upper=True),
-        (
-            line_of(grid, exact),
-            line_of(grid, zcdp.delta(epsilon=grid)),
-            line_of(grid, gdp.delta(epsilon=grid)),
-        ),
+        (line_of(grid, exact), bounds[0], bounds[1]),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorCurves:
+    """The trade-off curves, exact, zCDP and GDP, and the least misses at 5 % false alarms."""
+
+    lines: tuple[Line, Line, Line]
+    missed: float
 
 
 def errors(events: Events) -> ErrorCurves:
@@ -215,13 +202,27 @@ def errors(events: Events) -> ErrorCurves:
     return ErrorCurves((exact, bounds[0], bounds[1]), float(loss.tradeoff(alpha="1/20")))
 
 
+@dataclass(frozen=True, slots=True)
+class Overall:
+    """The worst over all pairs of paths."""
+
+    epsilon: float
+    worst: tuple[int, ...]
+    cases: int
+
+
 def overall(
-    release: Release, neighbours: Neighbours, delta: Fraction, jobs: int = 1, progress: Counting | None = None
+    release: Release,
+    *,
+    delta: Fraction,
+    neighbours: Neighbours,
+    jobs: int = 1,
+    progress: Counting | None = None,
 ) -> Overall:
     """Return the worst over all cases, as `discreet account` finds it.
 
     >>> from discreet.budget import load
-    >>> overall(load("dhc-2022-08-25"), "unbounded", Fraction(1, 10**10)).worst
+    >>> overall(load("dhc-2022-08-25"), neighbours="unbounded", delta=Fraction(1, 10**10)).worst
     (1,)
     """
     from discreet.accounting.overall import account
@@ -229,36 +230,6 @@ def overall(
     made = account(release, neighbours=neighbours, jobs=jobs)
     point = made.with_workers(jobs, progress).at_delta(delta)[0]
     return Overall(max(point.epsilon, 0.0), point.worst, made.pairs)
-
-
-def saving(release: Release, neighbours: Neighbours, delta: Fraction, jobs: int = 1) -> float:
-    """Return the part of every variance that could be saved, over all pairs of paths, by `calibrate --zcdp`.
-
-    >>> from discreet.budget import load
-    >>> round(100 * saving(load("dhc-2022-08-25"), "unbounded", Fraction(1, 10**10)), 2)
-    12.28
-    """
-    from discreet.accounting.calibration import calibrate
-
-    return calibrate(release, delta=delta, zcdp=True, neighbours=neighbours, proof=False, jobs=jobs).savings[
-        0
-    ]
-
-
-# -- Accuracy --------------------------------------------------------------------------------------------
-
-
-def noise(release: Release) -> tuple[NoiseLine, ...]:
-    """Return the noise of each level, queries of equal noise together, with exact margins.
-
-    >>> from discreet.budget import load
-    >>> line = noise(load("pl94-2020-units"))[0]
-    >>> line.level, round(line.deviation, 3), line.margin
-    ('US', 52.301, 103)
-    """
-    from discreet.report.releases import noise_lines
-
-    return noise_lines(release)
 
 
 def estimates(release: Release, tree: tuple[float, ...] | None) -> tuple[NoiseLine, ...]:
@@ -271,10 +242,11 @@ def estimates(release: Release, tree: tuple[float, ...] | None) -> tuple[NoiseLi
 
 def least_budget(
     release: Release,
-    neighbours: Neighbours,
     wanted: tuple[tuple[str, str], ...],
+    *,
     delta: Fraction,
-    jobs: int = 1,
+    neighbours: Neighbours,
+    jobs: int,
 ) -> tuple[Calibration, float]:
     """Return the release of least cost with these margins, by `calibrate --moe`, and zCDP's epsilon."""
     from discreet.accounting.calibration import reached
@@ -286,67 +258,6 @@ def least_budget(
     return made, float(zcdp.epsilon(delta=float(delta)))
 
 
-def calibrated(
-    release: Release, neighbours: Neighbours, delta: Fraction, jobs: int = 1, progress: Counting | None = None
-) -> Calibration:
-    """Return the calibration of all pairs to what zCDP promises, with its proof."""
-    from discreet.accounting.calibration import calibrate
-
-    return calibrate(release, delta=delta, zcdp=True, neighbours=neighbours, jobs=jobs, progress=progress)
-
-
-# -- Report ----------------------------------------------------------------------------------------------
-
-
-def reported(asked: Wanted, jobs: int, progress: Callable[[str, int, int], None] | None = None) -> str:
-    """Return the report as text, by the function of `discreet report`."""
-    from discreet.report.html import page
-
-    return page(
-        asked.release,
-        before=asked.before,
-        title=asked.title,
-        delta=(asked.delta,),
-        prior=asked.prior,
-        neighbours=asked.neighbours,
-        certify=asked.certify,
-        savings=asked.savings,
-        jobs=jobs,
-        progress=progress,
-    )
-
-
-def printed(html: str, progress: Callable[[str, int, int], None] | None = None) -> bytes:
-    """Return a report as PDF."""
-    from discreet.report.html.pdf import print_pdf
-
-    if progress is not None:
-        progress("printing", 0, 1)
-    return print_pdf(html)
-
-
-# -- Risk ------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Attacked:
-    """What an adversary believes and decides; None where the scenario has no such number.
-
-    `right` has how often the decision is right if the target is there, if not, and over the prior; `accuracy`
-    that over the prior against priors.
-    """
-
-    posterior: float
-    ratio: float
-    baseline: float
-    curve: Line
-    mean_present: float | None = None
-    mean_absent: float | None = None
-    right: tuple[float, float, float] | None = None
-    accuracy: Line = ()
-    said: tuple[str, ...] = ()
-
-
 @dataclass(frozen=True, slots=True)
 class MainPath:
     """The profile on the main path, and `line`, the best accuracy there against priors."""
@@ -355,133 +266,11 @@ class MainPath:
     line: Line
 
 
-def attacked(asked: Adversary) -> Attacked:
-    """Return what an adversary learns.
-
-    >>> from discreet.workbench.settings import Adversary, Count
-    >>> found = attacked(Adversary("one", "1/2", (Count("Block", "total", Fraction(5)),), 0, 1))
-    >>> round(found.posterior, 4), round(found.ratio, 4), round(found.right[2], 4)
-    (0.525, 1.05, 0.5892)
-    """
-    from discreet.workbench.words import attack_sentences
-
-    prior = Fraction(asked.prior)
-    baseline = float(max(prior, 1 - prior))
-    if asked.scenario == "several" and len(asked.counts) > 1:
-        found = _several(asked, baseline)
-    elif asked.scenario == "hierarchy":
-        found = _hierarchy(asked, baseline)
-    else:
-        found = _single(asked, baseline)
-    return replace(found, said=tuple(attack_sentences(asked, found)))
-
-
-def _published(asked: Adversary) -> list[int]:
-    """The published values that are drawn."""
-    more = asked.people if asked.scenario == "unsure" else 0
-    low = min(asked.known - asked.reach, asked.published)
-    high = max(asked.known + 1 + asked.reach + more, asked.published)
-    if asked.scenario == "floor":
-        low = max(low, 0)
-    step = max(1, (high - low) // _SEEN)
-    return sorted({*range(low, high + 1, step), max(asked.published, low)})
-
-
-def _single(asked: Adversary, baseline: float) -> Attacked:
-    from discreet.risk import Attack, independent_others
-
-    others: Any = (1.0,)
-    if asked.scenario == "unsure":
-        others = independent_others(asked.chance, people=asked.people)
-    attack = Attack(
-        variance=asked.counts[0].variance,
-        known=asked.known,
-        others=others,
-        nonnegative=asked.scenario == "floor",
-    )
-    seen, prior = _published(asked), asked.prior
-    return Attacked(
-        posterior=attack.posterior(asked.published, prior=prior),
-        ratio=attack.ratio(asked.published, prior=prior),
-        mean_present=attack.expected_posterior(prior=prior),
-        mean_absent=attack.expected_posterior(prior=prior, given="absent"),
-        right=(
-            attack.accuracy(prior=prior, given="present"),
-            attack.accuracy(prior=prior, given="absent"),
-            attack.accuracy(prior=prior, given="prior"),
-        ),
-        baseline=baseline,
-        curve=line_of(seen, attack.posterior(seen, prior=prior)),
-        accuracy=line_of(_PRIORS, attack.accuracy(prior=[float(one) for one in _PRIORS], given="prior")),
-    )
-
-
-def _several(asked: Adversary, baseline: float) -> Attacked:
-    from discreet.risk import joint_accuracy, joint_posterior, joint_ratio
-
-    variances = [count.variance for count in asked.counts]
-    shared: dict[str, Any] = {"variance": variances, "prior": asked.prior, "known": asked.known}
-    many, seen, priors = len(variances), _published(asked), [float(one) for one in _PRIORS]
-
-    def right(given: str, prior: Any = asked.prior) -> Any:
-        return joint_accuracy(variance=variances, prior=prior, given=given)
-
-    return Attacked(
-        posterior=joint_posterior([asked.published] * many, **shared),
-        ratio=joint_ratio([asked.published] * many, **shared),
-        right=(right("present"), right("absent"), right("prior")),
-        baseline=baseline,
-        curve=line_of(seen, joint_posterior([[value] * many for value in seen], **shared)),
-        accuracy=line_of(_PRIORS, right("prior", priors)),
-    )
-
-
-def _hierarchy(asked: Adversary, baseline: float) -> Attacked:
-    from discreet.risk import Area, TwoLevels, hierarchy_posterior
-
-    if len(asked.counts) < 2:
-        raise InputError(f"{asked.counts[0].level} is the highest level; there is no area above it")
-    block, above = asked.counts
-    area = Area(
-        name=block.level,
-        noisy=asked.published,
-        variance=block.variance,
-        siblings=asked.siblings,
-        siblings_noisy=asked.beside,
-    )
-    around = Area(name=above.level, noisy=asked.above, variance=above.variance)
-    found = hierarchy_posterior([area, around], prior=asked.prior, known=asked.known)
-    variances = (block.variance, above.variance)
-    two = TwoLevels(variance=variances, siblings=asked.siblings, prior=asked.prior, known=asked.known)
-    seen = _published(asked)
-    return Attacked(
-        posterior=found.probability,
-        ratio=found.ratio,
-        baseline=baseline,
-        curve=line_of(seen, two.probability(seen, [asked.above], [asked.beside])),
-    )
-
-
-def best_on_main_path(release: Release, neighbours: Neighbours, prior: str) -> MainPath:
+def best_on_main_path(release: Release, *, prior: str, neighbours: Neighbours) -> MainPath:
     """Return the best any adversary can do on the main path."""
     from discreet.accounting.overall import account
     from discreet.risk.profile import best_accuracies, profile_of
 
     whole = account(release, neighbours=neighbours)
     profile = profile_of(whole, release, [Fraction(prior)], pairs="main")
-    return MainPath(profile, line_of(_PRIORS, best_accuracies(whole.case(whole.main), _PRIORS)))
-
-
-def best_of_anyone(
-    release: Release, neighbours: Neighbours, prior: str, jobs: int = 1, *, progress: Counting | None = None
-) -> RiskProfile:
-    """Return the best any adversary can do over all pairs of paths.
-
-    >>> from discreet.budget import load
-    >>> found = best_of_anyone(load("dhc-2022-08-25"), "bounded", "1/2")
-    >>> round(found.overall[0].accuracy, 6), found.compared
-    (0.971965, 1)
-    """
-    from discreet.risk import risk_profile
-
-    return risk_profile(release, prior=prior, neighbours=neighbours, jobs=jobs, progress=progress)
+    return MainPath(profile, line_of(PRIORS, best_accuracies(whole.case(whole.main), PRIORS)))

@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from discreet.budget import AnswerKind
-from discreet.errors import DiscreetError
-from discreet.numbers import chance
+from discreet.errors import DiscreetError, InputError
 from discreet.report import words
 from discreet.report.words import level_name
-from discreet.workbench.session_file import exact_text
-from discreet.workbench.settings import OWN_SIZE, SCENARIOS, Adversary, adversary, wanted
-from discreet.workbench.state import State, differing_levels
+from discreet.workbench.adversary import SCENARIOS, adversary, read_chance
+from discreet.workbench.state import State, exact_text
 
 if TYPE_CHECKING:
+    from discreet.release.safetab.design import DesignCost
     from discreet.risk.profile import RiskProfile
     from discreet.workbench.session import Numbers
-    from discreet.workbench.tasks import Attacked
+
+LONGEST_TITLE = 120
+OWN_SIZE = "50"
+"""The group size that is looked at until another is asked for."""
 
 HELP = {
     "epsilon": "How much one person's record can change what an observer believes: the odds change by at "
@@ -124,13 +126,13 @@ DESIGN_HELP = {
 # -- commands that give the same numbers -----------------------------------------------------------------
 
 
-def command(state: State, *, file: str = "release.toml") -> str:
+def command(state: State) -> str:
     """Return the command line that gives the numbers of the state.
 
     >>> command(State.of("dhc-2020"))
     'discreet account dhc-2020-persons --delta 1e-10'
     """
-    return _command("account", state, ["--delta", exact_text(state.delta)], file)
+    return _command("account", state, ["--delta", exact_text(state.delta)])
 
 
 def accuracy_command(state: State) -> str:
@@ -140,8 +142,7 @@ def accuracy_command(state: State) -> str:
     'discreet accuracy dhc-2020-persons --tree 51,61.6'
     """
     tree = state.setting("accuracy", "tree").replace(" ", "")
-    parts = ["discreet", "accuracy", *target(state), *(["--tree", tree] if tree else [])]
-    return shlex.join(parts)
+    return shlex.join(["discreet", "accuracy", *target(state), *(["--tree", tree] if tree else [])])
 
 
 def calibrate_command(state: State, *, margins: str = "") -> str:
@@ -154,9 +155,13 @@ def calibrate_command(state: State, *, margins: str = "") -> str:
     return _command("calibrate", state, [*aim, "--delta", exact_text(state.delta)])
 
 
-def _command(name: str, state: State, more: list[str], file: str = "release.toml") -> str:
-    parts = ["discreet", *name.split(), *target(state, file), *more]
-    return shlex.join(parts + relation_options(state))
+def bound_command(prior: str, state: State) -> str:
+    """Return the command line of the best that anyone can do."""
+    return _command("risk release", state, ["--prior", prior])
+
+
+def _command(name: str, state: State, more: list[str]) -> str:
+    return shlex.join(["discreet", *name.split(), *target(state), *more, *relation_options(state)])
 
 
 def target(state: State, file: str = "release.toml") -> list[str]:
@@ -169,68 +174,69 @@ def relation_options(state: State) -> list[str]:
     return ["--neighbours", state.neighbours] if state.neighbours else []
 
 
+def report_options(state: State, before: State | None) -> dict[str, Any]:
+    """Return what the report of two states is asked for, with the prior of the Risk page.
+
+    >>> report_options(State.of("dhc-2020").with_settings("risk", {"prior": "0.1"}), None)["prior"]
+    '1/10'
+    """
+    try:
+        prior = read_chance(state.setting("risk", "prior", "1/2"))
+    except DiscreetError:  # the Risk page says what is wrong
+        prior = "1/2"
+    return {
+        "release": state.release,
+        "before": None if before is None else before.release,
+        "neighbours": state.relation,
+        "delta": (state.delta,),
+        "prior": prior,
+        "title": state.setting("report", "title")[:LONGEST_TITLE],
+        "certify": state.setting("report", "proofs") != "no",
+        "savings": state.setting("report", "savings") != "no",
+    }
+
+
+def read_title(text: str) -> str:
+    """Return a title without what surrounds it.
+
+    >>> read_title("x" * 121)
+    Traceback (most recent call last):
+    discreet.errors.InputError: a title has at most 120 characters; this one has 121
+    """
+    short = text.strip()
+    if len(short) > LONGEST_TITLE:
+        raise InputError(f"a title has at most {LONGEST_TITLE} characters; this one has {len(short)}")
+    return short
+
+
 def report_command(state: State, before: State | None = None) -> str:
     """Return the command line that makes the same report.
 
     >>> report_command(State.of("dhc-2020"), State.of("dhc-2020"))
     'discreet report dhc-2020-persons --delta 1e-10 --before dhc-2020-persons --out report.html'
     """
-    asked = wanted(state, before)
+    asked = report_options(state, before)
     parts = ["discreet", "report", *target(state), "--delta", exact_text(state.delta)]
     parts += relation_options(state)
-    parts += ["--prior", asked.prior] if asked.prior != "1/2" else []
+    parts += ["--prior", asked["prior"]] if asked["prior"] != "1/2" else []
     if before is not None:
         parts += ["--before", *target(before, "before.toml")]
         # one option is for both, and the first of them may say otherwise
-        if not relation_options(state) and before.base.neighbours != asked.neighbours:
-            parts += ["--neighbours", asked.neighbours]
-    parts += ["--title", asked.title] if asked.title else []
-    parts += [] if asked.certify else ["--no-certify"]
-    parts += [] if asked.savings else ["--no-savings"]
+        if not relation_options(state) and before.base.neighbours != state.relation:
+            parts += ["--neighbours", state.relation]
+    parts += ["--title", asked["title"]] if asked["title"] else []
+    parts += [] if asked["certify"] else ["--no-certify"]
+    parts += [] if asked["savings"] else ["--no-savings"]
     return shlex.join([*parts, "--out", "report.html"])
 
 
-def bound_command(prior: str, state: State) -> str:
-    """Return the command line of the best that anyone can do."""
-    return _command("risk release", state, ["--prior", prior])
-
-
-def attack_command(asked: Adversary, state: State) -> str:
-    """Return the command line of an attack, or of the whole release.
-
-    >>> print(attack_command(adversary(State.of("dhc-2022-08-25")), State.of("dhc-2022-08-25")))
-    discreet risk single --noisy 1 --known 0 --variance 100000/219 --prior 1/2
-    """
-    if asked.scenario == "whole":
-        return bound_command(asked.prior, state)
-    given = ["--prior", asked.prior]
-    noisy, known = ["--noisy", str(asked.published)], ["--known", str(asked.known)]
-    variances = [part for count in asked.counts for part in ("--variance", str(count.variance))]
-    if asked.scenario == "hierarchy" and len(asked.counts) == 2:
-        block, above = asked.counts
-        areas = (
-            f"name={block.level},noisy={asked.published},variance={block.variance},"
-            f"siblings={asked.siblings},siblings-noisy={asked.beside}",
-            f"name={above.level},noisy={asked.above},variance={above.variance}",
-        )
-        options = [part for area in areas for part in ("--area", area)]
-        return shlex.join(["discreet", "risk", "hierarchy", *options, *given, *known])
-    if asked.scenario == "several":
-        parts = ["--together", *noisy * len(asked.counts), *known, *variances, *given]
-    else:
-        unsure = ["--unsure", str(asked.people), "--chance", asked.chance]
-        more = {"unsure": unsure, "floor": ["--nonnegative"]}.get(asked.scenario, [])
-        parts = [*noisy, *known, *variances[:2], *given, *more]
-    return shlex.join(["discreet", "risk", "single", *parts])
-
-
-def design_command(delta: Fraction, folder: str = "PARAMS") -> str:
+def design_command(delta: Fraction) -> str:
     """Return the command line that gives the numbers of the Tabulation design page.
 
     >>> design_command(Fraction(1, 10**10))
     'discreet safetab design PARAMS --delta 1e-10'
     """
-    return shlex.join(["discreet", "safetab", "design", folder, "--delta", exact_text(delta)])
+    return shlex.join(["discreet", "safetab", "design", "PARAMS", "--delta", exact_text(delta)])
 
 
 # -- what numbers mean -----------------------------------------------------------------------------------
@@ -245,20 +251,19 @@ def epsilon_text(numbers: Numbers) -> str:
     """
     if numbers.epsilon is None:
         return "…"
-    kind = numbers.claim.kind if numbers.is_fresh else AnswerKind.MAIN
+    kind = numbers.claim.kind if numbers.quick.fresh else AnswerKind.MAIN
     number = kind.number(numbers.epsilon)
     return f"at most {number}" if kind is AnswerKind.BOUND else number
 
 
 def epsilon_note(numbers: Numbers) -> str:
     """Say what the epsilon claims, and of which cases it is."""
-    several = len(numbers.state.release.paths) > 1
-    if several and (numbers.overall is None or not numbers.is_fresh):
-        return AnswerKind.MAIN.label
-    which = "the only path" if numbers.state.relation == "unbounded" else "the only pair of paths"
-    if several and numbers.overall is not None:
-        paths = "pairs of paths" if numbers.state.relation == "bounded" else "paths"
-        which = f"worst of {numbers.overall.cases} {paths}"
+    bounded = numbers.state.relation == "bounded"
+    which = "the only pair of paths" if bounded else "the only path"
+    if len(numbers.state.release.paths) > 1:
+        if numbers.overall.now is None or not numbers.quick.fresh:
+            return AnswerKind.MAIN.label
+        which = f"worst of {numbers.overall.now.cases} {'pairs of paths' if bounded else 'paths'}"
     kind = numbers.state.release.claim.kind
     return f"{'a bound' if kind is AnswerKind.BOUND else kind.label}, {which}"
 
@@ -273,26 +278,30 @@ def claim_text(state: State) -> str:
     return "" if claim.kind is AnswerKind.EXACT else str(claim)
 
 
-def worst_text(state: State, worst: tuple[int, ...]) -> str:
-    """Say which pair of paths is the worst.
-
-    >>> worst_text(State.of("dhc-2022-08-25"), (1,))
-    'There is one path: no two levels are merged.'
-    """
-    release = state.release
+def worst_text(numbers: Numbers) -> str:
+    """Say which pair of paths is the worst, or how far their comparison has come."""
+    found, progress, release = numbers.overall.now, numbers.overall.progress, numbers.state.release
+    if progress is not None:
+        stage, part, total = progress
+        how = f": {part} of {total}" if total else ""
+        return (
+            f"Comparing all pairs of paths{': waiting for a free processor' if stage == 'waiting' else how}."
+        )
+    if found is None:
+        return "The main path, while the slider moves."
     if len(release.paths) == 1:
         return "There is one path: no two levels are merged."
-    kind = "pair of paths" if len(worst) == 2 else "path"
+    kind = "pair of paths" if len(found.worst) == 2 else "path"
     paths = "; ".join(
         f"path {number}: " + ", ".join(level_name("+".join(run)) for run in release.runs(number))
-        for number in sorted(set(worst))
+        for number in sorted(set(found.worst))
     )
-    return f"Worst {kind} {words.label(worst)}. {paths[0].upper()}{paths[1:]}."
+    return f"Worst {kind} {words.label(found.worst)}. {paths[0].upper()}{paths[1:]}."
 
 
 def meaning(numbers: Numbers) -> list[str]:
     """Say what the numbers mean, for the main path."""
-    quick, errors, state = numbers.quick, numbers.errors, numbers.state
+    quick, errors, state = numbers.quick.found, numbers.errors.found, numbers.state
     if quick is None:
         return []
     who = words.relation(state.relation, state.base.unit)
@@ -372,63 +381,6 @@ def bound_text(value: float) -> str:
     return f"{at_most(value, percent=True)} %"
 
 
-# -- what an adversary learns ----------------------------------------------------------------------------
-
-
-def who_attacks(asked: Adversary) -> str:
-    """Say who the adversary is.
-
-    >>> from discreet.workbench.settings import Count
-    >>> who_attacks(Adversary("one", "1/2", (Count("Block", "total", Fraction(5)),), 3, 1))
-    'Someone who knows everyone else in the block, 3 of them with the characteristics, gives the target an \
-even chance of being one more, and looks at one count of the block'
-    """
-    from discreet.risk.explain import chance_words, place_words
-
-    area = place_words(asked.counts[0].level)
-    gives = f"gives the target {chance_words(Fraction(asked.prior))} of being one more"
-    counted = f"{asked.known:,}" if asked.known else "none"
-    knows = f"knows everyone else in the {area}, {counted} of them with the characteristics"
-    looks = f"looks at one count of the {area}"
-    if asked.scenario == "unsure":
-        knows = (
-            f"knows {asked.known:,} others with the characteristics in the {area}, is unsure about "
-            f"{asked.people:,} and gives each of these a chance of {asked.chance}"
-        )
-    elif asked.scenario == "several":
-        many = len(asked.counts)
-        knows = f"knows each of {many} counts but for the target, {asked.known:,} with the characteristics"
-        looks = f"looks at all {many} of them"
-    elif asked.scenario == "hierarchy" and len(asked.counts) == 2:
-        above = place_words(asked.counts[1].level)
-        looks = f"looks at it, the areas beside it and the {above} around"
-    elif asked.scenario == "floor":
-        looks += ", where negative values are published as 0"
-    return f"Someone who {knows}, {gives}, and {looks}"
-
-
-def attack_sentences(asked: Adversary, found: Attacked) -> list[str]:
-    """Say what an adversary learns."""
-    from discreet.numbers import times
-
-    said = [
-        f"{who_attacks(asked)}: after a published count of {asked.published:,} this adversary believes "
-        f"{chance(found.posterior)}, {words.number(found.ratio, 4)} times as much as before."
-    ]
-    if found.mean_present is not None and found.mean_absent is not None:
-        said.append(
-            "On average over the noise, the same adversary ends with a belief of "
-            f"{chance(found.mean_present)} if the target is there and {chance(found.mean_absent)} "
-            "if not."
-        )
-    if found.right is not None:
-        said.append(
-            f"Choosing the likelier answer, the same adversary is right {times(found.right[2])}; with "
-            f"nothing published, {times(found.baseline)}."
-        )
-    return said
-
-
 def best_sentences(profile: RiskProfile) -> tuple[str, str]:
     """Say what someone who sees everything published achieves and believes, in words of `risk explain`."""
     from discreet.risk.explain import belief_sentence, right_sentence
@@ -436,19 +388,12 @@ def best_sentences(profile: RiskProfile) -> tuple[str, str]:
     return right_sentence(profile), belief_sentence(profile)
 
 
-# -- what a tabulation design costs ----------------------------------------------------------------------
-
-
-def cost_text(delta: Fraction, exact: Mapping[str, tuple[float, int]] | None) -> str:
-    """Say what the epsilons of a design are of.
-
-    >>> cost_text(Fraction(1, 10**5), {"unbounded": (1.0, 90), "bounded": (2.0, 323)})
-    'At delta 1e-5; worst of 90 and 323 mixes of groups with and without a first stage.'
-    """
+def cost_text(delta: Fraction, exact: Sequence[DesignCost] | None) -> str:
+    """Say what the epsilons of a design are of, one person added and one replaced."""
     at = f"At delta {exact_text(delta)}"
     if exact is None:
         return f"{at}; all groups with two stages. Groups that get only a total are compared next."
-    first, second = (exact[relation][1] for relation in ("unbounded", "bounded"))
+    first, second = (cost.cases for cost in exact)
     if (first, second) == (1, 1):
         return f"{at}; all groups have two stages."
     return f"{at}; worst of {first} and {second} mixes of groups with and without a first stage."
@@ -497,7 +442,8 @@ def differences(before: Numbers, after: Numbers) -> list[str]:
 def _about_levels(old: State, new: State) -> list[str]:
     if [level.name for level in old.base.levels] != [level.name for level in new.base.levels]:
         return []
-    moved = differing_levels(old.budget, new.budget)
+    places = range(len(old.budget.weights))
+    moved = [place for place in places if old.budget.share(place) != new.budget.share(place)]
     alone = _moved_alone(old, new) if len(moved) > 1 else None
     found = []
     for place in moved if alone is None else [alone]:
@@ -529,19 +475,21 @@ def _moved_alone(old: State, new: State) -> int | None:
 
 
 def _about_epsilon(before: Numbers, after: Numbers) -> str:
-    if before.quick is None or after.quick is None:
+    then, now = before.quick.found, after.quick.found
+    whole, wholly = before.overall.now, after.overall.now
+    if then is None or now is None:
         return ""
-    first, second, where = before.quick.epsilon, after.quick.epsilon, " on the main path"
-    if before.overall is not None and after.overall is not None:
-        first, second, where = before.overall.epsilon, after.overall.epsilon, ""
+    first, second, where = then.epsilon, now.epsilon, " on the main path"
+    if whole is not None and wholly is not None:
+        first, second, where = whole.epsilon, wholly.epsilon, ""
     kind = after.state.release.claim.kind
     what = {AnswerKind.EXACT: "The exact epsilon", AnswerKind.BOUND: "The bound on epsilon"}.get(
         kind, "Epsilon as modelled"
     )
-    now, then, change = kind.number(second), kind.number(first), against(second, first)
+    change = against(second, first)
     if change == "the same":
-        return f"{what}{where} stays {now}."
-    return f"{what}{where} is {now}, {change} than {then}."
+        return f"{what}{where} stays {kind.number(second)}."
+    return f"{what}{where} is {kind.number(second)}, {change} than {kind.number(first)}."
 
 
 def page_differences(old: State, new: State) -> list[str]:
@@ -555,7 +503,7 @@ def page_differences(old: State, new: State) -> list[str]:
     """
     found: list[str] = []
     for page, facts in _FACTS.items():
-        if _of(old, page) == _of(new, page):
+        if old.settings_of(page) == new.settings_of(page):
             continue
         try:
             then, now = facts(old), facts(new)
@@ -576,12 +524,8 @@ def page_differences(old: State, new: State) -> list[str]:
 _MOST_SAID = 8  # differences of one page that are named one by one
 
 
-def _of(state: State, page: str) -> dict[str, str]:
-    return {name: text for where, name, text in state.settings if where == page}
-
-
 def _accuracy_facts(state: State) -> dict[str, str]:
-    said = _of(state, "accuracy")
+    said = state.settings_of("accuracy")
     margins = {
         f"the wanted margin of {level_name(level.name)} is": said.get(f"margin {level.name}", "open")
         for level in state.base.levels
@@ -641,7 +585,7 @@ def _design_facts(state: State) -> dict[str, str]:
 
 
 def _report_facts(state: State) -> dict[str, str]:
-    said = _of(state, "report")
+    said = state.settings_of("report")
     return {"the title is": said.get("title", "the release's own")} | {
         f"{part} are": "left out" if said.get(part) == "no" else "included" for part in ("proofs", "savings")
     }

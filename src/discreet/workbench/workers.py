@@ -23,24 +23,20 @@ import threading
 import time
 import traceback
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from types import FrameType
-from typing import Any, Generic, NoReturn, TypeVar
+from typing import Any, NoReturn
 
 from discreet.errors import DiscreetError
 
-Request = TypeVar("Request")
 Progress = Callable[[str, int, int], None]
 """Called with (stage, done, total)."""
 
 Message = tuple[str, Any, float]
 """What a process says: of what kind, what, and the seconds that it has computed."""
-
-Start = Callable[[Coroutine[Any, Any, None]], Any]
-"""Starts a task and keeps hold of it."""
 
 MOST_WAITING = 64
 """Jobs of one visitor that may wait; more are refused."""
@@ -59,56 +55,6 @@ _OVERFULL = 4  # jobs that a lane may take over from the one before, beyond its 
 def processors() -> int:
     """Return how many processors this program may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-class Slot(Generic[Request]):
-    """One place for work: the latest request wins, and none is computed twice or queued.
-
-    >>> async def main():
-    ...     seen = []
-    ...     async def work(number):
-    ...         await asyncio.sleep(0.01)
-    ...         seen.append(number)
-    ...     tasks = []
-    ...     slot = Slot(work, lambda task: tasks.append(asyncio.ensure_future(task)))
-    ...     for number in range(50):
-    ...         slot.ask(number)
-    ...     while slot.busy:
-    ...         await asyncio.sleep(0.01)
-    ...     return seen
-    >>> from concurrent.futures import ThreadPoolExecutor  # a thread may already have a loop
-    >>> ThreadPoolExecutor(1).submit(asyncio.run, main()).result()
-    [49]
-    """
-
-    def __init__(self, work: Callable[[Request], Awaitable[None]], start: Start) -> None:
-        self._work = work
-        self._start = start
-        self._next: list[Request] = []
-        self.busy = False
-
-    def ask(self, request: Request) -> None:
-        """Ask for work; a request that waits is replaced."""
-        self._next = [request]
-        if not self.busy:
-            self.busy = True
-            self._start(self._run())
-
-    @property
-    def waiting(self) -> bool:
-        """Whether a request waits for the one that is computed."""
-        return self.busy and bool(self._next)
-
-    def clear(self) -> None:
-        """Forget the request that waits."""
-        self._next = []
-
-    async def _run(self) -> None:
-        try:
-            while self._next:
-                await self._work(self._next.pop())
-        finally:
-            self.busy = False
 
 
 @dataclass(frozen=True, slots=True)

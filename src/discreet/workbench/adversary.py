@@ -1,0 +1,327 @@
+"""An adversary of the Risk page: who attacks which published counts, what they learn, and how it is said."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+from discreet.budget import Release
+from discreet.errors import InputError
+from discreet.numbers import chance, number, prior
+from discreet.workbench.state import State
+from discreet.workbench.tasks import PRIORS, Line, line_of
+
+NAME = "risk"
+SCENARIOS = {
+    "one": "one count, everyone else is known",
+    "several": "the same count at every level, together",
+    "unsure": "one count, unsure about some others",
+    "floor": "one count, negative values published as 0",
+    "hierarchy": "one count, and the area above it",
+    "whole": "everything published",
+}
+"""What an adversary may know and look at."""
+
+_MOST = 10**9
+_SEEN = 160  # points of a curve of beliefs
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """One published count: its level, its query, and the variance of its noise."""
+
+    level: str
+    query: str
+    variance: Fraction
+
+
+@dataclass(frozen=True, slots=True)
+class Adversary:
+    """Who attacks what, and what was published: all that an answer depends on."""
+
+    scenario: str
+    prior: str
+    counts: tuple[Count, ...]
+    known: int
+    published: int
+    people: int = 20
+    chance: str = "1/10"
+    siblings: int = 27
+    beside: int = 0
+    above: int = 1
+
+    @property
+    def reach(self) -> int:
+        """How far from the known count published values are shown: four standard deviations."""
+        return max(5, math.ceil(4 * math.sqrt(self.counts[0].variance)))
+
+    @property
+    def seen(self) -> list[int]:
+        """The published values that are drawn."""
+        more = self.people if self.scenario == "unsure" else 0
+        low = min(self.known - self.reach, self.published)
+        high = max(self.known + 1 + self.reach + more, self.published)
+        if self.scenario == "floor":
+            low = max(low, 0)
+        step = max(1, (high - low) // _SEEN)
+        return sorted({*range(low, high + 1, step), max(self.published, low)})
+
+    def __str__(self) -> str:
+        """Say who the adversary is.
+
+        >>> print(Adversary("one", "1/2", (Count("Block", "total", Fraction(5)),), 3, 1))
+        Someone who knows everyone else in the block, 3 of them with the characteristics, gives the target \
+an even chance of being one more, and looks at one count of the block
+        """
+        from discreet.risk.explain import chance_words, place_words
+
+        area = place_words(self.counts[0].level)
+        gives = f"gives the target {chance_words(Fraction(self.prior))} of being one more"
+        counted = f"{self.known:,}" if self.known else "none"
+        knows = f"knows everyone else in the {area}, {counted} of them with the characteristics"
+        looks = f"looks at one count of the {area}"
+        if self.scenario == "unsure":
+            knows = (
+                f"knows {self.known:,} others with the characteristics in the {area}, is unsure about "
+                f"{self.people:,} and gives each of these a chance of {self.chance}"
+            )
+        elif self.scenario == "several":
+            many = len(self.counts)
+            knows = f"knows each of {many} counts but for the target, {self.known:,} with the characteristics"
+            looks = f"looks at all {many} of them"
+        elif self.scenario == "hierarchy" and len(self.counts) == 2:
+            above = place_words(self.counts[1].level)
+            looks = f"looks at it, the areas beside it and the {above} around"
+        elif self.scenario == "floor":
+            looks += ", where negative values are published as 0"
+        return f"Someone who {knows}, {gives}, and {looks}"
+
+    @property
+    def command(self) -> str:
+        """The command line of an attack on counts.
+
+        >>> print(adversary(State.of("dhc-2022-08-25")).command)
+        discreet risk single --noisy 1 --known 0 --variance 100000/219 --prior 1/2
+        """
+        given = ["--prior", self.prior]
+        noisy, known = ["--noisy", str(self.published)], ["--known", str(self.known)]
+        variances = [part for count in self.counts for part in ("--variance", str(count.variance))]
+        if self.scenario == "hierarchy" and len(self.counts) == 2:
+            block, above = self.counts
+            areas = (
+                f"name={block.level},noisy={self.published},variance={block.variance},"
+                f"siblings={self.siblings},siblings-noisy={self.beside}",
+                f"name={above.level},noisy={self.above},variance={above.variance}",
+            )
+            options = [part for area in areas for part in ("--area", area)]
+            return shlex.join(["discreet", "risk", "hierarchy", *options, *given, *known])
+        if self.scenario == "several":
+            parts = ["--together", *noisy * len(self.counts), *known, *variances, *given]
+        else:
+            unsure = ["--unsure", str(self.people), "--chance", self.chance]
+            more = {"unsure": unsure, "floor": ["--nonnegative"]}.get(self.scenario, [])
+            parts = [*noisy, *known, *variances[:2], *given, *more]
+        return shlex.join(["discreet", "risk", "single", *parts])
+
+
+@lru_cache(maxsize=64)  # every redraw of the page asks
+def attackable(release: Release) -> dict[str, list[Count]]:
+    """Return the counts with Gaussian noise that one record changes by one, by level, most precise first.
+
+    >>> from discreet.budget import load
+    >>> counts = attackable(load("dhc-2020"))["Block"]
+    >>> counts[0].query, counts[0].variance, len(counts)
+    ('age_18_64_116 * relgq_4_groups', Fraction(10000, 11), 10)
+    """
+    found: dict[str, list[Count]] = {}
+    for row in release.variance_table():
+        if row.variance is not None and row.event.sensitivity == 1:
+            found.setdefault(row.level, []).append(Count(row.level, row.query, row.variance))
+    return {level: sorted(counts, key=lambda count: count.variance) for level, counts in found.items()}
+
+
+def adversary(state: State) -> Adversary | None:
+    """Return the adversary that a state asks about; None if no count of the release can be attacked alone."""
+    known_counts = attackable(state.release)
+    if not known_counts:
+        return None
+    said = state.settings_of(NAME)
+    levels = list(known_counts)
+    level = said.get("level", levels[-1])
+    if level not in known_counts:
+        level = levels[-1]
+    counts = known_counts[level]
+    count = next((one for one in counts if one.query == said.get("query")), counts[0])
+    scenario = said.get("scenario", "one")
+    scenario = scenario if scenario in SCENARIOS else "one"
+    chosen: tuple[Count, ...] = (count,)
+    if scenario == "several":
+        same = [one for them in known_counts.values() for one in them if one.query == count.query]
+        chosen = tuple(sorted(same, key=lambda one: one.level != level))
+    elif scenario == "hierarchy" and levels.index(level):
+        up = known_counts[levels[levels.index(level) - 1]]
+        chosen = (count, next((one for one in up if one.query == count.query), up[0]))
+    known = read_count(said.get("known", "0"), "the known count", least=0)
+    return Adversary(
+        scenario=scenario,
+        prior=read_chance(said.get("prior", "1/2")),
+        counts=chosen,
+        known=known,
+        published=read_count(said.get("published", str(known + 1)), "the published count"),
+        people=read_count(said.get("people", "20"), "the number of people", least=1, most=10_000),
+        chance=read_chance(said.get("chance", "1/10"), "the chance"),
+        siblings=read_count(said.get("siblings", "27"), "the number of areas", least=1, most=10_000),
+        beside=read_count(said.get("beside", "0"), "their published sum"),
+        above=read_count(said.get("above", "1"), "the published count above"),
+    )
+
+
+def read_chance(text: str, name: str = "the prior") -> str:
+    """Write a chance as a fraction, however it was typed.
+
+    >>> read_chance("0.05"), read_chance(" 1e-3 ")
+    ('1/20', '1/1000')
+    """
+    return str(prior(text, name=name))
+
+
+def read_count(text: str, name: str, *, least: int = -_MOST, most: int = _MOST) -> int:
+    """Return a whole number.
+
+    >>> read_count("-3", "the published count")
+    -3
+    """
+    short = text.strip().replace(",", "").replace("\u2212", "-")
+    if not short.removeprefix("-").isdecimal() or not least <= int(short) <= most:
+        raise InputError(f"{name} is {text!r}; it must be a whole number from {least:,} to {most:,}")
+    return int(short)
+
+
+@dataclass(frozen=True, slots=True)
+class Attacked:
+    """What an adversary believes and decides; None where the scenario has no such number.
+
+    `right` has how often the decision is right if the target is there, if not, and over the prior; `accuracy`
+    that over the prior against priors.
+    """
+
+    asked: Adversary
+    posterior: float
+    ratio: float
+    curve: Line
+    mean_present: float | None = None
+    mean_absent: float | None = None
+    right: tuple[float, float, float] | None = None
+    accuracy: Line = ()
+    said: tuple[str, ...] = ()
+
+
+def attacked(asked: Adversary) -> Attacked:
+    """Return what an adversary learns.
+
+    >>> found = attacked(Adversary("one", "1/2", (Count("Block", "total", Fraction(5)),), 0, 1))
+    >>> round(found.posterior, 4), round(found.ratio, 4), round(found.right[2], 4)
+    (0.525, 1.05, 0.5892)
+    """
+    if asked.scenario == "several" and len(asked.counts) > 1:
+        found = _several(asked)
+    else:
+        found = _hierarchy(asked) if asked.scenario == "hierarchy" else _single(asked)
+    return replace(found, said=tuple(_sentences(found)))
+
+
+def _single(asked: Adversary) -> Attacked:
+    from discreet.risk import Attack, independent_others
+
+    others: Any = (1.0,)
+    if asked.scenario == "unsure":
+        others = independent_others(asked.chance, people=asked.people)
+    attack = Attack(
+        variance=asked.counts[0].variance,
+        known=asked.known,
+        others=others,
+        nonnegative=asked.scenario == "floor",
+    )
+    prior = asked.prior
+    return Attacked(
+        asked,
+        posterior=attack.posterior(asked.published, prior=prior),
+        ratio=attack.ratio(asked.published, prior=prior),
+        curve=line_of(asked.seen, attack.posterior(asked.seen, prior=prior)),
+        mean_present=attack.expected_posterior(prior=prior),
+        mean_absent=attack.expected_posterior(prior=prior, given="absent"),
+        right=(
+            attack.accuracy(prior=prior, given="present"),
+            attack.accuracy(prior=prior, given="absent"),
+            attack.accuracy(prior=prior, given="prior"),
+        ),
+        accuracy=line_of(PRIORS, attack.accuracy(prior=[float(one) for one in PRIORS], given="prior")),
+    )
+
+
+def _several(asked: Adversary) -> Attacked:
+    from discreet.risk import joint_accuracy, joint_posterior, joint_ratio
+
+    variances = [count.variance for count in asked.counts]
+    shared: dict[str, Any] = {"variance": variances, "prior": asked.prior, "known": asked.known}
+    many = len(variances)
+
+    def right(given: str, prior: Any = asked.prior) -> Any:
+        return joint_accuracy(variance=variances, prior=prior, given=given)
+
+    return Attacked(
+        asked,
+        posterior=joint_posterior([asked.published] * many, **shared),
+        ratio=joint_ratio([asked.published] * many, **shared),
+        curve=line_of(asked.seen, joint_posterior([[value] * many for value in asked.seen], **shared)),
+        right=(right("present"), right("absent"), right("prior")),
+        accuracy=line_of(PRIORS, right("prior", [float(one) for one in PRIORS])),
+    )
+
+
+def _hierarchy(asked: Adversary) -> Attacked:
+    from discreet.risk import Area, TwoLevels, hierarchy_posterior
+
+    if len(asked.counts) < 2:
+        raise InputError(f"{asked.counts[0].level} is the highest level; there is no area above it")
+    block, above = asked.counts
+    area = Area(
+        name=block.level,
+        noisy=asked.published,
+        variance=block.variance,
+        siblings=asked.siblings,
+        siblings_noisy=asked.beside,
+    )
+    around = Area(name=above.level, noisy=asked.above, variance=above.variance)
+    found = hierarchy_posterior([area, around], prior=asked.prior, known=asked.known)
+    variances = (block.variance, above.variance)
+    two = TwoLevels(variance=variances, siblings=asked.siblings, prior=asked.prior, known=asked.known)
+    curve = line_of(asked.seen, two.probability(asked.seen, [asked.above], [asked.beside]))
+    return Attacked(asked, posterior=found.probability, ratio=found.ratio, curve=curve)
+
+
+def _sentences(found: Attacked) -> list[str]:
+    """Say what an adversary learns."""
+    from discreet.numbers import times
+
+    asked = found.asked
+    said = [
+        f"{asked}: after a published count of {asked.published:,} this adversary believes "
+        f"{chance(found.posterior)}, {number(found.ratio, 4)} times as much as before."
+    ]
+    if found.mean_present is not None and found.mean_absent is not None:
+        said.append(
+            "On average over the noise, the same adversary ends with a belief of "
+            f"{chance(found.mean_present)} if the target is there and {chance(found.mean_absent)} if not."
+        )
+    if found.right is not None:
+        blind = max(Fraction(asked.prior), 1 - Fraction(asked.prior))
+        said.append(
+            f"Choosing the likelier answer, the same adversary is right {times(found.right[2])}; with "
+            f"nothing published, {times(float(blind))}."
+        )
+    return said
