@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import shlex
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from discreet.budget import Release
@@ -254,12 +255,7 @@ def _single(asked: Adversary) -> Attacked:
         curve=line_of(asked.seen, attack.posterior(asked.seen, prior=prior)),
         mean_present=attack.expected_posterior(prior=prior),
         mean_absent=attack.expected_posterior(prior=prior, given="absent"),
-        right=(
-            attack.accuracy(prior=prior, given="present"),
-            attack.accuracy(prior=prior, given="absent"),
-            attack.accuracy(prior=prior, given="prior"),
-        ),
-        accuracy=line_of(PRIORS, attack.accuracy(prior=[float(one) for one in PRIORS], given="prior")),
+        **_decisions(attack.accuracy, prior),
     )
 
 
@@ -269,18 +265,21 @@ def _several(asked: Adversary) -> Attacked:
     variances = [count.variance for count in asked.counts]
     shared: dict[str, Any] = {"variance": variances, "prior": asked.prior, "known": asked.known}
     many = len(variances)
-
-    def right(given: str, prior: Any = asked.prior) -> Any:
-        return joint_accuracy(variance=variances, prior=prior, given=given)
-
     return Attacked(
         asked,
         posterior=joint_posterior([asked.published] * many, **shared),
         ratio=joint_ratio([asked.published] * many, **shared),
         curve=line_of(asked.seen, joint_posterior([[value] * many for value in asked.seen], **shared)),
-        right=(right("present"), right("absent"), right("prior")),
-        accuracy=line_of(PRIORS, right("prior", [float(one) for one in PRIORS])),
+        **_decisions(partial(joint_accuracy, variance=variances), asked.prior),
     )
+
+
+def _decisions(right: Callable[..., Any], prior: str) -> dict[str, Any]:
+    """How often the likelier answer is right: by what is so and over the prior, and against priors."""
+    return {
+        "right": tuple(right(prior=prior, given=given) for given in ("present", "absent", "prior")),
+        "accuracy": line_of(PRIORS, right(prior=[float(one) for one in PRIORS], given="prior")),
+    }
 
 
 def _hierarchy(asked: Adversary) -> Attacked:

@@ -68,13 +68,15 @@ def _release(page: Page) -> None:
 
     with c.card("Release"):
         c.heading("Release")
-        choice = c.Choice("Release", {**{name: name for name in presets()}, _OWN: "opened file"}, chose)
+        choice = c.Choice(
+            "Release", {**{name: name for name in presets()}, _OWN: "opened file"}, chose, bare=True
+        )
         title = c.words("", "wb-soft", "div").style("margin: 8px 0 14px")
         with c.box("wb-pair"):
             delta = c.Field("delta", read_delta, use, shown="delta", explained=HELP["delta"])
             kinds = {"bounded": "bounded", "unbounded": "unbounded"}
-            name = "neighbours"
-            relation = c.Choice(name, kinds, related, shown=name, explained=HELP[name], left=True)
+            explained = HELP["neighbours"]
+            relation = c.Choice("neighbours", kinds, related, explained=explained, left=True)
 
     @page.draw
     def draw() -> None:

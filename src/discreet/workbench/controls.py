@@ -294,7 +294,7 @@ class Field(Generic[Value]):
 
 
 class Choice:
-    """A native select, under its label if there is one; options map values to texts, and may change."""
+    """A native select under its label; options map values to texts, and may change."""
 
     def __init__(
         self,
@@ -305,13 +305,14 @@ class Choice:
         shown: str = "",
         explained: str = "",
         left: bool = False,
+        bare: bool = False,
     ) -> None:
         self._options: Mapping[str, str] = {}
         self._chosen = chosen
-        with box("wb-field") if shown else contextlib.nullcontext():
-            if shown:
+        with contextlib.nullcontext() if bare else box("wb-field"):
+            if not bare:
                 with box("wb-label-row"):
-                    label(shown, explained, left=left)
+                    label(shown or name, explained, left=left)
             self.element = box("wb-input", "select", aria_label=name)
         self.element.on("change", self._hear, js_handler=_EMIT)
         self.set("", options)

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from nicegui import ui
 
-from discreet.budget.answer import AnswerKind
 from discreet.errors import DiscreetError
 from discreet.release.safetab.geography import LEVEL_WORDS, PASSES
 from discreet.report import words
@@ -111,7 +110,7 @@ def _choices(page: DesignPage) -> None:
 
     with c.card():
         c.heading("Design", DESIGN_HELP["design"])
-        people = c.Choice("People of", _PASSES, passed, shown="People of")
+        people = c.Choice("People of", _PASSES, passed)
         c.gap()
         ends = (-TOTAL_STEPS, TOTAL_STEPS)
         scale = slider("All budgets", "rho", ends, lambda step: {"scale": factor_at(step)})
@@ -142,7 +141,6 @@ def _choices(page: DesignPage) -> None:
             "Thresholds",
             _THRESHOLDS,
             lambda derived: page.use("the thresholds", derived=derived == "yes"),
-            shown="Thresholds",
             explained=DESIGN_HELP["threshold"],
         )
         c.gap(10)
@@ -196,9 +194,8 @@ def _costs(page: DesignPage) -> None:
             note.set("Switch on at least one geography and level.")
             return
         for tile, cost in zip((added, replaced), exact or numbers.costs, strict=True):
-            number = numbers.claim.kind.number(cost.epsilon)
-            bound = numbers.claim.kind is AnswerKind.BOUND
-            tile.set(f"at most {number}" if bound else number, f"zCDP {words.number(cost.zcdp_epsilon)}")
+            epsilon = say.claimed(numbers.claim.kind, cost.epsilon)
+            tile.set(epsilon, f"zCDP {words.number(cost.zcdp_epsilon)}")
         first, second = (words.plain(cost.rho) for cost in numbers.costs)
         rho.set(first, f"replaced {second}")
         groups.set(str(numbers.lines[0].stability), "of each geography and level")
@@ -312,7 +309,7 @@ def _row(page: DesignPage) -> None:
         with c.box("wb-between wb-top"):
             c.heading("One geography and level", DESIGN_HELP["tables"])
             with c.box("").style("width: 210px"):
-                choice = c.Choice("Geography and level", {}, chose)
+                choice = c.Choice("Geography and level", {}, chose, bare=True)
         tables = c.Chart("chance of each table against the true size of a group", 280)
         c.heading("Bias of the published total", DESIGN_HELP["bias"], 3)
         bias = c.Chart("bias of a published total against the true size of a group", 250)

@@ -159,7 +159,7 @@ def _adversary(page: RiskPage) -> None:
 
     with c.card():
         c.heading("The adversary", RISK_HELP["scenario"])
-        choice = c.Choice("What the adversary sees", SCENARIOS, chose)
+        choice = c.Choice("What the adversary sees", SCENARIOS, chose, bare=True)
         c.gap()
         slider = c.Slider(
             "Prior",
@@ -180,14 +180,12 @@ def _adversary(page: RiskPage) -> None:
                     "Level",
                     {},
                     lambda level: page.change({"level": level}, f"looking at {level_name(level)}"),
-                    shown="Level",
                     explained=RISK_HELP["level"],
                 )
                 query = c.Choice(
                     "Count",
                     {},
                     lambda query: page.change({"query": query}, "looking at another count"),
-                    shown="Count",
                     explained=RISK_HELP["count"],
                     left=True,
                 )

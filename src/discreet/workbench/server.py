@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import hmac
-import http.cookies
 import ipaddress
 import os
 import re
@@ -15,9 +14,12 @@ import urllib.parse
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterator, MutableMapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from discreet.errors import InputError
+
+if TYPE_CHECKING:
+    from starlette.requests import HTTPConnection
 
 LARGEST_BODY = 11_000_000
 """Bytes of the largest request that is read: a file of 10 MB and what wraps it."""
@@ -92,6 +94,10 @@ class Address:
         return bool(self.socket) or is_loopback(self.host)
 
 
+Refusal = tuple[int, str, dict[str, str]]
+"""The answer to a request that goes no further: status, text and headers."""
+
+
 class Guard:
     """Stands before everything: pages, files, uploads and the web socket.
 
@@ -110,24 +116,31 @@ class Guard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a request through, or answer it here."""
+        from starlette.requests import HTTPConnection
+        from starlette.responses import PlainTextResponse
+
         if scope["type"] not in ("http", "websocket"):
             await self._app(scope, receive, send)
             return
-        refusal = self._refusal(scope)
-        if refusal is not None:
-            await _answer(scope, receive, send, *refusal)
+        refusal = self._refusal(HTTPConnection(scope))
+        if refusal is None:
+            await self._app(scope, _limited(receive), _with_headers(send))
             return
-        await self._app(scope, _limited(receive), _with_headers(send))
+        if scope["type"] == "websocket":
+            await receive()
+            if "websocket.http.response" not in scope.get("extensions", {}):
+                await send({"type": "websocket.close", "code": 1008})
+                return
+        status, text, more = refusal
+        said = PlainTextResponse(text, status, {"Cache-Control": "no-store", **HEADERS, **more})
+        await said(scope, receive, send)
 
-    def _refusal(self, scope: Scope) -> tuple[int, str, dict[str, str]] | None:
-        """The answer to a request that goes no further: status, text and headers; None lets it through."""
-        headers: dict[str, str] = {}
-        for raw, value in scope["headers"]:
-            key = raw.decode("latin-1").lower()
-            if key == "host" and "host" in headers:
-                return 400, "The request names two hosts.\n", {}
-            headers[key] = value.decode("latin-1")
-        found = _HOST.fullmatch(headers.get("host", ""))
+    def _refusal(self, asked: HTTPConnection) -> Refusal | None:
+        """The answer to a request that goes no further; None lets it through."""
+        headers, hosts = asked.headers, asked.headers.getlist("host")
+        if len(hosts) > 1:
+            return 400, "The request names two hosts.\n", {}
+        found = _HOST.fullmatch("".join(hosts))
         if found is None or int(found[3] or 0) > 65535:
             return 400, "The Host of the request cannot be read.\n", {}
         if self._place.is_private and not self._place.socket and not is_loopback(found[1] or found[2]):
@@ -135,74 +148,51 @@ class Guard:
         # a browser says where a request comes from; other programs say nothing
         origin = headers.get("origin")
         if headers.get("sec-fetch-site", "none") not in ("same-origin", "none") or (
-            origin and urllib.parse.urlsplit(origin).netloc != headers["host"]
+            origin and urllib.parse.urlsplit(origin).netloc != hosts[0]
         ):
             return 403, "Another site asked for this. To open it yourself, paste the address.\n", {}
         length = headers.get("content-length", "0")
         if not length.isdecimal() or int(length) > LARGEST_BODY:
             return 413, f"At most {LARGEST_BODY // 10**6} MB are read.\n", {}
-        return None if self._place.token is None else self._stranger(scope, headers)
+        return None if self._place.token is None else self._stranger(asked, self._place.token)
 
-    def _stranger(self, scope: Scope, headers: dict[str, str]) -> tuple[int, str, dict[str, str]] | None:
+    def _stranger(self, asked: HTTPConnection, token: str) -> Refusal | None:
         """The answer to someone who has no token, or shows one for the first time."""
-        with contextlib.suppress(http.cookies.CookieError):
-            cookies = http.cookies.SimpleCookie(headers.get("cookie", ""))
-            if self._cookie in cookies and _same(cookies[self._cookie].value, self._pass):
-                query = urllib.parse.parse_qs(scope.get("query_string", b"").decode("latin-1"))
-                return self._welcome(scope) if "token" in query and scope["type"] == "http" else None
-        scheme, _, bearer = headers.get("authorization", "").partition(" ")
-        given = bearer.strip() if scheme.lower() == "bearer" else _in_query(scope)
+        shown = asked.query_params.get("token", "")
+        if _same(asked.cookies.get(self._cookie, ""), self._pass):
+            return self._welcome(asked) if "token" in asked.query_params else None
+        scheme, _, bearer = asked.headers.get("authorization", "").partition(" ")
+        given = bearer.strip() if scheme.lower() == "bearer" else shown
         if given:
-            address = (scope.get("client") or ("",))[0]
+            address = asked.client.host if asked.client else ""
             now = time.monotonic()
             wrong = [then for then in self._wrong.get(address, []) if now - then < _MINUTE]
             if len(wrong) >= MOST_ATTEMPTS:
                 return 429, "Too many wrong tokens; try again in a minute.\n", {"Retry-After": "60"}
-            assert self._place.token is not None
-            if _same(given, self._place.token) or (self._once and _same(given, self._once)):
-                if not bearer:
-                    self._once = "" if _same(given, self._once) else self._once
-                    return self._welcome(scope) if scope["type"] == "http" else None
-                return None
+            if _same(given, token) or (self._once and _same(given, self._once)):
+                if bearer:
+                    return None
+                self._once = "" if _same(given, self._once) else self._once
+                return self._welcome(asked)
             self._wrong[address] = [*wrong, now]
             self._wrong.move_to_end(address)
             while len(self._wrong) > _MOST_ADDRESSES:
                 self._wrong.popitem(last=False)
         return 401, "A token is needed: open the address that `discreet workbench` printed.\n", {}
 
-    def _welcome(self, scope: Scope) -> tuple[int, str, dict[str, str]]:
+    def _welcome(self, asked: HTTPConnection) -> Refusal | None:
         """Hand out a cookie and lead to the same page, so that no address on the screen holds the token."""
-        query = urllib.parse.parse_qsl(scope.get("query_string", b"").decode("latin-1"))
-        rest = urllib.parse.urlencode([(key, text) for key, text in query if key != "token"])
+        if asked.scope["type"] != "http":
+            return None
+        rest = asked.url.remove_query_params("token").query
         # a path that begins with two slashes would be another host
-        path = "/" + urllib.parse.quote(scope.get("path", "/").lstrip("/\\"), safe="/-_.~")
+        path = "/" + urllib.parse.quote(asked.scope["path"].lstrip("/\\"), safe="/-_.~")
         cookie = f"{self._cookie}={self._pass}; Path=/; HttpOnly; SameSite=Strict; Max-Age={_DAY}"
         return 303, "", {"Location": f"{path}?{rest}" if rest else path, "Set-Cookie": cookie}
 
 
 def _same(first: str, second: str) -> bool:
     return hmac.compare_digest(first.encode("utf-8", "surrogatepass"), second.encode())
-
-
-def _in_query(scope: Scope) -> str:
-    query = urllib.parse.parse_qs(scope.get("query_string", b"").decode("latin-1"))
-    return str(query.get("token", [""])[0])
-
-
-async def _answer(
-    scope: Scope, receive: Receive, send: Send, status: int, text: str, more: dict[str, str]
-) -> None:
-    kind = "http.response"
-    if scope["type"] == "websocket":
-        await receive()
-        kind = "websocket.http.response"
-        if kind not in scope.get("extensions", {}):
-            await send({"type": "websocket.close", "code": 1008})
-            return
-    said = {"Content-Type": "text/plain; charset=utf-8", "Cache-Control": "no-store", **HEADERS, **more}
-    headers = [(key.lower().encode(), value.encode("latin-1")) for key, value in said.items()]
-    await send({"type": f"{kind}.start", "status": status, "headers": headers})
-    await send({"type": f"{kind}.body", "body": text.encode()})
 
 
 def _with_headers(send: Send) -> Send:

@@ -356,7 +356,7 @@ class Session:
             self._next_look = now + self._server.pace(self.key, now)
         if state is not None and state != self.state:
             self.state = state
-            self._ask(settled=False)
+            self.numbers.ask(state, settled=False)
             self.notify("state")
 
     def _let_go(self) -> State | None:
@@ -435,7 +435,7 @@ class Session:
         self._let_go()
         self.steps += 1
         self.state = self._committed = state
-        self._ask(settled=True)
+        self.numbers.ask(state, settled=True)
         self.notify("state")
 
     def _compare(self, state: State) -> Numbers:
@@ -462,9 +462,6 @@ class Session:
         assert self._server is not None
         return self._server
 
-    def _ask(self, *, settled: bool) -> None:
-        self.numbers.ask(self.state, settled=settled)
-
     def task(self, work: Coroutine[Any, Any, None]) -> Any:
         """Start a task that belongs to this visitor, and ends when the visitor has gone."""
         assert self._start is not None
@@ -489,7 +486,7 @@ class Session:
         if self._leaving is not None:
             self._leaving.cancel()
             self._leaving = None
-        self._ask(settled=True)
+        self.numbers.ask(self.state, settled=True)
         self.notify("numbers")  # what others have asked for before is there at once
         if self.before is not None:
             self.before.ask(self.before.state, settled=True)

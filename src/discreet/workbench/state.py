@@ -14,7 +14,6 @@ import base64
 import math
 import re
 import zlib
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -35,7 +34,6 @@ DELTA = Fraction(1, 10**10)
 CHANGED = "-changed"
 """What the name of a release ends in once its budget was changed."""
 
-_REMEMBERED = 64
 _PLACES = 4  # a weight set by a slider is short: within a ten-thousandth of the others' sum
 
 
@@ -110,6 +108,12 @@ class State:
     neighbours: Neighbours | None = None
     settings: tuple[tuple[str, str, str], ...] = field(default=())
     """What other pages remember: (page, name, text)."""
+    stated: Budget = field(default=None, compare=False)  # type: ignore[assignment]
+    """The budget as the base states it, found once for all states of a base."""
+
+    def __post_init__(self) -> None:
+        if self.stated is None:
+            object.__setattr__(self, "stated", Budget.of(self.base))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Travel to another process without what was derived here."""
@@ -121,11 +125,6 @@ class State:
         """Return the first state of a preset."""
         release = load(preset)
         return cls(release, release.name, True)
-
-    @property
-    def stated(self) -> Budget:
-        """The budget as the base states it."""
-        return _stated(self.base)
 
     @property
     def budget(self) -> Budget:
@@ -199,19 +198,6 @@ class State:
         kept = [item for item in self.settings if item[0] != page or item[1] not in values]
         new = [(page, name, text) for name, text in values.items() if text]
         return replace(self, settings=tuple(sorted([*kept, *new])))
-
-
-_known: OrderedDict[int, tuple[Release, Budget]] = OrderedDict()
-
-
-def _stated(base: Release) -> Budget:
-    """The budget of a release, by its identity: a dragged slider asks for that of one and the same object."""
-    found = _known.get(id(base))
-    if found is None or found[0] is not base:
-        found = _known[id(base)] = (base, Budget.of(base))
-        while len(_known) > _REMEMBERED:
-            _known.popitem(last=False)
-    return found[1]
 
 
 def whole_weights(weights: Sequence[Fraction]) -> tuple[Fraction, ...]:

@@ -252,8 +252,12 @@ def epsilon_text(numbers: Numbers) -> str:
     if numbers.epsilon is None:
         return "…"
     kind = numbers.claim.kind if numbers.quick.fresh else AnswerKind.MAIN
-    number = kind.number(numbers.epsilon)
-    return f"at most {number}" if kind is AnswerKind.BOUND else number
+    return claimed(kind, numbers.epsilon)
+
+
+def claimed(kind: AnswerKind, epsilon: float) -> str:
+    """Write an epsilon, "at most" before one that is a bound."""
+    return f"{'at most ' if kind is AnswerKind.BOUND else ''}{kind.number(epsilon)}"
 
 
 def epsilon_note(numbers: Numbers) -> str:
