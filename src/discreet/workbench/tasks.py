@@ -42,43 +42,41 @@ _THRESHOLDS = 24
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """Which module holds a function, and what calling it costs."""
+    """Which module of the workbench holds a function, and what calling it costs."""
 
     seconds: float
     """For one case of a release of ten kinds of noise, on one processor."""
     deadline: float
-    module: str = "workbench.tasks"
-    function: str = ""
-    """Its name, if it is not the task's."""
+    module: str = "tasks"
+    """Empty if the function is one of a lower room, see `call`."""
     all_cases: bool = False
     """Whether each pair of paths is a case, and not the main path alone."""
     reports: bool = False
     """Whether it takes a function to report its progress to."""
 
 
-_CALIBRATION, _TABULATION = "accounting.calibration", "workbench.tabulation"
 TASKS = {
-    "from_link": Task(0.02, 20, "workbench.state"),
-    "read_file": Task(0.05, 20, "workbench.state"),
+    "from_link": Task(0.02, 20, "state"),
+    "read_file": Task(0.05, 20, "state"),
     "quick": Task(0.03, 120),
     "errors": Task(0.04, 120),
-    "saving": Task(0.2, 1800, _CALIBRATION, "calibrate", all_cases=True),
+    "saving": Task(0.2, 1800, "", all_cases=True),
     "overall": Task(0.03, 1800, all_cases=True, reports=True),
-    "noise": Task(0.1, 120, "report.releases", "noise_lines"),
+    "noise": Task(0.1, 120, ""),
     "estimates": Task(0.5, 300),
     "least_budget": Task(0.1, 1800, all_cases=True),
-    "calibrated": Task(0.3, 3600, _CALIBRATION, "calibrate", all_cases=True, reports=True),
-    "reported": Task(2, 3600, "report.html.page", "page", all_cases=True, reports=True),
-    "printed": Task(5, 120, "report.html.pdf", "print_pdf"),
-    "attacked": Task(0.1, 120, "workbench.adversary"),
+    "calibrated": Task(0.3, 3600, "", all_cases=True, reports=True),
+    "reported": Task(2, 3600, "", all_cases=True, reports=True),
+    "printed": Task(5, 120, ""),
+    "attacked": Task(0.1, 120, "adversary"),
     "best_on_main_path": Task(0.3, 300),
-    "best_of_anyone": Task(0.2, 1800, "risk.profile", "risk_profile", all_cases=True, reports=True),
-    "design_numbers": Task(0.1, 120, _TABULATION),
-    "design_exact": Task(3, 600, _TABULATION, reports=True),
-    "design_margin": Task(0.1, 120, _TABULATION),
-    "design_rivals": Task(0.3, 120, "release.safetab.design", "rivals"),
-    "design_toml": Task(0.05, 60, _TABULATION),
-    "design_opened": Task(0.05, 20, _TABULATION),
+    "best_of_anyone": Task(0.2, 1800, "", all_cases=True, reports=True),
+    "design_numbers": Task(0.1, 120, "tabulation"),
+    "design_exact": Task(3, 600, "tabulation", reports=True),
+    "design_margin": Task(0.1, 120, "tabulation"),
+    "design_rivals": Task(0.3, 120, ""),
+    "design_toml": Task(0.05, 60, "tabulation"),
+    "design_opened": Task(0.05, 20, "tabulation"),
 }
 
 
@@ -88,8 +86,32 @@ def call(name: str, *arguments: Any, **options: Any) -> Any:
     >>> call("errors", (DiscreteGaussian(variance=5, times=10),)).lines[0][0]
     (0.0, 1.0)
     """
-    task = TASKS[name]
-    return getattr(import_module(f"discreet.{task.module}"), task.function or name)(*arguments, **options)
+    module = TASKS[name].module
+    work = getattr(import_module(f"discreet.workbench.{module}"), name) if module else _below(name)
+    return work(*arguments, **options)
+
+
+def _below(name: str) -> Callable[..., Any]:
+    """The function of a lower room that is a task by itself, loaded when it is called."""
+    if name in ("saving", "calibrated"):
+        from discreet.accounting.calibration import calibrate
+
+        return calibrate
+    if name == "noise":
+        from discreet.report.releases import noise_lines
+
+        return noise_lines
+    if name == "best_of_anyone":
+        from discreet.risk.profile import risk_profile
+
+        return risk_profile
+    if name == "design_rivals":
+        from discreet.release.safetab.design import rivals
+
+        return rivals
+    from discreet.report.html import page, print_pdf
+
+    return {"reported": page, "printed": print_pdf}[name]
 
 
 def cost(name: str, *arguments: Any) -> float:
