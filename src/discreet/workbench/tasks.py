@@ -111,7 +111,8 @@ def _below(name: str) -> Callable[..., Any]:
         return rivals
     from discreet.report.html import page, print_pdf
 
-    return {"reported": page, "printed": print_pdf}[name]
+    found: dict[str, Callable[..., Any]] = {"reported": page, "printed": print_pdf}
+    return found[name]
 
 
 def cost(name: str, *arguments: Any) -> float:
