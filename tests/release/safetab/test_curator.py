@@ -15,8 +15,16 @@ from discreet.cli.commands import run as command
 from discreet.errors import InputError
 from discreet.noise import GaussianNoise
 from discreet.release.safetab.configuration import read_configuration
-from discreet.release.safetab.curator import SIZES, Curated, ErrorSums, curate, size_name
-from discreet.release.safetab.expectations import NO_CUT, ErrorLaw, ReleaseChances
+from discreet.release.safetab.curator import (
+    NO_CUT,
+    SIZES,
+    Curated,
+    ErrorLaw,
+    ErrorSums,
+    ReleaseChances,
+    curate,
+    size_name,
+)
 from discreet.release.safetab.geography import BELOW_STATE
 from discreet.release.safetab.mechanism import variance_of
 from discreet.release.safetab.run import Options, run

@@ -13,9 +13,8 @@ import pyarrow as pa
 import pytest
 
 from discreet.errors import InputError
-from discreet.release.engine import Engine, EngineError, UnreadableError, connect
+from discreet.release.engine import PREFIX, Engine, EngineError, UnreadableError, connect, remove_abandoned
 from discreet.release.engine.spark import need_java
-from discreet.release.engine.spill import PREFIX, remove_abandoned
 
 
 def test_sums_stay_64_bits_wide(engine: Engine) -> None:
@@ -153,7 +152,7 @@ def test_the_next_run_removes_what_a_killed_one_left(tmp_path: Path) -> None:
 
 LASTING = """\
 from pathlib import Path
-from discreet.release.engine.spill import lasting_directory, remove_abandoned
+from discreet.release.engine import lasting_directory, remove_abandoned
 with lasting_directory() as outer:
     (outer / "spilled").write_text("")
     with lasting_directory() as inner:

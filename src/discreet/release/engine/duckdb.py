@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Event, Thread
 
 from discreet.errors import DiscreetError
-from discreet.release.engine.engine import Engine, EngineError, Relation, UnreadableError, narrow
+from discreet.release.engine import (
+    FULL_DISK,
+    FULL_MEMORY,
+    Engine,
+    EngineError,
+    Relation,
+    UnreadableError,
+    usable_cpus,
+)
 from discreet.release.hierarchy.arrow import ArrowTable
 
 SHARE = 0.75
 """Of the memory given, for DuckDB; the rest is for Python, Arrow and what DuckDB does not count."""
-
-_TYPES = {"int8": "TINYINT", "int16": "SMALLINT", "int32": "INTEGER", "int64": "BIGINT"}
 
 
 class DuckDB(Engine):
@@ -67,9 +72,8 @@ class DuckDB(Engine):
     def keep(self, expression: Relation, *, in_order: bool = False) -> Relation:
         """Compute once; `in_order` keeps the order of a file, so that `rowid` numbers its rows."""
         name = self.fresh()
-        sql = narrow(expression, self.backend.compile(expression), '"', _TYPES)
         self._run(f"SET preserve_insertion_order = {str(in_order).lower()}")
-        self._run(f'CREATE TEMP TABLE "{name}" AS {sql}')
+        self._run(f'CREATE TEMP TABLE "{name}" AS {self.sql(expression)}')
         return self.backend.table(name)
 
     def store(
@@ -85,14 +89,13 @@ class DuckDB(Engine):
         Rows are written as they come: memory holds some thousand of each value. `progress` is told, from
         another thread, which part of the input was read.
         """
-        sql = narrow(expression, self.backend.compile(expression), '"', _TYPES)
         self._run("SET preserve_insertion_order = false")
         self._run(f"SET partitioned_write_flush_threshold = {self._waiting}")
         parts = f", PARTITION_BY ({by})" if by else ""
         target = folder if by else folder / "rows.parquet"
         folder.mkdir(parents=True, exist_ok=True)
         with self._watched(progress):
-            self._run(f"COPY ({sql}) TO {_text(str(target))} (FORMAT parquet{parts})")
+            self._run(f"COPY ({self.sql(expression)}) TO {_text(str(target))} (FORMAT parquet{parts})")
 
     @contextmanager
     def _watched(self, progress: Callable[[float], None] | None) -> Iterator[None]:
@@ -132,7 +135,7 @@ class DuckDB(Engine):
 
     def fetch(self, expression: Relation, *, sort: Sequence[str] = ()) -> ArrowTable:
         """Bring an Arrow table."""
-        sql = narrow(expression, self.backend.compile(expression), '"', _TYPES)
+        sql = self.sql(expression)
         if sort:
             sql += " ORDER BY " + ", ".join(f'"{name}"' for name in sort)
         with _translated():
@@ -164,10 +167,12 @@ def _translated() -> Iterator[None]:
         return
     except duckdb.OutOfMemoryException as error:
         disk = "max_temp_directory_size" in str(error)
-        problem = EngineError(_FULL if disk else _MEMORY)
+        problem = EngineError(FULL_DISK if disk else FULL_MEMORY)
     except duckdb.IOException as error:
         problem = (
-            EngineError(_FULL) if "No space left" in str(error) else UnreadableError("a file is unreadable")
+            EngineError(FULL_DISK)
+            if "No space left" in str(error)
+            else UnreadableError("a file is unreadable")
         )
     except (duckdb.InvalidInputException, duckdb.ConversionException, duckdb.SerializationException):
         problem = UnreadableError("a file is unreadable")
@@ -185,15 +190,6 @@ def _translated() -> Iterator[None]:
             raise
         problem = KeyboardInterrupt()
     raise problem from None
-
-
-_MEMORY = "there is not enough memory; give more with --memory"
-_FULL = "the disk with the temporary files is full; make room, or name another place in TMPDIR"
-
-
-def usable_cpus() -> int:
-    """Return how many processors this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _text(value: str) -> str:

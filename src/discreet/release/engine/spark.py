@@ -12,11 +12,16 @@ from pathlib import Path
 from typing import Any
 
 from discreet.errors import DiscreetError
-from discreet.release.engine.duckdb import usable_cpus
-from discreet.release.engine.engine import Engine, EngineError, Relation, UnreadableError, narrow
+from discreet.release.engine import (
+    FULL_DISK,
+    FULL_MEMORY,
+    Engine,
+    EngineError,
+    Relation,
+    UnreadableError,
+    usable_cpus,
+)
 from discreet.release.hierarchy.arrow import ArrowTable
-
-_TYPES = {"int8": "TINYINT", "int16": "SMALLINT", "int32": "INT", "int64": "BIGINT"}
 
 
 class Spark(Engine):
@@ -27,6 +32,7 @@ class Spark(Engine):
     """
 
     name = "spark"
+    quote = "`"
 
     def __init__(self, place: Path, *, memory: int, threads: int | None, master: str | None) -> None:
         need_java()
@@ -103,7 +109,7 @@ class Spark(Engine):
                 self._session.stop()
 
     def _frame(self, expression: Relation) -> Any:
-        return self._session.sql(narrow(expression, self.backend.compile(expression), "`", _TYPES))
+        return self._session.sql(self.sql(expression))
 
     def _named(self, frame: Any) -> Relation:
         name = self.fresh()
@@ -186,11 +192,9 @@ def _translated() -> Iterator[None]:
         ):
             problem = UnreadableError("a file is unreadable")
         elif "OutOfMemoryError" in text:
-            problem = EngineError("there is not enough memory; give more with --memory")
+            problem = EngineError(FULL_MEMORY)
         elif "No space left" in text:
-            problem = EngineError(
-                "the disk with the temporary files is full; make room, or name another in TMPDIR"
-            )
+            problem = EngineError(FULL_DISK)
         else:
             problem = EngineError(f"the engine failed ({type(error).__name__})")
     raise problem from None

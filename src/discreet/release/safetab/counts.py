@@ -85,7 +85,7 @@ def count(
 
 
 class GroupCounts:
-    """GroupCounts by geography and level; regions and iterations go by their index."""
+    """Counts by geography and level; regions and iterations go by their index."""
 
     def __init__(
         self,
