@@ -20,7 +20,7 @@ from safetab_toy import published
 
 from discreet.errors import DiscreetError, InputError
 from discreet.release.engine import Engine
-from discreet.release.safetab import people
+from discreet.release.safetab import records
 from discreet.release.safetab.configuration import Configuration
 from discreet.release.safetab.counts import GroupCounts, count
 from discreet.release.safetab.geography import GEOGRAPHIES, LEVELS
@@ -193,8 +193,8 @@ def test_groups_and_origins(duckdb_engine: Engine, toy: Path, toy_parameters: Pa
     import hashlib
 
     with count(toy, *toy_parameters, engine=duckdb_engine) as counts:
-        assert not any(one.total_only for one in counts.groups("TRACT", 2))
-        assert not any(one.coarse_only for one in counts.groups("USA", 2))
+        assert not any(one.total_only for one in counts.specification.tabulated("TRACT", 2))
+        assert not any(one.coarse_only for one in counts.specification.tabulated("USA", 2))
         persons = counts.origins()[1]
     content = (toy / "person-records.txt").read_bytes()
     assert persons == {
@@ -218,8 +218,8 @@ def test_state_by_state_gives_the_same(
     codes = list(parameters_2020[1].codes)
     data = write(blocks, [random_person(source, blocks, codes) for _ in range(400)])
     found = []
-    for few in (people.FEW, 0):
-        monkeypatch.setattr(people, "FEW", few)
+    for few in (records.FEW, 0):
+        monkeypatch.setattr(records, "FEW", few)
         with count(data, *parameters_2020, engine=duckdb_engine) as counts:
             found.append(everything(counts, GEOGRAPHIES))
     assert found[0] == found[1]

@@ -14,8 +14,8 @@ from discreet.errors import InputError
 from discreet.release.engine import Engine
 from discreet.release.safetab.configuration import Configuration
 from discreet.release.safetab.geography import GEOGRAPHIES, STATES, WATER_FILE, Geography, read_water
+from discreet.release.safetab.records import read_geography
 from discreet.release.safetab.specification import Specification
-from discreet.release.safetab.validation import read_geography
 
 Parameters = tuple[Configuration, Specification]
 Named = set[frozenset[tuple[str, str]]]

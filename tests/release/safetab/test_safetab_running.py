@@ -30,7 +30,7 @@ from discreet.errors import InputError
 from discreet.noise import GaussianNoise, LaplaceNoise
 from discreet.release import Total, check_ledger, create_ledger, read_ledger
 from discreet.release.engine import Engine, connect
-from discreet.release.safetab import adaptive, people
+from discreet.release.safetab import adaptive, records
 from discreet.release.safetab.account import mechanisms
 from discreet.release.safetab.configuration import read_configuration
 from discreet.release.safetab.counts import GroupCounts, count
@@ -488,7 +488,7 @@ def test_an_interrupted_run_is_resumed_before_the_noise_and_never_after(
     options = Options(rehearsal=3, resume=True)
     run(folder, DATA, tmp_path / "whole", options=options)
     assert not list(tmp_path.glob(".discreet*"))  # nothing stays of a run that ended
-    monkeypatch.setattr(people, "FEW", 0)  # state by state
+    monkeypatch.setattr(records, "FEW", 0)  # state by state
     kept = tmp_path / ".discreet-out.coded"
     once = GroupCounts._count
 
@@ -510,7 +510,7 @@ def test_an_interrupted_run_is_resumed_before_the_noise_and_never_after(
         run(params({"2_state": 2}), DATA, tmp_path / "out", options=options)
     folder = params({"2_state": 1, "2_tract": 1})
     with monkeypatch.context() as patch:
-        patch.setattr(people, "coded", people_once)
+        patch.setattr(records, "coded", people_once)
         # noise is drawn: what is interrupted now is gone
         with patch.context() as inner:
             inner.setattr(adaptive, "drawn", interrupted_noise)
@@ -521,7 +521,7 @@ def test_an_interrupted_run_is_resumed_before_the_noise_and_never_after(
         patch.setattr(GroupCounts, "_count", interrupted)
         with pytest.raises(KeyboardInterrupt):
             run(folder, DATA, tmp_path / "out", options=options)
-    monkeypatch.setattr(people, "coded", people_once)
+    monkeypatch.setattr(records, "coded", people_once)
     run(folder, DATA, tmp_path / "out", options=options)
     assert not kept.exists()
     for name in ("t1", "t2"):

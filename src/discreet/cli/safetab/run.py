@@ -124,7 +124,7 @@ def _kept(out: Path, resume: bool) -> Iterator[None]:
     try:
         yield
     except (KeyboardInterrupt, SystemExit):
-        from discreet.release.safetab.people import Resumable
+        from discreet.release.safetab.records import Resumable
 
         folder = Resumable.beside(out, {}).folder
         if resume and folder.is_dir():

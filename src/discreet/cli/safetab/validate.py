@@ -66,9 +66,8 @@ def _checked(
     from discreet.release.engine import MEMORY, connect
     from discreet.release.safetab.configuration import read_configuration
     from discreet.release.safetab.geography import read_water
-    from discreet.release.safetab.sources import find_sources
+    from discreet.release.safetab.records import check, find_sources
     from discreet.release.safetab.specification import read_specification
-    from discreet.release.safetab.validation import check
 
     problems: list[str] = []
     configuration = _collect(lambda: read_configuration(params), problems)

@@ -20,20 +20,27 @@ from discreet.errors import DiscreetError, InputError
 from discreet.release.engine import Engine, Relation
 from discreet.release.engine.duckdb import DuckDB
 from discreet.release.hierarchy.arrow import ArrowTable, arrow
-from discreet.release.safetab import people
 from discreet.release.safetab.configuration import Configuration
 from discreet.release.safetab.geography import (
     BELOW_STATE,
     GEOGRAPHIES,
     LEVELS,
     PUERTO_RICO,
-    Classes,
     Geography,
 )
-from discreet.release.safetab.people import Resumable
-from discreet.release.safetab.sources import Hashes, Origin, Source, find_sources
-from discreet.release.safetab.specification import Iteration, Specification
-from discreet.release.safetab.validation import Checked, checked
+from discreet.release.safetab.records import (
+    AGES,
+    Checked,
+    Hashes,
+    Resumable,
+    Source,
+    base_counts,
+    checked,
+    combinations,
+    find_sources,
+    members,
+)
+from discreet.release.safetab.specification import Specification
 
 Sums = NDArray[np.int64]
 Progress = Callable[[int, int], None]
@@ -110,8 +117,8 @@ class GroupCounts:
         self._base: Relation | None = None
         if batches:
             records = found.parts.of(*(state for batch in batches for state in batch))
-            combined = people.combinations(engine, records)
-            self._members = people.members(engine, combined, specification, configuration.max_race_codes)
+            combined = combinations(engine, records)
+            self._members = members(engine, combined, specification, configuration.max_race_codes)
             self._kept += [combined, self._members]
             self._check_members(configuration)
             for done, batch in enumerate(batches, 1):
@@ -146,7 +153,7 @@ class GroupCounts:
     def _count(self, batch: Sequence[int], combined: Relation, *, apart: bool) -> None:
         """Sum up some states: their base, kept for cells, and their totals by atom and group."""
         engine, records = self._engine, self._parts.of(*batch)
-        base = people.base(records, combined)
+        base = base_counts(records, combined)
         if apart:
             (state,) = batch
             engine.store(base, self._parts.place("atoms", state))
@@ -204,27 +211,13 @@ class GroupCounts:
         """Make sure that the run is never resumed: noise is about to be drawn."""
         self._parts.forget()
 
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """Remarks about the geography that a user should see."""
-        return self.geography.notes
-
-    @property
-    def sources(self) -> tuple[Origin, ...]:
-        """The files that were read, with their hashes."""
-        return self._hashes.origins()
-
-    def origins(self) -> list[dict[str, Any]]:
+    def origins(self) -> list[dict[str, str | int]]:
         """Return role, hash and size of the files, for a ledger."""
-        return [{"role": one.role, "sha256": one.sha256, "bytes": one.bytes} for one in self.sources]
+        return self._hashes.origins()
 
     def regions(self, geography: str) -> tuple[str, ...]:
         """Return the regions of GRF-C, sorted, with or without people."""
         return self.geography.regions[_known(geography)]
-
-    def groups(self, geography: str, level: int) -> tuple[Iteration, ...]:
-        """Return the iterations that are tabulated at a geography."""
-        return self.specification.tabulated(_known(geography), level)
 
     def totals(self, geography: str, level: int) -> ArrowTable:
         """Return an Arrow table of region, iteration and count: groups with people, sorted."""
@@ -256,8 +249,8 @@ class GroupCounts:
         found = found.select(
             region=found.region,
             iteration=found.iteration,
-            sex=(found.cell // people.AGES + 1).cast("int8"),
-            age=(found.cell % people.AGES).cast("int8"),
+            sex=(found.cell // AGES + 1).cast("int8"),
+            age=(found.cell % AGES).cast("int8"),
             count=found["count"],
         )
         table = engine.fetch(found, sort=["region", "iteration", "sex", "age"])
@@ -278,10 +271,6 @@ class GroupCounts:
         else:
             pairs, own, part = self.geography.from_atoms(geography), "atoms", "atom"
         return self._engine.stored(self._parts.place(own)).rename(part=part), pairs
-
-    def coterminous(self, water: frozenset[str] = frozenset()) -> Classes:
-        """Return the classes of regions made of the same blocks; see `Geography.coterminous`."""
-        return self.geography.coterminous(water)
 
 
 def _levels(specification: Specification) -> ArrowTable:

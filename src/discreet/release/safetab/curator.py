@@ -397,7 +397,9 @@ def compare(
     places = [place for which in configuration.passes for place in configuration.levels(which)]
     summary = _summary(out)
     shares = bool(summary.get("options", {}).get("coterminous"))
-    releasing = ReleaseChances(configuration, specification, counts.coterminous(water) if shares else ())
+    releasing = ReleaseChances(
+        configuration, specification, counts.geography.coterminous(water) if shares else ()
+    )
     errors: list[ErrorLine] = []
     groups: list[GroupLine] = []
     for done, (geography, level) in enumerate(places, 1):

@@ -67,9 +67,6 @@ WATER_FILE = "water-only-tracts.txt"
 Classes = Sequence[Sequence[tuple[str, int]]]
 """Regions made of the same blocks, each a geography and an index."""
 
-_PARENTS = {"USA": "STATE", "STATE": "COUNTY", "COUNTY": "TRACT"}
-"""What a region is a sum of; other geographies are sums of atoms."""
-
 
 @dataclass(frozen=True)
 class Geography:
@@ -83,30 +80,11 @@ class Geography:
     tracts: tuple[str, ...]
     notes: tuple[str, ...] = ()
 
-    @staticmethod
-    def finer(geography: str) -> str | None:
-        """Return the geography that this one is a sum of, or None if that is the atoms.
-
-        >>> Geography.finer("PR-STATE"), Geography.finer("PLACE")
-        ('PR-COUNTY', None)
-        """
-        prefix, name = ("PR-", geography[3:]) if geography.startswith("PR-") else ("", geography)
-        return f"{prefix}{_PARENTS[name]}" if name in _PARENTS else None
-
-    def parents(self, geography: str) -> ArrowTable:
-        """Return an Arrow table: `part`, an index of the finer geography (or an atom), and its `region`."""
-        finer = self.finer(geography)
-        return self._pairs(self.atoms[finer], geography) if finer else self.from_atoms(geography)
-
     def from_atoms(self, geography: str) -> ArrowTable:
         """Return an Arrow table: `part`, an atom, and its `region`."""
-        return self._pairs(np.arange(len(self.tracts), dtype=np.int32), geography)
-
-    def _pairs(self, part: NDArray[np.int32], geography: str) -> ArrowTable:
         pa, region = arrow(), self.atoms[geography]
-        inside = (part >= 0) & (region >= 0)
-        part, first = np.unique(part[inside], return_index=True)
-        return pa.table({"part": pa.array(part), "region": pa.array(region[inside][first])})
+        inside = np.flatnonzero(region >= 0).astype(np.int32)
+        return pa.table({"part": pa.array(inside), "region": pa.array(region[inside])})
 
     def coterminous(self, water: frozenset[str] = frozenset()) -> Classes:
         """Return the classes of two and more regions of one pass that are made of the same blocks.

@@ -244,7 +244,7 @@ def coterminous(
     """Make regions of the same blocks agree in an output; `data` needs its GRF-C only, which is public."""
     from discreet.release.engine import connect
     from discreet.release.safetab.geography import read_water
-    from discreet.release.safetab.validation import read_geography
+    from discreet.release.safetab.records import read_geography
 
     configuration, specification = read_configuration(Path(params)), read_specification(Path(params))
     water = read_water(Path(params))

@@ -36,9 +36,9 @@ from discreet.release.safetab.account import budget_release, mechanisms, spent
 from discreet.release.safetab.configuration import Configuration, read_configuration
 from discreet.release.safetab.geography import LEVEL_WORDS, Classes, Pass
 from discreet.release.safetab.mechanism import Mechanism
-from discreet.release.safetab.people import Resumable
 from discreet.release.safetab.postprocessing import ORDER, consistent, partners
 from discreet.release.safetab.postprocessing import donated as donate
+from discreet.release.safetab.records import Resumable
 from discreet.release.safetab.specification import Specification, read_specification
 from discreet.release.safetab.tables import FORMAT, TABLES, Labels, Part, Writer, label
 from discreet.release.signing import read_key
@@ -46,7 +46,7 @@ from discreet.release.signing import read_key
 if TYPE_CHECKING:
     from discreet.release.engine import Engine
     from discreet.release.safetab.counts import GroupCounts
-    from discreet.release.safetab.sources import Source
+    from discreet.release.safetab.records import Source
 
 
 @dataclass(frozen=True, slots=True)
@@ -429,8 +429,8 @@ def run(
                 before.allow(draft[0], where=str(named), again=spend_again)
             noisy = add_noise(counts, specification, plan, configuration, options, clock)
             regions = {one.geography: counts.regions(one.geography) for one in plan}
-            classes = counts.coterminous(water) if options.coterminous else ()
-            notes = (*configuration.notes, *specification.notes, *counts.notes)
+            classes = counts.geography.coterminous(water) if options.coterminous else ()
+            notes = (*configuration.notes, *specification.notes, *counts.geography.notes)
     with clock.stage("post-processing"):
         parts, donated, dropped = processed(noisy, specification, classes, options)
     mark = warning(configuration, options.rehearsal)
