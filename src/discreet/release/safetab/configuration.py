@@ -282,14 +282,24 @@ class _Reader:
         return made
 
 
-_BUDGETS = {
+BUDGET_KEYS = {
     f"privacy_budget_p_level_{level}_{geography.lower().replace('-', '_')}": (geography, level)
     for geography in GEOGRAPHIES
     for level in LEVELS
 }
+"""The keys of budgets in a `config.json`."""
+
 _GAMMA, _THRESHOLDS, _CHANCE = "privacy_budget_p_stage_1_fraction", "thresholds_p", "zero_suppression_chance"
 _PRIVACY = "privacy_defn"
-_KEYS = ("max_race_codes", *_BUDGETS, _GAMMA, _THRESHOLDS, _CHANCE, "allow_negative_counts", *RUNS.values())
+_KEYS = (
+    "max_race_codes",
+    *BUDGET_KEYS,
+    _GAMMA,
+    _THRESHOLDS,
+    _CHANCE,
+    "allow_negative_counts",
+    *RUNS.values(),
+)
 _JSON_KEYS = (*_KEYS, "reader", "state_filter_us", _PRIVACY)
 _OTHER_PROGRAM = re.compile(r"(privacy_budget|thresholds)_h_.*")  # SafeTab-H may share the file
 _PLACE = re.compile(r"\(\s*([A-Z-]+)\s*,\s*([0-9])\s*\)")
@@ -340,7 +350,7 @@ def read_json(text: str, where: str = JSON_FILE) -> Configuration:
     return reader.configuration(
         _GAMMA,
         quoted=False,
-        budgets={place: reader.get(key, _budget, None) for key, place in _BUDGETS.items()},
+        budgets={place: reader.get(key, _budget, None) for key, place in BUDGET_KEYS.items()},
         thresholds=_all_thresholds(reader),
         zero_suppression_chance=chance,
         state_filter_us=reader.get("state_filter_us", _states, STATES) if runs["run_us"] else STATES,
