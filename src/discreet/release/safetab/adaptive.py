@@ -30,7 +30,7 @@ from discreet.noise.inversion import Above, Kinds, Trials, draw
 from discreet.release.hierarchy.arrow import ArrowTable, arrow
 from discreet.release.safetab.mechanism import Mechanism
 from discreet.release.safetab.specification import Specification
-from discreet.release.safetab.tables import AGES, CELLS, COARSER, Codes, Integers, Part, joined, spread
+from discreet.release.safetab.tables import AGES, CELLS, COARSER, Codes, Integers, Part, joined, keys, spread
 
 if TYPE_CHECKING:
     from flint import arb
@@ -208,9 +208,7 @@ def noisy(
     `docs/explanation/empty-groups.md`.
     """
     geography, level = mechanism.geography, mechanism.level
-    place = {one.code: i for i, one in enumerate(specification.iterations)}
-    tabulated = specification.tabulated(geography, level)
-    iterations = np.array([place[one.code] for one in tabulated], dtype=np.int32)
+    iterations = np.array(specification.places(geography, level), dtype=np.int32)
     total_only = np.array([one.total_only for one in specification.iterations], dtype=bool)
     regions = len(counts.regions(geography))
     found = counts.totals(geography, level)
@@ -304,11 +302,6 @@ def drawn(noise: Noise | None, size: int, source: Entropy | None) -> Integers:
     if noise is None:
         return np.zeros(size, dtype=np.int64)
     return sample(noise, size, source=source)
-
-
-def keys(region: Codes, iteration: Codes) -> Integers:
-    """Return one number for each pair, in the same order."""
-    return region.astype(np.int64) << 32 | iteration
 
 
 def column(table: ArrowTable, name: str) -> NDArray[Any]:

@@ -8,6 +8,7 @@ later, for the groups that need them. So memory grows with regions and groups, n
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -126,6 +127,8 @@ class GroupCounts:
                 if progress is not None:
                     progress(STEPS // 2 + STEPS * done // (2 * len(batches)), STEPS)
         self._totals = {name: _summed(parts) for name, parts in self._sums.items()}
+        self.seconds = 0.0
+        """How long the engine was asked for cells."""
 
     def _check_members(self, configuration: Configuration) -> None:
         """Raise if somebody is in more groups of a region than the noise is made for.
@@ -235,7 +238,8 @@ class GroupCounts:
         """Return region, iteration, sex, age range and count of cells with people, for groups of `totals`."""
         _known(geography)
         if not groups.num_rows:
-            return _empty(_CELLS)
+            return _schema(_CELLS).empty_table()
+        start = time.perf_counter()
         engine, groups = self._engine, groups.select(["region", "iteration"]).cast(_schema(_TOTALS[:2]))
         asked = engine.upload(groups)
         source, parents = self._source(geography)
@@ -256,6 +260,7 @@ class GroupCounts:
         table = engine.fetch(found, sort=["region", "iteration", "sex", "age"])
         engine.drop(asked)
         engine.drop(parents)
+        self.seconds += time.perf_counter() - start
         return table.cast(_schema(_CELLS))
 
     def _source(self, geography: str) -> tuple[Relation, ArrowTable]:
@@ -309,10 +314,6 @@ _CELLS = (("region", "int32"), ("iteration", "int32"), ("sex", "int8"), ("age", 
 def _schema(columns: tuple[tuple[str, str], ...]) -> Any:
     pa = arrow()
     return pa.schema([(name, getattr(pa, kind)()) for name, kind in columns])
-
-
-def _empty(columns: tuple[tuple[str, str], ...]) -> ArrowTable:
-    return _schema(columns).empty_table()
 
 
 def _known(geography: str) -> str:

@@ -29,13 +29,13 @@ from numpy.typing import NDArray
 
 from discreet.release.commit import read_receipt
 from discreet.release.ledger import find_ledger, read_ledger
-from discreet.release.safetab.adaptive import column, fill, keys
+from discreet.release.safetab.adaptive import column, fill
 from discreet.release.safetab.configuration import Configuration, Privacy, read_configuration
 from discreet.release.safetab.geography import GEOGRAPHIES, Classes, read_water
 from discreet.release.safetab.mechanism import Mechanism, mechanism, variance_of
 from discreet.release.safetab.postprocessing import ORDER
 from discreet.release.safetab.specification import Specification, read_specification
-from discreet.release.safetab.tables import TABLES, Codes, Part, Released, read_released, with_sexes
+from discreet.release.safetab.tables import TABLES, Codes, Part, Released, keys, read_released, with_sexes
 
 if TYPE_CHECKING:
     from discreet.release.safetab.counts import GroupCounts
@@ -441,9 +441,7 @@ class _Place:
         self._where = part.geography, part.level
         self._mechanism = releasing.mechanism(*self._where)
         self._simple = np.array([one.total_only for one in specification.iterations], dtype=bool)
-        places = {one.code: place for place, one in enumerate(specification.iterations)}
-        tabulated = specification.tabulated(*self._where)
-        self._iterations = np.array([places[one.code] for one in tabulated], dtype=np.int32)
+        self._iterations = np.array(specification.places(*self._where), dtype=np.int32)
         table = counts.totals(*self._where)
         self._groups = column(table, "region"), column(table, "iteration")
         self._true = keys(*self._groups), column(table, "count")

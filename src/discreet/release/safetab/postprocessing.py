@@ -41,11 +41,11 @@ from discreet.release.safetab.specification import Specification, read_specifica
 from discreet.release.safetab.tables import (
     FORMAT,
     TABLES,
-    Integers,
     Part,
     Released,
     Writer,
     joined,
+    keys,
     read_released,
 )
 
@@ -123,7 +123,7 @@ def _level(
             mine = (region_of[groups] >= 0) & np.isin(giver.iteration[places], tabulated[geography, level])
             copies = replace(giver.take(places[mine]), geography=geography, region=region_of[groups[mine]])
             given.append(copies)
-            replaced |= np.isin(_keys(part), _keys(copies))
+            replaced |= np.isin(keys(part.region, part.iteration), keys(copies.region, copies.iteration))
         result[geography] = (part.keep(~replaced), given)
     return result
 
@@ -147,10 +147,6 @@ def _donors(
         found[geography] = (classes[place][first], place[first])
         seen = np.concatenate([seen, key[first]])
     return found
-
-
-def _keys(part: Part) -> Integers:
-    return part.region.astype(np.int64) << 32 | part.iteration
 
 
 def partners(specification: Specification) -> dict[int, int]:
@@ -189,10 +185,10 @@ def consistent(
 def _consistent(part: Part, pairs: Mapping[int, int]) -> Part:
     if not part.size or not pairs:
         return part
-    partner = np.full(max(int(part.iteration.max()), *pairs, *pairs.values()) + 1, -1, dtype=np.int64)
+    partner = np.full(max(int(part.iteration.max()), *pairs, *pairs.values()) + 1, -1, dtype=np.int32)
     partner[list(pairs)] = list(pairs.values())
-    key = part.region.astype(np.int64) << 32 | part.iteration
-    other = part.region.astype(np.int64) << 32 | np.maximum(partner[part.iteration], 0)
+    key = keys(part.region, part.iteration)
+    other = keys(part.region, np.maximum(partner[part.iteration], 0))
     place = np.minimum(np.searchsorted(key, other), key.size - 1)
     both = (partner[part.iteration] >= 0) & (key[place] == other)
     totals = part.totals()
@@ -254,9 +250,7 @@ def coterminous(
     classes = geography.coterminous(water)
     found = read_released(Path(released), specification, geography.regions)
     tabulated = {
-        (where, level): [
-            i for i, one in enumerate(specification.iterations) if one.level == level and one.tabulated(where)
-        ]
+        (where, level): specification.places(where, level)
         for where, level in found.parts
         if configuration.runs(where, level)
     }

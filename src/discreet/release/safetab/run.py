@@ -15,7 +15,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
 from functools import partial
 from importlib.metadata import version
@@ -28,25 +28,23 @@ from discreet.errors import InputError
 from discreet.noise import DiscreteGaussian, DiscreteLaplace, Entropy, Noise
 from discreet.release.audit import sha256
 from discreet.release.commit import free, open_ledger, staging
-from discreet.release.hierarchy.arrow import ArrowTable
 from discreet.release.hierarchy.writing import Folder
-from discreet.release.ledger import NOT_PRIVATE, Entry, Ledger, find_ledger, now
+from discreet.release.ledger import NOT_PRIVATE, Entry, find_ledger, now
 from discreet.release.safetab import adaptive
 from discreet.release.safetab.account import budget_release, mechanisms, spent
-from discreet.release.safetab.configuration import Configuration, read_configuration
-from discreet.release.safetab.geography import LEVEL_WORDS, Classes, Pass
+from discreet.release.safetab.configuration import JSON_FILE, TOML_FILE, Configuration, read_configuration
+from discreet.release.safetab.geography import LEVEL_WORDS, WATER_FILE, Classes, Pass, read_water
 from discreet.release.safetab.mechanism import Mechanism
 from discreet.release.safetab.postprocessing import ORDER, consistent, partners
 from discreet.release.safetab.postprocessing import donated as donate
-from discreet.release.safetab.records import Resumable
-from discreet.release.safetab.specification import Specification, read_specification
+from discreet.release.safetab.specification import FILES, Specification, read_specification
 from discreet.release.safetab.tables import FORMAT, TABLES, Labels, Part, Writer, label
 from discreet.release.signing import read_key
 
 if TYPE_CHECKING:
     from discreet.release.engine import Engine
     from discreet.release.safetab.counts import GroupCounts
-    from discreet.release.safetab.records import Source
+    from discreet.release.safetab.records import Resumable, Source
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +57,6 @@ class PlaceSummary:
     suppressed: int
     tables: tuple[int, ...]
     """Groups by table, after post-processing."""
-
-    @classmethod
-    def of(cls, mechanism: Mechanism, regions: int, iterations: int, noisy: int, final: Part) -> PlaceSummary:
-        """Return the numbers of a part; `noisy` is how many groups passed suppression."""
-        tables = np.bincount(final.table, minlength=len(TABLES))
-        return cls(mechanism, regions, iterations, regions * iterations - noisy, tuple(map(int, tables)))
 
     def to_json(self) -> dict[str, Any]:
         """Return the numbers, and the noise in exact terms."""
@@ -170,9 +162,6 @@ def noise_text(noise: Noise | None) -> str:
     return "none" if not isinstance(noise, DiscreteLaplace) else f"discrete Laplace, scale {noise.scale}"
 
 
-COMMAND = "safetab run"
-
-
 def exact_places(configuration: Configuration, which: Pass) -> tuple[tuple[str, str], ...]:
     """Return the geographies and levels of a pass that are published without noise."""
     places = configuration.levels(which)
@@ -181,90 +170,72 @@ def exact_places(configuration: Configuration, which: Pass) -> tuple[tuple[str, 
     )
 
 
+def _exact_texts(configuration: Configuration) -> list[str]:
+    return [" ".join(pair) for which in configuration.passes for pair in exact_places(configuration, which)]
+
+
 def warning(configuration: Configuration, rehearsal: int | None) -> str | None:
     """Return why the output is not private, if it is not."""
     reasons = [] if rehearsal is None else [f"rehearsal with seed {rehearsal}"]
-    exact = [pair for which in configuration.passes for pair in exact_places(configuration, which)]
-    everything = sum(len(configuration.levels(which)) for which in configuration.passes)
+    exact = _exact_texts(configuration)
     if exact:
-        places = ", ".join(f"{where} {level}" for where, level in exact)
-        reasons.append("no noise" if len(exact) == everything else f"no noise at {places}")
+        every = sum(len(configuration.levels(which)) for which in configuration.passes)
+        reasons.append("no noise" if len(exact) == every else f"no noise at {', '.join(exact)}")
     return f"{NOT_PRIVATE}: {'; '.join(reasons)}" if reasons else None
 
 
 def entries(
-    configuration: Configuration,
-    specification: Specification,
-    *,
-    id: str,
-    rehearsal: int | None,
-    inputs: Sequence[Mapping[str, Any]],
-    files: Mapping[str, str],
+    configuration: Configuration, specification: Specification, *, rehearsal: int | None
 ) -> tuple[Entry, ...]:
-    """Return the ledger entries of a run: one for each pass that has noise."""
-    made = []
-    for which in configuration.passes:
-        finite = with_noise(configuration)
-        if not finite.levels(which):
-            continue
-        made.append(
-            Entry(
-                id=f"{id}-{which}",
-                time=now(),
-                version=version("discreet"),
-                command=f"{COMMAND} {which}",
-                release=budget_release(finite, specification, which),
-                rehearsal=rehearsal,
-                inputs=tuple(dict(item) for item in inputs),
-                exact=exact_places(configuration, which),
-                output=".",
-                files=dict(files),
-            )
+    """Return drafts of the ledger entries of a run: one for each pass, of the part of it that has noise."""
+    budgets = {place: Fraction(0) if rho is None else rho for place, rho in configuration.budgets.items()}
+    finite = replace(configuration, budgets=budgets)
+    return tuple(
+        Entry(
+            id=f"-{which}",
+            time=now(),
+            version=version("discreet"),
+            command=f"safetab run {which}",
+            release=budget_release(finite, specification, which),
+            rehearsal=rehearsal,
+            exact=exact_places(configuration, which),
+            output=".",
         )
-    return tuple(made)
+        for which in configuration.passes
+        if finite.levels(which)
+    )
 
 
-def with_noise(configuration: Configuration) -> Configuration:
-    """Return the part of a configuration whose budgets are finite."""
-    finite = {place: Fraction(0) if rho is None else rho for place, rho in configuration.budgets.items()}
-    return replace(configuration, budgets=finite)
+def check_budgets(configuration: Configuration, *, no_noise: bool, ledger: bool) -> None:
+    """Raise unless budgets are infinite if and only if that was said, and the run fits into its ledger.
 
-
-def check_noise(configuration: Configuration, *, said: bool) -> None:
-    """Raise unless budgets are infinite if and only if it was said that there is to be no noise."""
-    exact = [pair for which in configuration.passes for pair in exact_places(configuration, which)]
-    if exact and not said:
-        where, level = exact[0]
+    A ledger that several runs share takes one pass, all of it with noise.
+    """
+    exact = _exact_texts(configuration)
+    if exact and not no_noise:
         more = f" and {len(exact) - 1} more" if len(exact) > 1 else ""
         raise InputError(
-            f"the budget of {where} {level}{more} is infinite, so exact counts would be written; if you "
-            "mean that, say --no-noise; the output is then marked NOT PRIVATE"
+            f"the budget of {exact[0]}{more} is infinite, so exact counts would be written; if you mean "
+            "that, say --no-noise; the output is then marked NOT PRIVATE"
         )
-    if said and not exact:
+    if no_noise and not exact:
         raise InputError(
             "--no-noise is given, but every budget is finite; leave it out, or make a budget infinite"
         )
-
-
-def check_shared(configuration: Configuration) -> None:
-    """Raise unless a run fits into a ledger that several runs share: one pass, all of it with noise."""
-    if len(configuration.passes) > 1:
+    if ledger and len(configuration.passes) > 1:
         raise InputError(
-            "the run is to be entered in a ledger, but both run_us and run_pr are true; the two passes "
-            "count different "
-            "people, and a ledger is for one population: run one pass at a time, each with its own ledger"
+            "the run is to be entered in a ledger, but both run_us and run_pr are true; the two passes count "
+            "different people, and a ledger is for one population: run one pass at a time, each with its own "
+            "ledger"
         )
-    for which in configuration.passes:
-        if exact_places(configuration, which):
-            raise InputError(
-                "the run is to be entered in a ledger, but a budget is infinite; what is published "
-                "without noise has no finite "
-                "cost to enter: give finite budgets, or use no ledger"
-            )
+    if ledger and exact:
+        raise InputError(
+            "the run is to be entered in a ledger, but a budget is infinite; what is published without noise "
+            "has no finite cost to enter: give finite budgets, or use no ledger"
+        )
 
 
 FORMATS = ("csv", "parquet")
-STAGES = ("counting", "noise", "post-processing", "writing")
 
 Progress = Callable[[str, int, int], None]
 """Called with a stage, how much of it is done, and how much there is."""
@@ -298,16 +269,7 @@ class Options:
 
     def to_json(self) -> dict[str, Any]:
         """Return the options as the summary lists them."""
-        return {
-            "format": self.format,
-            "bureau_columns": self.bureau_columns,
-            "bureau_margins": self.bureau_margins,
-            "coterminous": self.coterminous,
-            "tabulation_suppression": self.tabulation_suppression,
-            "order": list(self.order),
-            "rehearsal": self.rehearsal,
-            "no_noise": self.no_noise,
-        }
+        return {key: value for key, value in asdict(self).items() if key != "resume"}
 
 
 @dataclass(slots=True)
@@ -316,55 +278,16 @@ class Clock:
 
     progress: Progress | None = None
     seconds: dict[str, float] = field(default_factory=dict)
-    _inner: list[float] = field(default_factory=list)
 
     @contextmanager
     def stage(self, name: str) -> Iterator[Callable[[int, int], None]]:
         """Time a stage; it is given a callable for its progress."""
         tell = self.progress or (lambda _name, _done, _total: None)
         tell(name, 0, 1)
-        with self.timed(name):
-            yield lambda done, total: tell(name, done, total)
-        tell(name, 1, 1)
-
-    @contextmanager
-    def timed(self, name: str) -> Iterator[None]:
-        """Count time towards a stage, and not towards the one it interrupts.
-
-        >>> clock = Clock()
-        >>> with clock.timed("outer"), clock.timed("inner"):
-        ...     time.sleep(0.02)
-        >>> clock.seconds["inner"] > 0.01 > clock.seconds["outer"]
-        True
-        """
         start = time.perf_counter()
-        self._inner.append(0.0)
-        yield
-        passed, inside = time.perf_counter() - start, self._inner.pop()
-        self.seconds[name] = self.seconds.get(name, 0.0) + passed - inside
-        if self._inner:
-            self._inner[-1] += passed
-
-
-class Watched:
-    """GroupCounts whose questions to the engine are timed as counting, whoever asks them."""
-
-    def __init__(self, counts: GroupCounts, clock: Clock) -> None:
-        self._counts, self._clock = counts, clock
-
-    def regions(self, geography: str) -> Sequence[str]:
-        """Return the regions of a geography."""
-        return self._counts.regions(geography)
-
-    def totals(self, geography: str, level: int) -> ArrowTable:
-        """Return the totals of a geography and level."""
-        with self._clock.timed("counting"):
-            return self._counts.totals(geography, level)
-
-    def cells(self, geography: str, level: int, groups: ArrowTable) -> ArrowTable:
-        """Return the cells of some groups."""
-        with self._clock.timed("counting"):
-            return self._counts.cells(geography, level, groups)
+        yield lambda done, total: tell(name, done, total)
+        self.seconds[name] = time.perf_counter() - start
+        tell(name, 1, 1)
 
 
 def run(
@@ -396,19 +319,18 @@ def run(
     entry all appear, or none.
     """
     from discreet.release.safetab.counts import count
-    from discreet.release.safetab.geography import read_water
 
     options, clock, params = options or Options(), Clock(progress), Path(params)
     configuration, specification = read_configuration(params), read_specification(params)
-    water = read_water(params)
-    check_noise(configuration, said=options.no_noise)
+    water, named = read_water(params), find_ledger(ledger, data)
+    check_budgets(configuration, no_noise=options.no_noise, ledger=named is not None)
     free(out)
-    named = find_ledger(ledger, data)
-    signer = None if named is None else read_key(key)
-    shared, before = (None, None) if named is None else _shared(named, out, configuration)
-    draft = entries(configuration, specification, id="", rehearsal=options.rehearsal, inputs=(), files={})
-    if before is not None:
-        before.allow(draft[0], where=str(named))
+    signer, shared, before = None, None, None
+    drafts = entries(configuration, specification, rehearsal=options.rehearsal)
+    if named is not None:
+        signer = read_key(key)
+        shared, before = open_ledger(named, out)
+        before.allow(drafts[0], where=str(named))
     # drawn up first: a budget that cannot be used is told before the long work
     plan = [one for which in configuration.passes for one in mechanisms(configuration, specification, which)]
     with _opened(engine, memory, threads, spark_master) as connection:
@@ -423,15 +345,18 @@ def run(
             )
         with counted as counts:
             counts.forget()
-            inputs = [*_parameter_files(params), *counts.origins()]
-            draft = tuple(replace(one, inputs=tuple(inputs)) for one in draft)
+            inputs = (*_parameter_files(params), *counts.origins())
+            drafts = tuple(replace(one, inputs=inputs) for one in drafts)
             if before is not None:
-                before.allow(draft[0], where=str(named), again=spend_again)
+                before.allow(drafts[0], where=str(named), again=spend_again)
             noisy = add_noise(counts, specification, plan, configuration, options, clock)
-            regions = {one.geography: counts.regions(one.geography) for one in plan}
-            classes = counts.geography.coterminous(water) if options.coterminous else ()
-            notes = (*configuration.notes, *specification.notes, *counts.geography.notes)
+            # the engine is asked for cells while noise is drawn: that is counting
+            clock.seconds["counting"] += counts.seconds
+            clock.seconds["noise"] -= counts.seconds
+            geography = counts.geography
+    regions = {one.geography: geography.regions[one.geography] for one in plan}
     with clock.stage("post-processing"):
+        classes = geography.coterminous(water) if options.coterminous else ()
         parts, donated, dropped = processed(noisy, specification, classes, options)
     mark = warning(configuration, options.rehearsal)
     with staging(out, shared, key=signer) as stage:
@@ -441,23 +366,25 @@ def run(
             summary = Summary(
                 out=Path(out),
                 rows=rows,
-                places=_places(plan, specification, regions, noisy, parts),
+                places=tuple(
+                    _place(one, regions[one.geography], specification, noisy, parts) for one in plan
+                ),
                 budgets={which: spent(configuration, which) for which in configuration.passes},
                 privacy=configuration.privacy,
                 options=options.to_json(),
                 donated=donated,
                 dropped=dropped,
                 warning=mark,
-                notes=notes,
+                notes=(*configuration.notes, *specification.notes, *geography.notes),
             )
             folder.json("summary", summary.to_json())
             files = {name: sha256(stage.path / name) for name in folder.names}
-            made = tuple(replace(one, id=stage.id + one.id, files=files, output=".") for one in draft)
-        if shared is not None:
+            made = tuple(replace(one, id=stage.id + one.id, files=files) for one in drafts)
+        if shared is None:
+            stage.commit()
+        else:
             entered = stage.commit(made[0], manifest=folder.names[-1], again=spend_again)
             made = () if entered is None else (entered,)
-        else:
-            stage.commit()
     return replace(
         summary, files=tuple(folder.names), entries=made, ledger=named, seconds=dict(clock.seconds)
     )
@@ -465,6 +392,8 @@ def run(
 
 def _resumable(out: Path, params: Path, sources: Sequence[Source]) -> Resumable:
     """Say where the coded records of a run stay, and what they were made from."""
+    from discreet.release.safetab.records import Resumable
+
     return Resumable.beside(
         out,
         {
@@ -485,29 +414,18 @@ def _opened(
     return connect(engine, memory=memory or MEMORY, threads=threads, spark_master=spark_master)
 
 
-def _shared(ledger: Path, out: str | os.PathLike[str], configuration: Configuration) -> tuple[Path, Ledger]:
-    """Return the ledger's file and the ledger if such a run may be entered there."""
-    check_shared(configuration)
-    return open_ledger(ledger, out)
-
-
-def _places(
-    plan: Sequence[Mechanism],
+def _place(
+    mechanism: Mechanism,
+    regions: Sequence[str],
     specification: Specification,
-    regions: Mapping[str, Sequence[str]],
     noisy: Mapping[tuple[str, int], Part],
     parts: Mapping[tuple[str, int], Part],
-) -> tuple[PlaceSummary, ...]:
-    return tuple(
-        PlaceSummary.of(
-            one,
-            len(regions[one.geography]),
-            len(specification.tabulated(one.geography, one.level)),
-            noisy[one.geography, one.level].size,
-            parts[one.geography, one.level],
-        )
-        for one in plan
-    )
+) -> PlaceSummary:
+    place = mechanism.geography, mechanism.level
+    iterations = len(specification.tabulated(*place))
+    tables = np.bincount(parts[place].table, minlength=len(TABLES))
+    suppressed = len(regions) * iterations - noisy[place].size
+    return PlaceSummary(mechanism, len(regions), iterations, suppressed, tuple(map(int, tables)))
 
 
 def add_noise(
@@ -519,12 +437,11 @@ def add_noise(
     clock: Clock,
 ) -> dict[tuple[str, int], Part]:
     """Return the released groups of every geography and level, before post-processing."""
-    source, watched = _entropy(options.rehearsal), Watched(counts, clock)
-    found = {}
+    source, found = _entropy(options.rehearsal), {}
     with clock.stage("noise") as tell:
         for number, one in enumerate(plan):
             part = adaptive.noisy(
-                watched, specification, one, allow_negative=configuration.allow_negative_counts, source=source
+                counts, specification, one, allow_negative=configuration.allow_negative_counts, source=source
             )
             # labels of all mechanisms are counted through, so that a donated group keeps its own
             found[one.geography, one.level] = replace(part, label=part.label + 2 * number)
@@ -541,7 +458,7 @@ def processed(
     """Return the groups after post-processing, and how many were donated and dropped."""
     parts, donated, dropped = dict(noisy), 0, 0
     if classes:
-        tabulated = {place: _indices(specification, *place) for place in noisy}
+        tabulated = {place: specification.places(*place) for place in noisy}
         parts, donated = donate(noisy, classes, tabulated, order=options.order)
     if options.tabulation_suppression:
         before = sum(part.size for part in parts.values())
@@ -572,17 +489,7 @@ def write(
     return writer.rows
 
 
-def _indices(specification: Specification, geography: str, level: int) -> list[int]:
-    return [
-        i for i, one in enumerate(specification.iterations) if one.level == level and one.tabulated(geography)
-    ]
-
-
 def _parameter_files(params: Path) -> list[dict[str, Any]]:
-    from discreet.release.safetab.configuration import JSON_FILE, TOML_FILE
-    from discreet.release.safetab.geography import WATER_FILE
-    from discreet.release.safetab.specification import FILES
-
     paths = [params / name for name in (JSON_FILE, TOML_FILE, *FILES, WATER_FILE)]
     return [
         {"role": path.name, "sha256": sha256(path), "bytes": path.stat().st_size}

@@ -252,6 +252,11 @@ class Specification:
         """Return the groups of a level that are tabulated at a geography, in the order of the files."""
         return tuple(one for one in self.iterations if one.level == level and one.tabulated(geography))
 
+    def places(self, geography: str, level: int) -> list[int]:
+        """Return where those groups stand among all iterations."""
+        every = enumerate(self.iterations)
+        return [place for place, one in every if one.level == level and one.tabulated(geography)]
+
     def stability(self, level: int, max_race_codes: int, geography: str | None = None) -> Stability:
         """Return how many groups of one region one person can be counted in, at most.
 

@@ -113,7 +113,7 @@ class Part:
         values: Sequence[int] | Integers,
     ) -> Part:
         """Return a part from groups in any order."""
-        part = cls(
+        return cls(
             geography,
             level,
             np.asarray(region, dtype=np.int32),
@@ -121,8 +121,7 @@ class Part:
             np.asarray(table, dtype=np.int8),
             np.asarray(label, dtype=np.int32),
             np.asarray(values, dtype=np.int64),
-        )
-        return part.sorted()
+        ).sorted()
 
     @property
     def size(self) -> int:
@@ -146,14 +145,9 @@ class Part:
 
     def take(self, which: Places) -> Part:
         """Return the groups at these places, in this order."""
-        return replace(
-            self,
-            region=self.region[which],
-            iteration=self.iteration[which],
-            table=self.table[which],
-            label=self.label[which],
-            values=self.values[spread(self.starts()[which], self.widths()[which])],
-        )
+        columns = {name: getattr(self, name)[which] for name in _COLUMNS}
+        cells = spread(self.starts()[which], self.widths()[which])
+        return replace(self, **columns, values=self.values[cells])
 
     def keep(self, mask: NDArray[np.bool_]) -> Part:
         """Return the groups where the mask is true."""
@@ -169,17 +163,20 @@ class Part:
         return replace(self, values=np.maximum(self.values, 0))
 
 
+_COLUMNS = ("region", "iteration", "table", "label")
+
+
 def joined(parts: Sequence[Part]) -> Part:
     """Return one part with the groups of several, all of one geography and level."""
-    return Part(
-        parts[0].geography,
-        parts[0].level,
-        np.concatenate([part.region for part in parts]),
-        np.concatenate([part.iteration for part in parts]),
-        np.concatenate([part.table for part in parts]),
-        np.concatenate([part.label for part in parts]),
-        np.concatenate([part.values for part in parts]),
-    ).sorted()
+    columns = {
+        name: np.concatenate([getattr(part, name) for part in parts]) for name in (*_COLUMNS, "values")
+    }
+    return replace(parts[0], **columns).sorted()
+
+
+def keys(region: Codes, iteration: Codes) -> Integers:
+    """Return one number for each pair of a region and an iteration, in the same order."""
+    return region.astype(np.int64) << 32 | iteration
 
 
 def spread(starts: Integers, widths: Integers) -> Places:
