@@ -1,8 +1,37 @@
-"""`discreet safetab`: adaptive private tabulation of detailed groups, one module for each subcommand."""
+"""`discreet safetab`: adaptive private tabulation of detailed groups, its subcommands and their options."""
 
 from __future__ import annotations
 
-from cyclopts import App
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+from cyclopts import App, Parameter
+
+Format = Literal["csv", "parquet"]
+FORMATS = Parameter(show_choices=False, metavar="csv|parquet")
+Params = Annotated[Path, Parameter(help="Folder of config.json or safetab.toml and the groups.")]
+Data = Annotated[Path, Parameter(help="Folder of GRF-C and person-records, as text or Parquet.")]
+Engine = Annotated[
+    Literal["duckdb", "spark"],
+    Parameter(help="The engine that counts. Default: duckdb.", show_choices=False, metavar="duckdb|spark"),
+]
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, slots=True)
+class Counting:
+    """The options of commands that read the records."""
+
+    engine: Engine = "duckdb"
+    spark_master: Annotated[str | None, Parameter(help="Where Spark runs.", metavar="URL")] = None
+    memory: Annotated[
+        str | None, Parameter(help="The engine's memory, such as 4GB (default).", metavar="SIZE")
+    ] = None
+    threads: Annotated[int | None, Parameter(help="Threads. Default: one for each CPU.", metavar="N")] = None
+
+
+DUCKDB = Counting()
 
 SUBCOMMANDS = {
     "init": "A folder of parameters to start from: the groups and settings of 2020.",
@@ -16,10 +45,14 @@ SUBCOMMANDS = {
     "post": "Drop groups whose alone count exceeds the combination count; no negative counts.",
 }
 
+HOMES = {"validate": "run:validate_app", "coterminous": "run:coterminous_app", "post": "run:post_app"}
+HOMES |= {"init": "synth:init_app"}
+"""Subcommands that live in another one's module; the others are the `app` of the module of their name."""
+
 app = App(
     name="safetab",
     usage="Usage: discreet safetab COMMAND ...",
     help="Detailed race and ethnicity groups by geography, sex and age, tabulated adaptively.",
 )
 for _name, _help in SUBCOMMANDS.items():
-    app.command(f"discreet.cli.safetab.{_name}:app", name=_name, help=_help)
+    app.command(f"discreet.cli.safetab.{HOMES.get(_name, f'{_name}:app')}", name=_name, help=_help)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
@@ -12,14 +11,13 @@ from discreet import numbers
 from discreet.budget.neighbours import RELATIONS, Neighbours
 from discreet.cli import options
 from discreet.cli.printing import PLAIN, Block, Hanging, Screen, TextTable
+from discreet.cli.safetab import Params
 from discreet.report.words import relation as words_of
 
 if TYPE_CHECKING:
     from discreet.release.safetab.account import PassAccount, TabulationAccount
     from discreet.release.safetab.mechanism import Mechanism
 
-_PASS_WORDS = {"US": "United States", "PR": "Puerto Rico"}
-_IN_WORDS = {"US": "the United States", "PR": "Puerto Rico"}
 
 app = App(
     name="account",
@@ -32,7 +30,7 @@ app = App(
 
 @app.default
 def account(
-    params: Annotated[Path, Parameter(help="Folder of config.json or safetab.toml and the groups.")],
+    params: Params,
     /,
     *,
     delta: options.Deltas = None,
@@ -59,10 +57,12 @@ def account(
 
 
 def _text(answer: TabulationAccount) -> Iterator[Block]:
+    from discreet.release.safetab.geography import PASS_NAMES
+
     for place, one in enumerate(answer.passes):
         if place:
             yield ""
-        yield f"{_PASS_WORDS[one.which]}: noise and thresholds"
+        yield f"{PASS_NAMES[one.which]}: noise and thresholds"
         yield ""
         names = ("stage 1", "stage 2", "total", "MOE", "thresholds", "T")
         columns = ("geography", "L", "s", answer.word, *names)
@@ -102,7 +102,7 @@ def _totals(answer: TabulationAccount, one: PassAccount) -> Iterator[Block]:
         kind = "zCDP rho" if zcdp else "pure epsilon"
         who = words_of(relation)
         if relation == "bounded" and one.replacing != one.which:
-            who += f" who may live in {_IN_WORDS[one.replacing]}"
+            who += f" who may live in {'the United States' if one.replacing == 'US' else 'Puerto Rico'}"
         if total is None:
             yield f"Neighbours: {who} ({relation}). No privacy: some of their counts have no noise."
         else:

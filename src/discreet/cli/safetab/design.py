@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import App, Parameter
 
 from discreet.cli import options
+from discreet.cli.outputs import Outputs
 from discreet.cli.printing import PLAIN, Block, Hanging, Screen, TextTable, json_text
 from discreet.errors import InputError
 from discreet.numbers import number, percent, plain
@@ -76,8 +77,10 @@ def design(
 ) -> None:
     """Size a tabulation: margins, the group sizes that each table needs, thresholds, suppression, cost."""
     (small,) = options.read_deltas([delta])
-    if out is not None and out.suffix not in _ENDINGS:
-        raise InputError(f"--out is {out.name!r}; it must end in {', '.join(_ENDINGS)}")
+    outputs = Outputs()
+    outputs.plan("--out", out, (".xlsx", ".csv", ".json", ".toml"))
+    if out is not None and out.exists():
+        raise InputError(f"{out} exists; name a new file")
     if races is not None and not 1 <= races <= 8:
         raise InputError(f"--races is {races}; it must be a whole number from 1 to 8")
 
@@ -121,29 +124,18 @@ def design(
         ]
     answer = {"specification": spec, "passes": [one.as_dict() for one in found]}
     if out is not None:
-        if out.suffix == ".toml":
-            _save(out, write_toml(found[0].configuration).encode())
-        elif out.suffix == ".json":
-            _save(out, (json_text(answer) + "\n").encode())
+        kind = outputs.kind("--out")
+        if kind == "toml":
+            content = write_toml(found[0].configuration).encode()
+        elif kind == "json":
+            content = f"{json_text(answer)}\n".encode()
         else:
             from discreet.release.safetab.workbook import csv_bytes, xlsx_bytes
 
-            _save(out, csv_bytes(found) if out.suffix == ".csv" else xlsx_bytes(found, specification))
+            content = csv_bytes(found) if kind == "csv" else xlsx_bytes(found, specification)
+        outputs.write({"--out": content})
     written = None if out is None else str(out)
     screen.present(lambda: {**answer, "out": written}, _text(found, written), timed=True)
-
-
-_ENDINGS = (".xlsx", ".csv", ".json", ".toml")
-_PASS_WORDS = {"US": "United States", "PR": "Puerto Rico"}
-
-
-def _save(out: Path, content: bytes) -> None:
-    if out.exists():
-        raise InputError(f"{out} exists; name a new file")
-    try:
-        out.write_bytes(content)
-    except OSError as error:
-        raise InputError(f"{out} cannot be written: {error.strerror}") from None
 
 
 def _error(text: str) -> str:
@@ -202,39 +194,34 @@ def _text(found: Sequence[Sizing], written: str | None) -> Iterator[Block]:
 
 
 def _one_pass(found: Sizing) -> Iterator[Block]:
+    from discreet.release.safetab.geography import PASS_NAMES
+
     part = "average cell" if found.of == "cell" else "whole group"
-    title = f"{_PASS_WORDS[found.which]}: sizes from which a table has an error of at most "
+    title = f"{PASS_NAMES[found.which]}: sizes from which a table has an error of at most "
     yield Hanging(f"{title}{percent(found.error)} of the {part}, 95 % of the time")
     yield ""
     columns = ("geography", "L", "s", "rho", "stage 2", "MOE", "total", "4 ages", "9 ages", "23 ages")
-    rows: list[Sequence[str]] = []
-    for one in found.levels:
-        cut = "-" if one.suppression is None else str(one.suppression)
-        rows.append(
-            (
-                one.place[0],
-                str(one.place[1]),
-                str(one.stability),
-                plain(one.rho),
-                f"{float(one.variance):.4g}",
-                str(one.margin),
-                *(f"{size:,}" for size in one.sizes),
-                " / ".join(map(str, one.thresholds)),
-                cut,
-            )
+    rows = [
+        (
+            one.place[0],
+            str(one.place[1]),
+            str(one.stability),
+            plain(one.rho),
+            f"{float(one.variance):.4g}",
+            str(one.margin),
+            *(f"{size:,}" for size in one.sizes),
+            " / ".join(map(str, one.thresholds)),
+            "-" if one.suppression is None else str(one.suppression),
         )
+        for one in found.levels
+    ]
     yield TextTable((*columns, "thresholds", "T"), rows)
     yield ""
     kind = found.claim.kind
     yield TextTable(
         ("neighbours", "rho", kind.titled("epsilon"), "zCDP epsilon"),
         [
-            (
-                cost.neighbours,
-                plain(cost.rho),
-                kind.number(cost.epsilon),
-                number(cost.zcdp_epsilon),
-            )
+            (cost.neighbours, plain(cost.rho), kind.number(cost.epsilon), number(cost.zcdp_epsilon))
             for cost in found.costs
         ],
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,6 +11,7 @@ from cyclopts import App, Parameter
 
 from discreet.cli.outputs import Outputs
 from discreet.cli.printing import PLAIN, Block, Hanging, Screen, TextTable, need_tables
+from discreet.cli.safetab import DUCKDB, Counting
 from discreet.errors import InputError
 
 if TYPE_CHECKING:
@@ -40,9 +42,7 @@ def report(
             metavar="FILE.html",
         ),
     ] = None,
-    engine: Annotated[str, Parameter(help="duckdb (default) or spark.", metavar="ENGINE")] = "duckdb",
-    memory: Annotated[str | None, Parameter(help="The engine's memory, such as 4GB.", metavar="SIZE")] = None,
-    threads: Annotated[int | None, Parameter(help="The engine's threads.", metavar="N")] = None,
+    counting: Counting = DUCKDB,
     screen: Screen = PLAIN,
 ) -> None:
     """Compare the released tables with the true counts."""
@@ -54,7 +54,7 @@ def report(
     from discreet.report import curator
 
     with screen.working("Comparing"):
-        found = curate(params, data, released, engine=engine, memory=memory, threads=threads)
+        found = curate(params, data, released, **asdict(counting))
     if out is not None:
         outputs.write({"--out": curator.page(found).encode(), "the table": curator.table_csv(found).encode()})
     screen.present(lambda: _found(found), _text(found, outputs))

@@ -1,33 +1,28 @@
-"""`discreet safetab run`: from parameters and records to released tables, with a ledger entry."""
+"""`discreet safetab run`: from records to tables; `validate` before it, `coterminous` and `post` after it."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 from cyclopts import App, Parameter
 
 from discreet.cli import seconds_so_far
 from discreet.cli.ledger import KeyFile, LedgerFile, SpendAgain, about_ledger
-from discreet.cli.printing import PLAIN, Block, Hanging, Screen, TextTable
+from discreet.cli.printing import PLAIN, Block, Hanging, Screen, TextTable, need_tables
+from discreet.cli.safetab import DUCKDB, FORMATS, Counting, Data, Format, Params
+from discreet.errors import InputError
 from discreet.numbers import plain
 
 if TYPE_CHECKING:
+    from discreet.release.safetab.postprocessing import Reprocessed
     from discreet.release.safetab.run import Summary
 
-Format = Annotated[
-    Literal["csv", "parquet"],
-    Parameter(
-        help="Format of the tables. Default: csv, pipe-delimited.", show_choices=False, metavar="csv|parquet"
-    ),
-]
-BureauColumns = Annotated[bool, Parameter(help="Leave out TABLE, NOISE_VARIANCE and MOE95.")]
-BureauMargins = Annotated[
-    bool, Parameter(help="Add MOE95_BUREAU, the Bureau's floor(1.96 sigma), which covers less than 95 %.")
-]
+T = TypeVar("T")
 
 app = App(
     name="run",
@@ -41,25 +36,20 @@ app = App(
 
 @app.default
 def run(
-    params: Annotated[Path, Parameter(help="Folder of config.json or safetab.toml and the groups.")],
-    data: Annotated[Path, Parameter(help="Folder of GRF-C and person-records, as text or Parquet.")],
+    params: Params,
+    data: Data,
     out: Annotated[Path, Parameter(help="A new directory for the output.")],
     /,
     *,
-    engine: Annotated[
-        Literal["duckdb", "spark"],
-        Parameter(
-            help="The engine that counts. Default: duckdb.", show_choices=False, metavar="duckdb|spark"
-        ),
-    ] = "duckdb",
-    spark_master: Annotated[str | None, Parameter(help="Where Spark runs.", metavar="URL")] = None,
-    memory: Annotated[
-        str | None, Parameter(help="The engine's memory, such as 4GB (default).", metavar="SIZE")
-    ] = None,
-    threads: Annotated[int | None, Parameter(help="Threads. Default: one for each CPU.", metavar="N")] = None,
-    format: Format = "csv",
-    bureau_columns: BureauColumns = False,
-    bureau_margins: BureauMargins = False,
+    counting: Counting = DUCKDB,
+    format: Annotated[
+        Format, FORMATS, Parameter(help="Format of the tables. Default: csv, pipe-delimited.")
+    ] = "csv",
+    bureau_columns: Annotated[bool, Parameter(help="Leave out TABLE, NOISE_VARIANCE and MOE95.")] = False,
+    bureau_margins: Annotated[
+        bool,
+        Parameter(help="Add MOE95_BUREAU, the Bureau's floor(1.96 sigma), which covers less than 95 %."),
+    ] = False,
     no_coterminous: Annotated[bool, Parameter(help="Let regions made of the same blocks differ.")] = False,
     tabulation_suppression: Annotated[
         bool,
@@ -100,22 +90,16 @@ def run(
             params,
             data,
             out,
-            engine=engine,
-            spark_master=spark_master,
-            memory=memory,
-            threads=threads,
+            **asdict(counting),
             ledger=ledger,
             key=key,
             spend_again=spend_again,
             options=chosen,
             progress=progress,
         )
-    screen.present(lambda: _timed(done.as_dict()), _text(done))
-
-
-def _timed(answer: dict[str, Any]) -> dict[str, Any]:
-    """The answer, with the seconds of the whole command beside those of its stages."""
-    return {**answer, "seconds": {**answer["seconds"], "all": round(seconds_so_far(), 3)}}
+    # the seconds of the whole command beside those of its stages
+    seconds = {**done.seconds, "all": seconds_so_far()}
+    screen.present(replace(done, seconds=seconds).as_dict, _text(done))
 
 
 @contextmanager
@@ -172,3 +156,148 @@ def _short(what: str) -> str:
     if not places or len(names) <= 4:
         return what
     return f"{head}no noise at {names[0]} and {len(names) - 1} more places"
+
+
+# -- checks before a run -------------------------------------------------------------------------------------
+
+validate_app = App(
+    name="validate",
+    usage="Usage: discreet safetab validate PARAMS DATA [OPTIONS]",
+    help_epilogue="Examples:\n"
+    "  discreet safetab validate params data\n"
+    "  discreet safetab validate params data --json",
+)
+
+
+@validate_app.default
+def validate(
+    params: Params,
+    data: Data,
+    /,
+    *,
+    counting: Counting = DUCKDB,
+    screen: Screen = PLAIN,
+) -> None:
+    """Check parameters and data; status 2 if there is any problem. Prints no confidential value."""
+    need_tables("safetab validate")
+    with screen.working("Checking"):
+        problems, notes, regions = _checked(params, data, counting)
+    found = {"valid": not problems, "problems": problems, "notes": notes, "regions": regions}
+    screen.present(lambda: found, _validated(problems, notes, regions))
+    if problems:
+        raise SystemExit(2)
+
+
+def _checked(params: Path, data: Path, counting: Counting) -> tuple[list[str], list[str], dict[str, int]]:
+    """Return problems, notes, and the number of regions by geography."""
+    from discreet.release.engine import connect
+    from discreet.release.safetab.configuration import read_configuration
+    from discreet.release.safetab.geography import read_water
+    from discreet.release.safetab.records import check, find_sources
+    from discreet.release.safetab.specification import read_specification
+
+    problems: list[str] = []
+    configuration = _collect(lambda: read_configuration(params), problems)
+    specification = _collect(lambda: read_specification(params), problems)
+    _collect(lambda: read_water(params), problems)
+    if configuration is None or specification is None:
+        _collect(lambda: find_sources(data), problems)
+        return problems, ["the records were not looked at, for the parameters must be right first"], {}
+    notes = [*configuration.notes, *specification.notes]
+    with connect(**asdict(counting)) as connection:
+        geography = _collect(lambda: check(data, configuration, specification, engine=connection), problems)
+    if geography is None:
+        return problems, notes, {}
+    found = {name: len(regions) for name, regions in geography.regions.items() if regions}
+    return problems, [*notes, *geography.notes], found
+
+
+def _collect(work: Callable[[], T], problems: list[str]) -> T | None:
+    """Do the work; if it cannot be done, note each problem and return None."""
+    try:
+        return work()
+    except InputError as error:
+        head, *rest = str(error).split("\n")
+        problems += [line.strip().partition(". ")[2] for line in rest] or [head]
+        return None
+
+
+def _validated(problems: list[str], notes: list[str], regions: dict[str, int]) -> Iterator[Block]:
+    if problems:
+        kinds = f"{len(problems)} kinds of problems" if len(problems) > 1 else "1 kind of problem"
+        yield f"The input cannot be used: {kinds}."
+        yield from (Hanging(f"- {problem}") for problem in problems)
+    else:
+        counts = ", ".join(f"{name} {number}" for name, number in regions.items())
+        yield f"The input can be used. Regions: {counts}."
+    yield from (Hanging(f"Note: {note}.") for note in notes)
+
+
+# -- what is done to an output -------------------------------------------------------------------------------
+
+Released = Annotated[Path, Parameter(help="The output of `discreet safetab run`.", name="OUT")]
+OldParams = Annotated[Path, Parameter(help="Folder of the parameters of that run.", metavar="DIR")]
+To = Annotated[Path, Parameter(help="A new directory for the result.", metavar="DIR")]
+NewFormat = Annotated[Format | None, FORMATS, Parameter(help="Format of the tables. Default: that of OUT.")]
+
+coterminous_app = App(
+    name="coterminous",
+    usage="Usage: discreet safetab coterminous OUT --params DIR --data DIR --to DIR [OPTIONS]",
+    help_epilogue="Examples:\n"
+    "  discreet safetab coterminous published --params params --data data --to agreed",
+)
+
+
+@coterminous_app.default
+def coterminous(
+    released: Released,
+    /,
+    *,
+    params: OldParams,
+    data: Annotated[Path, Parameter(help="Folder of GRF-C; no person record is read.", metavar="DIR")],
+    to: To,
+    order: Annotated[
+        str | None,
+        Parameter(help="Donors, first to last. Default: STATE,COUNTY,TRACT,PLACE,AIANNH.", metavar="NAMES"),
+    ] = None,
+    format: NewFormat = None,
+    screen: Screen = PLAIN,
+) -> None:
+    """Make regions of the same blocks agree in an existing output. This spends nothing."""
+    from discreet.release.safetab.postprocessing import ORDER, coterminous
+
+    names = ORDER if order is None else tuple(name.strip().upper() for name in order.split(","))
+    done = coterminous(released, to, params=params, data=data, order=names, format=format)
+    screen.present(done.as_dict, _reprocessed(done), timed=True)
+
+
+post_app = App(
+    name="post",
+    usage="Usage: discreet safetab post OUT --params DIR --to DIR [OPTIONS]",
+    help_epilogue="Examples:\n  discreet safetab post published --params params --to final",
+)
+
+
+@post_app.default
+def post(
+    released: Released,
+    /,
+    *,
+    params: OldParams,
+    to: To,
+    format: NewFormat = None,
+    screen: Screen = PLAIN,
+) -> None:
+    """Drop groups whose alone count exceeds the combination count; no negative counts. Nothing is spent."""
+    from discreet.release.safetab.postprocessing import postprocess
+
+    done = postprocess(released, to, params=params, format=format)
+    screen.present(done.as_dict, _reprocessed(done), timed=True)
+
+
+def _reprocessed(done: Reprocessed) -> Iterator[Block]:
+    if done.marked:
+        yield "NOT PRIVATE: made from an output that is not; nothing of it may be published."
+    yield f"{sum(done.rows.values()):,} rows in {done.out}. Nothing was spent."
+    yield f"Groups {done.did}: {done.changed:,}."
+    yield Hanging(f"Files: {', '.join(done.files)}.")

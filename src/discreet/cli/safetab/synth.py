@@ -1,4 +1,4 @@
-"""`discreet safetab synth`: a synthetic nation in the file formats of the tabulation."""
+"""`discreet safetab init` and `synth`: parameters to start from, and a synthetic nation to practise on."""
 
 from __future__ import annotations
 
@@ -7,7 +7,58 @@ from typing import Annotated, Literal
 
 from cyclopts import App, Parameter
 
+from discreet.cli import options
 from discreet.cli.printing import PLAIN, Hanging, Screen, need_tables
+from discreet.cli.safetab import FORMATS, Format
+
+init_app = App(
+    name="init",
+    usage="Usage: discreet safetab init FOLDER [OPTIONS]",
+    help_epilogue="Examples:\n"
+    "  discreet safetab init params\n"
+    "  discreet safetab synth nation --persons 20000 --params params",
+)
+
+
+@init_app.default
+def init(
+    folder: Annotated[Path, Parameter(help="A new directory.")],
+    /,
+    *,
+    spec: Annotated[
+        Literal["2020"],
+        Parameter(
+            help="The specification: 2020, Detailed DHC-A of the 2020 Census (default).",
+            show_choices=False,
+            metavar="2020",
+        ),
+    ] = "2020",
+    json: options.Json = False,
+) -> None:
+    """Write a complete folder of parameters: codes, groups, which code belongs to which, and the settings."""
+    from discreet.release.safetab.census2020 import specification_2020, write_parameters
+
+    names = write_parameters(folder)
+    groups = specification_2020()
+    found = {
+        "folder": str(folder),
+        "spec": spec,
+        "files": list(names),
+        "codes": len(groups.codes),
+        "groups": len(groups.iterations),
+    }
+    text = (
+        f"{folder}: {len(groups.codes):,} codes and {len(groups.iterations):,} groups of Detailed DHC-A "
+        f"{spec}, and its settings in safetab.toml.",
+        Hanging(
+            "Still needed for a run: a folder with the blocks (GRF-C) and the person records. "
+            f"`discreet safetab synth nation --persons 20000 --params {folder}` invents both, to practise "
+            "on, in nation/data."
+        ),
+        Hanging(f"What the settings cost and show: `discreet safetab design {folder}`."),
+    )
+    Screen(json=json, quiet=True).present(lambda: found, text)
+
 
 app = App(
     name="synth",
@@ -36,15 +87,11 @@ def synth(
         Path | None,
         Parameter(help="Use the codes of this specification; it is read, not copied.", metavar="PARAMS"),
     ] = None,
-    format: Annotated[
-        Literal["csv", "parquet"],
-        Parameter(help="Format of the data. Default: csv.", show_choices=False, metavar="csv|parquet"),
-    ] = "csv",
+    format: Annotated[Format, FORMATS, Parameter(help="Format of the data. Default: csv.")] = "csv",
     screen: Screen = PLAIN,
 ) -> None:
     """Write an invented nation: blocks, people, and a specification with its configuration."""
-    if format == "parquet":
-        need_tables("synth")
+    need_tables("synth")
     from discreet.release.safetab.synthetic import synthesize
 
     with screen.progress("People") as progress:

@@ -115,7 +115,11 @@ class Engine(ABC):
 
 @contextmanager
 def connect(
-    name: str = "duckdb", *, memory: str = MEMORY, threads: int | None = None, spark_master: str | None = None
+    engine: str = "duckdb",
+    *,
+    memory: str | None = None,
+    threads: int | None = None,
+    spark_master: str | None = None,
 ) -> Iterator[Engine]:
     """Open an engine with a private directory for what does not fit in memory; both go at the end.
 
@@ -129,27 +133,27 @@ def connect(
     Traceback (most recent call last):
     discreet.errors.InputError: engine is 'sqlite'; it must be duckdb or spark
     """
-    if name not in ENGINES:
-        raise InputError(f"engine is {name!r}; it must be {' or '.join(ENGINES)}")
+    if engine not in ENGINES:
+        raise InputError(f"engine is {engine!r}; it must be {' or '.join(ENGINES)}")
     if threads is not None and not 1 <= threads <= 1024:
         raise InputError(f"threads is {threads}; it must be from 1 to 1024")
-    if spark_master is not None and name != "spark":
+    if spark_master is not None and engine != "spark":
         raise InputError("--spark-master is given, but the engine is duckdb; give --engine spark too")
-    size = memory_bytes(memory)
-    with lasting_directory() if name == "spark" else spill_directory() as place:
-        engine: Engine
-        if name == "duckdb":
+    size = memory_bytes(memory or MEMORY)
+    with lasting_directory() if engine == "spark" else spill_directory() as place:
+        opened: Engine
+        if engine == "duckdb":
             from discreet.release.engine.duckdb import DuckDB
 
-            engine = DuckDB(place, memory=size, threads=threads)
+            opened = DuckDB(place, memory=size, threads=threads)
         else:
             from discreet.release.engine.spark import Spark
 
-            engine = Spark(place, memory=size, threads=threads, master=spark_master)
+            opened = Spark(place, memory=size, threads=threads, master=spark_master)
         try:
-            yield engine
+            yield opened
         finally:
-            engine.close()
+            opened.close()
 
 
 _UNITS = {"MB": 10**6, "GB": 10**9, "TB": 10**12, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}

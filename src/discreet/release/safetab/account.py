@@ -26,7 +26,7 @@ from discreet.errors import DiscreetError, PrecisionError
 from discreet.noise import DiscreteGaussian, DiscreteLaplace, Noise
 from discreet.numbers import Exact, fraction
 from discreet.release.safetab.configuration import BUDGET_WORDS, Configuration, read_configuration
-from discreet.release.safetab.geography import BELOW_STATE, LEVEL_WORDS, LEVELS, Pass
+from discreet.release.safetab.geography import BELOW_STATE, LEVEL_WORDS, LEVELS, PASS_NAMES, Pass
 from discreet.release.safetab.mechanism import Mechanism, margin, mechanism, variance_of
 from discreet.release.safetab.specification import Specification, read_specification
 
@@ -40,7 +40,6 @@ one stage throughout, a single lattice, may differ."""
 LARGEST = 50
 """A sum of budgets above this protects nobody, and takes long to compute exactly: it is not tried."""
 
-_NAMES = {"US": "United States", "PR": "Puerto Rico"}
 _NOTES = (
     "The noise is for the most groups that one person can be in; a person in fewer is better protected.",
     "A person is taken to live in a unit of every geography; one outside any place or AIANNH area is "
@@ -283,7 +282,7 @@ def budget_release(configuration: Configuration, specification: Specification, w
     said = claim(mechanisms(configuration, specification, which))
     return Release(
         name=f"safetab-{which.lower()}",
-        title=f"SafeTab-P, {_NAMES[which]}",
+        title=f"SafeTab-P, {PASS_NAMES[which]}",
         unit="person",
         neighbours="unbounded",
         rho=spent if configuration.privacy == "zcdp" else None,

@@ -353,6 +353,7 @@ def curate(
     out: Path,
     *,
     engine: str = "duckdb",
+    spark_master: str | None = None,
     memory: str | None = None,
     threads: int | None = None,
     progress: Callable[[int, int], None] | None = None,
@@ -362,9 +363,8 @@ def curate(
     from discreet.release.safetab.counts import count
 
     configuration, specification = read_configuration(Path(params)), read_specification(Path(params))
-    options = {} if memory is None else {"memory": memory}
     with (
-        connect(engine, threads=threads, **options) as connected,
+        connect(engine, memory=memory, threads=threads, spark_master=spark_master) as connected,
         count(Path(data), configuration, specification, engine=connected) as counts,
     ):
         regions = {geography: counts.regions(geography) for geography in GEOGRAPHIES}

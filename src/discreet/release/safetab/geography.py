@@ -48,6 +48,9 @@ Pass = Literal["US", "PR"]
 PASSES: dict[Pass, tuple[str, ...]] = {"US": US_GEOGRAPHIES, "PR": PR_GEOGRAPHIES}
 """The geographies of each pass."""
 
+PASS_NAMES: dict[Pass, str] = {"US": "United States", "PR": "Puerto Rico"}
+"""What the passes are called."""
+
 PUERTO_RICO = "72"
 """The state code of Puerto Rico."""
 

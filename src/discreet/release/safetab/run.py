@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
 from functools import partial
@@ -318,6 +318,7 @@ def run(
     counts and functions of its outcome. So it costs what `discreet safetab account` says. Files and ledger
     entry all appear, or none.
     """
+    from discreet.release.engine import connect
     from discreet.release.safetab.counts import count
 
     options, clock, params = options or Options(), Clock(progress), Path(params)
@@ -333,7 +334,11 @@ def run(
         before.allow(drafts[0], where=str(named))
     # drawn up first: a budget that cannot be used is told before the long work
     plan = [one for which in configuration.passes for one in mechanisms(configuration, specification, which)]
-    with _opened(engine, memory, threads, spark_master) as connection:
+    with (
+        connect(engine, memory=memory, threads=threads, spark_master=spark_master)
+        if isinstance(engine, str)
+        else nullcontext(engine)
+    ) as connection:
         with clock.stage("counting") as tell:
             counted = count(
                 Path(data),
@@ -402,16 +407,6 @@ def _resumable(out: Path, params: Path, sources: Sequence[Source]) -> Resumable:
             "data": [[source.name, *source.state] for source in sources],
         },
     )
-
-
-def _opened(
-    engine: str | Engine, memory: str | None, threads: int | None, spark_master: str | None
-) -> AbstractContextManager[Engine]:
-    from discreet.release.engine import MEMORY, connect
-
-    if not isinstance(engine, str):
-        return nullcontext(engine)
-    return connect(engine, memory=memory or MEMORY, threads=threads, spark_master=spark_master)
 
 
 def _place(

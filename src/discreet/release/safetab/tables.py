@@ -145,7 +145,7 @@ class Part:
 
     def take(self, which: Places) -> Part:
         """Return the groups at these places, in this order."""
-        columns = {name: getattr(self, name)[which] for name in _COLUMNS}
+        columns: dict[str, Any] = {name: getattr(self, name)[which] for name in _COLUMNS}
         cells = spread(self.starts()[which], self.widths()[which])
         return replace(self, **columns, values=self.values[cells])
 
@@ -168,7 +168,7 @@ _COLUMNS = ("region", "iteration", "table", "label")
 
 def joined(parts: Sequence[Part]) -> Part:
     """Return one part with the groups of several, all of one geography and level."""
-    columns = {
+    columns: dict[str, Any] = {
         name: np.concatenate([getattr(part, name) for part in parts]) for name in (*_COLUMNS, "values")
     }
     return replace(parts[0], **columns).sorted()

@@ -16,7 +16,7 @@ from typing import Any
 
 from discreet.errors import DiscreetError
 from discreet.release.safetab.design import CELLS, TABLE_WORDS, SizedLevel, Sizing
-from discreet.release.safetab.geography import LEVEL_WORDS
+from discreet.release.safetab.geography import LEVEL_WORDS, PASS_NAMES
 from discreet.release.safetab.mechanism import CONFIDENCE, Z95
 from discreet.release.safetab.specification import Specification
 
@@ -182,7 +182,7 @@ class _Book:
     def _table(self, one: Sizing, row: int, sums: list[tuple[Sizing, int, int]]) -> int:
         """Write the table of a pass and return the first row below it."""
         form = self.formats
-        self.design.write(row - 1, 0, _NAMES[one.which], form["title"])
+        self.design.write(row - 1, 0, PASS_NAMES[one.which], form["title"])
         self.design.set_row(row, 42)
         for place, head in enumerate(_HEADS):
             self.design.write(row, place, head, form["head"])
@@ -290,7 +290,7 @@ class _Book:
                 own = totals[one.which]
                 whole = own if cost.neighbours == "unbounded" else f"{own}+MAX({','.join(totals.values())})"
                 who = "added or removed" if cost.neighbours == "unbounded" else "replaced by another"
-                self.design.write(row, 0, _NAMES[one.which], form["text"])
+                self.design.write(row, 0, PASS_NAMES[one.which], form["text"])
                 self.design.write(row, 1, who, form["text"])
                 self.design.write_formula(row, 5, f"={whole}", form["decimal"], float(cost.rho))
                 zcdp = f"=F{r}+2*SQRT(F{r}*LN(1/wanted_delta))"
@@ -320,8 +320,8 @@ class _Book:
         for one in self.found:
             if one.rivals is not None:
                 lines.append(
-                    f"{_NAMES[one.which]}, kinds of noise at these margins in one stage, one person added: "
-                    f"epsilon {one.rivals.gaussian_epsilon:.4g} with discrete Gaussian noise, "
+                    f"{PASS_NAMES[one.which]}, kinds of noise at these margins in one stage, one person "
+                    f"added: epsilon {one.rivals.gaussian_epsilon:.4g} with discrete Gaussian noise, "
                     f"{one.rivals.geometric_epsilon:.4g} with geometric noise."
                 )
         self.about.set_column(0, 0, 110)
@@ -330,7 +330,6 @@ class _Book:
 
 
 _PARTS = {"cell": "average cell", "total": "whole group"}
-_NAMES = {"US": "United States", "PR": "Puerto Rico"}
 
 
 def _letter(column: int) -> str:
