@@ -52,7 +52,7 @@ def test_a_broken_file_is_told_without_its_content(engine: Engine, tmp_path: Pat
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        ({"name": "postgres"}, "engine is 'postgres'; it must be duckdb or spark"),
+        ({"engine": "postgres"}, "engine is 'postgres'; it must be duckdb or spark"),
         ({"memory": "lots"}, "memory is 'lots'"),
         ({"memory": "10MB"}, "at least 256MB"),
         ({"threads": 0}, "threads is 0"),
