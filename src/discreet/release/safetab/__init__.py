@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib import import_module
+from types import ModuleType
 from typing import Any
 from warnings import warn
 
 
-def moved(old: str, new: str) -> Callable[[str], Any]:
+def moved(old: str, home: ModuleType) -> Callable[[str], Any]:
     """Return the `__getattr__` of a module whose names are in another one now."""
 
     def find(name: str) -> Any:
-        home = import_module(new)
         if name.startswith("_") or not hasattr(home, name):
             raise AttributeError(name)
-        warn(f"{old}.{name} is now {new}.{name}", DeprecationWarning, stacklevel=2)
+        warn(f"{old}.{name} is now {home.__name__}.{name}", DeprecationWarning, stacklevel=2)
         return getattr(home, name)
 
     return find

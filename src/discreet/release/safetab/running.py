@@ -1,5 +1,5 @@
 """Deprecated, a name of version 0.1: see `discreet.release.safetab.run`."""
 
-from discreet.release.safetab import moved
+from discreet.release.safetab import moved, run
 
-__getattr__ = moved(__name__, "discreet.release.safetab.run")
+__getattr__ = moved(__name__, run)

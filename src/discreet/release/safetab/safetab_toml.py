@@ -1,5 +1,5 @@
 """Deprecated, a name of version 0.1: see `discreet.release.safetab.configuration`."""
 
-from discreet.release.safetab import moved
+from discreet.release.safetab import configuration, moved
 
-__getattr__ = moved(__name__, "discreet.release.safetab.configuration")
+__getattr__ = moved(__name__, configuration)
