@@ -18,7 +18,7 @@ from __future__ import annotations
 import csv
 import io
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from heapq import nlargest
@@ -28,65 +28,6 @@ from typing import Literal
 from discreet.errors import InputError
 from discreet.release.problems import Problems
 from discreet.release.safetab.geography import BELOW_STATE, GEOGRAPHIES, LEVELS
-
-
-@dataclass(frozen=True, slots=True)
-class PipeRow:
-    """The cells of one row in the order of the table's columns, and its line in the file."""
-
-    line: int
-    cells: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class PipeTable:
-    """The wanted columns of a file and its rows."""
-
-    file: str
-    columns: tuple[str, ...]
-    rows: tuple[PipeRow, ...]
-
-
-def read_table(path: Path, columns: tuple[str, ...], problems: Problems) -> PipeTable | None:
-    """Read the named columns of a file; None if it cannot be read, which is then among the problems."""
-    file = path.name
-    try:
-        text = path.read_bytes().decode("utf-8-sig")
-    except FileNotFoundError:
-        problems.at("a file is missing", file=file)
-        return None
-    except OSError as error:
-        problems.at(f"a file cannot be read: {error.strerror}", file=file)
-        return None
-    except UnicodeDecodeError as error:
-        problems.at("a byte is not UTF-8", file=file, line=error.object.count(b"\n", 0, error.start) + 1)
-        return None
-    lines = csv.reader(io.StringIO(text, newline=""), delimiter="|", strict=True)
-    try:
-        header = [name.strip() for name in next(lines, [])]
-        missing = [name for name in columns if name not in header]
-        for name in missing:
-            problems.at("a column is missing", file=file, line=1, field=name)
-        twice = [name for name in columns if header.count(name) > 1]
-        for name in twice:
-            problems.at("a column occurs twice", file=file, line=1, field=name)
-        if missing or twice:
-            return None
-        places = [header.index(name) for name in columns]
-        rows = []
-        for cells in lines:
-            if len(cells) == len(header):
-                rows.append(PipeRow(lines.line_num, tuple(cells[place].strip() for place in places)))
-            elif "".join(cells).strip():
-                problems.at(
-                    f"a row does not have the {len(header)} fields of the header",
-                    file=file,
-                    line=lines.line_num,
-                )
-    except csv.Error as error:
-        problems.at(f"not a pipe-delimited table: {error}", file=file, line=lines.line_num)
-        return None
-    return PipeTable(file, columns, tuple(rows))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -201,7 +142,7 @@ Kind = Literal["alone", "combination", "ethnicity"]
 
 NULL = "Null"
 _ONLY = ("DETAILED_ONLY", "COARSE_ONLY")
-_FLAGS = {"True": True, "False": False}
+_FLAGS = ("True", "False")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -284,19 +225,119 @@ class Specification:
 def read_specification(params: Path) -> Specification:
     """Read the four files of a folder of parameters; all problems are reported together."""
     problems = Problems()
-    params = Path(params)
-    codes = _codes(read_table(params / CODE_FILE, ("RACE_ETH_CODE", "RACE_ETH_NAME"), problems), problems)
-    columns = ("ITERATION_CODE", "ITERATION_NAME", "LEVEL", "DETAILED_ONLY", "COARSE_ONLY")
-    race = read_table(params / RACE_FILE, (*columns[:3], "ALONE", *columns[3:]), problems)
-    ethnicity = read_table(params / ETHNICITY_FILE, columns, problems)
+    codes: dict[str, str] = {}
+    columns: tuple[str, ...] = ("RACE_ETH_CODE", "RACE_ETH_NAME")
+    for row in _rows(Path(params) / CODE_FILE, columns, problems, need="there is no code"):
+        code = row.code("RACE_ETH_CODE")
+        if code == NULL:
+            row.wrong("Null stands for no code and cannot be one", "RACE_ETH_CODE")
+        if code in codes:
+            row.wrong("a code occurs twice", "RACE_ETH_CODE")
+        codes[code] = row.cells["RACE_ETH_NAME"]
     iterations: dict[str, Iteration] = {}
-    for table in (race, ethnicity):
-        _iterations(table, iterations, problems)
-    mapping = read_table(params / MAPPING_FILE, ("ITERATION_CODE", "RACE_ETH_CODE"), problems)
-    mapped = {} if mapping is None else _mapped(mapping, codes, iterations, problems)
+    group = ("ITERATION_CODE", "ITERATION_NAME", "LEVEL")
+    for file, columns in ((RACE_FILE, (*group, "ALONE", *_ONLY)), (ETHNICITY_FILE, (*group, *_ONLY))):
+        for row in _rows(Path(params) / file, columns, problems):
+            if row.cells["ITERATION_CODE"] in iterations:
+                row.wrong("an iteration code occurs twice in the two files of iterations", "ITERATION_CODE")
+            one = _iteration(row)
+            iterations[one.code] = one
+    mapped: dict[str, dict[str, None]] = {code: {} for code in codes}
+    for row in _rows(Path(params) / MAPPING_FILE, ("ITERATION_CODE", "RACE_ETH_CODE"), problems):
+        name, code = row.cells.values()
+        if name not in iterations:
+            row.wrong("an iteration is in neither file of iterations", "ITERATION_CODE")
+        if code not in codes:
+            row.wrong(f"a code is not in {CODE_FILE}", "RACE_ETH_CODE")
+        if name in mapped.setdefault(code, {}):
+            row.wrong("a pair of iteration and code occurs twice", "ITERATION_CODE")
+        mapped[code][name] = None
     problems.stop()
+    used = {name for groups in mapped.values() for name in groups}
+    empty = sum(one.level in LEVELS and one.code not in used for one in iterations.values())
     return Specification(
-        iterations=tuple(iterations.values()), codes=codes, mapped=mapped, notes=_notes(iterations, mapped)
+        iterations=tuple(iterations.values()),
+        codes=codes,
+        mapped={code: tuple(groups) for code, groups in mapped.items()},
+        notes=(f"{empty} iterations have no code: nobody is counted in them",) if empty else (),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """The cells of one row by column, and where they stand."""
+
+    cells: Mapping[str, str]
+    file: str
+    line: int
+    problems: Problems
+
+    def wrong(self, text: str, column: str) -> None:
+        self.problems.at(text, file=self.file, line=self.line, field=column)
+
+    def code(self, column: str) -> str:
+        """Return a code; codes are written into pipe-delimited tables as they are, so they must be plain."""
+        code = self.cells[column]
+        if not (code.isascii() and code.isalnum() and len(code) <= 16):
+            self.wrong("a code is not of 1 to 16 letters and digits", column)
+        return code
+
+
+def _rows(path: Path, columns: Sequence[str], problems: Problems, *, need: str = "") -> Iterator[_Row]:
+    """Yield the named columns of a file, row by row; what is wrong with it is then among the problems."""
+    file = path.name
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except FileNotFoundError:
+        return problems.at("a file is missing", file=file)
+    except OSError as error:
+        return problems.at(f"a file cannot be read: {error.strerror}", file=file)
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        return problems.at("a byte is not UTF-8", file=file, line=line)
+    lines = csv.reader(io.StringIO(text, newline=""), delimiter="|", strict=True)
+    try:
+        header = [name.strip() for name in next(lines, [])]
+        wrong = [name for name in columns if header.count(name) != 1]
+        for name in wrong:
+            what = "occurs twice" if name in header else "is missing"
+            problems.at(f"a column {what}", file=file, line=1, field=name)
+        for cells in lines if not wrong else ():
+            if len(cells) == len(header):
+                need = ""
+                found = dict(zip(header, (cell.strip() for cell in cells), strict=True))
+                yield _Row({name: found[name] for name in columns}, file, lines.line_num, problems)
+            elif "".join(cells).strip():
+                what = f"a row does not have the {len(header)} fields of the header"
+                problems.at(what, file=file, line=lines.line_num)
+        if need and not wrong:
+            problems.at(need, file=file)
+    except csv.Error as error:
+        problems.at(f"not a pipe-delimited table: {error}", file=file, line=lines.line_num)
+
+
+def _iteration(row: _Row) -> Iteration:
+    values, level = row.cells, row.cells["LEVEL"]
+    if level not in ("0", "1", "2"):
+        row.wrong("a level is not 0, 1 or 2", "LEVEL")
+    kind: Kind = "ethnicity"
+    if "ALONE" in values:
+        if values["ALONE"] not in _FLAGS:
+            row.wrong("it is not True or False", "ALONE")
+        kind = "alone" if values["ALONE"] == "True" else "combination"
+    for flag in _ONLY:
+        if values[flag] not in _FLAGS and not (level == "0" and values[flag] == NULL):
+            row.wrong("it is not True or False (or, at level 0, Null)", flag)
+    if values["DETAILED_ONLY"] == values["COARSE_ONLY"] == "True":
+        text = "a group is both DETAILED_ONLY and COARSE_ONLY, so it would be tabulated nowhere"
+        row.wrong(text, "COARSE_ONLY")
+    return Iteration(
+        code=row.code("ITERATION_CODE"),
+        name=values["ITERATION_NAME"],
+        level=int(level) if level in ("0", "1", "2") else 0,
+        kind=kind,
+        total_only=values["DETAILED_ONLY"] == "True",
+        coarse_only=values["COARSE_ONLY"] == "True",
     )
 
 
@@ -328,90 +369,3 @@ def write_specification(specification: Specification, folder: Path) -> None:
     for name, lines in tables.items():
         with (Path(folder) / name).open("w", encoding="utf-8", newline="") as stream:
             csv.writer(stream, delimiter="|", lineterminator="\n").writerows(lines)
-
-
-def _codes(table: PipeTable | None, problems: Problems) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for row in table.rows if table else ():
-        code, name = row.cells
-        _code(code, row.line, "RACE_ETH_CODE", CODE_FILE, problems)
-        if code == NULL:
-            problems.at(
-                "Null stands for no code and cannot be one",
-                file=CODE_FILE,
-                line=row.line,
-                field="RACE_ETH_CODE",
-            )
-        if code in found:
-            problems.at("a code occurs twice", file=CODE_FILE, line=row.line, field="RACE_ETH_CODE")
-        found[code] = name
-    if table and not found:
-        problems.at("there is no code", file=CODE_FILE)
-    return found
-
-
-def _iterations(table: PipeTable | None, found: dict[str, Iteration], problems: Problems) -> None:
-    for row in table.rows if table else ():
-        assert table is not None
-        values = dict(zip(table.columns, row.cells, strict=True))
-        wrong = _reporter(problems, table.file, row.line)
-        _code(values["ITERATION_CODE"], row.line, "ITERATION_CODE", table.file, problems)
-        if values["ITERATION_CODE"] in found:
-            wrong("an iteration code occurs twice in the two files of iterations", "ITERATION_CODE")
-        level = values["LEVEL"]
-        if level not in ("0", "1", "2"):
-            wrong("a level is not 0, 1 or 2", "LEVEL")
-        kind: Kind = "ethnicity"
-        if "ALONE" in values:
-            if values["ALONE"] not in _FLAGS:
-                wrong("it is not True or False", "ALONE")
-            kind = "alone" if values["ALONE"] == "True" else "combination"
-        for flag in ("DETAILED_ONLY", "COARSE_ONLY"):
-            if values[flag] not in _FLAGS and not (level == "0" and values[flag] == NULL):
-                wrong("it is not True or False (or, at level 0, Null)", flag)
-        if values["DETAILED_ONLY"] == values["COARSE_ONLY"] == "True":
-            wrong(
-                "a group is both DETAILED_ONLY and COARSE_ONLY, so it would be tabulated nowhere",
-                "COARSE_ONLY",
-            )
-        found[values["ITERATION_CODE"]] = Iteration(
-            code=values["ITERATION_CODE"],
-            name=values["ITERATION_NAME"],
-            level=int(level) if level in ("0", "1", "2") else 0,
-            kind=kind,
-            total_only=values["DETAILED_ONLY"] == "True",
-            coarse_only=values["COARSE_ONLY"] == "True",
-        )
-
-
-def _mapped(
-    table: PipeTable, codes: Mapping[str, str], iterations: Mapping[str, Iteration], problems: Problems
-) -> dict[str, tuple[str, ...]]:
-    found: dict[str, dict[str, None]] = {code: {} for code in codes}
-    for row in table.rows:
-        wrong = _reporter(problems, MAPPING_FILE, row.line)
-        group, code = row.cells
-        if group not in iterations:
-            wrong("an iteration is in neither file of iterations", "ITERATION_CODE")
-        if code not in codes:
-            wrong(f"a code is not in {CODE_FILE}", "RACE_ETH_CODE")
-        if group in found.setdefault(code, {}):
-            wrong("a pair of iteration and code occurs twice", "ITERATION_CODE")
-        found[code][group] = None
-    return {code: tuple(groups) for code, groups in found.items()}
-
-
-def _reporter(problems: Problems, file: str, line: int) -> Callable[[str, str], None]:
-    return lambda text, column: problems.at(text, file=file, line=line, field=column)
-
-
-def _code(code: str, line: int, column: str, file: str, problems: Problems) -> None:
-    """Codes are written into pipe-delimited tables as they are, so they must be plain."""
-    if not (code.isascii() and code.isalnum() and len(code) <= 16):
-        problems.at("a code is not of 1 to 16 letters and digits", file=file, line=line, field=column)
-
-
-def _notes(iterations: Mapping[str, Iteration], mapped: Mapping[str, Iterable[str]]) -> tuple[str, ...]:
-    used = {group for groups in mapped.values() for group in groups}
-    empty = sum(one.level in LEVELS and one.code not in used for one in iterations.values())
-    return (f"{empty} iterations have no code: nobody is counted in them",) if empty else ()
