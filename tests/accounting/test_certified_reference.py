@@ -67,19 +67,19 @@ def check_tradeoff(events: tuple[Noise, ...], alpha: Fraction) -> None:
 
 
 @given(events=small, delta=st.sampled_from(DELTAS))
-@settings(max_examples=6)
+@settings(max_examples=3)
 def test_delta(events: tuple[Noise, ...], delta: Fraction) -> None:
     check_delta(events, delta)
 
 
 @given(events=small, delta=st.sampled_from(DELTAS))
-@settings(max_examples=6)
+@settings(max_examples=3)
 def test_epsilon(events: tuple[Noise, ...], delta: Fraction) -> None:
     check_epsilon(events, delta)
 
 
 @given(events=small, alpha=st.sampled_from(DELTAS), mirrored=st.booleans())
-@settings(max_examples=6)
+@settings(max_examples=3)
 def test_tradeoff(events: tuple[Noise, ...], alpha: Fraction, mirrored: bool) -> None:
     check_tradeoff(events, 1 - alpha if mirrored and alpha > Fraction(1, 10**25) else alpha)
 
@@ -98,7 +98,7 @@ def test_tricky_epsilons(name: str) -> None:
 
 @tricky()
 def test_tricky_tradeoffs(name: str) -> None:
-    for alpha in (*DELTAS, 1 - DELTAS[2]):
+    for alpha in (*DELTAS[::2], 1 - DELTAS[2]):
         check_tradeoff(TRICKY[name], alpha)
 
 
@@ -156,7 +156,7 @@ NARROW = [
 @pytest.mark.parametrize("name", NARROW)
 def test_float_inside_certified(name: str) -> None:
     loss = compose(LARGE[name])
-    for delta in ("0.9", "1e-10", "1e-100", "1e-300"):
+    for delta in ("0.9", "1e-300"):
         epsilon = loss.epsilon(delta=delta)
         box = loss.delta(epsilon=epsilon, certified=True)
         if float(box.upper) == 0:  # beyond the last value that counts: too small for a float
@@ -172,7 +172,7 @@ def test_float_inside_certified(name: str) -> None:
 @pytest.mark.parametrize("name", ["0.05 times 1e6 and 1e6", "0.05 times 1e6 and 1e6 times 1e6"])
 def test_float_inside_certified_between_extremes(name: str) -> None:
     loss = compose(LARGE[name])
-    for epsilon in (9_999_000, 9_999_999, 10_001_000):
+    for epsilon in (9_999_999, 10_001_000):
         assert loss.delta(epsilon=epsilon) in loss.delta(epsilon=epsilon, certified=True)
 
 
