@@ -293,6 +293,24 @@ def test_of_many_requests_the_latest_wins() -> None:
     run(main)
 
 
+def test_an_answer_of_the_past_never_replaces_one_of_the_present() -> None:
+    async def main(_: Workers) -> None:
+        state = State.of("pl94-2020-units")
+        question = Session(state, Server(Counting()), asyncio.ensure_future).numbers.quick
+        known, other = Fraction(1, 10**5), Fraction(1, 10**6)
+        question.ask(state.main_events, known)
+        while not question.fresh:
+            await asyncio.sleep(0.01)
+        question.ask(state.main_events, other)
+        await asyncio.sleep(0)  # it is being computed
+        question.ask(state.main_events, known)  # known already: there at once
+        while question.at_work:
+            await asyncio.sleep(0.01)
+        assert question.now == call("quick", state.main_events, known)
+
+    run(main)
+
+
 def leave_a_file(progress: Any = None) -> str:
     Path(tempfile.gettempdir(), "left").write_text("x")
     progress(1, 1)

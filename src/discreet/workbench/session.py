@@ -176,7 +176,8 @@ class Question(Generic[Answer]):
                 self._changed()
             return
         self._session.server.remember((self._task, request), found)
-        if not self._long or request == self.asked:
+        # what a slider has passed is shown while nothing newer is there, and never in place of the present
+        if request == self.asked or not (self._long or self.fresh):
             self._take(request, found)
             self._changed()
 
