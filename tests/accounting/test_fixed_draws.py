@@ -18,7 +18,6 @@ from discreet.accounting.overall import Account
 from discreet.accounting.privacy_loss import PrivacyLoss, compose
 from discreet.noise import Noise
 
-
 LONG = {12, 30, 44, 80, 83, 92, 203, 212, 242, 257}
 """Seeds below 300 that take more than a second, `make test-all` has them; so do census and gaussians."""
 
