@@ -14,6 +14,7 @@ from discreet.budget import Attributes, load
 from discreet.estimation import accuracy, plan
 from discreet.estimation.estimates import Estimates, Measurements
 from discreet.estimation.model import told_by_level
+from discreet.estimation.tree import Tree
 from discreet.noise import Noise
 
 BLOCKS = 10_000
@@ -60,7 +61,7 @@ def rows(blocks: int = BLOCKS) -> list[tuple[str, ...]]:
     parent = np.concatenate([[-1], *above]).astype(np.int64)
     level = np.repeat(np.arange(6), sizes)
     laws = [dict(one.laws) for one in told_by_level(release, [one.name for one in release.levels])]
-    given = Measurements(parent, starts, level, (Random(laws, attributes, level),))
+    given = Measurements(Tree(parent, level, starts), (Random(laws, attributes, level),))
     started = time.perf_counter()
     estimates = Estimates(attributes, given)
     top = estimates.at(slice(0, starts[-1]))

@@ -9,7 +9,7 @@ from discreet.budget import Attributes, Level, Query, Release, load
 from discreet.errors import InputError
 from discreet.estimation import accuracy
 from discreet.estimation.intervals import Term, count_ends, half_width
-from discreet.estimation.tree import Shape
+from discreet.estimation.tree import Tree
 from discreet.noise import GaussianNoise, LaplaceNoise, sample
 from discreet.testing import NotPrivateSeededEntropy
 
@@ -94,7 +94,7 @@ def test_folding_siblings_changes_nothing() -> None:
     parent = np.concatenate([[-1], np.zeros(6), rng.integers(1, 7, size=30)]).astype(np.int64)
     parent[7:] = np.sort(parent[7:])
     kind = np.concatenate([[0], np.full(6, 1), rng.integers(2, 4, size=30)])
-    shape, node = Shape.of(parent, kind, (0, 1, 7))
+    shape, node = Tree(parent, kind, (0, 1, 7)).folded()
     assert shape.size < len(parent)
     copies = np.bincount(node)
     above = np.where(shape.parent >= 0, copies[shape.parent], 1)

@@ -7,7 +7,7 @@ import pytest
 from dense import matrix, problem, solve
 
 from discreet.estimation.model import Model
-from discreet.estimation.tree import Evidence, Shape, estimate
+from discreet.estimation.tree import Evidence, Tree, estimate
 from discreet.estimation.tree import solve as solve_component
 
 
@@ -17,7 +17,8 @@ def compare(seed: int) -> tuple[float, int, int]:
     given = problem(seed)
     model = Model(given.attributes, given.queries)
     dense = solve(given)
-    shape, node = Shape.of(given.parent, given.kind, given.starts)
+    tree = Tree(given.parent, given.kind, given.starts)
+    shape, node = tree.folded()
     units = len(given.parent)
     estimates, covariances, nulls, loose = [], [], [], 0
     matrices = {query: matrix(given.attributes.tabulation(query)) for query in [*given.queries, "detailed"]}
@@ -50,7 +51,7 @@ def compare(seed: int) -> tuple[float, int, int]:
                 h[unit] += noisy[unit, query][place][0] / size
             for query in held:
                 t[unit] += exact[unit, query][place][0]
-        estimates.append(estimate(solution, given.parent, given.kind, node, given.starts, h, t))
+        estimates.append(estimate(solution, tree, node, h, t))
         covariances.append(solution.P)
         nulls.append(solution.nulls())
     worst, free = 0.0, 0

@@ -19,6 +19,7 @@ from discreet.estimation.estimates import Estimates, InMemory, Measurements
 from discreet.estimation.intervals import count_ends
 from discreet.estimation.model import told_by_level
 from discreet.estimation.tables import whole_tables
+from discreet.estimation.tree import Tree
 from discreet.noise import sample
 from discreet.release import estimate, measure
 from discreet.testing import NotPrivateSeededEntropy
@@ -48,7 +49,7 @@ def noisy(cells: Any, entropy: Any, exact: Any = None) -> Measurements:
             rows[mine] += sample(law, rows[mine].shape, source=entropy)
         found[query] = units, rows
     source = InMemory([dict(one.laws) for one in told], found)
-    return Measurements(PARENT, STARTS, LEVEL, (source,), exact or {})
+    return Measurements(Tree(PARENT, LEVEL, STARTS), (source,), exact or {})
 
 
 def table(folder: Path, with_zeros: bool = True) -> Path:

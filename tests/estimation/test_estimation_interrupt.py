@@ -10,8 +10,8 @@ import pytest
 from health import RELEASE, records, truth
 
 from discreet.release import create_ledger, estimate, measure, tabulate
-from discreet.release.hierarchy import estimates, measuring, noisy, writing
-from discreet.release.hierarchy import records as counting
+from discreet.release.hierarchy import counts as counting
+from discreet.release.hierarchy import estimates, measuring, noisy, tables
 
 PLACES: list[tuple[Any, str, int]] = [
     (counting, "read_table", 1),
@@ -19,10 +19,10 @@ PLACES: list[tuple[Any, str, int]] = [
     (noisy, "read_table", 1),
     (estimates, "count_ends", 3),
     (measuring, "add_noise", 1),
-    (writing.OutputTable, "write", 1),
-    (writing.OutputTable, "write", 2),
-    (writing.Folder, "units", 1),
-    (writing.Folder, "json", 1),
+    (tables.OutputTable, "write", 1),
+    (tables.OutputTable, "write", 2),
+    (tables.Folder, "units", 1),
+    (tables.Folder, "json", 1),
 ]
 """What is interrupted, at which call of it."""
 

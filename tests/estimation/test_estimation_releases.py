@@ -335,10 +335,10 @@ def test_streamed_is_what_is_held(
     import pyarrow.parquet as pq
 
     from discreet.estimation import estimates
-    from discreet.release.hierarchy import writing
+    from discreet.release.hierarchy import tables
 
     (folder,) = folders(TEXT)
-    monkeypatch.setattr(writing, "ROWS", 25)
+    monkeypatch.setattr(tables, "ROWS", 25)
     pairs = [("Region", "total")] if invariant else []
     parent = folder.parent
     measured_again(parent, invariants=pairs)

@@ -21,11 +21,11 @@ from typing import Any
 
 from discreet.budget import load_file
 from discreet.errors import InputError
+from discreet.estimation.model import noises
 from discreet.noise import sample
 from discreet.release import measure
 from discreet.release.hierarchy import measuring
 from discreet.release.hierarchy.arrow import arrow
-from discreet.release.hierarchy.noise import noises
 
 WRITES = ("os.mkdir", "os.rename")
 OTHERS = ("os.remove", "os.rmdir", "os.chmod", "shutil.rmtree")

@@ -116,7 +116,7 @@ def test_every_cell_gets_its_noise_once_however_it_is_parted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Parts that are drawn and parts that are written need not be the same; what is written does not show."""
-    from discreet.release.hierarchy import measuring, writing
+    from discreet.release.hierarchy import measuring, tables
 
     records, units, _ = files(tmp_path)
     drawn: list[tuple[int, int]] = []
@@ -129,7 +129,7 @@ def test_every_cell_gets_its_noise_once_however_it_is_parted(
     monkeypatch.setattr(measuring, "add_noise", noting)
     for number, (at_a_time, rows) in enumerate([(20, 1 << 20), (20, 7), (20, 33), (1, 20)]):
         monkeypatch.setattr(measuring, "DRAWN", at_a_time)
-        monkeypatch.setattr(writing, "ROWS", rows)
+        monkeypatch.setattr(tables, "ROWS", rows)
         drawn.clear()
         done = measure(RELEASE, None, tmp_path / str(number), records=records, units=units, rehearsal=4)
         assert [start for start, _ in drawn] == [0, *(stop for _, stop in drawn[:-1])]

@@ -15,14 +15,15 @@ import pytest
 from release_country import TOML
 
 from discreet.budget import Release
+from discreet.estimation.model import noises
+from discreet.estimation.tree import Tree
 from discreet.noise import GaussianNoise
 from discreet.release import measure
 from discreet.release.hierarchy.arrow import strings
 from discreet.release.hierarchy.joint import JointEstimates
 from discreet.release.hierarchy.layout import Layout
-from discreet.release.hierarchy.noise import add_noise, noises
+from discreet.release.hierarchy.measuring import add_noise
 from discreet.release.hierarchy.noisy import published
-from discreet.release.hierarchy.tree import Tree
 from discreet.testing import NotPrivateSeededEntropy
 
 LIMIT = 5.0
@@ -108,15 +109,15 @@ def experiment(
     """Estimate one tree whose cells are independent repetitions of the same counts; some units are exact."""
     release = Release.from_toml(toml)
     names = list(truth)
-    parent = np.array([names.index(above) if above else -1 for above, _ in truth.values()], dtype=np.int32)
+    parent = np.array([names.index(above) if above else -1 for above, _ in truth.values()], dtype=np.int64)
     depth = [0] * len(names)
     for unit, above in enumerate(parent):
         depth[unit] = depth[above] + 1 if above >= 0 else 0
     starts = tuple(depth.index(d) for d in range(max(depth) + 1))
     levels = tuple(level.name for level in release.levels)
-    tree = Tree(strings(names), levels, np.array(depth, dtype=np.int32), parent, starts)
+    tree = Tree(parent, np.array(depth), starts, levels, strings(names))
     layout = Layout(
-        tree, {"q": strings([str(i) for i in range(REPEATS)])}, (("q",),) * len(levels), tree.level
+        tree, {"q": strings([str(i) for i in range(REPEATS)])}, (("q",),) * len(levels), tree.kind
     )
     exact = np.repeat([count for _, count in truth.values()], REPEATS)
     table = noises(release)

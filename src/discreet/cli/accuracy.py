@@ -18,7 +18,7 @@ from discreet.errors import InputError
 if TYPE_CHECKING:
     from discreet.budget import Release
     from discreet.estimation.accuracy import Accuracy
-    from discreet.estimation.model import Units
+    from discreet.estimation.tree import Tree
 
 TreeOption = Annotated[
     str | None,
@@ -77,13 +77,13 @@ def _text(release: Release, found: Accuracy) -> Iterator[Block]:
     yield TextTable(COLUMNS, found.rows(), (0, 1))
 
 
-def read_tree(text: str | None, release: Release) -> list[float] | Units | None:
+def read_tree(text: str | None, release: Release) -> list[float] | Tree | None:
     """Read numbers separated by commas, or the table of units in a file."""
     if text is None:
         return None
     if text.lower().endswith((".csv", ".parquet")):
         need_tables("a table of units")
-        from discreet.release.hierarchy.tree import read_tree as read
+        from discreet.release.hierarchy.layout import read_tree as read
 
         return read(text, release)
     try:

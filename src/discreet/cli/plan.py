@@ -124,7 +124,7 @@ def _children(levels: list[str], found: object) -> list[float] | None:
     """Return the children a unit on average; a plan is made for a uniform tree."""
     if found is None or isinstance(found, list):
         return found
-    from discreet.release.hierarchy.tree import Tree
+    from discreet.estimation.tree import Tree
 
     assert isinstance(found, Tree)
     lowest = [name.split("+")[-1] for name in found.levels]
@@ -136,7 +136,7 @@ def _children(levels: list[str], found: object) -> list[float] | None:
             for code in range(len(found.levels))
             if levels.index(highest[code]) <= place <= levels.index(lowest[code])
         ]
-        units.append(sum(int((found.level == code).sum()) for code in codes))
+        units.append(sum(int((found.kind == code).sum()) for code in codes))
     return [below / above for above, below in pairwise(units)]
 
 

@@ -18,8 +18,8 @@ from discreet.budget.levels import level_name
 from discreet.errors import InputError
 from discreet.estimation.components import ByComponent, Floats
 from discreet.estimation.intervals import MOST_TERMS, SMOOTH, Term, half_widths
-from discreet.estimation.model import Model, Told, Units, folded, told_by_level, uniform_tree
-from discreet.estimation.tree import Integers, Shape, Solution
+from discreet.estimation.model import Model, Told, queries_of, told_by_level, uniform_tree
+from discreet.estimation.tree import Integers, Solution, Tree
 from discreet.noise import Noise
 
 
@@ -130,7 +130,7 @@ def _shown(value: float | None, none: str = "not determined") -> str:
     return none if value is None else f"{value:.3g}" if value < 1000 else f"{value:.0f}"
 
 
-def accuracy(release: Release, *, tree: Sequence[float] | Units | None = None) -> Accuracy:
+def accuracy(release: Release, *, tree: Sequence[float] | Tree | None = None) -> Accuracy:
     """Return how accurate the estimates of every query at every level will be.
 
     `tree` says how many children a unit has on average, for each level below the top (no level is merged
@@ -142,16 +142,15 @@ def accuracy(release: Release, *, tree: Sequence[float] | Units | None = None) -
     >>> round(found.sd("Tract", "cenrace"), 2)
     2.57
     """
-    queries = tuple(dict.fromkeys(query.name for level in release.levels for query in level.queries))
-    model = Model(release.attributes, queries)
+    model = Model(release.attributes, queries_of(release))
     children: tuple[float, ...] | None = None
     if tree is None or isinstance(tree, Sequence):
         children = uniform_tree(release, tree)
-        shape = Shape.chain(children)
+        shape = Tree.chain(children)
         names: tuple[str, ...] = tuple(level.name for level in release.levels)
         units = shape.totals
     else:
-        shape, node = folded(tree)
+        shape, node = tree.folded()
         names = tree.levels
         units = np.bincount(node, minlength=shape.size).astype(np.float64)
     levels = by_level(model, shape, units, names, told_by_level(release, names))
@@ -161,7 +160,7 @@ def accuracy(release: Release, *, tree: Sequence[float] | Units | None = None) -
 
 
 def by_level(
-    model: Model, shape: Shape, units: Floats, names: Sequence[str], told: Sequence[Told]
+    model: Model, shape: Tree, units: Floats, names: Sequence[str], told: Sequence[Told]
 ) -> tuple[LevelAccuracy, ...]:
     """Return the accuracy of the queries of a model at each level; a node stands for so many `units`."""
     view = View(model, shape, told, model.solve(shape, told))
@@ -192,7 +191,7 @@ class View:
     """The covariances of a model on a tree, as variances and laws of cells of queries at nodes."""
 
     def __init__(
-        self, model: Model, shape: Shape, told: Sequence[Told], solutions: Sequence[Solution]
+        self, model: Model, shape: Tree, told: Sequence[Told], solutions: Sequence[Solution]
     ) -> None:
         self.model, self.shape, self.told, self.solutions = model, shape, tuple(told), list(solutions)
         self._P: ByComponent = [one.P for one in solutions]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, Protocol
@@ -17,7 +17,7 @@ from discreet.estimation.accuracy import View
 from discreet.estimation.components import ByComponent, Floats
 from discreet.estimation.intervals import half_widths
 from discreet.estimation.model import Model, Told
-from discreet.estimation.tree import Integers, Passes, Shape, estimate
+from discreet.estimation.tree import Integers, Passes, Tree, estimate
 from discreet.noise import Noise
 
 Rows = tuple[Integers, NDArray[Any]]
@@ -82,14 +82,11 @@ class InMemory:
 class Measurements:
     """A tree of units, releases that measured them, and counts that are exact.
 
-    Units come from the top down, those of one parent together. The laws of each source are by `kind`. `exact`
-    has for each query the units for which it is exact; `blocks` are queries there that no source has, such as
-    cells that some units cannot have.
+    The laws of each source are by the kinds of the tree. `exact` has for each query the units for which it is
+    exact; `blocks` are queries there that no source has, such as cells that some units cannot have.
     """
 
-    parent: Integers
-    starts: tuple[int, ...]
-    kind: Integers
+    tree: Tree
     sources: tuple[NoisySource, ...]
     exact: Mapping[str, Rows] = field(default_factory=dict)
     blocks: Mapping[str, Tabulation] = field(default_factory=dict)
@@ -97,7 +94,7 @@ class Measurements:
     @property
     def size(self) -> int:
         """The number of units."""
-        return len(self.parent)
+        return self.tree.size
 
     @property
     def cells(self) -> dict[str, int]:
@@ -119,7 +116,7 @@ class Measurements:
 
     @cached_property
     def _told(self) -> tuple[tuple[Told, ...], Integers]:
-        names, kind = list(self.exact), self.kind
+        names, kind = list(self.exact), self.tree.kind
         for query in names:  # one flag after the other, so that any number of them fits
             flag = np.zeros(self.size, dtype=np.int64)
             flag[self.exact[query][0]] = 1
@@ -128,7 +125,7 @@ class Measurements:
         has = {query: np.isin(first, units) for query, (units, _) in self.exact.items()}
         told = []
         for place, unit in enumerate(first.tolist()):
-            laws = [law for source in self.sources for law in source.laws[self.kind[unit]].items()]
+            laws = [law for source in self.sources for law in source.laws[self.tree.kind[unit]].items()]
             told.append(Told(tuple(laws), tuple(query for query in names if has[query][place])))
         return tuple(told), fine.ravel().astype(np.int64)
 
@@ -157,13 +154,14 @@ class Estimates:
         queries = tuple(query for query in cells if query not in given.blocks)
         self.model = Model(attributes, queries, cells=cells, blocks=given.blocks)
         self.given = given
-        self.shape, self.node = Shape.of(given.parent, given.fine, given.starts)
+        self.tree = replace(given.tree, kind=given.fine)
+        self.shape, self.node = self.tree.folded()
         self.solutions = self.model.solve(self.shape, given.told)
         self.view = View(self.model, self.shape, given.told, self.solutions)
         self.width = sum(one.size * one.copies for one in self.model.components)
         in_order = all(source.in_order for source in given.sources)
         small = given.size * self.width <= (MOST_HELD if in_order else 10 * MOST_HELD)
-        self.cut = given.size if (small if held is None else held) else given.starts[-1]
+        self.cut = given.size if (small if held is None else held) else given.tree.starts[-1]
         self._passes: list[Passes] = []
         self._passes = self._solve(workers)
 
@@ -174,7 +172,7 @@ class Estimates:
         if cut < given.size:
             # sums over the siblings of one kind: families, each of one parent
             kinds = len(given.told)
-            code, family = np.unique(given.parent[cut:] * kinds + given.fine[cut:], return_inverse=True)
+            code, family = np.unique(self.tree.parent[cut:] * kinds + given.fine[cut:], return_inverse=True)
             parents, kind = np.divmod(code, kinds)
             last = slice(cut, given.size)
             family = family.ravel()
@@ -190,15 +188,13 @@ class Estimates:
                 total[parents[begin]] = np.add.reduceat(part, begin, axis=0)
                 below.append(total)
         return [
-            Passes(
-                solution, given.parent, self.node, given.starts, one, None if below is None else below[place]
-            )
+            Passes(solution, self.tree, self.node, one, None if below is None else below[place])
             for place, (solution, one) in enumerate(zip(self.solutions, own, strict=True))
         ]
 
     def _shared(self, workers: SharedWork, units: slice, kind: Integers, family: Integers) -> ByComponent:
         """Return what `_own` does, added up from what workers make of whole families of units."""
-        edges = np.flatnonzero(np.diff(self.given.parent[units], prepend=-1)) + units.start
+        edges = np.flatnonzero(np.diff(self.tree.parent[units], prepend=-1)) + units.start
         step = max(1, PIECE // self.width)
         cuts = [units.start]
         for edge in edges.tolist():
@@ -228,7 +224,7 @@ class Estimates:
         for source in self.given.sources:
             # a kind of units that were refined by their exact counts has the laws of the original one
             first = np.unique(self.given.fine, return_index=True)[1]
-            laws = [source.laws[self.given.kind[unit]] for unit in first]
+            laws = [source.laws[self.given.tree.kind[unit]] for unit in first]
             sums: dict[str, NDArray[Any]] = {}
             for query, who, values in source.read(units):
                 self._add(sums, query, row[who - units.start], values, many)
@@ -299,7 +295,7 @@ class Estimates:
         own = self._own(units, given.fine[units], np.arange(units.stop - units.start))
         for one, passes, mine in zip(into, self._passes, own, strict=True):
             z = mine[who - units.start]
-            one[rows] = passes.down(given.parent[who], self.node[who], z, z)
+            one[rows] = passes.down(self.tree.parent[who], self.node[who], z, z)
 
     def values(self, query: str) -> Floats:
         """Return the estimates, one row a unit, one column a cell; nan where they are not determined."""
@@ -332,11 +328,11 @@ class Estimates:
         inside = np.zeros(self.given.size, dtype=bool)
         inside[units] = True
         for unit in units.tolist():
-            above = int(self.given.parent[unit])
+            above = int(self.tree.parent[unit])
             while above >= 0:
                 if inside[above]:
                     raise InputError("an area names a unit and another one that lies within it")
-                above = int(self.given.parent[above])
+                above = int(self.tree.parent[above])
 
 
 @dataclass(frozen=True)
@@ -393,7 +389,7 @@ class Union:
         weight = np.zeros((given.size, 1, 1))
         weight[self.units] = 1.0
         return [
-            estimate(solution, given.parent, given.fine, found.node, given.starts, weight * np.eye(one.size))
+            estimate(solution, found.tree, found.node, weight * np.eye(one.size))
             for solution, one in zip(found.solutions, found.model.components, strict=True)
         ]
 

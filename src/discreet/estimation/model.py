@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from discreet.budget import Attributes, Release, Tabulation
 from discreet.budget.release import rows
 from discreet.errors import InputError
 from discreet.estimation.components import ByComponent, Component, Components, Floats, Projection
-from discreet.estimation.tree import Evidence, Integers, Shape, Solution, solve
+from discreet.estimation.tree import Evidence, Solution, Tree, solve
 from discreet.noise import Noise
 
 Noises = Mapping[tuple[str, str], Noise]
@@ -43,24 +43,9 @@ def noises(release: Release, levels: Sequence[str] | None = None) -> dict[tuple[
     return {(row.level, row.query): row.event.single() for row in rows(release, wanted)}
 
 
-class Units(Protocol):
-    """A tree of units from the top down, those of one parent together, as a release reads it."""
-
-    @property
-    def levels(self) -> tuple[str, ...]:
-        """The names of the levels, and of runs of merged levels."""
-
-    @property
-    def level(self) -> NDArray[np.int32]:
-        """The level of each unit."""
-
-    @property
-    def parent(self) -> NDArray[np.int32]:
-        """The parent of each unit, -1 if it has none."""
-
-    @property
-    def starts(self) -> tuple[int, ...]:
-        """The first unit of each depth."""
+def queries_of(release: Release) -> tuple[str, ...]:
+    """Return all queries of a release, in order of first appearance."""
+    return tuple(dict.fromkeys(query.name for level in release.levels for query in level.queries))
 
 
 class Apart:
@@ -211,7 +196,7 @@ class Model:
             sums[2] += self._gram(query, one)
         return Evidence(sums[0], sums[1], sums[2] if exact else None)
 
-    def solve(self, shape: Shape, kinds: Sequence[Told]) -> list[Solution]:
+    def solve(self, shape: Tree, kinds: Sequence[Told]) -> list[Solution]:
         """Return covariances and operators of every component on a tree."""
         return [solve(shape, [self.kind(told, one) for told in kinds]) for one in self.components]
 
@@ -262,9 +247,3 @@ def told_by_level(
         mine = tuple((query, law) for (level, query), law in laws.items() if level == run)
         found.append(Told(mine, tuple(dict.fromkeys(held))))
     return found
-
-
-def folded(units: Units) -> tuple[Shape, Integers]:
-    """Return a tree of units with its siblings that look the same as one node; see `Shape.of`."""
-    parent, kind = units.parent.astype(np.int64), units.level.astype(np.int64)
-    return Shape.of(parent, kind, units.starts)

@@ -20,6 +20,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from discreet.accounting.calibration import prove
 from discreet.accounting.overall import account
@@ -30,7 +31,7 @@ from discreet.errors import DiscreetError, InputError, PrecisionError
 from discreet.estimation.accuracy import Accuracy, accuracy, by_level
 from discreet.estimation.components import Floats
 from discreet.estimation.model import Model, Told, told_by_level, uniform_tree
-from discreet.estimation.tree import Shape
+from discreet.estimation.tree import Tree
 from discreet.numbers import Exact, Interval, positive, share
 
 NORMAL95 = 1.959963984540054
@@ -437,7 +438,9 @@ class UniformPlan:
         unit = self._unit
         precision = budgets / unit
         values, slopes = np.zeros(len(targets)), np.zeros((len(targets), many))
-        tiny = 1e-13 * self._scale  # keeps what nobody measures invertible
+        # Keeps what nobody measures invertible. Sums over cells are hundreds of times larger than single
+        # ones, so a smaller one is lost in rounding, and the search fails or stops early.
+        tiny = 1e-11 * self._scale
         for size, grams, means in self._groups:
             G = np.stack([grams[query] for _, query in self.keys])
             count = G.shape[1]
@@ -483,26 +486,30 @@ class UniformPlan:
             return self._balanced(start, targets, rows[0], float(bounds[0]))
         from scipy.optimize import minimize
 
-        free = np.ones(len(start), dtype=bool)
-        budgets = start
-        for _ in range(3):
-            known: dict[bytes, tuple[Floats, Floats]] = {}
+        def log_room(full: Floats) -> tuple[Floats, Floats]:
+            """Return the logarithms of bounds over variances, and their derivatives by the budgets."""
+            values, slopes = self.variances(full, targets)
+            mixed = rows @ values
+            return np.log(bounds / mixed), -(rows @ slopes) / mixed[:, None]
 
-            def sizes(
-                x: Floats, free: Any = free, known: dict[bytes, tuple[Floats, Floats]] = known
-            ) -> tuple[Floats, Floats]:
-                key = x.tobytes()
-                if key not in known:
-                    known.clear()
+        def enough(full: Floats) -> Floats:
+            """Scale budgets up until no variance exceeds its bound."""
+            return full * max(1.0, float(np.exp(-log_room(full)[0].min())))
+
+        budgets, free = start, np.ones(len(start), dtype=bool)
+        for _ in range(3):
+            known: tuple[bytes, tuple[Floats, Floats]] = b"", log_room(start)
+
+            def sizes(x: Floats, free: NDArray[np.bool_] = free) -> tuple[Floats, Floats]:
+                nonlocal known
+                if known[0] != x.tobytes():
                     full = np.zeros(len(free))
                     full[free] = np.maximum(x, 0.0)
-                    values, slopes = self.variances(full, targets)
-                    mixed = rows @ values
-                    known[key] = np.log(bounds / mixed), -(rows @ slopes[:, free]) / mixed[:, None]
-                return known[key]
+                    room, slopes = log_room(full)
+                    known = x.tobytes(), (room, slopes[:, free])
+                return known[1]
 
-            first = budgets[free]
-            first = first * max(1.0, float(np.exp(-sizes(first)[0].min()))) * 1.0005
+            first = enough(np.where(free, budgets, 0.0))[free] * 1.0005
             scale = float(first.sum())
             found = minimize(
                 lambda x, scale=scale: float(x.sum()) / scale,
@@ -521,8 +528,7 @@ class UniformPlan:
             if np.array_equal(needed, free):
                 break
             free = needed
-        short = max(1.0, float(np.exp(-sizes(budgets[free])[0].min())))  # what the search left open
-        return [float(one) * short if keep else 0.0 for one, keep in zip(budgets, free, strict=True)]
+        return [float(one) for one in enough(np.where(free, budgets, 0.0))]  # what the search left open
 
     def _balanced(
         self, start: Floats, targets: Sequence[tuple[int, str]], row: Floats, bound: float
@@ -585,7 +591,7 @@ class UniformPlan:
         """Return the accuracy at all levels, those included of which nothing is measured any more."""
         names = [level.name for level in release.levels]
         by_name = dict(zip(names, told_by_level(release, names), strict=True))
-        shape = Shape.chain(self.children)
+        shape = Tree.chain(self.children)
         kinds = [by_name.get(name, Told(())) for name in self.names]
         levels = by_level(self.model, shape, shape.totals, self.names, kinds)
         return Accuracy(release.name, self.children, release.attributes is not None, levels)

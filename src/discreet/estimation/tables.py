@@ -35,8 +35,8 @@ from discreet.errors import DiscreetError, InputError
 from discreet.estimation.accuracy import View
 from discreet.estimation.components import Floats
 from discreet.estimation.estimates import Estimates
-from discreet.estimation.model import Model, Units, folded, told_by_level
-from discreet.estimation.tree import Integers
+from discreet.estimation.model import Model, queries_of, told_by_level
+from discreet.estimation.tree import Integers, Tree
 
 STEPS = 300
 CLOSE = 1e-9
@@ -68,7 +68,7 @@ class WholeTables:
 
 def _whole_query(found: Estimates, query: str) -> Integers:
     """Settle one query over the tree; families of which a member is not determined are not tied to it."""
-    parent = found.given.parent
+    parent = found.tree.parent
     values = found.values(query)
     table = np.full(values.shape, -1, dtype=np.int64)
     known = ~np.isnan(values[:, 0])
@@ -116,23 +116,22 @@ def _whole_cells(found: Estimates, attributes: Attributes) -> Integers:
         else:
             exact.append((detailed_cells(attributes, query), units, rows.astype(np.int64)))
     possible = ~impossible_cells(attributes)
-    return whole_tables(cells, attributes.sizes, given.parent, fixed, possible, exact)
+    return whole_tables(cells, attributes.sizes, found.tree.parent, fixed, possible, exact)
 
 
-def check_whole(release: Release, units: Units, exact: Iterable[str]) -> None:
+def check_whole(release: Release, tree: Tree, exact: Iterable[str]) -> None:
     """Refuse a release whose measurements cannot give whole-number tables, without looking at any count."""
     attributes = release.attributes
     if attributes is None:
         return
     _check_nested(attributes, exact)
-    queries = tuple(dict.fromkeys(query.name for level in release.levels for query in level.queries))
-    shape, _ = folded(units)
-    told = told_by_level(release, units.levels)
-    model = Model(attributes, queries)
+    shape, _ = tree.folded()
+    told = told_by_level(release, tree.levels)
+    model = Model(attributes, queries_of(release))
     view = View(model, shape, told, model.solve(shape, told))
     nodes = np.flatnonzero(view.undetermined("detailed", np.arange(shape.size)).any(axis=1))
     if nodes.size:
-        where = ", ".join(sorted({units.levels[shape.kind[node]] for node in nodes}))
+        where = ", ".join(sorted({tree.levels[shape.kind[node]] for node in nodes}))
         raise InputError(
             f"consistent tables are made of detailed cells, which no measurement determines at {where}; ask "
             "for no post-processing, or measure the query detailed"

@@ -19,16 +19,18 @@ Otherwise what a child learns from outside is its parent's own and outer belief 
 and that is combined with its own. What lies outside the final Pi is not determined by any measurement.
 This is the exact solution of the normal equations over the whole tree: each unit is touched twice.
 
-Covariances do not depend on the data, and siblings whose subtrees look the same share them: a `Shape` is the
-tree with such siblings as one node that has a `count`. For a plan without data counts may be fractions.
+Covariances do not depend on the data, and siblings whose subtrees look the same share them: the tree is
+folded, with such siblings as one node that has a `count`. For a plan without data counts may be fractions.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,24 +41,38 @@ Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Shape:
-    """Nodes from the top down: the parent of each (-1: none), its kind, how many such units a parent has."""
+class Tree:
+    """Units from the top down, those of one parent together: their parents (-1: none) and kinds.
+
+    The kind of a unit is an index into `levels` (or runs of merged levels), unless units of one level are
+    told apart. In a folded tree a node stands for units that look the same, so many for each parent.
+    """
 
     parent: Integers
     kind: Integers
-    count: Floats
     starts: tuple[int, ...]
-    """The first node of each depth."""
+    """The first unit of each depth."""
+    levels: tuple[str, ...] = ()
+    names: Any = None
+    """The names of the units, as PyArrow has them."""
+    count: Floats = field(default_factory=lambda: np.ones(0))
 
     @property
     def size(self) -> int:
-        """The number of nodes."""
+        """The number of units, or of nodes."""
         return len(self.parent)
 
     @cached_property
     def depths(self) -> list[slice]:
-        """The nodes of each depth, from the top down."""
-        return [slice(a, b) for a, b in zip(self.starts, (*self.starts[1:], self.size), strict=True)]
+        """The units of each depth, from the top down."""
+        return [slice(a, b) for a, b in pairwise((*self.starts, self.size))]
+
+    @cached_property
+    def leaf(self) -> NDArray[np.bool_]:
+        """Whether nothing is below a unit."""
+        found = np.ones(self.size + 1, dtype=bool)
+        found[self.parent] = False
+        return found[:-1]
 
     @cached_property
     def totals(self) -> Floats:
@@ -66,34 +82,42 @@ class Shape:
             found[part] *= found[self.parent[part]]
         return found
 
+    @property
+    def digest(self) -> str:
+        """The SHA-256 of the tree: all names, levels and parents, in canonical order."""
+        digest = hashlib.sha256("\n".join(self.levels).encode())
+        digest.update(self.kind.astype("<i4").tobytes() + self.parent.astype("<i4").tobytes())
+        digest.update("\n".join(self.names.to_pylist()).encode())
+        return digest.hexdigest()
+
+    def first(self, units: int) -> Tree:
+        """Return the tree of the first so many units, which must be whole depths."""
+        starts = tuple(one for one in self.starts if one < units)
+        names = self.names.slice(0, units)
+        return Tree(self.parent[:units], self.kind[:units], starts, self.levels, names)
+
     @classmethod
-    def chain(cls, children: Sequence[float]) -> Shape:
+    def chain(cls, children: Sequence[float]) -> Tree:
         """Return a uniform tree: one top unit, and so many children for every unit of each level."""
         many = len(children) + 1
         count = np.array([1.0, *children])
-        return cls(np.arange(-1, many - 1), np.arange(many), count, tuple(range(many)))
+        return cls(np.arange(-1, many - 1), np.arange(many), tuple(range(many)), count=count)
 
-    @classmethod
-    def of(cls, parent: Integers, kind: Integers, starts: Sequence[int]) -> tuple[Shape, Integers]:
+    def folded(self) -> tuple[Tree, Integers]:
         """Fold the siblings that look the same; also return the node of each unit.
 
-        Units come from the top down, those of one parent together; `starts` are the first of each depth.
-
-        >>> shape, node = Shape.of(np.array([-1, 0, 0, 0]), np.array([0, 1, 1, 2]), (0, 1))
+        >>> shape, node = Tree(np.array([-1, 0, 0, 0]), np.array([0, 1, 1, 2]), (0, 1)).folded()
         >>> shape.count.tolist(), node.tolist()
         ([1.0, 2.0, 1.0], [0, 1, 1, 2])
         """
-        size = len(parent)
-        depths = [slice(a, b) for a, b in zip(starts, (*starts[1:], size), strict=True)]
-        inner = np.zeros(size + 1, dtype=bool)
-        inner[parent] = True
+        parent, kind, depths = self.parent, self.kind, self.depths
         # lowest units look like their kind; others like it and what is below them
-        look = kind.astype(np.int64)
-        most = size + int(kind.max(initial=0)) + 1
+        look = kind.copy()
+        most = self.size + int(kind.max(initial=0)) + 1
         known: dict[bytes, int] = {}
         below: dict[int, bytes] = {}
         for part in reversed(depths):
-            for unit in (np.flatnonzero(inner[part]) + part.start).tolist():
+            for unit in (np.flatnonzero(~self.leaf[part]) + part.start).tolist():
                 key = kind[unit].tobytes() + below[unit]
                 look[unit] = known.setdefault(key, most - 1 - len(known))
             if part.start:
@@ -103,7 +127,7 @@ class Shape:
                 ends = [*edges[1:].tolist(), len(pairs)]
                 for unit, a, b in zip(above[edges].tolist(), edges.tolist(), ends, strict=True):
                     below[unit] = seen[a:b].tobytes() + many[a:b].tobytes()
-        node = np.zeros(size, dtype=np.int64)
+        node = np.zeros(self.size, dtype=np.int64)
         made: list[tuple[Integers, Integers, Floats]] = []
         first, firsts = 0, []
         for part in depths:
@@ -123,7 +147,7 @@ class Shape:
             firsts.append(first)
             first += len(pairs)
         parents, kinds, counts = (np.concatenate(one) for one in zip(*made, strict=True))
-        return cls(parents, kinds, counts, tuple(firsts)), node
+        return Tree(parents, kinds, tuple(firsts), self.levels, count=counts), node
 
 
 class Spaces:
@@ -285,7 +309,7 @@ def combine(
     return pair.number, pair.exact, G[:, :, :k1] @ R1, G[:, :, k1:] @ R2, V
 
 
-def solve(shape: Shape, kinds: Sequence[Evidence]) -> Solution:
+def solve(shape: Tree, kinds: Sequence[Evidence]) -> Solution:
     """Return covariances and operators of one component."""
     size = len(kinds[0].information)
     spaces = Spaces(size)
@@ -366,7 +390,7 @@ def _meets(spaces: Spaces, space: Integers, begin: Integers) -> Integers:
 
 
 def _from_outside(
-    shape: Shape,
+    shape: Tree,
     spaces: Spaces,
     own: Own,
     V: Floats,
@@ -418,15 +442,14 @@ class Passes:
     def __init__(
         self,
         solution: Solution,
-        parent: Integers,
+        tree: Tree,
         node: Integers,
-        starts: Sequence[int],
         own: Floats,
         below: Floats | None = None,
     ) -> None:
         self._solution = solution
-        units = len(own)
-        depths = [slice(a, b) for a, b in pairwise((*(one for one in starts if one < units), units))]
+        parent, units = tree.parent, len(own)
+        depths = [part for part in tree.depths if part.start < units]
         z = own if below is None and len(depths) == 1 else own.copy()
         S = np.zeros_like(own) if below is None else below
         for depth in range(len(depths) - 1, -1, -1):
@@ -460,15 +483,6 @@ class Passes:
         return found
 
 
-def estimate(
-    solution: Solution,
-    parent: Integers,
-    kind: Integers,
-    node: Integers,
-    starts: Sequence[int],
-    h: Floats,
-    t: Floats | None = None,
-) -> Floats:
+def estimate(solution: Solution, tree: Tree, node: Integers, h: Floats, t: Floats | None = None) -> Floats:
     """Return the estimates (unit, size, columns) from data h, and t of exact rows, of the same form."""
-    own = solution.own(kind, h, t)
-    return Passes(solution, parent, node, starts, own).x
+    return Passes(solution, tree, node, solution.own(tree.kind, h, t)).x

@@ -11,8 +11,8 @@ from discreet.release.hierarchy import (
     estimate,
     measure,
     tabulate,
+    write_example,
 )
-from discreet.release.hierarchy.example import write_example
 from discreet.release.ledger import Entry, Ledger, Total, is_ledger, read_ledger, spent
 from discreet.release.signing import new_key, read_key
 

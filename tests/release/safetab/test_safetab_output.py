@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from discreet.noise import GaussianNoise, LaplaceNoise
-from discreet.release.hierarchy.writing import Folder
+from discreet.release.hierarchy.tables import Folder
 from discreet.release.safetab import tables
 from discreet.release.safetab.tables import (
     CELLS,

@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 from discreet.budget import Attributes, Release
 from discreet.errors import InputError
 from discreet.estimation.model import noises
+from discreet.estimation.tree import Integers, Tree
 from discreet.noise import DiscreteGaussian, Noise
 from discreet.release.hierarchy.arrow import arrow, strings
 from discreet.release.hierarchy.noisy import Exact, Published
-from discreet.release.hierarchy.tree import Integers, Tree
 
 BATCH = 1 << 13
 """Rows (each a unit and query) that are read at a time."""
@@ -243,20 +243,17 @@ def _tree(
             parents.append(parent)
             levels.append(level - first)
     tree = Tree(
-        strings(names),
-        tuple(one.level for one in files[first:]),
-        np.array(levels, dtype=np.int32),
-        np.array(parents, dtype=np.int32),
+        np.array(parents, dtype=np.int64),
+        np.array(levels, dtype=np.int64),
         tuple(starts),
+        tuple(one.level for one in files[first:]),
+        strings(names),
     )
-    leaf = np.ones(tree.size + 1, dtype=bool)
-    leaf[tree.parent] = False
-    if (leaf[:-1] & (tree.level < len(tree.levels) - 1)).any():
-        where = tree.levels[
-            int(tree.level[np.flatnonzero(leaf[:-1] & (tree.level < len(tree.levels) - 1))[0]])
-        ]
+    early = np.flatnonzero(tree.leaf & (tree.kind < len(tree.levels) - 1))
+    if early.size:
         raise InputError(
-            f"a unit of {where}.parquet has no unit below it; each must have all of its children"
+            f"a unit of {tree.levels[tree.kind[early[0]]]}.parquet has no unit below it; each must have all "
+            "of its children"
         )
     return tree, place
 
@@ -277,7 +274,7 @@ def _kinds(
     numbers: dict[tuple[Any, ...], int] = {}
     kind = np.zeros(tree.size, dtype=np.int64)
     for unit, sizes in enumerate(by_unit):
-        kind[unit] = numbers.setdefault((int(tree.level[unit]), *sorted(sizes.items())), len(numbers))
+        kind[unit] = numbers.setdefault((int(tree.kind[unit]), *sorted(sizes.items())), len(numbers))
     laws: list[dict[str, Noise]] = []
     for level, *asked in numbers:
         mine: dict[str, Noise] = {}
@@ -303,7 +300,7 @@ def _constraints(
     for one in files:
         if one.level not in tree.levels:
             continue
-        mine = np.flatnonzero(tree.level == tree.levels.index(one.level))
+        mine = np.flatnonzero(tree.kind == tree.levels.index(one.level))
         codes = tree.names.take(arrow().array(mine))
         for batch in one.scan(CONSTRAINTS, prefix, constraints=True):
             place = pc.index_in(batch.column("geocode").cast(arrow().string()), value_set=codes)
@@ -355,7 +352,7 @@ class Bureau:
         for one in self._files:
             # by level: a code may come again where one unit is the whole of another
             level = tree.levels.index(one.level) if one.level in tree.levels else -1
-            mine = np.append(np.flatnonzero(tree.level[units] == level) + units.start, -1)
+            mine = np.append(np.flatnonzero(tree.kind[units] == level) + units.start, -1)
             if len(mine) == 1:
                 continue
             wanted = tree.names.take(arrow().array(mine[:-1]))

@@ -1,22 +1,46 @@
-"""A table of counts, validated to the last row before any of its numbers is used."""
+"""Exact counts: from a table of them, or from records, validated to the last row before any number is used.
+
+Records are coded as they are read (PyArrow, in memory: nothing confidential is left in temporary files). One
+sort gives the detailed counts of the lowest units that are not zero; these are added up along the tree, and
+to each query. Memory follows the records and the cells that get noise, not the product of everything.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import os
+import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib.metadata import version
+from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from discreet.budget import Release
+from discreet.budget import Attributes, Release
 from discreet.errors import InputError
-from discreet.release.hierarchy import tree as trees
-from discreet.release.hierarchy.arrow import arrow
-from discreet.release.hierarchy.layout import Layout, declared_cells, describe, filled, found_cells, positions
-from discreet.release.hierarchy.noise import asked
-from discreet.release.hierarchy.reading import ReadTable, read_table
-from discreet.release.hierarchy.tree import Integers, Tree
+from discreet.estimation.model import queries_of
+from discreet.estimation.tables import detailed_cells, impossible_cells
+from discreet.estimation.tree import Integers, Tree
+from discreet.release.commit import free, staging
+from discreet.release.hierarchy.arrow import arrow, strings
+from discreet.release.hierarchy.layout import (
+    Layout,
+    Listing,
+    checked_tree,
+    declared_cells,
+    found_cells,
+    listed_tree,
+    lookup,
+    positions,
+    read_tree,
+    read_units,
+    tree_of,
+    units_of,
+)
+from discreet.release.hierarchy.tables import Folder, ReadTable, output_format, read_table, words_of
 from discreet.release.problems import Problems
 
 LARGEST = 10**12
@@ -45,7 +69,7 @@ def read_counts(
     additive: bool = True,
 ) -> CountTable:
     """Read and check a table of counts; every problem that is found is reported, with its line."""
-    listed = None if units is None else read_table(units, words=["unit", "level"], optional=["parent"])
+    listed = None if units is None else read_units(units)
     declared = None if cells is None else read_table(cells, words=["query", "cell"])
     optional = ["parent"] if listed is None else []
     table = read_table(counts, words=["unit", "level", "query", "cell"], optional=optional, whole=["count"])
@@ -55,12 +79,16 @@ def read_counts(
         problems.stop()
     problems.rows(table.numbers["count"] < 0, "a count is below zero", "count")
     problems.rows(table.numbers["count"] > LARGEST, f"a count is above {LARGEST}", "count")
-    tree, place = _tree(release, table, listed, problems)
-    queries = tuple(dict.fromkeys(query.name for level in release.levels for query in level.queries))
+    tree = tree_of(table, release, problems) if listed is None else listed_tree(listed, release)
+    unit = units_of(table, tree, problems)
+    if listed is not None:
+        said = lookup(table.words["level"], tree.levels)
+        wrong = (unit >= 0) & (said != tree.kind[np.maximum(unit, 0)])
+        problems.rows(wrong, "the level is not that of the table of units", "level")
+    queries = queries_of(release)
     known = found_cells(table, queries) if declared is None else declared_cells(declared, queries)
-    layout = Layout(tree, known, asked(release, tree.levels), tree.level)
-    position = positions(layout, table, place, problems)
-    there = filled(layout, position, problems)
+    layout = Layout.of(release, tree, known)
+    position, there = positions(layout, table, unit, problems)
     problems.stop()
     if declared is None:
         _check_complete(layout, there, position, table, problems)
@@ -77,41 +105,6 @@ def read_counts(
         return vector[layout.base[units.start] : layout.base[units.stop]].copy()
 
     return CountTable(layout, read, tuple(origins), table.format)
-
-
-def _tree(
-    release: Release, table: ReadTable, listed: ReadTable | None, problems: Problems
-) -> tuple[Tree, Integers]:
-    """Return the tree, and the unit of each code of the counts' column `unit` (-1: none)."""
-    source, report = (table, problems) if listed is None else (listed, listed.problems())
-    if "parent" not in source.words and len(release.levels) > 1:
-        raise InputError(
-            f"{source.path.name} has no column parent; the tree of units is needed, either there or in a "
-            "table of units (unit, level, parent)"
-        )
-    if listed is not None:
-        trees.check_listed_once(listed, report)
-    before = report.count if listed is None else 0
-    found = trees.listing(source, report)
-    trees.check_levels(found, release, report)
-    if report.count > before:
-        report.stop()  # without a tree there is nothing more to check
-    tree, place = trees.arrange(found)
-    trees.check_paths(tree, found, place, release, report)
-    if report.count > before:
-        report.stop()
-    if listed is None:
-        return tree, place
-    words = table.words["unit"].values
-    index = arrow("compute").index_in(words, value_set=listed.words["unit"].values).fill_null(-1)
-    place = np.append(place, -1)[index.to_numpy()]
-    level = table.words["level"]
-    code_of = {name: code for code, name in enumerate(tree.levels)}
-    said = np.array([*(code_of.get(name, -1) for name in level.values.to_pylist()), -1])[level.codes]
-    unit = np.append(place, -1)[table.words["unit"].codes]
-    wrong = (unit >= 0) & (said != tree.level[np.maximum(unit, 0)])
-    problems.rows(wrong, "the level is not that of the table of units", "level")
-    return tree, place
 
 
 def _check_complete(
@@ -135,7 +128,9 @@ def _check_complete(
                 row = int(np.flatnonzero(mine[position])[0])
                 problems.row(row, f"unknown cell: only {have} of {first.size} units have it", "cell")
     hole = int(np.flatnonzero(~there)[0])
-    unit, query, _ = describe(layout, hole)
+    unit = int(np.searchsorted(layout.base, hole, side="right")) - 1
+    starts = {int(layout.first(query)[unit]): query for query in layout.asked[layout.kind[unit]]}
+    query = starts[max(start for start in starts if start <= hole)]
     rows = np.flatnonzero((position >= layout.base[unit]) & (position < layout.base[unit + 1]))
     who = f"the unit of {problems.line(int(rows[0]))}" if rows.size else "a unit without rows"
     some = "1 cell is" if missing == 1 else f"{missing} cells are"
@@ -158,7 +153,7 @@ def _check_sums(layout: Layout, vector: Integers, position: Integers, problems: 
             cells = np.arange(start, min(start + step, width))
             known = first >= 0
             sums = np.where(known[:, None], vector[np.maximum(first, 0)[:, None] + cells], 0)
-            for part in reversed(tree.slices()[1:]):
+            for part in reversed(tree.depths[1:]):
                 begin = np.flatnonzero(np.diff(tree.parent[part], prepend=-1))
                 above = tree.parent[part][begin]
                 whole = np.logical_and.reduceat(known[part], begin)
@@ -192,3 +187,320 @@ def level_pairs(release: Release, pairs: Sequence[tuple[str, str]]) -> tuple[tup
                 f"invariants name query {query!r} of level {level!r}, which has {', '.join(queries[level])}"
             )
     return tuple(dict.fromkeys((level, query) for level, query in pairs))
+
+
+# -- records ---------------------------------------------------------------------------------------------
+
+EXCESS = ("refuse", "keep")
+
+
+@dataclass(frozen=True, slots=True)
+class Tabulated:
+    """What a tabulation wrote: exact counts, which are confidential."""
+
+    out: Path
+    records: int
+    left_out: int
+    units: int
+    cells: int
+    files: tuple[str, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return what JSON shows: sizes that the release determines, and what was left out."""
+        return {
+            "out": str(self.out),
+            "units": self.units,
+            "cells": self.cells,
+            "records": self.records,
+            "left_out": self.left_out,
+            "files": list(self.files),
+        }
+
+    def __str__(self) -> str:
+        return f"{self.cells} exact counts of {self.units} units in {self.out}: confidential"
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """The counts of records, how many there were, and how many were left out."""
+
+    counts: CountTable
+    records: int
+    left_out: int
+
+
+def tabulate(
+    release: Release,
+    records: Any,
+    out_dir: str | os.PathLike[str],
+    *,
+    units: str | os.PathLike[str],
+    geocodes: str | None = None,
+    person: str | None = None,
+    at_most: int | None = None,
+    excess: str = "refuse",
+    format: str | None = None,
+) -> Tabulated:
+    """Count records for every query at every level and write the exact counts to a new directory.
+
+    `records` is a file (CSV, Parquet) or a pandas, polars or Arrow table, one row a record: `unit`, its
+    lowest unit, and one column for each attribute. `units` are all units (unit, level, parent); with
+    `geocodes` such as "2,5,11" they are the lowest ones only, and their first letters name those above.
+    `person` is a column that identifies people; one may have at most `at_most` records (1), and more are
+    refused, or with excess="keep" that many are kept at random. The counts are confidential: they are what
+    `measure` takes.
+    """
+    free(out_dir)
+    found = count_records(
+        release, records, units=units, geocodes=geocodes, person=person, at_most=at_most, excess=excess
+    )
+    kind = output_format(format, found.counts.format)
+    layout = found.counts.layout
+    with staging(out_dir) as stage:
+        folder = Folder(stage.path, kind)
+        folder.cells("counts", layout, lambda units, _: {"count": found.counts.read(units)})
+        folder.units(layout.tree)
+        folder.json(
+            "manifest",
+            {
+                "format": "discreet counts 1",
+                "confidential": "exact counts, without noise: not for publication",
+                "version": version("discreet"),
+                "release": release.name,
+                "units": layout.tree.size,
+                "cells": layout.size,
+            },
+        )
+        stage.commit()
+    names = tuple(folder.names)
+    return Tabulated(Path(out_dir), found.records, found.left_out, layout.tree.size, layout.size, names)
+
+
+def count_records(
+    release: Release,
+    records: Any,
+    *,
+    units: str | os.PathLike[str] | None,
+    geocodes: str | None = None,
+    person: str | None = None,
+    at_most: int | None = None,
+    excess: str = "refuse",
+) -> Counted:
+    """Validate records and count them; every problem that is found is reported, with its line."""
+    attributes = release.attributes
+    if attributes is None:
+        raise InputError(f"release {release.name!r} states no attributes, so its queries cannot be counted")
+    if units is None:
+        raise InputError("records need a table of units: all units, inhabited or not, must be known")
+    if excess not in EXCESS:
+        raise InputError(f"excess is {excess!r}; it must be refuse or keep")
+    if at_most is not None and (isinstance(at_most, bool) or not isinstance(at_most, int) or at_most < 1):
+        raise InputError(f"at_most is {at_most!r}; it must be a whole number above zero")
+    if at_most is not None and person is None:
+        raise InputError("a limit on records per person needs a column that identifies people (person)")
+    tree = read_tree(units, release) if geocodes is None else _nested(units, release, geocodes)
+    table = _read(records, ["unit", *attributes.names, *([person] if person else [])])
+    kept = np.ones(table.rows, dtype=bool)
+    if person is not None:
+        kept = _at_most(table, person, at_most or 1, excess)
+    unit, cell = _codes(table, tree, attributes)
+    tables = {query: attributes.tabulation(query) for query in queries_of(release)}
+    layout = Layout.of(release, tree, {query: strings(list(one.labels)) for query, one in tables.items()})
+    rows, left_out = table.rows, int(np.count_nonzero(~kept))
+    origin = table.origin("records")
+    kind = table.format
+    del table
+    if left_out:
+        unit, cell = unit[kept], cell[kept]
+    read = _sums(layout, attributes, unit, cell)
+    return Counted(CountTable(layout, read, (origin,), kind), rows, left_out)
+
+
+def _sums(layout: Layout, attributes: Attributes, unit: Integers, cell: Integers) -> Any:
+    """Return a function that gives the counts of all cells of all queries of some units.
+
+    Kept are the detailed counts that are not zero, sorted by unit; what is dense is made unit by unit.
+    """
+    tree, many = layout.tree, attributes.cells
+    depth = np.searchsorted(np.array(tree.starts), np.arange(tree.size), side="right") - 1
+    key = unit * many + cell
+    key.sort()
+    keys, counts = _distinct(key, None)
+    del key
+    kept: list[tuple[Integers, Integers]] = []
+    # leaves may lie at several depths: units join where their depth is reached
+    for level in range(len(tree.starts) - 1, -1, -1):
+        at = keys // many
+        here = depth[at] == level
+        kept.append((keys[here], counts[here]))
+        if level:
+            moved = np.where(here, tree.parent[at], at) * many + keys % many
+            order = np.argsort(moved, kind="stable")
+            keys, counts = _distinct(moved[order], counts[order])
+    every = [np.concatenate(parts) for parts in zip(*reversed(kept), strict=True)]
+    index = {query: detailed_cells(attributes, query, written=True) for query in layout.queries}
+    sizes = {query: len(layout.cells[query]) for query in layout.queries}
+
+    def read(units: slice) -> Integers:
+        first, last = np.searchsorted(every[0], [units.start * many, units.stop * many])
+        at, inside = np.divmod(every[0][first:last], many)
+        number = every[1][first:last]
+        base = layout.base[units.start]
+        vector = np.zeros(int(layout.base[units.stop] - base), dtype=np.int64)
+        kinds = layout.kind[at]
+        for kind in np.unique(kinds):
+            mine = kinds == kind
+            start = layout.base[at[mine]] - base
+            for query in layout.asked[kind]:
+                place = start + layout.offset(int(kind), query) + index[query][inside[mine]]
+                if sizes[query] == many:
+                    vector[place] = number[mine]  # each cell comes once
+                else:
+                    order = np.argsort(place, kind="stable")
+                    where, sums = _distinct(place[order], number[mine][order])
+                    vector[where] = sums
+        return vector
+
+    return read
+
+
+def _distinct(keys: Integers, counts: Integers | None) -> tuple[Integers, Integers]:
+    """Return the distinct ones of sorted keys, and the sums of their counts (1 each if there are none)."""
+    begin = np.flatnonzero(np.diff(keys, prepend=-1))
+    if counts is None:
+        return keys[begin], np.diff(np.append(begin, len(keys)))
+    return keys[begin], np.add.reduceat(counts, begin) if len(begin) else counts
+
+
+def _codes(table: ReadTable, tree: Tree, attributes: Attributes) -> tuple[Integers, Integers]:
+    """Return the unit and the detailed cell of each record, or report what cannot be."""
+    problems = table.problems()
+    if not table.rows:
+        problems.say("there are no records")
+        problems.stop()
+    unit = units_of(table, tree, problems)
+    problems.rows(
+        (unit >= 0) & ~tree.leaf[unit], "a unit with others below it: records are in the lowest units", "unit"
+    )
+    cell = np.zeros(table.rows, dtype=np.int64)
+    bad = np.zeros(table.rows, dtype=bool)
+    for name, values in attributes.values:
+        code = lookup(table.words[name], values).astype(np.int64)
+        problems.rows(code < 0, f"a value that attribute {name!r} does not have", name)
+        bad |= code < 0
+        cell = cell * len(values) + code
+    inside = np.where(bad, 0, cell)
+    wrong = impossible_cells(attributes)[inside] & ~bad
+    problems.rows(wrong, "a combination of values that the release says cannot be", "all")
+    problems.stop()
+    return unit, cell
+
+
+def _at_most(table: ReadTable, person: str, most: int, excess: str) -> Any:
+    """Return which records count: at most so many of a person."""
+    codes = table.words[person].codes
+    many = np.bincount(codes, minlength=1)
+    if not np.any(many > most):
+        return np.ones(table.rows, dtype=bool)
+    # places of each person's records in a random order, from the system's random bits
+    order = np.random.default_rng(secrets.randbits(256)).permutation(table.rows)
+    if excess == "refuse":
+        order = np.arange(table.rows)
+    by = order[np.argsort(codes[order], kind="stable")]
+    start = np.concatenate([[0], np.cumsum(many)])[codes[by]]
+    kept = np.zeros(table.rows, dtype=bool)
+    kept[by] = np.arange(table.rows) - start < most
+    if excess == "refuse":
+        problems = table.problems()
+        text = "an identifier occurs twice" if most == 1 else f"an identifier occurs more than {most} times"
+        problems.rows(~kept, f"{text}; --at-most says how often it may", person)
+        problems.stop()
+    return kept
+
+
+def _read(records: Any, columns: list[str]) -> ReadTable:
+    """Read records from a file, or from a pandas, polars or Arrow table."""
+    if isinstance(records, str | os.PathLike):
+        return read_table(records, words=columns)
+    pa = arrow()
+    if hasattr(records, "to_arrow"):
+        table = records.to_arrow()
+    elif isinstance(records, pa.Table):
+        table = records
+    elif hasattr(records, "columns") and hasattr(records, "iloc"):
+        table = pa.Table.from_pandas(records, preserve_index=False)
+    else:
+        raise InputError(
+            f"records are of type {type(records).__name__}; a file or a pandas, polars or Arrow "
+            "table is needed"
+        )
+    for name in columns:
+        if name not in table.column_names:
+            raise InputError(f"the records have no column {name}; they must have {', '.join(columns)}")
+    words = {name: words_of(table.column(name)) for name in columns}
+    digest = hashlib.sha256()
+    for word in words.values():
+        digest.update(word.codes.tobytes() + "\n".join(word.values.to_pylist()).encode())
+    size = sum(word.codes.nbytes for word in words.values())
+    return ReadTable(Path("records"), "parquet", digest.hexdigest(), size, table.num_rows, words, {})
+
+
+def _nested(path: str | os.PathLike[str], release: Release, geocodes: str) -> Tree:
+    """Build the tree of units whose codes nest by prefix, from the lowest ones."""
+    names = [level.name for level in release.levels]
+    try:
+        lengths = [int(part) for part in geocodes.split(",")]
+    except ValueError:
+        lengths = []
+    if not lengths or sorted(set(lengths)) != lengths or lengths[0] < 1:
+        raise InputError(f"geocodes is {geocodes!r}; it must be rising lengths such as 2,5,11")
+    if len(names) - len(lengths) not in (0, 1):
+        raise InputError(
+            f"geocodes has {len(lengths)} lengths; the levels {', '.join(names)} need {len(names)}, or one "
+            "fewer if the top is one unit"
+        )
+    table = read_table(path, words=["unit"])
+    problems = table.problems()
+    codes = table.words["unit"].values.to_pylist()
+    wrong = np.array([len(code) != lengths[-1] for code in codes] + [False])
+    problems.rows(wrong[table.words["unit"].codes], f"a geocode that has not {lengths[-1]} letters", "unit")
+    problems.stop()
+    top = len(names) > len(lengths)
+    rows = [(names[0], names[0], -1)] if top else []
+    above = {"": 0} if top else {}
+    for level, length in enumerate(lengths):
+        here = sorted({one[:length] for one in codes})
+        upper = lengths[level - 1] if level else 0
+        first = len(rows)
+        rows += [(code, names[level + top], above.get(code[:upper], -1)) for code in here]
+        above = {code: first + place for place, code in enumerate(here)}
+    units, levels, parents = zip(*rows, strict=True)
+    parent = np.array(parents, dtype=np.int32)
+    codes_of = np.array([names.index(name) for name in levels], dtype=np.int32)
+    found = Listing(strings(units), tuple(names), codes_of, parent, np.zeros(len(rows), dtype=np.int64))
+    return checked_tree(found, release, problems)
+
+
+# -- an example ------------------------------------------------------------------------------------------
+
+EXAMPLE = ("release.toml", "units.csv", "records.csv")
+
+
+def write_example(folder: str | os.PathLike[str]) -> tuple[Path, ...]:
+    """Write the release, the units and the records of the health survey to a folder; nothing is overwritten.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     [path.name for path in write_example(folder)]
+    ['release.toml', 'units.csv', 'records.csv']
+    """
+    target = Path(folder)
+    target.mkdir(parents=True, exist_ok=True)
+    source = files("discreet.release") / "examples" / "health-survey"
+    made = tuple(target / name for name in EXAMPLE)
+    for path in made:
+        if path.exists():
+            raise InputError(f"{path} exists; nothing is overwritten")
+    for path in made:
+        path.write_text((source / path.name).read_text(encoding="utf-8"), encoding="utf-8")
+    return made

@@ -22,17 +22,16 @@ from discreet.estimation.estimates import (
     ratio_interval,
 )
 from discreet.estimation.intervals import count_ends
+from discreet.estimation.tree import Tree
 from discreet.numbers import fraction
 from discreet.release.commit import free, staging
 from discreet.release.hierarchy.arrow import arrow, strings
 from discreet.release.hierarchy.bureau import is_bureau, read_bureau
 from discreet.release.hierarchy.cluster import Cluster, workers
 from discreet.release.hierarchy.joint import Chances, JointEstimates, shown, with_zeros
-from discreet.release.hierarchy.layout import Layout
+from discreet.release.hierarchy.layout import Layout, units_of
 from discreet.release.hierarchy.noisy import Published, read_published
-from discreet.release.hierarchy.reading import read_table
-from discreet.release.hierarchy.tree import Tree
-from discreet.release.hierarchy.writing import Folder, chunks, output_format
+from discreet.release.hierarchy.tables import Folder, chunks, output_format, read_table
 from discreet.release.ledger import NOT_PRIVATE
 
 
@@ -313,20 +312,18 @@ def _meanings(chances: Chances, tables: bool) -> dict[str, str]:
 def _flat(names: Sequence[str], level: str) -> Tree:
     """Return areas as a tree of one level, in the order given."""
     many = len(names)
-    return Tree(strings(list(names)), (level,), np.zeros(many, np.int32), np.full(many, -1, np.int32), (0,))
+    return Tree(np.full(many, -1), np.zeros(many, np.int64), (0,), (level,), strings(list(names)))
 
 
 def _areas(path: str | os.PathLike[str], found: JointEstimates) -> dict[str, list[Union | None]]:
     """Read unions of units: area, unit."""
     table = read_table(path, words=["area", "unit"])
     problems = table.problems()
-    index = arrow("compute").index_in(table.words["unit"].values, value_set=found.tree.names).fill_null(-1)
-    unit = np.append(index.to_numpy(), -1)[table.words["unit"].codes]
-    problems.rows(unit < 0, "a unit that is not among the units", "unit")
+    unit = units_of(table, found.tree, problems)
     problems.stop()
     names = table.words["area"].values.to_pylist()
     codes = table.words["area"].codes
-    return {name: found.union(unit[codes == code].astype(np.int64)) for code, name in enumerate(names)}
+    return {name: found.union(unit[codes == code]) for code, name in enumerate(names)}
 
 
 def _of_areas(
@@ -444,9 +441,6 @@ def _contrast_blocks(
         return
     cells = {one.name: found.names(one.one) for one in of_queries}
 
-    def layout(tree: Tree) -> Layout:
-        return Layout(tree, cells, (tuple(cells),), np.zeros(tree.size, np.int32))
-
     def in_units(units: slice, _: slice) -> dict[str, NDArray[Any]]:
         who = np.arange(units.start, units.stop)
         parts = found.at(who)
@@ -455,7 +449,7 @@ def _contrast_blocks(
             [_compared(one.kind, its, chances) for one, its in zip(of_queries, moments, strict=True)]
         )
 
-    yield layout(tree), in_units
+    yield Layout.same(tree, cells), in_units
     if unions:
         tables = [
             _rows(
@@ -466,7 +460,7 @@ def _contrast_blocks(
             )
             for one in of_queries
         ]
-        yield layout(_flat(list(unions), "area")), _side_by_side(tables)
+        yield Layout.same(_flat(list(unions), "area"), cells), _side_by_side(tables)
 
 
 def _changes(
@@ -495,13 +489,8 @@ def _changes(
             raise InputError(f"query {query!r} {reason}, so there is no change to give")
     if not queries:
         raise InputError("no query is the same in the earlier release, so there is no change to give")
-    some = Tree(
-        tree.names.take(arrow().array(shared)),
-        tree.levels,
-        tree.level[shared],
-        np.full(shared.size, -1, np.int32),
-        (0,),
-    )
+    names = tree.names.take(arrow().array(shared))
+    some = Tree(np.full(shared.size, -1), tree.kind[shared], (0,), tree.levels, names)
 
     def columns(units: slice, _: slice) -> dict[str, NDArray[Any]]:
         here = shared[units]

@@ -29,12 +29,12 @@ from discreet.estimation.estimates import (
 )
 from discreet.estimation.intervals import Term, half_widths
 from discreet.estimation.tables import WholeTables, as_written
+from discreet.estimation.tree import Integers, Tree
 from discreet.noise import Noise
 from discreet.release.hierarchy.arrow import arrow, strings
-from discreet.release.hierarchy.layout import Layout
+from discreet.release.hierarchy.layout import Layout, units_of
 from discreet.release.hierarchy.noisy import Exact, Published
-from discreet.release.hierarchy.reading import read_table
-from discreet.release.hierarchy.tree import Integers, Tree
+from discreet.release.hierarchy.tables import read_table
 
 Found = Sequence[tuple[UnitEstimates, NDArray[np.bool_]] | None]
 """The estimates of some units in each group, and which of the units the group has."""
@@ -127,11 +127,11 @@ class JointEstimates:
                 arrow("compute").index_in(every, value_set=one).fill_null(-1).to_numpy() for one in names
             ]
             levels = tuple(dict.fromkeys(level for one in groups for level in one.tree.levels))
-            level = np.zeros(len(every), dtype=np.int32)
+            level = np.zeros(len(every), dtype=np.int64)
             for group, at in reversed(list(zip(groups, index, strict=True))):
-                code = np.array([levels.index(name) for name in group.tree.levels], dtype=np.int32)
-                level[at >= 0] = code[group.tree.level[at[at >= 0]]]
-            tree = Tree(every, levels, level, np.full(len(every), -1, np.int32), (0,))
+                code = np.array([levels.index(name) for name in group.tree.levels])
+                level[at >= 0] = code[group.tree.kind[at[at >= 0]]]
+            tree = Tree(np.full(len(every), -1), level, (0,), levels, every)
             self.index = [at.astype(np.int64) for at in index]
         else:
             self.index = [np.arange(tree.size)]
@@ -182,7 +182,7 @@ class JointEstimates:
     def layout(self, tree: Tree, queries: Sequence[str]) -> Layout:
         """Return where the cells of queries of some units or areas stand."""
         cells = {shown(query): self.names(query) for query in queries}
-        return Layout(tree, cells, (tuple(cells),), np.zeros(tree.size, np.int32))
+        return Layout.same(tree, cells)
 
     def units_down_to(self, level: str | None) -> int:
         """Return how many units are written: all, or those down to a level."""
@@ -194,8 +194,8 @@ class JointEstimates:
         wanted = [place for place, name in enumerate(tree.levels) if level in name.split("+")]
         if not wanted:
             raise InputError(f"down_to names level {level!r}; the units have {', '.join(tree.levels)}")
-        last = int(np.flatnonzero(np.isin(tree.level, wanted))[-1])
-        return int(next(part.stop for part in tree.slices() if part.start <= last < part.stop))
+        last = int(np.flatnonzero(np.isin(tree.kind, wanted))[-1])
+        return int(next(part.stop for part in tree.depths if part.start <= last < part.stop))
 
     def whole(self) -> WholeTables:
         """Return whole numbers of the one group that there is."""
@@ -416,14 +416,7 @@ def _group(given: Sequence[Published], streamed: bool | None, workers: SharedWor
         for query, (who, rows) in one.exact.items():
             exact[query] = _join_exact(query, exact.get(query), (place[who], rows))
     blocks = {query: block for one in given for query, block in one.blocks.items()}
-    measured = Measurements(
-        tree.parent.astype(np.int64),
-        tree.starts,
-        kind.ravel().astype(np.int64),
-        tuple(sources),
-        exact,
-        blocks,
-    )
+    measured = Measurements(replace(tree, kind=kind.ravel()), tuple(sources), exact, blocks)
     labels = {query: names for one in given for query, names in one.labels.items()}
     held = None if streamed is None else not streamed
     found = Estimates(attributes, measured, held=held, workers=workers)
@@ -455,9 +448,7 @@ def with_zeros(one: Published, zeros: str | os.PathLike[str]) -> Published:
     if not named:
         raise InputError(f"{table.path.name} names no attribute; it must have columns of {attributes.names}")
     problems = table.problems()
-    index = arrow("compute").index_in(table.words["unit"].values, value_set=tree.names).fill_null(-1)
-    unit = np.append(index.to_numpy(), -1)[table.words["unit"].codes].astype(np.int64)
-    problems.rows(unit < 0, "a unit that is not among the units", "unit")
+    unit = units_of(table, tree, problems)
     for name in named:
         known = dict(attributes.values)[name]
         good = np.array([word in known for word in table.words[name].values.to_pylist()] + [False])
@@ -473,7 +464,7 @@ def with_zeros(one: Published, zeros: str | os.PathLike[str]) -> Published:
         block = attributes.block(words, name=f"zero {number + 1}")
         inside = np.zeros(tree.size + 1, dtype=bool)
         inside[unit[of.ravel() == number]] = True
-        for part in tree.slices()[1:]:
+        for part in tree.depths[1:]:
             inside[part] |= inside[tree.parent[part]]
         units = np.flatnonzero(inside[:-1])
         name = f"zero: {', '.join(f'{key} {value[0]}' for key, value in words.items())}"

@@ -15,20 +15,18 @@ import numpy as np
 from discreet.budget import Release
 from discreet.errors import InputError
 from discreet.estimation.components import Floats
+from discreet.estimation.model import Noises, noises
 from discreet.estimation.tables import check_whole
-from discreet.noise import Entropy
+from discreet.estimation.tree import Integers
+from discreet.noise import Entropy, sample
 from discreet.release.audit import sha256
 from discreet.release.commit import free, open_ledger, staging
-from discreet.release.hierarchy.counts import CountTable, level_pairs, read_counts
+from discreet.release.hierarchy.counts import CountTable, count_records, level_pairs, read_counts
 from discreet.release.hierarchy.estimates import write_estimates
 from discreet.release.hierarchy.joint import JointEstimates
 from discreet.release.hierarchy.layout import Layout
-from discreet.release.hierarchy.noise import Noises, add_noise, noise_table, noises, variances
 from discreet.release.hierarchy.noisy import Exact, cell_order, published
-from discreet.release.hierarchy.reading import table_format
-from discreet.release.hierarchy.records import count_records
-from discreet.release.hierarchy.tree import Integers
-from discreet.release.hierarchy.writing import Folder, output_format
+from discreet.release.hierarchy.tables import Folder, output_format, table_format
 from discreet.release.ledger import NOT_PRIVATE, Entry, find_ledger, now, spent
 from discreet.release.signing import read_key
 
@@ -268,7 +266,7 @@ def _held(layout: Layout, exact: Exact) -> tuple[Layout, Integers]:
         masks[place, who] = True
     kinds, kind = np.unique(masks, axis=1, return_inverse=True)
     asked = tuple(tuple(query for query, on in zip(exact, one, strict=True) if on) for one in kinds.T)
-    part = Layout(layout.tree, layout.cells, asked, kind.ravel().astype(np.int32))
+    part = Layout(layout.tree, layout.cells, asked, kind.ravel())
     vector = np.empty(part.size, dtype=np.int64)
     for query, (who, rows) in exact.items():
         vector[part.first(query)[who][:, None] + np.arange(rows.shape[1])] = rows
@@ -311,7 +309,7 @@ def _exact(found: CountTable, pairs: tuple[tuple[str, str], ...]) -> Exact:
     layout = found.layout
     masks: dict[str, Any] = {}
     for level, query in pairs:
-        inside = np.array([level in run.split("+") for run in layout.tree.levels])[layout.tree.level]
+        inside = np.array([level in run.split("+") for run in layout.tree.levels])[layout.tree.kind]
         masks[query] = masks.get(query, False) | (inside & (layout.first(query) >= 0))
     exact: Exact = {}
     for query, mask in masks.items():
@@ -333,3 +331,53 @@ def _entropy(rehearsal: int | None) -> Entropy | None:
     from discreet.testing import NotPrivateSeededEntropy
 
     return NotPrivateSeededEntropy(rehearsal)
+
+
+def variances(layout: Layout, table: Noises) -> dict[tuple[int, str], float]:
+    """Return the variance of the noise by kind of unit and query, as `processing` takes it."""
+    return {
+        (kind, query): table[layout.tree.levels[kind], query].true_variance()
+        for kind, queries in enumerate(layout.asked)
+        for query in queries
+    }
+
+
+def add_noise(
+    layout: Layout, counts: Integers, table: Noises, source: Entropy | None, units: slice | None = None
+) -> None:
+    """Add noise to each cell of all units, or of some, in place. A seeded source gives the same noise to the
+    same layout."""
+    some = units or slice(0, layout.tree.size)
+    begin = layout.base[some.start]
+    for kind, queries in enumerate(layout.asked):
+        base = layout.base[some][layout.kind[some] == kind] - begin
+        for query in queries:
+            width = len(layout.cells[query])
+            first = base + layout.offset(kind, query)
+            rows = max(1, (1 << 22) // max(width, 1))
+            for start in range(0, first.size, rows):
+                part = first[start : start + rows]
+                draws = sample(table[layout.tree.levels[kind], query], (part.size, width), source=source)
+                counts[part[:, None] + np.arange(width)] += draws
+
+
+def noise_table(layout: Layout, table: Noises) -> list[dict[str, Any]]:
+    """Return the noise of each level and query as a manifest lists it: exact, as a variance, as a margin."""
+    rows = []
+    for kind, queries in enumerate(layout.asked):
+        level = layout.tree.levels[kind]
+        for query in queries:
+            noise = table[level, query]
+            key = "variance_parameter" if noise.PARAMETER == "variance" else noise.PARAMETER
+            rows.append(
+                {
+                    "level": level,
+                    "query": query,
+                    "noise": noise.FAMILY,
+                    key: str(noise.size),
+                    "variance": noise.true_variance(),
+                    "margin_95": noise.quantile("0.975"),
+                    "cells": len(layout.cells[query]),
+                }
+            )
+    return rows

@@ -16,16 +16,13 @@ from numpy.typing import NDArray
 from discreet.budget import Attributes, Release, Tabulation, load_file
 from discreet.errors import InputError
 from discreet.estimation.estimates import InMemory, NoisySource, Rows
-from discreet.estimation.model import noises
+from discreet.estimation.model import noises, queries_of
+from discreet.estimation.tree import Integers, Tree
 from discreet.noise import DiscreteGaussian, Noise
 from discreet.release.audit import sha256
-from discreet.release.hierarchy import tree as trees
 from discreet.release.hierarchy.arrow import arrow, strings
-from discreet.release.hierarchy.layout import Layout, filled, positions
-from discreet.release.hierarchy.noise import asked
-from discreet.release.hierarchy.reading import FORMATS, ReadTable, read_table, table_format
-from discreet.release.hierarchy.tree import Integers, Tree
-from discreet.release.hierarchy.writing import MARK
+from discreet.release.hierarchy.layout import Layout, positions, read_tree, tree_of, units_of
+from discreet.release.hierarchy.tables import FORMATS, MARK, ReadTable, read_table, table_format
 from discreet.release.ledger import NOT_PRIVATE
 
 LARGEST = 10**13
@@ -52,7 +49,7 @@ class Published:
     marked: bool
     """Whether it comes from a rehearsal."""
     origin: dict[str, Any]
-    kind: NDArray[np.integer]
+    kind: Integers
     """The kind of each unit, by which the source has its laws."""
     blocks: Mapping[str, Tabulation] = field(default_factory=dict)
     """Cells that some units cannot have, by the name they have in `exact`."""
@@ -229,7 +226,7 @@ def _streamed(
     units: str | os.PathLike[str],
     held: str | os.PathLike[str] | None,
 ) -> Published:
-    tree = trees.read_tree(units, release)
+    tree = read_tree(units, release)
     source = Streamed(file, tree, release, attributes)
     exact = {} if held is None else read_held(source.layout, held)
     turned = {query: (who, rows[:, source.order[query]]) for query, (who, rows) in exact.items()}
@@ -240,7 +237,7 @@ def _streamed(
         "rows": source.layout.size,
     }
     return Published(
-        tree, attributes, source.layout.cells, source, turned, "parquet", _marked(file), origin, tree.level
+        tree, attributes, source.layout.cells, source, turned, "parquet", _marked(file), origin, tree.kind
     )
 
 
@@ -258,11 +255,9 @@ class Streamed:
         self._starts = [0]
         for group in range(meta.num_row_groups):
             self._starts.append(self._starts[-1] + meta.row_group(group).num_rows)
-        queries = asked(release, tree.levels)
-        tables = {query: attributes.tabulation(query) for one in queries for query in one}
-        layout = Layout(
-            tree, {query: strings(list(one.labels)) for query, one in tables.items()}, queries, tree.level
-        )
+        tables = {query: attributes.tabulation(query) for query in queries_of(release)}
+        labels = {query: strings(list(one.labels)) for query, one in tables.items()}
+        layout = Layout.of(release, tree, labels)
         if layout.size != meta.num_rows:
             raise InputError(
                 f"{file.name} has {meta.num_rows} rows; the units and the release need {layout.size}"
@@ -385,30 +380,17 @@ def _layout(
     sizes = table.numbers["variance"]
     problems.rows(~((sizes > 0) & np.isfinite(sizes)), "a variance is not above zero", "variance")
     problems.stop()
-    listed = None if units is None else read_table(units, words=["unit", "level"], optional=["parent"])
-    source = table if listed is None else listed
-    if "parent" not in source.words:
-        raise InputError(f"{source.path.name} has no column parent; consistent estimates need the tree")
-    report = problems if listed is None else listed.problems()
-    found = trees.listing(source, report)
-    report.stop()
-    tree, place = trees.arrange(found)
-    if tree.size < len(found.level):
-        report.say("some units have no way up to a unit without a parent")
-    report.stop()
-    if listed is not None:
-        index = arrow("compute").index_in(table.words["unit"].values, value_set=found.names).fill_null(-1)
-        place = np.append(place, -1)[index.to_numpy()]
-    layout = _found_layout(table, tree, place)
-    position = positions(layout, table, place, problems)
-    there = filled(layout, position, problems)
+    tree = tree_of(table, None, problems) if units is None else read_tree(units, None)
+    unit = units_of(table, tree, problems)
+    layout = _found_layout(table, tree, unit)
+    position, there = positions(layout, table, unit, problems)
     if not there.all():
         missing = int(np.count_nonzero(~there))
         some = "1 cell is" if missing == 1 else f"{missing} cells are"
         problems.say(f"{some} missing: each unit must have all cells of its level")
     problems.stop()
     noise: dict[tuple[int, str], float] = {}
-    kinds, names = _row_kinds(table, tree, place), table.words["query"]
+    kinds, names = tree.kind[unit], table.words["query"]
     for code, query in enumerate(names.values.to_pylist()):
         for kind in range(len(tree.levels)):
             here = (names.codes == code) & (kinds == kind)
@@ -422,15 +404,11 @@ def _layout(
     return layout, position, noise
 
 
-def _row_kinds(table: ReadTable, tree: trees.Tree, place: Integers) -> Any:
-    return np.append(tree.level, -1)[np.append(place, -1)[table.words["unit"].codes]]
-
-
-def _found_layout(table: ReadTable, tree: trees.Tree, place: Integers) -> Layout:
+def _found_layout(table: ReadTable, tree: Tree, unit: Integers) -> Layout:
     """Take queries and cells in the order in which they first appear: for the queries, level by level."""
     names, cells = table.words["query"], table.words["cell"]
     words = names.values.to_pylist()
-    kinds = _row_kinds(table, tree, place)
+    kinds = np.append(tree.kind, -1)[unit]
     asked: list[tuple[str, ...]] = []
     for kind in range(len(tree.levels)):
         asked.append(tuple(words[code] for code in _in_order(names.codes[kinds == kind], len(words))))
@@ -438,7 +416,7 @@ def _found_layout(table: ReadTable, tree: trees.Tree, place: Integers) -> Layout
     for code, query in enumerate(words):
         order = _in_order(cells.codes[names.codes == code], len(cells.values))
         known[query] = cells.values.take(arrow().array(order))
-    return Layout(tree, known, tuple(asked), tree.level)
+    return Layout(tree, known, tuple(asked), tree.kind)
 
 
 def _in_order(codes: Any, many: int) -> Integers:
@@ -453,14 +431,9 @@ def read_held(layout: Layout, invariants: str | os.PathLike[str]) -> Exact:
     """Read counts that are held exact: unit, query, cell, count."""
     table = read_table(invariants, words=["unit", "query", "cell"], whole=["count"])
     problems = table.problems()
-    index = arrow("compute").index_in(table.words["unit"].values, value_set=layout.tree.names).fill_null(-1)
     problems.rows(table.numbers["count"] < 0, "a count is below zero", "count")
     problems.rows(table.numbers["count"] > LARGEST, f"a count is above {LARGEST}", "count")
-    position = positions(layout, table, index.to_numpy().astype(np.int64), problems)
-    _, first = np.unique(position, return_index=True)
-    again = position >= 0
-    again[first] = False
-    problems.rows(again, "a cell occurs twice for one unit and query", "cell")
+    position, _ = positions(layout, table, units_of(table, layout.tree, problems), problems)
     problems.stop()
     order = np.argsort(position)
     position, counts = position[order], table.numbers["count"][order]

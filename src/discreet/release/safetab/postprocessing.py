@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 from discreet.errors import InputError
 from discreet.release.audit import sha256
 from discreet.release.commit import RECEIPT, free, read_receipt, staging
-from discreet.release.hierarchy.writing import Folder
+from discreet.release.hierarchy.tables import Folder
 from discreet.release.ledger import NOT_PRIVATE
 from discreet.release.safetab.configuration import read_configuration
 from discreet.release.safetab.geography import Classes

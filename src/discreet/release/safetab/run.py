@@ -28,7 +28,7 @@ from discreet.errors import InputError
 from discreet.noise import DiscreteGaussian, DiscreteLaplace, Entropy, Noise
 from discreet.release.audit import sha256
 from discreet.release.commit import free, open_ledger, staging
-from discreet.release.hierarchy.writing import Folder
+from discreet.release.hierarchy.tables import Folder
 from discreet.release.ledger import NOT_PRIVATE, Entry, find_ledger, now
 from discreet.release.safetab import adaptive
 from discreet.release.safetab.account import budget_release, mechanisms, spent

@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from discreet.errors import InputError, PrecisionError
 from discreet.noise import DiscreteGaussian, DiscreteLaplace, Noise, balls
 from discreet.release.hierarchy.arrow import ArrowArray, ArrowTable, arrow, coded, strings
-from discreet.release.hierarchy.writing import MARK, Folder, OutputTable
+from discreet.release.hierarchy.tables import MARK, Folder, OutputTable
 from discreet.release.ledger import NOT_PRIVATE
 from discreet.release.safetab.geography import GEOGRAPHIES, LEVELS
 from discreet.release.safetab.mechanism import Z95, bureau_margin
