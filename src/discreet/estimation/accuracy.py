@@ -7,8 +7,7 @@ it for every query at every level, root mean square over the cells of the query,
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -16,11 +15,9 @@ import numpy as np
 from discreet.budget import Release
 from discreet.budget.levels import level_name
 from discreet.errors import InputError
-from discreet.estimation.components import ByComponent, Floats
-from discreet.estimation.intervals import MOST_TERMS, SMOOTH, Term, half_widths
+from discreet.estimation.intervals import View
 from discreet.estimation.model import Model, Told, queries_of, told_by_level, uniform_tree
-from discreet.estimation.tree import Integers, Solution, Tree
-from discreet.noise import Noise
+from discreet.estimation.tree import Floats, Integers, Tree
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,23 +64,7 @@ class Accuracy:
             "release": self.release,
             "tree": None if self.children is None else list(self.children),
             "estimates": KINDS[self.together],
-            "levels": [
-                {
-                    "name": level.name,
-                    "units": level.units,
-                    "queries": [
-                        {
-                            "name": one.name,
-                            "cells": one.cells,
-                            "noise_sd": one.noise_sd,
-                            "sd": one.sd,
-                            "margin95": one.margin95,
-                        }
-                        for one in level.queries
-                    ],
-                }
-                for level in self.levels
-            ],
+            "levels": [asdict(level) for level in self.levels],
         }
 
     def sd(self, level: str, query: str) -> float:
@@ -185,126 +166,3 @@ def _query(view: View, query: str, nodes: Integers, weights: Floats, told: Told)
     widest = int(nodes[np.argmax(variances.max(axis=1))])
     margin = float(view.widths(query, 0.95)[widest].max())
     return QueryAccuracy(query, projection.cells, noise_sd, mean**0.5, margin)
-
-
-class View:
-    """The covariances of a model on a tree, as variances and laws of cells of queries at nodes."""
-
-    def __init__(
-        self, model: Model, shape: Tree, told: Sequence[Told], solutions: Sequence[Solution]
-    ) -> None:
-        self.model, self.shape, self.told, self.solutions = model, shape, tuple(told), list(solutions)
-        self._P: ByComponent = [one.P for one in solutions]
-        self._nulls: ByComponent = [one.nulls() for one in solutions]
-        self._widths: dict[tuple[str, float], Floats] = {}
-        self._terms: dict[str, list[list[list[Term]]]] = {}
-        self._variances: dict[str, Floats] = {}
-
-    def variances(self, query: str, nodes: Integers) -> Floats:
-        """Return the variance of each class of cells of a query, one row a node."""
-        if query not in self._variances:
-            found = self.model.projection(query).variances(self._P)
-            # what is exact comes out as rounding of the other variances
-            self._variances[query] = np.where(found > 1e-13 * found.max(initial=0.0), found, 0.0)
-        return self._variances[query][nodes]
-
-    def undetermined(self, query: str, nodes: Integers) -> Any:
-        """Return which classes of cells no measurement determines."""
-        return self.model.projection(query).undetermined([one[nodes] for one in self._nulls])
-
-    def widths(self, query: str, level: float) -> Floats:
-        """Return the half-width of the interval of each class of cells, one row a node; see `intervals`."""
-        key = (query, level)
-        if key not in self._widths:
-            variances = self.variances(query, np.arange(self.shape.size))
-            terms = self.terms([query])[query]
-            found = [half_widths(variances[:, one], some, level) for one, some in enumerate(terms)]
-            self._widths[key] = np.column_stack(found)
-        return self._widths[key]
-
-    def terms(self, queries: Sequence[str]) -> dict[str, list[list[list[Term]]]]:
-        """Return for queries, classes of their cells, and nodes, the terms that may dominate the error.
-
-        They are measurements of the node, of its parent, and of its children if they are few.
-        """
-        cells = []
-        if len(queries) == 1 and queries[0] not in self._terms:
-            self._terms.clear()  # they are many: one query at a time, unless all are wanted at once
-        for query in queries:
-            if query not in self._terms:
-                many = len(self.model.projection(query).class_sizes)
-                self._terms[query] = [[[] for _ in range(self.shape.size)] for _ in range(many)]
-                cells += [(query, one) for one in range(many)]
-        rows: list[list[Floats]] = []
-        for query, one in cells:
-            projection = self.model.projection(query)
-            indicator = np.zeros((1, projection.cells))
-            indicator[0, int(np.argmax(projection.classes == one))] = 1.0
-            rows.append([part[0] for part in projection.collect(indicator)])
-        # the rows of all cells side by side, component by component
-        wide = [np.concatenate(parts, axis=1) for parts in zip(*rows, strict=True)]
-        for relation, measured, law, nodes, others in self._strong_pairs if cells else ():
-            seen, size = self.model.projections[measured], law.true_variance()
-            step = max(1, (1 << 21) // (seen.cells * len(cells)))
-            many = min(2 * MOST_CELLS, seen.cells)
-            for start in range(0, len(nodes), step):
-                at, to = nodes[start : start + step], others[start : start + step]
-                moved = []
-                for solution, row in zip(self.solutions, wide, strict=True):
-                    part = _moved(solution, row, at, to, relation)
-                    part = part.reshape(len(at), part.shape[1], len(cells), -1).transpose(0, 2, 1, 3)
-                    moved.append(part.reshape(len(at) * len(cells), *part.shape[2:]))
-                weights = seen.read(moved) / size
-                top = np.argpartition(-np.abs(weights), many - 1, axis=1)[:, :many]
-                largest = np.take_along_axis(weights, top, axis=1).reshape(len(at), len(cells), many)
-                # a lattice that is a hundred times finer is as good as Gaussian
-                least = np.maximum(1e-2 * np.abs(largest).max(axis=2, keepdims=True), 1e-6)
-                largest = np.where(np.abs(largest) >= least, largest, 0.0)
-                times = (
-                    np.ones(len(to)) if relation != "below" else np.maximum(np.rint(self.shape.count[to]), 1)
-                )
-                for node, by_cell, copies in zip(at.tolist(), largest.tolist(), times.tolist(), strict=True):
-                    for (query, one), some in zip(cells, by_cell, strict=True):
-                        self._terms[query][one][node] += [
-                            Term(weight, law, int(copies)) for weight in some if weight
-                        ]
-        return {query: self._terms[query] for query in queries}
-
-    @cached_property
-    def _strong_pairs(self) -> list[tuple[str, str, Noise, Integers, Integers]]:
-        """Measurements whose own noise hardly shrinks, with the nodes that are near: relation, query, law.
-
-        Only those can dominate anything: a weight a has a^2 <= var(estimate) var(measured cell) / s^2, so it
-        can exceed what is smoothed out only if var(measured cell) / s > 0.36 s / (1 + 0.36 s).
-        """
-        every, parent = np.arange(self.shape.size), self.shape.parent
-        below = np.flatnonzero(parent >= 0)
-        few = below[self.shape.count[below] <= MOST_TERMS]
-        near = [("own", every, every), ("below", parent[few], few), ("above", below, parent[below])]
-        found = []
-        for kind, told in enumerate(self.told):
-            nodes = np.flatnonzero(self.shape.kind == kind)
-            for (query, law), (_, size) in zip(told.laws, told.variances, strict=True):
-                share = self.variances(query, nodes).max(axis=1, initial=0.0) / size
-                strong = np.zeros(self.shape.size, dtype=bool)
-                strong[nodes] = share > SMOOTH**2 * size / (1 + SMOOTH**2 * size)
-                for relation, at, to in near:
-                    pairs = np.flatnonzero(strong[to])
-                    if pairs.size:
-                        found.append((relation, query, law, at[pairs], to[pairs]))
-        return found
-
-
-def _moved(solution: Solution, row: Floats, nodes: Integers, others: Integers, relation: str) -> Floats:
-    """Return the covariance of units at `others` with a cell at `nodes`, which is `row` of a component."""
-    if relation == "own":
-        return solution.P[nodes] @ row
-    if solution.gain is None:
-        return np.zeros((len(nodes), *row.shape))
-    if relation == "above":
-        return solution.P[others] @ (np.swapaxes(solution.gain[nodes], 1, 2) @ row)
-    return solution.gain[others] @ (solution.P[nodes] @ row)
-
-
-MOST_CELLS = 4
-"""Cells of one query that are looked at for weights that dominate."""

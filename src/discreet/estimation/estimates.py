@@ -13,11 +13,9 @@ from numpy.typing import NDArray
 
 from discreet.budget import Attributes, Tabulation
 from discreet.errors import InputError
-from discreet.estimation.accuracy import View
-from discreet.estimation.components import ByComponent, Floats
-from discreet.estimation.intervals import half_widths
-from discreet.estimation.model import Model, Told
-from discreet.estimation.tree import Integers, Passes, Tree, estimate
+from discreet.estimation.intervals import View, half_widths
+from discreet.estimation.model import ByComponent, Model, Told
+from discreet.estimation.tree import Floats, Integers, Passes, Tree, estimate
 from discreet.noise import Noise
 
 Rows = tuple[Integers, NDArray[Any]]

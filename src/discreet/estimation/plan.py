@@ -29,9 +29,8 @@ from discreet.budget.fields import hint
 from discreet.budget.levels import level_name
 from discreet.errors import DiscreetError, InputError, PrecisionError
 from discreet.estimation.accuracy import Accuracy, accuracy, by_level
-from discreet.estimation.components import Floats
 from discreet.estimation.model import Model, Told, told_by_level, uniform_tree
-from discreet.estimation.tree import Tree
+from discreet.estimation.tree import Floats, Tree
 from discreet.numbers import Exact, Interval, positive, share
 
 NORMAL95 = 1.959963984540054

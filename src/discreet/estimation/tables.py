@@ -32,11 +32,10 @@ from numpy.typing import NDArray
 
 from discreet.budget import Attributes, Release, Tabulation
 from discreet.errors import DiscreetError, InputError
-from discreet.estimation.accuracy import View
-from discreet.estimation.components import Floats
 from discreet.estimation.estimates import Estimates
+from discreet.estimation.intervals import View
 from discreet.estimation.model import Model, queries_of, told_by_level
-from discreet.estimation.tree import Integers, Tree
+from discreet.estimation.tree import Floats, Integers, Tree
 
 STEPS = 300
 CLOSE = 1e-9

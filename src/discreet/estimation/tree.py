@@ -35,9 +35,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.estimation.components import SMALL, Floats
-
 Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+SMALL = 1e-10
+"""What is below this, relative to the largest, is rounding: queries are matrices of zeros and ones."""
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ from discreet.estimation.model import noises
 from discreet.estimation.tree import Integers, Tree
 from discreet.noise import DiscreteGaussian, Noise
 from discreet.release.hierarchy.arrow import arrow, strings
+from discreet.release.hierarchy.layout import Listing, arrange
 from discreet.release.hierarchy.noisy import Exact, Published
 
 BATCH = 1 << 13
@@ -215,47 +216,43 @@ def _tree(
     if prefix and prefix not in units[first]:
         raise InputError(f"{source} has no unit {prefix!r}; within must be the geocode of a unit")
     names: list[str] = []
-    levels, parents, starts = [], [], []
-    place = [np.full(len(codes), -1, dtype=np.int64) for codes in units]
+    levels: list[int] = []
+    parents: list[int] = []
     above: dict[str, int] = {}
-    for level in range(first, len(files)):
-        if not units[level]:
-            raise InputError(f"{files[level].level}.parquet has no unit within {prefix!r}")
-        rows = []
-        for number, code in enumerate(units[level]):
-            parent = -1
-            if above:
-                parent = next((above[code[:n]] for n in range(len(code), -1, -1) if code[:n] in above), -1)
-                if parent < 0 and len(above) == 1:
-                    parent = next(iter(above.values()))  # the top need not be a prefix
-                if parent < 0:
-                    raise InputError(
-                        f"a unit of {files[level].level}.parquet lies in no unit of "
-                        f"{files[level - 1].level}.parquet: its geocode has none of theirs as its beginning"
-                    )
-            rows.append((parent, code, number))
-        rows.sort()
-        starts.append(len(names))
-        above = {}
-        for parent, code, number in rows:
-            place[level][number] = above[code] = len(names)
+    for place in range(first, len(files)):
+        if not units[place]:
+            raise InputError(f"{files[place].level}.parquet has no unit within {prefix!r}")
+        here = {}
+        for code in units[place]:
+            ahead = (above[code[:n]] for n in range(len(code), -1, -1) if code[:n] in above)
+            # the top need not be a prefix
+            parent = next(ahead, next(iter(above.values())) if len(above) == 1 else -1)
+            if above and parent < 0:
+                raise InputError(
+                    f"a unit of {files[place].level}.parquet lies in no unit of "
+                    f"{files[place - 1].level}.parquet: its geocode has none of theirs as its beginning"
+                )
+            here[code] = len(names)
             names.append(code)
+            levels.append(place - first)
             parents.append(parent)
-            levels.append(level - first)
-    tree = Tree(
-        np.array(parents, dtype=np.int64),
-        np.array(levels, dtype=np.int64),
-        tuple(starts),
-        tuple(one.level for one in files[first:]),
-        strings(names),
+        above = here
+    tree, rank = arrange(
+        Listing(
+            strings(names),
+            tuple(one.level for one in files[first:]),
+            np.array(levels, dtype=np.int32),
+            np.array(parents, dtype=np.int32),
+            np.zeros(len(names), dtype=np.int64),
+        )
     )
-    early = np.flatnonzero(tree.leaf & (tree.kind < len(tree.levels) - 1))
+    early = np.flatnonzero(tree.leaf[: tree.starts[-1]])
     if early.size:
         raise InputError(
             f"a unit of {tree.levels[tree.kind[early[0]]]}.parquet has no unit below it; each must have all "
             "of its children"
         )
-    return tree, place
+    return tree, np.split(rank, np.cumsum([len(codes) for codes in units])[:-1])
 
 
 def _kinds(

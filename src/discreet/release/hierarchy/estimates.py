@@ -15,14 +15,13 @@ from numpy.typing import NDArray
 
 from discreet.budget import Release
 from discreet.errors import InputError
-from discreet.estimation.components import Floats
 from discreet.estimation.estimates import (
     Union,
     gaussian_widths,
     ratio_interval,
 )
 from discreet.estimation.intervals import count_ends
-from discreet.estimation.tree import Tree
+from discreet.estimation.tree import Floats, Tree
 from discreet.numbers import fraction
 from discreet.release.commit import free, staging
 from discreet.release.hierarchy.arrow import arrow, strings

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from discreet.budget import Attributes
 from discreet.errors import InputError
-from discreet.estimation.components import Floats
 from discreet.estimation.estimates import (
     Estimates,
     Measurements,
@@ -29,7 +28,7 @@ from discreet.estimation.estimates import (
 )
 from discreet.estimation.intervals import Term, half_widths
 from discreet.estimation.tables import WholeTables, as_written
-from discreet.estimation.tree import Integers, Tree
+from discreet.estimation.tree import Floats, Integers, Tree
 from discreet.noise import Noise
 from discreet.release.hierarchy.arrow import arrow, strings
 from discreet.release.hierarchy.layout import Layout, units_of

@@ -14,10 +14,9 @@ import numpy as np
 
 from discreet.budget import Release
 from discreet.errors import InputError
-from discreet.estimation.components import Floats
 from discreet.estimation.model import Noises, noises
 from discreet.estimation.tables import check_whole
-from discreet.estimation.tree import Integers
+from discreet.estimation.tree import Floats, Integers
 from discreet.noise import Entropy, sample
 from discreet.release.audit import sha256
 from discreet.release.commit import free, open_ledger, staging
