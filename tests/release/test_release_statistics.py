@@ -22,7 +22,7 @@ from discreet.release import measure
 from discreet.release.hierarchy.arrow import strings
 from discreet.release.hierarchy.joint import JointEstimates
 from discreet.release.hierarchy.layout import Layout
-from discreet.release.hierarchy.measuring import add_noise
+from discreet.release.hierarchy.measuring import add_noise, laws_of
 from discreet.release.hierarchy.noisy import published
 from discreet.testing import NotPrivateSeededEntropy
 
@@ -120,12 +120,11 @@ def experiment(
         tree, {"q": strings([str(i) for i in range(REPEATS)])}, (("q",),) * len(levels), tree.kind
     )
     exact = np.repeat([count for _, count in truth.values()], REPEATS)
-    table = noises(release)
+    laws = laws_of(layout, noises(release))
     values = exact.copy()
-    add_noise(layout, values, table, NotPrivateSeededEntropy(seed))
+    add_noise(layout, values, laws, NotPrivateSeededEntropy(seed))
     counts = exact.reshape(-1, REPEATS)
     who = np.array(hold, dtype=np.int64)
-    laws = {(kind, "q"): table[level, "q"] for kind, level in enumerate(levels)}
     held = {"q": (who, counts[who])} if len(who) else {}
     found = JointEstimates.of([published(layout, values, laws, held, None, "csv")])
     every = np.arange(len(names))

@@ -64,7 +64,9 @@ class Accuracy:
             "release": self.release,
             "tree": None if self.children is None else list(self.children),
             "estimates": KINDS[self.together],
-            "levels": [asdict(level) for level in self.levels],
+            "levels": [
+                {**asdict(level), "queries": [asdict(one) for one in level.queries]} for level in self.levels
+            ],
         }
 
     def sd(self, level: str, query: str) -> float:

@@ -519,14 +519,9 @@ CHILDREN_2020 = {"State": 51.0, "County": 61.6, "Tract": 23.2, "Block_Group": 2.
 """Children of a unit of the level above, on average over the United States in 2020."""
 
 
-def told_by_level(
-    release: Release, levels: Sequence[str], exact: Sequence[tuple[str, str]] = ()
-) -> list[Told]:
-    """Return what units of each level, or run of merged levels, answer; `exact` are pairs (level, query)."""
+def told_by_level(release: Release, levels: Sequence[str]) -> list[Told]:
+    """Return what units of each level, or run of merged levels, answer."""
     laws = noises(release, levels)
-    found = []
-    for run in levels:
-        held = [query for level, query in exact if level in run.split("+")]
-        mine = tuple((query, law) for (level, query), law in laws.items() if level == run)
-        found.append(Told(mine, tuple(dict.fromkeys(held))))
-    return found
+    return [
+        Told(tuple((query, law) for (level, query), law in laws.items() if level == run)) for run in levels
+    ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from importlib.metadata import version
@@ -12,19 +12,19 @@ from typing import Any
 
 import numpy as np
 
-from discreet.budget import Release
+from discreet.budget import Attributes, Release
 from discreet.errors import InputError
 from discreet.estimation.model import Noises, noises
 from discreet.estimation.tables import check_whole
 from discreet.estimation.tree import Floats, Integers
-from discreet.noise import Entropy, sample
+from discreet.noise import Entropy, Noise, sample
 from discreet.release.audit import sha256
 from discreet.release.commit import free, open_ledger, staging
 from discreet.release.hierarchy.counts import CountTable, count_records, level_pairs, read_counts
 from discreet.release.hierarchy.estimates import write_estimates
 from discreet.release.hierarchy.joint import JointEstimates
 from discreet.release.hierarchy.layout import Layout
-from discreet.release.hierarchy.noisy import Exact, cell_order, published
+from discreet.release.hierarchy.noisy import Exact, Laws, cell_order, published
 from discreet.release.hierarchy.tables import Folder, output_format, table_format
 from discreet.release.ledger import NOT_PRIVATE, Entry, find_ledger, now, spent
 from discreet.release.signing import read_key
@@ -143,7 +143,17 @@ def measure(
             release, records, units=units, geocodes=geocodes, person=person, at_most=at_most, excess=excess
         ).counts
     layout = found.layout
-    entry = _entry(release, found, pairs, rehearsal)
+    entry = Entry(
+        id="",
+        time=now(),
+        version=version("discreet"),
+        command="measure",
+        release=release,
+        rehearsal=rehearsal,
+        inputs=found.inputs,
+        tree=layout.tree.digest,
+        exact=pairs,
+    )
     if before is not None:
         before.allow(entry, where=str(named), again=spend_again)
     exact = _exact(found, pairs)
@@ -154,11 +164,26 @@ def measure(
     with staging(out_dir, shared, key=signer) as stage:
         mark = None if rehearsal is None else f"{NOT_PRIVATE}: rehearsal with seed {rehearsal}"
         folder = Folder(stage.path, kind, mark=mark, for_spreadsheets=for_spreadsheets)
-        _write(folder, release, found, post, table, source, exact, pairs)
+        columns = _write(folder, found, laws_of(layout, table), source, exact, post, release.attributes)
+        folder.text("release", "toml", release.to_toml())
+        folder.json(
+            "manifest",
+            {
+                "format": "discreet measurements 1",
+                "version": version("discreet"),
+                "release": release.name,
+                "post": post,
+                "rho": str(spent(release)),
+                "units": layout.tree.size,
+                "cells": layout.size,
+                "columns": columns,
+                "exact": [list(pair) for pair in pairs],
+                "noise": _noise_table(layout, laws_of(layout, table)),
+            },
+        )
         files = {name: sha256(stage.path / name) for name in folder.names}
         entry = replace(entry, id=stage.id, files=files)
         stage.commit(entry, manifest=folder.names[-1], again=spend_again)
-    names = tuple(folder.names)
     return Measured(
         Path(out_dir),
         named,
@@ -168,82 +193,53 @@ def measure(
         post,
         entry.rho,
         rehearsal,
-        names,
+        tuple(folder.names),
         release.unit,
         release.neighbours,
-        tuple(dict.fromkeys(pairs)),
+        pairs,
     )
 
 
-def _entry(
-    release: Release, found: CountTable, pairs: tuple[tuple[str, str], ...], rehearsal: int | None
-) -> Entry:
-    """Return what a ledger says about the run before anything is written."""
-    return Entry(
-        id="",
-        time=now(),
-        version=version("discreet"),
-        command="measure",
-        release=release,
-        rehearsal=rehearsal,
-        inputs=found.inputs,
-        tree=found.layout.tree.digest,
-        exact=pairs,
-    )
+def laws_of(layout: Layout, table: Noises) -> dict[tuple[int, str], Noise]:
+    """Return the noise by kind of unit and query, kinds being levels."""
+    kinds = enumerate(zip(layout.tree.levels, layout.asked, strict=True))
+    return {(kind, query): table[level, query] for kind, (level, some) in kinds for query in some}
 
 
 def _write(
     folder: Folder,
-    release: Release,
     found: CountTable,
-    how: str,
-    table: Noises,
+    laws: Laws,
     source: Entropy | None,
     exact: Exact,
-    pairs: tuple[tuple[str, str], ...],
-) -> None:
-    """Draw the noise, once, and write what comes of it, some units at a time."""
+    post: str,
+    attributes: Attributes | None,
+) -> dict[str, dict[str, str]]:
+    """Draw the noise, once, and write what comes of it, some units at a time; return what the columns are."""
     layout = found.layout
-    sizes = variances(layout, table)
-    drawn = _Drawn(found, table, source)
-    kept = None if how == "none" else np.empty(layout.size, dtype=np.int64)
-    pattern = [np.full(len(layout.cells[query]), size) for (_, query), size in sizes.items()]
+    drawn = _drawn(found, laws, source)
+    kept = None if post == "none" else np.empty(layout.size, dtype=np.int64)
+    pattern = np.concatenate(
+        [np.full(len(layout.cells[query]), law.true_variance()) for (_, query), law in laws.items()]
+    )
 
     def measured(units: slice, rows: slice) -> dict[str, Any]:
-        values = drawn.read(units)
+        values = drawn(rows.stop - rows.start)
         if kept is not None:
             kept[rows] = values
-        return {"value": values, "variance": np.concatenate(pattern)[layout.columns(units)]}
+        return {"value": values, "variance": pattern[layout.columns(units)]}
 
     folder.cells("measurements", layout, measured)
     columns = {"measurements": {"variance": "the variance of the noise"}}
-    if how == "nonnegative" and kept is not None:
-        columns["estimates"] = _write_nonnegative(folder, layout, kept, np.concatenate(pattern), exact)
+    if post == "nonnegative" and kept is not None:
+        columns["estimates"] = _write_nonnegative(folder, layout, kept, pattern, exact)
     elif kept is not None:
-        laws = {key: table[layout.tree.levels[key[0]], key[1]] for key in sizes}
-        given = published(layout, kept, laws, exact, release.attributes, folder.kind)
-        best = JointEstimates.of([given])
+        best = JointEstimates.of([published(layout, kept, laws, exact, attributes, folder.kind)])
         columns["estimates"] = write_estimates(folder, best, tables=True).columns
     folder.units(layout.tree)
     if exact:
-        part, counts = _held(layout, exact)
-        folder.cells("invariants", part, {"count": counts})
-    folder.text("release", "toml", release.to_toml())
-    folder.json(
-        "manifest",
-        {
-            "format": "discreet measurements 1",
-            "version": version("discreet"),
-            "release": release.name,
-            "post": how,
-            "rho": str(spent(release)),
-            "units": layout.tree.size,
-            "cells": layout.size,
-            "columns": columns,
-            "exact": [list(pair) for pair in pairs],
-            "noise": noise_table(layout, table),
-        },
-    )
+        folder.cells("invariants", *_held(layout, exact))
+    return columns
 
 
 def _write_nonnegative(
@@ -258,7 +254,7 @@ def _write_nonnegative(
     return {"variance": "the variance of the noise, before values below zero were set to zero"}
 
 
-def _held(layout: Layout, exact: Exact) -> tuple[Layout, Integers]:
+def _held(layout: Layout, exact: Exact) -> tuple[Layout, dict[str, Integers]]:
     """Lay out the counts that are held exact as a table of their own."""
     masks = np.zeros((len(exact), layout.tree.size), dtype=bool)
     for place, (who, _) in enumerate(exact.values()):
@@ -269,34 +265,25 @@ def _held(layout: Layout, exact: Exact) -> tuple[Layout, Integers]:
     vector = np.empty(part.size, dtype=np.int64)
     for query, (who, rows) in exact.items():
         vector[part.first(query)[who][:, None] + np.arange(rows.shape[1])] = rows
-    return part, vector
+    return part, {"count": vector}
 
 
-class _Drawn:
-    """Counts with noise, unit after unit; the noise is drawn for many units at a time, and once for each."""
+def _drawn(found: CountTable, laws: Laws, source: Entropy | None) -> Callable[[int], Integers]:
+    """Return a function that gives the next so many noisy counts; the noise is drawn for many at a time."""
+    parts = found.layout.chunks(DRAWN)
+    left: Integers = np.empty(0, dtype=np.int64)
 
-    def __init__(self, found: CountTable, table: Noises, source: Entropy | None) -> None:
-        self._found, self._table, self._source = found, table, source
-        self._at, self._stop, self._values = 0, 0, np.empty(0, dtype=np.int64)
+    def take(many: int) -> Integers:
+        nonlocal left
+        while len(left) < many:
+            units, _ = next(parts)
+            values = found.read(units)
+            add_noise(found.layout, values, laws, source, units)
+            left = np.concatenate([left, values])
+        taken, left = left[:many], left[many:]
+        return taken
 
-    def read(self, units: slice) -> Any:
-        """Return the noisy counts of the units that come next."""
-        layout = self._found.layout
-        parts = []
-        unit = units.start
-        while unit < units.stop:
-            if unit >= self._stop:
-                rows = layout.base[self._stop] + DRAWN
-                stop = int(np.searchsorted(layout.base, rows, side="right")) - 1
-                some = slice(self._stop, min(max(stop, self._stop + 1), layout.tree.size))
-                self._values = self._found.read(some)
-                add_noise(layout, self._values, self._table, self._source, some)
-                self._at, self._stop = some.start, some.stop
-            last = min(units.stop, self._stop)
-            base = layout.base[self._at]
-            parts.append(self._values[layout.base[unit] - base : layout.base[last] - base])
-            unit = last
-        return np.concatenate(parts)
+    return take
 
 
 DRAWN = 1 << 23
@@ -332,17 +319,8 @@ def _entropy(rehearsal: int | None) -> Entropy | None:
     return NotPrivateSeededEntropy(rehearsal)
 
 
-def variances(layout: Layout, table: Noises) -> dict[tuple[int, str], float]:
-    """Return the variance of the noise by kind of unit and query, as `processing` takes it."""
-    return {
-        (kind, query): table[layout.tree.levels[kind], query].true_variance()
-        for kind, queries in enumerate(layout.asked)
-        for query in queries
-    }
-
-
 def add_noise(
-    layout: Layout, counts: Integers, table: Noises, source: Entropy | None, units: slice | None = None
+    layout: Layout, counts: Integers, laws: Laws, source: Entropy | None, units: slice | None = None
 ) -> None:
     """Add noise to each cell of all units, or of some, in place. A seeded source gives the same noise to the
     same layout."""
@@ -356,27 +334,24 @@ def add_noise(
             rows = max(1, (1 << 22) // max(width, 1))
             for start in range(0, first.size, rows):
                 part = first[start : start + rows]
-                draws = sample(table[layout.tree.levels[kind], query], (part.size, width), source=source)
+                draws = sample(laws[kind, query], (part.size, width), source=source)
                 counts[part[:, None] + np.arange(width)] += draws
 
 
-def noise_table(layout: Layout, table: Noises) -> list[dict[str, Any]]:
+def _noise_table(layout: Layout, laws: Laws) -> list[dict[str, Any]]:
     """Return the noise of each level and query as a manifest lists it: exact, as a variance, as a margin."""
     rows = []
-    for kind, queries in enumerate(layout.asked):
-        level = layout.tree.levels[kind]
-        for query in queries:
-            noise = table[level, query]
-            key = "variance_parameter" if noise.PARAMETER == "variance" else noise.PARAMETER
-            rows.append(
-                {
-                    "level": level,
-                    "query": query,
-                    "noise": noise.FAMILY,
-                    key: str(noise.size),
-                    "variance": noise.true_variance(),
-                    "margin_95": noise.quantile("0.975"),
-                    "cells": len(layout.cells[query]),
-                }
-            )
+    for (kind, query), noise in laws.items():
+        key = "variance_parameter" if noise.PARAMETER == "variance" else noise.PARAMETER
+        rows.append(
+            {
+                "level": layout.tree.levels[kind],
+                "query": query,
+                "noise": noise.FAMILY,
+                key: str(noise.size),
+                "variance": noise.true_variance(),
+                "margin_95": noise.quantile("0.975"),
+                "cells": len(layout.cells[query]),
+            }
+        )
     return rows

@@ -31,6 +31,9 @@ LARGEST = 10**13
 MOST_ROWS = 10_000_000
 """Rows of a table that are read into memory; a larger one is streamed if it is as `measure` writes it."""
 
+Laws = Mapping[tuple[int, str], Noise]
+"""The law of the noise by kind of unit and query."""
+
 Exact = dict[str, Rows]
 """Counts held exact: for each query the units, and a row of cells for each, in the order of a layout."""
 
@@ -97,7 +100,7 @@ def read_published(
 def published(
     layout: Layout,
     values: Integers,
-    laws: Mapping[tuple[int, str], Noise],
+    laws: Laws,
     exact: Exact,
     attributes: Attributes | None,
     format: str,
@@ -164,7 +167,7 @@ def release_beside(folder: Path | None) -> Release | None:
     return None
 
 
-def known_laws(got: Noisy, stated: Release | None) -> dict[tuple[int, str], Noise]:
+def known_laws(got: Noisy, stated: Release | None) -> Laws:
     """Return the laws that the release says, or Gaussian ones of the variances in the table."""
     known = {} if stated is None else noises(stated)
     laws: dict[tuple[int, str], Noise] = {}
@@ -269,7 +272,7 @@ class Streamed:
             {query: known[level, query] for query in names}
             for level, names in zip(tree.levels, self.layout.asked, strict=True)
         ]
-        self.cells = {query: one.cells for query, one in tables.items()}
+        self.cells = {query: tables[query].cells for query in layout.queries}
         words, query_of, cell_of = self.layout.patterns()
         self._words, self._query_of, self._cell_of = words, query_of, cell_of
         sizes = [
