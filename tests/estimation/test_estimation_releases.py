@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 from health import NAMES, RELEASE, TEXT, Dense, records, rows, truth
 
-from discreet.budget import Release
+from discreet.budget import Attributes, Level, Release, load
 from discreet.cli.commands import run
 from discreet.errors import InputError
 from discreet.release import estimate, measure
@@ -153,6 +154,64 @@ def test_tabulation_by_tabulation_where_they_do_not(
         mean = sum(part["estimate"] / part["sd"] ** 2 for part in parts) / precision
         assert row["estimate"] == pytest.approx(mean, rel=1e-9)
         assert len(parts) == (2 if key[0] in ("N", "R1", "R2", "R3") else 1)
+
+
+def test_redistricting_data_and_a_table_of_the_dhc(tmp_path: Path) -> None:
+    """The published noise of PL 94-171 and of the DHC's "hispanic * sex", on a small tree of either's levels.
+
+    Attributes and areas differ, so each number that both know is the mean weighted by inverse variances.
+    """
+    pl94, dhc = load("pl94-2020-persons"), load("dhc-2020-persons")
+    levels = [
+        Level(name=level.name, queries=[one for one in level.queries if one.name == "hispanic * sex"])
+        for level in dhc.levels
+    ]
+    sexes = Attributes({"hispanic": ["not Hispanic", "Hispanic"], "sex": ["f", "m"]})
+    dhc = replace(dhc, rho=None, levels=tuple(levels), attributes=sexes)
+    rng = np.random.default_rng(5)
+    people = [["unit", "hhgq", "votingage", "hispanic", "cenrace", "sex"]]
+    counties = {"C1": ["B1", "B2"], "C2": ["B3"]}
+    for block, many in (("B1", 400), ("B2", 30), ("B3", 900)):
+        for _ in range(many):
+            age, ethnicity = rng.choice(["under 18", "18 and over"]), rng.choice(["not Hispanic", "Hispanic"])
+            race, sex = rng.choice(["white", "black", "asian"]), rng.choice(["f", "m"])
+            people.append([block, "household", str(age), str(ethnicity), str(race), str(sex)])
+    (tmp_path / "people.csv").write_text("\n".join(map(",".join, people)) + "\n")
+    given, alone = [], []
+    for number, release in enumerate((pl94, dhc)):
+        names = [level.name for level in release.levels]
+        units = ["unit,level,parent", "US,US,", "S,State,US"]
+        for county, blocks in counties.items():
+            units.append(f"{county},County,S")
+            above = county
+            for level in names[3:-1]:  # tracts, or what the DHC has in their place
+                units.append(f"{county} {level},{level},{above}")
+                above = f"{county} {level}"
+            units += [f"{block},Block,{above}" for block in blocks]
+        file = tmp_path / f"units{number}.csv"
+        file.write_text("\n".join(units) + "\n")
+        out = tmp_path / f"m{number}"
+        measure(
+            release, None, out, records=tmp_path / "people.csv", units=file, rehearsal=7, format="parquet"
+        )
+        estimate(out, tmp_path / f"alone{number}", queries=["total", "hispanic"], format="csv")
+        given.append(out)
+        alone.append(table(tmp_path / f"alone{number}", "estimates"))
+    done = estimate(given, tmp_path / "both", queries=["total", "hispanic"], format="csv")
+    assert not done.additive
+    both = table(tmp_path / "both", "estimates")
+    assert set(both) == set(alone[0]) | set(alone[1])
+    shared = {"US", "S", "C1", "C2", "C1 Block_Group", "C2 Block_Group", "B1", "B2", "B3"}
+    assert {key[0] for key in set(alone[0]) & set(alone[1])} == shared
+    for key, row in both.items():
+        parts = [one[key] for one in alone if key in one]
+        precision = sum(1 / part["sd"] ** 2 for part in parts)
+        assert row["sd"] ** 2 == pytest.approx(1 / precision, rel=1e-9)
+        mean = sum(part["estimate"] / part["sd"] ** 2 for part in parts) / precision
+        assert row["estimate"] == pytest.approx(mean, rel=1e-9, abs=1e-9)
+        assert row["lower95"] <= row["upper95"]
+    # 1,330 people; a sum that is six standard deviations off has a chance of 2e-9
+    assert abs(both["S", "total", "all"]["estimate"] - 1330) < 6 * both["S", "total", "all"]["sd"]
 
 
 def test_coverage_of_releases_that_differ(folders: Any, tmp_path: Path) -> None:
