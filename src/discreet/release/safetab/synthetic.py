@@ -34,7 +34,7 @@ from discreet.budget.fields import whole
 from discreet.errors import InputError
 from discreet.release.commit import free, staging
 from discreet.release.hierarchy.arrow import arrow, coded, strings
-from discreet.release.hierarchy.writing import OutputTable
+from discreet.release.hierarchy.tables import OutputTable
 from discreet.release.safetab import invented
 from discreet.release.safetab.configuration import MOST_CODES, read_configuration
 from discreet.release.safetab.geography import PUERTO_RICO, STATES
