@@ -5,9 +5,11 @@ No reader ever sees half a file, and after a crash it is the old one or the new 
 
 from __future__ import annotations
 
+import csv
+import io
 import os
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import BinaryIO
@@ -102,3 +104,16 @@ def sync(path: Path) -> None:
 def _create(path: Path, mode: int) -> int:
     # not tempfile: its files are private to the user, whatever the umask says
     return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+
+
+def csv_text(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Return a table as CSV, every float with all its digits and None as an empty field.
+
+    >>> csv_text(["level", "sd"], [("State, all", 0.1), ("County", None)])
+    'level,sd\\n"State, all",0.1\\nCounty,\\n'
+    """
+    stream = io.StringIO(newline="")
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(rows)
+    return stream.getvalue()

@@ -404,6 +404,13 @@ def test_margins_are_exact_quantiles():
     assert "2.828± 6" in prose
 
 
+def test_margins_of_saved_laplace_noise_are_those_of_its_own_law() -> None:
+    # scale 4, q = exp(-1/4): P[|X| > m] = 2 q^(m + 1) / (1 + q) is 0.0560 at 11 and 0.0436 at 12
+    total, by_size = gather(Release.from_toml(LAPLACE), certify=False).saved
+    assert (total.queries, total.margins[0]) == (("total",), 12)
+    assert by_size.margins[0] == 14  # of a Gaussian of variance 50
+
+
 def test_a_release_whose_noise_cannot_be_calibrated_has_a_report() -> None:
     # one count with Laplace noise keeps zCDP's promise with next to no noise
     level = Level(name="State", queries=[Query(name="total", scale=1)])

@@ -245,21 +245,15 @@ def _text(found: PrivacyTable) -> Iterator[Block]:
 
 
 def _epsilon_cells(row: PrivacyRow, account: Account, digits: int) -> tuple[str, ...]:
+    from discreet.report.tables import difference
 
     gap = row.epsilon - row.zcdp
     return (
         numbers.plain(row.delta),
         account.claim.kind.number(row.epsilon, row.digits("epsilon", digits)),
         numbers.number(row.zcdp, digits),
-        f"{_difference(gap, row, account)} ({numbers.percent(gap / row.zcdp)})",
+        f"{difference(gap, row.accuracy)} ({numbers.percent(gap / row.zcdp)})",
     )
-
-
-def _difference(gap: float, row: PrivacyRow, account: Account) -> str:
-    """A difference with the digits that hold."""
-    if account.accuracy is None or gap == 0:
-        return numbers.change(gap)
-    return f"{gap:+.{count_of_digits(gap, row.accuracy, 4)}g}"
 
 
 def _delta_cells(row: PrivacyRow, account: Account, digits: int) -> tuple[str, ...]:

@@ -18,11 +18,12 @@ from discreet.cli.compare import drawn
 from discreet.cli.outputs import Outputs
 from discreet.cli.printing import PLAIN, Block, Screen, TextTable
 from discreet.errors import InputError
-from discreet.numbers import decimal, fraction
-from discreet.report.words import heading, plain
+from discreet.numbers import decimal, fraction, plain
+from discreet.report.releases import calibrated_lines
+from discreet.report.words import heading
 
 if TYPE_CHECKING:
-    from discreet.accounting.calibration import Calibration, NoiseChange
+    from discreet.accounting.calibration import Calibration
     from discreet.accounting.parallel import Progress
     from discreet.budget import Neighbours, Release
     from discreet.numbers import Interval
@@ -180,15 +181,14 @@ def _text(release: Release, found: Calibration, box: Interval | None) -> Iterato
     yield ""
     rows = [
         (
-            level_name(level.name),
-            name,
-            *(f"{float(v):.6g}" for v in (query.before, query.after)),
-            *(f"{math.sqrt(v):.4g}" for v in (query.before, query.after)),
-            *map(str, query.margins),
-            f"{-100 * query.saving:+.2f} %",
+            level_name(line.level),
+            line.queries[0] if len(line.queries) == 1 else f"{len(line.queries)} queries alike",
+            *(f"{float(v):.6g}" for v in (line.before, line.after)),
+            *(f"{math.sqrt(v):.4g}" for v in (line.before, line.after)),
+            *map(str, line.margins),
+            f"{100 * line.change:+.2f} %" if line.change else "0 %",
         )
-        for level in found.levels
-        for name, query in _distinct(level.queries)
+        for line in calibrated_lines(found)
     ]
     columns = ("variance", "new", "std. dev.", "new", "95 % margin", "new", "variance change")
     yield TextTable(("level", "query", *columns), rows, (0, 1))
@@ -227,14 +227,3 @@ def _sizes(found: Calibration) -> str:
         return "variances"
     gaussian = any(query.scale is None for level in found.release.levels for query in level.queries)
     return "variances and squares of Laplace scales" if gaussian else "squares of scales"
-
-
-def _distinct(queries: tuple[NoiseChange, ...]) -> list[tuple[str, NoiseChange]]:
-    """One row for queries of equal noise."""
-    groups: dict[tuple[Fraction, Fraction], list[NoiseChange]] = {}
-    for query in queries:
-        groups.setdefault((query.before, query.after), []).append(query)
-    return [
-        (alike[0].name if len(alike) == 1 else f"{len(alike)} queries alike", alike[0])
-        for alike in groups.values()
-    ]

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import App, Parameter
 
 from discreet import numbers
-from discreet.accounting.arguments import count_of_digits
 from discreet.budget import AnswerKind, load
 from discreet.budget.levels import level_name
 from discreet.cli import options
@@ -19,7 +18,7 @@ from discreet.report import words
 
 if TYPE_CHECKING:
     from discreet.accounting.overall import Account
-    from discreet.report.tables import PrivacyRow, TwoReleases
+    from discreet.report.tables import TwoReleases
 
 app = App(
     name="compare",
@@ -79,15 +78,8 @@ def drawn(first: Account, second: Account, kind: str) -> bytes:
     return figure_bytes(compare_figure(*both, title=f"{first.name} and {second.name}"), kind)
 
 
-def _difference(one: PrivacyRow, two: PrivacyRow) -> str:
-    """How much larger the second epsilon is, with the digits that hold."""
-    gap, doubt = two.epsilon - one.epsilon, one.accuracy + two.accuracy
-    if gap == 0 or doubt < 1e-5:
-        return numbers.change(gap)
-    return f"{gap:+.{count_of_digits(gap, doubt, 4)}g}"
-
-
 def _text(found: TwoReleases) -> Iterator[Block]:
+    from discreet.report.tables import difference
 
     sides = (("A", found.a.account, found.a.releases[0]), ("B", found.b.account, found.b.releases[0]))
     for letter, account, release in sides:
@@ -102,7 +94,7 @@ def _text(found: TwoReleases) -> Iterator[Block]:
             numbers.plain(one.delta),
             first.number(one.epsilon, one.digits("epsilon", numbers.DIGITS)),
             second.number(two.epsilon, two.digits("epsilon", numbers.DIGITS)),
-            _difference(one, two),
+            difference(two.epsilon - one.epsilon, one.accuracy + two.accuracy),
             numbers.number(one.zcdp),
             numbers.number(two.zcdp),
         )
@@ -118,23 +110,22 @@ def _text(found: TwoReleases) -> Iterator[Block]:
             yield f"{letter}: {account.claim.kind.sentence}"
         yield from (Hanging(f"Note on {letter}: {note}") for note in words.cautions(release))
     yield ""
-    pairs = found.variances
-    if not pairs:
+    if not found.noise:
         yield "No level and query have the same names in both."
         return
     yield "Variance of the noise, where level and query have the same names in both:"
-    above = ["", *(pair.level for pair in pairs)]
+    levels = [level for level, _ in found.noise]
     yield TextTable(
         ("level", "query", "A", "B", "B / A"),
         [
             (
-                "" if pair.level == last else level_name(pair.level),
-                pair.query,
-                numbers.plain(pair.first),
-                numbers.plain(pair.second),
-                numbers.number(pair.ratio, 4),
+                "" if level == last else level_name(level),
+                query.name,
+                numbers.plain(query.before),
+                numbers.plain(query.after),
+                numbers.number(float(query.after / query.before), 4),
             )
-            for pair, last in zip(pairs, above, strict=False)
+            for (level, query), last in zip(found.noise, ["", *levels], strict=False)
         ],
         (0, 1),
     )

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from discreet.errors import InputError
-from discreet.files import check_writable, write_whole
+from discreet.files import check_writable, csv_text, write_whole
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -65,15 +65,7 @@ class Outputs:
         """Write the table, every float with all its digits, and the figure, if they are asked for."""
         contents: dict[str, bytes] = {}
         if self.wanted("--csv"):
-            import csv
-            import io
-
-            columns, rows = table()
-            stream = io.StringIO()
-            writer = csv.writer(stream, lineterminator="\n")
-            writer.writerow(columns)
-            writer.writerows(rows)
-            contents["--csv"] = stream.getvalue().encode()
+            contents["--csv"] = csv_text(*table()).encode()
         if self.wanted("--plot"):
             from discreet.report.figures import figure_bytes
 

@@ -66,9 +66,8 @@ def report(
     outputs.plan("--out", out, (".html", ".htm"))
     outputs.plan("--pdf", pdf, (".pdf",))
 
-    from discreet.report.html.facts import gather
-    from discreet.report.html.page import checked_title, render
-    from discreet.report.html.pdf import find_chromium, print_pdf
+    from discreet.report.html import checked_title, gather, print_pdf, render
+    from discreet.report.html.pdf import find_chromium
 
     browser = find_chromium() if outputs.wanted("--pdf") else None
     chance = read_prior(prior)

@@ -50,7 +50,7 @@ def _text(release: Release) -> Iterator[Block]:
     yield Hanging(f"Calibrated for {release.neighbours} neighbours ({who}){spent}.")
     rho = {level.name: level.spent(release.neighbours) for level in release.levels}
     columns = ("query", "variance", "exact", "share", "sensitivity", "groups")
-    for level, rows in levels_of(release):
+    for level, rows in levels_of(release).items():
         yield ""
         share = "" if total is None else f", {percent(rho[level] / total)} of the total"
         name = level_name(level)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
 
+from discreet.files import csv_text
+from discreet.numbers import percent
 from discreet.release.safetab.curator import (
     CONFIDENTIAL,
     KINDS,
@@ -19,7 +19,6 @@ from discreet.release.safetab.curator import (
 )
 from discreet.release.safetab.geography import BELOW_STATE, LEVEL_WORDS
 from discreet.release.safetab.tables import TABLES
-from discreet.report.words import percent
 
 FAR = 4.0
 """Standard errors beyond which a share within the margin is marked; chance does it in 1 of 16,000 rows."""
@@ -186,22 +185,14 @@ def _points(value: float) -> str:
 
 def table_csv(found: Curated) -> str:
     """Return the finest table, one line for each geography, level, table, kind of number and size."""
-    stream = io.StringIO()
-    stream.write(f"# {CONFIDENTIAL}\n")
     rows = [line.as_dict() for line in found.errors]
-    if rows:
-        writer = csv.DictWriter(stream, list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(
-            {key: f"{value:.6g}" if isinstance(value, float) else value for key, value in row.items()}
-            for row in rows
-        )
-    return stream.getvalue()
+    texts = [[f"{x:.6g}" if isinstance(x, float) else x for x in row.values()] for row in rows]
+    return f"# {CONFIDENTIAL}\n" + (csv_text(list(rows[0]), texts) if rows else "")
 
 
 def page(found: Curated) -> str:
     """Return the report as one HTML page that loads nothing."""
-    from discreet.report.html.page import environment
+    from discreet.report.html import environment
 
     template = environment().get_template("curator")
     return template.render(

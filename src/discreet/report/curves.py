@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.accounting.comparisons import ZCDP
+from discreet.files import csv_text
 
 Floats = NDArray[np.float64]
 
@@ -122,8 +123,8 @@ def profile_csv(profile: Profile, zcdp: ZCDP) -> str:
     epsilon,delta,zcdp_delta
     3.0,0.25,0.36787944117144233
     """
-    bound = zcdp.delta(epsilon=profile.epsilon)
-    return _csv("epsilon,delta,zcdp_delta", profile.epsilon, profile.delta, bound)
+    columns = (profile.epsilon, profile.delta, zcdp.delta(epsilon=profile.epsilon))
+    return csv_text(("epsilon", "delta", "zcdp_delta"), np.column_stack(columns).tolist())
 
 
 def tradeoff_csv(curve: TradeOffCurve, zcdp: ZCDP) -> str:
@@ -133,9 +134,5 @@ def tradeoff_csv(curve: TradeOffCurve, zcdp: ZCDP) -> str:
     alpha,f,zcdp_f
     0.0,1.0,1.0
     """
-    return _csv("alpha,f,zcdp_f", curve.alpha, curve.beta, zcdp.tradeoff(alpha=curve.alpha))
-
-
-def _csv(header: str, *columns: Floats) -> str:
-    lines = [",".join(repr(float(value)) for value in row) for row in zip(*columns, strict=True)]
-    return "\n".join([header, *lines]) + "\n"
+    columns = (curve.alpha, curve.beta, zcdp.tradeoff(alpha=curve.alpha))
+    return csv_text(("alpha", "f", "zcdp_f"), np.column_stack(columns).tolist())

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from discreet.budget import Release, Row, load_preset, preset_names
 from discreet.budget.levels import level_name
+from discreet.budget.release import rows as all_rows
 
 if TYPE_CHECKING:
+    from discreet.accounting.calibration import Calibration, NoiseChange
     from discreet.estimation import Accuracy
 
 
@@ -56,7 +58,7 @@ def release_object(release: Release) -> dict[str, object]:
     >>> level["name"], level["queries"][0]["variance_exact"]
     ('State', '50000/10001')
     """
-    noise = _by_level(release)
+    noise = levels_of(release)
     return {
         **preset_object(release),
         "main_path": release.main,
@@ -89,24 +91,17 @@ def _query_object(row: Row) -> dict[str, object]:
     }
 
 
-def _by_level(release: Release) -> dict[str, list[Row]]:
-    """The noise of each level where nothing is merged, whether or not such a path occurs."""
-    from discreet.budget.release import rows
-
-    found: dict[str, list[Row]] = {level.name: [] for level in release.levels}
-    for row in rows(release, tuple((level.name,) for level in release.levels)):
-        found[row.level].append(row)
-    return found
-
-
-def levels_of(release: Release) -> Iterator[tuple[str, list[Row]]]:
-    """Yield each level with the noise of its queries, where nothing is merged.
+def levels_of(release: Release) -> dict[str, list[Row]]:
+    """Return the noise of each level's queries where nothing is merged, whether or not such a path occurs.
 
     >>> from discreet.budget import load
-    >>> [name for name, _ in levels_of(load("pl94-2020-units"))][:2]
+    >>> list(levels_of(load("pl94-2020-units")))[:2]
     ['US', 'State']
     """
-    yield from _by_level(release).items()
+    found: dict[str, list[Row]] = {level.name: [] for level in release.levels}
+    for row in all_rows(release, tuple((level.name,) for level in release.levels)):
+        found[row.level].append(row)
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +135,7 @@ def noise_lines(release: Release, estimates: Accuracy | None = None) -> tuple[No
         for query in level.queries
     }
     lines = []
-    for level, rows in levels_of(release):
+    for level, rows in levels_of(release).items():
         alike: dict[object, list[Row]] = {}
         for row in rows:
             alike.setdefault((row.event, row.share, best.get((level, row.query))), []).append(row)
@@ -163,33 +158,54 @@ def path_text(release: Release, path: int) -> str:
     return ", ".join(level_name("+".join(run)) for run in release.runs(path))
 
 
-@dataclass(frozen=True, slots=True)
-class VariancePair:
-    """The variances of one query that two releases both have."""
-
-    level: str
-    query: str
-    first: Fraction
-    second: Fraction
-
-    @property
-    def ratio(self) -> float:
-        """The second over the first."""
-        return float(self.second / self.first)
-
-
-def matching_variances(first: Release, second: Release) -> list[VariancePair]:
-    """Return the Gaussian variances of all queries that stand under the same names in both releases.
+def matching_noise(first: Release, second: Release) -> list[tuple[str, NoiseChange]]:
+    """Return levels and Gaussian noise of all queries that stand under the same names in both releases.
 
     >>> from discreet.budget import load
-    >>> pair = matching_variances(load("dhc-2020-persons"), load("dhc-2020-persons-pr"))[0]
-    >>> pair.level, pair.query, str(pair.first), str(pair.second)
+    >>> level, query = matching_noise(load("dhc-2020-persons"), load("dhc-2020-persons-pr"))[0]
+    >>> level, query.name, str(query.before), str(query.after)
     ('State', 'age_18_64_116 * relgq_4_groups', '10000/999', '10000/1009')
     """
-    other = {(row.level, row.query): row.variance for _, rows in levels_of(second) for row in rows}
+    from discreet.accounting.calibration import NoiseChange
+
+    other = {(level, row.query): row for level, rows in levels_of(second).items() for row in rows}
     return [
-        VariancePair(row.level, row.query, row.variance, match)
-        for _, rows in levels_of(first)
+        (level, NoiseChange(row.query, row.variance, match.variance, (row.event, match.event)))
+        for level, rows in levels_of(first).items()
         for row in rows
-        if row.variance is not None and (match := other.get((row.level, row.query))) is not None
+        if row.variance is not None
+        and (match := other.get((level, row.query))) is not None
+        and match.variance is not None
     ]
+
+
+@dataclass(frozen=True, slots=True)
+class VarianceLine:
+    """Queries of a level whose noise changes alike: variances and 95 % margins before and after."""
+
+    level: str
+    queries: tuple[str, ...]
+    before: Fraction
+    after: Fraction
+    margins: tuple[int, int]
+
+    @property
+    def change(self) -> float:
+        """By what part the variance changes; negative if it becomes smaller."""
+        return float(self.after / self.before - 1)
+
+
+def variance_lines(changes: Iterable[tuple[str, NoiseChange]]) -> tuple[VarianceLine, ...]:
+    """Return changes, each with its level, with queries that change alike together."""
+    alike: dict[tuple[str, Fraction, Fraction, tuple[int, int]], list[str]] = {}
+    for level, one in changes:
+        alike.setdefault((level, one.before, one.after, one.margins), []).append(one.name)
+    return tuple(
+        VarianceLine(level, tuple(names), before, after, margins)
+        for (level, before, after, margins), names in alike.items()
+    )
+
+
+def calibrated_lines(found: Calibration) -> tuple[VarianceLine, ...]:
+    """Return the noise of a calibration before and after."""
+    return variance_lines((level.name, query) for level in found.levels for query in level.queries)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from discreet import numbers
 from discreet.accounting.arguments import count_of_digits
@@ -15,7 +15,10 @@ from discreet.accounting.overall import Account
 from discreet.budget import AnswerKind, Release
 from discreet.numbers import Exact, Interval, fraction
 from discreet.report import words
-from discreet.report.releases import VariancePair, matching_variances, preset_object
+from discreet.report.releases import matching_noise, preset_object
+
+if TYPE_CHECKING:
+    from discreet.accounting.calibration import NoiseChange
 
 DELTAS = ("1e-5", "1e-10", "1e-15", "1e-20")
 """Deltas of the default table; the second is the one the US Census Bureau reports at."""
@@ -70,25 +73,7 @@ def epsilon_rows(
     >>> round(row.epsilon, 4), round(row.zcdp, 4), row.worst
     (20.3247, 21.9851, (1,))
     """
-    wanted = [fraction(delta, name="delta") for delta in deltas]
-    if not wanted:
-        return []
-    points = account.at_delta(wanted)
-    zcdp = zcdp or zcdp_of(account)
-    boxes: Sequence[Interval | None] = [None] * len(wanted)
-    if certified:
-        boxes = [_from_zero(box) for box in account.epsilon(delta=wanted, certified=True, digits=digits)]
-    return [
-        PrivacyRow(
-            max(point.epsilon, 0.0),
-            point.delta,
-            zcdp.epsilon(delta=float(delta)),
-            point.worst,
-            box,
-            point.accuracy,
-        )
-        for point, delta, box in zip(points, wanted, boxes, strict=True)
-    ]
+    return _rows(account, "delta", deltas, zcdp, certified, digits)
 
 
 def delta_rows(
@@ -107,30 +92,48 @@ def delta_rows(
     >>> f"{row.delta:.4g} {row.zcdp:.4g}"
     '2.151e-10 1.117e-08'
     """
-    wanted = [fraction(epsilon, name="epsilon") for epsilon in epsilons]
+    return _rows(account, "epsilon", epsilons, zcdp, certified, digits)
+
+
+def _rows(
+    account: Account,
+    given: str,
+    values: Sequence[Exact],
+    zcdp: ZCDP | None,
+    certified: bool,
+    digits: int | None,
+) -> list[PrivacyRow]:
+    wanted = [fraction(value, name=given) for value in values]
     if not wanted:
         return []
-    points = account.at_epsilon(wanted)
     zcdp = zcdp or zcdp_of(account)
     boxes: Sequence[Interval | None] = [None] * len(wanted)
-    if certified:
-        boxes = list(account.delta(epsilon=wanted, certified=True, digits=digits))
+    if given == "epsilon":
+        points, bounds = account.at_epsilon(wanted), [zcdp.delta(epsilon=float(x)) for x in wanted]
+        if certified:
+            boxes = account.delta(epsilon=wanted, certified=True, digits=digits)
+    else:
+        points, bounds = account.at_delta(wanted), [zcdp.epsilon(delta=float(x)) for x in wanted]
+        # the promise with a negative epsilon is stronger than asked for; zero will do
+        points = [replace(point, epsilon=max(point.epsilon, 0.0)) for point in points]
+        if certified:
+            proved = account.epsilon(delta=wanted, certified=True, digits=digits)
+            boxes = [Interval(max(box.lower, Fraction(0)), max(box.upper, Fraction(0))) for box in proved]
     return [
-        PrivacyRow(
-            point.epsilon,
-            point.delta,
-            zcdp.delta(epsilon=float(epsilon)),
-            point.worst,
-            box,
-            point.accuracy,
-        )
-        for point, epsilon, box in zip(points, wanted, boxes, strict=True)
+        PrivacyRow(point.epsilon, point.delta, bound, point.worst, box, point.accuracy)
+        for point, bound, box in zip(points, bounds, boxes, strict=True)
     ]
 
 
-def _from_zero(box: Interval) -> Interval:
-    """The promise with a negative epsilon is stronger than asked for; zero will do."""
-    return Interval(max(box.lower, Fraction(0)), max(box.upper, Fraction(0)))
+def difference(gap: float, doubt: float) -> str:
+    """Write a difference of two epsilons with the digits that hold.
+
+    >>> difference(-1.88407, 0.0), difference(-1.88407, 1e-3)
+    ('-1.8841', '-1.88')
+    """
+    if gap == 0 or doubt < 1e-5:
+        return numbers.change(gap)
+    return f"{gap:+.{count_of_digits(gap, doubt, 4)}g}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,9 +218,9 @@ class TwoReleases:
         return list(zip(self.a.by_delta, self.b.by_delta, strict=True))
 
     @property
-    def variances(self) -> list[VariancePair]:
-        """The variances of the queries that stand under the same names in both."""
-        return matching_variances(self.a.releases[0], self.b.releases[0])
+    def noise(self) -> list[tuple[str, NoiseChange]]:
+        """Levels and noise of the queries that stand under the same names in both."""
+        return matching_noise(self.a.releases[0], self.b.releases[0])
 
     @property
     def differences(self) -> list[str]:
@@ -286,13 +289,13 @@ class TwoReleases:
             ],
             "variances": [
                 {
-                    "level": pair.level,
-                    "query": pair.query,
-                    "a": str(pair.first),
-                    "b": str(pair.second),
-                    "ratio": pair.ratio,
+                    "level": level,
+                    "query": query.name,
+                    "a": str(query.before),
+                    "b": str(query.after),
+                    "ratio": float(query.after / query.before),
                 }
-                for pair in self.variances
+                for level, query in self.noise
             ],
             "comparable": not self.differences,
         }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -15,13 +15,20 @@ from discreet.accounting.overall import account as account_of
 from discreet.accounting.parallel import Progress
 from discreet.budget import Neighbours, Release
 from discreet.errors import InputError, PrecisionError
-from discreet.noise import DiscreteGaussian
-from discreet.numbers import Exact
+from discreet.numbers import Exact, interval
 from discreet.numbers import prior as read_prior
 from discreet.report.figures import Sampled, sampled
-from discreet.report.releases import NoiseLine, levels_of, matching_variances, noise_lines, rho_total
+from discreet.report.releases import (
+    NoiseLine,
+    VarianceLine,
+    calibrated_lines,
+    levels_of,
+    matching_noise,
+    noise_lines,
+    rho_total,
+    variance_lines,
+)
 from discreet.report.tables import DELTAS, PrivacyRow, epsilon_rows, zcdp_of
-from discreet.report.words import interval
 from discreet.risk.profile import DIGITS, Risk, RiskProfile, profile_of
 
 if TYPE_CHECKING:
@@ -42,18 +49,6 @@ class Misses:
     alpha: Fraction
     exact: float
     zcdp: float
-
-
-@dataclass(frozen=True, slots=True)
-class VarianceLine:
-    """Queries of a level whose variance changes alike, with the margins of error before and after."""
-
-    level: str
-    queries: tuple[str, ...]
-    before: Fraction
-    after: Fraction
-    margin_before: int
-    margin_after: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -205,7 +200,7 @@ def gather(
         errors=noise_lines(release, estimates),
         drawn=sampled(during("Drawing the curves"), zcdp),
         calibration=found,
-        saved=() if found is None else saved_lines(found),
+        saved=() if found is None else calibrated_lines(found),
         unsaved=unsaved,
         certified=certify,
     )
@@ -221,33 +216,6 @@ def _estimates(release: Release) -> Accuracy | None:
         return accuracy(release)
     except InputError:  # a tree that is not that of the United States is not known here
         return None
-
-
-def saved_lines(found: Calibration) -> tuple[VarianceLine, ...]:
-    """Return the variances of a calibration before and after."""
-    return variance_lines(
-        (level.name, query.name, query.before, query.after)
-        for level in found.levels
-        for query in level.queries
-    )
-
-
-def variance_lines(changes: Iterable[tuple[str, str, Fraction, Fraction]]) -> tuple[VarianceLine, ...]:
-    """Return (level, query, before, after) with queries that change alike together."""
-    alike: dict[tuple[str, Fraction, Fraction], list[str]] = {}
-    for level, query, before, after in changes:
-        alike.setdefault((level, before, after), []).append(query)
-    return tuple(
-        VarianceLine(
-            level,
-            tuple(queries),
-            before,
-            after,
-            DiscreteGaussian(before).margin(),
-            DiscreteGaussian(after).margin(),
-        )
-        for (level, before, after), queries in alike.items()
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,17 +245,17 @@ class Changes:
 
 def compare(after: Facts, before: Facts) -> Changes:
     """Return how two states differ: variances of queries that both have, and what is gone or new."""
-    pairs = matching_variances(before.release, after.release)
+    both = matching_noise(before.release, after.release)
     ratios: dict[str, list[Fraction]] = {}
-    for pair in pairs:
-        ratios.setdefault(pair.level, []).append(pair.second / pair.first)
+    for level, query in both:
+        ratios.setdefault(level, []).append(query.after / query.before)
     old, new = (
-        {(level, row.query) for level, rows in levels_of(one.release) for row in rows}
+        {(level, row.query) for level, rows in levels_of(one.release).items() for row in rows}
         for one in (before, after)
     )
     return Changes(
         before,
-        variance_lines((pair.level, pair.query, pair.first, pair.second) for pair in pairs),
+        variance_lines(both),
         tuple(Change(level, min(found), max(found)) for level, found in ratios.items()),
         tuple(sorted(old - new)),
         tuple(sorted(new - old)),
