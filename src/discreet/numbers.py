@@ -371,15 +371,19 @@ def with_fraction(value: Fraction) -> str:
 
 
 def percent(value: float | Fraction) -> str:
-    """Write a part of one in percent.
+    """Write a part of one in percent; however small, it keeps two digits.
 
     >>> percent(0.0718), percent(0.1), percent(Fraction(1, 10)), percent(Fraction(1, 205))
     ('7.2 %', '10.0 %', '10 %', '0.49 %')
+    >>> percent(0.00001), percent(-2.5e-9), percent(0.0)
+    ('0.0010 %', '-2.5e-07 %', '0 %')
     """
     hundred = 100 * value
-    if isinstance(hundred, Fraction) and hundred.denominator == 1:
-        return f"{hundred} %"
-    return f"{float(hundred):.{1 if abs(float(hundred)) >= 1 else 2}f} %"
+    if hundred == 0 or (isinstance(hundred, Fraction) and hundred.denominator == 1):
+        return f"{int(hundred)} %"
+    size = abs(float(hundred))
+    form = ".1f" if size >= 1 else ".2f" if size >= 0.01 else "#.2g"
+    return f"{float(hundred):{form}} %"
 
 
 def interval(box: Interval, digits: int | None = None) -> tuple[str, str]:

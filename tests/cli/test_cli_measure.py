@@ -236,7 +236,7 @@ def test_without_pyarrow(refused, here, monkeypatch, command):
 
 
 def test_terminal_sees_that_work_goes_on(here, monkeypatch):
-    from discreet.cli import printing
+    from discreet.cli.printing import Screen
 
     class Terminal(io.StringIO):
         def isatty(self):
@@ -246,7 +246,7 @@ def test_terminal_sees_that_work_goes_on(here, monkeypatch):
         terminal = Terminal()
         monkeypatch.setattr(sys, "stderr", terminal)
         monkeypatch.setenv("TERM", "xterm")
-        with printing.working("Measuring [red]", show=show):
+        with Screen(quiet=not show).working("Measuring [red]"):
             pass
         assert ("Measuring [red] ..." in terminal.getvalue()) is show
 

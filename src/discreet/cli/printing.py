@@ -12,19 +12,16 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from cyclopts import Parameter
 
 from discreet.cli import seconds_so_far
 from discreet.cli.options import Json, Quiet
 from discreet.errors import DiscreetError, InputError
-
-if TYPE_CHECKING:
-    from rich.table import Table
 
 WIDTH = 100
 """Columns of prose where there is no terminal to ask."""
@@ -36,11 +33,20 @@ class Hanging(NamedTuple):
     text: str
     indent: str = "  "
 
+    def __str__(self) -> str:
+        width = min(WIDTH, _width() or WIDTH)
+        return textwrap.fill(
+            self.text, width, subsequent_indent=self.indent, break_long_words=False, break_on_hyphens=False
+        )
+
 
 class LongLine(NamedTuple):
     """One line, however long."""
 
     text: str
+
+    def __str__(self) -> str:
+        return self.text
 
 
 class TextTable(NamedTuple):
@@ -49,6 +55,25 @@ class TextTable(NamedTuple):
     columns: Sequence[str]
     rows: Sequence[Sequence[str]]
     left: Sequence[int] = (0,)
+
+    def __str__(self) -> str:
+        from rich import box
+        from rich.console import Console
+        from rich.table import Table
+        from rich.text import Text
+
+        made = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
+        for place, name in enumerate(self.columns):
+            made.add_column(name, justify="left" if place in self.left else "right", overflow="fold")
+        for row in self.rows:
+            made.add_row(*map(Text, row))  # as they are: a name may hold what rich takes for markup
+        # rendered to a string first: only `write` meets a closed pipe or a full disk
+        page = io.StringIO()
+        width = _width() or 500  # a table that goes into a file is as wide as it needs to be
+        Console(file=page, width=width, force_terminal=sys.stdout.isatty(), highlight=False).print(made)
+        text = "\n".join(line.rstrip() for line in page.getvalue().rstrip("\n").split("\n"))
+        unicode = (sys.stdout.encoding or "utf-8").lower().startswith("utf")
+        return text if unicode else text.replace("─", "-")
 
 
 Block = str | Hanging | LongLine | TextTable
@@ -69,28 +94,81 @@ class Screen:
     json: Json = False
     quiet: Quiet = False
 
-    def progress(self, text: str) -> AbstractContextManager[Callable[[int, int], None] | None]:
-        """Give a callable (done, total) that moves a bar on standard error; none if nobody looks."""
-        return progress_bar(text, show=not (self.quiet or self.json))
+    @property
+    def is_watched(self) -> bool:
+        """Whether somebody looks on, at a terminal."""
+        return not (self.quiet or self.json) and sys.stderr.isatty()
 
-    def stages(self) -> AbstractContextManager[Callable[[str, int, int], None] | None]:
-        """Give a callable (what, done, total) for work that has several stages."""
-        return stages(show=not (self.quiet or self.json))
+    @contextmanager
+    def stages(self) -> Iterator[Callable[[str, int, int], None] | None]:
+        """Give a callable (stage, done, total) that moves a bar for each stage; none if nobody looks."""
+        if not self.is_watched:
+            yield None
+            return
+        from rich.console import Console
+        from rich.progress import (
+            BarColumn,
+            Progress,
+            TaskID,
+            TextColumn,
+            TimeElapsedColumn,
+            TimeRemainingColumn,
+        )
 
-    def working(self, text: str) -> AbstractContextManager[None]:
+        # as they are: a name may hold what rich takes for markup
+        name, of = (TextColumn(text, markup=False) for text in ("{task.description}", "{task.fields[of]}"))
+        times = (TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn())
+        tasks: dict[str, TaskID] = {}
+        with Progress(name, BarColumn(), of, *times, console=Console(stderr=True), transient=True) as bars:
+
+            def move(stage: str, done: int, total: int) -> None:
+                if stage not in tasks:
+                    # until something is done, nobody knows how far it is
+                    tasks[stage] = bars.add_task(stage, total=None, of="")
+                if done:
+                    bars.update(tasks[stage], completed=done, total=total, of=f"{done:,}/{total:,}")
+
+            yield move
+
+    @contextmanager
+    def progress(self, text: str) -> Iterator[Callable[[int, int], None] | None]:
+        """Give a callable (done, total) that moves one bar; none if nobody looks."""
+        with self.stages() as move:
+            if move is None:
+                yield None
+            else:
+                move(text, 0, 0)
+                yield lambda done, total: move(text, done, total)
+
+    @contextmanager
+    def working(self, text: str) -> Iterator[None]:
         """Show on a terminal that work goes on; several problems of an input become one line."""
-        return working(text, show=not (self.quiet or self.json))
+        try:
+            if self.is_watched:
+                from rich.console import Console
+                from rich.text import Text
+
+                with Console(stderr=True).status(Text(f"{text} ...")):
+                    yield
+            else:
+                yield
+        except InputError as error:
+            first, *others = str(error).split("\n")
+            if not others:
+                raise
+            raise InputError(f"{first} {'; '.join(line.strip() for line in others)}") from None
 
     def present(
         self, found: Callable[[], Mapping[str, object]], text: Iterable[Block], *, timed: bool = False
     ) -> None:
-        """Write a result as JSON, with the seconds it took if `timed`, or as text."""
+        """Write a result as JSON, with the seconds it took if `timed`, or as text and the time beside it."""
         seconds = seconds_so_far()
         if self.json:
             write_json({**found(), "seconds": round(seconds, 3)} if timed else found())
             return
         show(text)
-        say_time(seconds, show=not self.quiet)
+        if not self.quiet:
+            print(f"Time: {seconds:.1f} s", file=sys.stderr)
 
 
 PLAIN = Screen()
@@ -99,14 +177,7 @@ PLAIN = Screen()
 def show(text: Iterable[Block]) -> None:
     """Write paragraphs and tables."""
     for block in text:
-        if isinstance(block, TextTable):
-            table(block.columns, block.rows, left=block.left)
-        elif isinstance(block, Hanging):
-            say(block.text, indent=block.indent)
-        elif isinstance(block, LongLine):
-            write(f"{block.text}\n")
-        else:
-            say(block)
+        write(f"{Hanging(block, '') if isinstance(block, str) else block}\n")
 
 
 def write(text: str) -> None:
@@ -123,46 +194,12 @@ def write(text: str) -> None:
 
 def say(*paragraphs: str, indent: str = "") -> None:
     """Write paragraphs, wrapped; `indent` is for the lines after a paragraph's first."""
-    width = min(WIDTH, _width() or WIDTH)
-    for text in paragraphs:
-        write(
-            textwrap.fill(
-                text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
-            )
-            + "\n"
-        )
-
-
-def table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, left: Sequence[int] = (0,)) -> None:
-    """Write a table; columns in `left` are texts, the others are numbers and end flush."""
-    from rich.console import Console
-
-    # rendered to a string first: only `write` meets a closed pipe or a full disk
-    page = io.StringIO()
-    width = _width() or 500  # a table that goes into a file is as wide as it needs to be
-    console = Console(file=page, width=width, force_terminal=sys.stdout.isatty(), highlight=False)
-    console.print(_table(columns, rows, left))
-    text = "\n".join(line.rstrip() for line in page.getvalue().rstrip("\n").split("\n"))
-    unicode = (sys.stdout.encoding or "utf-8").lower().startswith("utf")
-    write((text if unicode else text.replace("─", "-")) + "\n")
+    show(Hanging(text, indent) for text in paragraphs)
 
 
 def _width() -> int | None:
     """Columns of the terminal, if the output goes to one."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-
-
-def _table(columns: Sequence[str], rows: Sequence[Sequence[str]], left: Sequence[int]) -> Table:
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
-
-    made = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
-    for place, name in enumerate(columns):
-        made.add_column(name, justify="left" if place in left else "right", overflow="fold")
-    for row in rows:
-        made.add_row(*map(Text, row))  # as they are: a name may hold what rich takes for markup
-    return made
 
 
 def write_json(value: Mapping[str, object]) -> None:
@@ -196,63 +233,6 @@ def json_text(value: object, *, margin: str = "") -> str:
     return json.dumps(value)
 
 
-@contextmanager
-def stages(*, show: bool) -> Iterator[Callable[[str, int, int], None] | None]:
-    """Give a callable (stage, done, total) that moves a bar for each stage on standard error.
-
-    None if that is no terminal.
-    """
-    if not show or not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-
-    plain = (TextColumn(text, markup=False) for text in ("{task.description}", "{task.fields[of]}"))
-    name, of = plain  # as they are: a name may hold what rich takes for markup
-    columns = (name, BarColumn(), of)
-    times = (TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn())
-    tasks: dict[str, TaskID] = {}
-    with Progress(*columns, *times, console=Console(stderr=True), transient=True) as bars:
-
-        def move(stage: str, done: int, total: int) -> None:
-            if stage not in tasks:
-                # until something is done, nobody knows how far it is
-                tasks[stage] = bars.add_task(stage, total=None, of="")
-            if done:
-                bars.update(tasks[stage], completed=done, total=total, of=f"{done:,}/{total:,}")
-
-        yield move
-
-
-@contextmanager
-def progress_bar(text: str, *, show: bool) -> Iterator[Callable[[int, int], None] | None]:
-    """Give a callable (done, total) that moves a bar on standard error; none if that is no terminal."""
-    with stages(show=show) as move:
-        if move is not None:
-            move(text, 0, 0)
-        yield None if move is None else lambda done, total: move(text, done, total)
-
-
-@contextmanager
-def working(text: str, *, show: bool) -> Iterator[None]:
-    """Show on a terminal that work goes on; several problems of an input become one line."""
-    try:
-        if show and sys.stderr.isatty():
-            from rich.console import Console
-            from rich.text import Text
-
-            with Console(stderr=True).status(Text(f"{text} ...")):
-                yield
-        else:
-            yield
-    except InputError as error:
-        first, *others = str(error).split("\n")
-        if not others:
-            raise
-        raise InputError(f"{first} {'; '.join(line.strip() for line in others)}") from None
-
-
 def need_tables(command: str) -> None:
     """Raise unless the library that reads and writes tables is there."""
     from importlib.util import find_spec
@@ -260,9 +240,3 @@ def need_tables(command: str) -> None:
     if find_spec("pyarrow") is None:
         text = f"{command} reads and writes tables with PyArrow, which is not installed"
         raise DiscreetError(f"{text}: pip install 'discreet[release]'")
-
-
-def say_time(seconds: float, *, show: bool) -> None:
-    """Write to standard error how long it took."""
-    if show:
-        print(f"Time: {seconds:.1f} s", file=sys.stderr)

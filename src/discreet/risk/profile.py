@@ -301,28 +301,20 @@ def _part_risks(events: tuple[Noise, ...], priors: tuple[Fraction, ...]) -> tupl
     means = mean_posteriors([loss.events], priors)[0]
     marks = loss_quantiles(loss)
     return tuple(
-        Risk(
-            "",
-            "",
-            float(p),
-            accuracy_at(p, float(delta)),
-            float(deltas[0]),
-            float(mean),
-            _posteriors(marks, p),
-            *_naming(loss, p),
-        )
+        _risk(loss, p, float(delta), float(deltas[0]), float(mean), marks)
         for p, delta, mean in zip(priors, deltas[1:], means, strict=True)
     )
 
 
-def _naming(loss: PrivacyLoss, prior: Fraction) -> tuple[float, float | None]:
-    """How often a present target is named, and how often a named one is present."""
-    odds = np.array([math.log(1 - prior) - math.log(prior)])
-    true, false = (float(_tails(loss, odds, null=null)[0]) for null in (False, True))
-    return _named(prior, true, false)
+def _risk(loss: PrivacyLoss, p: Fraction, delta: float, advantage: float, mean: float, marks: Floats) -> Risk:
+    """The risk from a loss, its delta where p decides, and its quantiles."""
+    odds = np.array([math.log(1 - p) - math.log(p)])
+    named = _named(p, *(float(_tails(loss, odds, null=null)[0]) for null in (False, True)))
+    return Risk("", "", float(p), accuracy_at(p, delta), advantage, mean, _posteriors(marks, p), *named)
 
 
 def _named(prior: Fraction, true: float, false: float) -> tuple[float, float | None]:
+    """How often a present target is named, and how often a named one is present."""
     named = float(prior) * true + float(1 - prior) * false
     return min(true, 1.0), None if named <= 0 else min(float(prior) * true / named, 1.0)
 
@@ -350,30 +342,28 @@ def _threshold(prior: Fraction) -> Fraction:
 
 
 def _overall(whole: Account, priors: Sequence[Fraction], *, certify: bool) -> tuple[Risk, ...]:
-    names = ("overall", "everything published")
     if whole.pairs == 1:
-        rows = part_risks(whole.cases[0][1], priors, scope=names[0], what=names[1])
-        rows = tuple(replace(row, case=whole.main) for row in rows)
+        rows = tuple(replace(row, case=whole.main) for row in part_risks(whole.cases[0][1], priors))
     else:
         none, *points = whole.at_epsilon([Fraction(0), *(_threshold(p) for p in priors)])
         means = mean_posteriors([events for _, events in whole.cases], priors).max(axis=0)
         marks = {point.worst: loss_quantiles(whole.case(point.worst)) for point in points}
         rows = tuple(
-            Risk(
-                *names,
-                float(p),
-                accuracy_at(p, point.delta),
-                none.delta,
-                float(mean),
-                _posteriors(marks[point.worst], p),
-                *_naming(whole.case(point.worst), p),
-                point.worst,
+            replace(
+                _risk(whole.case(at := point.worst), p, point.delta, none.delta, float(mean), marks[at]),
+                case=at,
             )
             for p, point, mean in zip(priors, points, means, strict=True)
         )
-    if not certify:
-        return rows
-    return tuple(replace(row, certified=_certified(whole, p)) for row, p in zip(rows, priors, strict=True))
+    return tuple(
+        replace(
+            row,
+            scope="overall",
+            what="everything published",
+            certified=_certified(whole, p) if certify else None,
+        )
+        for row, p in zip(rows, priors, strict=True)
+    )
 
 
 def _certified(whole: Account, prior: Fraction) -> Interval:

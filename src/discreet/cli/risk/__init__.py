@@ -18,4 +18,5 @@ app = App(
     help="Posterior probabilities, ratios and accuracies for a stated adversary.",
 )
 for _name, _help in SUBCOMMANDS.items():
-    app.command(f"discreet.cli.risk.{_name}:app", name=_name, help=_help)
+    _home = "release:explain_app" if _name == "explain" else f"{_name}:app"
+    app.command(f"discreet.cli.risk.{_home}", name=_name, help=_help)

@@ -1,8 +1,9 @@
-"""`discreet risk release`: the best any adversary can do with a whole release."""
+"""`discreet risk release` and `explain`: the best any adversary can do, as a table and in plain words."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
@@ -11,8 +12,9 @@ from discreet.budget import load
 from discreet.budget.answer import AnswerKind
 from discreet.budget.levels import level_name
 from discreet.cli import options
+from discreet.cli.calibrate import by_level_name
 from discreet.cli.outputs import Outputs
-from discreet.cli.printing import PLAIN, Block, Hanging, LongLine, Screen, TextTable
+from discreet.cli.printing import PLAIN, Block, Hanging, LongLine, Screen, TextTable, write, write_json
 from discreet.errors import InputError
 from discreet.numbers import at_most, chance
 from discreet.numbers import prior as read_prior
@@ -30,6 +32,13 @@ app = App(
     "  discreet risk release dhc-2020 --prior 1/2 --prior 1/864 --csv risk.csv --plot risk.svg\n"
     "  discreet risk release --rho block=0.0992 --rho block_group=0.2465 --prior 1/2",
 )
+explain_app = App(
+    name="explain",
+    usage="Usage: discreet risk explain TARGET --prior P [--out FILE.md] [OPTIONS]",
+    help_epilogue="Examples:\n  discreet risk explain pl94-2020-persons --prior 1/2\n"
+    "  discreet risk explain dhc-2020 --prior 1/10 --out risk.md",
+)
+
 
 MainOnly = Annotated[
     bool, Parameter(help="Only the main pair of paths: quick, but not a bound for the whole release.")
@@ -96,7 +105,7 @@ def compute(
     if rho:
         if neighbours is not None or main_only or people != 1:
             raise InputError("--neighbours, --people and --main-only are about a release, not about --rho")
-        return risk_profile(_rhos(rho), prior=priors), ""
+        return risk_profile(by_level_name(",".join(rho), "--rho"), prior=priors), ""
 
     assert target is not None
     found = load(target)
@@ -111,18 +120,6 @@ def compute(
             progress=progress,
         )
     return profile, found.title
-
-
-def _rhos(texts: list[str]) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for text in texts:
-        name, sign, value = text.partition("=")
-        if not sign or not name.strip():
-            raise InputError(f"--rho is {text!r}; it must look like block=0.0992")
-        if name in found:
-            raise InputError(f"--rho names {name!r} twice")
-        found[name] = value
-    return found
 
 
 def _text(profile: RiskProfile) -> Iterator[Block]:
@@ -162,3 +159,43 @@ def _text(profile: RiskProfile) -> Iterator[Block]:
 
 def _short(chance: float) -> str:
     return f"{chance:.3f}" if chance >= 0.01 else f"{chance:.2g}"
+
+
+@explain_app.default
+def explain(
+    target: options.Target,
+    /,
+    *,
+    prior: options.Prior = "1/2",
+    out: Annotated[Path | None, Parameter(help="Write the page.", metavar="FILE.md|txt")] = None,
+    neighbours: options.Relation = None,
+    people: options.People = 1,
+    main_only: MainOnly = False,
+    jobs: options.Jobs = None,
+    screen: Screen = PLAIN,
+) -> None:
+    """Write what can be learned about one person; each sentence names its adversary."""
+    if screen.json and out is not None:
+        raise InputError("--json and --out cannot be used together")
+    outputs = Outputs()
+    outputs.plan("--out", out, (".md", ".txt"))
+    profile, title = compute(
+        target,
+        [prior],
+        None,
+        neighbours,
+        people=people,
+        main_only=main_only,
+        jobs=jobs,
+        screen=screen,
+    )
+    from discreet.risk.explain import explain_profile
+
+    page = explain_profile(profile, title=title)
+    if screen.json:
+        write_json({**profile.as_dict(), "page": page})
+    elif out is None:
+        write(page)
+    else:
+        outputs.write({"--out": page.encode()})
+        write(f"Written to {out}\n")
