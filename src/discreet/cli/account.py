@@ -42,7 +42,6 @@ app = App(
 @app.default
 def account(
     *targets: options.Targets,
-    neighbours: options.Relation = None,
     delta: options.Deltas = None,
     epsilon: Annotated[
         list[str] | None,
@@ -52,7 +51,6 @@ def account(
         tuple[int, int] | None, Parameter(help="Only this pair of paths (bounded).", metavar="I J")
     ] = None,
     path: Annotated[int | None, Parameter(help="Only this path (unbounded).", metavar="I")] = None,
-    people: options.People = 1,
     all_pairs: Annotated[
         bool,
         Parameter(
@@ -81,11 +79,11 @@ def account(
         Path | None,
         Parameter(help="Write all pairs' curves, and certificates of the table.", metavar="DIR"),
     ] = None,
-    jobs: options.Jobs = None,
+    between: options.Comparing = options.ALL_PATHS,
     screen: Screen = PLAIN,
 ) -> None:
     """Account for one release, or for several together."""
-    workers = options.jobs_or_cpus(jobs)
+    workers = between.workers
     certify = certify or export is not None
     options.checked_digits(digits, certify=certify)
     enough = options.read_accuracy(accuracy, certify=certify)
@@ -96,7 +94,7 @@ def account(
     outputs.plan("--tradeoff", tradeoff, TABLE_KINDS)
     if not targets:
         raise InputError("account needs a preset's name or a TOML file; `discreet presets` lists all names")
-    releases = [read_target(target, neighbours, unit) for target in targets]
+    releases = [read_target(target, between.neighbours, unit) for target in targets]
     if export is not None:
         from discreet.release.commit import free
 
@@ -105,15 +103,19 @@ def account(
     from discreet.report.tables import DELTAS, PrivacyTable, delta_rows, epsilon_rows, zcdp_of
 
     if pair is not None or path is not None:
-        whole = _one_case(releases, neighbours, pair, path, people)
+        whole = _one_case(releases, between, pair, path)
     elif len(releases) == 1:
-        from discreet.accounting.overall import account as cost
-
-        whole = cost(releases[0], neighbours=neighbours, people=people, jobs=workers)
+        whole = between.account(releases[0])
     else:
         from discreet.accounting.portfolio import portfolio
 
-        whole = portfolio(releases, neighbours=neighbours, people=people, jobs=workers, all_pairs=all_pairs)
+        whole = portfolio(
+            releases,
+            neighbours=between.neighbours,
+            people=between.people,
+            jobs=workers,
+            all_pairs=all_pairs,
+        )
     whole = whole.with_accuracy(enough)
     zcdp = zcdp_of(whole)
     asked = deltas if delta or epsilon else [*DELTAS]
@@ -146,11 +148,7 @@ def read_target(target: str, neighbours: Neighbours | None, unit: str | None = N
 
 
 def _one_case(
-    releases: list[Release],
-    neighbours: Neighbours | None,
-    pair: tuple[int, int] | None,
-    path: int | None,
-    people: int,
+    releases: list[Release], between: options.Comparing, pair: tuple[int, int] | None, path: int | None
 ) -> Account:
     """The account of a single pair of paths or a single path."""
     from discreet.accounting.overall import Account, account
@@ -160,15 +158,15 @@ def _one_case(
     if pair is not None and path is not None:
         raise InputError("--pair and --path cannot be used together")
     implied: Neighbours = "unbounded" if pair is None else "bounded"
-    if neighbours not in (None, implied):
+    if between.neighbours not in (None, implied):
         option = "--path" if pair is None else "--pair"
-        raise InputError(f"{option} is about {implied} neighbours, but --neighbours is {neighbours}")
+        raise InputError(f"{option} is about {implied} neighbours, but --neighbours is {between.neighbours}")
     release, numbers = releases[0], tuple(sorted(pair)) if pair is not None else (path,)
     # the unbounded account has the fewest cases to prepare; a single pair or path is the same in both
-    base = account(release, neighbours="unbounded", people=people)
+    base = account(release, neighbours="unbounded", people=between.people)
     loss = base.pair(*numbers) if pair is not None else base.path(*numbers)
     cases = [(numbers, loss.events)]
-    return Account(release.name, release.unit, implied, cases, numbers, people, claim=release.claim)
+    return Account(release.name, release.unit, implied, cases, numbers, between.people, claim=release.claim)
 
 
 def _files(account: Account, zcdp: ZCDP, releases: list[Release], outputs: Outputs) -> Mapping[str, bytes]:

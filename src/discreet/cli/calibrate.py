@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, TypedDict
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import App, Parameter
 
@@ -24,18 +24,8 @@ from discreet.report.words import heading
 
 if TYPE_CHECKING:
     from discreet.accounting.calibration import Calibration
-    from discreet.accounting.parallel import Progress
-    from discreet.budget import Neighbours, Release
+    from discreet.budget import Release
     from discreet.numbers import Interval
-
-
-class Work(TypedDict):
-    """What every calculation of one run is told."""
-
-    delta: Fraction
-    neighbours: Neighbours
-    jobs: int
-    progress: Progress | None
 
 
 app = App(
@@ -95,12 +85,15 @@ def calibrate(
 
     from discreet.accounting.calibration import calibrate as find
     from discreet.accounting.calibration import reached
+    from discreet.accounting.overall import account
 
     relation = neighbours or release.neighbours
+    contents: dict[str, bytes] = {}
     with screen.progress("Calibrating") as progress:
-        work: Work = {"delta": small, "neighbours": relation, "jobs": workers, "progress": progress}
         if wanted:
-            found = reached(release, wanted, **work)
+            found = reached(
+                release, wanted, delta=small, neighbours=relation, jobs=workers, progress=progress
+            )
         else:
             found = find(
                 release,
@@ -109,9 +102,18 @@ def calibrate(
                 by=by,
                 weights=shares or None,
                 accuracy=enough,
-                **work,
+                delta=small,
+                neighbours=relation,
+                jobs=workers,
+                progress=progress,
             )
-        box, contents = _proved_and_drawn(release, found, outputs, certify, work)
+        after = account(found.release, neighbours=relation, jobs=workers).with_workers(workers, progress)
+        box = after.epsilon(delta=small, certified=True) if certify else None
+        if outputs.wanted("--plot"):
+            before = account(release, neighbours=relation, jobs=workers)
+            contents["--plot"] = drawn(before, after, outputs.kind("--plot"))
+        if outputs.wanted("--out"):
+            contents["--out"] = found.release.to_toml().encode()
     outputs.write(contents)
     proved = (
         {} if box is None else {"certified_epsilon": {"lower": float(box.lower), "upper": float(box.upper)}}
@@ -136,24 +138,6 @@ def _check_target(
         raise InputError("--moe sets each level's noise: there is no search that --accuracy could shorten")
     if moe is not None and is_shared:
         raise InputError("--moe sets each level's noise: it cannot be combined with --weights or --by")
-
-
-def _proved_and_drawn(
-    release: Release, found: Calibration, outputs: Outputs, certify: bool, work: Work
-) -> tuple[Interval | None, dict[str, bytes]]:
-    """Return the certified epsilon, if it was asked for, and the bytes of the files."""
-    from discreet.accounting.overall import account
-
-    relation, jobs = work["neighbours"], work["jobs"]
-    after = account(found.release, neighbours=relation, jobs=jobs).with_workers(jobs, work["progress"])
-    box = after.epsilon(delta=work["delta"], certified=True) if certify else None
-    contents: dict[str, bytes] = {}
-    if outputs.wanted("--plot"):
-        before = account(release, neighbours=relation, jobs=jobs)
-        contents["--plot"] = drawn(before, after, outputs.kind("--plot"))
-    if outputs.wanted("--out"):
-        contents["--out"] = found.release.to_toml().encode()
-    return box, contents
 
 
 def by_level_name(text: str | None, option: str) -> dict[str, str]:

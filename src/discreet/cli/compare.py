@@ -33,31 +33,24 @@ def compare(
     b: options.Target,
     /,
     *,
-    neighbours: options.Relation = None,
     delta: options.Deltas = None,
-    people: options.People = 1,
     accuracy: options.Accuracy = None,
     plot: Annotated[Path | None, Parameter(help="Plot both releases.", metavar="FILE.svg|png|pdf")] = None,
-    jobs: options.Jobs = None,
+    between: options.Comparing = options.ALL_PATHS,
     screen: Screen = PLAIN,
 ) -> None:
     """Compare two releases."""
-    workers = options.jobs_or_cpus(jobs)
     enough = options.read_accuracy(accuracy)
     deltas = options.read_deltas(delta or ())
     outputs = Outputs(plot=plot)
 
     releases = (load(a), load(b))
 
-    from discreet.accounting.overall import account
     from discreet.report.tables import DELTAS, PrivacyTable, TwoReleases, epsilon_rows
 
-    accounts = [
-        account(one, neighbours=neighbours, people=people, jobs=workers).with_accuracy(enough)
-        for one in releases
-    ]
+    accounts = [between.account(one).with_accuracy(enough) for one in releases]
     with screen.progress("Comparing paths") as progress:
-        running = [one.with_workers(workers, progress) for one in accounts]
+        running = [one.with_workers(between.workers, progress) for one in accounts]
         rows = [epsilon_rows(one, deltas or [*DELTAS]) for one in running]
         contents = (
             {"--plot": drawn(running[0], running[1], outputs.kind("--plot"))} if outputs.planned else {}

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
@@ -14,6 +15,10 @@ from discreet.budget.fields import whole
 from discreet.budget.neighbours import Neighbours
 from discreet.errors import InputError
 from discreet.numbers import fraction, read_delta
+
+if TYPE_CHECKING:
+    from discreet.accounting.overall import Account
+    from discreet.budget import Release
 
 MOST_JOBS = 256
 FLOAT_DIGITS = 11
@@ -76,6 +81,30 @@ def jobs_or_cpus(jobs: int | None) -> int:
     if whole(jobs, name="jobs") > MOST_JOBS:
         raise InputError(f"jobs is {jobs}; at most {MOST_JOBS} are allowed")
     return jobs
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, slots=True)
+class Comparing:
+    """The options of a command that compares all paths: between whom, and with how many processes."""
+
+    neighbours: Relation = None
+    people: People = 1
+    jobs: Jobs = None
+
+    @property
+    def workers(self) -> int:
+        """The number of processes."""
+        return jobs_or_cpus(self.jobs)
+
+    def account(self, release: Release) -> Account:
+        """Return the account of a release."""
+        from discreet.accounting.overall import account
+
+        return account(release, neighbours=self.neighbours, people=self.people, jobs=self.workers)
+
+
+ALL_PATHS = Comparing()
 
 
 def checked_digits(digits: int | None, *, certify: bool) -> int | None:

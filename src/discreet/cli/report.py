@@ -49,16 +49,14 @@ def report(
     before: Annotated[
         str | None, Parameter(help="A release to compare with, as before a change.", metavar="OTHER")
     ] = None,
-    neighbours: options.Relation = None,
-    people: options.People = 1,
     title: Annotated[str, Parameter(help="The title of the page.", metavar="TEXT")] = "",
     no_certify: Annotated[bool, Parameter(help="Skip the proofs; the page says so.")] = False,
     no_savings: Annotated[bool, Parameter(help="Skip the search for noise that could be saved.")] = False,
-    jobs: options.Jobs = None,
+    between: options.Comparing = options.ALL_PATHS,
     screen: Screen = PLAIN,
 ) -> None:
     """Write a report on a release."""
-    workers = options.jobs_or_cpus(jobs)
+    workers = between.workers
     deltas = options.read_deltas(delta or ["1e-10"])
     if out is None and pdf is None:
         raise InputError("report writes a file: --out FILE.html is needed, or --pdf FILE.pdf")
@@ -72,8 +70,8 @@ def report(
     browser = find_chromium() if outputs.wanted("--pdf") else None
     chance = read_prior(prior)
     checked_title(title)
-    release = read_target(target, neighbours)
-    other = None if before is None else read_target(before, neighbours)
+    release = read_target(target, between.neighbours)
+    other = None if before is None else read_target(before, between.neighbours)
     with screen.stages() as progress:
 
         def found(one: Release, *, savings: bool) -> Facts:
@@ -81,8 +79,8 @@ def report(
                 one,
                 delta=deltas,
                 prior=chance,
-                neighbours=neighbours,
-                people=people,
+                neighbours=between.neighbours,
+                people=between.people,
                 certify=not no_certify,
                 savings=savings,
                 jobs=workers,

@@ -13,7 +13,6 @@ from discreet.errors import InputError
 
 if TYPE_CHECKING:
     from discreet.accounting.certificate import Certificate, Verification
-    from discreet.budget import Neighbours
 
 app = App(
     name="verify",
@@ -32,14 +31,12 @@ def verify(
     ],
     epsilon: Annotated[str | None, Parameter(help="The epsilon that is claimed.", metavar="E")] = None,
     delta: Annotated[str | None, Parameter(help="The delta that is claimed.", metavar="D")] = None,
-    neighbours: options.Relation = None,
-    people: options.People = 1,
-    jobs: options.Jobs = None,
+    between: options.Comparing = options.ALL_PATHS,
     screen: Screen = PLAIN,
 ) -> None:
     """Prove or refute a number that was handed on, by another method than the one that made it."""
-    workers = options.jobs_or_cpus(jobs)
-    stated = _stated(targets, epsilon, delta, neighbours, people)
+    workers = between.workers
+    stated = _stated(targets, epsilon, delta, between)
 
     from discreet.accounting.certificate import verify as check
 
@@ -51,16 +48,13 @@ def verify(
 
 
 def _stated(
-    targets: tuple[str, ...],
-    epsilon: str | None,
-    delta: str | None,
-    neighbours: Neighbours | None,
-    people: int,
+    targets: tuple[str, ...], epsilon: str | None, delta: str | None, between: options.Comparing
 ) -> Certificate:
     """What is to be proved."""
     from discreet.accounting.certificate import Certificate, read_statement
     from discreet.budget import load
 
+    neighbours, people = between.neighbours, between.people
     if (epsilon is None) != (delta is None):
         raise InputError("--epsilon and --delta go together: the claim that a release is (E, D)-private")
     if epsilon is not None and delta is not None:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from importlib.metadata import version
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,8 +36,7 @@ FORMAT = "discreet export 1"
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(NamedTuple):
     """One column of a table: its name, type, unit and meaning."""
 
     name: str
@@ -128,7 +128,7 @@ def write_export(
                     "rows": table.rows,
                     "refused": table.refused,
                     "sha256": _hash(stage.path / name),
-                    "columns": [_described(column) for column in table.columns],
+                    "columns": [column._asdict() for column in table.columns],
                 }
                 for name, table in tables.items()
             ],
@@ -245,10 +245,6 @@ def _write_parquet(table: _Curves, path: Path) -> None:
         for column, array in zip(table.columns, arrays, strict=True)
     ]
     parquet.write_table(pa.Table.from_arrays(arrays, schema=pa.schema(fields)), path)
-
-
-def _described(column: Column) -> dict[str, str]:
-    return {"name": column.name, "type": column.type, "unit": column.unit, "means": column.means}
 
 
 def _hash(path: Path) -> str:

@@ -441,7 +441,7 @@ class HierarchyPosterior:
         """The posterior over the prior."""
         return self.probability / self.prior
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """Return the answer as JSON has it."""
         return {
             "posterior": self.probability,
@@ -466,7 +466,7 @@ class HierarchyPosterior:
             ],
         }
 
-    def table(self) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
+    def table(self) -> tuple[tuple[str, ...], list[tuple[object, ...]]]:
         """Return the header and the rows of a table of every posterior, as CSV has it."""
         return ("area", "count", "probability"), [
             (area.name, value, chance)

@@ -111,7 +111,7 @@ class Risk:
         """The query of a row of one count."""
         return self.what.removeprefix("one count of ")
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """Return the row as JSON has it."""
         return {
             "scope": self.scope,
@@ -175,7 +175,7 @@ class RiskProfile:
         )
         return replace(self, one_count=one, levels=levels, overall=overall)
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """Return the profile as JSON has it."""
         return {
             "name": self.name,
@@ -187,7 +187,7 @@ class RiskProfile:
             "rows": [row.as_dict() for row in self.rows],
         }
 
-    def table(self) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
+    def table(self) -> tuple[tuple[str, ...], list[tuple[object, ...]]]:
         """Return the header and the rows of a table with all digits, as CSV has it."""
         names = ("scope", "what", "prior", "baseline", "accuracy", "advantage", "expected_posterior")
         return (*names, *(f"quantile_{chance:g}" for chance in QUANTILES)), [

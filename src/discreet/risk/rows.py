@@ -19,6 +19,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,8 +41,7 @@ _WIDE = 15.0  # standard deviations beyond the top whose rows are used for the l
 _MOST_ROUNDS, _ROUNDS, _GAIN = 3000, 20, 1.0
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class RowRisk:
+class RowRisk(NamedTuple):
     """The risk of each row: posterior, ratio, and the chance that the ratio is above two.
 
     `targets` is how many people the row is expected to count: the weight of its risk among all people.
@@ -51,6 +51,10 @@ class RowRisk:
     ratio: Floats
     above: Floats
     targets: Floats
+
+    def at(self, rows: Any) -> RowRisk:
+        """Return that of some rows."""
+        return RowRisk(*(values[rows] for values in self))
 
 
 def known_risk(

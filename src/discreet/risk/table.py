@@ -59,7 +59,7 @@ class LevelRisk:
     is_rounded: bool
     targets_above_two: float | None = None
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """Return the level as JSON has it."""
         return {
             "level": self.level,
@@ -84,7 +84,7 @@ class TableRisk:
     total: LevelRisk
     tallies: dict[str, Tally]
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """Return the answer as JSON has it."""
         return {
             "rows": self.rows,
@@ -177,7 +177,7 @@ chance of 0.1
                 assert count is not None
                 risk = known_risk(chance, part.noisy, part.variance, count, nonnegative=nonnegative)
                 for name, rows in part.by_level():
-                    summary.add(name, risk.ratio[rows], risk.above[rows], risk.posterior[rows])
+                    summary.add(name, risk.at(rows))
                 write(part, risk)
     flat = seen.flat_rows if seen is not None else 0
     who = _words(fixed, known_column, law, flat, float(chance.present), nonnegative)
@@ -243,18 +243,13 @@ class _Seen:
         """Add up all rows that were seen, value by value."""
         for key, rows in self.seen.items():
             values, often = rows.seen()
-            risk = self.averages(key).at(values)
-            summary.add(key[0], risk.ratio, risk.above, risk.posterior, often=often, targets=risk.targets)
+            summary.add(key[0], self.averages(key).at(values), often)
 
     def risk(self, part: Batch) -> RowRisk:
         """Return the risk of the rows of a part."""
-        found = [np.empty(part.noisy.size) for _ in range(4)]
+        found = np.empty((4, part.noisy.size))
         for key, rows in part.by_noise():
-            risk = self.averages(key).at(part.noisy[rows])
-            for mine, theirs in zip(
-                found, (risk.posterior, risk.ratio, risk.above, risk.targets), strict=True
-            ):
-                mine[rows] = theirs
+            found[:, rows] = self.averages(key).at(part.noisy[rows])
         return RowRisk(*found)
 
 
@@ -265,30 +260,18 @@ class _Summary:
         self.tallies: dict[str, Tally] = {}
         self.sums: dict[str, Floats] = {}  # of rows, chances above two, posteriors, targets, those above two
 
-    def add(
-        self,
-        name: str,
-        ratio: Floats,
-        above: Floats,
-        posterior: Floats,
-        *,
-        often: Any = None,
-        targets: Any = None,
-    ) -> None:
-        """Add rows of a level, each as `often` as said."""
+    def add(self, name: str, risk: RowRisk, often: NDArray[np.int64] | None = None) -> None:
+        """Add rows of a level, each as `often` as said; then their people count too."""
         if name not in self.tallies and len(self.tallies) == MOST_LEVELS:
             raise InputError(
                 f"the column of levels has more than {MOST_LEVELS} different values; name another one"
             )
-        self.tallies.setdefault(name, Tally()).add(ratio, often)
-        if often is None:
-            more = np.array([ratio.size, above.sum(), posterior.sum(), 0.0, 0.0])
-        else:
-            weights = np.stack(
-                [often, often * above, often * posterior, often * targets, often * targets * above]
-            )
-            more = weights.sum(axis=1)
-        self.sums[name] = self.sums.get(name, np.zeros(5)) + more
+        self.tallies.setdefault(name, Tally()).add(risk.ratio, often)
+        rows = np.ones(risk.ratio.size) if often is None else often
+        people = np.zeros(rows.size) if often is None else often * risk.targets
+        parts = (rows, rows * risk.above, rows * risk.posterior, people, people * risk.above)
+        sums = [part.sum() for part in parts]
+        self.sums[name] = self.sums.get(name, np.zeros(5)) + sums
 
     def result(self, prior: float, adversary: str) -> TableRisk:
         """The summary; a table without levels has one for all rows only."""

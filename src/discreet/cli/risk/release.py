@@ -21,7 +21,6 @@ from discreet.numbers import prior as read_prior
 from discreet.report.words import relation
 
 if TYPE_CHECKING:
-    from discreet.budget import Neighbours
     from discreet.risk.profile import RiskProfile
 
 app = App(
@@ -57,26 +56,15 @@ def release(
             help="Instead of a target: LEVEL=RHO, one count of variance 1/(2 rho).", metavar="LEVEL=RHO"
         ),
     ] = None,
-    neighbours: options.Relation = None,
-    people: options.People = 1,
+    between: options.Comparing = options.ALL_PATHS,
     main_only: MainOnly = False,
     csv: options.Csv = None,
     plot: options.Plot = None,
-    jobs: options.Jobs = None,
     screen: Screen = PLAIN,
 ) -> None:
     """Say how much the best adversary learns: from one count, from each level, from everything."""
     outputs = Outputs(csv=csv, plot=plot)
-    profile, _ = compute(
-        target,
-        prior or ["1/2"],
-        rho,
-        neighbours,
-        people=people,
-        main_only=main_only,
-        jobs=jobs,
-        screen=screen,
-    )
+    profile, _ = compute(target, prior or ["1/2"], rho, between, main_only, screen)
     from discreet.report.figures import profile_figure
 
     outputs.write_table_and_figure(profile.table, lambda: profile_figure(profile))
@@ -87,11 +75,8 @@ def compute(
     target: str | None,
     priors: list[str],
     rho: list[str] | None,
-    neighbours: Neighbours | None,
-    *,
-    people: int,
+    between: options.Comparing,
     main_only: bool,
-    jobs: int | None,
     screen: Screen,
 ) -> tuple[RiskProfile, str]:
     """Return the profile of a target or of rhos, and its title."""
@@ -99,11 +84,11 @@ def compute(
 
     if (target is None) == (not rho):
         raise InputError("give either a preset's name or a TOML file, or one or more --rho LEVEL=RHO")
-    workers = options.jobs_or_cpus(jobs)
+    workers = between.workers
     for one in priors:  # before the long work
         read_prior(one)
     if rho:
-        if neighbours is not None or main_only or people != 1:
+        if between.neighbours is not None or main_only or between.people != 1:
             raise InputError("--neighbours, --people and --main-only are about a release, not about --rho")
         return risk_profile(by_level_name(",".join(rho), "--rho"), prior=priors), ""
 
@@ -113,8 +98,8 @@ def compute(
         profile = risk_profile(
             found,
             prior=priors,
-            neighbours=neighbours,
-            people=people,
+            neighbours=between.neighbours,
+            people=between.people,
             pairs="main" if main_only else "all",
             jobs=workers,
             progress=progress,
@@ -168,10 +153,8 @@ def explain(
     *,
     prior: options.Prior = "1/2",
     out: Annotated[Path | None, Parameter(help="Write the page.", metavar="FILE.md|txt")] = None,
-    neighbours: options.Relation = None,
-    people: options.People = 1,
+    between: options.Comparing = options.ALL_PATHS,
     main_only: MainOnly = False,
-    jobs: options.Jobs = None,
     screen: Screen = PLAIN,
 ) -> None:
     """Write what can be learned about one person; each sentence names its adversary."""
@@ -179,16 +162,7 @@ def explain(
         raise InputError("--json and --out cannot be used together")
     outputs = Outputs()
     outputs.plan("--out", out, (".md", ".txt"))
-    profile, title = compute(
-        target,
-        [prior],
-        None,
-        neighbours,
-        people=people,
-        main_only=main_only,
-        jobs=jobs,
-        screen=screen,
-    )
+    profile, title = compute(target, [prior], None, between, main_only, screen)
     from discreet.risk.explain import explain_profile
 
     page = explain_profile(profile, title=title)

@@ -32,6 +32,7 @@ app = App(
     "  discreet risk single --together --noisy 2 --noisy 1 --variance 10 --variance 4 --prior 1/2",
 )
 
+ResultRow = tuple[int, float, str, int, float, float, float, bool]
 COLUMNS = ("noisy", "variance", "prior", "known", "posterior", "ratio", "log_odds", "decides_present")
 
 
@@ -92,7 +93,13 @@ def single(
         attack = _attack(variance, rho, known, unsure, chance, nonnegative)
         attack.log_ratio(values)  # refuses what cannot be
         answer = OneCount(attack, values, prior, costs, loss is None, rho[0] if rho else None)
-    outputs.write_table_and_figure(answer.table, answer.figure)
+
+    def figure() -> Figure:
+        from discreet.report.figures import attack_figure
+
+        return attack_figure(attack, prior, marked=values)
+
+    outputs.write_table_and_figure(answer.table, figure)
     Screen(json=json, quiet=True).present(answer.as_dict, answer.text())
 
 
@@ -158,25 +165,25 @@ class OneCount:
     is_zero_one: bool
     rho: str | None
 
-    def rows(self) -> Iterator[tuple[int, float, str, int, float, float, float, bool]]:
-        """Yield one row for each prior and value, as COLUMNS."""
-        attack = self.attack
-        for prior in self.priors:
-            for value in self.values:
-                odds = attack.log_odds(value, prior=prior)
-                found = (attack.posterior(value, prior=prior), attack.ratio(value, prior=prior), odds)
-                decides = bool(self.costs.says_present(odds))
-                yield (value, attack.variance, prior, int(attack.known), *found, decides)
-
-    def table(self) -> tuple[tuple[str, ...], Iterator[tuple[object, ...]]]:
-        """Return the header and the rows, as CSV has them."""
-        return COLUMNS, self.rows()
-
-    def figure(self) -> Figure:
-        """Return both laws and the beliefs, as a picture."""
-        from discreet.report.figures import attack_figure
-
-        return attack_figure(self.attack, self.priors, marked=self.values)
+    def table(
+        self,
+    ) -> tuple[tuple[str, ...], Iterator[tuple[int, float, str, int, float, float, float, bool]]]:
+        """Return the header, and one row for each prior and value, as CSV has them."""
+        attack, known = self.attack, int(self.attack.known)
+        return COLUMNS, (
+            (
+                value,
+                attack.variance,
+                prior,
+                known,
+                attack.posterior(value, prior=prior),
+                attack.ratio(value, prior=prior),
+                attack.log_odds(value, prior=prior),
+                attack.decide(value, prior=prior, loss=self.costs),
+            )
+            for prior in self.priors
+            for value in self.values
+        )
 
     def averages(self, prior: str) -> dict[str, float]:
         """Return the means over the noise, and the chances of a right decision."""
@@ -200,7 +207,7 @@ class OneCount:
             "unsure": self.attack.others.size - 1,
             "nonnegative": self.attack.nonnegative,
             "loss": [list(self.costs.absent), list(self.costs.present)],
-            "results": [dict(zip(COLUMNS, row, strict=True)) for row in self.rows()],
+            "results": [dict(zip(COLUMNS, row, strict=True)) for row in self.table()[1]],
             "averages": [{"prior": prior, **self.averages(prior)} for prior in self.priors],
         }
 
@@ -219,8 +226,8 @@ class OneCount:
             yield "A published 0 may stand for any value below it; the numbers allow for that."
         yield ""
         rows = [
-            (f"{row[0]:,}", row[2], shown(row[4]), f"{row[5]:.4g}", "present" if row[7] else "absent")
-            for row in self.rows()
+            (f"{value:,}", prior, shown(after), f"{ratio:.4g}", "present" if decides else "absent")
+            for value, _, prior, _, after, ratio, _, decides in self.table()[1]
         ]
         yield TextTable(("published", "prior", "posterior", "ratio", "decision"), rows, (4,))
         for prior in self.priors:
@@ -293,10 +300,6 @@ class Together:
             for prior in self.priors
             for s, k in zip(self.steps(prior), self.known, strict=True)
         ]
-
-    def figure(self) -> Figure:
-        """Refuse: there is no picture of several counts."""
-        raise InputError("--together cannot be combined with --unsure, --chance or --plot")
 
     def as_dict(self) -> dict[str, object]:
         """Return the answer as JSON has it; a ratio beyond all floats is left out."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from discreet.accounting.arguments import read_probabilities
 from discreet.accounting.comparisons import ZCDP, GaussianDP
@@ -93,10 +93,10 @@ class Facts:
         proved = [row for row in self.rows if row.certified is not None and row is not self.headline]
         return (self.headline, *proved)
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """Return the headline for JSON."""
         row, guess = self.headline, self.guess
-        made: dict[str, Any] = {
+        made: dict[str, object] = {
             "release": self.account.name,
             "neighbours": self.account.neighbours,
             "answer": self.account.claim.as_dict(),
@@ -173,10 +173,14 @@ def gather(
     if savings and account.people == 1:  # calibration is for one person
         from discreet.accounting.calibration import calibrate
 
-        how: dict[str, Any] = {"neighbours": account.neighbours, "jobs": jobs}
         try:
             found = calibrate(
-                release, delta=asked[0], zcdp=True, progress=telling("Looking for the least noise"), **how
+                release,
+                delta=asked[0],
+                zcdp=True,
+                neighbours=account.neighbours,
+                jobs=jobs,
+                progress=telling("Looking for the least noise"),
             )
         except (InputError, PrecisionError) as error:  # a report is worth having without this section
             unsaved = str(error)
