@@ -37,7 +37,7 @@ def test_json_csv_and_plot(discreet: Callable[..., Any], released: Path, tmp_pat
         "risk", "table", released, "--prior", "1/10", "--json", "--csv", out, "--plot", plot
     ).json
     assert found["rows"] == 3
-    assert "by the law that the table itself suggests (for 3 rows whose noise few" in found["adversary"]
+    assert "weighted as the table itself suggests (for 3 rows whose noise few" in found["adversary"]
     state = found["levels"][0]
     assert state["level"] == "State"
     assert state["maximum_ratio"] == pytest.approx(expected_ratio(variance=5, prior="1/10"), rel=1e-13)

@@ -193,7 +193,7 @@ def test_the_page_has_every_part(text):
         "Parameters",
         "How much privacy is lost",
         "Risk in plain words",
-        "Accuracy that this noise leaves",
+        "Accuracy with this noise",
         "Noise that could be saved",
         "Assumptions and limits",
         "Method and version",

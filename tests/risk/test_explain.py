@@ -32,7 +32,7 @@ def test_the_page_says_what_the_profile_says(even: RiskProfile) -> None:
     bound = even.overall[0].accuracy
     (said,) = re.findall(r"sees everything published is right at most ([\d.]+) times in 100", page)
     assert 100 * bound <= float(said) < 100 * bound + 0.1
-    assert "is right 56 times in 100 from its most telling count" in page  # the design note's 0.563, block
+    assert "is right 56 times in 100 from its most informative count" in page  # the design note's 0.563, block
     for line in page.splitlines():
         if "times in 100" in line:
             assert "omeone who" in line, line
@@ -85,7 +85,7 @@ def test_low_priors_lead_with_what_changes() -> None:
 
 def test_an_incomplete_profile_claims_no_bound() -> None:
     page = explain_profile(risk_profile(load("pl94-2020-persons"), prior="1/10", pairs="main"))
-    assert "this is no bound" in page
+    assert "this is not a bound" in page
     assert "at most" not in short(page)[0]
     assert "on the main path; others were not looked at" in page
     assert "a chance of 1 in 10" in page

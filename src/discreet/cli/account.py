@@ -273,7 +273,7 @@ def _sentence(row: PrivacyRow, digits: int, kind: AnswerKind) -> str:
     stated = kind.states("epsilon", row.epsilon, row.digits("epsilon", digits))
     text = f"At delta {numbers.plain(row.delta)} {stated}"
     if row.epsilon <= 0:
-        return f"{text}: delta alone covers all that can be lost."
+        return f"{text}: delta alone covers the whole loss."
     saved = numbers.number(gap, count_of_digits(gap, row.accuracy, 3))
     return (
         f"{text}, {saved} ({numbers.percent(gap / row.zcdp)}) below the "

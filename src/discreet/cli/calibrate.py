@@ -185,7 +185,7 @@ def _text(release: Release, found: Calibration, box: Interval | None) -> Iterato
             f"for epsilon {float(found.epsilon or 0):.6f} at delta {delta}."
         )
     elif found.epsilon is not None:
-        who = "Each level by itself" if alone else "The new release"
+        who = "Each level alone" if alone else "The new release"
         yield f"{who} keeps epsilon {float(found.epsilon):.6f} at delta {delta}."
     if found.claim.kind is not AnswerKind.EXACT:
         yield str(found.claim)

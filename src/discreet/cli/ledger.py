@@ -70,7 +70,7 @@ def new(
 
     ledger = create_ledger(path, [_total(text, "--total") for text in total or ()])
     if not ledger.totals:
-        say(f"{path}: a new ledger without totals; runs are noted, and none is refused.")
+        say(f"{path}: a new ledger without totals; runs are entered, and none is refused.")
         return
     say(f"{path}: a new ledger. All runs together may spend at most")
     for one in ledger.totals:
@@ -129,7 +129,7 @@ def _text(path: Path, ledger: Ledger, costs: list[Cost], failed: list[str]) -> I
         yield from (Hanging(f"{cost}.") for cost in costs)
         yield from map(Hanging, failed)
         yield (
-            "Sums of rho are exact, and as a promise a little too large; the epsilon is of all runs together."
+            "Sums of rho are exact but overstate the cost a little; the epsilon is for all runs together."
         )
     if ledger.key:
         yield f"Entries are signed with the key {ledger.key}."
@@ -207,9 +207,9 @@ def witness(
     if witness is None:
         write(f"{ledger.witness}\n")
     elif ledger.agrees(witness):
-        say(f"{path} goes on from this witness.")
+        say(f"{path} continues from this witness.")
     else:
-        say(f"{path} does not go on from this witness: entries were removed or changed since then.")
+        say(f"{path} does not continue from this witness: entries were removed or changed since then.")
         raise SystemExit(2)
 
 
@@ -250,7 +250,7 @@ def _costs(ledger: Ledger, delta: Fraction) -> tuple[list[Cost], list[str]]:
         try:
             found.append(ledger_cost(ledger, unit=unit, neighbours=relation, delta=delta))  # type: ignore[arg-type]
         except DiscreetError as error:
-            failed.append(f"The epsilon of one {unit} could not be had: {error}")
+            failed.append(f"The epsilon of one {unit} could not be computed: {error}")
     return found, failed
 
 

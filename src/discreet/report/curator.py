@@ -86,7 +86,7 @@ def sheets(found: Curated) -> list[Sheet]:
         *(_sizes(found, level) for level in LEVEL_WORDS),
         _errors(
             "All numbers by table",
-            f"By the table that the first stage picked for a group. {BRACKETS}",
+            f"By the table that the first stage selected for a group. {BRACKETS}",
             ("table", "number"),
             [
                 ((f"{at} {TABLE_WORDS[at]}", KIND_WORDS[kind]), tables[at, kind])
@@ -202,4 +202,4 @@ def page(found: Curated) -> str:
 
 def star() -> str:
     """Explain the mark."""
-    return f"* more than {FAR:g} standard errors from the expectation: hardly chance for independent numbers."
+    return f"* more than {FAR:g} standard errors from the expectation: unlikely to be chance for independent numbers."

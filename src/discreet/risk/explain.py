@@ -56,28 +56,28 @@ def right_sentence(profile: RiskProfile) -> str:
     >>> from discreet.risk.profile import risk_profile
     >>> print(right_sentence(risk_profile({"Block": "0.0992"}, prior="1/2")))
     Someone who knows every other record, gives the target an even chance and sees everything published is \
-right at most 58.9 times in 100, by whatever method.
+right at most 58.9 times in 100, whatever the method.
     """
     (row,) = profile.overall
     who = f"Someone who {_knows(profile)}"
     if not profile.complete:
         return (
             f"{who} is right {times(row.accuracy)} if the target is on the main path; other paths were not "
-            "looked at, so this is no bound."
+            "looked at, so this is not a bound."
         )
     if not profile.is_bound:
         return (
             f"{who} is right {times(row.accuracy)} as far as the release is modelled; not all of it is, so "
-            "this is no bound."
+            "this is not a bound."
         )
-    return f"{who} is right at most {times(row.accuracy, upper=True)}, by whatever method."
+    return f"{who} is right at most {times(row.accuracy, upper=True)}, whatever the method."
 
 
 def belief_sentence(profile: RiskProfile) -> str:
     """Say what someone who sees everything published comes to believe of a target who is present."""
     (row,) = profile.overall
     most = "at most " if profile.is_bound else ""
-    where = "where the release tells most"
+    where = "where the release reveals most"
     if not profile.complete:
         where = "on the main path; others were not looked at"
     return (

@@ -193,11 +193,11 @@ def _words(
     elif column is not None:
         who += f", as many with the characteristics as column {column!r} says"
     elif law == "table":
-        who += ", averaged over the counts that this may be by the law that the table itself suggests"
+        who += ", averaged over the possible counts, weighted as the table itself suggests"
         if flat:
             who += f" (for {flat:,} rows whose noise few others have, all counts equally likely)"
     else:
-        who += ", averaged over the counts that this may be, all taken to be equally likely"
+        who += ", averaged over the possible counts, all equally likely"
     floor = "; negative values were published as zero" if nonnegative else ""
     return f"{who}, and gives the target a chance of {prior:.6g}{floor}"
 

@@ -77,7 +77,7 @@ RISK_HELP = {
     "block group, and the sum of their published counts.",
     "above": "The published count of the larger area, one level up in the list.",
     "bound": "From the exact trade-off curve of the release: nobody who knows every other record is right "
-    "more often, averaged over the prior, by whatever method. Left out are records that change together with "
+    "more often, averaged over the prior, whatever the method. Left out are records that change together with "
     "the target's and what is published without noise. On the main path while sliders move, then for all "
     "pairs of paths.",
     "advantage": "How much better than chance someone who knows every other record can guess whether one "
