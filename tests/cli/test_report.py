@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from discreet.numbers import number
 from discreet.report.html import pdf as pdf_module
-from discreet.report.words import number
 
 CHROMIUM = shutil.which("chromium") or "/usr/bin/chromium"
 QUICK = ("--no-certify", "--no-savings", "--quiet")

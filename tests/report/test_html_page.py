@@ -11,11 +11,11 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from discreet import numbers
 from discreet.accounting.overall import Account, account
 from discreet.budget import Level, Query, Release, Spine, load
 from discreet.errors import InputError
 from discreet.noise import GaussianNoise
-from discreet.report import words
 from discreet.report.html import Facts, gather, page, render
 from discreet.risk import risk_profile
 
@@ -213,13 +213,13 @@ def test_the_page_has_every_part(text):
 def test_numbers_are_those_of_the_account(exact, facts, text):
     prose = Reader(text).prose
     (point,) = exact.at_delta("1e-10")
-    assert words.number(point.epsilon) in prose
+    assert numbers.number(point.epsilon) in prose
     box = exact.epsilon(delta="1e-10", certified=True)
-    lower, upper = words.interval(box)
+    lower, upper = numbers.interval(box)
     assert f"{lower} ≤ ε ≤ {upper}" in prose
     assert facts.guess.accuracy == pytest.approx((1 + exact.total_variation) / 2, rel=1e-12)
     for delta in ("1e-5", "1e-15", "1e-20"):
-        assert words.number(exact.epsilon(delta=delta)) in prose
+        assert numbers.number(exact.epsilon(delta=delta)) in prose
 
 
 @pytest.mark.parametrize("prior", ["1/2", "1/10", "9/10", "1/864"])
@@ -279,7 +279,7 @@ def test_two_states_side_by_side():
     made = page(after, before=before, certify=False, savings=False)
     prose = Reader(made).prose
     old, new = account(before).epsilon(delta="1e-10"), account(after).epsilon(delta="1e-10")
-    assert f"falls from {words.number(old)} to {words.number(new)}" in prose
+    assert f"falls from {numbers.number(old)} to {numbers.number(new)}" in prose
     assert "promises more privacy" in prose
     assert "Level “County”: 100.0 % more variance in every query." in prose
     assert "Noise unchanged at “State”." in prose
@@ -389,7 +389,7 @@ def test_what_is_only_modelled_is_called_no_bound():
 def test_levels_are_written_as_people_do():
     release = Release.from_toml(SMALL.replace("County", "Block_Group"))
     prose = Reader(page(release, before=release, certify=False, savings=False)).prose
-    body = prose[: prose.index("The release as a file Saved")]
+    body = prose[: prose.index("The release as a file Save each")]
     assert "Block group" in body
     assert "State + Block group" in body
     assert "Block_Group" not in body

@@ -21,12 +21,12 @@ from browsing import settled, upload, value, wait_for_text
 from discreet.accounting.calibration import calibrate
 from discreet.accounting.overall import account
 from discreet.budget import Release, load, preset_names
+from discreet.budget.levels import level_name
 from discreet.cli.commands import run
 from discreet.errors import InputError
 from discreet.noise import GaussianNoise
-from discreet.numbers import fraction
+from discreet.numbers import fraction, number, percent
 from discreet.report.html import gather, render
-from discreet.report.words import level_name, number, percent
 from discreet.risk import risk_profile
 from discreet.workbench.words import size_text
 

@@ -128,9 +128,7 @@ def _text(path: Path, ledger: Ledger, costs: list[Cost], failed: list[str]) -> I
     if any(entry.counted for entry in ledger.entries):
         yield from (Hanging(f"{cost}.") for cost in costs)
         yield from map(Hanging, failed)
-        yield (
-            "Sums of rho are exact but overstate the cost a little; the epsilon is for all runs together."
-        )
+        yield ("Sums of rho are exact but overstate the cost a little; the epsilon is for all runs together.")
     if ledger.key:
         yield f"Entries are signed with the key {ledger.key}."
 

@@ -202,4 +202,7 @@ def page(found: Curated) -> str:
 
 def star() -> str:
     """Explain the mark."""
-    return f"* more than {FAR:g} standard errors from the expectation: unlikely to be chance for independent numbers."
+    return (
+        f"* more than {FAR:g} standard errors from the expectation: unlikely to be chance for independent "
+        "numbers."
+    )

@@ -5,15 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from discreet.budget import Neighbours, Release
-from discreet.budget.levels import level_name as level_name
-from discreet.numbers import DIGITS as DIGITS
-from discreet.numbers import change as change
-from discreet.numbers import interval as interval
-from discreet.numbers import number as number
-from discreet.numbers import percent as percent
-from discreet.numbers import plain as plain
-from discreet.numbers import probability as probability
-from discreet.numbers import with_fraction as with_fraction
 
 if TYPE_CHECKING:
     from discreet.accounting.overall import Account

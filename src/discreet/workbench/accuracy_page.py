@@ -8,11 +8,10 @@ from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from discreet.budget.levels import level_name
 from discreet.errors import DiscreetError, InputError
-from discreet.numbers import positive
-from discreet.report import words
+from discreet.numbers import interval, number, percent, plain, positive
 from discreet.report.releases import NoiseLine
-from discreet.report.words import level_name
 from discreet.workbench import charts
 from discreet.workbench import controls as c
 from discreet.workbench import words as say
@@ -87,9 +86,7 @@ def relative_text(part: float) -> str:
     >>> relative_text(0.0482), relative_text(12.3), relative_text(0.00001)
     ('4.8 %', '1,230 %', '0.0010 %')
     """
-    if part >= 1:
-        return f"{100 * part:,.0f} %"
-    return words.percent(part) if part >= 0.0001 else f"{100 * part:.4f} %"
+    return f"{100 * part:,.0f} %" if part >= 1 else percent(part)
 
 
 def common_lines(lines: tuple[NoiseLine, ...]) -> dict[str, NoiseLine]:
@@ -293,8 +290,8 @@ def _wanted(page: AccuracyPage) -> None:
         made, zcdp = question.now
         total = sum((level.spent(made.release.neighbours) for level in made.release.levels), Fraction(0))
         answer.set(
-            f"rho {words.plain(total)} (now {words.plain(state.budget.total)}): "
-            f"{made.claim.kind.states('epsilon', float(made.epsilon or 0))}, zCDP {words.number(zcdp)}."
+            f"rho {plain(total)} (now {plain(state.budget.total)}): "
+            f"{made.claim.kind.states('epsilon', float(made.epsilon or 0))}, zCDP {number(zcdp)}."
         )
 
 
@@ -341,10 +338,10 @@ def _calibration(page: AccuracyPage) -> None:
         if found is None:
             answer.set(question.trouble or ("Calibrating …" if question.progress else ""))
         elif found.proof is not None and found.factor is not None:
-            low, high = words.interval(found.proof, 6)
+            low, high = interval(found.proof, 6)
             answer.set(
-                f"All variances times {words.plain(found.factor)}: {words.percent(found.savings[0])} less "
-                f"variance. Proved: at epsilon {words.number(float(found.epsilon or 0))} the true delta lies "
+                f"All variances times {plain(found.factor)}: {percent(found.savings[0])} less "
+                f"variance. Proved: at epsilon {number(float(found.epsilon or 0))} the true delta lies "
                 f"between {low} and {high}."
             )
         saved, quick, margins = session.numbers.saved, session.numbers.quick.found, page.margins
@@ -354,8 +351,8 @@ def _calibration(page: AccuracyPage) -> None:
         part = 1 - (1 - saved) ** 0.5
         name, margin = list(margins.items())[-1]
         text.set(
-            f"With zCDP's epsilon of {words.number(quick.zcdp)} as the promise, every variance "
-            f"could be {words.percent(saved)} smaller and every margin of error about "
-            f"{words.percent(part)}: about ± {size_text(margin * (1 - part))} instead of ± {margin:,} for "
+            f"With zCDP's epsilon of {number(quick.zcdp)} as the promise, every variance "
+            f"could be {percent(saved)} smaller and every margin of error about "
+            f"{percent(part)}: about ± {size_text(margin * (1 - part))} instead of ± {margin:,} for "
             f"{level_name(name)}. The button gives the proof."
         )

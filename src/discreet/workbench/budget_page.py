@@ -9,10 +9,9 @@ from functools import partial
 
 from discreet.budget import AnswerKind
 from discreet.budget.catalogue import presets
+from discreet.budget.levels import level_name
 from discreet.errors import DiscreetError
-from discreet.numbers import positive, read_delta
-from discreet.report import words
-from discreet.report.words import level_name
+from discreet.numbers import number, percent, plain, positive, read_delta, with_fraction
 from discreet.workbench import charts
 from discreet.workbench import controls as c
 from discreet.workbench import words as say
@@ -148,16 +147,14 @@ def _sliders(page: Page) -> None:
         seen = state
         if [level.name for level in state.base.levels] != list(levels):
             draw_levels(state)
-        factor, rho = state.factor, words.plain(state.budget.total)
+        factor, rho = state.factor, plain(state.budget.total)
         total.set(step_of(factor), f"rho {rho}", rho)
-        stated = "as stated" if factor == 1 else f"{words.plain(factor)} times the stated"
-        exact = words.with_fraction(state.budget.total)
+        stated = "as stated" if factor == 1 else f"{plain(factor)} times the stated"
+        exact = with_fraction(state.budget.total)
         note.set(f"{exact}, {stated}" if len(exact) < 40 else stated)
         for place, slider in enumerate(levels.values()):
             share = state.budget.share(place)
-            slider.set(
-                round(share * _STEPS), words.percent(float(share)) if share else "Laplace noise, fixed"
-            )
+            slider.set(round(share * _STEPS), percent(float(share)) if share else "Laplace noise, fixed")
 
 
 def _headline(page: Page) -> None:
@@ -184,10 +181,10 @@ def _headline(page: Page) -> None:
             kind = numbers.state.release.claim.kind
             name, ours = ("Exact epsilon", "exact") if kind is AnswerKind.EXACT else ("Epsilon", "the bound")
             epsilon.set(say.epsilon_text(numbers), say.epsilon_note(numbers), name)
-            zcdp.set(words.number(quick.zcdp), f"{ours} is {say.against(exact, quick.zcdp)}")
-            gdp.set(words.number(quick.gdp), f"{ours} is {say.against(exact, quick.gdp)}")
+            zcdp.set(number(quick.zcdp), f"{ours} is {say.against(exact, quick.zcdp)}")
+            gdp.set(number(quick.gdp), f"{ours} is {say.against(exact, quick.gdp)}")
             note = "of every variance" if saved is not None else "when the slider is let go"
-            saving.set("–" if saved is None else words.percent(saved), note)
+            saving.set("–" if saved is None else percent(saved), note)
         claim.say(say.claim_text(numbers.state))
         count.set(str(numbers.quick.updates))
         trouble.say(numbers.trouble)
@@ -233,8 +230,8 @@ def _curves(page: Page) -> None:
                     dark=dark,
                     before=old.profile[0] if old else None,
                 ),
-                f"delta against epsilon. At delta {words.plain(delta)}: exact {words.number(quick.epsilon)}, "
-                f"zCDP {words.number(quick.zcdp)}, Gaussian DP {words.number(quick.gdp)}.",
+                f"delta against epsilon. At delta {plain(delta)}: exact {number(quick.epsilon)}, "
+                f"zCDP {number(quick.zcdp)}, Gaussian DP {number(quick.gdp)}.",
             )
         if errors is not None:
             past = before.errors.found if before else None

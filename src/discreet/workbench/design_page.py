@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from nicegui import ui
 
 from discreet.errors import DiscreetError
+from discreet.numbers import number, percent, plain
 from discreet.release.safetab.geography import LEVEL_WORDS, PASSES
-from discreet.report import words
 from discreet.workbench import charts
 from discreet.workbench import controls as c
 from discreet.workbench import tabulation as plan
@@ -158,14 +158,14 @@ def _choices(page: DesignPage) -> None:
     def draw() -> None:
         design = page.design
         people.set(design.which)
-        times = "as stated" if design.scale == 1 else f"{words.plain(design.scale)} times"
+        times = "as stated" if design.scale == 1 else f"{plain(design.scale)} times"
         scale.set(step_of(design.scale), times)
         races.set(design.races, str(design.races))
-        gamma.set(round(100 * design.gamma), words.percent(design.gamma))
-        target.set(min(100, max(1, round(100 * design.target))), words.percent(design.target))
+        gamma.set(round(100 * design.gamma), percent(design.gamma))
+        target.set(min(100, max(1, round(100 * design.target))), percent(design.target))
         relative.set(design.of)
         derived.set("yes" if design.derived else "no")
-        error.keep(design.target, words.percent(design.target))
+        error.keep(design.target, percent(design.target))
         chance.keep(design.chance, exact_text(design.chance))
         trouble.say(page.trouble or page.quick.trouble or page.whole.trouble)
 
@@ -195,8 +195,8 @@ def _costs(page: DesignPage) -> None:
             return
         for tile, cost in zip((added, replaced), exact or numbers.costs, strict=True):
             epsilon = say.claimed(numbers.claim.kind, cost.epsilon)
-            tile.set(epsilon, f"zCDP {words.number(cost.zcdp_epsilon)}")
-        first, second = (words.plain(cost.rho) for cost in numbers.costs)
+            tile.set(epsilon, f"zCDP {number(cost.zcdp_epsilon)}")
+        first, second = (plain(cost.rho) for cost in numbers.costs)
         rho.set(first, f"replaced {second}")
         groups.set(str(numbers.lines[0].stability), "of each geography and level")
         note.set(f"{say.cost_text(page.state.delta, exact)} {numbers.claim}".strip())
@@ -287,7 +287,7 @@ class _Rows:
         self.page.use(f"{name} {'on' if on else 'off'}", self.page.design.with_on(places, on=on))
 
     def _typed(self, place: Place, rho: Fraction) -> None:
-        self.page.use(f"rho {words.plain(rho)}", self.page.design.with_rho(place, rho))
+        self.page.use(f"rho {plain(rho)}", self.page.design.with_rho(place, rho))
 
 
 def _row_texts(line: SizedLevel | None) -> list[str]:
@@ -365,8 +365,8 @@ def _margin(page: DesignPage) -> None:
         if found is None:
             answer.set(f"For {row}.")
             return
-        normal, exact = (words.plain(rho) for rho in found)
-        saved = words.percent(float(1 - found[1] / found[0]))
+        normal, exact = (plain(rho) for rho in found)
+        saved = percent(float(1 - found[1] / found[0]))
         answer.set(f"{row}: rho {normal} by the normal approximation, {exact} exactly: {saved} less.")
 
 
@@ -394,9 +394,9 @@ def _rivals(page: DesignPage) -> None:
         if found is None:
             text.set(question.trouble or text.shown)
             return
-        variance, scale = (words.number(float(size[0]), 4) for size in (found.variances, found.scales))
-        gaussian.set(words.number(found.gaussian_epsilon, 4), f"variance {variance}")
-        geometric.set(words.number(found.geometric_epsilon, 4), f"scale {scale}")
+        variance, scale = (number(float(size[0]), 4) for size in (found.variances, found.scales))
+        gaussian.set(number(found.gaussian_epsilon, 4), f"variance {variance}")
+        geometric.set(number(found.geometric_epsilon, 4), f"scale {scale}")
         said = say.rival_text(*found.margins[0], found.gaussian_epsilon, found.geometric_epsilon)
         text.set(f"{row_words(chosen)}. {said} For all rows together it may be the other way round.")
 

@@ -9,6 +9,7 @@ from nicegui import ui
 
 from discreet.budget import Release
 from discreet.errors import DiscreetError, InputError
+from discreet.numbers import with_fraction
 from discreet.report import words
 from discreet.workbench import controls as c
 from discreet.workbench import words as say
@@ -166,7 +167,7 @@ def _contents(page: Page) -> None:
         said = (
             f"The decision: {state.release.name}, at delta {exact_text(state.delta)}.",
             f"Neighbours: {words.relation(state.relation, state.base.unit)} ({state.relation}).",
-            f"Total rho {words.with_fraction(state.budget.total)}.",
+            f"Total rho {with_fraction(state.budget.total)}.",
             f"Compared with {before.release.name}." if before else "No comparison with another state.",
             f"Risk from an adversary with prior {say.report_options(state, None)['prior']}, "
             "as on the Risk page.",

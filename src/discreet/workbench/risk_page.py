@@ -7,10 +7,9 @@ from functools import partial
 
 from nicegui.element import Element
 
+from discreet.budget.levels import level_name
 from discreet.errors import DiscreetError, InputError
-from discreet.numbers import chance
-from discreet.report import words
-from discreet.report.words import level_name
+from discreet.numbers import chance, number, plain, with_fraction
 from discreet.risk import RiskProfile
 from discreet.workbench import charts
 from discreet.workbench import controls as c
@@ -211,7 +210,7 @@ def _adversary(page: RiskPage) -> None:
             c.show(made, name in ("", scenario))
         if not prior.wrong:
             value = Fraction(page.prior) if not page.trouble else Fraction(1, 2)
-            text = words.plain(value)
+            text = plain(value)
             slider.set(min(99, max(1, round(100 * value))), f"prior {text}", text)
             prior.keep(str(value), page.prior)
         if asked is None:
@@ -219,9 +218,9 @@ def _adversary(page: RiskPage) -> None:
         counts, count = attackable(page.state.release), asked.counts[0]
         level.set(count.level, {name: level_name(name) for name in counts})
         query.set(count.query, {one.query: one.query for one in counts[count.level]})
-        deviation = words.number(float(count.variance) ** 0.5, 3)
-        variance = words.with_fraction(count.variance)
-        variance = variance if len(variance) < 30 else f"about {words.plain(count.variance)}"
+        deviation = number(float(count.variance) ** 0.5, 3)
+        variance = with_fraction(count.variance)
+        variance = variance if len(variance) < 30 else f"about {plain(count.variance)}"
         noise.set(f"Noise with variance {variance}, standard deviation {deviation}.")
         step = round((asked.published - asked.known) / step_of(asked))
         published.set(max(-_FEW, min(_FEW, step)), f"published {asked.published}", f"{asked.published:,}")
@@ -268,7 +267,7 @@ def _answer(page: RiskPage) -> None:
         if found is None:
             return
         posterior.set(chance(found.posterior), f"before: {chance(float(Fraction(found.asked.prior)))}")
-        ratio.set(words.number(found.ratio, 4), "belief afterwards over prior")
+        ratio.set(number(found.ratio, 4), "belief afterwards over prior")
         if found.right is None:
             right.set("–", "not computed; the bound below holds")
         else:

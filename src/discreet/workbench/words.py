@@ -9,9 +9,10 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from discreet.budget import AnswerKind
+from discreet.budget.levels import level_name
 from discreet.errors import DiscreetError, InputError
+from discreet.numbers import number, percent, plain
 from discreet.report import words
-from discreet.report.words import level_name
 from discreet.workbench.adversary import SCENARIOS, adversary, read_chance
 from discreet.workbench.state import State, exact_text
 
@@ -77,9 +78,9 @@ RISK_HELP = {
     "block group, and the sum of their published counts.",
     "above": "The published count of the larger area, one level up in the list.",
     "bound": "From the exact trade-off curve of the release: nobody who knows every other record is right "
-    "more often, averaged over the prior, whatever the method. Left out are records that change together with "
-    "the target's and what is published without noise. On the main path while sliders move, then for all "
-    "pairs of paths.",
+    "more often, averaged over the prior, whatever the method. Left out are records that change together "
+    "with the target's and what is published without noise. On the main path while sliders move, then for "
+    "all pairs of paths.",
     "advantage": "How much better than chance someone who knows every other record can guess whether one "
     "person is in the data.",
     "median": "Half of the targets who are present end with at most this belief, for someone who knows every "
@@ -322,9 +323,9 @@ def meaning(numbers: Numbers) -> list[str]:
 
 def _factor(epsilon: float) -> str:
     if epsilon < 10:
-        return f"e^{words.number(epsilon, 4)} = {words.number(math.exp(epsilon), 3)}"
+        return f"e^{number(epsilon, 4)} = {number(math.exp(epsilon), 3)}"
     exponent = epsilon / math.log(10)
-    return f"e^{words.number(epsilon, 4)}, about {words.number(10 ** (exponent % 1), 2)}e{int(exponent)}"
+    return f"e^{number(epsilon, 4)}, about {number(10 ** (exponent % 1), 2)}e{int(exponent)}"
 
 
 def _promised(part: float) -> str:
@@ -334,11 +335,11 @@ def _promised(part: float) -> str:
     ('86.3 %', '0.65 %', '0.01 %', '1.2e-03 %')
     """
     if part <= 0:
-        return words.percent(0.0)
+        return percent(0.0)
     places = 3 if part >= 0.01 else 4 if part >= 0.0001 else 1 - math.floor(math.log10(part))
     steps = 10.0**places
     down = math.floor(steps * part) / steps
-    return words.percent(down) if down >= 0.0001 else f"{100 * down:.1e} %"
+    return percent(down) if down >= 0.0001 else f"{100 * down:.1e} %"
 
 
 def against(value: float, other: float) -> str:
@@ -352,8 +353,8 @@ def against(value: float, other: float) -> str:
         return "the same"
     word = "less" if gap < 0 else "more"
     size = f"{abs(gap):.4f}" if abs(gap) >= 5e-4 else f"{abs(gap):.1e}"
-    percent = f" ({words.percent(abs(gap) / other)})" if other > 0 and abs(gap) >= 0.0005 * other else ""
-    return f"{size}{percent} {word}"
+    share = f" ({percent(abs(gap) / other)})" if other > 0 and abs(gap) >= 0.0005 * other else ""
+    return f"{size}{share} {word}"
 
 
 def size_text(value: float) -> str:
@@ -362,7 +363,7 @@ def size_text(value: float) -> str:
     >>> size_text(3.92), size_text(161.27), size_text(98000.0)
     ('3.92', '161', '98,000')
     """
-    return f"{value:,.0f}" if value >= 100 else words.number(value, 3)
+    return f"{value:,.0f}" if value >= 100 else number(value, 3)
 
 
 def percent_text(value: float) -> str:
@@ -435,8 +436,8 @@ def differences(before: Numbers, after: Numbers) -> list[str]:
     first, second = old.budget.total, new.budget.total
     if first != second and first:
         part = float(second / first - 1)
-        more = f"{words.percent(abs(part))} {'more' if part > 0 else 'less'}"
-        found.append(f"The total rho is {more} ({words.plain(first)} to {words.plain(second)}).")
+        more = f"{percent(abs(part))} {'more' if part > 0 else 'less'}"
+        found.append(f"The total rho is {more} ({plain(first)} to {plain(second)}).")
     found += _about_levels(old, new)
     text = _about_epsilon(before, after)
     found += [text] if text and found else []
@@ -456,7 +457,7 @@ def _about_levels(old: State, new: State) -> list[str]:
             continue
         name, now, then = level_name(new.base.levels[place].name), float(second), float(first)
         rest = "" if alone is None else "; the others keep their proportions"
-        found.append(f"{name} gets {words.percent(now)} of the budget, before {words.percent(then)}{rest}.")
+        found.append(f"{name} gets {percent(now)} of the budget, before {percent(then)}{rest}.")
     same = old.base.levels == new.base.levels
     for place, level in enumerate(new.base.levels):
         if same and old.budget.shares[place] != new.budget.shares[place]:
@@ -573,17 +574,17 @@ def _design_facts(state: State) -> dict[str, str]:
     whole = {"cell": "the average cell", "total": "the whole group"}[design.of]
     said = {
         "the number of races is": str(design.races),
-        "gamma is": words.plain(design.gamma),
-        "an empty group is dropped with probability": words.plain(design.chance),
-        "the target error is": words.plain(design.target),
-        "all budgets are scaled by": words.plain(design.scale),
+        "gamma is": plain(design.gamma),
+        "an empty group is dropped with probability": plain(design.chance),
+        "the target error is": plain(design.target),
+        "all budgets are scaled by": plain(design.scale),
         "the target error is relative to": whole,
         "thresholds are": "from the target error" if design.derived else stated,
         "published counts": "may be negative" if design.negatives else "are never negative",
         "the states are": ", ".join(design.states) or "all",
     }
     for place in all_places():
-        rho = "no budget" if place in design.off else f"rho {words.plain(design.stated_rho(place))}"
+        rho = "no budget" if place in design.off else f"rho {plain(design.stated_rho(place))}"
         said[f"{row_words(place)} has"] = rho
     return {**said, "the row on view is": row_words(design.chosen)}
 
