@@ -131,6 +131,65 @@ def test_a_portfolio_of_three_products() -> None:
         assert compose(joint.cases[int(k)][1]).epsilon(delta="1e-10") <= point.epsilon * (1 + 1e-12)
 
 
+# -- many paths --------------------------------------------------------------------------------------------
+
+
+def growing(merged: int) -> Release:
+    """Two queries a level, all levels but one may merge: 2^merged paths on all sorts of lattices."""
+    levels = [
+        [{"variance": Fraction(1000, 100 + 17 * i)}, {"variance": Fraction(1000, 310 + 23 * i)}]
+        for i in range(merged + 1)
+    ]
+    return made(levels, [f"L{i}" for i in range(1, merged + 1)])
+
+
+@pytest.mark.parametrize("name", ["whole", "laplace", "sensitive"])
+def test_no_delta_exceeds_its_bound_on_a_grid(name: str) -> None:
+    """And the bound is close: the width of a cell is 0.005 at most, the bound off by its square."""
+    listed = cases(ODD[name], ODD[name].neighbours)
+    every = np.arange(len(listed))
+    for threshold in (Fraction(2), Fraction(6)):
+        upper, exponent = AllPairs(listed).on_grid(threshold, every, 2**14)
+        true = np.array([compose(events).log_deltas([threshold])[0] for _, events in listed])
+        excess = np.log(upper) + exponent - true
+        assert (excess > -1e-12).all()
+        assert excess.max() < 1e-3
+
+
+def test_octaves_beyond_the_core_lead_to_the_value() -> None:
+    """Each octave brings the sum closer to the delta of the case by itself, and within the stated error."""
+    whole, threshold = AllPairs(cases(load("pl94-2020-units"), "bounded")), Fraction(2)
+    (scan,) = whole.scan(Kind.DELTA, [threshold])
+    for place in (14, 24, 25):
+        true = math.exp(compose(whole.cases[place][1]).log_deltas([threshold])[0] - scan.exponent)
+        value, error = scan.value[place], scan.error[place]
+        for octave in range(4):
+            more = whole.outward(Kind.DELTA, threshold, place, octave)
+            assert more is not None
+            value, error, before = value + more[0], error + more[1], error
+            assert error <= before * (1 + 1e-9)
+            assert abs(value - true) <= error + 2e-12 * true
+        assert error < 0.01 * scan.error[place]
+
+
+def test_a_release_of_many_paths() -> None:
+    """64 paths, 2,080 pairs: 24 of them, chosen at random with a fixed seed, cost no more than the worst."""
+    whole = account(growing(6))
+    (point,) = whole.at_delta("1e-10")
+    # 1e-10 is attained by the worst case ...
+    assert whole.case(point.worst).delta(epsilon=point.epsilon) == pytest.approx(1e-10, rel=1e-11)
+    # ... and by no other: bounded from above by a grid
+    for k in np.random.default_rng(5).choice(whole.pairs, size=24, replace=False):
+        loss = compose(whole.cases[int(k)][1]).hurried(1e-3)
+        assert loss.delta(epsilon=point.epsilon, accuracy=1e-3) <= 1.001e-10
+
+
+@pytest.mark.slow
+def test_a_release_of_a_thousand_paths() -> None:
+    (point,) = account(growing(10)).at_delta("1e-10")
+    assert point.epsilon == pytest.approx(29.47374214762663, rel=1e-11)  # case (1016, 1016) by itself
+
+
 # -- in balls ------------------------------------------------------------------------------------------
 
 

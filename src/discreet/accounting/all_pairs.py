@@ -25,10 +25,12 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+from flint import arb
 from numpy.typing import NDArray
 
 from discreet.accounting.contour import (
     DEPTH,
+    MOST_INTERVALS,
     Kind,
     Sieve,
     SieveOverflowError,
@@ -37,6 +39,7 @@ from discreet.accounting.contour import (
     saddle,
     short_above,
 )
+from discreet.accounting.evaluation import around_mode, listed_together, split
 from discreet.accounting.loss import (
     Floats,
     Loss,
@@ -56,6 +59,12 @@ CORE = 64  # the core of the contour ends at so many times the largest tilt in u
 _SHALLOW = 34.0  # of the rest only what exceeds e^-34 is looked at: 1e-15 of the value is lost
 _COARSE = 4096  # nodes of a whole period that are all summed
 _MOST_NODES = 200_000
+FARTHEST = 6
+"""Octaves beyond the core that are looked at for one case."""
+
+_SINGLY = 50_000  # nodes of an octave of a case that are quicker than its evaluation
+_FEW = 4000  # values of terms that are split together
+_ROWS = 64  # paths whose products are taken at a time
 _OFFSETS = np.array([0.5, 1, 2, 3, 4.5, 6, 7.5, 8.5, 9.5, 11, 14, 20, 30, 45, 70, 120, 300, 1000])
 _ROUNDING = 2.3e-16
 
@@ -67,10 +76,6 @@ class Scan(NamedTuple):
     exponent: float
     value: Floats
     error: Floats
-
-
-_Far = tuple[Floats, tuple[Fraction | None, ...], NDArray[np.int64]]
-"""For each case what lies beyond the core; steps of lattices; and which of them each case has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,14 +90,15 @@ class _Line:
     alias: float
     nodes: NDArray[np.int64]
     count: int
-    base: object  # log M(theta) of the main case, exactly
+    base: arb  # log M(theta) of the main case, exactly
     centre: Fraction
     factors: tuple[Complexes, ...]  # for each group, paths by nodes
-    shifts: tuple[Floats, ...]  # for each group, log M of each path less that of its main path
+    scale: Floats  # for each case, M over that of the main case
     moduli: Floats  # for each case, the sum of the moduli: rounding errors are measured against it
     left_out: Floats  # for each case, what the nodes beyond the core may add
-    lattices: tuple[Fraction | None, ...]  # steps whose repetitions of the core are summed exactly ...
-    lattice: NDArray[np.int64]  # ... and which of them each case has
+
+    def serves(self, kind: Kind, threshold: float | Fraction) -> bool:
+        return self.kind is kind and self.low <= threshold <= self.high
 
 
 class AllPairs:
@@ -111,8 +117,9 @@ class AllPairs:
         self.paths = [[Loss(events) for events in group.events] for group in cases.groups]
         self.main = Loss(cases[cases.main][1])
         self._lines: list[_Line] = []
-        self._far: dict[float | None, _Far] = {}
+        self._far: dict[float | None, Floats] = {}
         self._rests: dict[tuple[int, int, float | None], Rest] = {}
+        self._joint: dict[int, Loss] = {}
 
     # -- what all cases have in common ---------------------------------------------------------------
 
@@ -140,8 +147,6 @@ class AllPairs:
 
     def scan(self, kind: Kind, thresholds: list[Fraction]) -> Iterator[Scan]:
         """Yield delta(t), or 1 - delta(t), of all cases at each threshold, in some order."""
-        if kind not in (Kind.DELTA, Kind.REST):
-            raise ValueError(f"tails of kind {kind.value!r} have no bound for what lies far out")
         order = sorted(range(len(thresholds)), key=thresholds.__getitem__)
         values = np.array([float(thresholds[i]) for i in order])
         position = 0
@@ -156,7 +161,7 @@ class AllPairs:
         """A contour for the first of the ascending thresholds, and perhaps more of them."""
         lowest = float(values[0])
         for line in self._lines:
-            if line.kind is kind and line.low <= lowest <= line.high:
+            if line.serves(kind, lowest):
                 return line
         h = float(self.lattice or 0)
         theta = saddle(self.main, kind, lowest, h)
@@ -196,7 +201,7 @@ class AllPairs:
             factors.append(table)
             shifts.append(logs)
         _, kernel = _kernel(_points(theta, nodes, period), self.lattice, Fraction(0), Fraction(0))
-        rest: _Far = (np.zeros(len(self.cases)), (self.lattice,), np.zeros(len(self.cases), dtype=np.int64))
+        rest = np.zeros(len(self.cases))
         if not count:
             key = theta if any(k[2] is not None for k in self._sieves) else None
             if key not in self._far:
@@ -214,10 +219,20 @@ class AllPairs:
             log_scale(self.main, theta),
             centre,
             tuple(factors),
-            tuple(shifts),
+            self._scale(shifts),
             self._product(tuple(map(_moduli, factors)), 2 * _moduli(kernel)),
-            *rest,
+            rest,
         )
+
+    def _scale(self, shifts: list[Floats]) -> Floats:
+        """For each case M over that of the main case, from the logarithms of its paths."""
+        total = np.zeros(())
+        for row in shifts:
+            if self.sides == 2:
+                i, j = np.triu_indices(row.size)
+                row = row[i] + row[j]
+            total = np.add.outer(total, row)
+        return np.asarray(np.exp(total.ravel()))
 
     def alias_free(self, kind: Kind, theta: float, low: float, high: float) -> tuple[float, float]:
         """A period whose aliases are negligible in every case, and how large they may be.
@@ -290,104 +305,147 @@ class AllPairs:
 
     # -- far out -------------------------------------------------------------------------------------
 
-    def _left_out(self, theta: float) -> _Far:
+    def _left_out(self, theta: float) -> Floats:
         """For each case a bound of what lies beyond the core, in units of e^(log M - theta t)."""
-        if len(self.paths) == 1:
-            return self._with_lattices([self._rest(0, k, theta) for k in range(len(self.paths[0]))])
         # the value is about 1 / (theta (theta + 1) 2.5 spread), and theta at most the largest tilt
         enough = 1e-14 / (self.tilt * (self.tilt + 1) * 2.5 * self.spread)
-        best: Floats | None = None
+        best = np.full(len(self.cases), math.inf)
         for g in sorted(range(len(self.paths)), key=lambda g: len(self.paths[g])):
-            rests = np.array([self._rest(g, k, theta).whole for k in range(len(self.paths[g]))])
+            rests = np.array([self._rest(g, k, theta).beyond(0) for k in range(len(self.paths[g]))])
             if self.sides == 2:
-                root = np.sqrt(rests)
                 i, j = np.triu_indices(rests.size)
-                rests = root[i] * root[j]
+                rests = np.sqrt(rests[i] * rests[j])
             shape = [1] * len(self.paths)
             shape[g] = rests.size
-            here = np.broadcast_to(rests.reshape(shape), self.cases.sizes).ravel()
-            best = here if best is None else np.minimum(best, here)
+            best = np.minimum(best, np.broadcast_to(rests.reshape(shape), self.cases.sizes).ravel())
             if best.max() <= enough:
                 break
-        assert best is not None
-        return best, (None,), np.zeros(len(self.cases), dtype=np.int64)
-
-    def _with_lattices(self, rests: list[Rest]) -> _Far:
-        """The same for one spine, the repetitions of the core that a case's own lattice makes taken out.
-
-        A path repeats its core at multiples of 2 pi / step. Where those of both paths of a case coincide, the
-        kernel is summed over the repetitions, exactly. Elsewhere the other path is off its peaks, and small.
-        """
-        steps = [loss.step for loss in self.paths[0]]
-        inner, near, sup = (np.array([getattr(r, name) for r in rests]) for name in ("inner", "near", "sup"))
-        i, j = np.triu_indices(len(rests)) if self.sides == 2 else (np.arange(len(rests)),) * 2
-        bound = np.sqrt((inner + near)[i] * (inner + near)[j])
-        which = np.zeros(i.size, dtype=np.int64)
-        lattices: list[Fraction | None] = [None]
-        known: dict[tuple[Fraction, Fraction], int] = {}
-        core = CORE * self.tilt
-        for case in range(i.size):
-            one, two = steps[i[case]], steps[j[case]]
-            if (one, two) not in known:
-                common = common_step(one, two)
-                # repetitions that do not coincide must be apart, and the core within half a period
-                apart = math.pi * float(common / one / two) >= core if one != two else True
-                usable = apart and math.pi / float(max(one, two)) > core
-                if usable and common not in lattices:
-                    lattices.append(common)
-                known[one, two] = lattices.index(common) if usable else 0
-            which[case] = known[one, two]
-        exact = which > 0
-        # (with one path the rest is its own)
-        apart_bound = np.sqrt(inner[i] * inner[j]) + 1.5 * (near[i] * sup[j] + near[j] * sup[i]) * (i != j)
-        return np.where(exact, apart_bound, bound), tuple(lattices), which
+        return best
 
     def _rest(self, g: int, k: int, theta: float) -> Rest:
         key = self._key(g, k, theta)
         if key not in self._rests:
-            self._rests[key] = rest_of_line(self._alone(g, k), theta, self.tilt)
+            # many paths are looked at less far: what is left open is looked at pair by pair
+            most = max(_MOST_NODES // max(1, len(self.paths[g]) // 64), 5000)
+            self._rests[key] = rest_of_line(self._alone(g, k), theta, self.tilt, most)
         return self._rests[key]
+
+    def outward(
+        self, kind: Kind, threshold: Fraction, place: int, octave_: int
+    ) -> tuple[float, float] | None:
+        """What one octave beyond the core adds to a case, and how far off the sum up to its end may then be.
+
+        In units of the scan at this threshold, which must come first. None where there is too much to add,
+        or nothing to be gained.
+        """
+        line = next((line for line in reversed(self._lines) if line.serves(kind, threshold)), None)
+        if line is None or line.count or len(self.paths) > 1:
+            return None
+        (chosen,) = self.cases.choice(place)
+        rests = [self._rest(0, k, line.theta) for k in (chosen[0], chosen[-1])]
+        before, after = (math.sqrt(rests[0].beyond(n) * rests[1].beyond(n)) for n in (octave_, octave_ + 1))
+        start = CORE * self.tilt * 8**octave_
+        if place not in self._joint:
+            self._joint[place] = Loss(self.cases[place][1])
+        loss = self._joint[place]
+        try:
+            nodes = _stretch(loss, start, 8 * start, line.theta, self.tilt).nodes(float(line.period), _SINGLY)
+        except SieveOverflowError:
+            return None
+        # nodes at the border belong to the stretch before
+        nodes = nodes[nodes > math.floor(start * float(line.period) / _TWO_PI * (1 + 1e-15) + 1e-6)]
+        transform = TiltedTransform(loss, line.theta)
+        angle = _TWO_PI * turns(nodes, (transform.centre - threshold) / line.period)
+        z = _points(line.theta, nodes, line.period)
+        terms = np.exp(transform.log(nodes, line.period) + 1j * angle) / (z * (z + 1))
+        unit = float(line.scale[place])
+        norm = (-2 if kind is Kind.REST else 2) * unit / float(line.period)
+        lost = _ROUNDING * 4 * abs(norm) * float(np.abs(terms).sum())
+        return norm * float(terms.real.sum()), lost + unit * (after - before)
+
+    def on_grid(self, threshold: Fraction, places: NDArray[np.int64], size: int) -> tuple[Floats, float]:
+        """Upper bounds of delta(t) of some cases: values in units of e^exponent, and the exponent.
+
+        The dots connected, with one grid for all cases: the transform of a case is the product of those of
+        its paths, and its delta again a product of matrices. There is nothing left out. (One spine only.)
+        """
+        point = float(threshold)
+        theta = saddle(self.main, Kind.DELTA, point, 0.0)
+        length, alias = self.alias_free(Kind.DELTA, theta, point, point)
+        h = length / size
+        chosen = np.array([self.cases.choice(int(place))[0] for place in places])
+        paths, where = np.unique(chosen, return_inverse=True)
+        where = where.reshape(chosen.shape)
+        shares = [self._on_grid(self.paths[0][k], theta, size, h) for k in paths]
+        table, scale, missing = (np.array(column) for column in zip(*shares, strict=True))
+        # delta is the sum over points of the grid, from the threshold on, of p e^(-theta x) (1 - e^-x)
+        first = math.floor(point / h) + 1
+        distance = (np.arange(first, first + size) - point / h) * h
+        with np.errstate(under="ignore"):
+            kernel = np.zeros(size)
+            kernel[np.arange(first, first + size) % size] = np.exp(-theta * distance) * -np.expm1(-distance)
+        weight = np.fft.rfft(kernel).conj() * np.where(np.arange(size // 2 + 1) % (size // 2) == 0, 1.0, 2.0)
+        square = _real_product(table * weight, table) / size
+        left, right = where[:, 0], where[:, -1]
+        with working_bits(320):
+            base = log_scale(self.main, theta)
+            units = [float(one - base / self.sides) for one in scale]
+        unit = np.array(units)
+        if self.sides == 2:
+            value, lost = square[left, right], missing[left] + missing[right]
+            factor = np.exp(unit[left] + unit[right])
+        else:
+            value, lost, factor = (
+                _real_product(weight[None, :], table)[0][left] / size,
+                missing[left],
+                np.exp(unit[left]),
+            )
+        noise = 1e-15 * math.log2(size) * float(np.linalg.norm(kernel))
+        return factor * (value + noise + alias + lost), exact_exponent(base, theta, threshold)
+
+    def _on_grid(self, loss: Loss, theta: float, size: int, h: float) -> tuple[Complexes, arb, float]:
+        """The transform of the tilted loss on a grid through 0; log M; and what the law lacks."""
+        terms = [around_mode(term, theta) for term in loss.terms]
+        origin = loss.offset + sum((term[0] for term in terms), Fraction(0))
+        cells = math.floor(origin / Fraction(h))
+        # the part of a step that the origin lies above a point of the grid belongs to the first law
+        rest = float(origin - cells * Fraction(h))
+        spectrum: Complexes = np.ones(size // 2 + 1, dtype=np.complex128)
+        for n, (value, p) in enumerate(listed_together([term[1:3] for term in terms], _FEW)):
+            law = split(value + rest if n == 0 else value, p, theta, size, h)
+            spectrum *= np.fft.rfft(np.roll(law, cells % size) if n == 0 else law)
+        return spectrum, log_scale(loss, theta), sum(term[3] for term in terms)
 
     # -- the matrix product --------------------------------------------------------------------------
 
     def _sums(self, line: _Line, place: int, threshold: Fraction) -> Scan:
         z = _points(line.theta, line.nodes, line.period)
         twice = np.where(line.nodes == 0, 1.0, 2.0)
-        if line.count:
-            assert self.lattice is not None
-            if 2 * line.nodes[-1] == line.count:
-                twice[-1] = 1.0  # the middle of the period belongs to both halves
+        if line.count and 2 * line.nodes[-1] == line.count:
+            twice[-1] = 1.0  # the middle of the period belongs to both halves
         norm = float(line.period)
-        value = np.zeros(len(self.cases))
-        exponent = exact_exponent(line.base, line.theta, threshold)  # type: ignore[arg-type]
-        for number, step in enumerate(line.lattices):
-            chosen = line.lattice == number
-            if not chosen.any():
-                continue
-            gap, kernel = _kernel(z, step, threshold, self.main.offset)
-            if line.kind is Kind.REST:
-                kernel = -kernel
-            angle = _TWO_PI * turns(line.nodes, (line.centre - threshold - gap) / line.period)
-            weight = twice * kernel * np.exp(1j * angle - line.theta * float(gap))
-            value[chosen] = self._product(line.factors, weight)[chosen]
-        shift = np.zeros(())
-        for row in line.shifts:
-            if self.sides == 2:
-                i, j = np.triu_indices(row.size)
-                row = row[i] + row[j]
-            shift = np.add.outer(shift, row)
-        scale = np.exp(shift.ravel())
+        exponent = exact_exponent(line.base, line.theta, threshold)
+        gap, kernel = _kernel(z, self.lattice, threshold, self.main.offset)
+        if line.kind is Kind.REST:
+            kernel = -kernel
+        angle = _TWO_PI * turns(line.nodes, (line.centre - threshold - gap) / line.period)
+        value = self._product(line.factors, twice * kernel * np.exp(1j * angle - line.theta * float(gap)))
         error = _ROUNDING * (4 * line.moduli + (abs(exponent) + 4) * np.abs(value)) / norm
         error += line.alias + line.left_out
-        return Scan(place, exponent, scale * value / norm, scale * error)
+        return Scan(place, exponent, line.scale * value / norm, line.scale * error)
 
     def _product(self, factors: tuple[Complexes, ...], weight: Complexes) -> Floats:
         """For all cases sum_k Re(weight_k * product of factors)."""
         if len(factors) == 1:
+            (table,) = factors
             if self.sides == 1:
-                return np.asarray(_real_product(weight[None, :], factors[0])[0])
-            square = _real_product(factors[0] * weight, factors[0])
-            return np.asarray(square[np.triu_indices(factors[0].shape[0])])
+                return np.asarray(_real_product(weight[None, :], table)[0])
+            # block by block, and of each only what lies at or beyond the diagonal
+            found = []
+            for first in range(0, len(table), _ROWS):
+                square = _real_product(table[first : first + _ROWS] * weight, table[first:])
+                found += [row[k:] for k, row in enumerate(square)]
+            return np.concatenate(found)
         choices = [self._choices(table) for table in factors]
         last = max(range(len(choices)), key=lambda g: choices[g].shape[0])
         rows = weight[None, :]
@@ -403,12 +461,6 @@ class AllPairs:
             return table
         i, j = np.triu_indices(table.shape[0])
         return np.asarray(table[i] * table[j], dtype=np.complex128)
-
-
-def common_step(one: Fraction, two: Fraction) -> Fraction:
-    """The largest step of which both are multiples."""
-    bottom = math.lcm(one.denominator, two.denominator)
-    return Fraction(math.gcd(int(one * bottom), int(two * bottom)), bottom)
 
 
 def _points(theta: float, nodes: NDArray[np.int64], period: Fraction) -> Complexes:
@@ -441,22 +493,25 @@ def _real_product(left: Complexes, right: Complexes) -> Floats:
 
 
 class Rest(NamedTuple):
-    """Estimates of (1/pi) int |Phi| / y^2 over y beyond the core, from above."""
+    """Estimates from above of (1/pi) int |Phi| / y^2 over y beyond the core, octave by octave."""
 
-    inner: float
-    """Off the repetitions of the core ..."""
-    near: float
-    """... and on them."""
-    sup: float
-    """The largest root of |Phi| off the repetitions: of one path, where the loss is of two alike."""
+    octaves: tuple[float, ...]
+    """What each octave adds: from 1, 8, 64, ... times the end of the core on."""
+    last: float
+    """What lies beyond all of them."""
 
-    @property
-    def whole(self) -> float:
-        """All of it."""
-        return self.inner + self.near
+    def beyond(self, octave_: int) -> float:
+        """What lies beyond the beginning of an octave: it falls like 1/y, where that was not looked at."""
+        return float(sum(self.octaves[octave_:]) + self.last * 8.0 ** min(len(self.octaves) - octave_, 0))
 
 
-def rest_of_line(loss: Loss, theta: float, tilt: float) -> Rest:
+def _stretch(
+    loss: Loss, start: float, end: float, theta: float, tilt: float, most: int = MOST_INTERVALS
+) -> Sieve:
+    return octave(loss, start, end, depth=_SHALLOW, theta=theta, falloff=1.0, scale=tilt, most=most)
+
+
+def rest_of_line(loss: Loss, theta: float, tilt: float, most: int = _MOST_NODES) -> Rest:
     """What a loss leaves out if its contour ends with the core.
 
     Octave by octave, until the period of the lattice ends (and repeats itself), or until what lies beyond is
@@ -464,52 +519,49 @@ def rest_of_line(loss: Loss, theta: float, tilt: float) -> Rest:
 
     >>> from discreet.budget import DiscreteGaussian
     >>> loss = Loss([DiscreteGaussian(variance=v, times=9) for v in (3, 7, "29/3")])
-    >>> rest_of_line(loss, 1.0, 10.0).whole < 1e-6
+    >>> rest_of_line(loss, 1.0, 10.0).beyond(0) < 1e-6
     True
     """
-    spread = math.sqrt(loss.tilted_moments(theta)[1])
-    period = short_above(20 * spread)
+    period = short_above(20 * math.sqrt(loss.tilted_moments(theta)[1]))
     per_node = _TWO_PI / float(period)
     transform = TiltedTransform(loss, theta)
-    step = float(loss.step)
-    whole = math.pi / step
+    whole = math.pi / float(loss.step)
 
-    def moduli(part: Sieve) -> tuple[Floats, Floats]:
-        nodes = part.nodes(float(period), _MOST_NODES)
+    def moduli(start: float, end: float) -> tuple[int, Floats, Floats]:
+        part = _stretch(loss, start, end, theta, tilt, MOST_INTERVALS if most == _MOST_NODES else 4 * most)
+        nodes = part.nodes(float(period), most)
         logs = np.asarray(transform.log(nodes, period).real, dtype=np.float64)
-        return np.asarray(per_node * nodes, dtype=np.float64), np.exp(logs)
+        return part.low.size, np.asarray(per_node * nodes, dtype=np.float64), np.exp(logs)
 
-    def stretch(start: float, end: float) -> Sieve:
-        return octave(loss, start, end, depth=_SHALLOW, theta=theta, falloff=1.0, scale=tilt)
-
+    octaves: list[float] = []
     start = CORE * tilt
     try:
-        if whole <= start:
-            # The core spans half a period or more. Beyond it each period, of length 2 pi / step, weighs at
-            # most its mean times its length over the square of where it begins.
-            _, size = moduli(stretch(0.0, whole))
-            mean = float(size.sum() - 0.5) * per_node / whole
-            return Rest(mean * (1 + 2 * whole / start) / (math.pi * start), 0.0, 1.0)
-        # what the periods beyond the first add to the nodes of the core
-        near = 0.06 * step**2 / spread
-        total, seen, end, largest = 0.0, 0, 8 * start, 0.0
-        while True:
-            end = min(end, whole)
-            part = stretch(start, end)
-            y, size = moduli(part)
+        _, y, size = moduli(0.0, min(start, whole))
+        mass, seen = float(size.sum() - 0.5), y.size
+        while start < whole:
+            end = min(8 * start, whole)
+            peaks, y, size = moduli(start, end)
             seen += y.size
-            largest = max(largest, float(size.max(initial=0.0)), math.exp(-part.depth))
-            # with its repetitions a node weighs sum_n 1/(y + 2 pi n / step)^2
-            total += float((size * (step / 2 / np.sin(step / 2 * y)) ** 2).sum()) * per_node / math.pi
+            mass += float(size.sum())
+            octaves.append(float((size / y**2).sum()) * per_node / math.pi)
             if end == whole:
-                return Rest(total, near, math.sqrt(largest))
+                break
             beyond = 4 * float(size.sum()) * per_node / (end - start) / (math.pi * end)
-            small = 1e-15 * (total + 1e-3 / (math.pi * CORE * tilt))
-            if (part.low.size >= 50 or end >= 3e6 * tilt) and beyond < small:
-                return Rest(total + beyond, near, 1.0)
-            if end >= 1e9 * tilt or seen > _MOST_NODES:
-                return Rest(total + max(beyond, small), near, 1.0)
-            start, end = end, 8 * end
+            small = 1e-15 * (sum(octaves) + 1e-3 / (math.pi * CORE * tilt))
+            if (peaks >= 50 or end >= 3e6 * tilt) and (beyond < small or seen > most):
+                return Rest(tuple(octaves), beyond)
+            if end >= 1e9 * tilt or seen > most:
+                return Rest(tuple(octaves), max(beyond, small))
+            start = end
+        # each further period, of length 2 pi / step, weighs at most its mean times its length over the
+        # square of where it begins
+        edge = CORE * tilt * 8 ** len(octaves)
+        mean = mass * per_node / whole
+        # (the last octave may end with the period, before its end)
+        inside = mean * (1 / max(whole, CORE * tilt) - 1 / edge) / math.pi if octaves else 0.0
+        last = mean * (1 + 2 * whole / max(whole, CORE * tilt)) / (math.pi * edge)
+        if octaves:
+            octaves[-1] += 3 * inside
+        return Rest(tuple(octaves), last)
     except SieveOverflowError:
-        inside = 0.0 if start == CORE * tilt else total
-        return Rest(inside + 1 / (math.pi * start), 0.06 * step**2 / spread, 1.0)
+        return Rest(tuple(octaves), 1 / (math.pi * CORE * tilt * 8 ** len(octaves)))

@@ -230,14 +230,24 @@ def sieve(loss: Loss, *, reach: float, depth: float, theta: float, falloff: floa
 
 
 def octave(
-    loss: Loss, start: float, end: float, *, depth: float, theta: float, falloff: float, scale: float
+    loss: Loss,
+    start: float,
+    end: float,
+    *,
+    depth: float,
+    theta: float,
+    falloff: float,
+    scale: float,
+    most: int = MOST_INTERVALS,
 ) -> Sieve:
     """One stretch of the sieve, as deep as the kernel at its start demands."""
     here = depth if start <= scale else max(_SHALLOWEST, depth - falloff * math.log(start / scale))
     radii = [term.radius(here, theta) for term in loss.terms]
     try:
-        return Sieve(*sieved(loss, start, end, radii), end, here)
+        return Sieve(*sieved(loss, start, end, radii, most), end, here)
     except SieveOverflowError:
+        if most < MOST_INTERVALS:
+            raise
         # on the way to few intervals there may be many at a time: piece by piece there are fewer
         ends = np.linspace(start, end, _PIECES + 1)
         found = [sieved(loss, float(a), float(b), radii) for a, b in pairwise(ends)]
@@ -254,7 +264,9 @@ def joined(parts: Sequence[Sieve]) -> Sieve:
     return Sieve(low, high, parts[-1].reach, parts[0].depth)
 
 
-def sieved(loss: Loss, start: float, end: float, radii: Sequence[float]) -> tuple[Floats, Floats]:
+def sieved(
+    loss: Loss, start: float, end: float, radii: Sequence[float], most: int = MOST_INTERVALS
+) -> tuple[Floats, Floats]:
     """The intervals of [start, end] in which every term is within its radius of a full turn."""
     families = []
     for term, radius in zip(loss.terms, radii, strict=True):
@@ -265,7 +277,7 @@ def sieved(loss: Loss, start: float, end: float, radii: Sequence[float]) -> tupl
     families.sort()
     low, high = np.array([start]), np.array([end])
     for step, radius in families:
-        low, high = _intersect(low, high, step, radius)
+        low, high = _intersect(low, high, step, radius, most)
         if low.size == 0:
             break
     return low, high
@@ -284,11 +296,11 @@ def _numbered(
     return owner, np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
 
 
-def _intersect(low: Floats, high: Floats, step: float, radius: float) -> tuple[Floats, Floats]:
+def _intersect(low: Floats, high: Floats, step: float, radius: float, most: int) -> tuple[Floats, Floats]:
     """Cut the intervals to the y with dist(step y, 2 pi Z) <= radius."""
     first = np.ceil((low * step - radius) / _TWO_PI)
     last = np.floor((high * step + radius) / _TWO_PI)
-    owner, within = _numbered(first, last, MOST_INTERVALS, "intervals")
+    owner, within = _numbered(first, last, most, "intervals")
     centre = (first[owner] + within) * _TWO_PI
     return np.maximum(low[owner], (centre - radius) / step), np.minimum(high[owner], (centre + radius) / step)
 

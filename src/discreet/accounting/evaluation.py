@@ -36,11 +36,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
+from flint import arb
 from numpy.typing import NDArray
 
 from discreet.accounting.contour import (
@@ -68,7 +69,7 @@ from discreet.accounting.loss import (
     log_scale,
 )
 from discreet.noise import Noise
-from discreet.noise.theta import finite_transform, log1p_complex
+from discreet.noise.theta import Complexes, finite_transform, log1p_complex
 
 ACCURACY = 1e-12
 """Relative accuracy of a value that is as good as a float should be."""
@@ -552,7 +553,7 @@ class Grid:
     def __init__(self, loss: Loss, aim: float = _AIM) -> None:
         """Bound delta of `loss`; a relative width of `aim` is enough."""
         self.loss, self.aim = loss, aim
-        self._recent: list[_GridLaw] = []
+        self._recent: list[tuple[float, float, GridLaw]] = []
 
     def tail(self, kind: Kind, thresholds: list[Fraction]) -> Tail:
         """log of delta(t) or 1 - delta(t) at each threshold t; other tails have an infinite error."""
@@ -575,78 +576,76 @@ class Grid:
         place = float(threshold)
         best = (math.nan, math.inf)
         for size in _SIZES:
-            law = next((one for one in self._recent if one.serves(place, size)), None)
+            law = next(
+                (law for low, high, law in self._recent if law.size >= size and low <= place <= high), None
+            )
             if law is None:
-                law = _GridLaw(self.loss, place, size)
-                self._recent = [law, *self._recent[: _GRIDS_REMEMBERED - 1]]
-            upper, lower = law.bounds(place)
-            if lower > 0 and (upper - lower) / lower < best[1]:
-                exponent = exact_exponent(law.scale, law.theta, threshold)
-                best = exponent + math.log(upper), (upper - lower) / lower + 2.3e-16 * abs(exponent)
+                low, high, law = self._law(place, size)
+                self._recent = [(low, high, law), *self._recent[: _GRIDS_REMEMBERED - 1]]
+            found = law.delta(threshold)
+            best = min(best, found, key=lambda pair: pair[1])
             if best[1] <= self.aim:
                 break
         return best
 
-
-class _GridLaw:
-    """The tilted law on a grid of `size` points, over one period."""
-
-    def __init__(self, loss: Loss, lowest: float, size: int) -> None:
-        self.size = size
-        self.theta = theta = saddle(loss, Kind.DELTA, lowest, 0.0)
-        self.scale = log_scale(loss, theta)
-        spread = loss.tilted_spread(theta)
-        self.low, self.high = lowest, lowest + 0.7 * spread
+    def _law(self, lowest: float, size: int) -> tuple[float, float, GridLaw]:
+        """A law on a grid, and the thresholds that its tilt serves."""
+        theta = saddle(self.loss, Kind.DELTA, lowest, 0.0)
+        spread = self.loss.tilted_spread(theta)
+        high = lowest + 0.7 * spread
         need = 30 - math.log(kernel_size(Kind.DELTA, theta, 0.0) / (2.5 * spread))
-        length = period(loss, Kind.DELTA, theta, spread, self.low, self.high, need).length
-        self.alias = math.exp(-need)
-        self.h = max(length, 20 * spread) / size
-        self.origin = float(loss.offset)
-        spectrum = np.ones(size // 2 + 1, dtype=np.complex128)
-        self.splits = 0
-        for value, p in self._listed(loss, theta):
-            spectrum *= np.fft.rfft(self._split(value, p))
-            self.splits += 1
-        self.p = np.fft.irfft(spectrum, size)
-        self.norm = float(np.sqrt(self.p @ self.p))
+        length = period(self.loss, Kind.DELTA, theta, spread, lowest, high, need).length
+        law = GridLaw.of(self.loss, theta, size, max(length, 20 * spread) / size)
+        return lowest, high, replace(law, left_out=law.left_out + math.exp(-need))
 
-    def serves(self, place: float, size: int) -> bool:
-        return self.size >= size and self.low <= place <= self.high
 
-    def _listed(self, loss: Loss, theta: float) -> list[tuple[Floats, Floats]]:
-        """The tilted laws of the terms around zero, as many of them together as may be listed."""
-        laws = []
+@dataclass(frozen=True)
+class GridLaw:
+    """The law of a loss under a tilt, on a grid of `size` points `h` apart, as its Fourier transform."""
+
+    theta: float
+    size: int
+    h: float
+    scale: arb
+    """log M(theta)."""
+    origin: float
+    splits: int
+    left_out: float
+    spectrum: Complexes
+
+    @classmethod
+    def of(cls, loss: Loss, theta: float, size: int, h: float) -> GridLaw:
+        """Connect the dots of a loss."""
+        origin, left_out, laws = float(loss.offset), 0.0, []
         for term in loss.terms:
-            law = window(term, theta, deep=False)
-            keep = np.flatnonzero(law.p > 1e-30)
-            centre = int(keep[np.argmax(law.p[keep])])
-            self.origin += float(term.step * (law.first + centre))
-            laws.append((np.asarray((keep - centre) * float(term.step), dtype=np.float64), law.p[keep]))
-            self.alias += law.missing
-        laws.sort(key=lambda law: law[1].size)
-        together: list[tuple[Floats, Floats]] = []
-        for value, p in laws:
-            if together and together[-1][1].size * p.size <= _LISTED:
-                before, q = together[-1]
-                together[-1] = (np.add.outer(before, value).ravel(), np.multiply.outer(q, p).ravel())
-            else:
-                together.append((value, p))
-        return together
+            centre, value, p, missing = around_mode(term, theta)
+            origin += float(centre)
+            laws.append((value, p))
+            left_out += missing
+        spectrum, splits = np.ones(size // 2 + 1, dtype=np.complex128), 0
+        for value, p in listed_together(laws):
+            spectrum *= np.fft.rfft(split(value, p, theta, size, h))
+            splits += 1
+        return cls(theta, size, h, log_scale(loss, theta), origin, splits, left_out, spectrum)
 
-    def _split(self, value: Floats, p: Floats) -> Floats:
-        """The dots connected: each value on the two points of the grid next to it."""
-        h, theta = self.h, self.theta
-        cell = np.floor(value / h)
-        inner = np.clip(value - cell * h, 0.0, h)
-        share = np.expm1(-inner) / math.expm1(-h)
-        with np.errstate(under="ignore", over="ignore"):
-            low, high = (1 - share) * np.exp(-theta * inner), share * np.exp(theta * (h - inner))
-        place = cell.astype(np.int64)
-        near = np.bincount(place % self.size, weights=p * low, minlength=self.size)
-        far = np.bincount((place + 1) % self.size, weights=p * high, minlength=self.size)
-        return np.asarray(near + far, dtype=np.float64)
+    @cached_property
+    def p(self) -> Floats:
+        """Tilted probabilities of the points."""
+        return np.fft.irfft(self.spectrum, self.size)
 
-    def bounds(self, threshold: float) -> tuple[float, float]:
+    @cached_property
+    def _norm(self) -> float:
+        return float(np.sqrt(self.p @ self.p))
+
+    def delta(self, threshold: Fraction) -> tuple[float, float]:
+        """log of an upper bound of delta, and how far below it the truth may lie, relatively."""
+        upper, lower = self._bounds(float(threshold))
+        if lower <= 0:
+            return math.nan, math.inf
+        exponent = exact_exponent(self.scale, self.theta, threshold)
+        return exponent + math.log(upper), (upper - lower) / lower + 2.3e-16 * abs(exponent)
+
+    def _bounds(self, threshold: float) -> tuple[float, float]:
         """Upper and lower bound of delta, in units of e^exponent."""
         steps = (threshold - self.origin) / self.h
         # beyond e^-80 of the kernel nothing counts
@@ -657,8 +656,42 @@ class _GridLaw:
         with np.errstate(under="ignore"):
             kernel = np.exp(-self.theta * distance) * -np.expm1(-distance)
         value = float(self.p[place % self.size] @ kernel)
-        noise = 2e-16 * math.log2(self.size) * self.norm * float(np.sqrt(kernel @ kernel)) + self.alias
+        noise = 2e-16 * math.log2(self.size) * self._norm * float(np.sqrt(kernel @ kernel)) + self.left_out
         near = np.arange(first - 1 - self.splits, first + 1 + self.splits)
         weight = np.exp(-self.theta * (near - steps) * self.h)
         close = float(np.maximum(self.p[near % self.size], 0.0) @ weight)
         return value + noise, value - noise - self.splits * self.h / 4 * close
+
+
+def around_mode(term: Noise, theta: float) -> tuple[Fraction, Floats, Floats, float]:
+    """The tilted law of a term's loss: mode, values around it, their probabilities, and what they lack."""
+    law = window(term, theta, deep=False)
+    keep = np.flatnonzero(law.p > 1e-30)
+    centre = int(keep[np.argmax(law.p[keep])])
+    value = np.asarray((keep - centre) * float(term.step), dtype=np.float64)
+    return term.step * (law.first + centre), value, law.p[keep], law.missing
+
+
+def listed_together(laws: list[tuple[Floats, Floats]], most: int = _LISTED) -> list[tuple[Floats, Floats]]:
+    """The laws of terms, as many of them together as may be listed."""
+    together: list[tuple[Floats, Floats]] = []
+    for value, p in sorted(laws, key=lambda law: law[1].size):
+        if together and together[-1][1].size * p.size <= most:
+            before, q = together[-1]
+            together[-1] = (np.add.outer(before, value).ravel(), np.multiply.outer(q, p).ravel())
+        else:
+            together.append((value, p))
+    return together
+
+
+def split(value: Floats, p: Floats, theta: float, size: int, h: float) -> Floats:
+    """The dots connected: each value on the two points of the grid next to it."""
+    cell = np.floor(value / h)
+    inner = np.clip(value - cell * h, 0.0, h)
+    share = np.expm1(-inner) / math.expm1(-h)
+    with np.errstate(under="ignore", over="ignore"):
+        low, high = (1 - share) * np.exp(-theta * inner), share * np.exp(theta * (h - inner))
+    place = cell.astype(np.int64)
+    near = np.bincount(place % size, weights=p * low, minlength=size)
+    far = np.bincount((place + 1) % size, weights=p * high, minlength=size)
+    return np.asarray(near + far, dtype=np.float64)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.accounting.all_pairs import AllPairs, Scan
+from discreet.accounting.all_pairs import FARTHEST, AllPairs, Scan
 from discreet.accounting.arguments import Numbers, count_of_digits, held, read, read_probabilities, rounded
 from discreet.accounting.contour import Kind, Tail
 from discreet.accounting.loss import Floats
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 _TIE = 2e-12  # two cases whose deltas differ by less are equal as far as floats can tell
 _EXACT = 3e-13  # values known better than this are not looked at again
+_SIZES = (2**14, 2**17)  # points of a grid
 _ENOUGH = 4  # cases from which on all are had at once
 
 
@@ -190,15 +191,10 @@ class Account:
             every = np.arange(len(self.cases))
             tails = self._evaluated(every, kind, [thresholds] * every.size)
             logs, errors = np.array([tail.log for tail in tails]), np.array([tail.error for tail in tails])
-            is_known = np.ones(every.size, dtype=bool)
-            doubts = [
-                _Doubt(k, every, sign * logs[:, k], errors[:, k], is_known) for k in range(len(thresholds))
-            ]
+            doubts = [_Doubt.evaluated(k, sign * logs[:, k], errors[:, k]) for k in range(len(thresholds))]
         else:
-            doubts = [
-                _doubt(scan, sign, max(_EXACT, (self.accuracy or 0.0) / 50))
-                for scan in self.together.scan(kind, thresholds)
-            ]
+            enough = max(_EXACT, (self.accuracy or 0.0) / 50)
+            doubts = [_Doubt(scan, sign, enough) for scan in self.together.scan(kind, thresholds)]
             self._settle(doubts, kind, thresholds, sign, (True,) if only_likeliest else (True, False))
         found: list[tuple[float, Any, float]] = [(0.0, self.main, 0.0)] * len(thresholds)
         for doubt in doubts:
@@ -221,6 +217,8 @@ class Account:
     ) -> None:
         """Evaluate what is not known well enough: the likeliest case first, which rules out most others."""
         for likeliest in rounds:
+            if not likeliest:
+                self._rule_out(doubts, kind, thresholds)
             wanted: dict[int, list[_Doubt]] = {}
             for doubt in doubts:
                 for place in doubt.open(likeliest=likeliest):
@@ -241,6 +239,27 @@ class Account:
                     for doubt in wanted[place]:
                         log, error = known[doubt.threshold]
                         doubt.settle(place, sign * float(log), float(error))
+
+    def _rule_out(self, doubts: list[_Doubt], kind: Kind, thresholds: list[Fraction]) -> None:
+        """Narrow down the cases that may be the extreme one by what is quicker than their evaluation.
+
+        That is upper bounds from a grid that serves them all, and octaves of the contour beyond the core.
+        """
+        assert self.together is not None
+        for doubt in doubts:
+            threshold = thresholds[doubt.threshold]
+            for size in _SIZES if kind is Kind.DELTA and len(self.together.paths) == 1 else ():
+                places = doubt.open(likeliest=False)
+                if places.size >= _ENOUGH:
+                    doubt.bound(places, *self.together.on_grid(threshold, places, size))
+            given_up: set[int] = set()
+            for octave in range(FARTHEST):
+                for place in set(map(int, doubt.open(likeliest=False))) - given_up:
+                    more = self.together.outward(kind, threshold, place, octave)
+                    if more is None:
+                        given_up.add(place)
+                    else:
+                        doubt.add(place, *more)
 
     def _evaluated(
         self, places: Sequence[int] | NDArray[np.int64], kind: Kind, thresholds: Sequence[list[Fraction]]
@@ -425,15 +444,49 @@ def account(
     )
 
 
-@dataclass(slots=True)
 class _Doubt:
-    """The cases that may be the extreme one at a threshold: their logarithms, and how far off they may be."""
+    """The cases that may be the extreme one at a threshold: their logarithms, and how far off they may be.
 
-    threshold: int
-    places: NDArray[np.int64]
-    log: Floats
-    slack: Floats
-    known: NDArray[np.bool_]
+    Values that are to be small count with the sign -1, so that the extreme one is always the largest.
+    """
+
+    def __init__(self, scan: Scan, sign: float, enough: float) -> None:
+        """What a scan leaves open: the cases whose interval reaches that of the best one."""
+        self.threshold, self.exponent, self.sign, self.enough = scan.place, scan.exponent, sign, enough
+        _, lower, upper = self._logs(scan.value, scan.error)
+        self.places = np.flatnonzero(upper >= lower.max() - 2 * _TIE)
+        self._value, self._error = scan.value[self.places], scan.error[self.places]
+        # a value that is lost in its error may be anything
+        self.log, self.slack = np.full(self.places.size, -1e300), np.full(self.places.size, math.inf)
+        self.top = np.full(self.places.size, math.inf)
+        self.known = np.zeros(self.places.size, dtype=bool)
+        self._take(np.arange(self.places.size))
+
+    @classmethod
+    def evaluated(cls, threshold: int, log: Floats, slack: Floats) -> _Doubt:
+        """No doubt at all: every case was evaluated by itself."""
+        found = cls.__new__(cls)
+        found.threshold, found.log, found.slack = threshold, log, slack
+        found.places, found.known = np.arange(log.size), np.ones(log.size, dtype=bool)
+        return found
+
+    def _logs(self, value: Floats, error: Floats) -> tuple[Floats, Floats, Floats]:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            log = np.where(value > 0, np.log(value), -math.inf)
+            lower = np.where(value > error, np.log(value - error), -math.inf)
+            upper = np.log(value + error)
+        return (log, lower, upper) if self.sign > 0 else (-log, -upper, -lower)
+
+    def _take(self, at: NDArray[np.int64]) -> None:
+        """Logarithms from values and errors, where those are better than what is known."""
+        log, lower, upper = self._logs(self._value[at], self._error[at])
+        with np.errstate(invalid="ignore"):
+            slack = np.maximum(upper - log, log - lower)
+        better = np.flatnonzero(slack < self.slack[at])
+        at, log, slack = at[better], log[better], slack[better]
+        self.slack[at], self.log[at] = slack, log + self.sign * self.exponent
+        self.top[at] = np.minimum(self.top[at], self.log[at] + slack)
+        self.known[at] = slack <= self.enough
 
     def open(self, *, likeliest: bool) -> NDArray[np.int64]:
         """The cases that must be known better: the likeliest of them, or all that may be the extreme."""
@@ -444,29 +497,24 @@ class _Doubt:
             return self.places[[top]] if unknown[top] else self.places[:0]
         # one that could only be as large as the best, but for rounding, changes nothing
         best = float((self.log - self.slack).max())
-        return self.places[unknown & (self.log + self.slack > best + _TIE)]
+        return self.places[unknown & (self.top > best + _TIE)]
+
+    def add(self, place: int, value: float, error: float) -> None:
+        """More of a case was summed: its value, and by how much its error changes."""
+        at = np.searchsorted(self.places, [place])
+        self._value[at] += value
+        self._error[at] += error
+        self._take(at)
+
+    def bound(self, places: NDArray[np.int64], upper: Floats, exponent: float) -> None:
+        """Values were bounded from above, in units of e^exponent."""
+        at = np.searchsorted(self.places, places)
+        self.top[at] = np.minimum(self.top[at], np.log(upper) + exponent)
 
     def settle(self, place: int, log: float, error: float) -> None:
         """A case was evaluated by itself."""
         at = int(np.searchsorted(self.places, place))
-        self.log[at], self.slack[at], self.known[at] = log, error, True
-
-
-def _doubt(scan: Scan, sign: float, enough: float) -> _Doubt:
-    """What a scan leaves open: the cases whose interval reaches that of the best one."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        log = np.where(scan.value > 0, np.log(scan.value), -math.inf)
-        upper = np.log(scan.value + scan.error)
-        lower = np.where(scan.value > scan.error, np.log(scan.value - scan.error), -math.inf)
-    if sign < 0:
-        log, upper, lower = -log, -lower, -upper
-    keep = upper >= lower.max() - 2 * _TIE
-    places = np.flatnonzero(keep)
-    slack = np.maximum(upper[places] - log[places], log[places] - lower[places])
-    # a value that is lost in its error may be anything
-    slack = np.where(np.isfinite(slack), slack, math.inf)
-    start = np.where(np.isfinite(log[places]), log[places] + sign * scan.exponent, -1e300)
-    return _Doubt(scan.place, places, start, slack, slack <= enough)
+        self.log[at], self.slack[at], self.known[at], self.top[at] = log, error, True, log + error
 
 
 def _tails_of_case(task: tuple[tuple[Noise, ...], Kind, list[Fraction], float | None]) -> Tail:

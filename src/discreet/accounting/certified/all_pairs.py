@@ -19,7 +19,7 @@ from itertools import pairwise
 import numpy as np
 from flint import acb, arb, arb_mat
 
-from discreet.accounting.all_pairs import CORE, AllPairs, common_step
+from discreet.accounting.all_pairs import CORE, AllPairs
 from discreet.accounting.certified.contour import kernel_ball, log_mgf_ball
 from discreet.accounting.certified.factors import FiniteFactor, centred, term_factor
 from discreet.accounting.contour import Kind, Sieve, SieveOverflowError, saddle, short_above, sieved
@@ -274,7 +274,14 @@ class UpperBounds:
         """A period that is a multiple of as many steps as can be, the coarsest first."""
         shared = Fraction(0)
         for step in sorted({loss.step for row in self.whole.paths for loss in row}, reverse=True):
-            both = shared * step / common_step(shared, step) if shared else step
+            # the least common multiple of two fractions in lowest terms
+            both = (
+                Fraction(
+                    math.lcm(shared.numerator, step.numerator), math.gcd(shared.denominator, step.denominator)
+                )
+                if shared
+                else step
+            )
             if both <= Fraction(length) / 4:
                 shared = both
         return math.ceil(Fraction(length) / shared) * shared if shared else short_above(length)
