@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 _TIE = 2e-12  # two cases whose deltas differ by less are equal as far as floats can tell
 _EXACT = 3e-13  # values known better than this are not looked at again
-_SIZES = (2**14, 2**17)  # points of a grid
+_GRID = 2**14  # points of a grid that bounds cases from above
 _ENOUGH = 4  # cases from which on all are had at once
 
 
@@ -248,10 +248,9 @@ class Account:
         assert self.together is not None
         for doubt in doubts:
             threshold = thresholds[doubt.threshold]
-            for size in _SIZES if kind is Kind.DELTA and len(self.together.paths) == 1 else ():
-                places = doubt.open(likeliest=False)
-                if places.size >= _ENOUGH:
-                    doubt.bound(places, *self.together.on_grid(threshold, places, size))
+            places = doubt.open(likeliest=False)
+            if kind is Kind.DELTA and len(self.together.paths) == 1 and places.size >= _ENOUGH:
+                doubt.bound(places, *self.together.on_grid(threshold, places, _GRID))
             given_up: set[int] = set()
             for octave in range(FARTHEST):
                 for place in set(map(int, doubt.open(likeliest=False))) - given_up:
