@@ -107,7 +107,7 @@ def test_names_with_commas_and_equal_signs(discreet, tmp_path):
 def test_by_level_claims_nothing_about_the_whole(discreet, small):
     arguments = ("--epsilon", 3, "--delta", "1e-6", "--by", "level", "--quiet")
     text = " ".join(discreet("calibrate", small, *arguments).out.split())
-    assert "Each level by itself keeps epsilon 3.000000 at delta 1e-6." in text
+    assert "Each level alone keeps epsilon 3.000000 at delta 1e-6." in text
     assert "The new release keeps" not in text
 
 
