@@ -424,7 +424,9 @@ _SEXES = np.concatenate(
 ).astype(np.int32)
 
 
-_TABLE_OF_ROWS = {cells + 2: table for table, cells in enumerate(CELLS) if table}
+_STARTS_OF_ROWS = np.array([-1, *(first for ranges in RANGES for first, _ in ranges)])[_AGES]
+_TABLE_OF_ROWS = np.zeros(max(CELLS) + 3, dtype=np.int8)
+_TABLE_OF_ROWS[[cells + 2 for cells in CELLS[1:]]] = range(1, len(TABLES))
 
 
 @dataclass(frozen=True, slots=True)
@@ -458,14 +460,20 @@ def read_released(
     place = np.searchsorted(key, cells.key)
     if cells.key.size and (key[np.minimum(place, key.size - 1)] != cells.key).any():
         raise InputError(f"{paths[1].name} has a group that {paths[0].name} does not have")
-    table, values, sex_row, cell_row = _cells(t2, place, key.size, paths[1])
+    table, rows = _cells(t2, place, key.size, paths[1])
     # what has no table by sex and age has its total
-    starts = np.cumsum(np.take(CELLS, table)) - np.take(CELLS, table)
-    totals = t1.column("COUNT").to_numpy()[order]
+    widths = np.take(CELLS, table)
+    starts, totals = np.cumsum(widths) - widths, t1.column("COUNT").to_numpy()[order]
+    values = np.zeros(int(widths.sum()), dtype=np.int64)
     values[starts[table == 0]] = totals[table == 0]
+    heights = widths[table > 0] + 2
+    begins = np.cumsum(heights) - heights  # of each group's rows: two sexes, then the cells
+    values[spread(starts[table > 0], widths[table > 0])] = t2.column("COUNT").to_numpy()[
+        rows[spread(begins + 2, heights - 2)]
+    ]
     if key.size and (np.add.reduceat(values, starts) != totals).any():
         raise InputError(f"a total of {paths[0].name} is not the sum of its cells in {paths[1].name}")
-    label, labels = _labels(t1, t2, order, table, sex_row, cell_row, bureau)
+    label, labels = _labels(t1, t2, order, table, rows[begins], rows[begins + 2], bureau)
     found = {}
     for number, geography in enumerate(GEOGRAPHIES):
         for level in LEVELS:
@@ -526,43 +534,23 @@ class _Rows:
         )
 
 
-def _cells(
-    t2: ArrowTable, place: Integers, groups: int, path: Path
-) -> tuple[NDArray[np.int8], Integers, Integers, Integers]:
-    """Return each group's table, all cells with room for totals, and a row each for a sex and a cell."""
-    rows = np.bincount(place, minlength=groups)
-    known = np.zeros(max(_TABLE_OF_ROWS) + 1, dtype=np.int8)
-    known[list(_TABLE_OF_ROWS)] = list(_TABLE_OF_ROWS.values())
-    table = known[np.minimum(rows, known.size - 1)]
-    wrong = f"{path.name} has a group that is none of the tables by sex and age"
-    if ((rows > 0) & (table == 0)).any() or (rows >= known.size).any():
-        raise InputError(wrong)
-    start = t2.column("AGESTART").to_pylist()
-    everyone = np.array([text == ALL_AGES for text in start], dtype=bool)
+def _cells(t2: ArrowTable, place: Integers, groups: int, path: Path) -> tuple[Small, Places]:
+    """Return each group's table, and the rows of all groups in the order in which they are written."""
     try:
-        first = np.array([-1 if text == ALL_AGES else int(text) for text in start], dtype=np.int64)
+        ages = t2.column("AGESTART").to_pylist()
+        first = np.array([-1 if text == ALL_AGES else int(text) for text in ages], dtype=np.int64)
         sex = np.array([int(text) - 1 for text in t2.column("SEX").to_pylist()], dtype=np.int64)
     except ValueError:
         raise InputError(f"{path.name} has an age or a sex that is not a whole number") from None
-    of_row = table[place]
-    age = np.zeros(first.size, dtype=np.int64)
-    for number, ranges in enumerate(RANGES, start=1):
-        starts = np.array([low for low, _ in ranges])
-        here = np.flatnonzero((of_row == number) & ~everyone)
-        age[here] = np.searchsorted(starts, first[here])
-        if (starts[np.minimum(age[here], starts.size - 1)] != first[here]).any():
-            raise InputError(wrong)
-    begins = np.cumsum(np.take(CELLS, table)) - np.take(CELLS, table)
-    values = np.zeros(int(np.take(CELLS, table).sum()), dtype=np.int64)
-    cell = begins[place] + sex * np.take(AGES, of_row) + age
-    filled = np.bincount(cell[~everyone], minlength=values.size)
-    if not np.isin(sex, (0, 1)).all() or (filled[np.repeat(table > 0, np.take(CELLS, table))] != 1).any():
-        raise InputError(wrong)
-    values[cell[~everyone]] = t2.column("COUNT").to_numpy()[~everyone]
-    sex_row, cell_row = np.zeros(groups, dtype=np.int64), np.zeros(groups, dtype=np.int64)
-    sex_row[place[everyone]] = np.flatnonzero(everyone)
-    cell_row[place[~everyone]] = np.flatnonzero(~everyone)
-    return table, values, sex_row, cell_row
+    heights = np.bincount(place, minlength=groups)
+    table: Small = _TABLE_OF_ROWS[np.minimum(heights, _TABLE_OF_ROWS.size - 1)]
+    rows = np.lexsort((first, sex, first >= 0, place))
+    number = np.arange(rows.size) - np.repeat(np.cumsum(heights) - heights, heights)
+    known = (heights == 0) | (np.where(table > 0, np.take(CELLS, table) + 2, -1) == heights)
+    kind = _PATTERN_STARTS[table[place[rows]]] + number if known.all() else rows
+    if not known.all() or (first[rows] != _STARTS_OF_ROWS[kind]).any() or (sex[rows] != _SEXES[kind]).any():
+        raise InputError(f"{path.name} has a group that is none of the tables by sex and age")
+    return table, rows
 
 
 def _labels(
@@ -570,20 +558,22 @@ def _labels(
     t2: ArrowTable,
     order: NDArray[np.intp],
     table: NDArray[np.int8],
-    sex_row: Integers,
-    cell_row: Integers,
+    sex_row: Places,
+    cell_row: Places,
     bureau: bool,
 ) -> tuple[NDArray[np.int32], Labels]:
-    """Return the label of each group, and the margins behind the labels."""
+    """Return the label of each group, and the margins behind the labels.
+
+    `sex_row` and `cell_row` are rows of t2: for each group with a table by sex and age, one of each kind.
+    """
     if bureau:
         unsaid = Label(NO_NOISE, NO_NOISE, NO_NOISE)
         return np.zeros(table.size, dtype=np.int32), Labels([unsaid] * len(TABLES))
     margins: dict[Margin, int] = {}
     total = _margins(t1, margins)[order]
-    rows = _margins(t2, margins)
-    large = table > 0
+    rows, large = _margins(t2, margins), table > 0
     sex, cell = total.copy(), total.copy()
-    sex[large], cell[large] = rows[sex_row[large]], rows[cell_row[large]]
+    sex[large], cell[large] = rows[sex_row], rows[cell_row]
     kinds, label = np.unique(np.stack([total, sex, cell], axis=1), axis=0, return_inverse=True)
     words = list(margins)
     found = [Label(*(words[number] for number in kind)) for kind in kinds for _ in TABLES]
