@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from importlib.util import find_spec
 from math import ceil, exp, sqrt
-from typing import Any
+from typing import Any, NamedTuple
 
 from discreet.errors import DiscreetError
 from discreet.release.safetab.design import CELLS, TABLE_WORDS, SizedLevel, Sizing
@@ -20,56 +20,89 @@ from discreet.release.safetab.geography import LEVEL_WORDS, PASS_NAMES
 from discreet.release.safetab.mechanism import CONFIDENCE, Z95
 from discreet.release.safetab.specification import Specification
 
-COLUMNS = (
-    "pass",
-    "geography",
-    "level",
-    "stability",
-    "rho",
-    "rho_stage_2",
-    "rho_stage_2_replaced",
-    "rho_replaced",
-    "variance",
-    "margin",
-    *(f"size_{name.replace(' ', '_')}" for name in TABLE_WORDS),
-    *(f"threshold_{name.replace(' ', '_')}" for name in TABLE_WORDS[1:]),
-    "suppressed_up_to",
-    "empty_dropped",
-)
-"""What the table of a design has, a row for each geography and level."""
+
+class Cell(NamedTuple):
+    """A cell of a level's row: its column's name in CSV and head in the sheet, its value, and its formula.
+
+    Without a name the column is the sheet's alone; without a formula the value stands in it as it is.
+    """
+
+    name: str
+    head: str
+    value: Any
+    kind: str = "number"
+    formula: str | None = None
 
 
-def rows(found: Sequence[Sizing]) -> list[tuple[Any, ...]]:
-    """Return the table of designs; a replaced person is one removed and one added in the same pass."""
-    made = []
-    for one in found:
-        for level in one.levels:
-            said = level.as_dict()
-            second = Fraction(said["rho_stage_2"])
-            spends = (level.rho, second, 2 * second, 2 * level.rho)
-            made.append(
-                (
-                    one.which,
-                    *level.place,
-                    level.stability,
-                    *map(float, spends),
-                    float(level.variance),
-                    level.margin,
-                    *level.sizes,
-                    *level.thresholds,
-                    "" if level.suppression is None else level.suppression,
-                    "" if said["empty_dropped"] is None else said["empty_dropped"],
-                )
-            )
-    return made
+class Law(NamedTuple):
+    """Where the sheet holds the two-sided weights of a noise up to 0, 1, ..., and their sum."""
+
+    weights: str = ""
+    end: str = ""
+    reach: int = 0
+
+
+def cells(one: Sizing, level: SizedLevel, row: int = 0, law: Law | None = None) -> list[Cell]:
+    """Return the row of a geography and level, with formulas for a row of the sheet and its noise.
+
+    A replaced person is one removed and one added in the same pass.
+    """
+    weights, end, reach = law or Law()
+
+    def below(part: str) -> str:
+        """The smallest x up to which this part of the two-sided weights lies."""
+        return f'=IF(K{row}>{reach}/8,"too wide",SUMPRODUCT(--({weights}<({part})*{end})))'
+
+    second = level.mechanism.stage_two
+    assert second is not None
+    races, stable = one.configuration.max_race_codes, level.mechanism.stability
+    variance, deviation = float(level.variance), sqrt(float(level.variance))
+    paired = stable.paired and stable.race % max(2, races) == 0
+    spend, step = level.rho, Fraction(level.stability) / (2 * level.variance)
+    groups = f"=C{row}*MAX(2,race_codes)+D{row}" if paired else None
+    cut, words = level.suppression, [name.replace(" ", "_") for name in TABLE_WORDS]
+    found = [
+        Cell("geography", "geography", level.place[0], "text"),
+        Cell("level", "level", level.place[1], "text"),
+        Cell("", "groups of a race code", stable.race // max(2, races) if paired else stable.race, "input"),
+        Cell("", "groups of an ethnicity code", stable.ethnicity, "input"),
+        Cell("stability", "groups of a person", level.stability, formula=groups),
+        Cell("rho", "rho", float(spend), "input"),
+        Cell("rho_stage_2", "rho, second stage", float(step), "decimal", f"=(1-first_share)*F{row}"),
+        Cell("rho_stage_2_replaced", "second stage, replaced", float(2 * step), "decimal", f"=2*G{row}"),
+        Cell("rho_replaced", "rho, replaced", float(2 * spend), "decimal", f"=2*F{row}"),
+        Cell("variance", "variance of a cell", variance, "decimal", f"=E{row}/(2*G{row})"),
+        Cell("", "standard deviation", deviation, "decimal", f"=SQRT(J{row})"),
+        Cell("", "1.96 standard deviations", float(Z95) * deviation, "decimal", f"={float(Z95)}*K{row}"),
+        Cell("margin", "margin of error", level.margin, formula=below("confidence_level")),
+    ]
+    for name, word, many, size in zip(words, TABLE_WORDS, CELLS, level.sizes, strict=True):
+        formula = f"=ROUNDUP(ROUND(M{row}*{many}/target_error,6),0)" if one.of == "cell" else None
+        found.append(Cell(f"size_{name}", f"size, {word}", size, formula=formula))
+    for name, word, limit in zip(words[1:], TABLE_WORDS[1:], level.thresholds, strict=True):
+        found.append(Cell(f"threshold_{name}", f"threshold, {word}", limit, "input"))
+    if cut is None:
+        ends = ("suppressed_up_to", "dropped up to"), ("empty_dropped", "empty groups dropped")
+        return [*found, *(Cell(name, head, "") for name, head in ends)]
+    share = f"=(1+INDEX({weights},U{row}+1)/{end})/2"
+    return [
+        *found,
+        Cell("suppressed_up_to", "dropped up to", cut, formula=below("2*drop_chance-1")),
+        Cell("empty_dropped", "empty groups dropped", float(second.cdf(cut)), "share", share),
+    ]
 
 
 def csv_bytes(found: Sequence[Sizing]) -> bytes:
-    """Return the table as CSV."""
+    """Return the table of designs as CSV, a row for each geography and level."""
     stream = io.StringIO(newline="")
     writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    writer.writerows(rows(found))
+    table = [
+        (one.which, [cell for cell in cells(one, level, 0) if cell.name])
+        for one in found
+        for level in one.levels
+    ]
+    writer.writerow(["pass", *(cell.name for cell in table[0][1])])
+    writer.writerows([which, *(cell.value for cell in row)] for which, row in table)
     return stream.getvalue().encode()
 
 
@@ -81,26 +114,6 @@ _SETTINGS = {  # name: row of its value on the first sheet, counted from 0
     "drop_chance": 6,
     "wanted_delta": 7,
 }
-_HEADS = (
-    "geography",
-    "level",
-    "groups of a race code",
-    "groups of an ethnicity code",
-    "groups of a person",
-    "rho",
-    "rho, second stage",
-    "second stage, replaced",
-    "rho, replaced",
-    "variance of a cell",
-    "standard deviation",
-    "1.96 standard deviations",
-    "margin of error",
-    *(f"size, {name}" for name in TABLE_WORDS),
-    *(f"threshold, {name}" for name in TABLE_WORDS[1:]),
-    "dropped up to",
-    "empty groups dropped",
-)
-_INPUTS = (2, 3, 5, 17, 18, 19)  # columns of the table that are typed in
 
 
 def xlsx_bytes(found: Sequence[Sizing], specification: Specification) -> bytes:
@@ -173,7 +186,7 @@ class _Book:
             row = self._table(one, row, sums)
         self._costs(row + 1, sums)
         self.design.set_column(0, 0, 12)
-        self.design.set_column(1, len(_HEADS) - 1, 11)
+        self.design.set_column(1, 21, 11)
         self.design.freeze_panes(0, 1)
         self.design.set_landscape()
         self.design.fit_to_pages(1, 0)
@@ -184,8 +197,8 @@ class _Book:
         form = self.formats
         self.design.write(row - 1, 0, PASS_NAMES[one.which], form["title"])
         self.design.set_row(row, 42)
-        for place, head in enumerate(_HEADS):
-            self.design.write(row, place, head, form["head"])
+        for place, cell in enumerate(cells(one, one.levels[0])):
+            self.design.write(row, place, cell.head, form["head"])
         for number, level in enumerate(one.levels, 1):
             self._level(one, level, row + number)
         last = row + len(one.levels)
@@ -201,57 +214,16 @@ class _Book:
 
     def _level(self, one: Sizing, level: SizedLevel, row: int) -> None:
         form, r = self.formats, row + 1
-        second = level.mechanism.stage_two
-        assert second is not None
-        races, stable = one.configuration.max_race_codes, level.mechanism.stability
-        variance, deviation = float(level.variance), sqrt(float(level.variance))
-        paired = stable.paired and stable.race % max(2, races) == 0
-        each = stable.race // max(2, races) if paired else stable.race
-        column = _letter(self._law(f"{level.place[0]} {LEVEL_WORDS[level.place[1]]}", r, variance))
-        law, end = f"Noise!{column}$3:{column}${self.reach + 3}", f"Noise!{column}${self.reach + 3}"
-
-        def below(part: str) -> str:
-            """The smallest x up to which this part of the two-sided weights lies."""
-            return f'=IF(K{r}>{self.reach}/8,"too wide",SUMPRODUCT(--({law}<({part})*{end})))'
-
-        spend = float(level.rho)
-        step = float(Fraction(level.stability) / (2 * level.variance))
-        sizes = (
-            [f"=ROUNDUP(ROUND(M{r}*{cells}/target_error,6),0)" for cells in CELLS]
-            if one.of == "cell"
-            else [None] * 4
-        )
-        cut = level.suppression
-        formulas: list[tuple[int, Any, Any, str]] = [
-            (4, f"=C{r}*MAX(2,race_codes)+D{r}" if paired else None, level.stability, "number"),
-            (6, f"=(1-first_share)*F{r}", step, "decimal"),
-            (7, f"=2*G{r}", 2 * step, "decimal"),
-            (8, f"=2*F{r}", 2 * spend, "decimal"),
-            (9, f"=E{r}/(2*G{r})", variance, "decimal"),
-            (10, f"=SQRT(J{r})", deviation, "decimal"),
-            (11, f"={float(Z95)}*K{r}", float(Z95) * deviation, "decimal"),
-            (12, below("confidence_level"), level.margin, "number"),
-            *((13 + k, size, level.sizes[k], "number") for k, size in enumerate(sizes)),
-        ]
-        if cut is not None:
-            formulas += [
-                (20, below("2*drop_chance-1"), cut, "number"),
-                (
-                    21,
-                    f"=(1+INDEX({law},U{r}+1)/{end})/2",
-                    float(second.cdf(cut)),
-                    "share",
-                ),
-            ]
-        self.design.write(row, 0, level.place[0], form["text"])
-        self.design.write(row, 1, LEVEL_WORDS[level.place[1]], form["text"])
-        for place, value in zip(_INPUTS, (each, stable.ethnicity, spend, *level.thresholds), strict=True):
-            self.design.write_number(row, place, value, form["input"])
-        for place, formula, value, kind in formulas:
-            if formula is None:
-                self.design.write(row, place, value, form[kind])
-            else:
-                self.design.write_formula(row, place, formula, form[kind], value)
+        name = LEVEL_WORDS[level.place[1]]
+        column = _letter(self._law(f"{level.place[0]} {name}", r, float(level.variance)))
+        end = f"Noise!{column}${self.reach + 3}"
+        law = Law(f"Noise!{column}$3:{column}${self.reach + 3}", end, self.reach)
+        for place, cell in enumerate(cells(one, level, r, law)):
+            value = name if cell.name == "level" else cell.value
+            if cell.formula is not None:
+                self.design.write_formula(row, place, cell.formula, form[cell.kind], value)
+            elif value != "":
+                self.design.write(row, place, value, form[cell.kind])
 
     def _law(self, name: str, row: int, variance: float) -> int:
         """Write the sums of weights exp(-x^2 / 2 variance) over |x| <= 0, 1, ...; return their column."""
