@@ -127,9 +127,8 @@ class Staging:
         """Remove the directory if it has not become the output."""
         if is_own(self.path):
             if self._announced:
-                _empty(
-                    self.path
-                )  # the ledger could not be put back: the directory must go on saying "not done"
+                # the ledger could not be put back: the directory must go on saying "not done"
+                _empty(self.path)
             else:
                 shutil.rmtree(self.path, ignore_errors=True)
         if self._lock is not None:
@@ -162,9 +161,8 @@ def staging(
         reason = error.strerror or type(error).__name__
         if appeared:
             raise InputError(
-                f"{target} may have been written, although the file system reports: {reason}. Look "
-                "whether it is "
-                "there; if there is a ledger, the run counts in it"
+                f"{target} may have been written, although the file system reports: {reason}. Look whether "
+                "it is there; if there is a ledger, the run counts in it"
             ) from None
         text = f"{target} cannot be written: {reason}; nothing was written and nothing spent"
         raise InputError(text) from None
@@ -317,8 +315,7 @@ def try_lock(folder: Path) -> int | None:
     return handle
 
 
-# -- what outputs say of their ledger
-# -------------------------------------------------------------------------
+# -- what outputs say of their ledger ------------------------------------------------------------------------
 
 
 def read_receipt(output: Path) -> dict[str, Any] | None:
@@ -361,9 +358,8 @@ def contradiction(ledger: Ledger, output: Path) -> str:
             "recomputed, so something before it was changed"
         )
     return (
-        f"the output {output.name} is of a run that the ledger lacks: an older copy was put back and "
-        "used, or "
-        "the chain was recomputed"
+        f"the output {output.name} is of a run that the ledger lacks: an older copy was put back and used, "
+        "or the chain was recomputed"
     )
 
 

@@ -58,7 +58,6 @@ CONFIDENTIAL = ("counts", "persons", "records")
 """Roles of inputs whose content is protected; the others are public tables and parameters."""
 
 _ID = re.compile(r"[0-9a-f]{32}(-[A-Za-z]{1,20})?")
-_HEAD = re.compile(r"[0-9a-f]{64}")
 
 
 def spent(release: Release, neighbours: Neighbours | None = None) -> Fraction:
@@ -169,11 +168,9 @@ class Total:
     @property
     def limit(self) -> str:
         """The limit in words."""
-        return (
-            f"rho {self.rho}"
-            if self.rho is not None
-            else f"epsilon {self.epsilon} at delta {_short(self.delta)}"
-        )
+        if self.rho is not None:
+            return f"rho {self.rho}"
+        return f"epsilon {self.epsilon} at delta {_short(self.delta)}"
 
     def to_json(self) -> dict[str, str]:
         """Return the total as a ledger writes it."""
@@ -202,6 +199,11 @@ class Entry:
     output: str = ""
     files: Mapping[str, str] = field(default_factory=dict)
     salt: str = ""
+
+    @classmethod
+    def draft(cls, release: Release) -> Entry:
+        """Return the entry that a run of this release would make, without the rest."""
+        return cls(id=secrets.token_hex(16), time="", version="", command="", release=release)
 
     @property
     def counted(self) -> bool:
@@ -308,13 +310,8 @@ class Ledger:
         found = {}
         for one in self.records:
             if one["kind"] == "total":
-                total = Total(
-                    **{
-                        key: one[key]
-                        for key in ("rho", "epsilon", "delta", "unit", "neighbours")
-                        if key in one
-                    }
-                )
+                names = ("rho", "epsilon", "delta", "unit", "neighbours")
+                total = Total(**{name: one[name] for name in names if name in one})
                 found[total.key] = total
         return tuple(found.values())
 
@@ -353,9 +350,8 @@ class Ledger:
         plain = digits.replace("-", "").lower()
         if not number.isdecimal() or len(number) > 9 or not re.fullmatch("[0-9a-f]{32}", plain):
             raise InputError(
-                f"the witness is {witness[:80]!r}; it must be what `discreet ledger witness` printed, "
-                "such as "
-                f"{self.witness}"
+                f"the witness is {witness[:80]!r}; it must be what `discreet ledger witness` printed, such "
+                f"as {self.witness}"
             )
         return int(number) < len(self.heads) and self.heads[int(number)].startswith(plain)
 
@@ -398,7 +394,7 @@ class Ledger:
         discreet.errors.InputError: the run needs rho 1/4, but of the total 1/5 of the ledger for one person \
 (bounded neighbours) only 1/5 is left; nothing was measured and nothing spent
         """
-        entry = run if isinstance(run, Entry) else _draft(run)
+        entry = run if isinstance(run, Entry) else Entry.draft(run)
         if not entry.counted:
             return
         release = entry.release
@@ -413,10 +409,8 @@ class Ledger:
             if release.unit not in total.units:
                 continue
             if total.rho is not None:
-                left, needed = (
-                    total.rho - self.spent(total.unit, total.neighbours),
-                    spent(release, total.neighbours),
-                )
+                left = total.rho - self.spent(total.unit, total.neighbours)
+                needed = spent(release, total.neighbours)
                 if needed > left:
                     raise InputError(
                         f"the run needs rho {needed}, but of the total {total.rho} of {where} for one "
@@ -433,8 +427,8 @@ class Ledger:
         if found:
             raise InputError(
                 f"with this run all runs of {where} on one {total.unit} ({total.neighbours} neighbours) "
-                "would come "
-                f"to {found}, more than its total of {total.limit}; nothing was measured and nothing spent"
+                f"would come to {found}, more than its total of {total.limit}; nothing was measured and "
+                "nothing spent"
             )
 
     def _first_time(self, entry: Entry, where: str) -> None:
@@ -443,10 +437,9 @@ class Ledger:
             if one.counted and seen & set(one.confidential):
                 raise InputError(
                     f"this input was released before, in run {number} of {where} ({one.time}, "
-                    f"{one.command} {one.release.name}). Releasing it again spends again, and readers "
-                    "can average "
-                    "the noise away. If you mean to, give --spend-again (spend_again=True); nothing was "
-                    "measured and nothing spent"
+                    f"{one.command} {one.release.name}). Releasing it again spends again, and readers can "
+                    "average the noise away. If you mean to, give --spend-again (spend_again=True); nothing "
+                    "was measured and nothing spent"
                 )
 
     # -- what is written ---------------------------------------------------------------------------------
@@ -543,22 +536,22 @@ class Ledger:
                 used = self.spent(total.unit, total.neighbours)
                 totals[-1] |= {"spent": str(used), "left": str(total.rho - used)}
         units = dict.fromkeys(entry.release.unit for entry in self.entries if entry.counted)
+        names = (
+            "id",
+            "time",
+            "version",
+            "command",
+            "unit",
+            "neighbours",
+            "rho",
+            "rehearsal",
+            "exact",
+            "output",
+        )
         runs = []
         for entry in self.entries:
             written = entry.to_json()
-            keys = (
-                "id",
-                "time",
-                "version",
-                "command",
-                "unit",
-                "neighbours",
-                "rho",
-                "rehearsal",
-                "exact",
-                "output",
-            )
-            runs.append({key: written[key] for key in keys} | {"release": entry.release.name})
+            runs.append({name: written[name] for name in names} | {"release": entry.release.name})
             runs[-1] |= {"files": list(entry.files)}
             if entry.epsilon is not None:
                 runs[-1] |= {"epsilon": str(entry.epsilon)}
@@ -739,9 +732,8 @@ def read_text(file: Path) -> str:
             raise InputError(f"there is no ledger {file}")
         if file.is_file() and file.stat().st_nlink > 1:
             raise InputError(
-                f"the ledger {file} has another name too (a hard link), under which an old state would "
-                "live on; "
-                "remove one of the names"
+                f"the ledger {file} has another name too (a hard link), under which an old state would live "
+                "on; remove one of the names"
             )
         return file.read_text(encoding="utf-8")
     except OSError as error:
@@ -757,10 +749,6 @@ def now() -> str:
     25
     """
     return datetime.now(UTC).isoformat(timespec="seconds")
-
-
-def _draft(release: Release) -> Entry:
-    return Entry(id=secrets.token_hex(16), time="", version="", command="", release=release)
 
 
 def _canonical(data: Any) -> str:

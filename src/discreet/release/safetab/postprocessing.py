@@ -41,6 +41,7 @@ from discreet.release.safetab.specification import Specification, read_specifica
 from discreet.release.safetab.tables import (
     FORMAT,
     TABLES,
+    Codes,
     Part,
     Released,
     Writer,
@@ -74,78 +75,53 @@ def donated(
     >>> after["TRACT", 1].values.tolist(), given
     ([30], 1)
     """
-    ranks = _ranks(order)
-    members = [
-        (group, geography, region)
-        for group, regions in enumerate(classes)
-        for geography, region in regions
-        if geography in ranks
-    ]
-    result, count = dict(parts), 0
-    for level in sorted({level for _, level in parts}):
-        here = [member for member in members if (member[1], level) in parts]
-        for geography, (kept, given) in _level(parts, level, here, ranks, tabulated).items():
-            result[geography, level] = joined([kept, *given])
-            count += sum(part.size for part in given)
-    return result, count
-
-
-def _ranks(order: Sequence[str]) -> dict[str, int]:
     if sorted(order) != sorted(ORDER):
         raise InputError(
             f"the order of donors is {', '.join(order)}; it must name each of {', '.join(ORDER)} once"
         )
-    return {f"{prefix}{name}": i for i, name in enumerate(order) for prefix in ("", "PR-")}
-
-
-def _level(
-    parts: Parts,
-    level: int,
-    members: Sequence[tuple[int, str, int]],
-    ranks: Mapping[str, int],
-    tabulated: Mapping[tuple[str, int], Sequence[int]],
-) -> dict[str, tuple[Part, list[Part]]]:
-    """Return for each geography of one level the groups that it keeps and those that it is given."""
-    geographies = sorted({geography for _, geography, _ in members}, key=ranks.__getitem__)
-    donors = _donors(parts, level, members, geographies)
-    result = {}
-    for geography in geographies:
-        part, given = parts[geography, level], []
-        region_of = np.full(1 + max(group for group, _, _ in members), -1, dtype=np.int32)
-        for group, where, region in members:
-            if where == geography:
-                region_of[group] = region
-        replaced = np.zeros(part.size, dtype=bool)
-        for donor, (groups, places) in donors.items():
-            if donor == geography:
-                continue
-            giver = parts[donor, level]
-            mine = (region_of[groups] >= 0) & np.isin(giver.iteration[places], tabulated[geography, level])
-            copies = replace(giver.take(places[mine]), geography=geography, region=region_of[groups[mine]])
-            given.append(copies)
-            replaced |= np.isin(keys(part.region, part.iteration), keys(copies.region, copies.iteration))
-        result[geography] = (part.keep(~replaced), given)
-    return result
+    region_of: dict[str, Codes] = {}  # the region of each class in the order of donors, -1 if it has none
+    for geography in (f"{prefix}{name}" for name in order for prefix in ("", "PR-")):
+        found = [next((r for name, r in members if name == geography), -1) for members in classes]
+        region_of[geography] = np.array(found, dtype=np.int32)
+    result, count = dict(parts), 0
+    for level in sorted({level for _, level in parts}):
+        here = [
+            name for name, regions in region_of.items() if (name, level) in parts and (regions >= 0).any()
+        ]
+        donors = _donors({name: parts[name, level] for name in here}, region_of)
+        for geography in here:
+            part, given = parts[geography, level], []
+            for donor, (group, place) in donors.items():
+                if donor != geography:
+                    giver, regions = parts[donor, level], region_of[geography][group]
+                    mine = (regions >= 0) & np.isin(giver.iteration[place], tabulated[geography, level])
+                    copies = giver.take(place[mine])
+                    given.append(replace(copies, geography=geography, region=regions[mine]))
+            kept = np.ones(part.size, dtype=bool)
+            for copies in given:
+                own = keys(copies.region, copies.iteration)
+                kept &= ~np.isin(keys(part.region, part.iteration), own)
+            result[geography, level] = joined([part.keep(kept), *given])
+            count += sum(copies.size for copies in given)
+    return result, count
 
 
 def _donors(
-    parts: Parts, level: int, members: Sequence[tuple[int, str, int]], geographies: Sequence[str]
-) -> dict[str, tuple[NDArray[np.int64], NDArray[np.intp]]]:
-    """Return for each geography the classes it gives to and the places of the groups that it gives."""
+    parts: Mapping[str, Part], region_of: Mapping[str, Codes]
+) -> dict[str, tuple[Codes, NDArray[np.intp]]]:
+    """Return for each geography, in the order of donors, the classes it gives to and the groups it gives."""
     seen = np.zeros(0, dtype=np.int64)
     found = {}
-    for geography in geographies:  # in the order of donors
-        part = parts[geography, level]
-        class_of = np.full(int(part.region.max(initial=-1)) + 1, -1, dtype=np.int64)
-        for group, where, region in members:
-            if where == geography and region < class_of.size:
-                class_of[region] = group
-        classes = class_of[part.region]
-        place = np.flatnonzero(classes >= 0)
-        key = classes[place] << 32 | part.iteration[place]
-        first = ~np.isin(key, seen)
-        found[geography] = (classes[place][first], place[first])
-        seen = np.concatenate([seen, key[first]])
+    for geography, part in parts.items():
+        members = np.flatnonzero(region_of[geography] >= 0).astype(np.int32)
+        regions = region_of[geography][members]
+        class_of = np.full(max(part.region.max(initial=-1), regions.max()) + 1, -1, dtype=np.int32)
+        class_of[regions] = members
+        group = class_of[part.region]
+        key = keys(group, part.iteration)
+        place = np.flatnonzero((group >= 0) & ~np.isin(key, seen))
+        found[geography] = group[place], place
+        seen = np.concatenate([seen, key[place]])
     return found
 
 
