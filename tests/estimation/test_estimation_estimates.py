@@ -92,7 +92,7 @@ def test_simulation_bias_variance_and_coverage() -> None:
     sums = {query: np.zeros((2, *answers(cells, query).shape)) for query in queries}
     covered = {(query, level): 0.0 for query in queries for level in (0.9, 0.95)}
     first = Estimates(RELEASE.attributes, noisy(cells, source))
-    widths = {(query, level): first.widths(query, level) for query, level in covered}
+    widths = {(query, level): first.at().widths(query, level) for query, level in covered}
     total_covered = 0.0
     for _ in range(runs):
         found = Estimates.__new__(Estimates)
@@ -108,7 +108,7 @@ def test_simulation_bias_variance_and_coverage() -> None:
         ends = count_ends(found.values("total"), widths["total", 0.9])
         total_covered += float((ends.lower[1, 0] <= cells[1].sum()) & (cells[1].sum() <= ends.upper[1, 0]))
     for query in queries:
-        sd = first.deviations(query)
+        sd = first.at().deviations(query)
         assert np.all(np.abs(sums[query][0] / runs) < 4.5 * sd / runs**0.5), query
         assert np.all(np.abs(sums[query][1] / runs / sd**2 - 1) < 5 * (2.5 / runs) ** 0.5), query
     for (query, level), share in covered.items():
@@ -121,7 +121,7 @@ def test_a_union_has_the_variance_of_its_parts_together() -> None:
     found = Estimates(RELEASE.attributes, noisy(truth(), NotPrivateSeededEntropy(3)))
     whole, region = found.union([4, 5]), found.union([1])  # all of R1, and R1
     assert whole.values("adult") == pytest.approx(found.values("adult")[1])
-    assert whole.variances("adult") == pytest.approx(found.deviations("adult")[1] ** 2)
+    assert whole.variances("adult") == pytest.approx(found.at().deviations("adult")[1] ** 2)
     assert whole.covariance("adult", region, "adult") == pytest.approx(region.variances("adult"))
     one, two = found.union([6]), found.union([7])
     assert one.covariance("total", two, "total") == pytest.approx(two.covariance("total", one, "total"))
@@ -136,7 +136,7 @@ def test_exact_totals_are_held() -> None:
     found = Estimates(RELEASE.attributes, noisy(cells, NotPrivateSeededEntropy(5), exact))
     assert found.values("total")[held] == pytest.approx(answers(cells, "total")[held])
     assert found.values("total")[0] == pytest.approx(answers(cells, "total")[0])
-    assert np.allclose(found.deviations("total")[:4], 0.0, atol=1e-6)
+    assert np.allclose(found.at().deviations("total")[:4], 0.0, atol=1e-6)
 
 
 @pytest.mark.parametrize("seed", range(40))

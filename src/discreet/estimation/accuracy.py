@@ -69,15 +69,19 @@ class Accuracy:
             ],
         }
 
+    @property
+    def by_query(self) -> dict[tuple[str, str], QueryAccuracy]:
+        """Every query at every level, by the names of level and query."""
+        return {(level.name, one.name): one for level in self.levels for one in level.queries}
+
     def sd(self, level: str, query: str) -> float:
         """Return the standard deviation of one query at one level."""
-        for one in self.levels:
-            for each in one.queries:
-                if (one.name, each.name) == (level, query):
-                    if each.sd is None:
-                        raise InputError(f"query {query!r} at level {level!r} is not determined")
-                    return each.sd
-        raise InputError(f"there is no query {query!r} at level {level!r}")
+        found = self.by_query.get((level, query))
+        if found is None:
+            raise InputError(f"there is no query {query!r} at level {level!r}")
+        if found.sd is None:
+            raise InputError(f"query {query!r} at level {level!r} is not determined")
+        return found.sd
 
     def rows(self) -> list[tuple[str, ...]]:
         """Return level, query, and the two standard deviations and the margin as texts."""

@@ -260,10 +260,6 @@ class Estimates:
             for one, found in zip(into, projection.collect(values[part]), strict=True):
                 one[part] += found
 
-    def cells(self, query: str) -> int:
-        """Return the number of cells of a query."""
-        return self.model.cells(query)
-
     def at(self, units: slice | Sequence[int] | Integers | None = None) -> UnitEstimates:
         """Return the estimates of some units, or of all."""
         who = np.arange(self.given.size)
@@ -298,21 +294,6 @@ class Estimates:
     def values(self, query: str) -> Floats:
         """Return the estimates, one row a unit, one column a cell; nan where they are not determined."""
         return self.at().values(query)
-
-    def deviations(self, query: str) -> Floats:
-        """Return the standard deviation of each estimate; nan where it is not determined."""
-        return self.by_class(query, "sd")[self.node][:, self.model.projection(query).classes]
-
-    def widths(self, query: str, level: float) -> Floats:
-        """Return the half-width of each interval: the error is within it with at least this chance."""
-        return self.by_class(query, level)[self.node][:, self.model.projection(query).classes]
-
-    def by_class(self, query: str, what: float | str) -> Floats:
-        """Return standard deviations ("sd") or half-widths of intervals of a level, by node and class."""
-        nodes = np.arange(self.shape.size)
-        found = np.sqrt(self.view.variances(query, nodes)) if what == "sd" else None
-        found = self.view.widths(query, float(what)) if found is None else found
-        return np.where(self.view.undetermined(query, nodes), np.nan, found)
 
     def union(self, members: Sequence[int] | Integers) -> Union:
         """Return a union of units that do not overlap, covariances included."""
@@ -353,15 +334,18 @@ class UnitEstimates:
 
     def deviations(self, query: str) -> Floats:
         """Return the standard deviation of each estimate; nan where it is not determined."""
-        return self._spread(query, "sd")
+        return self.spread(query, "sd")
 
     def widths(self, query: str, level: float) -> Floats:
         """Return the half-width of each interval."""
-        return self._spread(query, level)
+        return self.spread(query, level)
 
-    def _spread(self, query: str, what: float | str) -> Floats:
-        found = self.estimates
-        table = found.by_class(query, what)
+    def spread(self, query: str, what: float | str) -> Floats:
+        """Return standard deviations ("sd") or half-widths of intervals of a level."""
+        found, view = self.estimates, self.estimates.view
+        nodes = np.arange(found.shape.size)
+        table = np.sqrt(view.variances(query, nodes)) if what == "sd" else view.widths(query, float(what))
+        table = np.where(view.undetermined(query, nodes), np.nan, table)
         return table[found.node[self.units]][:, found.model.projection(query).classes]
 
     def covariances(self, one: str, two: str) -> Floats:

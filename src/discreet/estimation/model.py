@@ -447,10 +447,6 @@ class Model:
             )
         return self.components.projection(self.attributes.tabulation(query, sums=True))
 
-    def cells(self, query: str) -> int:
-        """Return the number of cells of a query."""
-        return self.projection(query).cells
-
     def covariances(self, one: str, two: str, by_component: ByComponent) -> Floats:
         """Return the covariance of each cell of a query with the same, or the only, cell of another one."""
         first, second = self.projection(one), self.projection(two)

@@ -81,8 +81,7 @@ class Plan:
 
     def as_dict(self) -> dict[str, Any]:
         """Return what JSON shows."""
-        both = (self.before, self.after)
-        sds = [{(lv.name, q.name): q for lv in one.levels for q in lv.queries} for one in both]
+        sds = [self.before.by_query, self.after.by_query]
         rho = {(level, query): (old, new) for level, query, old, new in self.budgets}
         levels = []
         for level in self.before.levels:
@@ -273,9 +272,8 @@ def read_goals(text: str, where: str) -> list[Goal]:
 
 def _goals(chain: UniformPlan, before: Accuracy, keep: Sequence[str], goals: Sequence[Goal]) -> list[Goal]:
     found: dict[tuple[str, str], Goal] = {}
-    now = {(level.name, one.name): one.sd for level in before.levels for one in level.queries}
     for level, query in _named(chain, keep, "keep"):
-        sd = now[level, query]
+        sd = before.by_query[level, query].sd
         if sd is not None:
             found[level, query] = Goal(level, query, sd)
     if keep and not found:
@@ -304,7 +302,7 @@ def _named(chain: UniformPlan, texts: Sequence[str], what: str) -> list[tuple[st
 def _weighted(
     chain: UniformPlan, before: Accuracy, weights: Mapping[str, Exact]
 ) -> tuple[Floats, tuple[list[tuple[int, str]], Floats]]:
-    now = {(level.name, one.name): one.sd for level in before.levels for one in level.queries}
+    now = {key: one.sd for key, one in before.by_query.items()}
     shares: dict[tuple[str, str], float] = {}
     for text, weight in weights.items():
         size = float(positive(weight, name=f"the weight of {text!r}"))
@@ -323,8 +321,8 @@ def _weighted(
 
 def _miss(found: Accuracy, goals: Sequence[Goal]) -> list[float]:
     """Return the variance of each goal relative to its bound."""
-    sds = {(level.name, one.name): one.sd for level in found.levels for one in level.queries}
-    return [(((sds[goal.level, goal.query]) or math.inf) / goal.sd) ** 2 for goal in goals]
+    sds = found.by_query
+    return [((sds[goal.level, goal.query].sd or math.inf) / goal.sd) ** 2 for goal in goals]
 
 
 Costed = tuple[Release, Fraction, Interval | None]

@@ -60,18 +60,6 @@ class Published:
     """What stands in the files and was not used, and why."""
 
 
-@dataclass(frozen=True, slots=True)
-class Noisy:
-    """A noisy table that was read: layout, values, variance of the noise by kind of unit and query."""
-
-    layout: Layout
-    values: Integers
-    noise: dict[tuple[int, str], float]
-    format: str
-    marked: bool
-    origin: dict[str, Any]
-
-
 def read_published(
     source: Path,
     *,
@@ -81,20 +69,36 @@ def read_published(
     streamed: bool | None = None,
 ) -> Published:
     """Read what `measure` wrote, or a noisy table; it is streamed if it is large, or if that is said."""
-    file, folder = _find(source)
-    stated = release or release_beside(folder)
+    file = source if source.is_file() else beside(source, "measurements")
+    if file is None:
+        raise InputError(f"there are no measurements in {source}; name a noisy table or a run's output")
+    # the directory of the run that wrote it
+    folder = file.parent if source.is_dir() or beside(file.parent, "measurements") == file else None
+    written = beside(folder, "release", ["toml"])
+    stated = release or (load_file(written) if written else None)
     attributes = None if stated is None else stated.attributes
-    held = invariants or (beside(folder, "invariants") if folder else None)
-    listed = units or (beside(folder, "units") if folder else None)
+    held, listed = invariants or beside(folder, "invariants"), units or beside(folder, "units")
+    marked = NOT_PRIVATE.replace(" ", "-") in file.name
     if stated is not None and attributes is not None and listed and table_format(file) == "parquet":
         rows = arrow("parquet").ParquetFile(file).metadata.num_rows
         if rows > MOST_ROWS if streamed is None else streamed:
-            return _streamed(file, stated, attributes, listed, held)
-    got = read_noisy(file, listed)
-    exact = {} if held is None else read_held(got.layout, held)
-    marked = got.marked or _marked(file)
-    laws = known_laws(got, stated)
-    return published(got.layout, got.values, laws, exact, attributes, got.format, marked, got.origin)
+            return _streamed(file, stated, attributes, listed, held, marked)
+    table = read_table(
+        file,
+        words=["unit", "level", "query", "cell"],
+        optional=[MARK] if listed else ["parent", MARK],
+        whole=["value"],
+        floats=["variance"],
+    )
+    layout, position, noise = _layout(table, listed)
+    values = np.zeros(layout.size, dtype=np.int64)
+    values[position] = table.numbers["value"]
+    exact = {} if held is None else read_held(layout, held)
+    marked = marked or MARK in table.words
+    laws = _laws(layout, noise, stated)
+    return published(
+        layout, values, laws, exact, attributes, table.format, marked, table.origin("measurements")
+    )
 
 
 def published(
@@ -122,57 +126,19 @@ def published(
     )
 
 
-def _find(source: Path) -> tuple[Path, Path | None]:
-    """Return the noisy table, and the directory of the run that wrote it."""
-    file = source if source.is_file() else beside(source, "measurements")
-    if file is None:
-        raise InputError(f"there are no measurements in {source}; name a noisy table or a run's output")
-    folder = file.parent if source.is_dir() or beside(file.parent, "measurements") == file else None
-    return file, folder
-
-
-def _marked(file: Path) -> bool:
-    return NOT_PRIVATE.replace(" ", "-") in file.name
-
-
-def read_noisy(file: Path, units: str | os.PathLike[str] | None) -> Noisy:
-    """Read a table with unit, level, query, cell, value and variance, and parent if there are no `units`."""
-    table = read_table(
-        file,
-        words=["unit", "level", "query", "cell"],
-        optional=[MARK] if units else ["parent", MARK],
-        whole=["value"],
-        floats=["variance"],
-    )
-    layout, position, noise = _layout(table, units)
-    values = np.zeros(layout.size, dtype=np.int64)
-    values[position] = table.numbers["value"]
-    return Noisy(layout, values, noise, table.format, MARK in table.words, table.origin("measurements"))
-
-
-def beside(folder: Path, stem: str) -> Path | None:
-    """Find a table of a run's output by the first part of its name."""
+def beside(folder: Path | None, stem: str, endings: Sequence[str] = FORMATS) -> Path | None:
+    """Find a file of a run's output by the first part of its name."""
     mark = NOT_PRIVATE.replace(" ", "-")
-    names = [f"{stem}{middle}.{ending}" for middle in ("", f".{mark}") for ending in FORMATS]
-    return next((folder / name for name in names if (folder / name).is_file()), None)
+    names = [f"{stem}{middle}.{ending}" for middle in ("", f".{mark}") for ending in endings]
+    return folder and next((folder / name for name in names if (folder / name).is_file()), None)
 
 
-def release_beside(folder: Path | None) -> Release | None:
-    """Return the release that a run's output states."""
-    if folder is None:
-        return None
-    for name in ("release.toml", f"release.{NOT_PRIVATE.replace(' ', '-')}.toml"):
-        if (folder / name).is_file():
-            return load_file(folder / name)
-    return None
-
-
-def known_laws(got: Noisy, stated: Release | None) -> Laws:
+def _laws(layout: Layout, noise: Mapping[tuple[int, str], float], stated: Release | None) -> Laws:
     """Return the laws that the release says, or Gaussian ones of the variances in the table."""
     known = {} if stated is None else noises(stated)
     laws: dict[tuple[int, str], Noise] = {}
-    for (kind, query), size in got.noise.items():
-        level = got.layout.tree.levels[kind]
+    for (kind, query), size in noise.items():
+        level = layout.tree.levels[kind]
         law = known.get((level, query))
         if stated is not None and (law is None or abs(law.true_variance() - size) > 1e-6 * size):
             raise InputError(
@@ -228,6 +194,7 @@ def _streamed(
     attributes: Attributes,
     units: str | os.PathLike[str],
     held: str | os.PathLike[str] | None,
+    marked: bool,
 ) -> Published:
     tree = read_tree(units, release)
     source = Streamed(file, tree, release, attributes)
@@ -240,7 +207,7 @@ def _streamed(
         "rows": source.layout.size,
     }
     return Published(
-        tree, attributes, source.layout.cells, source, turned, "parquet", _marked(file), origin, tree.kind
+        tree, attributes, source.layout.cells, source, turned, "parquet", marked, origin, tree.kind
     )
 
 
@@ -392,17 +359,17 @@ def _layout(
         some = "1 cell is" if missing == 1 else f"{missing} cells are"
         problems.say(f"{some} missing: each unit must have all cells of its level")
     problems.stop()
-    noise: dict[tuple[int, str], float] = {}
-    kinds, names = tree.kind[unit], table.words["query"]
-    for code, query in enumerate(names.values.to_pylist()):
-        for kind in range(len(tree.levels)):
-            here = (names.codes == code) & (kinds == kind)
-            if here.any():
-                first = sizes[int(np.argmax(here))]
-                problems.rows(
-                    here & (sizes != first), "the variance differs within one level and query", "variance"
-                )
-                noise[kind, query] = float(first)
+    names = table.words["query"]
+    pair = tree.kind[unit] * len(names.values) + names.codes
+    pairs, first, of = np.unique(pair, return_index=True, return_inverse=True)
+    differs = sizes != sizes[first][of.ravel()]
+    problems.rows(differs, "the variance differs within one level and query", "variance")
+    kinds, codes = np.divmod(pairs, len(names.values))
+    queries = names.values.to_pylist()
+    noise = {
+        (int(kind), queries[code]): float(size)
+        for kind, code, size in zip(kinds, codes, sizes[first], strict=True)
+    }
     problems.stop()
     return layout, position, noise
 
