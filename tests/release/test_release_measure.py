@@ -63,7 +63,7 @@ def test_the_manifest_states_the_noise_exactly(release: Release, country: Countr
     assert noise["County", "total"]["margin_95"] == 5
     assert noise["County", "sex"]["cells"] == 2
     assert "best linear unbiased" in manifest["columns"]["estimates"]["estimate"]
-    assert "not unbiased" in manifest["columns"]["estimates"]["table"]
+    assert "over levels, each query by itself; not unbiased" in manifest["columns"]["estimates"]["table"]
 
 
 def test_without_post_processing_the_noise_is_all_that_is_added(

@@ -58,6 +58,9 @@ class CountTable:
     """The counts of some units, one after the other; a new array each time."""
     inputs: tuple[dict[str, Any], ...]
     format: str
+    records: int = 0
+    """How many records there were, and how many of them were left out."""
+    left_out: int = 0
 
 
 def read_counts(
@@ -160,20 +163,16 @@ def _check_sums(layout: Layout, vector: Integers, position: Integers, problems: 
                 above, below = above[whole], np.add.reduceat(sums[part], begin, axis=0)[whole]
                 wrong = (first[above] >= 0)[:, None] & (sums[above] != below)
                 if wrong.any():
-                    _report_sum(int(first[above[np.argwhere(wrong)[0][0]]]), position, problems)
+                    rows = np.flatnonzero(position >= first[above[np.argwhere(wrong)[0][0]]])
+                    problems.row(
+                        int(rows[np.argmin(position[rows])]) if rows.size else 0,
+                        "a count is not the sum of its children's, so some record is counted twice or not on "
+                        "every level (additive=False, or --not-additive, leaves this unchecked, for tables "
+                        "not to be made consistent)",
+                        "count",
+                    )
                     return
                 sums[above], known[above] = below, True
-
-
-def _report_sum(first: int, position: Integers, problems: Problems) -> None:
-    rows = np.flatnonzero(position >= first)
-    row = int(rows[np.argmin(position[rows])]) if rows.size else 0
-    problems.row(
-        row,
-        "a count is not the sum of its children's, so some record is counted twice or not on every level "
-        "(additive=False, or --not-additive, leaves this unchecked, for tables not to be made consistent)",
-        "count",
-    )
 
 
 def level_pairs(release: Release, pairs: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
@@ -220,15 +219,6 @@ class Tabulated:
         return f"{self.cells} exact counts of {self.units} units in {self.out}: confidential"
 
 
-@dataclass(frozen=True, slots=True)
-class Counted:
-    """The counts of records, how many there were, and how many were left out."""
-
-    counts: CountTable
-    records: int
-    left_out: int
-
-
 def tabulate(
     release: Release,
     records: Any,
@@ -254,11 +244,11 @@ def tabulate(
     found = count_records(
         release, records, units=units, geocodes=geocodes, person=person, at_most=at_most, excess=excess
     )
-    kind = output_format(format, found.counts.format)
-    layout = found.counts.layout
+    kind = output_format(format, found.format)
+    layout = found.layout
     with staging(out_dir) as stage:
         folder = Folder(stage.path, kind)
-        folder.cells("counts", layout, lambda units, _: {"count": found.counts.read(units)})
+        folder.cells("counts", layout, lambda units, _: {"count": found.read(units)})
         folder.units(layout.tree)
         folder.json(
             "manifest",
@@ -285,7 +275,7 @@ def count_records(
     person: str | None = None,
     at_most: int | None = None,
     excess: str = "refuse",
-) -> Counted:
+) -> CountTable:
     """Validate records and count them; every problem that is found is reported, with its line."""
     attributes = release.attributes
     if attributes is None:
@@ -313,7 +303,7 @@ def count_records(
     if left_out:
         unit, cell = unit[kept], cell[kept]
     read = _sums(layout, attributes, unit, cell)
-    return Counted(CountTable(layout, read, (origin,), kind), rows, left_out)
+    return CountTable(layout, read, (origin,), kind, rows, left_out)
 
 
 def _sums(layout: Layout, attributes: Attributes, unit: Integers, cell: Integers) -> Any:

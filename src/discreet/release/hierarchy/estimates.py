@@ -242,7 +242,8 @@ def write_estimates(
     whole = found.whole() if tables else None
     tree = found.tree.first(found.units_down_to(down_to))
     layout = found.layout(tree, wanted)
-    written = Written(tree, layout.size, _meanings(chances, tables))
+    together = found.groups[0].attributes is not None
+    written = Written(tree, layout.size, _meanings(chances, tables, together))
 
     def columns(part: slice) -> dict[str, NDArray[Any]]:
         units = np.arange(part.start, part.stop)
@@ -295,7 +296,7 @@ def _rows(tables: Sequence[Mapping[str, NDArray[Any]]]) -> dict[str, NDArray[Any
     return {name: np.stack([one[name] for one in tables]) for name in tables[0]}
 
 
-def _meanings(chances: Chances, tables: bool) -> dict[str, str]:
+def _meanings(chances: Chances, tables: bool, together: bool) -> dict[str, str]:
     found = {
         "estimate": "best linear unbiased estimate; empty: no measurement determines it",
         "sd": "its standard deviation",
@@ -304,7 +305,8 @@ def _meanings(chances: Chances, tables: bool) -> dict[str, str]:
         found[f"lower{name}"] = f"lower end of the {100 * level:g} % interval: whole, not negative"
         found[f"upper{name}"] = "upper end; if nothing was left of an interval, both are the nearest count"
     if tables:
-        found["table"] = "whole, not negative, consistent over queries and levels; not unbiased"
+        over = "over queries and levels" if together else "over levels, each query by itself"
+        found["table"] = f"whole, not negative, consistent {over}; not unbiased"
     return found
 
 

@@ -141,7 +141,7 @@ def measure(
     else:
         found = count_records(
             release, records, units=units, geocodes=geocodes, person=person, at_most=at_most, excess=excess
-        ).counts
+        )
     layout = found.layout
     entry = Entry(
         id="",

@@ -11,7 +11,7 @@ import io
 import json
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InputError
-from discreet.release.hierarchy.arrow import arrow, coded, strings
+from discreet.release.hierarchy.arrow import ArrowArray, arrow, coded, strings
 from discreet.release.ledger import NOT_PRIVATE
 from discreet.release.problems import Problems
 
@@ -318,7 +318,7 @@ class Folder:
         `for_spreadsheets` puts an apostrophe before texts that a spreadsheet would take for a formula.
         """
         self.path, self.kind, self.mark = path, kind, mark
-        self._text = inert if for_spreadsheets else _as_it_is
+        self._text: Callable[[ArrowArray], ArrowArray] = inert if for_spreadsheets else lambda texts: texts
         self.names: list[str] = []
 
     def file(self, stem: str, ending: str) -> Path:
@@ -349,71 +349,52 @@ class Folder:
         self, stem: str, blocks: Sequence[tuple[Layout, Mapping[str, NDArray[Any]] | Columns]]
     ) -> None:
         """Write tables of cells that have the same columns one after the other to one file."""
+        self._table(stem, (part for layout, columns in blocks for part in self._parts(layout, columns)))
+
+    def units(self, tree: Tree) -> None:
+        """Write the tree: unit, level, parent."""
+        parent = tree.names.take(arrow().array(tree.parent, mask=tree.parent < 0)).fill_null("")
+        level = coded(tree.kind, self._text(strings(tree.levels)))
+        columns = {"unit": self._text(tree.names), "level": level, "parent": self._text(parent)}
+        self._table("units", [columns])
+
+    def _table(self, stem: str, parts: Iterable[Mapping[str, ArrowArray]]) -> None:
+        """Write a table part by part."""
         file, writer = self.file(stem, self.kind), None
         try:
-            for layout, columns in blocks:
-                queries, cells, patterns = self._words(layout)
-                for units, rows in chunks(layout):
-                    found = (
-                        columns(units, rows)
-                        if callable(columns)
-                        else {name: column[rows] for name, column in columns.items()}
-                    )
-                    if writer is None:
-                        writer = OutputTable(file, self.kind, self._schema(found))
-                    writer.write(
-                        self._part(layout, units, queries, cells, patterns)
-                        + [_numbers(column) for column in found.values()]
-                    )
+            for columns in parts:
+                writer = writer or OutputTable(file, self.kind, self._schema(columns))
+                writer.write(list(columns.values()))
         finally:
             if writer is not None:
                 writer.close()
 
-    def units(self, tree: Tree) -> None:
-        """Write the tree: unit, level, parent."""
+    def _schema(self, columns: Mapping[str, ArrowArray]) -> Any:
         pa = arrow()
-        above = pa.array(tree.parent, mask=tree.parent < 0)
-        parent = tree.names.take(above).fill_null("")
-        levels = self._text(strings(tree.levels))
-        names, parents = self._text(tree.names), self._text(parent)
-        columns = {"unit": names, "level": coded(tree.kind, levels), "parent": parents}
-        fields = [(name, column.type) for name, column in columns.items()]
-        with OutputTable(self.file("units", self.kind), self.kind, self._marked(fields)) as writer:
-            writer.write(list(columns.values()))
-
-    def _marked(self, fields: Sequence[tuple[str, Any]]) -> Any:
-        pa = arrow()
+        fields = [pa.field(name, column.type) for name, column in columns.items()]
         if not self.mark:
             return pa.schema(fields)
         # Also in the file's own metadata, where it stands in plain letters.
         mark = pa.field(MARK, pa.dictionary(pa.int32(), pa.string()))
-        return pa.schema([*map(pa.field, *zip(*fields, strict=True)), mark], metadata={"warning": self.mark})
+        return pa.schema([*fields, mark], metadata={"warning": self.mark})
 
-    def _schema(self, columns: Mapping[str, NDArray[Any]]) -> Any:
-        pa = arrow()
-        fields = [
-            (name, pa.dictionary(pa.int32(), pa.string())) for name in ("unit", "level", "query", "cell")
-        ]
-        fields += [(name, pa.from_numpy_dtype(column.dtype)) for name, column in columns.items()]
-        return self._marked(fields)
-
-    def _words(self, layout: Layout) -> tuple[Any, Any, tuple[Codes, Codes]]:
-        queries = layout.queries
-        words, query, cell = layout.patterns()
-        return self._text(strings(queries)), self._text(words), (query, cell)
-
-    def _part(
-        self, layout: Layout, units: slice, queries: Any, cells: Any, patterns: tuple[Codes, Codes]
-    ) -> list[Any]:
-        width = np.diff(layout.base[units.start : units.stop + 1])
-        column = layout.columns(units)
-        unit = np.repeat(np.arange(width.size, dtype=np.int32), width)
-        return [
-            coded(unit, self._text(layout.tree.names.slice(units.start, width.size))),
-            coded(np.repeat(layout.tree.kind[units], width), self._text(strings(layout.tree.levels))),
-            coded(patterns[0][column], queries),
-            coded(patterns[1][column], cells),
-        ]
+    def _parts(
+        self, layout: Layout, columns: Mapping[str, NDArray[Any]] | Columns
+    ) -> Iterator[dict[str, ArrowArray]]:
+        tree, (words, query, cell) = layout.tree, layout.patterns()
+        levels, queries, cells = map(self._text, (strings(tree.levels), strings(layout.queries), words))
+        for units, rows in chunks(layout):
+            width = np.diff(layout.base[units.start : units.stop + 1])
+            names = self._text(tree.names.slice(units.start, width.size))
+            column = layout.columns(units)
+            found = columns(units, rows) if callable(columns) else {k: v[rows] for k, v in columns.items()}
+            yield {
+                "unit": coded(np.repeat(np.arange(width.size), width), names),
+                "level": coded(np.repeat(tree.kind[units], width), levels),
+                "query": coded(query[column], queries),
+                "cell": coded(cell[column], cells),
+                **{name: _numbers(one) for name, one in found.items()},
+            }
 
 
 def output_format(asked: str | None, default: str, *, for_spreadsheets: bool = False) -> str:
@@ -445,10 +426,6 @@ def inert(texts: Any) -> Any:
     pc = arrow("compute")
     risky = pc.match_substring_regex(texts, r"^[=+\-@\t\r]")
     return pc.if_else(risky, pc.binary_join_element_wise("'", texts, ""), texts)
-
-
-def _as_it_is(texts: Any) -> Any:
-    return texts
 
 
 class OutputTable:
