@@ -30,7 +30,7 @@ from discreet.estimation.intervals import Term, half_widths
 from discreet.estimation.tables import WholeTables, as_written
 from discreet.estimation.tree import Floats, Integers, Tree
 from discreet.noise import Noise
-from discreet.release.hierarchy.arrow import arrow, strings
+from discreet.release.hierarchy.arrow import ArrowArray, arrow, strings
 from discreet.release.hierarchy.layout import Layout, units_of
 from discreet.release.hierarchy.noisy import Exact, Published
 from discreet.release.hierarchy.tables import read_table
@@ -60,10 +60,10 @@ class Group:
 
     tree: Tree
     attributes: Attributes | None
-    labels: Mapping[str, Any]
+    labels: Mapping[str, ArrowArray]
     estimates: Estimates
 
-    def names(self, query: str) -> Any:
+    def names(self, query: str) -> ArrowArray:
         """Return the names of the cells of a query, as it is written."""
         if self.attributes is None:
             self.estimates.model.projection(query)
@@ -174,7 +174,7 @@ class JointEstimates:
                 )
         return tuple(dict.fromkeys(named or own))
 
-    def names(self, query: str) -> Any:
+    def names(self, query: str) -> ArrowArray:
         """Return the names of the cells of a query."""
         return next(group.names(query) for group in self.groups if group.answers(query))
 

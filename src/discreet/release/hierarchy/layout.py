@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from discreet.budget import Release
 from discreet.errors import InputError
 from discreet.estimation.tree import Integers, Tree
-from discreet.release.hierarchy.arrow import arrow
+from discreet.release.hierarchy.arrow import ArrowArray, arrow
 from discreet.release.hierarchy.tables import Codes, ReadTable, Words, read_table
 from discreet.release.problems import Problems
 
@@ -34,7 +34,7 @@ class Listing:
     `row` is the row of the file in which a unit first stands.
     """
 
-    names: Any
+    names: ArrowArray
     levels: tuple[str, ...]
     level: Codes
     parent: Codes
@@ -234,7 +234,7 @@ class Layout:
     """
 
     tree: Tree
-    cells: Mapping[str, Any]
+    cells: Mapping[str, ArrowArray]
     asked: tuple[tuple[str, ...], ...]
     kind: Integers
     base: Integers = field(init=False, repr=False)
@@ -254,13 +254,13 @@ class Layout:
         object.__setattr__(self, "base", np.concatenate([[0], np.cumsum(self._widths[self.kind])]))
 
     @classmethod
-    def of(cls, release: Release, tree: Tree, cells: Mapping[str, Any]) -> Layout:
+    def of(cls, release: Release, tree: Tree, cells: Mapping[str, ArrowArray]) -> Layout:
         """Return the layout in which units have the queries of their level, in the order of the release."""
         queries = {level.name: tuple(query.name for query in level.queries) for level in release.levels}
         return cls(tree, cells, tuple(queries[run.split("+")[0]] for run in tree.levels), tree.kind)
 
     @classmethod
-    def same(cls, tree: Tree, cells: Mapping[str, Any]) -> Layout:
+    def same(cls, tree: Tree, cells: Mapping[str, ArrowArray]) -> Layout:
         """Return the layout in which every unit has all of the queries."""
         return cls(tree, cells, (tuple(cells),), np.zeros(tree.size, np.int64))
 
@@ -298,7 +298,7 @@ class Layout:
         base = self.base[units.start : units.stop + 1]
         return np.arange(base[0], base[-1]) + np.repeat(starts[self.kind[units]] - base[:-1], np.diff(base))
 
-    def patterns(self) -> tuple[Any, Codes, Codes]:
+    def patterns(self) -> tuple[ArrowArray, Codes, Codes]:
         """Return all names of cells, and by column (see `columns`) the numbers of query and cell."""
         pa, pc, queries = arrow(), arrow("compute"), self.queries
         words = pa.chunked_array([self.cells[query] for query in queries], type=pa.string()).unique()
@@ -311,7 +311,7 @@ class Layout:
         return words, np.concatenate(query).astype(np.int32), np.concatenate(cell).astype(np.int32)
 
 
-def declared_cells(table: ReadTable, queries: Sequence[str]) -> dict[str, Any]:
+def declared_cells(table: ReadTable, queries: Sequence[str]) -> dict[str, ArrowArray]:
     """Return the cells of each query from a table that declares them, in the order of its rows."""
     problems = table.problems()
     names, cells = table.words["query"], table.words["cell"]
@@ -333,7 +333,7 @@ def declared_cells(table: ReadTable, queries: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def found_cells(table: ReadTable, queries: Sequence[str]) -> dict[str, Any]:
+def found_cells(table: ReadTable, queries: Sequence[str]) -> dict[str, ArrowArray]:
     """Return the cells that a table has anywhere for each query, in alphabetical order."""
     pc, names, cells = arrow("compute"), table.words["query"], table.words["cell"]
     words, found = names.values.to_pylist(), {}

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.budget import Attributes, Release
+from discreet.budget import Release
 from discreet.errors import InputError
 from discreet.estimation.model import Noises, noises
 from discreet.estimation.tables import check_whole
@@ -156,31 +156,15 @@ def measure(
     )
     if before is not None:
         before.allow(entry, where=str(named), again=spend_again)
-    exact = _exact(found, pairs)
+    run = _Run(release, found, pairs, _exact(found, pairs), laws_of(layout, table), source, post)
     if post == "consistent":  # what cannot be done is said before any noise is drawn
         for query in layout.queries:
             cell_order(layout, query, release.attributes)
-        check_whole(release, layout.tree, exact)
+        check_whole(release, layout.tree, run.exact)
     with staging(out_dir, shared, key=signer) as stage:
         mark = None if rehearsal is None else f"{NOT_PRIVATE}: rehearsal with seed {rehearsal}"
         folder = Folder(stage.path, kind, mark=mark, for_spreadsheets=for_spreadsheets)
-        columns = _write(folder, found, laws_of(layout, table), source, exact, post, release.attributes)
-        folder.text("release", "toml", release.to_toml())
-        folder.json(
-            "manifest",
-            {
-                "format": "discreet measurements 1",
-                "version": version("discreet"),
-                "release": release.name,
-                "post": post,
-                "rho": str(spent(release)),
-                "units": layout.tree.size,
-                "cells": layout.size,
-                "columns": columns,
-                "exact": [list(pair) for pair in pairs],
-                "noise": _noise_table(layout, laws_of(layout, table)),
-            },
-        )
+        run.write(folder)
         files = {name: sha256(stage.path / name) for name in folder.names}
         entry = replace(entry, id=stage.id, files=files)
         stage.commit(entry, manifest=folder.names[-1], again=spend_again)
@@ -206,52 +190,69 @@ def laws_of(layout: Layout, table: Noises) -> dict[tuple[int, str], Noise]:
     return {(kind, query): table[level, query] for kind, (level, some) in kinds for query in some}
 
 
-def _write(
-    folder: Folder,
-    found: CountTable,
-    laws: Laws,
-    source: Entropy | None,
-    exact: Exact,
-    post: str,
-    attributes: Attributes | None,
-) -> dict[str, dict[str, str]]:
-    """Draw the noise, once, and write what comes of it, some units at a time; return what the columns are."""
-    layout = found.layout
-    drawn = _drawn(found, laws, source)
-    kept = None if post == "none" else np.empty(layout.size, dtype=np.int64)
-    pattern = np.concatenate(
-        [np.full(len(layout.cells[query]), law.true_variance()) for (_, query), law in laws.items()]
-    )
+@dataclass(frozen=True)
+class _Run:
+    """All that a run writes of: validated counts, what is held exact, and the noise to be drawn."""
 
-    def measured(units: slice, rows: slice) -> dict[str, Any]:
-        values = drawn(rows.stop - rows.start)
+    release: Release
+    found: CountTable
+    pairs: tuple[tuple[str, str], ...]
+    exact: Exact
+    laws: Laws
+    source: Entropy | None
+    post: str
+
+    def write(self, folder: Folder) -> None:
+        """Draw the noise, once, and write what comes of it, some units at a time."""
+        layout = self.found.layout
+        drawn = _drawn(self.found, self.laws, self.source)
+        kept = None if self.post == "none" else np.empty(layout.size, dtype=np.int64)
+        pattern = np.concatenate(
+            [np.full(len(layout.cells[query]), law.true_variance()) for (_, query), law in self.laws.items()]
+        )
+
+        def measured(units: slice, rows: slice) -> dict[str, Any]:
+            values = drawn(rows.stop - rows.start)
+            if kept is not None:
+                kept[rows] = values
+            return {"value": values, "variance": pattern[layout.columns(units)]}
+
+        folder.cells("measurements", layout, measured)
+        columns = {"measurements": {"variance": "the variance of the noise"}}
         if kept is not None:
-            kept[rows] = values
-        return {"value": values, "variance": pattern[layout.columns(units)]}
+            columns["estimates"] = self._estimates(folder, kept, pattern)
+        folder.units(layout.tree)
+        if self.exact:
+            folder.cells("invariants", *_held(layout, self.exact))
+        folder.text("release", "toml", self.release.to_toml())
+        folder.json(
+            "manifest",
+            {
+                "format": "discreet measurements 1",
+                "version": version("discreet"),
+                "release": self.release.name,
+                "post": self.post,
+                "rho": str(spent(self.release)),
+                "units": layout.tree.size,
+                "cells": layout.size,
+                "columns": columns,
+                "exact": [list(pair) for pair in self.pairs],
+                "noise": _noise_table(layout, self.laws),
+            },
+        )
 
-    folder.cells("measurements", layout, measured)
-    columns = {"measurements": {"variance": "the variance of the noise"}}
-    if post == "nonnegative" and kept is not None:
-        columns["estimates"] = _write_nonnegative(folder, layout, kept, pattern, exact)
-    elif kept is not None:
-        best = JointEstimates.of([published(layout, kept, laws, exact, attributes, folder.kind)])
-        columns["estimates"] = write_estimates(folder, best, tables=True).columns
-    folder.units(layout.tree)
-    if exact:
-        folder.cells("invariants", *_held(layout, exact))
-    return columns
-
-
-def _write_nonnegative(
-    folder: Folder, layout: Layout, values: Integers, pattern: Floats, exact: Exact
-) -> dict[str, str]:
-    """Write the measurements with zero for what is below zero; return what the columns are."""
-    estimate, variance = np.maximum(values, 0), pattern[layout.columns(slice(0, layout.tree.size))]
-    for query, (who, counts) in exact.items():
-        rows = layout.first(query)[who][:, None] + np.arange(counts.shape[1])
-        estimate[rows], variance[rows] = counts, 0.0
-    folder.cells("estimates", layout, {"estimate": estimate, "variance": variance})
-    return {"variance": "the variance of the noise, before values below zero were set to zero"}
+    def _estimates(self, folder: Folder, values: Integers, pattern: Floats) -> dict[str, str]:
+        """Write the estimates that are asked for; return what their columns are."""
+        layout, exact = self.found.layout, self.exact
+        if self.post == "consistent":
+            given = published(layout, values, self.laws, exact, self.release.attributes, folder.kind)
+            return write_estimates(folder, JointEstimates.of([given]), tables=True).columns
+        estimate, variance = np.maximum(values, 0), pattern[layout.columns(slice(0, layout.tree.size))]
+        for query, (who, counts) in exact.items():
+            rows = layout.first(query)[who][:, None] + np.arange(counts.shape[1])
+            estimate[rows], variance[rows] = counts, 0.0
+        folder.cells("estimates", layout, {"estimate": estimate, "variance": variance})
+        return {"variance": "the variance of the noise, before values below zero were set to zero"}
 
 
 def _held(layout: Layout, exact: Exact) -> tuple[Layout, dict[str, Integers]]:

@@ -20,7 +20,7 @@ from discreet.estimation.model import noises, queries_of
 from discreet.estimation.tree import Integers, Tree
 from discreet.noise import DiscreteGaussian, Noise
 from discreet.release.audit import sha256
-from discreet.release.hierarchy.arrow import arrow, strings
+from discreet.release.hierarchy.arrow import ArrowArray, arrow, strings
 from discreet.release.hierarchy.layout import Layout, positions, read_tree, tree_of, units_of
 from discreet.release.hierarchy.tables import FORMATS, MARK, ReadTable, read_table, table_format
 from discreet.release.ledger import NOT_PRIVATE
@@ -44,7 +44,7 @@ class Published:
 
     tree: Tree
     attributes: Attributes | None
-    labels: Mapping[str, Any]
+    labels: Mapping[str, ArrowArray]
     """The names of the cells of each query, where no attributes say them."""
     source: NoisySource
     exact: Exact
