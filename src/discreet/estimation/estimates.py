@@ -348,10 +348,16 @@ class UnitEstimates:
         table = np.where(view.undetermined(query, nodes), np.nan, table)
         return table[found.node[self.units]][:, found.model.projection(query).classes]
 
-    def covariances(self, one: str, two: str) -> Floats:
+    def variances(self, query: str) -> Floats:
+        """Return the variance of each estimate."""
+        return self.deviations(query) ** 2
+
+    def covariances(self, query: str, other: UnitEstimates | Union, its: str) -> Floats:
         """Return the covariance of the cells of two queries in each unit, cell by cell."""
+        if other is not self:
+            raise ValueError("units have covariances with themselves; a union has them with others")
         found = self.estimates
-        by_node = found.model.covariances(one, two, [solution.P for solution in found.solutions])
+        by_node = found.model.covariances(query, its, [solution.P for solution in found.solutions])
         return by_node[found.node[self.units]]
 
 
@@ -376,24 +382,22 @@ class Union:
         ]
 
     def values(self, query: str) -> Floats:
-        """Return the estimates of the cells of a query; nan where they are not determined."""
+        """Return the estimates of the cells of a query, in one row; nan where they are not determined."""
         found = self._estimates
         projection = found.model.projection(query)
         lost = found.view.undetermined(query, np.unique(found.node[self.units])).any(axis=0)
-        return np.where(lost[projection.classes], np.nan, projection.read(self._x)[0])
+        return np.where(lost[projection.classes], np.nan, projection.read(self._x))
 
-    def covariance(self, query: str, other: Union, its: str) -> Floats:
+    def covariances(self, query: str, other: UnitEstimates | Union, its: str) -> Floats:
         """Return the covariance of the cells of a query here with those of another query elsewhere."""
-        found = self._estimates
-        between = [one[other.units].sum(axis=0)[None] for one in self._moved]
-        row: Floats = found.model.covariances(query, its, [np.swapaxes(C, 1, 2) for C in between])[0]
-        return row
+        between = [np.swapaxes(one[other.units].sum(axis=0)[None], 1, 2) for one in self._moved]
+        return self._estimates.model.covariances(query, its, between)
 
     def variances(self, query: str) -> Floats:
         """Return the variances of the cells of a query; nan where they are not determined."""
         projection = self._estimates.model.projection(query)
         own = [one[self.units].sum(axis=0)[None] for one in self._moved]
-        found = np.maximum(projection.variances(own)[0], 0.0)[projection.classes]
+        found = np.maximum(projection.variances(own), 0.0)[:, projection.classes]
         return np.where(np.isnan(self.values(query)), np.nan, found)
 
 

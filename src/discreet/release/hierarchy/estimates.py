@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from discreet.budget import Release
 from discreet.errors import InputError
 from discreet.estimation.estimates import (
-    Union,
     gaussian_widths,
     ratio_interval,
 )
@@ -27,7 +26,7 @@ from discreet.release.commit import free, staging
 from discreet.release.hierarchy.arrow import arrow, strings
 from discreet.release.hierarchy.bureau import is_bureau, read_bureau
 from discreet.release.hierarchy.cluster import Cluster, workers
-from discreet.release.hierarchy.joint import Chances, JointEstimates, shown, with_zeros
+from discreet.release.hierarchy.joint import Chances, Found, JointEstimates, Moments, shown, with_zeros
 from discreet.release.hierarchy.layout import Layout, units_of
 from discreet.release.hierarchy.noisy import Published, read_published
 from discreet.release.hierarchy.tables import Folder, chunks, output_format, read_table
@@ -293,7 +292,7 @@ def _side_by_side(tables: Sequence[Mapping[str, NDArray[Any]]]) -> dict[str, NDA
 
 def _rows(tables: Sequence[Mapping[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:
     """Put rows of cells below each other."""
-    return {name: np.stack([one[name] for one in tables]) for name in tables[0]}
+    return {name: np.concatenate([one[name] for one in tables]) for name in tables[0]}
 
 
 def _meanings(chances: Chances, tables: bool, together: bool) -> dict[str, str]:
@@ -316,7 +315,7 @@ def _flat(names: Sequence[str], level: str) -> Tree:
     return Tree(np.full(many, -1), np.zeros(many, np.int64), (0,), (level,), strings(list(names)))
 
 
-def _areas(path: str | os.PathLike[str], found: JointEstimates) -> dict[str, list[Union | None]]:
+def _areas(path: str | os.PathLike[str], found: JointEstimates) -> dict[str, Found]:
     """Read unions of units: area, unit."""
     table = read_table(path, words=["area", "unit"])
     problems = table.problems()
@@ -328,13 +327,13 @@ def _areas(path: str | os.PathLike[str], found: JointEstimates) -> dict[str, lis
 
 
 def _of_areas(
-    found: JointEstimates, unions: Mapping[str, list[Union | None]], queries: Sequence[str], chances: Chances
+    found: JointEstimates, unions: Mapping[str, Found], queries: Sequence[str], chances: Chances
 ) -> tuple[Layout, dict[str, NDArray[Any]]]:
     """Return the layout and columns of the estimates of unions of units."""
     tables = []
     for query in queries:
         got = [found.moments(one, query, one, query) for one in unions.values()]
-        values, variances = np.stack([one[0] for one in got]), np.stack([one[2] for one in got])
+        values, variances = np.concatenate([one[0] for one in got]), np.concatenate([one[2] for one in got])
         widths = [gaussian_widths(variances, level) for _, level in chances]
         tables.append(_with_ends(values, np.sqrt(variances), widths, chances)[0])
     return found.layout(_flat(list(unions), "area"), queries), _side_by_side(tables)
@@ -347,7 +346,7 @@ class _Contrast:
     kind: str
     one: str
     two: str
-    areas: tuple[list[Union | None], list[Union | None]] | None
+    areas: tuple[Found, Found] | None
 
     @property
     def name(self) -> str:
@@ -357,7 +356,7 @@ class _Contrast:
 def _contrasts(
     differences: Sequence[tuple[str, str]],
     ratios: Sequence[tuple[str, str]],
-    unions: Mapping[str, list[Union | None]],
+    unions: Mapping[str, Found],
     wanted: Sequence[str],
     found: JointEstimates,
 ) -> list[_Contrast]:
@@ -365,7 +364,7 @@ def _contrasts(
     names = found.tree.names.to_pylist() if pairs else []
     queries = {shown(query): query for query in wanted}
 
-    def area(name: str) -> list[Union | None] | None:
+    def area(name: str) -> Found | None:
         if name in unions or name not in names:
             return unions.get(name)
         return found.union(np.array([names.index(name)]))
@@ -395,9 +394,7 @@ def _contrasts(
     return contrasts
 
 
-def _compared(
-    kind: str, moments: tuple[Floats, Floats, Floats, Floats, Floats], chances: Chances
-) -> dict[str, NDArray[Any]]:
+def _compared(kind: str, moments: Moments, chances: Chances) -> dict[str, NDArray[Any]]:
     """Return the columns of a difference or ratio."""
     a, b, va, vb, covariance = moments
     b = np.where(np.abs(b) < 1e-9, 0.0, b)  # an exact zero, but for rounding
@@ -421,7 +418,7 @@ def _compared(
 def _contrast_blocks(
     found: JointEstimates,
     contrasts: Sequence[_Contrast],
-    unions: Mapping[str, list[Union | None]],
+    unions: Mapping[str, Found],
     queries: Sequence[str],
     chances: Chances,
     tree: Tree,
@@ -445,7 +442,7 @@ def _contrast_blocks(
     def in_units(units: slice, _: slice) -> dict[str, NDArray[Any]]:
         who = np.arange(units.start, units.stop)
         parts = found.at(who)
-        moments = [found.unit_moments(parts, len(who), one.one, one.two) for one in of_queries]
+        moments = [found.moments(parts, one.one, parts, one.two) for one in of_queries]
         return _side_by_side(
             [_compared(one.kind, its, chances) for one, its in zip(of_queries, moments, strict=True)]
         )

@@ -35,8 +35,11 @@ from discreet.release.hierarchy.layout import Layout, units_of
 from discreet.release.hierarchy.noisy import Exact, Published
 from discreet.release.hierarchy.tables import read_table
 
-Found = Sequence[tuple[UnitEstimates, NDArray[np.bool_]] | None]
-"""The estimates of some units in each group, and which of the units the group has."""
+FoundUnits = Sequence[tuple[UnitEstimates, NDArray[np.bool_]] | None]
+Found = Sequence[tuple[UnitEstimates | Union, NDArray[np.bool_]] | None]
+"""The estimates of some units, or of a union of them, in each group, and which of them the group has."""
+Moments = tuple[Floats, Floats, Floats, Floats, Floats]
+"""Two estimates, their variances, and their covariance."""
 
 Chances = Sequence[tuple[str, float]]
 """Levels of intervals, each with the ending of its columns."""
@@ -204,7 +207,7 @@ class JointEstimates:
             )
         return WholeTables(self.groups[0].estimates)
 
-    def at(self, units: Integers) -> list[tuple[UnitEstimates, NDArray[np.bool_]] | None]:
+    def at(self, units: Integers) -> FoundUnits:
         """Return the estimates of some units in each group, and which of the units the group has."""
         found: list[tuple[UnitEstimates, NDArray[np.bool_]] | None] = []
         for group, index in zip(self.groups, self.index, strict=True):
@@ -213,11 +216,7 @@ class JointEstimates:
         return found
 
     def numbers(
-        self,
-        parts: Found,
-        units: int,
-        query: str,
-        chances: Chances,
+        self, parts: FoundUnits, units: int, query: str, chances: Chances
     ) -> tuple[Floats, Floats, list[Floats]]:
         """Return estimates, standard deviations and half-widths of a query in some units."""
         if len(self.groups) == 1:
@@ -268,66 +267,40 @@ class JointEstimates:
         ]
         return estimate, np.sqrt(variance), [np.where(lost, np.nan, width) for width in widths]
 
-    def union(self, members: Integers) -> list[Union | None]:
+    def union(self, members: Integers) -> Found:
         """Return a union of units in each group that has all of them."""
-        found: list[Union | None] = []
+        found: list[tuple[Union, NDArray[np.bool_]] | None] = []
         for group, index in zip(self.groups, self.index, strict=True):
             units = index[members]
-            found.append(group.estimates.union(units) if np.all(units >= 0) else None)
+            whole = bool(np.all(units >= 0))
+            found.append((group.estimates.union(units), np.ones(1, dtype=bool)) if whole else None)
         if all(one is None for one in found):
             raise InputError("an area has units of several releases that differ; none has all of them")
         return found
 
-    def moments(
-        self, one: Sequence[Union | None], query: str, two: Sequence[Union | None], its: str
-    ) -> tuple[Floats, Floats, Floats, Floats, Floats]:
-        """Return estimates of a query in a union and of another in another, variances, and covariances."""
+    def moments(self, one: Found, query: str, two: Found, its: str) -> Moments:
+        """Return estimates of a query in units or a union, and of another query there or in another union."""
         got = []
-        for group, a, b in zip(self.groups, one, two, strict=True):
-            if a is None or b is None or not (group.answers(query) and group.answers(its)):
+        for group, here, there in zip(self.groups, one, two, strict=True):
+            if here is None or there is None or not (group.answers(query) and group.answers(its)):
                 continue
+            (a, mask), (b, _) = here, there
             turn = group.turned
-            rows = [turn(query, a.values(query)[None])[0], turn(its, b.values(its)[None])[0]]
-            rows += [turn(query, a.variances(query)[None])[0], turn(its, b.variances(its)[None])[0]]
-            got.append([*rows, turn(query, a.covariance(query, b, its)[None])[0]])
-        return _weighted(got)
-
-    def unit_moments(
-        self,
-        parts: Found,
-        units: int,
-        query: str,
-        its: str,
-    ) -> tuple[Floats, Floats, Floats, Floats, Floats]:
-        """Return the same for two queries in each of some units."""
-        got = []
-        for group, found in zip(self.groups, parts, strict=True):
-            if found is None or not (group.answers(query) and group.answers(its)):
-                continue
-            (part, there), turn = found, group.turned
-            rows = [turn(query, part.values(query)), turn(its, part.values(its))]
-            rows += [turn(query, part.deviations(query)) ** 2, turn(its, part.deviations(its)) ** 2]
-            rows.append(turn(query, part.covariances(query, its)))
-            wide = []
-            for row in rows:
-                block = np.full((units, row.shape[1]), np.nan)
-                block[there] = row
-                wide.append(block)
+            rows = [turn(query, a.values(query)), turn(its, b.values(its))]
+            rows += [turn(query, a.variances(query)), turn(its, b.variances(its))]
+            rows.append(turn(query, a.covariances(query, b, its)))
+            wide = [np.full((len(mask), row.shape[1]), np.nan) for row in rows]
+            for block, row in zip(wide, rows, strict=True):
+                block[mask] = row
             got.append(wide)
-        return _weighted(got)
-
-
-def _weighted(
-    got: Sequence[Sequence[Floats]],
-) -> tuple[Floats, Floats, Floats, Floats, Floats]:
-    """Put pairs of estimates of independent releases together: values, variances, covariance."""
-    if len(got) == 1:
-        a, b, va, vb, cov = got[0]
-        return a, b, va, vb, cov
-    a, b, va, vb, cov = (np.stack(rows) for rows in zip(*got, strict=True))
-    wa, va = inverse_variance_weights(va)
-    wb, vb = inverse_variance_weights(vb)
-    return np.nansum(wa * a, axis=0), np.nansum(wb * b, axis=0), va, vb, np.nansum(wa * wb * cov, axis=0)
+        if len(got) == 1:
+            x, y, vx, vy, covariance = got[0]
+            return x, y, vx, vy, covariance
+        x, y, vx, vy, covariance = (np.stack(rows) for rows in zip(*got, strict=True))
+        wx, vx = inverse_variance_weights(vx)
+        wy, vy = inverse_variance_weights(vy)
+        both = np.nansum(wx * wy * covariance, axis=0)
+        return np.nansum(wx * x, axis=0), np.nansum(wy * y, axis=0), vx, vy, both
 
 
 def inverse_variance_weights(variances: Floats) -> tuple[Floats, Floats]:
