@@ -20,6 +20,66 @@ Units = Annotated[Path | None, Parameter(help="All units: unit, level, parent.",
 Invariants = Annotated[
     Path | None, Parameter(help="Counts to keep exact: unit, query, cell, count.", metavar="FILE")
 ]
+Noisy = Annotated[
+    Path,
+    Parameter(
+        help="The output of `measure`, a noisy table, or the Census Bureau's noisy measurement files. "
+        "Several are releases of the same people.",
+        metavar="MEASUREMENTS",
+    ),
+]
+Queries = Annotated[
+    list[str] | None,
+    Parameter(
+        help='Tables that were not measured, such as "age * sex" or "adults = age[18-64 | 65+]"; '
+        "may be repeated.",
+        metavar="QUERY",
+    ),
+]
+Areas = Annotated[
+    Path | None, Parameter(help="Your own areas as unions of units: area, unit.", metavar="FILE")
+]
+Differences = Annotated[
+    list[str] | None,
+    Parameter(help="Differences between areas or units, or between queries; may be repeated.", metavar="A,B"),
+]
+Ratios = Annotated[
+    list[str] | None,
+    Parameter(help="Ratios of areas or units, or of queries; may be repeated.", metavar="A,B"),
+]
+Since = Annotated[
+    Path | None,
+    Parameter(help="Changes since an earlier release: its measurements.", metavar="EARLIER"),
+]
+Levels = Annotated[
+    list[str] | None,
+    Parameter(help="Levels of the intervals; default: 0.9 and 0.95; may be repeated.", metavar="P"),
+]
+DownTo = Annotated[str | None, Parameter(help="The lowest level to write; default: all.", metavar="LEVEL")]
+Tables = Annotated[
+    bool, Parameter(help="Add whole numbers, not negative, consistent over tables and levels.")
+]
+ReleaseName = Annotated[
+    str | None,
+    Parameter(help="The release, for a table without one: a preset or a TOML file.", metavar="R"),
+]
+Zeros = Annotated[
+    Path | None,
+    Parameter(help="What some units cannot have: unit, and columns of attributes.", metavar="FILE"),
+]
+Within = Annotated[
+    str | None,
+    Parameter(
+        help="Only the part of the Bureau's files within this unit, such as a state.", metavar="GEOCODE"
+    ),
+]
+Engine = Annotated[
+    Literal["local", "spark"],
+    Parameter(
+        help="What works on the lowest units. Default: local.", show_choices=False, metavar="local|spark"
+    ),
+]
+SparkMaster = Annotated[str | None, Parameter(help="Where Spark runs; default: this machine.", metavar="URL")]
 
 app = App(
     name="estimate",
@@ -35,75 +95,23 @@ app = App(
 
 @app.default
 def estimate(
-    *noisy: Annotated[
-        Path,
-        Parameter(
-            help="The output of `measure`, a noisy table, or the Census Bureau's noisy measurement files. "
-            "Several are releases of the same people.",
-            metavar="MEASUREMENTS",
-        ),
-    ],
+    *noisy: Noisy,
     out: Out,
-    query: Annotated[
-        list[str] | None,
-        Parameter(
-            help='Tables that were not measured, such as "age * sex" or "adults = age[18-64 | 65+]"; '
-            "may be repeated.",
-            metavar="QUERY",
-        ),
-    ] = None,
-    areas: Annotated[
-        Path | None, Parameter(help="Your own areas as unions of units: area, unit.", metavar="FILE")
-    ] = None,
-    difference: Annotated[
-        list[str] | None,
-        Parameter(
-            help="Differences between areas or units, or between queries; may be repeated.", metavar="A,B"
-        ),
-    ] = None,
-    ratio: Annotated[
-        list[str] | None,
-        Parameter(help="Ratios of areas or units, or of queries; may be repeated.", metavar="A,B"),
-    ] = None,
-    since: Annotated[
-        Path | None,
-        Parameter(help="Changes since an earlier release: its measurements.", metavar="EARLIER"),
-    ] = None,
-    level: Annotated[
-        list[str] | None,
-        Parameter(help="Levels of the intervals; default: 0.9 and 0.95; may be repeated.", metavar="P"),
-    ] = None,
-    down_to: Annotated[
-        str | None, Parameter(help="The lowest level to write; default: all.", metavar="LEVEL")
-    ] = None,
-    tables: Annotated[
-        bool, Parameter(help="Add whole numbers, not negative, consistent over tables and levels.")
-    ] = False,
-    release: Annotated[
-        str | None,
-        Parameter(help="The release, for a table without one: a preset or a TOML file.", metavar="R"),
-    ] = None,
+    query: Queries = None,
+    areas: Areas = None,
+    difference: Differences = None,
+    ratio: Ratios = None,
+    since: Since = None,
+    level: Levels = None,
+    down_to: DownTo = None,
+    tables: Tables = False,
+    release: ReleaseName = None,
     units: Units = None,
     invariants: Invariants = None,
-    zeros: Annotated[
-        Path | None,
-        Parameter(help="What some units cannot have: unit, and columns of attributes.", metavar="FILE"),
-    ] = None,
-    within: Annotated[
-        str | None,
-        Parameter(
-            help="Only the part of the Bureau's files within this unit, such as a state.", metavar="GEOCODE"
-        ),
-    ] = None,
-    engine: Annotated[
-        Literal["local", "spark"],
-        Parameter(
-            help="What works on the lowest units. Default: local.", show_choices=False, metavar="local|spark"
-        ),
-    ] = "local",
-    spark_master: Annotated[
-        str | None, Parameter(help="Where Spark runs; default: this machine.", metavar="URL")
-    ] = None,
+    zeros: Zeros = None,
+    within: Within = None,
+    engine: Engine = "local",
+    spark_master: SparkMaster = None,
     format: Format = None,
     for_spreadsheets: ForSpreadsheets = False,
     screen: Screen = PLAIN,
@@ -146,7 +154,8 @@ post_app.default(estimate)
 
 
 def _estimated(done: Estimated) -> Iterator[Block]:
-    yield from _not_private(done.files)
+    if any("NOT-PRIVATE" in name for name in done.files):
+        yield "NOT PRIVATE: made from a rehearsal; nothing of it may be published."
     yield f"{done.cells:,} estimates of {done.units:,} units, in {done.out}. Nothing was spent."
     if not done.additive:
         yield (
@@ -163,11 +172,6 @@ def _estimated(done: Estimated) -> Iterator[Block]:
     if done.undetermined:
         yield f"{done.undetermined:,} of them are not determined by any measurement, and left empty."
     yield Hanging(f"Files: {', '.join(done.files)}.")
-
-
-def _not_private(files: tuple[str, ...]) -> Iterator[str]:
-    if any("NOT-PRIVATE" in name for name in files):
-        yield "NOT PRIVATE: made from a rehearsal; nothing of it may be published."
 
 
 def _pair(text: str, option: str) -> tuple[str, str]:

@@ -64,6 +64,42 @@ ForSpreadsheets = Annotated[
     bool, Parameter(help="Put an apostrophe before names that a spreadsheet would read as a formula.")
 ]
 
+Counts = Annotated[Path | None, Parameter(help="The exact counts, CSV or Parquet.", metavar="FILE")]
+Post = Annotated[
+    Literal["none", "nonnegative", "consistent"],
+    Parameter(
+        help="Estimates beside the measurements: none (default), nonnegative or consistent.",
+        show_choices=False,
+        metavar="KIND",
+    ),
+]
+AllUnits = Annotated[
+    Path | None, Parameter(help="All units: unit, level, parent. Default: those of FILE.", metavar="FILE")
+]
+AllCells = Annotated[
+    Path | None,
+    Parameter(help="All cells: query, cell. With it, rows with zeros may be left out.", metavar="FILE"),
+]
+Invariant = Annotated[
+    list[str] | None,
+    Parameter(
+        help="Publish these counts without noise, outside the guarantee; may be repeated.",
+        metavar="LEVEL/QUERY",
+    ),
+]
+Additive = Annotated[
+    bool,
+    Parameter(
+        name="--additive",
+        negative="--not-additive",
+        help="Check that children add up to their parents (default), or not.",
+    ),
+]
+Rehearsal = Annotated[
+    int | None,
+    Parameter(help="Noise that can be repeated and protects nobody: NOT PRIVATE.", metavar="SEED"),
+]
+
 app = App(
     name="measure",
     usage="Usage: discreet measure RELEASE.toml (--counts FILE | --records FILE --units FILE) --out DIR",
@@ -80,51 +116,21 @@ def measure(
     /,
     *,
     out: Out,
-    counts: Annotated[
-        Path | None, Parameter(help="The exact counts, CSV or Parquet.", metavar="FILE")
-    ] = None,
+    counts: Counts = None,
     records: Records = None,
-    post: Annotated[
-        Literal["none", "nonnegative", "consistent"],
-        Parameter(
-            help="Estimates beside the measurements: none (default), nonnegative or consistent.",
-            show_choices=False,
-            metavar="KIND",
-        ),
-    ] = "none",
-    units: Annotated[
-        Path | None, Parameter(help="All units: unit, level, parent. Default: those of FILE.", metavar="FILE")
-    ] = None,
-    cells: Annotated[
-        Path | None,
-        Parameter(help="All cells: query, cell. With it, rows with zeros may be left out.", metavar="FILE"),
-    ] = None,
+    post: Post = "none",
+    units: AllUnits = None,
+    cells: AllCells = None,
     geocodes: Geocodes = None,
     id: Person = None,
     at_most: AtMost = None,
     excess: Excess = "refuse",
-    invariant: Annotated[
-        list[str] | None,
-        Parameter(
-            help="Publish these counts without noise, outside the guarantee; may be repeated.",
-            metavar="LEVEL/QUERY",
-        ),
-    ] = None,
-    additive: Annotated[
-        bool,
-        Parameter(
-            name="--additive",
-            negative="--not-additive",
-            help="Check that children add up to their parents (default), or not.",
-        ),
-    ] = True,
+    invariant: Invariant = None,
+    additive: Additive = True,
     ledger: LedgerFile = None,
     key: KeyFile = None,
     spend_again: SpendAgain = False,
-    rehearsal: Annotated[
-        int | None,
-        Parameter(help="Noise that can be repeated and protects nobody: NOT PRIVATE.", metavar="SEED"),
-    ] = None,
+    rehearsal: Rehearsal = None,
     format: Format = None,
     for_spreadsheets: ForSpreadsheets = False,
     screen: Screen = PLAIN,
