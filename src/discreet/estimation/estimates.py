@@ -102,18 +102,9 @@ class Measurements:
             found |= source.cells
         return found
 
-    @cached_property
-    def told(self) -> tuple[Told, ...]:
-        """What units of each kind are told, kinds being told apart by their exact counts too."""
-        return self._told[0]
-
-    @cached_property
-    def fine(self) -> Integers:
-        """The kind of each unit, as an index into `told`."""
-        return self._told[1]
-
-    @cached_property
-    def _told(self) -> tuple[tuple[Told, ...], Integers]:
+    def told(self) -> tuple[tuple[Told, ...], Tree]:
+        """Return what units of each kind are told, and the tree with these kinds: units of one kind are told
+        apart by their exact counts."""
         names, kind = list(self.exact), self.tree.kind
         for query in names:  # one flag after the other, so that any number of them fits
             flag = np.zeros(self.size, dtype=np.int64)
@@ -125,7 +116,7 @@ class Measurements:
         for place, unit in enumerate(first.tolist()):
             laws = [law for source in self.sources for law in source.laws[self.tree.kind[unit]].items()]
             told.append(Told(tuple(laws), tuple(query for query in names if has[query][place])))
-        return tuple(told), fine.ravel().astype(np.int64)
+        return tuple(told), replace(self.tree, kind=fine.ravel())
 
 
 class Estimates:
@@ -152,10 +143,10 @@ class Estimates:
         queries = tuple(query for query in cells if query not in given.blocks)
         self.model = Model(attributes, queries, cells=cells, blocks=given.blocks)
         self.given = given
-        self.tree = replace(given.tree, kind=given.fine)
+        told, self.tree = given.told()
         self.shape, self.node = self.tree.folded()
-        self.solutions = self.model.solve(self.shape, given.told)
-        self.view = View(self.model, self.shape, given.told, self.solutions)
+        self.solutions = self.model.solve(self.shape, told)
+        self.view = View(self.model, self.shape, told, self.solutions)
         self.width = sum(one.size * one.copies for one in self.model.components)
         in_order = all(source.in_order for source in given.sources)
         small = given.size * self.width <= (MOST_HELD if in_order else 10 * MOST_HELD)
@@ -165,12 +156,14 @@ class Estimates:
 
     def _solve(self, workers: SharedWork | None = None) -> list[Passes]:
         given, cut = self.given, self.cut
-        own = self._own(slice(0, cut), given.fine[:cut], np.arange(cut))
+        own = self._own(slice(0, cut), self.tree.kind[:cut], np.arange(cut))
         below: ByComponent | None = None
         if cut < given.size:
             # sums over the siblings of one kind: families, each of one parent
-            kinds = len(given.told)
-            code, family = np.unique(self.tree.parent[cut:] * kinds + given.fine[cut:], return_inverse=True)
+            kinds = len(self.view.told)
+            code, family = np.unique(
+                self.tree.parent[cut:] * kinds + self.tree.kind[cut:], return_inverse=True
+            )
             parents, kind = np.divmod(code, kinds)
             last = slice(cut, given.size)
             family = family.ravel()
@@ -221,7 +214,7 @@ class Estimates:
         t = [np.zeros((many, one.size, one.copies)) for one in model.components] if self.given.exact else None
         for source in self.given.sources:
             # a kind of units that were refined by their exact counts has the laws of the original one
-            first = np.unique(self.given.fine, return_index=True)[1]
+            first = np.unique(self.tree.kind, return_index=True)[1]
             laws = [source.laws[self.given.tree.kind[unit]] for unit in first]
             sums: dict[str, NDArray[Any]] = {}
             for query, who, values in source.read(units):
@@ -285,8 +278,7 @@ class Estimates:
 
     def _below(self, units: slice, who: Integers, rows: Integers, into: ByComponent) -> None:
         """Put the estimates of some units of the last depth, which are read again, into rows of `into`."""
-        given = self.given
-        own = self._own(units, given.fine[units], np.arange(units.stop - units.start))
+        own = self._own(units, self.tree.kind[units], np.arange(units.stop - units.start))
         for one, passes, mine in zip(into, self._passes, own, strict=True):
             z = mine[who - units.start]
             one[rows] = passes.down(self.tree.parent[who], self.node[who], z, z)
@@ -298,20 +290,16 @@ class Estimates:
     def union(self, members: Sequence[int] | Integers) -> Union:
         """Return a union of units that do not overlap, covariances included."""
         units = np.asarray(members, dtype=np.int64)
-        self._check_apart(units)
-        return Union(self, units)
-
-    def _check_apart(self, units: Integers) -> None:
         if len(np.unique(units)) < len(units):
             raise InputError("an area names a unit twice")
-        inside = np.zeros(self.given.size, dtype=bool)
+        inside = np.zeros(self.tree.size + 1, dtype=bool)
         inside[units] = True
-        for unit in units.tolist():
-            above = int(self.tree.parent[unit])
-            while above >= 0:
-                if inside[above]:
-                    raise InputError("an area names a unit and another one that lies within it")
-                above = int(self.tree.parent[above])
+        above = self.tree.parent[units]
+        while np.any(above >= 0):
+            if inside[above].any():
+                raise InputError("an area names a unit and another one that lies within it")
+            above = np.where(above >= 0, self.tree.parent[above], -1)
+        return Union(self, units)
 
 
 @dataclass(frozen=True)
