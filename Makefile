@@ -57,18 +57,21 @@ $(VENV)/.stamp-bench: pyproject.toml src/discreet/__init__.py | $(BIN)/python
 	@$(PIP) --editable '.[bench,spark]'
 	@touch $@ $(VENV)/.stamp-run
 
-# Java runs Spark, Chromium the pages. Installed if this is Debian or Ubuntu and we may; else their tests skip.
+# Java runs Spark, Chromium the pages (without windows if it may: half the work). Installed if this is Debian or Ubuntu and we may; else their tests skip.
 .PHONY: system
 system:
-	@missing=; \
+	@missing=; get() { DEBIAN_FRONTEND=noninteractive $$as apt-get install -y -qq $$1 >/dev/null 2>&1; }; \
 	command -v java >/dev/null || missing="$$missing openjdk-17-jre-headless"; \
-	command -v chromium >/dev/null || command -v chromium-browser >/dev/null || missing="$$missing chromium"; \
+	command -v chromium-headless-shell >/dev/null || missing="$$missing chromium-headless-shell"; \
 	if [ -z "$$missing" ]; then exit 0; fi; \
 	as=; [ "$$(id -u)" = 0 ] || as="sudo -n"; \
 	if command -v apt-get >/dev/null && { [ -z "$$as" ] || $$as true 2>/dev/null; }; then \
 	  echo "installing$$missing"; \
-	  $$as apt-get update -qq && DEBIAN_FRONTEND=noninteractive $$as apt-get install -y -qq $$missing >/dev/null \
-	    || echo "could not install$$missing; their tests will be skipped"; \
+	  $$as apt-get update -qq; \
+	  for one in $$missing; do \
+	    get $$one || { [ $$one = chromium-headless-shell ] && { command -v chromium >/dev/null || get chromium; }; } \
+	      || echo "could not install $$one; its tests will be skipped"; \
+	  done; \
 	else \
 	  echo "not installed:$$missing; their tests will be skipped"; \
 	fi

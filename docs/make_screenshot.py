@@ -6,7 +6,6 @@ all pairs of paths of the 2020 Census DHC have been compared.
 
 from __future__ import annotations
 
-import shutil
 import socket
 import subprocess
 import sys
@@ -15,6 +14,8 @@ import urllib.request
 from pathlib import Path
 
 from playwright.sync_api import sync_playwright
+
+from discreet.report.html.pdf import find_chromium
 
 OUT = Path(__file__).parent / "images" / "workbench.png"
 LARGEST = 300_000  # bytes
@@ -54,9 +55,8 @@ def wait_for(url: str) -> None:
 
 def take(url: str) -> None:
     """Photograph the first page once its numbers are final."""
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
+        browser = playwright.chromium.launch(executable_path=find_chromium(), args=FLAGS)
         page = browser.new_page(viewport={"width": 1280, "height": 860}, color_scheme="light")
         page.goto(url)
         page.wait_for_selector("[data-complete=true]", timeout=180_000)

@@ -10,7 +10,7 @@ import pytest
 from discreet.numbers import number
 from discreet.report.html import pdf as pdf_module
 
-CHROMIUM = shutil.which("chromium") or "/usr/bin/chromium"
+CHROMIUM = next(filter(None, map(shutil.which, pdf_module.NAMES)), None)
 QUICK = ("--no-certify", "--no-savings", "--quiet")
 
 
@@ -132,7 +132,7 @@ def test_a_pdf_is_printed_and_the_browser_leaves_nothing(discreet, small, tmp_pa
     assert list(scratch.iterdir()) == []
 
 
-@pytest.mark.skipif(not Path(CHROMIUM).exists(), reason="no Chromium at hand")
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium at hand")
 def test_the_page_opens_from_disk_without_network(discreet, small, tmp_path):
     playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
     out = tmp_path / "page.html"

@@ -10,7 +10,14 @@ from pathlib import Path
 
 from discreet.errors import InputError
 
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+NAMES = (
+    "chromium-headless-shell",  # without windows: half the work
+    "chromium",
+    "chromium-browser",
+    "google-chrome",
+    "google-chrome-stable",
+    "chrome",
+)
 SECONDS = 120
 
 
