@@ -8,7 +8,7 @@ same file.
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -192,33 +192,22 @@ def sampled(account: Account, zcdp: ZCDP) -> Sampled:
 
 def account_figure(drawn: Sampled, *, title: str = "") -> Figure:
     """Return the figure of one release: profile and trade-off curve, exact and as zCDP bounds them."""
-    tight = TightZCDP.from_rho(drawn.zcdp.rho)
-    with _two_panels(title) as (figure, left, right):
-        for curve, line in (
-            (tight, _line("zCDP, tighter conversion", GREY, ":", 1.2)),
-            (drawn.zcdp, _line("zCDP (Bun and Steinke)", VERMILION, "--")),
-        ):
-            plot_profile(curve, epsilon=_fine(drawn.profile.epsilon), ax=left, **line)
-            plot_tradeoff(curve, ax=right, **line)
-        exact = _line("exact", BLUE, "-")
-        plot_profile(drawn.profile, ax=left, **exact)
-        plot_tradeoff(drawn.tradeoff, ax=right, **exact)
-        _finish(left, right, [drawn])
+    epsilon = _fine(drawn.profile.epsilon)
+    with _two_panels(title, [drawn]) as (figure, draw):
+        tight = TightZCDP.from_rho(drawn.zcdp.rho)
+        draw(tight, tight, _line("zCDP, tighter conversion", GREY, ":", 1.2), epsilon)
+        draw(drawn.zcdp, drawn.zcdp, _line("zCDP (Bun and Steinke)", VERMILION, "--"), epsilon)
+        draw(drawn.profile, drawn.tradeoff, _line("exact", BLUE, "-"))
     return figure
 
 
 def compare_figure(first: Sampled, second: Sampled, *, title: str = "") -> Figure:
     """Return the figure of two releases: each exact, and lightly what zCDP says of it."""
-    with _two_panels(title) as (figure, left, right):
+    with _two_panels(title, [first, second]) as (figure, draw):
         for one, colour, dashes in ((second, GREEN, "-."), (first, BLUE, "-")):
-            name = _short(one.name)
-            thin = _line(f"{name}, zCDP", colour, ":", 1.0, alpha=0.75)
-            plot_profile(one.zcdp, epsilon=_fine(one.profile.epsilon), ax=left, **thin)
-            plot_tradeoff(one.zcdp, ax=right, **thin)
-            thick = _line(f"{name}, exact", colour, dashes)
-            plot_profile(one.profile, ax=left, **thick)
-            plot_tradeoff(one.tradeoff, ax=right, **thick)
-        _finish(left, right, [first, second])
+            name, epsilon = _short(one.name), _fine(one.profile.epsilon)
+            draw(one.zcdp, one.zcdp, _line(f"{name}, zCDP", colour, ":", 1.0, alpha=0.75), epsilon)
+            draw(one.profile, one.tradeoff, _line(f"{name}, exact", colour, dashes))
     return figure
 
 
@@ -251,28 +240,36 @@ def _styled(width: float, height: float, panels: int = 1, **more: Any) -> Iterat
 
 
 @contextmanager
-def _two_panels(title: str) -> Iterator[tuple[Figure, Axes, Axes]]:
+def _two_panels(title: str, shown: Sequence[Sampled]) -> Iterator[tuple[Figure, Callable[..., None]]]:
+    """Give a figure, and a function that draws a curve in both its panels."""
     with _styled(7.2, 3.7, 2, width_ratios=(1.3, 1)) as (figure, (left, right)):
         left.set_title("Privacy profile")
         right.set_title("Trade-off curve")
         if title:
             figure.suptitle(_short(title, 90), fontsize=9.5, parse_math=False)
-        yield figure, left, right
+
+        def draw(
+            profile: Curve | Profile,
+            tradeoff: Curve | TradeOffCurve,
+            line: dict[str, Any],
+            epsilon: Floats | None = None,
+        ) -> None:
+            plot_profile(profile, epsilon=epsilon, ax=left, **line)
+            plot_tradeoff(tradeoff, ax=right, **line)
+
+        yield figure, draw
+        left.set_xlim(0.0, max(float(one.profile.epsilon[-1]) for one in shown))
+        left.set_ylim(1e-21, 2.0)  # a bound of 1 stays visible
+        left.set_yticks(10.0 ** -np.arange(0, 22, 3))
+        left.minorticks_off()
+        ticks = np.linspace(0, 1, 6)
+        right.set_xticks(ticks)
+        right.set_yticks(ticks)
+        for axes in (left, right):
+            axes.set_axisbelow(True)
         handles, labels = left.get_legend_handles_labels()
         columns = 2 if len(labels) == 4 else len(labels)
         figure.legend(handles[::-1], labels[::-1], loc="outside lower center", ncols=columns)
-
-
-def _finish(left: Axes, right: Axes, shown: Sequence[Sampled]) -> None:
-    left.set_xlim(0.0, max(float(one.profile.epsilon[-1]) for one in shown))
-    left.set_ylim(1e-21, 2.0)  # a bound of 1 stays visible
-    left.set_yticks(10.0 ** -np.arange(0, 22, 3))
-    left.minorticks_off()
-    ticks = np.linspace(0, 1, 6)
-    right.set_xticks(ticks)
-    right.set_yticks(ticks)
-    for axes in (left, right):
-        axes.set_axisbelow(True)
 
 
 def _fine(epsilon: Any) -> Any:

@@ -144,14 +144,7 @@ chance of 0.1
         raise InputError("a table has one adversary with one prior")
     fixed = None if known is None else read_known(known)
     source = ReleasedTable.open(Path(path))
-    columns = choose(
-        source.names,
-        str(path),
-        noisy=noisy_column,
-        variance=variance_column,
-        level=level_column,
-        known=known_column,
-    )
+    columns = choose(source.names, str(path), (noisy_column, variance_column, level_column, known_column))
 
     def parts() -> Iterator[Batch]:
         for part in source.parts(columns, everything=out is not None):
@@ -462,46 +455,32 @@ class Batch:
                 yield (name, variance), here[some]
 
 
-def choose(
-    found: Sequence[str],
-    where: str,
-    *,
-    noisy: str | None,
-    variance: str | None,
-    level: str | None,
-    known: str | None,
-) -> Columns:
-    """Return the columns to use: those asked for, or those of the usual names.
+def choose(found: Sequence[str], where: str, asked: Sequence[str | None] = (None,) * 4) -> Columns:
+    """Return the columns to use: those asked for, in the order of `Columns`, or those of the usual names.
 
-    >>> choose(["level", "value", "variance"], "t.csv", noisy=None, variance=None, level=None, known=None)
+    >>> choose(["level", "value", "variance"], "t.csv")
     Columns(noisy='value', variance='variance', level='level', known=None)
-    >>> choose(["unit", "estimate"], "t.csv", noisy=None, variance=None, level=None, known=None)
+    >>> choose(["unit", "estimate"], "t.csv")
     Traceback (most recent call last):
     discreet.errors.InputError: t.csv has no column of noisy counts (value, COUNT, noisy or count); it has \
 unit, estimate
     """
-
-    def one(asked: str | None, usual: Sequence[str], what: str, needed: bool) -> str | None:
-        if asked is not None:
-            if asked not in found:
-                raise InputError(f"{where} has no column {asked!r}; it has {_listed(found)}")
-            return asked
-        here = next((name for name in usual if name in found), None)
+    chosen: list[str | None] = []
+    for name, usual, needed in zip(
+        asked, (NOISY, VARIANCE, LEVEL, ()), ("noisy counts", "variances", "", ""), strict=True
+    ):
+        if name is not None and name not in found:
+            raise InputError(f"{where} has no column {name!r}; it has {_listed(found)}")
+        here = name or next((one for one in usual if one in found), None)
         if here is None and needed:
             *most, last = usual
-            raise InputError(
-                f"{where} has no column of {what} ({', '.join(most)} or {last}); it has {_listed(found)}"
-            )
-        return here
-
-    value, spread = one(noisy, NOISY, "noisy counts", True), one(variance, VARIANCE, "variances", True)
-    assert value is not None
-    assert spread is not None
-    chosen = Columns(value, spread, one(level, LEVEL, "levels", False), one(known, (), "known counts", False))
-    names = [*chosen.numbers, *([chosen.level] if chosen.level else [])]
+            choice = f"{', '.join(most)} or {last}"
+            raise InputError(f"{where} has no column of {needed} ({choice}); it has {_listed(found)}")
+        chosen.append(here)
+    names = [name for name in chosen if name is not None]
     if len(set(names)) < len(names):
         raise InputError(f"{where}: one column is named for two purposes: {', '.join(names)}")
-    return chosen
+    return Columns(*chosen)  # type: ignore[arg-type]  # the first two are needed
 
 
 def _listed(names: Sequence[str]) -> str:

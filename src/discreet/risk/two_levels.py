@@ -99,7 +99,9 @@ class TwoLevels:
         result: Floats = np.empty(flat.shape[1], dtype=np.float64)
         for start in range(0, flat.shape[1], 20_000):
             part = flat[:, start : start + 20_000]
-            result[start : start + 20_000] = self._stationary(part[0], part[1], part[2])
+            result[start : start + 20_000] = self._transitions(part[1], part[2]).stationary(
+                self._from_block(part[0])
+            )
         shape = np.broadcast_shapes(x.shape, z.shape, y.shape)
         return np.asarray(result.reshape(shape), dtype=np.float64)
 
@@ -131,9 +133,6 @@ class TwoLevels:
         z, y = np.broadcast_arrays(z, y)
         _, absent, there = self._tables(z, y)
         return np.asarray(log_sum(there, axis=-1) - log_sum(absent, axis=-1))
-
-    def _stationary(self, x: Integers, z: Integers, y: Integers) -> Floats:
-        return self._transitions(z, y).stationary(self._from_block(x))
 
     def _transitions(self, z: Integers, y: Integers) -> _Transitions:
         k, absent, there = self._tables(z, y)

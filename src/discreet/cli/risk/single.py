@@ -78,8 +78,8 @@ def single(
 ) -> None:
     """Say what a noisy count tells someone who knows everyone else."""
     outputs = Outputs(csv=csv, plot=plot)
-    from discreet.risk.attack import Costs
-    from discreet.risk.model import read_prior, read_whole
+    from discreet.risk.attack import Attack, Costs
+    from discreet.risk.model import read_known, read_prior, read_variance, read_whole
 
     costs = Costs.read(None if loss is None else [loss[:2], loss[2:]])
     values = [int(value) for value in read_whole(list(noisy))]
@@ -88,9 +88,27 @@ def single(
     if together:
         if unsure is not None or chance or plot:
             raise InputError("--together cannot be combined with --unsure, --chance or --plot")
-        answer = _together(values, variance, rho, prior, known or ["0"], costs, nonnegative)
+        many, read = (
+            len(values),
+            {"variance": read_variance(variance, rho), "known": read_known(known or [0])},
+        )
+        each = {name: x.tolist() * (many if x.size == 1 else 1) for name, x in read.items()}
+        for name, found in each.items():
+            if len(found) != many:
+                raise InputError(f"there are {many} noisy values but {len(found)} of {name}")
+        counts = [int(count) for count in each["known"]]
+        answer = Together(values, each["variance"], counts, prior, costs, nonnegative)
     else:
-        attack = _attack(variance, rho, known, unsure, chance, nonnegative)
+        for name, stated in (("--variance", variance), ("--rho", rho), ("--known", known)):
+            if stated and len(stated) > 1:
+                raise InputError(f"{name} is stated {len(stated)} times; without --together one is needed")
+        attack = Attack(
+            variance=variance[0] if variance else None,
+            rho=rho[0] if rho else None,
+            known=known[0] if known else 0,
+            others=_others(unsure, chance),
+            nonnegative=nonnegative,
+        )
         attack.log_ratio(values)  # refuses what cannot be
         answer = OneCount(attack, values, prior, costs, loss is None, rho[0] if rho else None)
 
@@ -103,55 +121,18 @@ def single(
     Screen(json=json, quiet=True).present(answer.as_dict, answer.text())
 
 
-def _attack(
-    variance: list[str] | None,
-    rho: list[str] | None,
-    known: list[str] | None,
-    unsure: int | None,
-    chance: list[str] | None,
-    nonnegative: bool,
-) -> Attack:
-    from discreet.risk import Attack, independent_others
+def _others(unsure: int | None, chance: list[str] | None) -> object:
+    """The law of how many of the people are counted of whom the adversary is unsure."""
+    from discreet.risk import independent_others
 
-    for name, values in (("--variance", variance), ("--rho", rho), ("--known", known)):
-        if values and len(values) > 1:
-            raise InputError(f"{name} is stated {len(values)} times; without --together one is needed")
-    others: object = (1.0,)
-    if unsure is not None or chance:
-        if not chance:
-            raise InputError("--unsure needs --chance, how likely each of them is counted")
-        if unsure is not None and len(chance) not in (1, unsure):
-            raise InputError(f"--unsure is {unsure}, but --chance is given {len(chance)} times")
-        one = len(chance) == 1 and unsure is not None
-        others = independent_others(chance[0], people=unsure) if one else independent_others(chance)
-    return Attack(
-        variance=variance[0] if variance else None,
-        rho=rho[0] if rho else None,
-        known=known[0] if known else 0,
-        others=others,
-        nonnegative=nonnegative,
-    )
-
-
-def _together(
-    values: list[int],
-    variance: list[str] | None,
-    rho: list[str] | None,
-    priors: list[str],
-    known: list[str],
-    costs: Costs,
-    nonnegative: bool,
-) -> Together:
-    from discreet.risk.model import read_known, read_variance
-
-    many = len(values)
-    read = {"variance": read_variance(variance, rho), "known": read_known(list(known))}
-    repeated = {name: x.tolist() * (many if x.size == 1 else 1) for name, x in read.items()}
-    for name, found in repeated.items():
-        if len(found) != many:
-            raise InputError(f"there are {many} noisy values but {len(found)} of {name}")
-    counts = [int(count) for count in repeated["known"]]
-    return Together(values, repeated["variance"], counts, priors, costs, nonnegative)
+    if unsure is None and not chance:
+        return (1.0,)
+    if not chance:
+        raise InputError("--unsure needs --chance, how likely each of them is counted")
+    if unsure is not None and len(chance) not in (1, unsure):
+        raise InputError(f"--unsure is {unsure}, but --chance is given {len(chance)} times")
+    one = len(chance) == 1 and unsure is not None
+    return independent_others(chance[0], people=unsure) if one else independent_others(chance)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
