@@ -174,7 +174,7 @@ def test_laplace_noise_is_pure(discreet, tmp_path):
     assert row["delta"] == 0
     out = discreet("account", path, "--epsilon", "3/2", "--delta", "0.9").out
     assert "below 1e-300" not in out
-    assert "delta alone covers all" in out
+    assert "delta alone covers the whole loss" in out
 
 
 # -- files ---------------------------------------------------------------------------------------------

@@ -98,10 +98,9 @@ class TwoLevels:
         flat = np.stack([a.ravel() for a in np.broadcast_arrays(x, z, y)])
         result: Floats = np.empty(flat.shape[1], dtype=np.float64)
         for start in range(0, flat.shape[1], 20_000):
-            part = flat[:, start : start + 20_000]
-            result[start : start + 20_000] = self._transitions(part[1], part[2]).stationary(
-                self._from_block(part[0])
-            )
+            block_part, group_part, others_part = flat[:, start : start + 20_000]
+            moves = self._transitions(group_part, others_part)
+            result[start : start + 20_000] = moves.stationary(self._from_block(block_part))
         shape = np.broadcast_shapes(x.shape, z.shape, y.shape)
         return np.asarray(result.reshape(shape), dtype=np.float64)
 

@@ -88,10 +88,8 @@ def single(
     if together:
         if unsure is not None or chance or plot:
             raise InputError("--together cannot be combined with --unsure, --chance or --plot")
-        many, read = (
-            len(values),
-            {"variance": read_variance(variance, rho), "known": read_known(known or [0])},
-        )
+        many = len(values)
+        read = {"variance": read_variance(variance, rho), "known": read_known(known or [0])}
         each = {name: x.tolist() * (many if x.size == 1 else 1) for name, x in read.items()}
         for name, found in each.items():
             if len(found) != many:
