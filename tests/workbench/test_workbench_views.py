@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import pickle
+import random
 import re
 from dataclasses import replace
 from fractions import Fraction
@@ -17,6 +18,7 @@ from discreet.accounting.comparisons import ZCDP
 from discreet.accounting.overall import account
 from discreet.accounting.privacy_loss import compose
 from discreet.budget import load, preset_names
+from discreet.budget.neighbours import RELATIONS
 from discreet.noise import GaussianNoise, LaplaceNoise
 from discreet.workbench import charts, tasks, words
 from discreet.workbench.session import Numbers, Session
@@ -71,6 +73,20 @@ def test_sliders_change_what_they_say_and_nothing_else() -> None:
     moved = state.with_budget(budget).release
     assert moved.rho == state.release.rho
     assert all(len(str(weight)) <= 7 for weight in budget.weights)  # short numbers keep the lattice
+
+
+@pytest.mark.parametrize("name", [*preset_names(), "mixed"])
+def test_events_of_a_dragged_slider_are_those_of_its_release(name: str) -> None:
+    rng = random.Random(7)
+    state = State(Release.from_toml(LAPLACE), "mixed.toml", False) if name == "mixed" else State.of(name)
+    movable = [place for place, weight in enumerate(state.budget.weights) if weight]
+    for relation in RELATIONS:
+        moved = state.with_total(factor_at(rng.randint(-100, 100))).with_neighbours(relation)
+        if len(movable) > 1:
+            share = Fraction(rng.randint(1, 99), 100)
+            moved = moved.with_budget(moved.budget.with_share(rng.choice(movable), share))
+        events = moved.release.path_events(moved.release.main)
+        assert moved.main_events == (2 * events if relation == "bounded" else events)
 
 
 def test_laplace_levels_stay_as_they_are() -> None:

@@ -178,7 +178,7 @@ def _headline(page: Page) -> None:
         quick, exact, saved = numbers.quick.found, numbers.epsilon, numbers.saved
         c.put(card, "data-complete", "true" if session.settled and numbers.complete else "false")
         if quick is not None and exact is not None:
-            kind = numbers.state.release.claim.kind
+            kind = numbers.state.base.claim.kind
             name, ours = ("Exact epsilon", "exact") if kind is AnswerKind.EXACT else ("Epsilon", "the bound")
             epsilon.set(say.epsilon_text(numbers), say.epsilon_note(numbers), name)
             zcdp.set(number(quick.zcdp), f"{ours} is {say.against(exact, quick.zcdp)}")
@@ -254,7 +254,7 @@ def _meaning(page: Page) -> None:
         numbers = page.session.numbers
         for text, said in zip(texts, say.meaning(numbers), strict=False):
             text.set(said)
-        several = len(numbers.state.release.paths) > 1
+        several = len(numbers.state.base.paths) > 1
         note.set("For the main path only; other paths may cost more." if several else "")
 
 

@@ -223,8 +223,8 @@ class Numbers:
     @property
     def claim(self) -> Claim:
         """What the epsilon on the page claims: of all paths if they were compared, else of the main path."""
-        stated = self.state.release.claim
-        if self.overall.now is not None or len(self.state.release.paths) == 1:
+        stated = self.state.base.claim
+        if self.overall.now is not None or len(self.state.base.paths) == 1:
             return stated
         return Claim.of_all([stated, Claim(AnswerKind.MAIN)])
 
@@ -241,24 +241,29 @@ class Numbers:
         saved = self.saving.fresh or bool(self.saving.trouble)
         return self.quick.fresh and self.overall.fresh and saved
 
-    def _each(self, act: Callable[..., Any], lasting: Callable[..., Any]) -> None:
-        """Do something with each question and what it is about; `lasting` with those of all pairs."""
+    def _each(self, act: Callable[..., Any], *, settled: bool = True) -> None:
+        """Do something with each question and what it is about, those of all pairs if the state lasts."""
         state = self.state
         act(self.quick, state.main_events, state.delta)
         act(self.errors, state.main_events)
-        helpers = 1 if len(state.release.paths) == 1 else processors()
-        asked = {"delta": state.delta, "neighbours": state.relation, "jobs": helpers}
-        lasting(self.saving, state.release, **asked, zcdp=True, proof=False)
-        lasting(self.overall, state.release, **asked)
+        if settled:  # the release itself takes longest to build
+            helpers = 1 if len(state.base.paths) == 1 else processors()
+            asked = {"delta": state.delta, "neighbours": state.relation, "jobs": helpers}
+            act(self.saving, state.release, **asked, zcdp=True, proof=False)
+            act(self.overall, state.release, **asked)
 
     def recall(self) -> None:
         """Show at once what another visitor has asked before; nothing is begun."""
-        self._each(Question.recall, Question.recall)
+        self._each(Question.recall)
 
     def ask(self, state: State, *, settled: bool) -> None:
         """Ask for the numbers of a state; those of all pairs only if it lasts."""
+        alike = self.state.gives_same(state)
         self.state = state
-        self._each(Question.ask, lambda question, *of, **more: question.ask_once(settled, *of, **more))
+        self._each(Question.ask, settled=settled)
+        if not settled and not alike:
+            self.saving.drop()
+            self.overall.drop()
 
     def drop(self) -> None:
         """End all work; the next question begins it again."""

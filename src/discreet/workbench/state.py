@@ -25,7 +25,8 @@ from discreet.budget.catalogue import LARGEST_FILE, load_preset
 from discreet.budget.neighbours import RELATIONS
 from discreet.budget.toml import check_keys, parse_toml
 from discreet.errors import InputError
-from discreet.noise import Noise
+from discreet.noise import DiscreteGaussian, Noise
+from discreet.noise.distribution import grouped
 from discreet.numbers import plain, positive, read_delta
 
 DELTA = Fraction(1, 10**10)
@@ -109,11 +110,15 @@ class State:
     settings: tuple[tuple[str, str, str], ...] = field(default=())
     """What other pages remember: (page, name, text)."""
     stated: Budget = field(default=None, compare=False)  # type: ignore[assignment]
-    """The budget as the base states it, found once for all states of a base."""
+    """The budget as the base states it ..."""
+    noise: tuple[tuple[Noise, ...], ...] = field(default=(), compare=False, repr=False)
+    """... and its events by level, both found once for all states of a base."""
 
     def __post_init__(self) -> None:
         if self.stated is None:
             object.__setattr__(self, "stated", Budget.of(self.base))
+            noise = (grouped(level.events(self.base.neighbours)) for level in self.base.levels)
+            object.__setattr__(self, "noise", tuple(noise))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Travel to another process without what was derived here."""
@@ -148,8 +153,25 @@ class State:
 
     @cached_property
     def main_events(self) -> tuple[Noise, ...]:
-        """The events that tell two neighbours of the main path apart."""
-        events = self.release.path_events(self.release.main)
+        """The events that tell two neighbours of the main path apart.
+
+        A dragged slider asks for them many times a second. Where it changes no more than what levels spend,
+        their variances are multiplied by what a level spends less, and no release is built.
+        """
+        budget, stated, base = self.budget, self.stated, self.base
+        is_merged = any(len(run) > 1 for run in base.runs(base.main))
+        if self.changed is None or is_merged or budget.shares != stated.shares:
+            events = self.release.path_events(base.main)
+        else:
+            scaled: list[Noise] = []
+            for place, noise in enumerate(self.noise):
+                factor = Fraction(1)
+                if stated.weights[place]:  # Laplace noise is in none of these levels
+                    factor = stated.total * stated.share(place) / (budget.total * budget.share(place))
+                gaussians = (one for one in noise if isinstance(one, DiscreteGaussian))
+                others = (one for one in noise if not isinstance(one, DiscreteGaussian))
+                scaled += [*others, *(replace(one, variance=one.variance * factor) for one in gaussians)]
+            events = grouped(scaled)
         return (*events, *events) if self.relation == "bounded" else events
 
     def with_budget(self, budget: Budget) -> State:
@@ -187,6 +209,16 @@ class State:
     def setting(self, page: str, name: str, default: str = "") -> str:
         """Return what a page has remembered under a name."""
         return self.settings_of(page).get(name, default)
+
+    def gives_same(self, other: State) -> bool:
+        """Whether another state has the same numbers; what pages remember for themselves may differ.
+
+        >>> state = State.of("dhc-2020")
+        >>> state.gives_same(state.with_settings("risk", {"prior": "1/3"}))
+        True
+        """
+        mine = (self.base, self.changed, self.delta, self.neighbours)
+        return mine == (other.base, other.changed, other.delta, other.neighbours)
 
     def with_settings(self, page: str, values: Mapping[str, str]) -> State:
         """Return the state with texts that a page remembers; an empty one is forgotten.

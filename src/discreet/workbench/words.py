@@ -265,11 +265,11 @@ def epsilon_note(numbers: Numbers) -> str:
     """Say what the epsilon claims, and of which cases it is."""
     bounded = numbers.state.relation == "bounded"
     which = "the only pair of paths" if bounded else "the only path"
-    if len(numbers.state.release.paths) > 1:
+    if len(numbers.state.base.paths) > 1:
         if numbers.overall.now is None or not numbers.quick.fresh:
             return AnswerKind.MAIN.label
         which = f"worst of {numbers.overall.now.cases} {'pairs of paths' if bounded else 'paths'}"
-    kind = numbers.state.release.claim.kind
+    kind = numbers.state.base.claim.kind
     return f"{'a bound' if kind is AnswerKind.BOUND else kind.label}, {which}"
 
 
@@ -279,13 +279,13 @@ def claim_text(state: State) -> str:
     >>> claim_text(State.of("dhc-2020")), claim_text(State.of("sdhc-2020"))[:46]
     ('', 'An upper bound: the true value may be smaller.')
     """
-    claim = state.release.claim
+    claim = state.base.claim
     return "" if claim.kind is AnswerKind.EXACT else str(claim)
 
 
 def worst_text(numbers: Numbers) -> str:
     """Say which pair of paths is the worst, or how far their comparison has come."""
-    found, progress, release = numbers.overall.now, numbers.overall.progress, numbers.state.release
+    found, progress, release = numbers.overall.now, numbers.overall.progress, numbers.state.base
     if progress is not None:
         stage, part, total = progress
         how = f": {part} of {total}" if total else ""
@@ -487,7 +487,7 @@ def _about_epsilon(before: Numbers, after: Numbers) -> str:
     first, second, where = then.epsilon, now.epsilon, " on the main path"
     if whole is not None and wholly is not None:
         first, second, where = whole.epsilon, wholly.epsilon, ""
-    kind = after.state.release.claim.kind
+    kind = after.state.base.claim.kind
     what = {AnswerKind.EXACT: "The exact epsilon", AnswerKind.BOUND: "The bound on epsilon"}.get(
         kind, "Epsilon as modelled"
     )
