@@ -24,7 +24,7 @@ from browsing import (
 )
 
 from discreet.accounting.privacy_loss import compose
-from discreet.workbench.state import State
+from discreet.workbench.state import State, from_toml
 
 pytestmark = pytest.mark.xdist_group("workbench")  # one server and one browser for all
 
@@ -214,6 +214,10 @@ def test_saved_restarted_and_opened_again(
     session = tmp_path / "session.toml"
     download.value.save_as(session)
     address = re.sub(r"^http://[^/]+", "", page.url)
+    # where a slider is let go is all that counts, and not the way there
+    step = int(page.get_by_role("slider", name="Share of State", exact=True).input_value())
+    state, before = from_toml(session.read_text())
+    assert state.budget == before.budget.with_share(0, Fraction(step, 1000))
 
     other = launch()
     for path in ("/budget", address):

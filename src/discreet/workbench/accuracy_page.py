@@ -250,15 +250,6 @@ def _wanted(page: AccuracyPage) -> None:
         button = c.button("Use this budget", take, "wb-primary")
         command = c.words("", "wb-command wb-hidden", "code").style("margin-top: 10px")
 
-    def fields_of(names: list[str]) -> None:
-        fields.clear()
-        place.clear()
-        with place:
-            for name in names:
-                shown = level_name(name)
-                use = partial(typed, name)
-                fields[name] = c.Field(f"Wanted margin of {shown}", _read_margin, use, shown=shown)
-
     @page.draw
     def draw() -> None:
         state = session.state
@@ -266,22 +257,23 @@ def _wanted(page: AccuracyPage) -> None:
             return
         names = [level.name for level in state.base.levels if not level.has_laplace]
         if names != list(fields):
-            fields_of(names)
+            fields.clear()
+            place.clear()
+            for name, shown in ((name, level_name(name)) for name in names):
+                with place:
+                    use = partial(typed, name)
+                    fields[name] = c.Field(f"Wanted margin of {shown}", _read_margin, use, shown=shown)
         margins = page.margins
         for name, field in fields.items():
             c.put(field.element, "placeholder", f"now ± {margins[name]:,}" if name in margins else None)
         kept = {name: field.show(state.setting(NAME, f"margin {name}")) for name, field in fields.items()}
-        ask(tuple((name, text) for name, text in kept.items() if text))
-
-    def ask(asked: tuple[tuple[str, str], ...]) -> None:
-        state = session.state
+        asked = tuple((name, text) for name, text in kept.items() if text)
+        wanted = ",".join(f"{name}={text}" for name, text in asked)
+        command.say(say.calibrate_command(state, margins=wanted) if asked else "")
         if asked:
-            wanted = ",".join(f"{name}={text}" for name, text in asked)
-            command.say(say.calibrate_command(state, margins=wanted))
             shared = {"delta": state.delta, "neighbours": state.relation, "jobs": processors()}
             question.ask(state.release, asked, **shared)
         else:
-            command.say("")
             question.drop()
         c.enable(button, question.now is not None)
         if question.now is None:

@@ -98,7 +98,8 @@ def _sliders(page: Page) -> None:
 
     def with_share(place: int, step: int) -> State:
         share = Fraction(min(max(step, 1), _STEPS - 1), _STEPS)
-        return session.state.with_budget(session.state.budget.with_share(place, share))
+        # not of what was seen on the way, where every step rounds
+        return session.lasting.with_budget(session.lasting.budget.with_share(place, share))
 
     with c.card("Budget"):
         c.heading("Budget", HELP["rho"])
@@ -115,28 +116,23 @@ def _sliders(page: Page) -> None:
             c.help_text("shares of the levels", text + HELP["level"])
         sliders = c.box("wb-sliders")
 
-    def moved(place: int, step: int) -> None:
-        session.preview(with_share(place, step))
-
-    def let_go(place: int, name: str, step: int) -> None:
-        session.commit(with_share(place, step), f"the share of {name}")
+    def slider(place: int, name: str) -> c.Slider:
+        with sliders, c.box("wb-level"):
+            return c.Slider(
+                f"Share of {name}",
+                (1, _STEPS - 1),
+                shown=name,
+                moved=lambda step: session.preview(with_share(place, step)),
+                let_go=lambda step: session.commit(with_share(place, step), f"the share of {name}"),
+            )
 
     def draw_levels(state: State) -> None:
         sliders.clear()
         levels.clear()
-        count = sum(1 for weight in state.budget.weights if weight)
+        several = sum(1 for weight in state.budget.weights if weight) > 1
         for place, level in enumerate(state.base.levels):
-            name = level_name(level.name)
-            with sliders, c.box("wb-level"):
-                levels[level.name] = c.Slider(
-                    f"Share of {name}",
-                    (1, _STEPS - 1),
-                    shown=name,
-                    moved=partial(moved, place),
-                    let_go=partial(let_go, place, name),
-                )
-            movable = bool(state.budget.weights[place]) and count > 1
-            c.enable(levels[level.name].element, movable)
+            levels[level.name] = slider(place, level_name(level.name))
+            c.enable(levels[level.name].element, several and bool(state.budget.weights[place]))
 
     @page.draw
     def draw() -> None:
@@ -196,7 +192,7 @@ def _headline(page: Page) -> None:
 def _curves(page: Page) -> None:
     """The two curves."""
     session = page.session
-    log = False
+    log, drawn = False, None
 
     def switch() -> None:
         nonlocal log
@@ -217,11 +213,15 @@ def _curves(page: Page) -> None:
 
     @page.draw
     def draw() -> None:
+        nonlocal drawn
         numbers, before, dark = session.numbers, session.before, session.dark
         quick, errors = numbers.quick.found, numbers.errors.found
+        old, past = (before.quick.found, before.errors.found) if before else (None, None)
+        delta, was = float(numbers.state.delta), drawn
+        drawn = (quick, errors, old, past, dark, log, delta)
+        if drawn == was:  # most of what is heard changes neither curve
+            return
         if quick is not None:
-            old = before.quick.found if before else None
-            delta = float(numbers.state.delta)
             profile.set(
                 charts.profile(
                     quick.profile,
@@ -234,7 +234,6 @@ def _curves(page: Page) -> None:
                 f"zCDP {number(quick.zcdp)}, Gaussian DP {number(quick.gdp)}.",
             )
         if errors is not None:
-            past = before.errors.found if before else None
             line = past.lines[0] if past else None
             tradeoff.set(
                 charts.tradeoff(errors.lines, dark=dark, logarithmic=log, before=line),

@@ -93,15 +93,17 @@ def build(session: Session) -> None:
 def _choices(page: DesignPage) -> None:
     """The sliders and switches of the whole design."""
 
+    part = partial(Fraction, denominator=100)
+
     def slider(
-        name: str, term: str, ends: tuple[int, int], changed: Callable[[int], dict[str, Any]]
+        name: str, term: str, ends: tuple[int, int], field: str, value: Callable[[int], Any]
     ) -> c.Slider:
         return c.Slider(
             name,
             ends,
             explained=DESIGN_HELP[term],
-            moved=lambda step: page.preview(replace(page.design, **changed(step)).settings()),
-            let_go=lambda step: page.use(name.lower(), **changed(step)),
+            moved=lambda step: page.preview(replace(page.design, **{field: value(step)}).settings()),
+            let_go=lambda step: page.use(name.lower(), **{field: value(step)}),
         )
 
     def passed(which: str) -> None:
@@ -113,14 +115,10 @@ def _choices(page: DesignPage) -> None:
         people = c.Choice("People of", _PASSES, passed)
         c.gap()
         ends = (-TOTAL_STEPS, TOTAL_STEPS)
-        scale = slider("All budgets", "rho", ends, lambda step: {"scale": factor_at(step)})
-        races = slider("Races counted, at most", "stability", (1, 8), lambda step: {"races": step})
-        gamma = slider(
-            "First stage gets (gamma)", "gamma", (1, 60), lambda step: {"gamma": Fraction(step, 100)}
-        )
-        target = slider(
-            "Target error", "target error", (1, 100), lambda step: {"target": Fraction(step, 100)}
-        )
+        scale = slider("All budgets", "rho", ends, "scale", factor_at)
+        races = slider("Races counted, at most", "stability", (1, 8), "races", int)
+        gamma = slider("First stage gets (gamma)", "gamma", (1, 60), "gamma", part)
+        target = slider("Target error", "target error", (1, 100), "target", part)
         with c.box("wb-two").style("gap: 14px; margin-top: 6px"):
             error = c.Field(
                 "Target error, exact",

@@ -410,6 +410,11 @@ class Session:
         return self.state is self._committed
 
     @property
+    def lasting(self) -> State:
+        """The state that a slider on its way began with."""
+        return self._committed
+
+    @property
     def undo_text(self) -> str | None:
         """What undo would undo."""
         return self._past[-1][1] if self._past else None

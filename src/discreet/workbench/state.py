@@ -38,7 +38,7 @@ CHANGED = "-changed"
 _PLACES = 4  # a weight set by a slider is short: within a ten-thousandth of the others' sum
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Budget:
     """How the total rho is spent; a level of Laplace noise has weight 0 and stays as it is.
 
@@ -64,10 +64,15 @@ class Budget:
         total = sum(spent, Fraction(0))
         return cls(total, whole_weights(spent), tuple(shares))
 
+    @cached_property
+    def parts(self) -> tuple[Fraction, ...]:
+        """Each level's part of the total."""
+        whole = sum(self.weights, Fraction(0))
+        return tuple(weight / whole if whole else Fraction(0) for weight in self.weights)
+
     def share(self, place: int) -> Fraction:
         """Return a level's part of the total."""
-        whole = sum(self.weights, Fraction(0))
-        return self.weights[place] / whole if whole else Fraction(0)
+        return self.parts[place]
 
     def with_share(self, place: int, share: Fraction) -> Budget:
         """Return the budget with about this part for one level, the others in their old proportions.
