@@ -357,7 +357,7 @@ def test_commands() -> None:
 
 def test_undo_redo_and_pages_that_are_hidden() -> None:
     session = Session(State.of("dhc-2022-08-25"))
-    heard: list[str] = []
+    heard: list[bool] = []
     session.listen(heard.append, "accuracy")
     first = session.state
     session.preview(first.with_total(Fraction(1, 2)))
@@ -372,7 +372,7 @@ def test_undo_redo_and_pages_that_are_hidden() -> None:
     assert session.redo_text == "delta"
     assert heard == []
     session.show("accuracy")
-    assert heard == ["state"]
+    assert heard == [True]
 
 
 def test_budgets_of_merged_main_paths() -> None:

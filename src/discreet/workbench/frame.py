@@ -63,6 +63,7 @@ class Frame:
         self.session = session
         self.client = client
         self._built: set[str] = set()
+        self._refreshed: tuple[object, ...] = ()
         self._compared: tuple[str, ...] | None = None
         self._arrived = False
         self._dark = ui.dark_mode(None)
@@ -140,14 +141,17 @@ class Frame:
 
     # -- changes -----------------------------------------------------------------------------------------
 
-    def _heard(self, topic: str) -> None:
-        if topic == "before" or (topic == "state" and self.session.settled):
+    def _heard(self, anew: bool) -> None:
+        if self.session.settled:
             self._refresh()
-        if topic in ("state", "before", "numbers"):
-            self._compare()
+        self._compare()
 
     def _refresh(self) -> None:
         session = self.session
+        now = (session.steps, session.pinned, session.page)
+        if now == self._refreshed:
+            return
+        self._refreshed = now
         for element, text, word in (
             (self._undo, session.undo_text, "Undo"),
             (self._redo, session.redo_text, "Redo"),
@@ -233,7 +237,7 @@ class Frame:
         self._dark.value = dark
         if dark != self.session.dark:
             self.session.dark = dark
-            self.session.notify("theme")
+            self.session.notify()
 
 
 @cache

@@ -10,6 +10,7 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from weakref import WeakSet
 
 from discreet.budget import AnswerKind, Claim
 from discreet.errors import DiscreetError
@@ -27,8 +28,8 @@ Request = tuple[tuple[Any, ...], tuple[tuple[str, Any], ...]]
 Start = Callable[[Coroutine[Any, Any, None]], Any]
 """Starts a task and keeps hold of it."""
 
-Listener = Callable[[str], None]
-"""Called with a topic: "state", "numbers", "progress", "before", "theme", or "resume" when work was ended."""
+Listener = Callable[[bool], None]
+"""Called when something has changed, with whether questions must be asked anew: the state, or ended work."""
 
 MOST_UNDO = 200
 _HOLD = 0.15  # seconds
@@ -91,6 +92,7 @@ class Question(Generic[Answer]):
         self._session, self._task, self._changed, self._long = session, task, changed, long
         self._next: Request | None = None
         self._running: Any = None
+        session.questions.add(self)
 
     def ask(self, *arguments: Any, **options: Any) -> None:
         """Ask, unless it is asked or answered already."""
@@ -189,19 +191,14 @@ class Question(Generic[Answer]):
 class Numbers:
     """The numbers of one state as they come in: the main path at once, all pairs of paths when it lasts."""
 
-    def __init__(self, state: State, session: Session, tell: Callable[[str], None]) -> None:
+    def __init__(self, state: State, session: Session, changed: Callable[[], None]) -> None:
         self.state = state
-        new = partial(Question, session, changed=lambda: tell("numbers"))
+        new = partial(Question, session, changed=changed)
         self.quick: Question[Quick] = new("quick")
         """The main path; while a slider is dragged, `found` is of a moment ago."""
         self.errors: Question[ErrorCurves] = new("errors")
         self.saving: Question[Calibration] = new("saving")
-        self.overall: Question[Overall] = Question(
-            session,
-            "overall",
-            lambda: tell("numbers" if self.overall.progress is None else "progress"),
-            long=True,
-        )
+        self.overall: Question[Overall] = new("overall", long=True)
 
     @property
     def questions(self) -> tuple[Question[Any], ...]:
@@ -293,15 +290,16 @@ class Session:
         self._past: list[tuple[State, str]] = []
         self._future: list[tuple[State, str]] = []
         self._listeners: list[tuple[Listener, str | None]] = []
-        self._missed: dict[str, set[str]] = {}
+        self._missed: dict[str, bool] = {}
         self._server = server
         self._start = start
         self._held: State | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._leaving: asyncio.TimerHandle | None = None
-        self._ended = False
         self._next_look = 0.0
         self._tasks: set[Any] = set()
+        self.questions: WeakSet[Question[Any]] = WeakSet()
+        """All that is asked for this visitor."""
         self.numbers = Numbers(state, self, self._told)
         self.before: Numbers | None = None
 
@@ -314,25 +312,24 @@ class Session:
     # -- what pages listen to ----------------------------------------------------------------------------
 
     def listen(self, listener: Listener, page: str | None = None) -> None:
-        """Call `listener` with the topic of each change; for a page only while it is shown, or when it is."""
+        """Call `listener` after each change; for a page only while it is shown, or when it is."""
         self._listeners.append((listener, page))
 
-    def notify(self, topic: str) -> None:
-        """Tell everyone who listens, those of hidden pages later."""
+    def notify(self, *, anew: bool = False) -> None:
+        """Tell everyone who listens, those of hidden pages later; `anew`: questions must be asked again."""
         for listener, page in self._listeners:
             if page is None or page == self.page:
-                listener(topic)
+                listener(anew)
             else:
-                self._missed.setdefault(page, set()).add(topic)
+                self._missed[page] = anew or self._missed.get(page, False)
 
     def show(self, page: str) -> None:
         """Say which page is seen, and tell it what it has missed."""
         self.page = page
-        missed = self._missed.pop(page, set())
-        for topic in ("theme", "before", "resume", "state", "numbers", "progress"):
-            for listener, where in self._listeners if topic in missed else ():
-                if where == page:
-                    listener(topic)
+        missed = self._missed.pop(page, None)
+        for listener, where in self._listeners:
+            if where == page and missed is not None:
+                listener(missed)
 
     # -- changes -----------------------------------------------------------------------------------------
 
@@ -363,7 +360,7 @@ class Session:
         if state is not None and state != self.state:
             self.state = state
             self.numbers.ask(state, settled=False)
-            self.notify("state")
+            self.notify(anew=True)
 
     def _let_go(self) -> State | None:
         """Forget what was held back, and return it."""
@@ -372,8 +369,8 @@ class Session:
         state, self._held, self._timer = self._held, None, None
         return state
 
-    def _told(self, topic: str) -> None:
-        self.notify(topic)
+    def _told(self) -> None:
+        self.notify()
         if self._held is not None and not self.numbers.quick.busy and self._timer is None:
             self._show_held()
 
@@ -433,26 +430,26 @@ class Session:
     def pin(self) -> None:
         """Keep the present state to compare with; what is known of it is not computed again."""
         self._compare(self._committed).ask(self._committed, settled=True)
-        self.notify("before")
+        self.notify()
 
     def unpin(self) -> None:
         """Compare no more."""
         if self.before is not None:
             self.before.drop()
         self.before = None
-        self.notify("before")
+        self.notify()
 
     def _settle(self, state: State) -> None:
         self._let_go()
         self.steps += 1
         self.state = self._committed = state
         self.numbers.ask(state, settled=True)
-        self.notify("state")
+        self.notify(anew=True)
 
     def _compare(self, state: State) -> Numbers:
         if self.before is not None:
             self.before.drop()
-        self.before = Numbers(state, self, lambda topic: self.notify("before"))
+        self.before = Numbers(state, self, self.notify)
         return self.before
 
     @property
@@ -498,13 +495,9 @@ class Session:
             self._leaving.cancel()
             self._leaving = None
         self.numbers.ask(self.state, settled=True)
-        self.notify("numbers")  # what others have asked for before is there at once
         if self.before is not None:
             self.before.ask(self.before.state, settled=True)
-            self.notify("before")
-        if self._ended:
-            self._ended = False
-            self.notify("resume")
+        self.notify(anew=True)  # what others have asked for before is there at once
 
     def pause(self) -> None:
         """The visitor has closed the page or was cut off: end all work, unless they are back at once."""
@@ -513,10 +506,10 @@ class Session:
 
     def end_work(self) -> None:
         """End all work that was begun for this visitor."""
-        self._ended, self._leaving = True, None
-        for numbers in (self.numbers, self.before):
-            if numbers is not None:
-                numbers.drop()
+        self._leaving = None
+        for question in self.questions:
+            if not question.fresh:
+                question.drop()
         for task in list(self._tasks):
             task.cancel()
 
@@ -543,14 +536,11 @@ class Page:
         """The session's, or the one that a slider of this page would make of it."""
         self.trouble = ""
         self._parts: list[Callable[[], None]] = []
-        self._questions: list[Question[Any]] = []
         session.listen(self._heard, name)
 
     def question(self, task: str, *, long: bool = False) -> Question[Any]:
         """Return something that this page asks for."""
-        made: Question[Any] = Question(self.session, task, self.redraw, long=long)
-        self._questions.append(made)
-        return made
+        return Question(self.session, task, self.redraw, long=long)
 
     def draw(self, part: Callable[[], None]) -> Callable[[], None]:
         """Call a part whenever something has changed; stands above the function that draws it."""
@@ -578,12 +568,8 @@ class Page:
         for part in self._parts:
             part()
 
-    def _heard(self, topic: str) -> None:
-        if topic == "resume":  # what was not found yet is asked for again
-            for question in self._questions:
-                if not question.fresh:
-                    question.drop()
-        if topic in ("state", "resume"):
+    def _heard(self, anew: bool) -> None:
+        if anew:
             self._use(self.session.state, settled=self.session.settled)
         else:
             self.redraw()
