@@ -311,6 +311,23 @@ def test_an_answer_of_the_past_never_replaces_one_of_the_present() -> None:
     run(main)
 
 
+def test_work_that_was_ended_is_begun_again() -> None:
+    async def main(_: Workers) -> None:
+        state = State.of("pl94-2020-units")
+        session = Session(state, Server(Counting()), asyncio.ensure_future)
+        session.settle()
+        await asyncio.sleep(0)
+        session.end_work()
+        session.settle()  # back at once, while the old work is still on its way out
+        for _ in range(20_000):
+            if session.numbers.complete:
+                return
+            await asyncio.sleep(0.01)
+        raise AssertionError("no numbers")
+
+    run(main)
+
+
 def leave_a_file(progress: Any = None) -> str:
     Path(tempfile.gettempdir(), "left").write_text("x")
     progress(1, 1)

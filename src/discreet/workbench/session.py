@@ -155,6 +155,12 @@ class Question(Generic[Answer]):
                 self._running.cancel()
             self._running = None
 
+    def end(self) -> None:
+        """Forget the work that was ended, so that the next request begins it again."""
+        if not self.fresh:
+            self.drop()
+        self._running = None
+
     async def _find_all(self) -> None:
         while (request := self._next) is not None:
             self._next = None
@@ -508,8 +514,7 @@ class Session:
         """End all work that was begun for this visitor."""
         self._leaving = None
         for question in self.questions:
-            if not question.fresh:
-                question.drop()
+            question.end()
         for task in list(self._tasks):
             task.cancel()
 
