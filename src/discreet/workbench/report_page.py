@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from asyncio import Task
 from functools import partial
 from typing import Any
 
@@ -59,7 +60,7 @@ class _Making:
 
     def __init__(self, page: Page) -> None:
         self.page, self.session = page, page.session
-        self._task: Any = None
+        self._task: Task[None] | None = None
         self._asked: dict[str, Any] = {}
         self._made: tuple[dict[str, Any], str] = ({}, "")
         with c.card():

@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from discreet.accounting.calibration import Calibration
 
 Answer = TypeVar("Answer")
-Request = tuple[tuple[Any, ...], tuple[tuple[str, Any], ...]]
+Request = tuple[tuple[object, ...], tuple[tuple[str, object], ...]]
 """Arguments of a task, and its options."""
 
-Start = Callable[[Coroutine[Any, Any, None]], Any]
+Start = Callable[[Coroutine[object, object, None]], "asyncio.Task[None]"]
 """Starts a task and keeps hold of it."""
 
 Listener = Callable[[bool], None]
@@ -46,7 +46,7 @@ class Server:
     """What all visitors share: processes, and answers that were found."""
 
     workers: Workers
-    known: OrderedDict[Any, Any] = field(default_factory=OrderedDict)
+    known: OrderedDict[object, Any] = field(default_factory=OrderedDict)
     dragging: dict[str, float] = field(default_factory=dict)
     """Who has moved a slider, and when last."""
 
@@ -57,13 +57,13 @@ class Server:
             self.dragging = {one: then for one, then in self.dragging.items() if now - then < _LATELY}
         return _DRAWING * max(0, len(self.dragging) - _FEW)
 
-    def recall(self, key: Any) -> Any:
+    def recall(self, key: object) -> Any:
         """Return an answer that is known, or None."""
         if key in self.known:
             self.known.move_to_end(key)
         return self.known.get(key)
 
-    def remember(self, key: Any, found: Any) -> None:
+    def remember(self, key: object, found: object) -> None:
         """Keep an answer; the one that was not asked for longest is forgotten."""
         self.known[key] = found
         while len(self.known) > _REMEMBERED:
@@ -91,10 +91,10 @@ class Question(Generic[Answer]):
         """How many answers came; for those who measure."""
         self._session, self._task, self._changed, self._long = session, task, changed, long
         self._next: Request | None = None
-        self._running: Any = None
+        self._running: asyncio.Task[None] | None = None
         session.questions.add(self)
 
-    def ask(self, *arguments: Any, **options: Any) -> None:
+    def ask(self, *arguments: object, **options: object) -> None:
         """Ask, unless it is asked or answered already."""
         request = (arguments, tuple(options.items()))
         if request == self.asked or not self._session.is_open:
@@ -110,14 +110,14 @@ class Question(Generic[Answer]):
             waits, self._next = self.at_work, request
             self._running = self._running if waits else self._session.task(self._find_all())
 
-    def ask_once(self, settled: bool, *arguments: Any, **options: Any) -> None:
+    def ask_once(self, settled: bool, *arguments: object, **options: object) -> None:
         """Ask if the state lasts; while a slider moves, only forget what is not of this request."""
         if settled:
             self.ask(*arguments, **options)
         elif self.asked != (arguments, tuple(options.items())):
             self.drop()
 
-    def recall(self, *arguments: Any, **options: Any) -> bool:
+    def recall(self, *arguments: object, **options: object) -> bool:
         """Take an answer that another visitor has had, if there is one; nothing is begun."""
         request = (arguments, tuple(options.items()))
         known = self._session.server.recall((self._task, request))
@@ -303,7 +303,7 @@ class Session:
         self._timer: asyncio.TimerHandle | None = None
         self._leaving: asyncio.TimerHandle | None = None
         self._next_look = 0.0
-        self._tasks: set[Any] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
         self.questions: WeakSet[Question[Any]] = WeakSet()
         """All that is asked for this visitor."""
         self.numbers = Numbers(state, self, self._told)
@@ -476,7 +476,7 @@ class Session:
         assert self._server is not None
         return self._server
 
-    def task(self, work: Coroutine[Any, Any, None]) -> Any:
+    def task(self, work: Coroutine[object, object, None]) -> asyncio.Task[None]:
         """Start a task that belongs to this visitor, and ends when the visitor has gone."""
         assert self._start is not None
         task = self._start(work)
@@ -484,7 +484,9 @@ class Session:
         task.add_done_callback(self._tasks.discard)
         return task
 
-    async def find(self, name: str, *arguments: Any, progress: Progress | None = None, **options: Any) -> Any:
+    async def find(
+        self, name: str, *arguments: object, progress: Progress | None = None, **options: object
+    ) -> Any:
         """Have something computed for this visitor, by its name in `tasks`."""
         return await self.server.workers.run(
             partial(call, name, *arguments, **options),

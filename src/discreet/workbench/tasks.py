@@ -80,7 +80,7 @@ TASKS = {
 }
 
 
-def call(name: str, *arguments: Any, **options: Any) -> Any:
+def call(name: str, *arguments: object, **options: object) -> Any:
     """Call a task by its name, in the process where this runs.
 
     >>> call("errors", (DiscreteGaussian(variance=5, times=10),)).lines[0][0]
@@ -115,7 +115,7 @@ def _below(name: str) -> Callable[..., Any]:
     return found[name]
 
 
-def cost(name: str, *arguments: Any) -> float:
+def cost(name: str, *arguments: object) -> float:
     """Estimate the seconds that a task takes, from the release or the events among its arguments.
 
     >>> from discreet.budget import load
