@@ -252,7 +252,7 @@ class TwoReleases:
             return (
                 f"At delta {numbers.plain(one.delta)} A has epsilon "
                 f"{kinds['A'].beside(one.epsilon, digits)} and B "
-                f"{kinds['B'].beside(two.epsilon, digits)}: these bounds do not tell which promises more."
+                f"{kinds['B'].beside(two.epsilon, digits)}: these numbers do not tell which promises more."
             )
         small, large = sorted((one.epsilon, two.epsilon))
         is_bound = kinds[lower] is AnswerKind.BOUND
