@@ -322,19 +322,18 @@ class UnitEstimates:
 
     def deviations(self, query: str) -> Floats:
         """Return the standard deviation of each estimate; nan where it is not determined."""
-        return self.spread(query, "sd")
+        nodes = np.arange(self.estimates.shape.size)
+        return self._of_classes(query, np.sqrt(self.estimates.view.variances(query, nodes)))
 
     def widths(self, query: str, level: float) -> Floats:
-        """Return the half-width of each interval."""
-        return self.spread(query, level)
+        """Return the half-width of each interval; nan where it is not determined."""
+        return self._of_classes(query, self.estimates.view.widths(query, level))
 
-    def spread(self, query: str, what: float | str) -> Floats:
-        """Return standard deviations ("sd") or half-widths of intervals of a level."""
-        found, view = self.estimates, self.estimates.view
-        nodes = np.arange(found.shape.size)
-        table = np.sqrt(view.variances(query, nodes)) if what == "sd" else view.widths(query, float(what))
-        table = np.where(view.undetermined(query, nodes), np.nan, table)
-        return table[found.node[self.units]][:, found.model.projection(query).classes]
+    def _of_classes(self, query: str, table: Floats) -> Floats:
+        """Return for each unit and cell what a table says of its node and class."""
+        found = self.estimates
+        known = np.where(found.view.undetermined(query, np.arange(len(table))), np.nan, table)
+        return known[found.node[self.units]][:, found.model.projection(query).classes]
 
     def variances(self, query: str) -> Floats:
         """Return the variance of each estimate."""

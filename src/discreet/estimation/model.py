@@ -10,7 +10,7 @@ its 2016 cells has 16 components, 8 of size 3 and 8 of size 1.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -331,36 +331,18 @@ def queries_of(release: Release) -> tuple[str, ...]:
     return tuple(dict.fromkeys(query.name for level in release.levels for query in level.queries))
 
 
-class Apart:
-    """Queries without attributes: nothing is known to tie them, so each is a component of its own."""
-
-    def __init__(self, cells: Mapping[str, int]) -> None:
-        self.all = [Component((), 1, many) for many in cells.values()]
-        self._place = {name: place for place, name in enumerate(cells)}
-        self._cells = dict(cells)
-
-    def __len__(self) -> int:
-        return len(self.all)
-
-    def __iter__(self) -> Iterator[Component]:
-        return iter(self.all)
-
-    def projection(self, query: str) -> ApartProjection:
-        """Return how a query acts: on its own component."""
-        return ApartProjection(self, self._place[query], self._cells[query])
-
-
 class ApartProjection:
-    """One query that is a component of its own."""
+    """One query of a release without attributes: nothing is known to tie it to others, so it is a component
+    of its own, at a place among all."""
 
-    def __init__(self, components: Apart, place: int, cells: int) -> None:
-        self.components, self._place, self.cells = components, place, cells
-        self.classes = np.zeros(cells, dtype=np.int64)
-        self.class_sizes = np.array([float(cells)])
+    def __init__(self, components: Sequence[Component], place: int) -> None:
+        self.components, self._place, self.cells = components, place, components[place].copies
+        self.classes = np.zeros(self.cells, dtype=np.int64)
+        self.class_sizes = np.array([float(self.cells)])
 
     def sees(self, component: Component) -> bool:
         """Whether the component is that of the query."""
-        return component is self.components.all[self._place]
+        return component is self.components[self._place]
 
     def gram(self, component: Component) -> Floats:
         """Return 1 for the query's own component."""
@@ -422,10 +404,10 @@ class Model:
         self.impossible: tuple[str, ...] = ()
         self._grams: dict[tuple[str, Component], Floats] = {}
         if attributes is None:
-            apart = Apart({query: (cells or {}).get(query, 1) for query in queries})
-            self.components: Components | Apart = apart
+            apart = [Component((), 1, (cells or {}).get(query, 1)) for query in queries]
+            self.components: Components | list[Component] = apart
             self.projections: dict[str, Projection | ApartProjection] = {
-                query: apart.projection(query) for query in queries
+                query: ApartProjection(apart, place) for place, query in enumerate(queries)
             }
             return
         tables = {query: attributes.tabulation(query) for query in queries} | dict(blocks or {})
