@@ -529,6 +529,31 @@ def test_an_interrupted_run_is_resumed_before_the_noise_and_never_after(
         assert files[0].read_text() == files[1].read_text()
 
 
+def test_a_run_that_is_interrupted_while_its_inputs_are_hashed_is_resumed(
+    tmp_path: Path, params: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, options = params({"2_state": 1}), Options(rehearsal=3, resume=True)
+    with monkeypatch.context() as patch:
+        patch.setattr(GroupCounts, "origins", interrupted_noise)
+        with pytest.raises(KeyboardInterrupt):
+            run(folder, DATA, tmp_path / "out", options=options)
+    note = tmp_path / ".discreet-out.coded" / records.NOTE
+    assert note.is_file()
+    with monkeypatch.context() as patch:
+        patch.setattr(records, "coded", people_once)
+        run(folder, DATA, tmp_path / "out", options=options)
+    assert not note.parent.exists()
+
+
+def test_a_damaged_note_is_told(tmp_path: Path, params: Callable[..., Path]) -> None:
+    kept = tmp_path / ".discreet-out.coded"
+    kept.mkdir(mode=0o700)
+    (kept / records.NOTE).write_text("{")
+    for _ in range(2):  # the directory is free again after the message
+        with pytest.raises(InputError, match="remove it to start again"):
+            run(params({"2_state": 1}), DATA, tmp_path / "out", options=Options(rehearsal=3, resume=True))
+
+
 def interrupted_noise(*_: object) -> Any:
     raise KeyboardInterrupt
 

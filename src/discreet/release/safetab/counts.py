@@ -79,8 +79,8 @@ def count(
             resumable=None if resumable is None else resumable(sources),
             progress=None if progress is None else read,
         )
-        read(1)
         try:
+            read(1)
             for source in sources:
                 source.unchanged()
             return GroupCounts(found, configuration, specification, hashes, progress)

@@ -421,7 +421,7 @@ class CodedRecords:
             try:
                 self.complete = self._found(resumable)
             except BaseException:
-                self._open.close()
+                self._free()
                 raise
 
     def _found(self, resumable: Resumable) -> bool:
@@ -440,8 +440,11 @@ class CodedRecords:
             for path in folder.iterdir():
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
             return False
-        if json.loads((folder / NOTE).read_text(encoding="utf-8")) != made_from:
-            os.close(self._lock)
+        try:
+            said = json.loads((folder / NOTE).read_bytes())
+        except ValueError:  # damaged
+            said = None
+        if said != made_from:
             raise InputError(
                 f"{folder} has the records of an interrupted run with other parameters, data or version; "
                 "remove it to start again"
@@ -501,6 +504,9 @@ class CodedRecords:
         interrupted = error is not None and not issubclass(error, Exception)
         if not (interrupted and self._resumable is not None and (self._folder / NOTE).exists()):
             shutil.rmtree(self._folder, ignore_errors=True)
+        self._free()
+
+    def _free(self) -> None:
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None

@@ -349,11 +349,12 @@ def run(
                 progress=tell,
             )
         with counted as counts:
-            counts.forget()
+            # hashing a large file may take long: the run can be resumed until noise is about to be drawn
             inputs = (*_parameter_files(params), *counts.origins())
             drafts = tuple(replace(one, inputs=inputs) for one in drafts)
             if before is not None:
                 before.allow(drafts[0], where=str(named), again=spend_again)
+            counts.forget()
             noisy = add_noise(counts, specification, plan, configuration, options, clock)
             # the engine is asked for cells while noise is drawn: that is counting
             clock.seconds["counting"] += counts.seconds
