@@ -148,6 +148,12 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
         hypothesis.seed(None)(item.obj)  # type: ignore[arg-type]  # None is what a test without a seed has
 
 
+@pytest.fixture
+def thorough(request: pytest.FixtureRequest) -> bool:
+    """Whether every place is tried, as in `make test-all`, or one in so many."""
+    return bool(request.config.getoption("--run-slow"))
+
+
 # -- processor time, which a busy machine does not change much (`make times`) --------------------------------
 
 

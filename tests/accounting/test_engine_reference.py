@@ -102,7 +102,7 @@ def check_tails(events: tuple[Noise, ...], deltas: tuple[Fraction, ...]) -> None
 
 
 @given(events=small, deltas=st.sets(st.sampled_from(DELTAS), min_size=3, max_size=4))
-@settings(max_examples=15)
+@settings(max_examples=8)
 @example(events=TRICKY["middle node of a sieved period"], deltas={Fraction(99, 100), Fraction(1, 10)})
 def test_delta(events: tuple[Noise, ...], deltas: set[Fraction]) -> None:
     check_profile(events, tuple(sorted(deltas)))

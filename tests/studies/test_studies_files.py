@@ -17,7 +17,9 @@ from discreet.studies import Study, StudyEntry, Verdict, find, studies, sums
 
 ELSEWHERE = ("dhc-spine-tradeoff", "dhc-spines", "dhc-tradeoff", "nodes")
 """Studies of 43 spines, of which test_studies_results.py takes a few."""
-QUICK = [entry.name for entry in studies() if not entry.is_long and entry.name not in ELSEWHERE]
+LONG = ("residuals", "risk-accuracy-rho", "risk-group-count", "risk-group-rho", "slope")
+"""Studies of seconds: here in `make test-all`; their functions' examples take parts of them."""
+QUICK = [entry.name for entry in studies() if not entry.is_long and entry.name not in (*ELSEWHERE, *LONG)]
 
 
 def run(*arguments: str) -> None:
@@ -36,7 +38,7 @@ def test_names_are_distinct_and_functions_exist() -> None:
         assert getattr(import_module(f"discreet.studies.{one.module}"), one.name.replace("-", "_")).__doc__
 
 
-@pytest.mark.parametrize("name", QUICK)
+@pytest.mark.parametrize("name", [*QUICK, *(pytest.param(one, marks=pytest.mark.slow) for one in LONG)])
 def test_tables_figures_and_a_verdict_for_every_printed_number(name: str) -> None:
     entry, study = computed(name)
     assert study.name == name
