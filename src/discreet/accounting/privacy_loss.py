@@ -507,9 +507,23 @@ class PrivacyLoss:
         arguments = read(threshold, name="threshold")
         points = arguments.values
         with np.errstate(under="ignore"), self._within_floats():
-            alpha = np.exp(self.log_tails(Kind.NULL, points))
-            beta = np.exp(self.log_tails(Kind.NULL, [self.loss.below(-t) for t in points]))
+            # P_alt[L <= t] = P_null[L >= -t], by symmetry
+            alpha = self._null_tails(points)
+            beta = self._null_tails([self.loss.below(-t) for t in points])
         return arguments.answer(alpha), arguments.answer(beta)
+
+    def _null_tails(self, points: list[Fraction]) -> Floats:
+        """P_null[L > t]; below the median from what it lacks, P_alt[L >= -t], which takes fewer nodes."""
+        is_low = np.array([t < -self.mean for t in points], dtype=bool)
+        found = np.empty(len(points))
+        for low in (False, True):
+            chosen = np.flatnonzero(is_low == low)
+            if low:
+                mirrored = [self.loss.below(-points[i]) for i in chosen]
+                found[chosen] = -np.expm1(self.log_tails(Kind.ALT, mirrored))
+            else:
+                found[chosen] = np.exp(self.log_tails(Kind.NULL, [points[i] for i in chosen]))
+        return found
 
     # -- the loss itself ----------------------------------------------------------------------------
 
