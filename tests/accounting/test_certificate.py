@@ -19,8 +19,8 @@ from reference import Reference, mpf
 from discreet import Certificate, InputError, Interval, Level, Query, Release, Spine, load, verify
 from discreet.accounting import certificate as module
 from discreet.accounting.certified import definition
-from discreet.accounting.certified.contour import tail_ball
 from discreet.accounting.certified.definition import defined_delta
+from discreet.accounting.certified.tails import tail_ball
 from discreet.accounting.contour import Kind
 from discreet.accounting.loss import Loss
 from discreet.accounting.privacy_loss import compose

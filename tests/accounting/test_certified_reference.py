@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from reference import Reference, mpf
 from test_engine_reference import thresholds
 
-from discreet.accounting.certified import listing, values
+from discreet.accounting.certified import intervals, tails
 from discreet.accounting.contour import Quadrature
 from discreet.accounting.evaluation import Direct
 from discreet.accounting.privacy_loss import compose
@@ -228,10 +228,10 @@ def test_few_queries_of_three_digit_rho_are_listed(
     loss, reference = compose(events), Reference(events, bits=400, floor="1e-40")
     assert isinstance(loss.engine, Quadrature)
     with monkeypatch.context() as patch:
-        patch.setattr(values, "tail_ball", None)
+        patch.setattr(intervals, "tail_ball", None)
         listed = loss.delta(epsilon=2, digits=20)
     with monkeypatch.context() as patch:  # too long a list: by the contour after all
-        patch.setattr(listing, "MOST_LISTED", 1)
+        patch.setattr(tails, "MOST_LISTED", 1)
         summed = loss.delta(epsilon=2, certified=True)
     with mp.workprec(400):
         truth = reference.delta(Fraction(2))

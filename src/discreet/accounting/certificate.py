@@ -625,7 +625,7 @@ def _settle(task: _Task) -> _Found:
 
 def _by_little(task: _Task) -> Iterator[tuple[Interval, str]]:
     """Chernoff's bound, then a contour that is just fine enough."""
-    from discreet.accounting.certified.contour import log_mgf_ball, tail_ball
+    from discreet.accounting.certified.tails import log_mgf_ball, tail_ball
     from discreet.noise.balls import ball, interval, upper, working_bits
 
     loss = Loss(task.events)
@@ -673,7 +673,7 @@ def _by_definition(task: _Task) -> Iterator[tuple[Interval, str]]:
 
 def _by_another_contour(task: _Task) -> Iterator[tuple[Interval, str]]:
     """A contour at a tilt beside the saddle point, and with more bits, finer and finer."""
-    from discreet.accounting.certified.contour import tail_ball
+    from discreet.accounting.certified.tails import tail_ball
     from discreet.noise.balls import interval, working_bits
 
     made = compose(task.events)
@@ -695,7 +695,7 @@ def _by_another_contour(task: _Task) -> Iterator[tuple[Interval, str]]:
 
 def _method(loss: PrivacyLoss, digits: int | None) -> dict[str, Any]:
     """How the numbers of a case are made, so that a checker may take another road."""
-    from discreet.accounting.certified.values import default_accuracy
+    from discreet.accounting.certified.intervals import default_accuracy
 
     engine = loss.engine
     if isinstance(engine, Direct) or loss.is_listed_sooner:

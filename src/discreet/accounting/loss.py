@@ -118,7 +118,7 @@ class Loss:
         h, offset = self.step, self.offset
         if not h:
             return threshold
-        # in whole numbers of a unit of which 1/2, h and offset are multiples: ten times quicker than fractions
+        # in whole numbers of a unit that divides h/2 and offset: ten times quicker than fractions
         unit = 2 * math.lcm(h.denominator, offset.denominator)
         step, start = h.numerator * (unit // h.denominator), offset.numerator * (unit // offset.denominator)
         top, bottom = threshold.numerator * unit - start * threshold.denominator, step * threshold.denominator

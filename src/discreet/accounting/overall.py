@@ -32,7 +32,7 @@ from discreet.errors import InputError
 from discreet.noise import Noise
 
 if TYPE_CHECKING:
-    from discreet.accounting.certified.all_pairs import UpperBounds
+    from discreet.accounting.certified.release import UpperBounds
 
 _TIE = 2e-12  # two cases whose deltas differ by less are equal as far as floats can tell
 _EXACT = 3e-13  # values known better than this are not looked at again
@@ -170,7 +170,7 @@ class Account:
     @cached_property
     def upper_bounds(self) -> UpperBounds:
         """Proofs for all cases at once."""
-        from discreet.accounting.certified.all_pairs import UpperBounds
+        from discreet.accounting.certified.release import UpperBounds
 
         assert self.together is not None
         return UpperBounds(self.together)
@@ -301,7 +301,7 @@ class Account:
         """The smallest delta that is true of the whole release at epsilon."""
         arguments = read(epsilon, name="epsilon")
         if certified or digits is not None:
-            from discreet.accounting.certified.overall import certified_deltas
+            from discreet.accounting.certified.release import certified_deltas
 
             return _boxes(arguments.shape, certified_deltas(self, arguments.values, digits))
         points = self.at_epsilon(epsilon)
@@ -311,7 +311,7 @@ class Account:
         """The smallest epsilon that is true of the whole release at delta."""
         arguments = read_probabilities(delta, name="delta")
         if certified or digits is not None:
-            from discreet.accounting.certified.overall import certified_epsilons
+            from discreet.accounting.certified.release import certified_epsilons
 
             return _boxes(arguments.shape, certified_epsilons(self, arguments.values, digits))
         points = self.at_delta(delta)
@@ -382,7 +382,7 @@ class Account:
 
         arguments = read_probabilities(alpha, name="alpha", closed=True)
         if certified or digits is not None:
-            from discreet.accounting.certified.overall import certified_tradeoffs
+            from discreet.accounting.certified.release import certified_tradeoffs
 
             return _boxes(arguments.shape, certified_tradeoffs(self, arguments.values, digits))
         return arguments.answer([point.beta for point in overall_tradeoff(self, arguments.values)])

@@ -1,6 +1,10 @@
 """Certified values: intervals from ball arithmetic that provably contain the answer."""
 
-from discreet.accounting.certified.tradeoff import certified_tradeoff
-from discreet.accounting.certified.values import certified_delta, certified_epsilon, refined_log
+from discreet.accounting.certified.intervals import (
+    certified_delta,
+    certified_epsilon,
+    certified_tradeoff,
+    refined_log,
+)
 
 __all__ = ["certified_delta", "certified_epsilon", "certified_tradeoff", "refined_log"]

@@ -1,0 +1,606 @@
+"""Tails of one loss in ball arithmetic: on a contour, or by listing values; every error enclosed.
+
+*On a contour.* Writing T for the trapezoidal sum over all nodes, Poisson summation gives
+T = sum_n e^(theta n P) G(t + nP) with all terms positive, so that G lies in [T - aliases, T]. To T belong the
+nodes that are summed as balls, the nodes that the sieve left out, and on a line the nodes beyond the reach.
+The last three are bounded as the explanation page proves, and the bounds are themselves balls.
+
+*By listing*, for compositions of few distinct terms without a usable lattice. Values of the loss are compared
+as exact integers, so only weights carry a radius. Under the tilt e^(theta L) every weight in the sum lies
+between 0 and 1, so what the windows leave out changes the result by at most its tilted probability.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import lru_cache
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from flint import acb, arb, arb_poly, fmpq
+
+from discreet.accounting.contour import (
+    Kind,
+    Sieve,
+    SieveOverflowError,
+    kernel_size,
+    period,
+    rounded,
+    saddle,
+    short_above,
+    sieved,
+)
+from discreet.accounting.evaluation import partition
+from discreet.accounting.loss import Loss
+from discreet.errors import PrecisionError
+from discreet.noise import DiscreteGaussian, DiscreteLaplace, Noise
+from discreet.noise.balls import ball, current_bits
+from discreet.noise.distribution import RADII
+from discreet.noise.theta import ball_sum
+
+# -- on a contour ----------------------------------------------------------------------------------------
+
+
+MOST_BALL_NODES = 3_000_000
+
+
+def log_mgf_ball(loss: Loss, theta: Fraction) -> arb:
+    """log E e^(theta L), enclosed."""
+    total = ball(theta * loss.offset + loss.R * theta * theta / 2)
+    for term in loss.terms:
+        total += term.times * term.log_factor_ball(theta)
+    return total
+
+
+def tail_ball(
+    loss: Loss, kind: Kind, threshold: Fraction, *, h: Fraction | None, accuracy: float, lean: float = 0.0
+) -> arb:
+    """Enclose delta(t), P[L > t] or P_null[L > t], aiming at a relative radius of `accuracy`.
+
+    `h` is the lattice step, or None for a cut line, on which only delta has a proved remainder. The working
+    precision is the caller's. `lean` puts the contour to the right of the saddle point, by this part of its
+    distance from the pole: the value is the same, by other numbers.
+    """
+    if kind is Kind.REST or (h is None and kind is not Kind.DELTA):
+        raise PrecisionError(f"the tail of kind {kind.value!r} cannot be certified on this contour")
+    step = float(h) if h else 0.0
+    point, gap = threshold, Fraction(0)
+    if h is not None:
+        point = loss.offset + h * ((threshold - loss.offset) // h + 1)
+        gap = point - threshold
+    if loss.largest is not None and (point > loss.largest if h else threshold >= loss.largest):
+        return arb(0)
+    place = float(point)
+    theta = saddle(loss, kind, place, step)
+    if lean:
+        theta = rounded(theta + lean * (theta - kind.pole))
+    spread = loss.tilted_spread(theta)
+    size = kernel_size(kind, theta, step) * min(1.0, (step or 1.0) / (2.5 * spread))
+    if kind is Kind.DELTA and h is not None:
+        size *= min(1.0, float(gap / h) + math.exp(-theta * step)) + 1e-300
+    need = -math.log(accuracy) + 3 - math.log(size)
+    plan = period(loss, kind, theta, max(spread, step), place, place, need)
+
+    tilt = Fraction(theta)
+    log_scale = log_mgf_ball(loss, tilt) - ball(tilt * point)
+    if kind is Kind.NULL:
+        log_scale -= ball(point)
+    if h is not None:
+        count = max(8, math.ceil(plan.length / step))
+        spacing, reach = count * h, math.pi / step
+    else:
+        spacing, count = short_above(plan.length), 0
+        # the remainder of the kernel beyond the reach, relative to the value; some nodes at the least
+        reach = max(2 / (math.pi * size * accuracy), 64 / float(spacing))
+    depth = -math.log(accuracy) - math.log(size) + 3 + math.log(_kernel_mean(kind, theta, step))
+    total = _node_sum(loss, kind, tilt, spacing, count, h, point, gap, reach, max(depth, 5.0))
+    aliases = _aliases(loss, kind, log_scale, tilt, spacing, point, plan.above, plan.below)
+    scaled = log_scale.exp() * total
+    return scaled - arb.union(arb(0), aliases)
+
+
+def _kernel_mean(kind: Kind, theta: float, step: float) -> float:
+    """A rough size of the mean modulus of the kernel over the nodes, for choosing the depth."""
+    return max(kernel_size(kind, theta, step), 1.0 if kind is not Kind.DELTA else 1 / (2 * theta))
+
+
+def _aliases(
+    loss: Loss,
+    kind: Kind,
+    log_scale: arb,
+    theta: Fraction,
+    spacing: Fraction,
+    point: Fraction,
+    up: float,
+    down: float,
+) -> arb:
+    """An upper bound of sum_{n != 0} e^(theta n P) G(t + nP), by Chernoff's bound at two tilts."""
+    total = arb(0)
+    for other in (up, down):
+        t = Fraction(rounded(other)) if other not in (0.0, -1.0) else Fraction(int(other))
+        t = max(t, Fraction(-1 if kind is Kind.NULL else 0))
+        ratio = (-ball(abs(t - theta) * spacing)).exp()
+        bound = log_mgf_ball(loss, t) - ball(t * point)
+        if kind is Kind.NULL:
+            bound -= ball(point)
+        total += bound.exp() * ratio / (1 - ratio)
+    return total.upper()
+
+
+def _node_sum(
+    loss: Loss,
+    kind: Kind,
+    theta: Fraction,
+    spacing: Fraction,
+    count: int,
+    h: Fraction | None,
+    point: Fraction,
+    gap: Fraction,
+    reach: float,
+    depth: float,
+) -> arb:
+    """(1/N) sum_j of factor * kernel, in units of e^log_scale, all that is left out enclosed."""
+    nodes: Sequence[int]
+    if h is not None and count <= 512:
+        nodes = range(count // 2 + 1)
+        missed = arb(0)
+    else:
+        radii = verified_radii(loss, depth, float(theta))
+        try:
+            kept = Sieve(*sieved(loss, 0.0, reach, radii), reach, depth)
+            found = kept.nodes(float(spacing), most=MOST_BALL_NODES)
+        except SieveOverflowError as problem:
+            raise PrecisionError(
+                f"a certified value would need {problem} on this contour; ask for fewer digits"
+            ) from None
+        nodes = [int(j) for j in found if h is None or 2 * j <= count]
+        missed = (-ball(Fraction(depth))).exp() * _kernel_sum(kind, theta, spacing, count, h, gap)
+        if h is None:
+            # Y is the last node numbered, or less: only nodes up to the reach were looked at
+            missed += 1 / (arb.pi() * ball(Fraction(reach * (1 - 1e-12)) - 8 / spacing))
+    factors = Factors(loss, theta, spacing, nodes[-1] if len(nodes) else 0)
+    phase = (factors.centre - point) / spacing
+    tilt = ball(theta)
+    turn = 2 * arb.pi() / ball(spacing)
+    total = arb(0)
+    for j in nodes:
+        z = acb(tilt, turn * j)
+        value = factors.at(j, phase) * kernel_ball(kind, z, h, gap)
+        once = j == 0 or 2 * j == count
+        total += value.real if once else 2 * value.real
+    missed = missed.upper()
+    if h is None:
+        return total / ball(spacing) + arb(0, missed)
+    return total / count + arb(0, missed)
+
+
+def kernel_ball(kind: Kind, z: acb, h: Fraction | None, gap: Fraction) -> acb:
+    """The kernel at one point of the contour."""
+    if h is None:
+        return 1 / (z * (z + 1)) if kind is Kind.DELTA else (1 / z if kind is Kind.ALT else 1 / (z + 1))
+    step = ball(h)
+    e0 = -((-z * step).expm1())
+    e1 = -((-(z + 1) * step).expm1())
+    if kind is Kind.ALT:
+        return 1 / e0
+    if kind is Kind.NULL:
+        return 1 / e1
+    shift = ball(gap)
+    first = -((-shift).expm1())
+    second = (-shift).exp() * -((shift - step).expm1())
+    return (first + (-z * step).exp() * second) / (e0 * e1)
+
+
+def _kernel_sum(
+    kind: Kind, theta: Fraction, spacing: Fraction, count: int, h: Fraction | None, gap: Fraction
+) -> arb:
+    """An upper bound of the mean of |kernel| over all nodes (on a line: the sum over P)."""
+    if h is None:
+        # (1/P) sum 1/|z|^2 = coth(theta P / 2) / (2 theta), and |z + 1| >= |z|; delta only
+        tilt = ball(theta)
+        return 1 / (2 * tilt * (tilt * ball(spacing) / 2).tanh())
+
+    def mean_square(distance: Fraction) -> arb:
+        # Parseval: the mean of |1 - r e^(i phi)|^-2 over N equidistant angles
+        r = (-ball(distance * h)).exp()
+        rn = (-ball(distance * h * count)).exp()
+        return (1 + rn) / ((1 - r * r) * (1 - rn))
+
+    if kind is Kind.ALT:
+        return mean_square(theta).sqrt()
+    if kind is Kind.NULL:
+        return mean_square(theta + 1).sqrt()
+    step, shift = ball(h), ball(gap)
+    first = -((-shift).expm1())
+    second = (-shift).exp() * -((shift - step).expm1())
+    top = first + (-ball(theta) * step).exp() * second
+    return top * (mean_square(theta) * mean_square(theta + 1)).sqrt()
+
+
+# -- the transform at one node, and radii of the sieve that are proved -----------------------------------
+
+
+_QUARTER = fmpq(1, 4)
+
+
+def verified_radii(loss: Loss, depth: float, theta: float) -> list[float]:
+    """Radii beyond which |factor|^times is proved to lie below e^-depth (pi: no constraint).
+
+    A Gaussian factor falls with the distance (Jacobi's triple product), so one ball evaluation at the
+    radius proves the rest. The modulus of a discrete Laplace factor need not fall: it is enclosed at the
+    points of a grid, and between them by its slope.
+    """
+    radii = []
+    for term in loss.terms:
+        radius = term.radius(depth, theta)
+        if isinstance(term, DiscreteGaussian) and radius < math.pi:
+            factor = _GaussianFactor(term, Fraction(theta))
+            while radius < math.pi:
+                turn = ball(Fraction(radius)) / (2 * arb.pi())
+                if factor.modulus(turn).log() * term.times < -depth:
+                    break
+                radius *= 1.02
+            radius = min(radius, math.pi)
+        elif isinstance(term, DiscreteLaplace) and radius < math.pi:
+            radius = _laplace_radius(term, depth, Fraction(theta), radius)
+        radii.append(radius)
+    return radii
+
+
+def _laplace_radius(term: DiscreteLaplace, depth: float, theta: Fraction, radius: float) -> float:
+    """The least radius, at least the given one, beyond which |factor|^times < e^-depth is proved.
+
+    The squared modulus is a sum of p_u p_v cos((u - v) d), whose slope is at most 2 Var(X) d.
+    """
+    factor = FiniteFactor(term, theta)
+    twice = 2 * factor.variance()
+    bound = (-2 * ball(Fraction(depth)) / term.times).exp()
+    first = int(np.searchsorted(RADII, radius))
+    points = [Fraction(float(d)) for d in RADII[first:]]
+    points[-1] = Fraction(355, 113)  # above pi
+    for here, there in reversed(list(pairwise(points))):
+        turn = ball(here) / (2 * arb.pi())
+        height = abs(factor.at(turn)) ** 2 + twice * ball(there * (there - here))
+        if not height < bound:
+            return min(float(there), math.pi)
+    return radius
+
+
+class Factors:
+    """Products of all factors at a node, relative to their values at node 0."""
+
+    def __init__(self, loss: Loss, theta: Fraction, spacing: Fraction, last: int) -> None:
+        self.centre = loss.offset
+        # plain: only the nearest frequency counts, and the correction lies below the working precision
+        self._plain: list[tuple[int, int, arb, Fraction]] = []
+        self._others: list[tuple[int, int, _GaussianFactor | FiniteFactor, int]] = []
+        slack = acb(1)
+        quadratic, lean = Fraction(0), Fraction(0)
+        self._inner = last + 1
+        for term in loss.terms:
+            rate = term.step / spacing
+            factor = term_factor(term, theta)
+            self.centre += term.times * term.step * factor.shift
+            if (
+                isinstance(term, DiscreteGaussian)
+                and isinstance(factor, _GaussianFactor)
+                and factor.is_plain(term.times)
+            ):
+                small = arb(0, factor.slack(term.times).upper())
+                slack *= 1 + acb(small, small)
+                weight = -2 * arb.pi() ** 2 * ball(term.variance) * term.times
+                self._plain.append((rate.numerator, rate.denominator, weight, term.times * factor.near))
+                quadratic += term.times * term.sensitivity * rate / spacing
+                lean += term.times * factor.near * rate
+                self._inner = min(self._inner, int(Fraction(1, 4) / rate))
+            else:
+                self._others.append((rate.numerator, rate.denominator, factor, term.times))
+        self._slack = slack
+        # beyond a quarter turn a plain factor is below 2^(-2 prec), and no other factor exceeds 1
+        tiny = arb(0, arb(2) ** (-2 * current_bits() + 1))
+        self._nothing = acb(tiny, tiny)
+        # up to self._inner no turn of a plain factor passes a quarter: together they are one Gaussian
+        self._quadratic = -2 * arb.pi() ** 2 * ball(quadratic)
+        self._lean = lean
+
+    def at(self, j: int, phase: Fraction) -> acb:
+        """Product of the factors at node j, times e^(2 pi i j phase)."""
+        turn = j * phase
+        if j <= self._inner:
+            exponent = self._quadratic * (j * j)
+            angle = ball(_reduced(turn + j * self._lean))
+        else:
+            exponent = arb(0)
+            angle = ball(_reduced(turn))
+            for top, bottom, weight, lean in self._plain:
+                place = centred(j * top, bottom)
+                if abs(place) > _QUARTER:
+                    return self._nothing
+                exponent += weight * arb(place * place)
+                angle += arb(place * fmpq(lean.numerator, lean.denominator))
+        sine, cosine = (2 * angle).sin_pi(), (2 * angle).cos_pi()
+        size = exponent.exp()
+        result = acb(size * cosine, size * sine) * self._slack
+        for top, bottom, factor, times in self._others:
+            result *= factor.at(arb(centred(j * top, bottom))) ** times
+        return result
+
+
+def _reduced(turn: Fraction) -> Fraction:
+    return turn - round(turn)
+
+
+def centred(top: int, bottom: int) -> fmpq:
+    """top / bottom modulo 1, in [-1/2, 1/2)."""
+    rest = top % bottom
+    return fmpq(rest - bottom if 2 * rest >= bottom else rest, bottom)
+
+
+def term_factor(term: Noise, theta: Fraction) -> _GaussianFactor | FiniteFactor:
+    """The characteristic function of one event under the tilt."""
+    if isinstance(term, DiscreteLaplace):
+        return FiniteFactor(term, theta)
+    assert isinstance(term, DiscreteGaussian)
+    return _GaussianFactor(term, theta)
+
+
+class _GaussianFactor:
+    """Characteristic function of a discrete Gaussian around `near`, by the shorter of two sums."""
+
+    def __init__(self, term: DiscreteGaussian, theta: Fraction) -> None:
+        centre = theta * term.sensitivity
+        self.shift = round(centre)
+        self.near = centre - self.shift
+        self.term = term
+        self._norm = ball_sum(self.near, term.variance)
+        if term.is_dual:
+            rate = 2 * math.pi**2 * float(term.variance)
+            # at half a turn neighbour v of the nearest frequency has weight e^(-rate (v^2 - v))
+            self._reach = 2 + math.ceil(math.sqrt((current_bits() + 10) * math.log(2) / rate))
+        else:
+            self._reach = 2 + math.ceil(
+                math.sqrt((current_bits() + 10) * 2 * math.log(2) * float(term.variance))
+            )
+
+    def slack(self, times: int) -> arb:
+        """A bound of how far a plain factor is from its Gaussian, relatively, up to a quarter turn.
+
+        There each neighbouring frequency has at most e^(-pi^2 sigma2) of the weight of the nearest.
+        """
+        pi2 = arb.pi() ** 2
+        return 8 * times * (-pi2 * ball(self.term.variance)).exp()
+
+    def is_plain(self, times: int) -> bool:
+        """Whether the correction lies below the working precision wherever the factor counts."""
+        if not self.term.is_dual:
+            return False
+        sigma2 = float(self.term.variance)
+        bits = current_bits() * math.log(2)
+        return math.pi**2 * sigma2 - math.log(times) > bits + 5 and times * sigma2 * math.pi**2 / 8 > 2 * bits
+
+    def at(self, turn: arb) -> acb:
+        """E e^(2 pi i turn u), u = X - shift, for |turn| <= 1/2."""
+        sigma2 = ball(self.term.variance)
+        near = ball(self.near)
+        total = acb(0)
+        if self.term.is_dual:
+            rate = -2 * arb.pi() ** 2 * sigma2
+            for v in range(-self._reach, self._reach + 1):
+                # Poisson: e^(-2 pi^2 sigma2 (turn - v)^2) e^(2 pi i (turn - v) near)
+                size = (rate * (turn - v) ** 2).exp()
+                angle = 2 * (turn - v) * near
+                total += acb(size * angle.cos_pi(), size * angle.sin_pi())
+            rest = 4 * (rate * ball(Fraction(2 * self._reach + 1, 2) ** 2)).exp()
+        else:
+            rate = -1 / (2 * sigma2)
+            for u in range(-self._reach, self._reach + 1):
+                size = (rate * (u - near) ** 2).exp()
+                angle = 2 * turn * u
+                total += acb(size * angle.cos_pi(), size * angle.sin_pi())
+            rest = 4 * (rate * ball(Fraction(2 * self._reach + 1, 2) ** 2)).exp()
+        error = arb(0, rest.upper())
+        return (total + acb(error, error)) / self._norm
+
+    def modulus(self, turn: arb) -> arb:
+        """|at(turn)|."""
+        return abs(self.at(turn))
+
+
+class FiniteFactor:
+    """Characteristic function of the tilted loss of discrete Laplace noise: a finite sum."""
+
+    def __init__(self, term: DiscreteLaplace, theta: Fraction) -> None:
+        self.term = term
+        rate = 1 / term.scale + theta * term.step
+        # from the heavier end
+        self._sign = -1 if rate >= 0 else 1
+        self.shift = term.sensitivity if rate >= 0 else 0
+        self._fall = ball(-abs(rate))
+        self._norm = acb(2 + (1 - (-ball(1 / term.scale)).exp()) * (term.sensitivity - 1))
+        if rate:
+            self._norm = term.series_ball(acb(self._fall))
+
+    def at(self, turn: arb) -> acb:
+        """E e^(2 pi i turn (X - shift))."""
+        return self.term.series_ball(acb(self._fall, self._sign * 2 * arb.pi() * turn)) / self._norm
+
+    def variance(self) -> arb:
+        """An upper bound of the variance of X: the sum of p_k k^2, counted from the heavier end."""
+        term, norm = self.term, self._norm.real
+        part = 1 - (-ball(1 / term.scale)).exp()
+        ratio = self._fall.exp()
+        whole = arb(term.sensitivity) ** 2
+        if not ratio < 1:
+            return whole.upper()
+        series = part * ratio * (1 + ratio) / (1 - ratio) ** 3 + whole * ratio**term.sensitivity
+        return min((series / norm).upper(), whole.upper())
+
+
+# -- by listing values -----------------------------------------------------------------------------------
+
+
+MOST_LISTED = 400_000
+_WHOLE = 5000  # laws of fewer values are not cut
+
+
+def listed_ball(loss: Loss, kind: Kind, threshold: Fraction) -> arb:
+    """Enclose delta(t), P[L > t] or P_null[L > t] by listing values, at the caller's working precision."""
+    if kind is Kind.REST:
+        raise PrecisionError("1 - delta is not listed; take delta")
+    if loss.largest is not None and threshold >= loss.largest:
+        return arb(0)
+    # to a few bits only, so that thresholds close to each other share their lists
+    tilt = saddle(loss, kind, float(threshold), 0.0)
+    theta = Fraction(math.ldexp(round(math.ldexp(math.frexp(tilt)[0], 7)), math.frexp(tilt)[1] - 7))
+    rate = theta + 1 if kind is Kind.NULL else theta
+    lists = _lists(loss, theta, rate, kind is Kind.DELTA, current_bits())
+    bound = (threshold - loss.offset) / loss.step
+    limit, place = math.floor(bound), len(lists.right)
+    first = second = arb(0)
+    for k, u in enumerate(lists.left):
+        while place and lists.right[place - 1] > limit - u:
+            place -= 1
+        first += lists.plain[k] * lists.plain_above[place]
+        if lists.steep:
+            second += lists.steep[k] * lists.steep_above[place]
+    at = ball(bound * loss.step)
+    total = (ball(rate) * at).exp() * first - (ball(rate + 1) * at).exp() * second
+    total += arb(0, lists.missed)
+    scale = log_mgf_ball(loss, theta) - ball(rate * threshold)
+    return scale.exp() * total
+
+
+class _Lists(NamedTuple):
+    """Two halves of a loss, in units of its step, and weights e^(-rate v) (delta: also e^(-(rate + 1) v))."""
+
+    left: list[int]
+    plain: list[arb]
+    steep: list[arb]
+    right: list[int]
+    plain_above: list[arb]
+    """Sums of the weights of the right half, from each value on."""
+    steep_above: list[arb]
+    missed: arb
+    """A bound of the tilted probability that was left out."""
+
+
+@lru_cache(maxsize=2)
+def _lists(loss: Loss, theta: Fraction, rate: Fraction, steep: bool, bits: int) -> _Lists:
+    left_terms, right_terms, left_size, right_size = partition(loss, float(theta))
+    growth = math.sqrt(bits * math.log(2) / 46) ** len(loss.terms)
+    if max(left_size, right_size) * growth > MOST_LISTED:
+        raise PrecisionError("a certified value would need too many values of the loss to be listed")
+    h = loss.step
+    left, missed_left = _listed(left_terms, theta, h)
+    right, missed_right = _listed(right_terms, theta, h)
+    tilt, more = ball(rate * h), ball((rate + 1) * h)
+    values, keys = sorted(left), sorted(right)
+    plain_above, steep_above = [arb(0)], [arb(0)]
+    for v in reversed(keys):
+        plain_above.append(plain_above[-1] + right[v] * (-tilt * v).exp())
+        if steep:
+            steep_above.append(steep_above[-1] + right[v] * (-more * v).exp())
+    return _Lists(
+        values,
+        [left[u] * (-tilt * u).exp() for u in values],
+        [left[u] * (-more * u).exp() for u in values] if steep else [],
+        keys,
+        plain_above[::-1],
+        steep_above[::-1],
+        (missed_left + missed_right).upper(),
+    )
+
+
+def _listed(terms: list[Noise], theta: Fraction, h: Fraction) -> tuple[dict[int, arb], arb]:
+    """Tilted law of a half, by integer value in units of h, and a bound of the probability left out."""
+    law: dict[int, arb] = {0: arb(1)}
+    missed = arb(0)
+    for term in terms:
+        first, p, out = _window(term, theta)
+        missed += out
+        stride = int(term.step / h)
+        fresh: dict[int, arb] = {}
+        for base, weight in law.items():
+            for k, q in enumerate(p):
+                key = base + (first + k) * stride
+                fresh[key] = fresh[key] + weight * q if key in fresh else weight * q
+        law = fresh
+    return law, missed
+
+
+def _window(term: Noise, theta: Fraction) -> tuple[int, list[arb], arb]:
+    """Tilted law of the sum of the term's events on a window, and the probability outside."""
+    if isinstance(term, DiscreteGaussian):
+        first, p, out = _one_gaussian(term, theta)
+    else:
+        assert isinstance(term, DiscreteLaplace)
+        weights = term.tilted_balls(theta)
+        total = sum(weights, arb(0))
+        first, p, out = 0, [w / total for w in weights], arb(0)
+    if term.times == 1:
+        return first, p, out
+    return _power(first, p, out, term.times)
+
+
+def _one_gaussian(term: DiscreteGaussian, theta: Fraction) -> tuple[int, list[arb], arb]:
+    centre = theta * term.sensitivity
+    shift = round(centre)
+    near = centre - shift
+    sigma2 = term.variance
+    reach = 2 + math.ceil(math.sqrt((current_bits() + 10) * 2 * math.log(2) * float(sigma2)))
+    rate = -1 / (2 * ball(sigma2))
+    weights = [(rate * ball((u - near) ** 2)).exp() for u in range(-reach, reach + 1)]
+    inside = sum(weights, arb(0))
+    # beyond: a geometric series from the first weight left out, whose ratio is e^(-(reach + 1/2) / sigma2)
+    ratio = (2 * rate * (reach + Fraction(1, 2)).__float__()).exp()
+    outside = 2 * (rate * ball((reach + Fraction(1, 2)) ** 2)).exp() / (1 - ratio)
+    total = inside + arb(0, outside.upper())
+    return shift - reach, [w / total for w in weights], (outside / inside).upper()
+
+
+def _power(first: int, p: list[arb], out: arb, times: int) -> tuple[int, list[arb], arb]:
+    """The law of the sum of `times` copies: whole if it is short, else on a window with a tail bound."""
+    if times * (len(p) - 1) < _WHOLE:
+        return times * first, (arb_poly(p) ** times).coeffs(), (times * out).upper()
+    mean = sum(float(q.mid()) * k for k, q in enumerate(p))
+    spread = max(math.sqrt(sum(float(q.mid()) * (k - mean) ** 2 for k, q in enumerate(p))), 1e-3)
+    bits = (current_bits() + 10) * math.log(2)
+    half = math.ceil(math.sqrt(2 * bits * times) * spread + 2 * bits) + 2
+    size = 2 * half + 1
+    if size > MOST_LISTED:
+        raise PrecisionError("a certified value would need too many values of the loss to be listed")
+    start = round(times * mean) - half
+    wheel = _cyclic_power(arb_poly(p), times, size)
+    law = [wheel[(start + k) % size] for k in range(size)]
+    # Chernoff for the centred sum, both sides, at the tilt that suits a Gaussian of this spread
+    s = Fraction(round(2**20 * min(half / (times * spread**2), 1.0)) + 1, 2**20)
+    tails = arb(0)
+    for sign in (1, -1):
+        edge = start + size if sign == 1 else start - 1
+        mgf = sum((q * ball(sign * s * k).exp() for k, q in enumerate(p)), arb(0))
+        tails += (times * mgf.log() - ball(sign * s * edge)).exp()
+    # p is short of a law by `out`: each event may be outside its own window
+    return times * first + start, law, (2 * tails + times * out).upper()
+
+
+def _cyclic_power(base: arb_poly, times: int, size: int) -> arb_poly:
+    result = arb_poly([1])
+    while times:
+        if times & 1:
+            result = _wrapped(result * base, size)
+        times >>= 1
+        if times:
+            base = _wrapped(base * base, size)
+    return result
+
+
+def _wrapped(poly: arb_poly, size: int) -> arb_poly:
+    """The polynomial modulo x^size - 1."""
+    coefficients = poly.coeffs()
+    folded = coefficients[:size] + [arb(0)] * max(0, size - len(coefficients))
+    for k in range(size, len(coefficients)):
+        folded[k % size] += coefficients[k]
+    return arb_poly(folded)
