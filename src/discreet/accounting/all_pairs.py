@@ -8,9 +8,10 @@ y_k = 2 pi k / P and weights w_k (the kernel, and the phase of the threshold)
 is one matrix product for all pairs (i, j). Only nodes near the origin are summed. What lies farther out is
 at most sqrt(T_i T_j) by the inequality of Cauchy and Schwarz, where T_i = (1/pi) int |Phi_i|^2 / y^2 over the
 rest of the line is what the pair (i, i) leaves out. So the rest of the contour is looked at once for each
-path, not for each pair, and only pairs whose rest could matter have to be evaluated one by one. For several
-releases the product runs over the paths of all of them; since no factor exceeds 1 the T of any one of them
-will do.
+path, not for each pair. Most pairs whose rest could matter are ruled out as the worst by `on_grid`, an upper
+bound for all of them, or by `outward`, which sums more of the contour; only the others have to be evaluated
+one by one. For several releases the product runs over the paths of all of them; since no factor exceeds 1 the
+T of any one of them will do.
 
 Where all losses lie on one coarse lattice, the sum runs over its whole period, and nothing is left out.
 """
@@ -333,10 +334,9 @@ class AllPairs:
     def outward(
         self, kind: Kind, threshold: Fraction, place: int, octave_: int
     ) -> tuple[float, float] | None:
-        """What one octave beyond the core adds to a case, and how far off the sum up to its end may then be.
+        """What one octave beyond the core adds to a case, and by how much that changes its possible error.
 
-        In units of the scan at this threshold, which must come first. None where there is too much to add,
-        or nothing to be gained.
+        In units of the scan at this threshold, which must come first. None where there is too much to add.
         """
         line = next((line for line in reversed(self._lines) if line.serves(kind, threshold)), None)
         if line is None or line.count or len(self.paths) > 1:
@@ -385,23 +385,14 @@ class AllPairs:
             kernel = np.zeros(size)
             kernel[np.arange(first, first + size) % size] = np.exp(-theta * distance) * -np.expm1(-distance)
         weight = np.fft.rfft(kernel).conj() * np.where(np.arange(size // 2 + 1) % (size // 2) == 0, 1.0, 2.0)
-        square = _real_product(table * weight, table) / size
-        left, right = where[:, 0], where[:, -1]
+        square = _real_product(table * weight if self.sides == 2 else weight[None, :], table) / size
+        value = square[where[:, 0] if self.sides == 2 else 0, where[:, -1]] + missing[where].sum(axis=1)
         with working_bits(320):
             base = log_scale(self.main, theta)
-            units = [float(one - base / self.sides) for one in scale]
-        unit = np.array(units)
-        if self.sides == 2:
-            value, lost = square[left, right], missing[left] + missing[right]
-            factor = np.exp(unit[left] + unit[right])
-        else:
-            value, lost, factor = (
-                _real_product(weight[None, :], table)[0][left] / size,
-                missing[left],
-                np.exp(unit[left]),
-            )
+            unit = np.array([float(one - base / self.sides) for one in scale])
         noise = 1e-15 * math.log2(size) * float(np.linalg.norm(kernel))
-        return factor * (value + noise + alias + lost), exact_exponent(base, theta, threshold)
+        factor = np.exp(unit[where].sum(axis=1))
+        return factor * (value + noise + alias), exact_exponent(base, theta, threshold)
 
     def _on_grid(self, loss: Loss, theta: float, size: int, h: float) -> tuple[Complexes, arb, float]:
         """The transform of the tilted loss on a grid through 0; log M; and what the law lacks."""
