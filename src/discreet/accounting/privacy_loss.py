@@ -513,16 +513,13 @@ class PrivacyLoss:
         return arguments.answer(alpha), arguments.answer(beta)
 
     def _null_tails(self, points: list[Fraction]) -> Floats:
-        """P_null[L > t]; below the median from what it lacks, P_alt[L >= -t], which takes fewer nodes."""
-        is_low = np.array([t < -self.mean for t in points], dtype=bool)
-        found = np.empty(len(points))
-        for low in (False, True):
-            chosen = np.flatnonzero(is_low == low)
-            if low:
-                mirrored = [self.loss.below(-points[i]) for i in chosen]
-                found[chosen] = -np.expm1(self.log_tails(Kind.ALT, mirrored))
-            else:
-                found[chosen] = np.exp(self.log_tails(Kind.NULL, [points[i] for i in chosen]))
+        """P_null[L > t]; where it is above one half, from what it lacks: P_alt[L >= -t] takes fewer nodes."""
+        found = np.zeros(len(points))
+        # most values below the mean are above one half, but not where atoms lie far apart
+        low = [i for i, t in enumerate(points) if t < -self.mean]
+        found[low] = -np.expm1(self.log_tails(Kind.ALT, [self.loss.below(-points[i]) for i in low]))
+        direct = np.flatnonzero(found < 0.5)
+        found[direct] = np.exp(self.log_tails(Kind.NULL, [points[i] for i in direct]))
         return found
 
     # -- the loss itself ----------------------------------------------------------------------------
