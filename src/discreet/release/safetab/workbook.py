@@ -92,17 +92,22 @@ def cells(one: Sizing, level: SizedLevel, row: int = 0, law: Law | None = None) 
     ]
 
 
+def rows(found: Sequence[Sizing]) -> list[tuple[Any, ...]]:
+    """Return the table of designs: the pass, and the cells that have a name in CSV."""
+    return [
+        (one.which, *(cell.value for cell in cells(one, level) if cell.name))
+        for one in found
+        for level in one.levels
+    ]
+
+
 def csv_bytes(found: Sequence[Sizing]) -> bytes:
     """Return the table of designs as CSV, a row for each geography and level."""
     stream = io.StringIO(newline="")
     writer = csv.writer(stream, lineterminator="\n")
-    table = [
-        (one.which, [cell for cell in cells(one, level, 0) if cell.name])
-        for one in found
-        for level in one.levels
-    ]
-    writer.writerow(["pass", *(cell.name for cell in table[0][1])])
-    writer.writerows([which, *(cell.value for cell in row)] for which, row in table)
+    first = found[0]
+    writer.writerow(["pass", *(cell.name for cell in cells(first, first.levels[0]) if cell.name)])
+    writer.writerows(rows(found))
     return stream.getvalue().encode()
 
 
