@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 _TIE = 2e-12  # two cases whose deltas differ by less are equal as far as floats can tell
 _EXACT = 3e-13  # values known better than this are not looked at again
 _GRID = 2**14  # points of a grid that bounds cases from above
+_MANY = 4  # thresholds a case, from which it is not looked at threshold by threshold
 _ENOUGH = 4  # cases from which on all are had at once
 
 
@@ -246,6 +247,9 @@ class Account:
         That is upper bounds from a grid that serves them all, and octaves of the contour beyond the core.
         """
         assert self.together is not None
+        open_places = [doubt.open(likeliest=False) for doubt in doubts]
+        if sum(map(len, open_places)) > _MANY * len(np.unique(np.concatenate(open_places))):
+            return  # a case that is evaluated by itself answers at all its thresholds together
         for doubt in doubts:
             threshold = thresholds[doubt.threshold]
             places = doubt.open(likeliest=False)
