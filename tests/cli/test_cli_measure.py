@@ -267,6 +267,16 @@ def test_post_is_estimate_and_gives_what_measure_gave(measure, discreet):
     assert others == [one, one]
 
 
+def test_the_old_name_of_whole_tables_goes_on_for_a_version(measure, discreet, refused):
+    measure("published")
+    old = discreet("post", "published", "--out", "old", "--post", "consistent", "--json")
+    new = discreet("post", "published", "--out", "new", "--tables", "--json")
+    assert old.status == new.status == 0
+    assert old.err.startswith("--post consistent is called --tables now")
+    assert Path("old", "estimates.csv").read_bytes() == Path("new", "estimates.csv").read_bytes()
+    assert "option of `measure`" in refused("post", "published", "--out", "third", "--post", "nonnegative")
+
+
 def test_post_json_of_a_rehearsal_stays_marked(measure, discreet):
     measure("trial", "--rehearsal", 1)
     found = discreet("post", "trial", "--out", "again", "--json").json

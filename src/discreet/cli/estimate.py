@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -79,6 +80,7 @@ Engine = Annotated[
         help="What works on the lowest units. Default: local.", show_choices=False, metavar="local|spark"
     ),
 ]
+PostOfOld = Annotated[Literal["consistent", "nonnegative"] | None, Parameter(name="--post", show=False)]
 SparkMaster = Annotated[str | None, Parameter(help="Where Spark runs; default: this machine.", metavar="URL")]
 
 app = App(
@@ -114,6 +116,7 @@ def estimate(
     spark_master: SparkMaster = None,
     format: Format = None,
     for_spreadsheets: ForSpreadsheets = False,
+    post: PostOfOld = None,
     screen: Screen = PLAIN,
 ) -> None:
     """Estimate every table in every area from all measurements together."""
@@ -123,6 +126,11 @@ def estimate(
 
     if not noisy:
         raise InputError("there is nothing to estimate from: name the output of `discreet measure`")
+    if post == "nonnegative":
+        raise InputError("--post nonnegative is an option of `measure`; here --tables gives numbers not below 0")
+    if post == "consistent":
+        print("--post consistent is called --tables now; the old name goes with version 0.3", file=sys.stderr)
+        tables = True
     names = " and ".join(str(one) for one in noisy)
     with screen.working(f"Estimating from {names}"):
         done = find(
