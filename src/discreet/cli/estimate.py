@@ -127,7 +127,7 @@ def estimate(
     if not noisy:
         raise InputError("there is nothing to estimate from: name the output of `discreet measure`")
     if post == "nonnegative":
-        raise InputError("--post nonnegative is an option of `measure`; here --tables gives numbers not below 0")
+        raise InputError("--post nonnegative is an option of `measure`; here, use --tables")
     if post == "consistent":
         print("--post consistent is called --tables now; the old name goes with version 0.3", file=sys.stderr)
         tables = True
