@@ -93,7 +93,9 @@ def test_every_case_lies_within_its_bound(name: str, kind: Kind) -> None:
     table = np.array([compose(events).log_tails(kind, thresholds) for _, events in listed])
     for scan in AllPairs(listed).scan(kind, thresholds):
         true = np.exp(table[:, scan.place] - scan.exponent)
-        assert (np.abs(scan.value - true) <= scan.error + 2e-12 * true).all()
+        for value, error in ((scan.value, scan.error), *([scan.exact] if scan.exact else [])):
+            has = np.isfinite(value)  # by its own lattice, if a case has one
+            assert (np.abs(value - true)[has] <= (error + 2e-12 * true)[has]).all()
 
 
 SLOW = ("dhc-2020-persons-pr", "dhc-2020-units", "dhc-2020-units-pr")
@@ -117,6 +119,17 @@ def test_presets_within_their_bounds(name: str) -> None:
         for k, logs in table.items():
             true = math.exp(logs[scan.place] - scan.exponent)
             assert abs(scan.value[k] - true) <= scan.error[k] + 2e-12 * true
+            if scan.exact and math.isfinite(scan.exact[0][k]):
+                assert abs(scan.exact[0][k] - true) <= scan.exact[1][k] + 2e-12 * true
+
+
+def test_cases_on_lattices_of_their_own_are_known_better() -> None:
+    """Where the repetitions of the core are summed exactly, little is left out."""
+    for scan in AllPairs(cases(load("dhc-2020"), "bounded")).scan(Kind.DELTA, [Fraction(12)]):
+        assert scan.exact is not None
+        has = np.isfinite(scan.exact[0])
+        assert has.sum() > 500
+        assert np.median(scan.exact[1][has] / scan.error[has]) < 0.1
 
 
 def test_a_portfolio_of_three_products() -> None:

@@ -65,6 +65,7 @@ FARTHEST = 6
 
 _SINGLY = 50_000  # nodes of an octave of a case that are quicker than its evaluation
 _FEW = 4000  # values of terms that are split together
+_MOST_LATTICES = 12  # beyond so many a product for each takes longer than it saves
 _ROWS = 64  # paths whose products are taken at a time
 _OFFSETS = np.array([0.5, 1, 2, 3, 4.5, 6, 7.5, 8.5, 9.5, 11, 14, 20, 30, 45, 70, 120, 300, 1000])
 _ROUNDING = 2.3e-16
@@ -77,6 +78,17 @@ class Scan(NamedTuple):
     exponent: float
     value: Floats
     error: Floats
+    exact: tuple[Floats, Floats] | None = None
+    """The same, the repetitions of the core on a case's own lattice summed exactly, where that is had."""
+
+
+class _Lattices(NamedTuple):
+    """The lattices that cases have of their own, and what their cores and its repetitions leave out."""
+
+    steps: tuple[Fraction, ...]
+    which: NDArray[np.int64]
+    """Of each case the place of its step, or -1."""
+    left_out: Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +109,7 @@ class _Line:
     scale: Floats  # for each case, M over that of the main case
     moduli: Floats  # for each case, the sum of the moduli: rounding errors are measured against it
     left_out: Floats  # for each case, what the nodes beyond the core may add
+    lattices: _Lattices | None
 
     def serves(self, kind: Kind, threshold: float | Fraction) -> bool:
         return self.kind is kind and self.low <= threshold <= self.high
@@ -118,7 +131,7 @@ class AllPairs:
         self.paths = [[Loss(events) for events in group.events] for group in cases.groups]
         self.main = Loss(cases[cases.main][1])
         self._lines: list[_Line] = []
-        self._far: dict[float | None, Floats] = {}
+        self._far: dict[float | None, tuple[Floats, _Lattices | None]] = {}
         self._rests: dict[tuple[int, int, float | None], Rest] = {}
         self._joint: dict[int, Loss] = {}
 
@@ -202,12 +215,12 @@ class AllPairs:
             factors.append(table)
             shifts.append(logs)
         _, kernel = _kernel(_points(theta, nodes, period), self.lattice, Fraction(0), Fraction(0))
-        rest = np.zeros(len(self.cases))
+        rest, lattices = np.zeros(len(self.cases)), None
         if not count:
             key = theta if any(k[2] is not None for k in self._sieves) else None
             if key not in self._far:
-                self._far = {key: self._left_out(theta)}
-            rest = self._far[key]
+                self._far = {key: (self._left_out(theta), self._lattices(theta))}
+            rest, lattices = self._far[key]
         return _Line(
             kind,
             theta,
@@ -223,6 +236,7 @@ class AllPairs:
             self._scale(shifts),
             self._product(tuple(map(_moduli, factors)), 2 * _moduli(kernel)),
             rest,
+            lattices,
         )
 
     def _scale(self, shifts: list[Floats]) -> Floats:
@@ -323,6 +337,35 @@ class AllPairs:
                 break
         return best
 
+    def _lattices(self, theta: float) -> _Lattices | None:
+        """For one spine the lattices of its cases, unless they are many.
+
+        A path repeats its core at multiples of 2 pi / step. Where those of both paths of a case coincide, the
+        kernel is summed over the repetitions, exactly. Elsewhere the other path is off its peaks, and small.
+        """
+        if len(self.paths) > 1:
+            return None
+        rests = [self._rest(0, k, theta) for k in range(len(self.paths[0]))]
+        inner, near, sup = (np.array([getattr(r, name) for r in rests]) for name in ("inner", "near", "sup"))
+        i, j = np.triu_indices(len(rests)) if self.sides == 2 else (np.arange(len(rests)),) * 2
+        # the core within half a period
+        of = [loss.step if math.pi / float(loss.step) > CORE * self.tilt else None for loss in self.paths[0]]
+        places: dict[Fraction, int] = {}
+        known: dict[tuple[Fraction | None, Fraction | None], int] = {}
+        for one, two in {(of[a], of[b]) for a, b in zip(i, j, strict=True)}:
+            known[one, two] = -1
+            if one is not None and two is not None:
+                common = common_step(one, two)
+                # repetitions that do not coincide must be apart
+                if one == two or math.pi * float(common / one / two) >= CORE * self.tilt:
+                    known[one, two] = places.setdefault(common, len(places))
+            if len(places) > _MOST_LATTICES:
+                return None
+        which = np.array([known[of[a], of[b]] for a, b in zip(i, j, strict=True)])
+        # (with one path the rest is its own)
+        off = np.sqrt(inner[i] * inner[j]) + 1.5 * (near[i] * sup[j] + near[j] * sup[i]) * (i != j)
+        return _Lattices(tuple(places), which, off)
+
     def _rest(self, g: int, k: int, theta: float) -> Rest:
         key = self._key(g, k, theta)
         if key not in self._rests:
@@ -416,14 +459,27 @@ class AllPairs:
             twice[-1] = 1.0  # the middle of the period belongs to both halves
         norm = float(line.period)
         exponent = exact_exponent(line.base, line.theta, threshold)
-        gap, kernel = _kernel(z, self.lattice, threshold, self.main.offset)
-        if line.kind is Kind.REST:
-            kernel = -kernel
-        angle = _TWO_PI * turns(line.nodes, (line.centre - threshold - gap) / line.period)
-        value = self._product(line.factors, twice * kernel * np.exp(1j * angle - line.theta * float(gap)))
-        error = _ROUNDING * (4 * line.moduli + (abs(exponent) + 4) * np.abs(value)) / norm
-        error += line.alias + line.left_out
-        return Scan(place, exponent, line.scale * value / norm, line.scale * error)
+
+        def summed(step: Fraction | None) -> Floats:
+            gap, kernel = _kernel(z, step, threshold, self.main.offset)
+            if line.kind is Kind.REST:
+                kernel = -kernel
+            angle = _TWO_PI * turns(line.nodes, (line.centre - threshold - gap) / line.period)
+            return self._product(line.factors, twice * kernel * np.exp(1j * angle - line.theta * float(gap)))
+
+        def scaled(value: Floats, left_out: Floats) -> tuple[Floats, Floats]:
+            error = _ROUNDING * (4 * line.moduli + (abs(exponent) + 4) * np.abs(value)) / norm
+            return line.scale * value / norm, line.scale * (error + line.alias + left_out)
+
+        exact = None
+        if line.lattices is not None:
+            steps, which, left_out = line.lattices
+            value = np.full(len(self.cases), math.inf)  # where there is no lattice
+            for number, step in enumerate(steps):
+                value[which == number] = summed(step)[which == number]
+            with np.errstate(invalid="ignore"):
+                exact = scaled(value, left_out)
+        return Scan(place, exponent, *scaled(summed(self.lattice), line.left_out), exact)
 
     def _product(self, factors: tuple[Complexes, ...], weight: Complexes) -> Floats:
         """For all cases sum_k Re(weight_k * product of factors)."""
@@ -452,6 +508,12 @@ class AllPairs:
             return table
         i, j = np.triu_indices(table.shape[0])
         return np.asarray(table[i] * table[j], dtype=np.complex128)
+
+
+def common_step(one: Fraction, two: Fraction) -> Fraction:
+    """The largest step of which both are multiples."""
+    bottom = math.lcm(one.denominator, two.denominator)
+    return Fraction(math.gcd(int(one * bottom), int(two * bottom)), bottom)
 
 
 def _points(theta: float, nodes: NDArray[np.int64], period: Fraction) -> Complexes:
@@ -490,6 +552,12 @@ class Rest(NamedTuple):
     """What each octave adds: from 1, 8, 64, ... times the end of the core on."""
     last: float
     """What lies beyond all of them."""
+    inner: float
+    """With all repetitions on the lattice, summed over one period: what lies off those of the core ..."""
+    near: float
+    """... and on them."""
+    sup: float = 1.0
+    """The largest root of |Phi| off the repetitions: of one path, where the loss is of two alike."""
 
     def beyond(self, octave_: int) -> float:
         """What lies beyond the beginning of an octave: it falls like 1/y, where that was not looked at."""
@@ -513,16 +581,20 @@ def rest_of_line(loss: Loss, theta: float, tilt: float, most: int = _MOST_NODES)
     >>> rest_of_line(loss, 1.0, 10.0).beyond(0) < 1e-6
     True
     """
-    period = short_above(20 * math.sqrt(loss.tilted_moments(theta)[1]))
+    spread = math.sqrt(loss.tilted_moments(theta)[1])
+    period = short_above(20 * spread)
     per_node = _TWO_PI / float(period)
     transform = TiltedTransform(loss, theta)
-    whole = math.pi / float(loss.step)
+    step = float(loss.step)
+    whole = math.pi / step
+    near = 0.06 * step**2 / spread  # what the periods beyond the first add to the nodes of the core
+    inner = largest = 0.0
 
-    def moduli(start: float, end: float) -> tuple[int, Floats, Floats]:
+    def moduli(start: float, end: float) -> tuple[Sieve, Floats, Floats]:
         part = _stretch(loss, start, end, theta, tilt, MOST_INTERVALS if most == _MOST_NODES else 4 * most)
         nodes = part.nodes(float(period), most)
         logs = np.asarray(transform.log(nodes, period).real, dtype=np.float64)
-        return part.low.size, np.asarray(per_node * nodes, dtype=np.float64), np.exp(logs)
+        return part, np.asarray(per_node * nodes, dtype=np.float64), np.exp(logs)
 
     octaves: list[float] = []
     start = CORE * tilt
@@ -531,18 +603,20 @@ def rest_of_line(loss: Loss, theta: float, tilt: float, most: int = _MOST_NODES)
         mass, seen = float(size.sum() - 0.5), y.size
         while start < whole:
             end = min(8 * start, whole)
-            peaks, y, size = moduli(start, end)
+            part, y, size = moduli(start, end)
             seen += y.size
             mass += float(size.sum())
+            largest = max(largest, float(size.max(initial=0.0)), math.exp(-part.depth))
+            inner += float((size * (step / 2 / np.sin(step / 2 * y)) ** 2).sum()) * per_node / math.pi
             octaves.append(float((size / y**2).sum()) * per_node / math.pi)
             if end == whole:
                 break
             beyond = 4 * float(size.sum()) * per_node / (end - start) / (math.pi * end)
             small = 1e-15 * (sum(octaves) + 1e-3 / (math.pi * CORE * tilt))
-            if (peaks >= 50 or end >= 3e6 * tilt) and (beyond < small or seen > most):
-                return Rest(tuple(octaves), beyond)
+            if (part.low.size >= 50 or end >= 3e6 * tilt) and (beyond < small or seen > most):
+                return Rest(tuple(octaves), beyond, inner + beyond, near)
             if end >= 1e9 * tilt or seen > most:
-                return Rest(tuple(octaves), max(beyond, small))
+                return Rest(tuple(octaves), max(beyond, small), inner + max(beyond, small), near)
             start = end
         # each further period, of length 2 pi / step, weighs at most its mean times its length over the
         # square of where it begins
@@ -553,6 +627,7 @@ def rest_of_line(loss: Loss, theta: float, tilt: float, most: int = _MOST_NODES)
         last = mean * (1 + 2 * whole / max(whole, CORE * tilt)) / (math.pi * edge)
         if octaves:
             octaves[-1] += 3 * inside
-        return Rest(tuple(octaves), last)
+        return Rest(tuple(octaves), last, inner, near, math.sqrt(largest))
     except SieveOverflowError:
-        return Rest(tuple(octaves), 1 / (math.pi * CORE * tilt * 8 ** len(octaves)))
+        last = 1 / (math.pi * CORE * tilt * 8 ** len(octaves))
+        return Rest(tuple(octaves), last, inner + last, near)

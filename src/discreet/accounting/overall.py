@@ -456,14 +456,17 @@ class _Doubt:
     def __init__(self, scan: Scan, sign: float, enough: float) -> None:
         """What a scan leaves open: the cases whose interval reaches that of the best one."""
         self.threshold, self.exponent, self.sign, self.enough = scan.place, scan.exponent, sign, enough
-        _, lower, upper = self._logs(scan.value, scan.error)
-        self.places = np.flatnonzero(upper >= lower.max() - 2 * _TIE)
-        self._value, self._error = scan.value[self.places], scan.error[self.places]
+        ways = [scan.exact, (scan.value, scan.error)] if scan.exact else [(scan.value, scan.error)]
+        bounds = [self._logs(*way)[1:] for way in ways]
+        lowest = max(float(lower.max()) for lower, _ in bounds)
+        self.places = np.flatnonzero(np.min([upper for _, upper in bounds], axis=0) >= lowest - 2 * _TIE)
         # a value that is lost in its error may be anything
         self.log, self.slack = np.full(self.places.size, -1e300), np.full(self.places.size, math.inf)
         self.top = np.full(self.places.size, math.inf)
         self.known = np.zeros(self.places.size, dtype=bool)
-        self._take(np.arange(self.places.size))
+        for value, error in ways:  # octaves are added to the second
+            self._value, self._error = value[self.places], error[self.places]
+            self._take(np.arange(self.places.size))
 
     @classmethod
     def evaluated(cls, threshold: int, log: Floats, slack: Floats) -> _Doubt:
