@@ -367,7 +367,7 @@ def _string(value: object) -> str:
     return value
 
 
-def _object(value: object) -> dict[str, object]:
+def _mapping(value: object) -> dict[str, object]:
     if not isinstance(value, dict):
         raise InputError(f"it is {shown(value)}; it must be an object")
     return value
@@ -375,7 +375,7 @@ def _object(value: object) -> dict[str, object]:
 
 def _all_thresholds(reader: _Reader) -> dict[Place, Thresholds]:
     """Return the thresholds of a `config.json`, which are a table of their own."""
-    table = reader.inside(reader.get(_THRESHOLDS, _object, {}), _THRESHOLDS)
+    table = reader.inside(reader.get(_THRESHOLDS, _mapping, {}), _THRESHOLDS)
     found: dict[Place, Thresholds] = {}
     for key in table.data:
         label = f"{_THRESHOLDS} {shown(key)}"
