@@ -67,7 +67,7 @@ def check_tradeoff(events: tuple[Noise, ...], alpha: Fraction) -> None:
 
 
 @given(events=small, delta=st.sampled_from(DELTAS))
-@settings(max_examples=3)
+@settings(max_examples=2)
 def test_delta(events: tuple[Noise, ...], delta: Fraction) -> None:
     check_delta(events, delta)
 

@@ -18,11 +18,11 @@ from discreet.accounting.overall import Account
 from discreet.accounting.privacy_loss import PrivacyLoss, compose
 from discreet.noise import Noise
 
-LONG = {12, 30, 44, 80, 83, 92, 203, 212, 242, 257}
-"""Seeds below 300 that take more than a second, `make test-all` has them; so do census and gaussians."""
+LONG = {12, 24, 30, 44, 80, 83, 92, 93, 110, 203}
+"""Seeds below 210 that take more than half a second, `make test-all` has them; so do census and gaussians."""
 
 
-@pytest.mark.parametrize("first", range(0, 300, 30))
+@pytest.mark.parametrize("first", range(0, 210, 30))
 def test_fixed_draws(first: int) -> None:
     outcomes = [check_one(seed) for seed in range(first, first + 29) if seed not in LONG]
     # below one in a thousand over all draws: none among these
@@ -30,7 +30,7 @@ def test_fixed_draws(first: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", [*sorted(LONG), *range(29, 300, 30)])
+@pytest.mark.parametrize("seed", [*sorted(LONG), *range(29, 210, 30)])
 def test_fixed_draws_that_take_long(seed: int) -> None:
     assert not check_one(seed).startswith("refused")
 

@@ -149,7 +149,7 @@ def test_version(discreet):
     [
         ["show", "pl94-2020-units"],
         ["account", "pl94-2020-units", "--path", "4", "--delta", "1e-10"],
-        ["calibrate", "pl94-2020-units", "--moe", "Block_Group=90,Block=40", "--delta", "1e-10"],
+        ["calibrate", "pl94-2020-units", "--zcdp", "--delta", "1e-10"],
         ["compare", "pl94-2020-units", "pl94-2020-units-pr", "--delta", "1e-10"],
         ["risk", "release", "--rho", "Block_Group=0.2465", "--rho", "Block=0.0992"],
         ["accuracy", "pl94-2020-units"],

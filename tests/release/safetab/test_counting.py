@@ -101,7 +101,7 @@ def test_age_ranges_are_those_of_the_published_tables() -> None:
 
 
 @given(seed=st.integers(0, 2**32), persons=st.integers(0, 40), most=st.integers(1, 8))
-@settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=4, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_input_against_the_second_tabulator(
     write: Callable[..., Path],
     duckdb_engine: Engine,
