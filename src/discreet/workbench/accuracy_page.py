@@ -169,24 +169,31 @@ def _margins(page: AccuracyPage) -> None:
             note.set("Best estimates use all queries and levels together.")
         else:
             note.set("Estimates use each query by itself, at all levels: the release states no attributes.")
-        now = (page.lines, page.together, own)
+        unknown = "–" if page.tree_trouble or page.estimates.trouble else "…"
+        now = (page.lines, page.together, own, unknown)
         if page.lines and now != drawn:
             drawn = now
             place.clear()
             with place:
-                _table(page.lines, page.together, own)
+                _table(page.lines, page.together, own, unknown)
 
 
-def _table(lines: tuple[NoiseLine, ...], together: bool, own: int) -> None:
+def _table(lines: tuple[NoiseLine, ...], together: bool, own: int, unknown: str) -> None:
+    def known(value: float | None, line: NoiseLine, sign: str = "") -> str:
+        """Write a number of an estimate, if it is known by now, or can be."""
+        if value is None:
+            return unknown if line.estimate is None else "not determined"
+        return f"{sign}{size_text(value)}"
+
     sizes, rows = sorted({own, *SIZES}), []
     for line in lines:
         deviation, margin = line.estimate or (None, None)
         noise = [size_text(line.deviation), f"± {line.margin:,}"]
         if together:
-            best = [_known(deviation, line), _known(margin, line, "± ")]
+            best = [known(deviation, line), known(margin, line, "± ")]
             figures, shown = [*best, *noise], margin
         else:
-            figures, shown = [*noise, _known(margin, line, "± ")], float(line.margin)
+            figures, shown = [*noise, known(margin, line, "± ")], float(line.margin)
         alike = line.queries[0] if len(line.queries) == 1 else f"{len(line.queries)} queries alike"
         errors = ("–" if shown is None else relative_text(shown / size) for size in sizes)
         rows.append([level_name(line.level), alike, *figures, *errors])
@@ -201,13 +208,6 @@ def _table(lines: tuple[NoiseLine, ...], together: bool, own: int) -> None:
     columns += ["noise, std. dev.", "noise, 95 % margin"] if together else ["estimate, 95 % margin"]
     head = ["level", "query", *columns, *(f"of {size:,}" for size in sizes)]
     c.table(caption, head, rows, "wb-second-left")
-
-
-def _known(value: float | None, line: NoiseLine, sign: str = "") -> str:
-    """Write a number of an estimate, if it is known by now, or can be."""
-    if value is None:
-        return "…" if line.estimate is None else "not determined"
-    return f"{sign}{size_text(value)}"
 
 
 def _sizes(page: AccuracyPage) -> None:
