@@ -118,6 +118,18 @@ SLOW_CASES = {
     "test_estimation_releases.py::test_coverage_of_releases_that_differ",
     "test_workbench_doors.py::test_a_closed_tab_ends_its_work",
     "sums.py::discreet.studies.sums.residuals",
+    "test_certified_reference.py::test_delta",
+    "test_noise_table.py::test_every_slot_boundary[discrete Laplace noise of scale 30]",
+    "test_noise_table.py::test_ties_with_a_threshold[16-discrete Laplace noise of scale 30]",
+    "test_html_page.py::test_two_states_side_by_side",
+    "test_surfaces.py::test_every_surface_shows_the_same_numbers[sdhc-2020]",
+    "test_studies_results.py::test_residuals[1-4.18e-08]",
+    "test_studies_results.py::test_residuals[5-2.99e-39]",
+    "test_comparisons.py::test_order_monotony_and_round_trip",
+    "test_workbench_server.py::test_a_token_is_made_unless_told_otherwise[options0]",
+    "test_budget_spine.py::test_every_path_spends_the_same_total",
+    "test_decisions.py::test_never_above_the_trade_off_bound",
+    "test_release_kill.py::test_killed_while_recovering_from_a_kill",
 }
 
 
