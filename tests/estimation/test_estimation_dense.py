@@ -55,6 +55,9 @@ def compare(seed: int) -> tuple[float, int, int]:
         covariances.append(solution.P)
         nulls.append(solution.nulls())
     worst, free = 0.0, 0
+    # a variance of what is held exact is rounding, and that is relative to the largest noise: seed 1471, all
+    # cells held, has 4.5e-11 where variances up to 184 were measured (estimates right to 5e-13)
+    unit_of_variance = 1e-3 * max(1.0, *(size for variances, _ in given.kinds for size in variances.values()))
     for query in [*given.queries, "detailed"]:
         projection = model.projection(query)
         cells = projection.read(estimates)
@@ -72,7 +75,9 @@ def compare(seed: int) -> tuple[float, int, int]:
             worst = max(
                 worst,
                 float(np.max(np.abs(value - cells[unit][~lost]) / (1 + np.abs(value)))),
-                float(np.max(np.abs(variance - variances_of[node[unit]][~lost]) / (1e-3 + variance))),
+                float(
+                    np.max(np.abs(variance - variances_of[node[unit]][~lost]) / (unit_of_variance + variance))
+                ),
             )
     return worst, loose, free
 
