@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import inspect
 from fractions import Fraction
 
 import mpmath
@@ -16,6 +17,13 @@ mpmath.mp.dps = 60
 
 priors = st.fractions(Fraction(1, 10**12), 1 - Fraction(1, 10**12), max_denominator=10**12)
 rhos = st.floats(-6, 3).map(lambda power: Fraction(10**power))
+
+
+def test_functions_show_the_arguments_that_they_take() -> None:
+    shown = inspect.signature(posterior).parameters
+    assert list(shown) == ["noisy", "prior", "variance", "rho", "known", "others", "nonnegative"]
+    needed = [name for name, one in shown.items() if one.default is inspect.Parameter.empty]
+    assert needed == ["noisy", "prior", "known"]
 
 
 def test_every_public_name_is_there() -> None:

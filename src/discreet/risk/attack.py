@@ -504,7 +504,8 @@ def _log_mean(logs: Floats, weights: Floats) -> Floats:
 
 def _in_one_call(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
     """A method of `Attack` as a function that also takes what an attack takes; arrays are broadcast."""
-    own = inspect.signature(method).parameters
+    _, *asked_of = inspect.signature(method).parameters.values()
+    own = {one.name for one in asked_of}
 
     def function(*noisy: Numbers, **given: Any) -> Any:
         if "noisy" in own and "known" not in given:
@@ -514,6 +515,11 @@ def _in_one_call(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = method.__doc__
+    # readers and their editors see the arguments of both
+    both = [*asked_of, *inspect.signature(Attack).parameters.values()]
+    if "noisy" in own:
+        both = [one.replace(default=inspect.Parameter.empty) if one.name == "known" else one for one in both]
+    function.__signature__ = inspect.Signature(both, return_annotation=Any)  # type: ignore[attr-defined]
     return function
 
 
