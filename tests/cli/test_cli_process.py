@@ -32,6 +32,17 @@ def test_status_and_streams():
     assert bad.stderr.count("\n") == 1
 
 
+def test_an_interrupt_while_the_commands_are_loaded_is_one_like_later(monkeypatch):
+    class Interrupted:
+        def __getattr__(self, name):
+            raise KeyboardInterrupt
+
+    monkeypatch.setitem(sys.modules, "discreet.cli.commands", Interrupted())
+    from discreet.cli import main
+
+    assert main() == 130
+
+
 def test_a_real_bug_shows_a_traceback(tmp_path):
     code = (
         "import discreet.budget as b, sys\n"

@@ -105,11 +105,13 @@ def problem(seed: int) -> Problem:
 
 @dataclass(frozen=True)
 class Dense:
-    """The estimate of all cells of all lowest units, its covariance, and what is not determined."""
+    """The estimate of all cells of all lowest units, its covariance, what is not determined, and what the
+    exact counts leave open."""
 
     estimate: Any
     covariance: Any
     free: Any
+    open: Any
 
 
 def solve(given: Problem) -> Dense:
@@ -137,4 +139,4 @@ def solve(given: Problem) -> Dense:
     inside = values > 1e-10 * max(np.abs(H).max(), 1e-300)
     inverse = (vectors[:, inside] / values[inside]) @ vectors[:, inside].T
     estimate = start + Z @ inverse @ (Z.T @ (g - H @ start))
-    return Dense(estimate, Z @ inverse @ Z.T, Z @ vectors[:, ~inside])
+    return Dense(estimate, Z @ inverse @ Z.T, Z @ vectors[:, ~inside], Z)

@@ -28,6 +28,9 @@ def seconds_so_far() -> float:
 
 def main() -> int:
     """Run the program with the arguments of the shell and return its exit status."""
-    from discreet.cli.commands import program
+    try:  # loading takes a moment, in which Ctrl-C ends the program as it does later
+        from discreet.cli.commands import program
 
-    return program()
+        return program()
+    except KeyboardInterrupt:
+        return 130

@@ -372,8 +372,8 @@ class Union:
         """Return the estimates of the cells of a query, in one row; nan where they are not determined."""
         found = self._estimates
         projection = found.model.projection(query)
-        lost = found.view.undetermined(query, np.unique(found.node[self.units])).any(axis=0)
-        return np.where(lost[projection.classes], np.nan, projection.read(self._x))
+        lost = found.view.undetermined(query, np.unique(found.node[self.units]))[:, projection.classes]
+        return np.where(lost.any(axis=0), np.nan, projection.read(self._x))
 
     def covariances(self, query: str, other: UnitEstimates | Union, its: str) -> Floats:
         """Return the covariance of the cells of a query here with those of another query elsewhere."""
@@ -384,7 +384,10 @@ class Union:
         """Return the variances of the cells of a query; nan where they are not determined."""
         projection = self._estimates.model.projection(query)
         own = [one[self.units].sum(axis=0)[None] for one in self._moved]
-        found = np.maximum(projection.variances(own), 0.0)[:, projection.classes]
+        # whole families are their parent, which may be exact where its children are not
+        nodes = self._estimates.node[self._estimates.tree.merged(self.units)]
+        exact = self._estimates.view.exact(query, np.unique(nodes)).all(axis=0)
+        found = np.where(exact, 0.0, np.maximum(projection.variances(own), 0.0))[:, projection.classes]
         return np.where(np.isnan(self.values(query)), np.nan, found)
 
 

@@ -12,7 +12,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -219,6 +218,7 @@ class View:
         self.model, self.shape, self.told, self.solutions = model, shape, tuple(told), list(solutions)
         self._P: ByComponent = [one.P for one in solutions]
         self._nulls: ByComponent = [one.nulls() for one in solutions]
+        self._uncertain: ByComponent = [one.uncertain() for one in solutions]
         self._widths: dict[tuple[str, float], Floats] = {}
         self._terms: dict[str, list[list[list[Term]]]] = {}
         self._variances: dict[str, Floats] = {}
@@ -226,14 +226,18 @@ class View:
     def variances(self, query: str, nodes: Integers) -> Floats:
         """Return the variance of each class of cells of a query, one row a node."""
         if query not in self._variances:
-            found = self.model.projection(query).variances(self._P)
-            # what is exact comes out as rounding of the other variances
-            self._variances[query] = np.where(found > 1e-13 * found.max(initial=0.0), found, 0.0)
+            found = np.maximum(self.model.projection(query).variances(self._P), 0.0)
+            # what is exact would come out as rounding of the other variances
+            self._variances[query] = np.where(self.exact(query, np.arange(self.shape.size)), 0.0, found)
         return self._variances[query][nodes]
 
-    def undetermined(self, query: str, nodes: Integers) -> Any:
+    def undetermined(self, query: str, nodes: Integers) -> NDArray[np.bool_]:
         """Return which classes of cells no measurement determines."""
-        return self.model.projection(query).undetermined([one[nodes] for one in self._nulls])
+        return self.model.projection(query).reaches([one[nodes] for one in self._nulls])
+
+    def exact(self, query: str, nodes: Integers) -> NDArray[np.bool_]:
+        """Return which classes of cells have no error, from counts that are held exact."""
+        return ~self.model.projection(query).reaches([one[nodes] for one in self._uncertain])
 
     def widths(self, query: str, level: float) -> Floats:
         """Return the half-width of the interval of each class of cells, one row a node; see `intervals`."""

@@ -234,10 +234,10 @@ class Projection:
             found += C.reshape(len(C), -1) @ weights.T
         return found
 
-    def undetermined(self, nulls: ByComponent) -> NDArray[np.bool_]:
-        """Return which classes have a part outside what is known: `nulls` project on what is not."""
-        total, scale = np.zeros((len(nulls[0]), len(self.class_sizes))), np.zeros(len(self.class_sizes))
-        for one, N in zip(self.components, nulls, strict=True):
+    def reaches(self, spaces: ByComponent) -> NDArray[np.bool_]:
+        """Return which classes have a part in the spaces of these projectors (node, size, size)."""
+        total, scale = np.zeros((len(spaces[0]), len(self.class_sizes))), np.zeros(len(self.class_sizes))
+        for one, N in zip(self.components, spaces, strict=True):
             if self.sees(one):
                 vector, length = self.vectors(one)
                 scale += np.sum(vector**2, axis=1) * length
@@ -364,9 +364,9 @@ class ApartProjection:
         """Return the variance, the same for all cells."""
         return covariances[self._place][:, 0, :]
 
-    def undetermined(self, nulls: ByComponent) -> NDArray[np.bool_]:
-        """Return where the query is not determined."""
-        return nulls[self._place][:, 0, :] > 0.5
+    def reaches(self, spaces: ByComponent) -> NDArray[np.bool_]:
+        """Return where the query has a part in the spaces of these projectors."""
+        return spaces[self._place][:, 0, :] > 0.5
 
 
 @dataclass(frozen=True)

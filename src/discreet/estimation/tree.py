@@ -98,6 +98,22 @@ class Tree:
         names = self.names.slice(0, units)
         return Tree(self.parent[:units], self.kind[:units], starts, self.levels, names)
 
+    def merged(self, units: Integers) -> Integers:
+        """Return the units that make the same area, with each whole family as its parent.
+
+        >>> Tree(np.array([-1, 0, 0, 1, 1]), np.zeros(5, dtype=int), (0, 1, 3)).merged(np.array([3, 4]))
+        array([1])
+        """
+        inside = np.zeros(self.size, dtype=bool)
+        inside[units] = True
+        for part in reversed(self.depths[1:]):
+            begin = np.flatnonzero(np.diff(self.parent[part], prepend=-1))
+            whole = np.logical_and.reduceat(inside[part], begin)
+            above = self.parent[part][begin][whole]
+            inside[above] = True
+            inside[part] &= ~np.isin(self.parent[part], above)
+        return np.flatnonzero(inside)
+
     @classmethod
     def chain(cls, children: Sequence[float]) -> Tree:
         """Return a uniform tree: one top unit, and so many children for every unit of each level."""
@@ -277,6 +293,8 @@ class Solution:
     up_sum: Floats
     gain: Floats | None
     """K at each node, where all is determined from below; else what follows."""
+    held: Integers
+    """The number of the space that is exact at each node, from counts held exact there or elsewhere."""
     outer: dict[str, Floats] = field(default_factory=dict)
 
     def own(self, kind: Integers, h: Floats, t: Floats | None = None) -> Floats:
@@ -288,8 +306,15 @@ class Solution:
 
     def nulls(self) -> Floats:
         """Return at each node the projector on what is not determined."""
+        return self._without(self.known)
+
+    def uncertain(self) -> Floats:
+        """Return at each node the projector on what is not exact."""
+        return self._without(self.held)
+
+    def _without(self, space: Integers) -> Floats:
         found = np.stack([np.eye(self.spaces.size) - one for one in self.spaces.projectors])
-        return found[self.known]
+        return found[space]
 
 
 def combine(
@@ -338,17 +363,18 @@ def solve(shape: Tree, kinds: Sequence[Evidence]) -> Solution:
                 spaces, key[0], key[1], own.V[shape.kind[at]], key[2], key[3], W[at]
             )
             up_own[at], up_sum[at] = X1, X2 @ through
+    held = _held(shape, spaces, own.exact[shape.kind], exact)
     if np.all(space == spaces.everything):
         P, K = V.copy(), np.zeros_like(V)
         for part in shape.depths[1:]:
             above = shape.parent[part]
-            for held in np.unique(sums_exact[above]):
-                at = np.arange(part.start, part.stop)[sums_exact[above] == held]
+            for both in np.unique(sums_exact[above]):
+                at = np.arange(part.start, part.stop)[sums_exact[above] == both]
                 up = shape.parent[at]
-                K[at] = V[at] @ _inverse(W[up], spaces.projectors[held])
+                K[at] = V[at] @ _inverse(W[up], spaces.projectors[both])
                 P[at] = V[at] - K[at] @ (W[up] - P[up]) @ np.swapaxes(K[at], 1, 2)
-        return Solution(P, space, spaces, own.h, own.t, V, up_own, up_sum, K)
-    return _from_outside(shape, spaces, own, V, space, exact, up_own, up_sum)
+        return Solution(P, space, spaces, own.h, own.t, V, up_own, up_sum, K, held)
+    return _from_outside(shape, spaces, own, V, space, exact, up_own, up_sum, held)
 
 
 @dataclass(frozen=True, slots=True)
@@ -391,6 +417,29 @@ def _meets(spaces: Spaces, space: Integers, begin: Integers) -> Integers:
     return np.array([spaces.meet(frozenset(space[a:b].tolist())) for a, b in pairwise(ends)])
 
 
+def _held(shape: Tree, spaces: Spaces, own: Integers, below: Integers) -> Integers:
+    """Return the space that is exact at each node, from what is exact there by itself, and at and below it.
+
+    What the surroundings tell a unit is its parent less its siblings: exact where all of those are.
+    """
+    held, around = below.copy(), own.copy()
+    if np.all(own == spaces.nothing):
+        return held
+    families: dict[int, list[int]] = {}
+    for node in np.flatnonzero(shape.parent >= 0).tolist():
+        families.setdefault(int(shape.parent[node]), []).append(node)
+    for above, family in sorted(families.items()):
+        often: dict[int, float] = {}
+        for node in family:
+            often[int(below[node])] = often.get(int(below[node]), 0.0) + float(shape.count[node])
+        for node in family:
+            others = {one for one, many in often.items() if many > (one == below[node])}
+            outside = spaces.meet(frozenset([int(around[above]), *others]))
+            held[node] = spaces.join(int(below[node]), outside)
+            around[node] = spaces.join(int(own[node]), outside)
+    return held
+
+
 def _from_outside(
     shape: Tree,
     spaces: Spaces,
@@ -400,6 +449,7 @@ def _from_outside(
     exact: Integers,
     up_own: Floats,
     up_sum: Floats,
+    exact_at_last: Integers,
 ) -> Solution:
     """Bring beliefs down where units are not determined from below, family by family."""
     size = spaces.size
@@ -430,7 +480,7 @@ def _from_outside(
                 spaces, int(own.space[k]), int(own.exact[k]), own.V[k][None], through, held, out[None]
             )
             outer["around_own"][i], outer["around_out"][i], around[i] = by_own[0], by_out[0], found[0]
-    return Solution(P, known, spaces, own.h, own.t, V, up_own, up_sum, None, outer)
+    return Solution(P, known, spaces, own.h, own.t, V, up_own, up_sum, None, exact_at_last, outer)
 
 
 class Passes:
