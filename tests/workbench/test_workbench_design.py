@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from browsing import value, wait_for_text, wait_for_value
 
-from discreet.budget.answer import AnswerKind
+from discreet.budget.release import AnswerKind
 from discreet.errors import InputError
 from discreet.release.safetab.account import account_pass
 from discreet.release.safetab.census2020 import write_parameters

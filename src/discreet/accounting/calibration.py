@@ -19,10 +19,9 @@ from discreet.accounting.comparisons import ZCDP
 from discreet.accounting.overall import account
 from discreet.accounting.parallel import Progress
 from discreet.accounting.privacy_loss import PrivacyLoss, compose
-from discreet.budget.answer import Claim
 from discreet.budget.levels import Level
 from discreet.budget.neighbours import Neighbours, main_case, one_case
-from discreet.budget.release import Release
+from discreet.budget.release import Claim, Release
 from discreet.errors import InputError, PrecisionError
 from discreet.noise import DiscreteGaussian, Noise
 from discreet.numbers import Exact, Interval, positive
@@ -205,14 +204,13 @@ def changes(before: Release, after: Release) -> tuple[LevelChange, ...]:
 
 
 def _variance(event: Noise) -> Fraction:
-    is_exact = isinstance(event, DiscreteGaussian)
-    return event.size if is_exact else Fraction(f"{event.true_variance():.12g}")
+    return event.size if event.is_gaussian else Fraction(f"{event.true_variance():.12g}")
 
 
 def _ratio(before: Noise, after: Noise) -> tuple[bool, Fraction]:
     """Return whether the noise is Gaussian, and the factor on its variance."""
-    is_gaussian, ratio = isinstance(after, DiscreteGaussian), after.size / before.size
-    return is_gaussian, ratio if is_gaussian else ratio**2
+    ratio = after.size / before.size
+    return after.is_gaussian, ratio if after.is_gaussian else ratio**2
 
 
 def named(before: Release, after: Release, note: str) -> Release:
@@ -307,8 +305,7 @@ def bounds(events: Iterable[Noise]) -> tuple[float, float]:
     (0.008, 10000000000.0)
     """
     sizes = [
-        (event.size if isinstance(event, DiscreteGaussian) else 2 * event.size**2) / event.sensitivity**2
-        for event in events
+        (event.size if event.is_gaussian else 2 * event.size**2) / event.sensitivity**2 for event in events
     ]
     return float(min(Fraction(1), LEAST / min(sizes))), float(max(Fraction(10), MOST / max(sizes)))
 

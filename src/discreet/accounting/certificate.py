@@ -37,13 +37,12 @@ from discreet.accounting.parallel import Progress, map_cases
 from discreet.accounting.portfolio import portfolio
 from discreet.accounting.privacy_loss import PrivacyLoss, compose
 from discreet.budget.catalogue import load, read_file
-from discreet.budget.fields import whole
 from discreet.budget.neighbours import RELATIONS, Neighbours
 from discreet.budget.release import Release
 from discreet.budget.toml import parse_toml
 from discreet.errors import InputError, PrecisionError
 from discreet.noise import Noise
-from discreet.numbers import Exact, Interval, decimal, fraction, shown
+from discreet.numbers import Exact, Interval, decimal, fraction, shown, whole
 
 FORMAT = "discreet certificate 1"
 LARGEST_EPSILON = 10**6

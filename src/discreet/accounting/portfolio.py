@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from discreet.accounting.overall import Account
-from discreet.budget.answer import AnswerKind, Claim
 from discreet.budget.neighbours import RELATIONS, Neighbours, joint_cases
-from discreet.budget.release import Release
+from discreet.budget.release import AnswerKind, Claim, Release
 from discreet.errors import InputError
 
 MOST_COMBINATIONS = 200_000

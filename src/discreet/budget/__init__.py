@@ -3,13 +3,11 @@
 Events, levels of queries, spines and the paths they give, neighbours, and presets as TOML.
 """
 
-from discreet.budget.answer import AnswerKind, Claim
 from discreet.budget.attributes import Attributes, Recode, Tabulation
 from discreet.budget.catalogue import ALIASES, load, load_file, load_preset, preset_names, presets
-from discreet.budget.levels import Level, Query
+from discreet.budget.levels import Level, Query, Spine
 from discreet.budget.neighbours import Neighbours, cases
-from discreet.budget.release import Release, Row
-from discreet.budget.spine import Spine
+from discreet.budget.release import AnswerKind, Claim, Release, Row
 from discreet.noise import DiscreteGaussian, DiscreteLaplace, grouped
 
 __all__ = [

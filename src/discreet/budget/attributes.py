@@ -15,7 +15,7 @@ from functools import cached_property
 from itertools import product
 from math import prod
 
-from discreet.budget.fields import FieldError, hint, inside, line, no_repeats, whole
+from discreet.budget.toml import FieldError, Place, a_table, hint, inside, line, no_repeats, quoted, whole
 from discreet.numbers import shown
 
 TOTAL, DETAILED = "total", "detailed"
@@ -119,7 +119,7 @@ class Attributes:
     (6, (2, 2))
     >>> people.tabulation("sex * aeg")
     Traceback (most recent call last):
-    discreet.budget.fields.FieldError: query 'sex * aeg' names 'aeg', which is neither an attribute nor a \
+    discreet.budget.toml.FieldError: query 'sex * aeg' names 'aeg', which is neither an attribute nor a \
 recode; did you mean "age"?
     """
 
@@ -255,105 +255,80 @@ recode; did you mean "age"?
         values = dict(self.values)
         if name in values:
             raise FieldError(f"{shown(name)} is an attribute and a recode; each name may be used once")
-        if recode.of not in values:
-            raise FieldError(
-                f"recode {shown(name)} is of {shown(recode.of)}, which is not an attribute"
-                + (hint(recode.of, values) or f"; there are {_some(tuple(values))}"),
-                field=("of",),
-            )
-        if not recode.groups:
-            raise FieldError(f"recode {shown(name)} has no groups", field=("groups",))
-        seen: dict[str, str] = {}
-        for label, words in recode.groups:
-            _check_label(label, f"name of a group of recode {shown(name)}", ("groups",))
-            for word in words:
-                if word not in values[recode.of]:
-                    raise FieldError(
-                        f"recode {shown(name)} has the value {shown(word)}, which {shown(recode.of)} "
-                        "does not have" + hint(word, values[recode.of]),
-                        field=("groups", label),
-                    )
-                if word in seen:
-                    raise FieldError(
-                        f"recode {shown(name)} has the value {shown(word)} in {shown(seen[word])} and in "
-                        f"{shown(label)}; each value must be in one group",
-                        field=("groups", label),
-                    )
-                seen[word] = label
-            if not words:
+        who = f"recode {shown(name)}"
+        with inside("of"):
+            self._check_is_attribute(recode.of, f"{who} is of")
+        with inside("groups"):
+            if not recode.groups:
+                raise FieldError(f"{who} has no groups")
+            seen: dict[str, str] = {}
+            for label, words in recode.groups:
+                _check_label(label, f"name of a group of {who}", ())
+                with inside(label):
+                    _check_values(words, values[recode.of], who, recode.of)
+                    for word in words:
+                        if word in seen:
+                            raise FieldError(
+                                f"{who} has the value {shown(word)} in {shown(seen[word])} and in "
+                                f"{shown(label)}; each value must be in one group"
+                            )
+                        seen[word] = label
+                    if not words:
+                        raise FieldError(f"group {shown(label)} of {who} has no values")
+            if left := [value for value in values[recode.of] if value not in seen]:
                 raise FieldError(
-                    f"group {shown(label)} of recode {shown(name)} has no values", field=("groups", label)
+                    f"{who} leaves out {_some(left)} of {shown(recode.of)}; each value must be in one group"
                 )
-        left = [value for value in values[recode.of] if value not in seen]
-        if left:
-            raise FieldError(
-                f"recode {shown(name)} leaves out {_some(left)} of {shown(recode.of)}; "
-                "each value must be in one group",
-                field=("groups",),
-            )
 
     def _check_combination(self, combination: Sequence[tuple[str, tuple[str, ...]]]) -> None:
-        values = dict(self.values)
         if not combination:
             raise FieldError("an impossible combination names no attribute")
         for name, words in combination:
-            if name not in values:
-                raise FieldError(
-                    f"an impossible combination names {shown(name)}, which is not an attribute"
-                    + (hint(name, values) or f"; there are {_some(tuple(values))}"),
-                    field=(name,),
-                )
-            for word in words:
-                if word not in values[name]:
-                    raise FieldError(
-                        f"an impossible combination has the value {shown(word)}, which {shown(name)} "
-                        "does not have" + hint(word, values[name]),
-                        field=(name,),
-                    )
-            no_repeats(words, name=f"impossible combination, {name},", field=(name,))
+            with inside(name):
+                self._check_is_attribute(name, "an impossible combination names")
+                _check_values(words, dict(self.values)[name], "an impossible combination", name)
+                no_repeats(words, name=f"impossible combination, {name},", field=())
+
+    def _check_is_attribute(self, name: str, text: str) -> None:
+        if name not in self.names:
+            raise FieldError(
+                f"{text} {shown(name)}, which is not an attribute"
+                + (hint(name, self.names) or f"; there are {_some(self.names)}")
+            )
 
 
 def read_attributes(table: object) -> Attributes:
     """Read the TOML table `[attributes]`; places of errors are relative to it."""
-    if not isinstance(table, dict):
-        raise FieldError(f"attributes is {shown(table)}; it must be a table")
     values: dict[str, Iterable[str] | int] = {}
     recodes: dict[str, Recode] = {}
     impossible: list[Mapping[str, Iterable[str]]] = []
-    for name, found in table.items():
-        if name == "impossible":
-            impossible = _impossible(found)
-        elif isinstance(found, dict):
-            with inside(name):
-                recodes[name] = _recode(name, found)
-        elif isinstance(found, list | int) and not isinstance(found, bool):
-            values[name] = found
-        else:
-            raise FieldError(
-                f"attribute {shown(name)} is {shown(found)}; it must be a list of values, their number, or a "
-                'recode such as { of = "age", groups = { child = ["0-17"], adult = ["18+"] } }',
-                field=(name,),
-            )
+    for name, found in a_table(table, "attributes").items():
+        with inside(name):
+            if name == "impossible":
+                impossible = _impossible(found)
+            elif isinstance(found, dict):
+                recodes[name] = _recode(f"recode {shown(name)}", found)
+            elif isinstance(found, list | int) and not isinstance(found, bool):
+                values[name] = found
+            else:
+                raise FieldError(
+                    f"attribute {shown(name)} is {shown(found)}; it must be a list of values, their number, "
+                    'or a recode such as { of = "age", groups = { child = ["0-17"], adult = ["18+"] } }'
+                )
     return Attributes(values, recodes, impossible)
 
 
-def _recode(name: str, found: dict[str, object]) -> Recode:
-    for key in found:
-        if key not in ("of", "groups"):
-            raise FieldError(
-                f"recode {shown(name)} has the unknown key {shown(key)}; allowed are of, groups", field=(key,)
-            )
+def _recode(who: str, table: dict[str, object]) -> Recode:
+    found = a_table(table, who, ("of", "groups"))
     of, groups = found.get("of"), found.get("groups")
     if not isinstance(of, str):
-        raise FieldError(f'recode {shown(name)} must name its attribute, such as of = "age"')
+        raise FieldError(f'{who} must name its attribute, such as of = "age"')
     if not isinstance(groups, dict):
-        raise FieldError(f"recode {shown(name)} must state its groups, each a list of values")
+        raise FieldError(f"{who} must state its groups, each a list of values")
     for label, words in groups.items():
-        if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
-            raise FieldError(
-                f"group {shown(label)} of recode {shown(name)} is {shown(words)}; a list of values is needed",
-                field=("groups", label),
-            )
+        if not _is_texts(words):
+            text = f"group {shown(label)} of {who} is {shown(words)}; a list of values is needed"
+            raise FieldError(text, field=("groups", label))
     return Recode(of, groups)
 
 
@@ -361,33 +336,58 @@ def _impossible(found: object) -> list[Mapping[str, Iterable[str]]]:
     if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
         raise FieldError(
             f"impossible is {shown(found)}; it must be a list of tables such as "
-            '{ age = ["0-14"], employed = ["yes"] }',
-            field=("impossible",),
+            '{ age = ["0-14"], employed = ["yes"] }'
         )
     for place, one in enumerate(found):
         for name, words in one.items():
-            if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
-                raise FieldError(
-                    f"{shown(name)} of an impossible combination is {shown(words)}, not a list of values",
-                    field=("impossible", place, name),
-                )
+            if not _is_texts(words):
+                text = f"{shown(name)} of an impossible combination is {shown(words)}, not a list of values"
+                raise FieldError(text, field=(place, name))
     return list(found)
 
 
+def attribute_lines(attributes: Attributes) -> Iterator[str]:
+    """Yield the lines of the TOML table `[attributes]`, from which `read_attributes` makes an equal one."""
+    for name, values in attributes.values:
+        numbered = values == tuple(map(str, range(len(values))))
+        yield f"{quoted(name)} = {len(values) if numbered else quoted(values)}"
+    if attributes.impossible:
+        yield "impossible = ["
+        for one in attributes.impossible:
+            yield "  { " + ", ".join(f"{quoted(name)} = {quoted(words)}" for name, words in one) + " },"
+        yield "]"
+    for name, recode in attributes.recodes:
+        yield f"[attributes.{quoted(name)}]"
+        yield f"of = {quoted(recode.of)}"
+        yield f"[attributes.{quoted(name)}.groups]"
+        yield from (f"{quoted(label)} = {quoted(words)}" for label, words in recode.groups)
+
+
+def _is_texts(words: object) -> bool:
+    return isinstance(words, list) and all(isinstance(word, str) for word in words)
+
+
+def _check_values(words: Iterable[str], known: Sequence[str], who: str, name: str) -> None:
+    for word in words:
+        if word not in known:
+            text = f"{who} has the value {shown(word)}, which {shown(name)} does not have"
+            raise FieldError(text + hint(word, known))
+
+
 def _values(name: str, found: Iterable[str] | int) -> tuple[str, ...]:
-    if isinstance(found, int):
-        many = whole(found, name=f"attribute {shown(name)}", field=(name,))
-        if many > MOST_VALUES:
-            raise FieldError(
-                f"attribute {shown(name)} has {many} values; at most {MOST_VALUES} are allowed", field=(name,)
-            )
-        return tuple(map(str, range(many)))
-    values = tuple(found)
-    for place, value in enumerate(values):
-        _check_label(value, f"value of attribute {shown(name)}", (name, place))
-    no_repeats(values, name=f"attribute {shown(name)}", field=(name,))
-    if not values:
-        raise FieldError(f"attribute {shown(name)} has no values; it must have at least one", field=(name,))
+    who = f"attribute {shown(name)}"
+    with inside(name):
+        if isinstance(found, int):
+            many = whole(found, name=who, field=())
+            if many > MOST_VALUES:
+                raise FieldError(f"{who} has {many} values; at most {MOST_VALUES} are allowed")
+            return tuple(map(str, range(many)))
+        values = tuple(found)
+        for place, value in enumerate(values):
+            _check_label(value, f"value of {who}", (place,))
+        no_repeats(values, name=who, field=())
+        if not values:
+            raise FieldError(f"{who} has no values; it must have at least one")
     return values
 
 
@@ -397,7 +397,7 @@ def _check_name(name: str) -> None:
         raise FieldError(f"an attribute is called {shown(name)}, which is a reserved name", field=(name,))
 
 
-def _check_label(text: object, what: str, field: tuple[str | int, ...]) -> None:
+def _check_label(text: object, what: str, field: Place) -> None:
     word = line(text, name=what, field=field)
     if word != word.strip() or _RESERVED.search(word):
         raise FieldError(

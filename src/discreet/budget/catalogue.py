@@ -7,8 +7,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from discreet.budget.fields import hint
 from discreet.budget.release import Release
+from discreet.budget.toml import hint
 from discreet.errors import InputError
 from discreet.numbers import shown
 

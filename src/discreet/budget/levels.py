@@ -1,23 +1,33 @@
-"""A level of geography and its queries, as a release states them.
+"""Levels of geography and their queries, and the spine: which levels a record's geography passes through.
 
 A query states its noise in one of four ways: a `share` of its level's rho, its own `rho`, the
 `variance` of discrete Gaussian noise, or the `scale` of discrete Laplace noise. A rho becomes a
 variance by the neighbours it was calibrated for: with sensitivity s and a record counted g times,
 g s^2 / rho if bounded and g s^2 / (2 rho) if unbounded.
+
+Where a geographic unit has exactly one child, the two are one, and the level of the upper one
+spends the budget of both. A path is a list of such runs, written `"State+County"`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import product
 from math import isqrt
 
-from discreet.budget.fields import FieldError, exact, line, no_repeats, whole
 from discreet.budget.neighbours import Neighbours
+from discreet.budget.toml import FieldError, exact, hint, inside, line, no_repeats, whole
 from discreet.noise import DiscreteGaussian, DiscreteLaplace, Noise
 from discreet.numbers import Exact, shown
+
+Runs = tuple[tuple[str, ...], ...]
+"""The runs of one path, from the top down, each a tuple of level names."""
+
+MOST_PATHS = 4096
+"""The largest number of paths of one release."""
 
 WAYS = ("share", "rho", "variance", "scale")
 """The ways in which a query may state its noise."""
@@ -55,7 +65,8 @@ class Query:
         sensitivity: int = 1,
         groups: int = 1,
     ) -> None:
-        object.__setattr__(self, "name", line(name, name="name of a query", field=("name",)))
+        put = object.__setattr__
+        put(self, "name", line(name, name="name of a query", field=("name",)))
         stated = dict(zip(WAYS, (share, rho, variance, scale), strict=True))
         given = [way for way, value in stated.items() if value is not None]
         if len(given) != 1:
@@ -63,10 +74,9 @@ class Query:
             raise FieldError(f"query {shown(name)} states {found}; it must state one of {', '.join(WAYS)}")
         for way, value in stated.items():
             label = f"{way} of query {shown(name)}"
-            object.__setattr__(self, way, None if value is None else exact(value, name=label, field=(way,)))
+            put(self, way, None if value is None else exact(value, name=label, field=(way,)))
         for key, count in (("sensitivity", sensitivity), ("groups", groups)):
-            label = f"{key} of query {shown(name)}"
-            object.__setattr__(self, key, whole(count, name=label, field=(key,)))
+            put(self, key, whole(count, name=f"{key} of query {shown(name)}", field=(key,)))
 
     @property
     def way(self) -> str:
@@ -95,6 +105,10 @@ class Query:
             assert rho is not None
             variance = self.groups * self.sensitivity**2 / (rho if neighbours == "bounded" else 2 * rho)
         return DiscreteGaussian(variance=variance, sensitivity=self.sensitivity, times=self.groups)
+
+    def with_variance(self, variance: Exact) -> Query:
+        """Return the query with discrete Gaussian noise of this variance."""
+        return Query(name=self.name, variance=variance, sensitivity=self.sensitivity, groups=self.groups)
 
     def scaled(self, factor: Fraction) -> Query:
         """Return the query with its variance multiplied by `factor`; a share stays, its level's rho changes.
@@ -135,17 +149,13 @@ class Level:
             raise FieldError(f"{label} has a + in its name, which marks merged levels", field=("name",))
         if name != name.strip():
             raise FieldError(f"{label} has a space before or after its name", field=("name",))
-        object.__setattr__(self, "name", name)
-        object.__setattr__(
-            self, "rho", None if rho is None else exact(rho, name=f"rho of {label}", field=("rho",))
-        )
-        object.__setattr__(self, "queries", tuple(queries))
+        put = object.__setattr__
+        put(self, "name", name)
+        put(self, "rho", None if rho is None else exact(rho, name=f"rho of {label}", field=("rho",)))
+        put(self, "queries", tuple(queries))
         if not self.queries:
             raise FieldError(f"{label} has no queries; it must have at least one", field=("queries",))
         no_repeats((query.name for query in self.queries), name=label, field=("queries",))
-        self._check_shares(label)
-
-    def _check_shares(self, label: str) -> None:
         shares = [query.share for query in self.queries if query.share is not None]
         if not shares:
             return
@@ -217,6 +227,124 @@ def root_up(factor: Fraction) -> Fraction:
     return Fraction(isqrt(square << 128) + 1, factor.denominator << 64)
 
 
+# -- spines -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, init=False)
+class Spine:
+    """Either the `paths` by number, or the levels that `may_merge_up`, in which case all combinations occur.
+
+    Combinations are numbered from 1 in binary order: the last digit is the lowest level that may merge,
+    and a digit 1 says that the level is merged with the one above it. So path 1 merges nothing.
+
+    >>> levels = ["State", "Tract", "Block"]
+    >>> Spine(paths={7: ["State", "Tract+Block"]}).resolve(levels)
+    {7: (('State',), ('Tract', 'Block'))}
+    >>> for number, runs in Spine(may_merge_up=["Tract", "Block"]).resolve(levels).items():
+    ...     print(number, written(runs))
+    1 State, Tract, Block
+    2 State, Tract+Block
+    3 State+Tract, Block
+    4 State+Tract+Block
+    """
+
+    paths: tuple[tuple[int, tuple[str, ...]], ...]
+    may_merge_up: tuple[str, ...]
+
+    def __init__(
+        self,
+        *,
+        paths: Mapping[int, Sequence[str]] | Iterable[tuple[int, Sequence[str]]] = (),
+        may_merge_up: Iterable[str] = (),
+    ) -> None:
+        pairs = paths.items() if isinstance(paths, Mapping) else paths
+        object.__setattr__(self, "paths", tuple(sorted(_checked(number, runs) for number, runs in pairs)))
+        object.__setattr__(self, "may_merge_up", tuple(may_merge_up))
+        if bool(self.paths) == bool(self.may_merge_up):
+            found = "both" if self.paths else "neither"
+            raise FieldError(f"the spine states {found} of paths and may_merge_up; it must state one of them")
+        if max(len(self.paths), 2 ** len(self.may_merge_up)) > MOST_PATHS:
+            many = len(self.paths) or f"2^{len(self.may_merge_up)}"
+            raise FieldError(f"the spine has {many} paths; at most {MOST_PATHS} are allowed")
+        no_repeats((str(number) for number, _ in self.paths), name="paths of the spine", field=("paths",))
+
+    def resolve(self, levels: Sequence[str]) -> dict[int, Runs]:
+        """Return the runs of each path by number, checked against the names of the levels."""
+        if self.may_merge_up:
+            return dict(enumerate(self._combinations(levels), start=1))
+        resolved: dict[int, Runs] = {}
+        owner: dict[Runs, int] = {}
+        for number, texts in self.paths:
+            runs = tuple(tuple(text.split("+")) for text in texts)
+            with inside("paths", str(number)):
+                _check_cover(number, runs, levels)
+                if runs in owner:
+                    raise FieldError(
+                        f"path {number} is the same as path {owner[runs]}; each path may be listed once"
+                    )
+            owner[runs] = number
+            resolved[number] = runs
+        return resolved
+
+    def _combinations(self, levels: Sequence[str]) -> Iterator[Runs]:
+        with inside("may_merge_up"):
+            no_repeats(self.may_merge_up, name="may_merge_up", field=())
+            for name in self.may_merge_up:
+                if name not in levels:
+                    raise FieldError(
+                        f"may_merge_up names {shown(name)}, which is not a level{hint(name, levels)}"
+                    )
+            if levels[0] in self.may_merge_up:
+                raise FieldError(f"may_merge_up names {shown(levels[0])}, which has no level above it")
+        movable = [name for name in levels if name in self.may_merge_up]
+        for digits in product((False, True), repeat=len(movable)):
+            merged = dict(zip(movable, digits, strict=True))
+            runs: list[tuple[str, ...]] = []
+            for name in levels:
+                if merged.get(name):
+                    runs[-1] = (*runs[-1], name)
+                else:
+                    runs.append((name,))
+            yield tuple(runs)
+
+
+def written(runs: Runs) -> str:
+    """Write the runs of a path on one line.
+
+    >>> written((("US",), ("State", "County")))
+    'US, State+County'
+    """
+    return ", ".join("+".join(run) for run in runs)
+
+
+def _checked(number: int, runs: Sequence[str]) -> tuple[int, tuple[str, ...]]:
+    number = whole(number, name="number of a path", field=("paths",))
+    with inside("paths", str(number)):
+        if isinstance(runs, str) or not isinstance(runs, Sequence):
+            raise FieldError(
+                f'path {number} is {shown(runs)}; it must be a list such as ["US", "State+County"]'
+            )
+        texts = [line(run, name=f"run of path {number}", field=()) for run in runs]
+    return number, tuple("+".join(part.strip() for part in text.split("+")) for text in texts)
+
+
+def _check_cover(number: int, runs: Runs, levels: Sequence[str]) -> None:
+    found = [name for run in runs for name in run]
+    for name in found:
+        if name not in levels:
+            raise FieldError(f"path {number} names {shown(name)}, which is not a level{hint(name, levels)}")
+    for name in levels:
+        if found.count(name) != 1:
+            count = "twice" if found.count(name) > 1 else "not at all"
+            raise FieldError(f"path {number} has level {shown(name)} {count}; it must have each level once")
+    for above, below in zip(levels, found, strict=True):
+        if above != below:
+            raise FieldError(
+                f"path {number} has level {shown(below)} where {shown(above)} belongs; "
+                "it must keep the order of the levels"
+            )
+
+
 # -- names for readers -----------------------------------------------------------------------------------
 
 _PLACES = {"Prim": "Primitive geography", "USA": "US", "STATE": "State", "COUNTY": "County", "TRACT": "Tract"}
@@ -236,6 +364,19 @@ def level_name(text: str) -> str:
     if not re.fullmatch(r"[A-Za-z_+, *-]+", text):
         return text
     return " + ".join(_place(run) for run in text.split("+"))
+
+
+def find_level(text: str, names: Sequence[str]) -> str | None:
+    """Return which of these levels a text means, as a code or as people write it; None if not exactly one.
+
+    >>> [find_level(text, ["US", "Block_Group"]) for text in ("Block_Group", "block group", "Block")]
+    ['Block_Group', 'Block_Group', None]
+    """
+    if text in names:
+        return text
+    wanted = level_name(text.strip()).casefold()
+    found = [name for name in names if wanted == level_name(name).casefold()]
+    return found[0] if len(found) == 1 else None
 
 
 def _place(run: str) -> str:

@@ -15,12 +15,13 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from discreet.budget.fields import one_of, whole
+from discreet.budget.toml import one_of
 from discreet.noise import Noise, grouped
+from discreet.numbers import whole
 
 if TYPE_CHECKING:
+    from discreet.budget.levels import Runs
     from discreet.budget.release import Release
-    from discreet.budget.spine import Runs
 
 Neighbours = Literal["bounded", "unbounded"]
 """Bounded: one record is replaced. Unbounded: one record is added or removed."""

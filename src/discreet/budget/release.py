@@ -1,21 +1,175 @@
-"""A release: what is published with which noise, and on which paths one record is counted."""
+"""A release: what is published with which noise, on which paths one record is counted, and what is claimed.
+
+A number without its kind misleads: "10.94" may be the loss itself, or no more than a bound of it. A release
+says which (`kind` and `reason` in its TOML), an account hands it on, and every surface writes it beside the
+number.
+"""
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from discreet.budget.answer import STATED, AnswerKind, Claim
-from discreet.budget.attributes import Attributes
-from discreet.budget.fields import FieldError, exact, hint, inside, line, no_repeats, one_of
-from discreet.budget.levels import Level, Query
+from discreet.budget.attributes import Attributes, attribute_lines, read_attributes
+from discreet.budget.levels import WAYS, Level, Query, Runs, Spine, find_level, written
 from discreet.budget.neighbours import RELATIONS, Neighbours
-from discreet.budget.spine import Runs, Spine, written
+from discreet.budget.toml import (
+    FieldError,
+    a_list,
+    a_table,
+    exact,
+    hint,
+    inside,
+    line,
+    located,
+    no_repeats,
+    one_of,
+    parse_toml,
+    quoted,
+)
 from discreet.errors import InputError
-from discreet.noise import DiscreteGaussian, DiscreteLaplace, Noise, grouped
-from discreet.numbers import Exact, decimal, shown
+from discreet.noise import Noise, grouped
+from discreet.numbers import DIGITS, Exact, decimal, number, shown
+
+
+class AnswerKind(StrEnum):
+    """What a number claims, from the strongest claim to the weakest.
+
+    >>> print(AnswerKind.BOUND.beside(10.94377), "|", AnswerKind.EXACT.beside(24.4565144))
+    at most 10.9438 | 24.4565 (exact)
+    """
+
+    EXACT = "exact"
+    """The value itself: no smaller one is true of the release."""
+    BOUND = "bound"
+    """No more than this; the true value may be smaller."""
+    MODEL = "model"
+    """Exact for what is modelled; part of what was released is not, so this bounds nothing."""
+    MAIN = "main path"
+    """About the main path alone; others may cost more, so this bounds nothing."""
+
+    @property
+    def label(self) -> str:
+        """The word that stands beside a number, or above a column of them.
+
+        >>> [kind.label for kind in AnswerKind]
+        ['exact', 'at most', 'as modelled', 'main path only']
+        """
+        return _WORDS[self][0]
+
+    @property
+    def sentence(self) -> str:
+        """One sentence on how to read the number.
+
+        >>> AnswerKind.BOUND.sentence
+        'An upper bound: the true value may be smaller.'
+        """
+        return _WORDS[self][1]
+
+    def number(self, value: float, digits: int = DIGITS) -> str:
+        """Write the digits of a value of this kind; an upper bound is rounded up, so that it stays one.
+
+        >>> AnswerKind.BOUND.number(10.94372), AnswerKind.EXACT.number(10.94372)
+        ('10.9438', '10.9437')
+        """
+        if value == 0 or self is not AnswerKind.BOUND or not math.isfinite(value):
+            return number(value, digits)
+        return number(float(decimal(Fraction(repr(float(value))), digits=digits, down=False)), digits)
+
+    def beside(self, value: float, digits: int = DIGITS) -> str:
+        """Write a number with what it claims.
+
+        >>> AnswerKind.MAIN.beside(31.5961, 4)
+        '31.60 (main path only)'
+        """
+        written = self.number(value, digits)
+        return f"at most {written}" if self is AnswerKind.BOUND else f"{written} ({self.label})"
+
+    def states(self, quantity: str, value: float, digits: int = DIGITS) -> str:
+        """Write a clause that says what a quantity is.
+
+        >>> for kind in AnswerKind:
+        ...     print(kind.states("epsilon", 2.5, 3))
+        the exact epsilon is 2.50
+        epsilon is at most 2.50
+        epsilon is 2.50 as modelled
+        epsilon is 2.50 on the main path
+        """
+        written = self.number(value, digits)
+        if self is AnswerKind.EXACT:
+            return f"the exact {quantity} is {written}"
+        if self is AnswerKind.BOUND:
+            return f"{quantity} is at most {written}"
+        return f"{quantity} is {written} {'as modelled' if self is AnswerKind.MODEL else 'on the main path'}"
+
+    def titled(self, quantity: str) -> str:
+        """Write the head of a column of such numbers.
+
+        >>> [kind.titled("epsilon") for kind in AnswerKind]
+        ['exact epsilon', 'epsilon at most', 'epsilon as modelled', 'epsilon, main path only']
+        """
+        if self is AnswerKind.EXACT:
+            return f"exact {quantity}"
+        return f"{quantity}{',' if self is AnswerKind.MAIN else ''} {self.label}"
+
+
+_WORDS = {
+    AnswerKind.EXACT: ("exact", "Exact: no smaller value is true of this release."),
+    AnswerKind.BOUND: ("at most", "An upper bound: the true value may be smaller."),
+    AnswerKind.MODEL: (
+        "as modelled",
+        "Exact for what is modelled, which is not all that was released, so this is not a bound.",
+    ),
+    AnswerKind.MAIN: (
+        "main path only",
+        "The main path only: other paths may cost more, so this is not a bound.",
+    ),
+}
+
+STATED = (AnswerKind.EXACT, AnswerKind.BOUND, AnswerKind.MODEL)
+"""What a release may say of itself; that only the main path was accounted for is said by the account."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """The kind of an answer, and why it is not exact.
+
+    >>> joint = Claim.of_all([Claim(), Claim(AnswerKind.BOUND, ("Sensitivities are upper bounds.",))])
+    >>> print(joint)
+    An upper bound: the true value may be smaller. Sensitivities are upper bounds.
+    """
+
+    kind: AnswerKind = AnswerKind.EXACT
+    reasons: tuple[str, ...] = ()
+
+    @classmethod
+    def of_all(cls, claims: Iterable[Claim]) -> Claim:
+        """Return what can be claimed of several answers taken together: the weakest of their claims.
+
+        >>> Claim.of_all([Claim(AnswerKind.BOUND), Claim(AnswerKind.MAIN)]).kind.value
+        'main path'
+        """
+        found = list(claims)
+        order = list(AnswerKind)
+        weakest = max((claim.kind for claim in found), key=order.index, default=AnswerKind.EXACT)
+        return cls(weakest, tuple(dict.fromkeys(reason for claim in found for reason in claim.reasons)))
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return what JSON says of it."""
+        return {"kind": self.kind.value, "says": self.kind.label, "reasons": list(self.reasons)}
+
+    def __str__(self) -> str:
+        return " ".join([self.kind.sentence, *self.reasons])
+
+
+EXACTLY = Claim()
+"""The claim of most accounts."""
+
 
 UNITS = ("person", "household", "housing unit", "establishment")
 """What one record may be of."""
@@ -33,12 +187,12 @@ class Row(NamedTuple):
     @property
     def variance(self) -> Fraction | None:
         """The variance of Gaussian noise."""
-        return self.event.variance if isinstance(self.event, DiscreteGaussian) else None
+        return self.event.size if self.event.is_gaussian else None
 
     @property
     def scale(self) -> Fraction | None:
         """The scale of Laplace noise."""
-        return self.event.scale if isinstance(self.event, DiscreteLaplace) else None
+        return None if self.event.is_gaussian else self.event.size
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, init=False)
@@ -103,11 +257,8 @@ class Release:
         for key, texts in (("sources", sources), ("notes", notes)):
             lines = (line(text, name=f"item of {key}", field=(key, i)) for i, text in enumerate(texts))
             put(self, key, tuple(lines))
-        put(
-            self,
-            "kind",
-            AnswerKind(one_of(kind, [one.value for one in STATED], name="kind", field=("kind",))),
-        )
+        stated = one_of(kind, [one.value for one in STATED], name="kind", field=("kind",))
+        put(self, "kind", AnswerKind(stated))
         put(self, "reason", line(reason, name="reason", field=("reason",), empty=True))
         if (self.kind is AnswerKind.EXACT) == bool(self.reason):
             found = "but no reason is given" if not self.reason else "and a reason is given"
@@ -117,14 +268,17 @@ class Release:
                 field=("reason",) if self.reason else ("kind",),
             )
         if not self.levels:
-            raise FieldError(
-                f"release {shown(name)} has no levels; it must have at least one", field=("levels",)
-            )
+            text = f"release {shown(name)} has no levels; it must have at least one"
+            raise FieldError(text, field=("levels",))
         names = [level.name for level in self.levels]
         no_repeats(names, name=f"release {shown(name)}", field=("levels",))
         put(self, "attributes", attributes)
         self._check_budgets()
-        self._check_queries()
+        for place, level in enumerate(self.levels if attributes is not None else ()):
+            for query in level.queries:  # every query is a product of the attributes
+                with inside("levels", place, "queries", query.name):
+                    assert attributes is not None
+                    attributes.tabulation(query.name)
         with inside("spine"):
             put(self, "_runs", spine.resolve(names) if spine else {1: tuple((one,) for one in names)})
             self._check_merged()
@@ -157,23 +311,15 @@ class Release:
                 field=("rho",),
             )
 
-    def _check_queries(self) -> None:
-        """With attributes, every query is a product of them."""
-        for place, level in enumerate(self.levels if self.attributes is not None else ()):
-            for query in level.queries:
-                with inside("levels", place, "queries", query.name):
-                    assert self.attributes is not None
-                    self.attributes.tabulation(query.name)
-
     def _check_merged(self) -> None:
         laplace = {level.name for level in self.levels if level.has_laplace}
-        for number, runs in self._runs.items() if laplace else ():
+        for path, runs in self._runs.items() if laplace else ():
             for run in runs:
                 if len(run) > 1 and laplace.intersection(run):
                     name = next(one for one in run if one in laplace)
-                    key = ("paths", str(number)) if self.spine and self.spine.paths else ("may_merge_up",)
+                    key = ("paths", str(path)) if self.spine and self.spine.paths else ("may_merge_up",)
                     raise FieldError(
-                        f"path {number} merges level {shown(name)}, which has Laplace noise; "
+                        f"path {path} merges level {shown(name)}, which has Laplace noise; "
                         "only levels of Gaussian noise can be merged",
                         field=key,
                     )
@@ -237,10 +383,10 @@ class Release:
         (Fraction(1, 3), Fraction(3, 1))
         """
         times = exact(factor, name="factor", field=())
-        if level is not None:
-            self._level(level)
-        levels = [one.scaled(times) if level in (None, one.name) else one for one in self.levels]
-        return self._with_levels(levels)
+        chosen = None if level is None else self.level(level).name
+        return self._with_levels(
+            [one.scaled(times) if chosen in (None, one.name) else one for one in self.levels]
+        )
 
     def with_variances(self, changes: Mapping[str | tuple[str, str], Exact]) -> Release:
         """Return the release with new variances for whole levels, or for single queries by (level, query).
@@ -256,25 +402,36 @@ class Release:
         wanted: dict[str, dict[str, Exact]] = {}
         for key, variance in sorted(changes.items(), key=lambda item: isinstance(item[0], tuple)):
             name, query = key if isinstance(key, tuple) else (key, None)
-            names = [one.name for one in self._level(name).queries]
+            names = [one.name for one in self.level(name).queries]
             if query is not None and query not in names:
                 raise InputError(f"level {shown(name)} has no query {shown(query)}{hint(query, names)}")
             for one in names if query is None else [query]:
-                wanted.setdefault(name, {})[one] = variance
-        levels = [
-            _restated(level, wanted[level.name], self.neighbours) if level.name in wanted else level
-            for level in self.levels
-        ]
+                wanted.setdefault(self.level(name).name, {})[one] = variance
+        levels = list(self.levels)
+        for place, level in enumerate(levels):
+            if level.name in wanted:
+                queries = []
+                for old, event in zip(level.queries, level.events(self.neighbours), strict=True):
+                    size = wanted[level.name].get(old.name, event.size if event.is_gaussian else None)
+                    queries.append(old if size is None else old.with_variance(size))
+                levels[place] = Level(name=level.name, queries=queries)
         return self._with_levels(levels)
 
-    def _level(self, name: str) -> Level:
+    def level(self, name: str) -> Level:
+        """Return a level by its name, as a code or as people write it.
+
+        >>> from discreet.budget import load
+        >>> load("dhc-2020").level("block group").name
+        'Block_Group'
+        """
         names = [level.name for level in self.levels]
-        if name not in names:
+        found = find_level(name, names)
+        if found is None:
             raise InputError(
                 f"release {shown(self.name)} has no level {shown(name)}; "
                 f"it has {', '.join(names)}{hint(name, names)}"
             )
-        return self.levels[names.index(name)]
+        return self.levels[names.index(found)]
 
     def _with_levels(self, levels: list[Level]) -> Release:
         rho = None
@@ -291,9 +448,12 @@ class Release:
         discreet.errors.InputError: neighbours is 'bonded'; it must be "bounded" or "unbounded"; \
 did you mean "bounded"? (line 2 of small.toml)
         """
-        from discreet.budget.toml import read
-
-        return read(text, where)
+        text = text.removeprefix("\ufeff").replace("\r\n", "\n")
+        data = parse_toml(text, where)
+        try:
+            return _read(data)
+        except FieldError as error:
+            raise located(error, text, data, where) from None
 
     def to_toml(self) -> str:
         """Write the release as TOML, from which `from_toml` makes an equal one.
@@ -309,9 +469,7 @@ did you mean "bounded"? (line 2 of small.toml)
         [levels.queries]
         "total" = { variance = "5/2" }
         """
-        from discreet.budget.toml import write
-
-        return write(self)
+        return "\n".join(_lines(self)) + "\n"
 
     def account(self, neighbours: Neighbours | None = None, people: int = 1) -> Any:
         """Return what the release costs, by default under the neighbours it was calibrated for."""
@@ -320,20 +478,20 @@ did you mean "bounded"? (line 2 of small.toml)
         return account(self, neighbours=neighbours or self.neighbours, people=people)
 
     def __str__(self) -> str:
-        return summary(self)
-
-
-def _restated(level: Level, variances: Mapping[str, Exact], neighbours: Neighbours) -> Level:
-    queries = []
-    for query, event in zip(level.queries, level.events(neighbours), strict=True):
-        variance = variances.get(query.name, event.variance if isinstance(event, DiscreteGaussian) else None)
-        if variance is None:
-            queries.append(query)
-            continue
-        queries.append(
-            Query(name=query.name, variance=variance, sensitivity=query.sensitivity, groups=query.groups)
-        )
-    return Level(name=level.name, queries=queries)
+        total = "" if self.rho is None else f", rho {self.rho} = {_short(self.rho)}"
+        queries = sum(len(level.queries) for level in self.levels)
+        main = f"(main {self.main}: {written(self.runs(self.main))})"
+        paths = "one path" if len(self.paths) == 1 else f"{len(self.paths)} paths {main}"
+        lines = [
+            f"{self.name}: {self.title}" if self.title else self.name,
+            f"  one {self.unit}, calibrated for {self.neighbours} neighbours{total}",
+            f"  {_count(len(self.levels), 'level')}, {_count(queries, 'query')}, {paths}",
+        ]
+        width = max(len(level.name) for level in self.levels)
+        for level in self.levels:
+            rho = "" if level.has_laplace else f"rho {_short(level.spent(self.neighbours)):<10}  "
+            lines.append(f"  {level.name:<{width}}  {rho}{_noise(level, self.neighbours)}")
+        return "\n".join(lines)
 
 
 def rows(release: Release, runs: Runs) -> Iterator[Row]:
@@ -347,32 +505,14 @@ def rows(release: Release, runs: Runs) -> Iterator[Row]:
         own = top.precision(release.neighbours)
         whole = sum((levels[name].precision(release.neighbours) for name in run), Fraction(0))
         for query, event in zip(top.queries, top.events(release.neighbours), strict=True):
-            if not isinstance(event, DiscreteGaussian):
+            if not event.is_gaussian:
                 yield Row("+".join(run), query.name, event, None, None)
                 continue
             if len(run) > 1:
-                event = replace(event, variance=event.variance * own / whole)
+                event = event.resized(event.size * own / whole)
             share = None if top.has_laplace else event.precision / whole
             rho = event.precision / (1 if release.neighbours == "bounded" else 2)
             yield Row("+".join(run), query.name, event, rho, share)
-
-
-def summary(release: Release) -> str:
-    """Return a few lines that can be pasted into a memo; `str(release)` is the same."""
-    total = "" if release.rho is None else f", rho {release.rho} = {_short(release.rho)}"
-    queries = sum(len(level.queries) for level in release.levels)
-    main = f"(main {release.main}: {written(release.runs(release.main))})"
-    paths = "one path" if len(release.paths) == 1 else f"{len(release.paths)} paths {main}"
-    lines = [
-        f"{release.name}: {release.title}" if release.title else release.name,
-        f"  one {release.unit}, calibrated for {release.neighbours} neighbours{total}",
-        f"  {_count(len(release.levels), 'level')}, {_count(queries, 'query')}, {paths}",
-    ]
-    width = max(len(level.name) for level in release.levels)
-    for level in release.levels:
-        rho = "" if level.has_laplace else f"rho {_short(level.spent(release.neighbours)):<10}  "
-        lines.append(f"  {level.name:<{width}}  {rho}{_noise(level, release.neighbours)}")
-    return "\n".join(lines)
 
 
 def _noise(level: Level, neighbours: Neighbours) -> str:
@@ -394,3 +534,106 @@ def _short(value: Fraction) -> str:
 def _count(many: int, word: str) -> str:
     plural = word[:-1] + "ies" if word.endswith("y") else word + "s"
     return f"{many} {word if many == 1 else plural}"
+
+
+# -- TOML, in and out ------------------------------------------------------------------------------------
+
+_PARTS = ("attributes", "levels", "spine")
+RELEASE_KEYS = ("name", "title", "unit", "neighbours", "rho", "kind", "reason", "sources", "notes", *_PARTS)
+LEVEL_KEYS = ("name", "rho", "queries")
+QUERY_KEYS = (*WAYS, "sensitivity", "groups")
+SPINE_KEYS = ("paths", "may_merge_up")
+
+
+def _read(data: dict[str, Any]) -> Release:
+    a_table(data, "the release", RELEASE_KEYS, needed=("name", "neighbours", "levels"))
+    levels = []
+    for place, table in enumerate(a_list(data["levels"], "levels", "tables, each [[levels]]")):
+        with inside("levels", place):
+            levels.append(_read_level(table))
+    parts: dict[str, Any] = {}
+    for key, read in (("spine", _read_spine), ("attributes", read_attributes)):
+        if key in data:
+            with inside(key):
+                parts[key] = read(data[key])
+    for key in ("sources", "notes"):
+        a_list(data.get(key, []), key, "texts in quotes")
+    return Release(**{**data, **parts, "levels": levels})
+
+
+def _read_level(table: object) -> Level:
+    found = a_table(table, "a level", LEVEL_KEYS, needed=("name", "queries"))
+    with inside("queries"):
+        queries = a_table(found["queries"], "queries of a level")
+    made = []
+    for name, value in queries.items():
+        with inside("queries", name):
+            made.append(_read_query(name, value, has_rho="rho" in found))
+    return Level(name=found["name"], rho=found.get("rho"), queries=made)
+
+
+def _read_query(name: str, value: Any, *, has_rho: bool) -> Query:
+    if isinstance(value, dict):
+        return Query(name=name, **a_table(value, f"query {shown(name)}", QUERY_KEYS))
+    if isinstance(value, list) or not has_rho:
+        raise FieldError(
+            f"query {shown(name)} is {shown(value)}; it must be a table such as "
+            '{ variance = "5" }, or in a level with a rho a share such as "1/10"'
+        )
+    try:
+        return Query(name=name, share=value)
+    except FieldError as error:
+        raise FieldError(str(error)) from None  # the share stands at the query's own key
+
+
+def _read_spine(table: object) -> Spine:
+    found = a_table(table, "the spine", SPINE_KEYS)
+    paths: list[tuple[int, Any]] = []
+    with inside("paths"):
+        for key, runs in a_table(found.get("paths", {}), "paths").items():
+            if not re.fullmatch(r"[1-9][0-9]{0,8}", key):
+                text = f"path {shown(key)} has no usable number; it must be a whole number above zero"
+                raise FieldError(text, field=(key,))
+            paths.append((int(key), runs))
+    merging = found.get("may_merge_up", [])
+    if not isinstance(merging, list) or not all(isinstance(name, str) for name in merging):
+        text = f'may_merge_up is {shown(merging)}; it must be a list of levels such as ["Block"]'
+        raise FieldError(text, field=("may_merge_up",))
+    return Spine(paths=paths, may_merge_up=merging)
+
+
+def _lines(release: Release) -> Iterator[str]:
+    """The lines of a release's TOML."""
+    yield f"name = {quoted(release.name)}"
+    if release.title:
+        yield f"title = {quoted(release.title)}"
+    yield f"unit = {quoted(release.unit)}"
+    yield f"neighbours = {quoted(release.neighbours)}"
+    if release.rho is not None:
+        yield f"rho = {quoted(release.rho)}"
+    if release.reason:
+        yield f"kind = {quoted(release.kind.value)}"
+        yield f"reason = {quoted(release.reason)}"
+    for key, texts in (("sources", release.sources), ("notes", release.notes)):
+        if texts:
+            yield from (f"{key} = [", *(f"  {quoted(text)}," for text in texts), "]")
+    if release.attributes is not None:
+        yield from ("", "[attributes]", *attribute_lines(release.attributes))
+    for level in release.levels:
+        yield from ("", "[[levels]]", f"name = {quoted(level.name)}")
+        if level.rho is not None:
+            yield f"rho = {quoted(level.rho)}"
+        yield "[levels.queries]"
+        for query in level.queries:
+            size: Fraction = getattr(query, query.way)
+            counts = [f"{k} = {v}" for k in ("sensitivity", "groups") if (v := getattr(query, k)) != 1]
+            is_plain = query.share is not None and not counts
+            noise = ", ".join([f"{query.way} = {quoted(size)}", *counts])
+            yield f"{quoted(query.name)} = {quoted(size) if is_plain else f'{{ {noise} }}'}"
+    if release.spine is not None:
+        yield from ("", "[spine]")
+        if release.spine.may_merge_up:
+            yield f"may_merge_up = {quoted(release.spine.may_merge_up)}"
+        else:
+            yield "[spine.paths]"
+            yield from (f"{path} = {quoted(runs)}" for path, runs in release.spine.paths)

@@ -1,85 +1,35 @@
-"""A release as TOML, in and out. Each error is one line that names the line of the file."""
+"""How TOML is read and checked: an error is one line that says what was found, what is allowed, and where.
+
+A check of a field raises a `FieldError`, which knows the place of the field, such as `("levels", 2, "rho")`.
+`located` turns the place into the line of the file. Python's `tomllib` reads values but forgets their places,
+so `key_lines` scans the text a second time; `tomllib` has read it by then, so the scanner may trust that it
+is well formed.
+"""
 
 from __future__ import annotations
 
+import math
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from discreet.budget.attributes import Attributes, read_attributes
-from discreet.budget.fields import FieldError, hint, inside
-from discreet.budget.levels import WAYS, Level, Query
-from discreet.budget.lines import Place, key_lines, line_of
-from discreet.budget.spine import Spine
+from discreet import numbers
 from discreet.errors import InputError
-from discreet.numbers import shown
+from discreet.numbers import Exact, positive, shown
 
-if TYPE_CHECKING:
-    from discreet.budget.release import Release
+Place = tuple[str | int, ...]
+"""A key with all that it stands in: `("levels", 2, "queries", "total")`."""
 
-RELEASE_KEYS = (
-    "name",
-    "title",
-    "unit",
-    "neighbours",
-    "rho",
-    "kind",
-    "reason",
-    "sources",
-    "notes",
-    "attributes",
-    "levels",
-    "spine",
-)
-LEVEL_KEYS = ("name", "rho", "queries")
-QUERY_KEYS = (*WAYS, "sensitivity", "groups")
-SPINE_KEYS = ("paths", "may_merge_up")
+LONGEST_NUMBER = 1000
+"""Digits of the longest numerator or denominator, so that every number can be written out again."""
 
-_AT = re.compile(r"(.*?)\s*\(at (?:line (\d+), column (\d+)|end of document)\)", re.DOTALL)
-
-
-def read(text: str, where: str) -> Release:
-    """Read a release from TOML; `where` is what an error calls the text."""
-    text = text.removeprefix("\ufeff").replace("\r\n", "\n")
-    data = parse_toml(text, where)
-    try:
-        return _release(data)
-    except FieldError as error:
-        raise InputError(f"{error} ({_location(data, text, error, where)})") from None
-
-
-def write(release: Release) -> str:
-    """Write a release as TOML that `read` turns into an equal one."""
-    lines = [f"name = {_text(release.name)}"]
-    if release.title:
-        lines.append(f"title = {_text(release.title)}")
-    lines += [f"unit = {_text(release.unit)}", f"neighbours = {_text(release.neighbours)}"]
-    if release.rho is not None:
-        lines.append(f"rho = {_number(release.rho)}")
-    if release.reason:
-        lines += [f"kind = {_text(release.kind.value)}", f"reason = {_text(release.reason)}"]
-    for key, texts in (("sources", release.sources), ("notes", release.notes)):
-        if texts:
-            lines += [f"{key} = [", *(f"  {_text(text)}," for text in texts), "]"]
-    if release.attributes is not None:
-        lines += ["", "[attributes]", *_attribute_lines(release.attributes)]
-    for level in release.levels:
-        lines += ["", "[[levels]]", f"name = {_text(level.name)}"]
-        if level.rho is not None:
-            lines.append(f"rho = {_number(level.rho)}")
-        lines.append("[levels.queries]")
-        lines += [f"{_text(query.name)} = {_query_text(query)}" for query in level.queries]
-    if release.spine is not None:
-        lines += ["", "[spine]"]
-        if release.spine.may_merge_up:
-            lines.append(f"may_merge_up = {_list(release.spine.may_merge_up)}")
-        else:
-            lines.append("[spine.paths]")
-            lines += [f"{number} = {_list(runs)}" for number, runs in release.spine.paths]
-    return "\n".join(lines) + "\n"
-
+LONGEST_TEXT = 10_000
+"""Characters of the longest name, title or note."""
 
 MOST_KEYS = 200_000
 """Keys of a file, in all its tables."""
@@ -87,8 +37,150 @@ MOST_KEYS = 200_000
 LONGEST_KEY = 60
 """Parts of a key with dots."""
 
-_PIECE = re.compile(r"([^\n=,{}]*+)([\n=,{}]|\Z)")
-"""What may be a key, if an equals sign follows it, or the name of a table."""
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+_AT = re.compile(r"(.*?)\s*\(at (?:line (\d+), column (\d+)|end of document)\)", re.DOTALL)
+_PIECE = re.compile(r"([^\n=,{}]*+)([\n=,{}]|\Z)")  # may be a key, if = follows, or the name of a table
+
+
+class FieldError(InputError):
+    """An input error that knows its place, such as `("levels", 2, "rho")`."""
+
+    def __init__(self, message: str, *, field: Place = ()) -> None:
+        super().__init__(message)
+        self.field = field
+
+
+@contextmanager
+def inside(*place: str | int) -> Iterator[None]:
+    """Put `place` before the field of every input error that is raised within."""
+    try:
+        yield
+    except InputError as error:
+        raise FieldError(str(error), field=(*place, *getattr(error, "field", ()))) from None
+
+
+# -- single fields ---------------------------------------------------------------------------------------
+
+
+def exact(value: Exact, *, name: str, field: Place) -> Fraction:
+    """Return `value` as an exact fraction above zero, or raise a `FieldError`.
+
+    >>> exact("1/13", name="share", field=("share",))
+    Fraction(1, 13)
+    """
+    with inside(*field):
+        if isinstance(value, float) and not math.isfinite(value):
+            raise InputError(f"{name} is {value}; it must be a finite number above zero")
+        if _too_long(value):
+            raise InputError(f"{name} is too long; at most {LONGEST_NUMBER} digits are allowed")
+        return positive(value, name=name)
+
+
+def _too_long(value: Exact) -> bool:
+    if isinstance(value, int | Fraction):
+        return bool(max(abs(value.numerator), value.denominator) >= 10**LONGEST_NUMBER)
+    if isinstance(value, Decimal):
+        return value.is_finite() and max(abs(value.adjusted()), len(value.as_tuple().digits)) > LONGEST_NUMBER
+    if isinstance(value, str):
+        exponent = value.lower().partition("e")[2].strip().lstrip("+-")
+        return len(value) > LONGEST_NUMBER or (exponent.isdecimal() and int(exponent) > LONGEST_NUMBER)
+    return False
+
+
+def whole(value: object, *, name: str, field: Place) -> int:
+    """Return `value` as a whole number above zero, or raise a `FieldError`."""
+    with inside(*field):
+        return numbers.whole(value, name=name)
+
+
+def line(value: object, *, name: str, field: Place, empty: bool = False) -> str:
+    """Return `value` as one line of text, or raise a `FieldError`.
+
+    >>> line("State", name="name of a level", field=("name",))
+    'State'
+    """
+    problem = ""
+    if not isinstance(value, str):
+        problem = f"is {shown(value)}; it must be a string in quotes"
+    elif not value.strip() and not empty:
+        problem = "is empty; it must have at least one character"
+    elif len(value) > LONGEST_TEXT:
+        problem = f"has {len(value)} characters; at most {LONGEST_TEXT} are allowed"
+    elif _CONTROL.search(value):
+        problem = f"is {shown(value)}; it must be one line, without control characters"
+    if problem:
+        raise FieldError(f"{name} {problem}", field=field)
+    return str(value)
+
+
+def one_of(value: object, allowed: Iterable[str], *, name: str, field: Place) -> str:
+    """Return `value` if it is one of the allowed words, or raise a `FieldError` that lists them.
+
+    >>> one_of("bounded", ["bounded", "unbounded"], name="neighbours", field=("neighbours",))
+    'bounded'
+    """
+    words = list(allowed)
+    if isinstance(value, str) and value in words:
+        return value
+    choice = " or ".join(f'"{word}"' for word in words)
+    raise FieldError(f"{name} is {shown(value)}; it must be {choice}{hint(value, words)}", field=field)
+
+
+def hint(found: object, allowed: Iterable[str]) -> str:
+    """Suggest the nearest allowed word, or nothing if none is near.
+
+    >>> hint("sensitvity", ["share", "sensitivity"])
+    '; did you mean "sensitivity"?'
+    """
+    from difflib import get_close_matches
+
+    near = get_close_matches(found, list(allowed), n=1) if isinstance(found, str) else []
+    return f'; did you mean "{near[0]}"?' if near else ""
+
+
+def no_repeats(names: Iterable[str], *, name: str, field: Place) -> None:
+    """Raise a `FieldError` at the second place of a name that comes twice.
+
+    >>> no_repeats(["US", "State", "US"], name="levels", field=("levels",))
+    Traceback (most recent call last):
+    discreet.budget.toml.FieldError: levels has 'US' twice; each name may be used once
+    """
+    seen = set()
+    for place, word in enumerate(names):
+        if word in seen:
+            text = f"{name} has {shown(word)} twice; each name may be used once"
+            raise FieldError(text, field=(*field, place))
+        seen.add(word)
+
+
+def a_table(
+    value: object, what: str, allowed: tuple[str, ...] | None = None, *, needed: Iterable[str] = ()
+) -> dict[str, Any]:
+    """Return a table of TOML that has only the allowed keys, and all that are needed.
+
+    >>> a_table({"paths": {}}, "the spine", ("paths", "may_merge_up"))
+    {'paths': {}}
+    """
+    if not isinstance(value, dict):
+        raise FieldError(f"{what} is {shown(value)}; it must be a table")
+    for key in value if allowed is not None else ():
+        if allowed is not None and key not in allowed:
+            near = hint(key, allowed) or f"; allowed are {', '.join(allowed)}"
+            raise FieldError(f"{what} has the unknown key {shown(key)}{near}", field=(key,))
+    for key in needed:
+        if key not in value:
+            raise FieldError(f"{what} has no {key}; it must state one")
+    return value
+
+
+def a_list(value: object, key: str, of: str) -> list[Any]:
+    """Return a list of TOML."""
+    if not isinstance(value, list):
+        raise FieldError(f"{key} is {shown(value)}; it must be a list of {of}", field=(key,))
+    return value
+
+
+# -- the text --------------------------------------------------------------------------------------------
 
 
 def check_keys(text: str, where: str, *, most: int = MOST_KEYS) -> None:
@@ -111,9 +203,9 @@ def check_keys(text: str, where: str, *, most: int = MOST_KEYS) -> None:
     for found in _PIECE.finditer(text):
         parts = found[1].count(".") + 1
         if parts > LONGEST_KEY and (found[2] == "=" or found[1].lstrip().startswith("[")):
-            line = text.count("\n", 0, found.start()) + 1
+            number = text.count("\n", 0, found.start()) + 1
             raise InputError(
-                f"a key has {parts} parts; at most {LONGEST_KEY} are read (line {line} of {where})"
+                f"a key has {parts} parts; at most {LONGEST_KEY} are read (line {number} of {where})"
             )
 
 
@@ -145,147 +237,143 @@ def parse_toml(
         raise InputError(f"not usable TOML: a number or date in it cannot be read ({where})") from None
 
 
-def _location(data: dict[str, Any], text: str, error: FieldError, where: str) -> str:
-    place: Place = error.field
-    number = line_of(key_lines(text), place)
+def located(error: FieldError, text: str, data: Mapping[str, Any], where: str) -> InputError:
+    """Return an error of a release with the level and the line that it is about."""
+    number = line_of(key_lines(text), error.field)
     spot = where if number is None else f"line {number} of {where}"
-    if place[:1] == ("levels",) and len(place) > 1 and isinstance(place[1], int):
-        level = data["levels"][place[1]]
-        label = f"level {shown(level.get('name'))}" if isinstance(level, dict) and level.get("name") else ""
-        if label and label not in str(error):
-            return f"{label}, {spot}"
-    return spot
+    match error.field:
+        case ("levels", int(place), *_):
+            level = data["levels"][place]
+            name = level.get("name") if isinstance(level, dict) else None
+            if name and (label := f"level {shown(name)}") not in str(error):
+                spot = f"{label}, {spot}"
+    return InputError(f"{error} ({spot})")
 
 
-def _release(data: dict[str, Any]) -> Release:
-    from discreet.budget.release import Release
+def quoted(value: str | Fraction | Iterable[str]) -> str:
+    """Write a text, an exact number or a list of texts as TOML; texts are printable.
 
-    _keys(data, RELEASE_KEYS, needed=("name", "neighbours", "levels"), what="the release")
-    levels = []
-    for place, table in enumerate(_a_list(data["levels"], "levels", "tables, each [[levels]]")):
-        with inside("levels", place):
-            levels.append(_level(_a_table(table, "a level")))
-    spine = None
-    if "spine" in data:
-        with inside("spine"):
-            spine = _spine(_a_table(data["spine"], "the spine"))
-    attributes = None
-    if "attributes" in data:
-        with inside("attributes"):
-            attributes = read_attributes(data["attributes"])
-    given = {key: value for key, value in data.items() if key not in ("levels", "spine", "attributes")}
-    for key in ("sources", "notes"):
-        if key in given:
-            _a_list(given[key], key, "texts in quotes")
-    return Release(**given, levels=levels, spine=spine, attributes=attributes)
+    >>> print(quoted('a "b"'), quoted(["c", "d"]), quoted(Fraction(1, 2)))
+    "a \\"b\\"" ["c", "d"] "1/2"
+    """
+    if isinstance(value, str | Fraction):
+        escaped = str(value).replace("\\", "\\\\").replace('"', '\\"')
+        return f'"{escaped}"'
+    return f"[{', '.join(map(quoted, value))}]"
 
 
-def _level(table: dict[str, Any]) -> Level:
-    _keys(table, LEVEL_KEYS, needed=("name", "queries"), what="a level")
-    with inside("queries"):
-        queries = _a_table(table["queries"], "queries of a level")
-    made = []
-    for name, value in queries.items():
-        with inside("queries", name):
-            made.append(_query(name, value, has_rho="rho" in table))
-    return Level(name=table["name"], rho=table.get("rho"), queries=made)
+# -- on which line each key stands -----------------------------------------------------------------------
+
+_BLANK = re.compile(r"(?:[ \t\r\n,]|#[^\n]*)*")
+_KEY = re.compile(r"[ \t]*(?:([A-Za-z0-9_-]+)|(\"(?:\\.|[^\"\\\n])*\")|('[^'\n]*'))[ \t]*")
+_STRING = re.compile(
+    r'"""(?:\\.|[^\\])*?"""(?:"{0,2})'
+    r"|'''.*?'''(?:'{0,2})"
+    r'|"(?:\\.|[^"\\\n])*"'
+    r"|'[^'\n]*'",
+    re.DOTALL,
+)
+_BARE = re.compile(r"[^,\]}\n#]*")
 
 
-def _query(name: str, value: object, *, has_rho: bool) -> Query:
-    if isinstance(value, dict):
-        _keys(value, QUERY_KEYS, needed=(), what=f"query {shown(name)}")
-        return Query(name=name, **value)
-    if isinstance(value, list) or not has_rho:
-        raise FieldError(
-            f"query {shown(name)} is {shown(value)}; it must be a table such as "
-            '{ variance = "5" }, or in a level with a rho a share such as "1/10"'
-        )
-    try:
-        return Query(name=name, share=value)  # type: ignore[arg-type]
-    except FieldError as error:
-        raise FieldError(str(error)) from None  # the share stands at the query's own key
+def key_lines(text: str) -> dict[Place, int]:
+    """Return the line, counted from 1, of every table, key and list item.
+
+    >>> key_lines('name = "a"\\n[[levels]]\\nrho = 1\\n[levels.queries]\\ntotal = { share = 1 }')[
+    ...     ("levels", 0, "queries", "total")]
+    5
+    """
+    return _Scanner(text).scan()
 
 
-def _spine(table: dict[str, Any]) -> Spine:
-    _keys(table, SPINE_KEYS, needed=(), what="the spine")
-    paths: list[tuple[int, Any]] = []
-    if "paths" in table:
-        with inside("paths"):
-            for key, runs in _a_table(table["paths"], "paths").items():
-                if not re.fullmatch(r"[1-9][0-9]{0,8}", key):
-                    raise FieldError(
-                        f"path {shown(key)} has no usable number; it must be a whole number above zero",
-                        field=(key,),
-                    )
-                paths.append((int(key), runs))
-    merging = table.get("may_merge_up", [])
-    with inside("may_merge_up"):
-        if not isinstance(merging, list) or not all(isinstance(name, str) for name in merging):
-            raise FieldError(
-                f'may_merge_up is {shown(merging)}; it must be a list of levels such as ["Block"]'
-            )
-    return Spine(paths=paths, may_merge_up=merging)
+def line_of(lines: dict[Place, int], place: Place) -> int | None:
+    """Return the line of a place, or of the nearest thing around it that has one.
+
+    >>> line_of({("levels", 0): 7}, ("levels", 0, "rho"))
+    7
+    """
+    while place:
+        if place in lines:
+            return lines[place]
+        place = place[:-1]
+    return None
 
 
-def _keys(table: Mapping[str, Any], allowed: tuple[str, ...], *, needed: Iterable[str], what: str) -> None:
-    for key in table:
-        if key not in allowed:
-            near = hint(key, allowed) or f"; allowed are {', '.join(allowed)}"
-            raise FieldError(f"{what} has the unknown key {shown(key)}{near}", field=(key,))
-    for key in needed:
-        if key not in table:
-            raise FieldError(f"{what} has no {key}; it must state one")
+class _Scanner:
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.breaks = [match.start() for match in re.finditer("\n", text)]
+        self.lines: dict[Place, int] = {}
+        self.counts: dict[Place, int] = {}
 
+    def scan(self) -> dict[Place, int]:
+        table: Place = ()
+        at = self.blank(0)
+        while at < len(self.text):
+            if self.text[at] == "[":
+                table, at = self.header(at)
+            else:
+                at = self.pair(table, at)
+            at = self.blank(at)
+        return self.lines
 
-def _a_table(value: object, what: str) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise FieldError(f"{what} is {shown(value)}; it must be a table")
-    return value
+    def note(self, place: Place, at: int) -> None:
+        """Note the line of a place, and of the dotted keys around it, unless one is noted."""
+        number = bisect_right(self.breaks, at - 1) + 1
+        for length in range(1, len(place) + 1):
+            self.lines.setdefault(place[:length], number)
 
+    def blank(self, at: int) -> int:
+        match = _BLANK.match(self.text, at)
+        return match.end() if match else at
 
-def _a_list(value: object, key: str, of: str) -> list[Any]:
-    if not isinstance(value, list):
-        raise FieldError(f"{key} is {shown(value)}; it must be a list of {of}", field=(key,))
-    return value
+    def header(self, at: int) -> tuple[Place, int]:
+        many = self.text.startswith("[[", at)
+        parts, end = self.key(at + (2 if many else 1))
+        place: Place = ()
+        for depth, part in enumerate(parts, start=1):
+            place = (*place, part)
+            if many and depth == len(parts):
+                self.counts[place] = self.counts.get(place, -1) + 1
+            if place in self.counts:
+                place = (*place, self.counts[place])
+        self.note(place, at)
+        return place, end + (2 if many else 1)
 
+    def pair(self, table: Place, at: int) -> int:
+        parts, end = self.key(at)
+        place = (*table, *parts)
+        self.note(place, at)
+        return self.value(place, self.blank(end + 1))
 
-def _attribute_lines(attributes: Attributes) -> list[str]:
-    lines = []
-    for name, values in attributes.values:
-        numbered = values == tuple(map(str, range(len(values))))
-        lines.append(f"{_text(name)} = {len(values) if numbered else _list(values)}")
-    if attributes.impossible:
-        tables = [
-            "{ " + ", ".join(f"{_text(name)} = {_list(words)}" for name, words in one) + " }"
-            for one in attributes.impossible
-        ]
-        lines += ["impossible = [", *(f"  {table}," for table in tables), "]"]
-    for name, recode in attributes.recodes:
-        lines += [f"[attributes.{_text(name)}]", f"of = {_text(recode.of)}"]
-        lines += [f"[attributes.{_text(name)}.groups]"]
-        lines += [f"{_text(label)} = {_list(words)}" for label, words in recode.groups]
-    return lines
+    def key(self, at: int) -> tuple[list[str], int]:
+        parts = []
+        while match := _KEY.match(self.text, at):
+            bare, basic, literal = match.groups()
+            if bare is not None:
+                parts.append(bare)
+            elif literal is not None:
+                parts.append(literal[1:-1])
+            else:
+                parts.append(next(iter(tomllib.loads(f"{basic} = 0"))) if "\\" in basic else basic[1:-1])
+            at = match.end()
+            if not self.text.startswith(".", at):
+                break
+            at += 1
+        return parts, at
 
-
-def _query_text(query: Query) -> str:
-    counts = [
-        f"{key} = {getattr(query, key)}" for key in ("sensitivity", "groups") if getattr(query, key) != 1
-    ]
-    if query.share is not None and not counts:
-        return _number(query.share)
-    size: Fraction = getattr(query, query.way)
-    return f"{{ {', '.join([f'{query.way} = {_number(size)}', *counts])} }}"
-
-
-def _number(value: Fraction) -> str:
-    return f'"{value}"'
-
-
-def _list(texts: Iterable[str]) -> str:
-    return f"[{', '.join(_text(text) for text in texts)}]"
-
-
-def _text(value: str) -> str:
-    """Quote a text. It is printable, so only quotes and backslashes need care."""
-    escaped = value.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'
+    def value(self, place: Place, at: int) -> int:
+        first = self.text[at : at + 1]
+        if first in ("[", "{"):
+            close = "]" if first == "[" else "}"
+            at, item = self.blank(at + 1), 0
+            while at < len(self.text) and self.text[at] != close:
+                if first == "[":
+                    self.note((*place, item), at)
+                    at, item = self.value((*place, item), at), item + 1
+                else:
+                    at = self.pair(place, at)
+                at = self.blank(at)
+            return at + 1
+        match = (_STRING if first in ("'", '"') else _BARE).match(self.text, at)
+        return match.end() if match else len(self.text)

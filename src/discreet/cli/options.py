@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from discreet.budget.fields import whole
 from discreet.budget.neighbours import Neighbours
 from discreet.errors import InputError
-from discreet.numbers import fraction, read_delta
+from discreet.numbers import fraction, read_delta, whole
 
 if TYPE_CHECKING:
     from discreet.accounting.overall import Account

@@ -24,9 +24,9 @@ from numpy.typing import NDArray
 
 from discreet.accounting.calibration import prove
 from discreet.accounting.overall import account
-from discreet.budget import DiscreteGaussian, Level, Query, Release, Spine
-from discreet.budget.fields import hint
+from discreet.budget import Level, Query, Release, Spine
 from discreet.budget.levels import level_name
+from discreet.budget.toml import hint
 from discreet.errors import DiscreetError, InputError, PrecisionError
 from discreet.estimation.accuracy import Accuracy, accuracy, by_level
 from discreet.estimation.model import Model, Told, told_by_level, uniform_tree
@@ -399,14 +399,14 @@ class UniformPlan:
         units: list[Fraction] = []
         for level in release.levels:
             for query, event in zip(level.queries, level.events(release.neighbours), strict=True):
-                if not isinstance(event, DiscreteGaussian):
+                if not event.is_gaussian:
                     raise InputError(
                         f"query {query.name!r} of level {level.name!r} has Laplace noise; a plan is for "
                         "Gaussian noise"
                     )
                 rho = event.precision / (1 if release.neighbours == "bounded" else 2)
                 self.exact[level.name, query.name] = rho
-                units.append(rho * event.variance)  # rho times variance does not depend on either
+                units.append(rho * event.size)  # rho times variance does not depend on either
         self.keys = list(self.exact)
         self._unit = np.array([float(one) for one in units])
         self._scale = float(np.sum(self.budgets / self._unit))

@@ -57,6 +57,9 @@ class Noise(ABC):
     WIDEST: ClassVar[Fraction]
     """The largest parameter whose draws fit a table of 16 bits."""
 
+    is_gaussian: ClassVar[bool] = False
+    """Whether the noise is discrete Gaussian, so that its loss has a Gaussian part and it has a rho."""
+
     sensitivity: int
     times: int
 
@@ -111,6 +114,10 @@ class Noise(ABC):
         if many == self.sensitivity:
             return self
         return type(self)(self.size, sensitivity=many, times=self.times)
+
+    def resized(self, size: Exact) -> Self:
+        """Return noise of the same family on the same counts, of another variance or scale."""
+        return type(self)(size, sensitivity=self.sensitivity, times=self.times)
 
     def single(self) -> Self:
         """Return the noise of one count alone, if it can be drawn; else raise an `InputError`.

@@ -58,6 +58,7 @@ write it as a string such as "2.5", or as a Fraction or an int
     RANGE: ClassVar = (Fraction(1, 10**4), Fraction(2**64))
     PER_BIT: ClassVar = 4
     WIDEST: ClassVar = Fraction(1 << 22)
+    is_gaussian: ClassVar = True
 
     variance: Fraction
     sensitivity: int

@@ -10,9 +10,9 @@ from itertools import product
 
 from discreet.accounting.overall import Account, account
 from discreet.accounting.portfolio import portfolio
-from discreet.budget import DiscreteGaussian, Level, Neighbours, Query, Release, Spine
-from discreet.budget.answer import AnswerKind, Claim
-from discreet.budget.spine import MOST_PATHS, Runs
+from discreet.budget import Level, Neighbours, Release, Spine
+from discreet.budget.levels import MOST_PATHS, Runs
+from discreet.budget.release import AnswerKind, Claim
 from discreet.errors import InputError
 from discreet.release.ledger import Entry, Ledger, Total, read_ledger, spent_epsilon
 
@@ -172,18 +172,10 @@ def _only(found: set[str], what: str, path: str | os.PathLike[str]) -> str:
 def _levels(release: Release, number: int) -> list[Level]:
     levels = []
     for level in release.levels:
-        queries = []
-        for query, event in zip(level.queries, level.events(release.neighbours), strict=True):
-            gaussian = isinstance(event, DiscreteGaussian)
-            queries.append(
-                Query(
-                    name=query.name,
-                    variance=event.variance if isinstance(event, DiscreteGaussian) else None,
-                    scale=None if gaussian else query.scale,
-                    sensitivity=query.sensitivity,
-                    groups=query.groups,
-                )
-            )
+        queries = [
+            query.with_variance(event.size) if event.is_gaussian else query
+            for query, event in zip(level.queries, level.events(release.neighbours), strict=True)
+        ]
         levels.append(Level(name=_named(level.name, number), queries=queries))
     return levels
 

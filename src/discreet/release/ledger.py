@@ -33,9 +33,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from discreet.budget import Neighbours, Release
-from discreet.budget.fields import exact, line, one_of
 from discreet.budget.neighbours import RELATIONS
 from discreet.budget.release import UNITS
+from discreet.budget.toml import exact, line, one_of
 from discreet.errors import InputError
 from discreet.noise import Noise
 from discreet.numbers import Exact, fraction

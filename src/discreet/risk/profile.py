@@ -37,9 +37,8 @@ from discreet.accounting.loss import Loss, TiltedTransform
 from discreet.accounting.overall import Account, account
 from discreet.accounting.parallel import Progress
 from discreet.accounting.privacy_loss import PrivacyLoss, compose
-from discreet.budget.answer import EXACTLY, AnswerKind, Claim
 from discreet.budget.neighbours import Neighbours
-from discreet.budget.release import Release
+from discreet.budget.release import EXACTLY, AnswerKind, Claim, Release
 from discreet.errors import InputError, PrecisionError
 from discreet.noise import DiscreteGaussian, Noise
 from discreet.noise.distribution import grouped

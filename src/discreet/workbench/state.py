@@ -25,7 +25,7 @@ from discreet.budget.catalogue import LARGEST_FILE, load_preset
 from discreet.budget.neighbours import RELATIONS
 from discreet.budget.toml import check_keys, parse_toml
 from discreet.errors import InputError
-from discreet.noise import DiscreteGaussian, Noise
+from discreet.noise import Noise
 from discreet.noise.distribution import grouped
 from discreet.numbers import plain, positive, read_delta
 
@@ -173,9 +173,7 @@ class State:
                 factor = Fraction(1)
                 if stated.weights[place]:  # Laplace noise is in none of these levels
                     factor = stated.total * stated.share(place) / (budget.total * budget.share(place))
-                gaussians = (one for one in noise if isinstance(one, DiscreteGaussian))
-                others = (one for one in noise if not isinstance(one, DiscreteGaussian))
-                scaled += [*others, *(replace(one, variance=one.variance * factor) for one in gaussians)]
+                scaled += [one.resized(one.size * factor) if one.is_gaussian else one for one in noise]
             events = grouped(scaled)
         return (*events, *events) if self.relation == "bounded" else events
 

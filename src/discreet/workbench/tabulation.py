@@ -12,8 +12,8 @@ from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
-from discreet.budget.answer import EXACTLY, Claim
 from discreet.budget.neighbours import RELATIONS
+from discreet.budget.release import EXACTLY, Claim
 from discreet.errors import DiscreetError, InputError
 from discreet.numbers import decimal, fraction, positive, share
 from discreet.release.safetab.geography import LEVEL_WORDS, LEVELS, PASSES, Pass

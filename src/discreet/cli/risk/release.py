@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import App, Parameter
 
 from discreet.budget import load
-from discreet.budget.answer import AnswerKind
 from discreet.budget.levels import level_name
+from discreet.budget.release import AnswerKind
 from discreet.cli import options
 from discreet.cli.calibrate import by_level_name
 from discreet.cli.outputs import Outputs

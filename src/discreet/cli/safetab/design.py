@@ -156,7 +156,7 @@ def _whole(text: str) -> int:
 
 def _places(text: str) -> list[Place]:
     """Read COUNTY:2, COUNTY (both levels), regional, detailed or all."""
-    from discreet.budget.fields import hint
+    from discreet.budget.toml import hint
     from discreet.release.safetab.geography import GEOGRAPHIES, LEVEL_WORDS, LEVELS
 
     name, colon, level = text.strip().partition(":")

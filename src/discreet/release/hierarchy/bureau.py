@@ -277,11 +277,7 @@ def _kinds(
         mine: dict[str, Noise] = {}
         for query, size in asked:
             law = known.get((tree.levels[level], query))
-            same = (
-                law is not None
-                and isinstance(law, DiscreteGaussian)
-                and abs(float(law.variance) / size - 1) < 1e-6
-            )
+            same = law is not None and law.is_gaussian and abs(float(law.size) / size - 1) < 1e-6
             mine[query] = law if same and law else DiscreteGaussian(Fraction(size).limit_denominator(10**9))
         laws.append(mine)
     return laws, kind

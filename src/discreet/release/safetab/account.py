@@ -395,10 +395,10 @@ def _event(noise: Noise | None, times: int) -> Noise:
 
 
 def _query(name: str, noise: Noise | None, groups: int) -> Query:
-    if isinstance(noise, DiscreteGaussian):
-        return Query(name=name, variance=noise.variance, groups=groups)
-    assert isinstance(noise, DiscreteLaplace)
-    return Query(name=name, scale=noise.scale, groups=groups)
+    assert noise is not None
+    if noise.is_gaussian:
+        return Query(name=name, variance=noise.size, groups=groups)
+    return Query(name=name, scale=noise.size, groups=groups)
 
 
 def _points(exact: Account | None, deltas: list[Fraction]) -> list[Point | None]:
@@ -439,8 +439,4 @@ def _reduction(exact: Account, worst: Any, delta: Fraction, target: Fraction) ->
 
 
 def _scaled(events: Sequence[Noise], factor: Fraction) -> tuple[Noise, ...]:
-    return tuple(
-        DiscreteGaussian(variance=event.variance * factor, times=event.times)
-        for event in events
-        if isinstance(event, DiscreteGaussian)
-    )
+    return tuple(event.resized(event.size * factor) for event in events if event.is_gaussian)

@@ -16,10 +16,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal, TypeVar, cast
 
-from discreet.budget.fields import hint
-from discreet.budget.lines import Place as Where
-from discreet.budget.lines import key_lines, line_of
-from discreet.budget.toml import parse_toml
+from discreet.budget.toml import Place as Where
+from discreet.budget.toml import hint, key_lines, line_of, parse_toml
 from discreet.errors import InputError
 from discreet.numbers import fraction, shown
 from discreet.release.problems import Problems

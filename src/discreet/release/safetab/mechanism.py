@@ -118,7 +118,7 @@ def variance_of(noise: Noise | None) -> Fraction | float:
     """
     if noise is None:
         return Fraction(0)
-    return noise.variance if isinstance(noise, DiscreteGaussian) else noise.true_variance()
+    return noise.size if noise.is_gaussian else noise.true_variance()
 
 
 def margin(noise: Noise | None, cells: int = 1) -> int:

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from discreet.errors import InputError
-from discreet.noise import DiscreteGaussian, DiscreteLaplace, Entropy, Noise
+from discreet.noise import Entropy, Noise
 from discreet.release.audit import sha256
 from discreet.release.commit import free, open_ledger, staging
 from discreet.release.hierarchy.tables import Folder
@@ -154,12 +154,11 @@ class Summary:
 def noise_text(noise: Noise | None) -> str:
     """Say a noise in exact terms.
 
+    >>> from discreet.noise import DiscreteGaussian, DiscreteLaplace
     >>> noise_text(DiscreteGaussian("31.25")), noise_text(DiscreteLaplace(10)), noise_text(None)
     ('discrete Gaussian, variance 125/4', 'discrete Laplace, scale 10', 'none')
     """
-    if isinstance(noise, DiscreteGaussian):
-        return f"discrete Gaussian, variance {noise.variance}"
-    return "none" if not isinstance(noise, DiscreteLaplace) else f"discrete Laplace, scale {noise.scale}"
+    return "none" if noise is None else f"{noise.FAMILY}, {noise.PARAMETER} {noise.size}"
 
 
 def exact_places(configuration: Configuration, which: Pass) -> tuple[tuple[str, str], ...]:

@@ -30,8 +30,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.budget.fields import whole
 from discreet.errors import InputError
+from discreet.numbers import whole
 from discreet.release.commit import free, staging
 from discreet.release.hierarchy.arrow import arrow, coded, strings
 from discreet.release.hierarchy.tables import OutputTable

@@ -20,8 +20,8 @@ from markupsafe import Markup
 
 from discreet import numbers
 from discreet.budget import Release, load_preset, preset_names
-from discreet.budget.fields import line
 from discreet.budget.levels import level_name
+from discreet.budget.toml import line
 from discreet.numbers import Interval, about, at_least, at_most, decimal, percent_down, percent_up, times
 from discreet.report import words
 from discreet.report.html.facts import Facts, Stage, compare, gather
