@@ -356,6 +356,16 @@ def plain(value: float | Fraction) -> str:
     return f"{float(value):.6g}".replace("e-0", "e-")
 
 
+def exact_text(value: Fraction) -> str:
+    """Write an exact number as shortly as it can be read back exactly.
+
+    >>> exact_text(Fraction(1, 10**10)), exact_text(Fraction(1, 3))
+    ('1e-10', '1/3')
+    """
+    short = plain(value)
+    return short if Fraction(short) == value else str(value)
+
+
 def with_fraction(value: Fraction) -> str:
     """Write an exact number as a fraction and, if that is another thing, as a decimal.
 
@@ -370,20 +380,35 @@ def with_fraction(value: Fraction) -> str:
     return f"{value} = {short}" if Fraction(short) == value else f"{value}, about {short}"
 
 
-def percent(value: float | Fraction) -> str:
-    """Write a part of one in percent; however small, it keeps two digits.
+def percent(value: float | Fraction, places: int | None = None) -> str:
+    """Write a part of one in percent; however small, it keeps two digits, or it has so many places.
+
+    Places are added where a part would seem to be none or all.
 
     >>> percent(0.0718), percent(0.1), percent(Fraction(1, 10)), percent(Fraction(1, 205))
     ('7.2 %', '10.0 %', '10 %', '0.49 %')
-    >>> percent(0.00001), percent(-2.5e-9), percent(0.0)
-    ('0.0010 %', '-2.5e-07 %', '0 %')
+    >>> percent(0.00001), percent(-2.5e-9), percent(0.0), percent(0.5, 2), percent(0.99999, 2)
+    ('0.0010 %', '-2.5e-07 %', '0 %', '50.00 %', '99.999 %')
     """
     hundred = 100 * value
+    if places is not None:
+        while 0 < value < 1 and places < 12 and float(f"{float(hundred):.{places}f}") in (0, 100):
+            places += 1
+        return f"{float(hundred):.{places}f} %"
     if hundred == 0 or (isinstance(hundred, Fraction) and hundred.denominator == 1):
         return f"{int(hundred)} %"
     size = abs(float(hundred))
     form = ".1f" if size >= 1 else ".2f" if size >= 0.01 else "#.2g"
     return f"{float(hundred):{form}} %"
+
+
+def margin(value: float) -> str:
+    """Write a margin of error, with as many digits as matter.
+
+    >>> margin(3.92), margin(161.27), margin(98000.0)
+    ('3.92', '161', '98,000')
+    """
+    return f"{value:,.0f}" if value >= 100 else number(value, 3)
 
 
 def interval(box: Interval, digits: int | None = None) -> tuple[str, str]:
@@ -498,9 +523,12 @@ def percent_up(value: float) -> str:
 
 
 def percent_down(value: float) -> str:
-    """Write what is so at least, in percent, rounded down.
+    """Write what is so at least, in percent, rounded down; however small, it keeps two digits.
 
-    >>> percent_down(0.20497), percent_down(0.05)
-    ('20.49 %', '5.00 %')
+    >>> percent_down(0.20497), percent_down(0.05), percent_down(0.0000129), percent_down(0.0)
+    ('20.49 %', '5.00 %', '0.0012 %', '0.00 %')
     """
-    return f"{math.floor(10_000 * value + 1e-6) / 100:.2f} %"
+    down = math.floor(10_000 * value + 1e-6) / 100
+    if down or value <= 0:
+        return f"{down:.2f} %"
+    return f"{decimal(Fraction(value) * 100, digits=2, down=True)} %".lower()

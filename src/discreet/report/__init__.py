@@ -28,20 +28,15 @@ __all__ = [
 ]
 
 _HOMES = {
-    "PrivacyRow": "tables",
-    "delta_rows": "tables",
-    "epsilon_rows": "tables",
-    "plot_profile": "figures",
-    "plot_tradeoff": "figures",
-    "Profile": "curves",
-    "TradeOffCurve": "curves",
-    "sample_profile": "curves",
-    "sample_tradeoff": "curves",
+    "curves": ("Profile", "TradeOffCurve", "sample_profile", "sample_tradeoff"),
+    "figures": ("plot_profile", "plot_tradeoff"),
+    "tables": ("PrivacyRow", "delta_rows", "epsilon_rows"),
 }
 
 
 def __getattr__(name: str) -> Any:
     """Import a public name when it is first asked for: a list of presets needs no NumPy."""
-    if name in _HOMES:
-        return getattr(import_module(f"discreet.report.{_HOMES[name]}"), name)
+    for home, names in _HOMES.items():
+        if name in names:
+            return getattr(import_module(f"discreet.report.{home}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

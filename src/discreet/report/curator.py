@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from math import sqrt
 
@@ -33,13 +33,13 @@ KIND_WORDS = {"total": "total", "sex": "sum over one sex", "cell": "cell"}
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """One table of texts; the first `left` columns are names."""
+    """One table of texts; the first two columns are names."""
 
     title: str
     note: str
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
-    left: int
+    left: int = 2
 
     @property
     def marked(self) -> bool:
@@ -52,19 +52,17 @@ def headline(found: Curated) -> list[str]:
     said = []
     total = sum((line.errors for line in found.errors if line.kind == "total"), ErrorSums())
     if total.numbers:
-        drift = sqrt(_spread(total)) / total.numbers
+        drift = 1.96 * sqrt(_spread(total)) / total.numbers
         said.append(
             f"{percent(total.mean('within'))} of {total.numbers:,} released totals are within their "
             f"published margin of error; the mechanism expects {percent(total.mean('expected_within'))}, and "
-            f"chance moves that by {_points(1.96 * drift)} either way."
+            f"chance moves that by {100 * drift:.2f} points either way."
         )
     if total.expected_square:
         ratio = total.root("square") / total.root("expected_square")
         said.append(f"The root mean square error is {ratio:.3f} times the expected one.")
-    cut = [line for line in found.groups if line.suppressing and line.size]
-    if cut:
-        groups, released = sum(line.groups for line in cut), sum(line.released for line in cut)
-        expected = sum(line.expected for line in cut)
+    groups, released, expected = _summed(line for line in found.groups if line.size)
+    if groups:
         said.append(
             f"Below the states, {percent(1 - released / groups)} of the {groups:,} groups with people in "
             f"them were suppressed; expected {percent(1 - expected / groups)}."
@@ -81,19 +79,19 @@ def sheets(found: Curated) -> list[Sheet]:
             "Totals by geography and level",
             f"Group totals (t1). Mean error is released minus true. {BRACKETS}",
             ("geography", "level"),
-            [((geography, LEVEL_WORDS[level]), errors) for (geography, level), errors in levels.items()],
+            ((geography, LEVEL_WORDS[level], errors) for (geography, level), errors in levels.items()),
         ),
         *(_sizes(found, level) for level in LEVEL_WORDS),
         _errors(
             "All numbers by table",
             f"By the table that the first stage selected for a group. {BRACKETS}",
             ("table", "number"),
-            [
-                ((f"{at} {TABLE_WORDS[at]}", KIND_WORDS[kind]), tables[at, kind])
+            (
+                (f"{at} {TABLE_WORDS[at]}", KIND_WORDS[kind], tables[at, kind])
                 for at in TABLES
                 for kind in KINDS
                 if (at, kind) in tables
-            ],
+            ),
         ),
         _suppression(found),
     ]
@@ -111,15 +109,15 @@ def _sizes(found: Curated, level: int) -> Sheet:
         "Size is the true count. A small group below the states is only published if noise raised it, so "
         f"its mean error is above zero by design. {BRACKETS}",
         ("where", "true size"),
-        [((where[below], size_name(size)), summed[below, size]) for below, size in sorted(summed)],
+        ((where[below], size_name(size), summed[below, size]) for below, size in sorted(summed)),
     )
 
 
 def _errors(
-    title: str, note: str, names: tuple[str, ...], rows: Sequence[tuple[tuple[str, ...], ErrorSums]]
+    title: str, note: str, names: tuple[str, str], rows: Iterable[tuple[str, str, ErrorSums]]
 ) -> Sheet:
-    made = tuple((*words, *error_texts(errors)) for words, errors in rows)
-    return Sheet(title, note, (*names, *ERROR_COLUMNS), made, len(names))
+    made = tuple((first, second, *error_texts(errors)) for first, second, errors in rows)
+    return Sheet(title, note, (*names, *ERROR_COLUMNS), made)
 
 
 def error_texts(errors: ErrorSums) -> tuple[str, ...]:
@@ -154,33 +152,23 @@ def _suppression(found: Curated) -> Sheet:
     rows = []
     for level, word in LEVEL_WORDS.items():
         for size in range(len(SIZES)):
-            lines = [
-                one for one in found.groups if one.suppressing and (one.level, one.size) == (level, size)
-            ]
-            if lines:
-                rows.append((word, size_name(size), *_group_texts(lines)))
+            lines = (one for one in found.groups if (one.level, one.size) == (level, size))
+            groups, released, expected = _summed(lines)
+            if groups:
+                shares = (1 - released / groups, 1 - expected / groups)
+                # a share that is very near to one keeps the digits that tell it from one
+                texts = (f"{100 * one:.3f} %" if 0.99 < one < 1 else percent(one) for one in shares)
+                rows.append((word, size_name(size), f"{groups:,}", f"{released:,}", *texts))
     note = "Groups of regions below the states, by true size; one of size 0 that is released is noise alone."
     columns = ("level", "true size", "groups", "released", "suppressed", "expected")
-    return Sheet("Suppression by size of the group", note, columns, tuple(rows), 2)
+    return Sheet("Suppression by size of the group", note, columns, tuple(rows))
 
 
-def _group_texts(lines: Sequence[GroupLine]) -> tuple[str, ...]:
-    groups, released = sum(one.groups for one in lines), sum(one.released for one in lines)
-    expected = sum(one.expected for one in lines)
-    return f"{groups:,}", f"{released:,}", _share(1 - released / groups), _share(1 - expected / groups)
-
-
-def _share(value: float) -> str:
-    """Write a share that may be very near to one.
-
-    >>> _share(0.99993), _share(0.25)
-    ('99.993 %', '25.0 %')
-    """
-    return f"{100 * value:.3f} %" if 0.99 < value < 1 else percent(value)
-
-
-def _points(value: float) -> str:
-    return f"{100 * value:.2f} points"
+def _summed(lines: Iterable[GroupLine]) -> tuple[int, int, float]:
+    """How many groups there are of those that may be suppressed, how many released, and how many expected."""
+    cut = [line for line in lines if line.suppressing]
+    released, expected = sum(line.released for line in cut), sum(line.expected for line in cut)
+    return sum(line.groups for line in cut), released, expected
 
 
 def table_csv(found: Curated) -> str:

@@ -11,13 +11,11 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.accounting.certificate import Certificate, Quantity
 from discreet.accounting.overall import Account
@@ -26,14 +24,12 @@ from discreet.accounting.privacy_loss import PrivacyLoss, compose
 from discreet.budget import Release
 from discreet.errors import PrecisionError
 from discreet.noise import Noise
-from discreet.numbers import Exact, fraction, plain
+from discreet.numbers import Exact, exact_text, fraction
 from discreet.report import words
-from discreet.report.curves import curve_alphas, drawing_epsilons
+from discreet.report.curves import Floats, curve_alphas, drawing_epsilons
 from discreet.report.tables import PrivacyRow, zcdp_of
 
 FORMAT = "discreet export 1"
-
-Floats = NDArray[np.float64]
 
 
 class Column(NamedTuple):
@@ -88,24 +84,27 @@ def write_export(
     """
     from discreet.release.commit import staging
 
-    certificates = dict(
-        _certified(account, releases, quantity, given, row, digits)
-        for quantity, (asked, answers) in rows.items()
-        for given, row in zip(asked, answers, strict=True)
-        if row.certified is not None
-    )
+    certificates: dict[str, Certificate] = {}
+    for asked, (given, answers) in rows.items():
+        name: Quantity = "epsilon" if asked == "epsilon" else "delta"
+        other = "delta" if name == "epsilon" else "epsilon"
+        for at, row in zip(map(fraction, given), answers, strict=True):
+            if row.certified is not None:
+                file = f"certificates/{name}-at-{other}-{exact_text(at).replace('/', '-over-')}.json"
+                certificates[file] = Certificate.from_account(
+                    account, releases, name, at, row.certified, worst=row.worst, digits=digits
+                )
     with staging(folder) as stage:
         tables = _tables(account)
-        for name, table in tables.items():
-            _write_parquet(table, stage.path / name)
+        for name_of_file, table in tables.items():
+            table.write(stage.path / name_of_file)
         os.mkdir(stage.path / "certificates")
-        for name, certificate in certificates.items():
-            (stage.path / "certificates" / name).write_text(certificate.to_text(), encoding="utf-8")
-        who = words.relation(account.neighbours, account.unit, account.people)
+        for name_of_file, certificate in certificates.items():
+            (stage.path / name_of_file).write_text(certificate.to_text(), encoding="utf-8")
         program = f"discreet {version('discreet')}"
         page = _README.format(
             name=account.name,
-            who=who,
+            who=words.relation(account.neighbours, account.unit, account.people),
             program=program,
             pairs=words.compared(account).removesuffix(" compared").lower(),
             claim=str(account.claim),
@@ -124,48 +123,22 @@ def write_export(
             "answer": account.claim.as_dict(),
             "files": [
                 {
-                    "name": name,
-                    "rows": table.rows,
-                    "refused": table.refused,
-                    "sha256": _hash(stage.path / name),
+                    "name": file,
+                    "rows": int(table.values.size),
+                    "refused": int(np.isnan(table.values).sum()),
+                    "sha256": _hash(stage.path / file),
                     "columns": [column._asdict() for column in table.columns],
                 }
-                for name, table in tables.items()
+                for file, table in tables.items()
             ],
             "certificates": [
-                {
-                    "name": f"certificates/{name}",
-                    "says": certificate.says,
-                    "sha256": _hash(stage.path / "certificates" / name),
-                }
-                for name, certificate in certificates.items()
+                {"name": file, "says": certificate.says, "sha256": _hash(stage.path / file)}
+                for file, certificate in certificates.items()
             ],
         }
         text = json.dumps(manifest, indent=2, ensure_ascii=False)
         (stage.path / "manifest.json").write_text(text + "\n", encoding="utf-8")
         stage.commit()
-
-
-def _certified(
-    account: Account,
-    releases: Sequence[Release],
-    quantity: str,
-    given: Exact,
-    row: PrivacyRow,
-    digits: int | None,
-) -> tuple[str, Certificate]:
-    assert row.certified is not None
-    at, other = fraction(given), "delta" if quantity == "epsilon" else "epsilon"
-    name: Quantity = "epsilon" if quantity == "epsilon" else "delta"
-    made = Certificate.from_account(
-        account, releases, name, at, row.certified, worst=row.worst, digits=digits
-    )
-    return f"{name}-at-{other}-{_file_part(at)}.json", made
-
-
-def _file_part(value: Fraction) -> str:
-    short = plain(value)
-    return short if Fraction(short) == value else str(value).replace("/", "-over-")
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,15 +151,23 @@ class _Curves:
     values: Floats
     accuracy: Floats
 
-    @property
-    def rows(self) -> int:
-        """How many rows the table has."""
-        return int(self.values.size)
+    def write(self, path: Path) -> None:
+        """Write the table as Parquet."""
+        from discreet.release.hierarchy.arrow import arrow
 
-    @property
-    def refused(self) -> int:
-        """How many of them have no value."""
-        return int(np.isnan(self.values).sum())
+        pa, parquet = arrow(), arrow("parquet")
+        many, size = len(self.pairs), self.grid.size
+        index = pa.array(np.repeat(np.arange(many, dtype=np.int32), size))
+        arrays = [
+            pa.DictionaryArray.from_arrays(index, pa.array(self.pairs, pa.string())),
+            pa.array(np.tile(self.grid, many)),
+            *(pa.array(part.ravel(), mask=np.isnan(part.ravel())) for part in (self.values, self.accuracy)),
+        ]
+        fields = [
+            pa.field(column.name, array.type, metadata={"unit": column.unit, "means": column.means})
+            for column, array in zip(self.columns, arrays, strict=True)
+        ]
+        parquet.write_table(pa.Table.from_arrays(arrays, schema=pa.schema(fields)), path)
 
 
 def _tables(account: Account) -> dict[str, _Curves]:
@@ -227,24 +208,6 @@ def _asked(loss: PrivacyLoss, what: str, name: str, grid: Floats) -> tuple[Float
             except PrecisionError:
                 continue
         return values, accuracy
-
-
-def _write_parquet(table: _Curves, path: Path) -> None:
-    from discreet.release.hierarchy.arrow import arrow
-
-    pa, parquet = arrow(), arrow("parquet")
-    many, size = len(table.pairs), table.grid.size
-    index = pa.array(np.repeat(np.arange(many, dtype=np.int32), size))
-    arrays = [
-        pa.DictionaryArray.from_arrays(index, pa.array(table.pairs, pa.string())),
-        pa.array(np.tile(table.grid, many)),
-        *(pa.array(part.ravel(), mask=np.isnan(part.ravel())) for part in (table.values, table.accuracy)),
-    ]
-    fields = [
-        pa.field(column.name, array.type, metadata={"unit": column.unit, "means": column.means})
-        for column, array in zip(table.columns, arrays, strict=True)
-    ]
-    parquet.write_table(pa.Table.from_arrays(arrays, schema=pa.schema(fields)), path)
 
 
 def _hash(path: Path) -> str:

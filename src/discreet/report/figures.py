@@ -8,14 +8,14 @@ same file.
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from discreet.accounting.comparisons import ZCDP, TightZCDP
+from discreet.accounting.comparisons import ZCDP, Comparison, TightZCDP
 from discreet.budget.levels import level_name
 from discreet.report.curves import (
     Curve,
@@ -77,6 +77,8 @@ STYLE: Any = {
     "svg.fonttype": "path",
     "pdf.fonttype": 42,
 }
+DEEPEST = 1e-21
+"""The smallest delta of a picture."""
 _UNDATED: dict[str, dict[str, None]] = {
     "svg": {"Date": None, "Creator": None},
     "png": {"Software": None},
@@ -146,31 +148,6 @@ def _axes(ax: Axes | None) -> Axes:
     return plt.figure().add_subplot()
 
 
-def plot_accuracy(found: Accuracy, *, ax: Axes | None = None) -> Axes:
-    """Draw a heat map: the standard deviation of the estimates, one row a query, one column a level.
-
-    >>> from matplotlib.figure import Figure
-    >>> from discreet.budget import load
-    >>> from discreet.estimation import accuracy
-    >>> ax = plot_accuracy(accuracy(load("pl94-2020-units")), ax=Figure().subplots())
-    >>> [text.get_text() for text in ax.texts][:2]
-    ['51.6', '44.5']
-    """
-    axes = _axes(ax)
-    queries = [one.name for one in found.levels[0].queries]
-    sizes = np.array([[one.sd or np.nan for one in level.queries] for level in found.levels]).T
-    axes.imshow(np.log(sizes), aspect="auto", cmap="YlOrBr")
-    middle = np.nanmean(np.log(sizes)) if np.any(np.isfinite(sizes)) else 0.0
-    for (row, column), size in np.ndenumerate(sizes):
-        text = f"{size:.3g}" if np.isfinite(size) else "not\ndetermined"
-        dark = np.isfinite(size) and np.log(size) > middle + 1.0
-        axes.text(column, row, text, ha="center", va="center", color="white" if dark else "black", fontsize=8)
-    axes.set_xticks(range(len(found.levels)), [level_name(level.name) for level in found.levels])
-    axes.set_yticks(range(len(queries)), queries)
-    axes.set_title("Standard deviation of the estimates")
-    return axes
-
-
 # -- whole figures ----------------------------------------------------------------------------------------
 
 
@@ -190,25 +167,70 @@ def sampled(account: Account, zcdp: ZCDP) -> Sampled:
     return Sampled(account.name, profile, tradeoff_from_profile(profile, curve_alphas()), zcdp)
 
 
+Lines = Sequence[tuple[Comparison | Sampled, dict[str, Any]]]
+"""Curves to draw in both panels, each with its look; the last is on top."""
+
+
 def account_figure(drawn: Sampled, *, title: str = "") -> Figure:
     """Return the figure of one release: profile and trade-off curve, exact and as zCDP bounds them."""
-    epsilon = _fine(drawn.profile.epsilon)
-    with _two_panels(title, [drawn]) as (figure, draw):
-        tight = TightZCDP.from_rho(drawn.zcdp.rho)
-        draw(tight, tight, _line("zCDP, tighter conversion", GREY, ":", 1.2), epsilon)
-        draw(drawn.zcdp, drawn.zcdp, _line("zCDP (Bun and Steinke)", VERMILION, "--"), epsilon)
-        draw(drawn.profile, drawn.tradeoff, _line("exact", BLUE, "-"))
-    return figure
+    lines: Lines = [
+        (TightZCDP.from_rho(drawn.zcdp.rho), _line("zCDP, tighter conversion", GREY, ":", 1.2)),
+        (drawn.zcdp, _line("zCDP (Bun and Steinke)", VERMILION, "--")),
+        (drawn, _line("exact", BLUE, "-")),
+    ]
+    return _both_panels(lines, title)
 
 
 def compare_figure(first: Sampled, second: Sampled, *, title: str = "") -> Figure:
     """Return the figure of two releases: each exact, and lightly what zCDP says of it."""
-    with _two_panels(title, [first, second]) as (figure, draw):
-        for one, colour, dashes in ((second, GREEN, "-."), (first, BLUE, "-")):
-            name, epsilon = _short(one.name), _fine(one.profile.epsilon)
-            draw(one.zcdp, one.zcdp, _line(f"{name}, zCDP", colour, ":", 1.0, alpha=0.75), epsilon)
-            draw(one.profile, one.tradeoff, _line(f"{name}, exact", colour, dashes))
+    lines: list[tuple[Comparison | Sampled, dict[str, Any]]] = []
+    for one, colour, dashes in ((second, GREEN, "-."), (first, BLUE, "-")):
+        name = _short(one.name)
+        lines.append((one.zcdp, _line(f"{name}, zCDP", colour, ":", 1.0, alpha=0.75)))
+        lines.append((one, _line(f"{name}, exact", colour, dashes)))
+    return _both_panels(lines, title)
+
+
+def _line(label: str, colour: str, dashes: str, width: float = 1.6, **more: float) -> dict[str, Any]:
+    return {"label": label, "color": colour, "linestyle": dashes, "linewidth": width, **more}
+
+
+def _short(text: str, most: int = 40) -> str:
+    return text if len(text) <= most else text[: most - 3] + "..."
+
+
+def _both_panels(lines: Lines, title: str) -> Figure:
+    with _styled(7.2, 3.7, 2, width_ratios=(1.3, 1)) as (figure, (left, right)):
+        draw_curves(left, right, lines)
+        left.set_title("Privacy profile")
+        right.set_title("Trade-off curve")
+        if title:
+            figure.suptitle(_short(title, 90), fontsize=9.5, parse_math=False)
+        handles, labels = left.get_legend_handles_labels()
+        columns = 2 if len(labels) == 4 else len(labels)
+        figure.legend(handles[::-1], labels[::-1], loc="outside lower center", ncols=columns)
     return figure
+
+
+def draw_curves(left: Axes, right: Axes, lines: Lines) -> float:
+    """Draw curves as profiles in one panel and as trade-off curves in the other; return the last epsilon."""
+    high = max(float(one.profile.epsilon[-1]) for one, _ in lines if isinstance(one, Sampled))
+    for curve, line in lines:
+        if isinstance(curve, Sampled):
+            plot_profile(curve.profile, ax=left, **line)
+            plot_tradeoff(curve.tradeoff, ax=right, **line)
+        else:
+            plot_profile(curve, epsilon=np.linspace(0.0, high, 200), ax=left, **line)
+            plot_tradeoff(curve, ax=right, **line)
+    left.set_xlim(0.0, high)
+    left.set_ylim(DEEPEST, 2.0)  # a bound of 1 stays visible
+    left.set_yticks(10.0 ** -np.arange(0, 22, 3))
+    left.minorticks_off()
+    right.set_xticks(np.linspace(0, 1, 6))
+    right.set_yticks(np.linspace(0, 1, 6))
+    for axes in (left, right):
+        axes.set_axisbelow(True)
+    return high
 
 
 def figure_bytes(figure: Figure, kind: str, look: Any = None) -> bytes:
@@ -239,112 +261,49 @@ def _styled(width: float, height: float, panels: int = 1, **more: Any) -> Iterat
         yield figure, list(figure.subplots(1, panels, squeeze=False, **more)[0])
 
 
-@contextmanager
-def _two_panels(title: str, shown: Sequence[Sampled]) -> Iterator[tuple[Figure, Callable[..., None]]]:
-    """Give a figure, and a function that draws a curve in both its panels."""
-    with _styled(7.2, 3.7, 2, width_ratios=(1.3, 1)) as (figure, (left, right)):
-        left.set_title("Privacy profile")
-        right.set_title("Trade-off curve")
-        if title:
-            figure.suptitle(_short(title, 90), fontsize=9.5, parse_math=False)
-
-        def draw(
-            profile: Curve | Profile,
-            tradeoff: Curve | TradeOffCurve,
-            line: dict[str, Any],
-            epsilon: Floats | None = None,
-        ) -> None:
-            plot_profile(profile, epsilon=epsilon, ax=left, **line)
-            plot_tradeoff(tradeoff, ax=right, **line)
-
-        yield figure, draw
-        left.set_xlim(0.0, max(float(one.profile.epsilon[-1]) for one in shown))
-        left.set_ylim(1e-21, 2.0)  # a bound of 1 stays visible
-        left.set_yticks(10.0 ** -np.arange(0, 22, 3))
-        left.minorticks_off()
-        ticks = np.linspace(0, 1, 6)
-        right.set_xticks(ticks)
-        right.set_yticks(ticks)
-        for axes in (left, right):
-            axes.set_axisbelow(True)
-        handles, labels = left.get_legend_handles_labels()
-        columns = 2 if len(labels) == 4 else len(labels)
-        figure.legend(handles[::-1], labels[::-1], loc="outside lower center", ncols=columns)
-
-
-def _fine(epsilon: Any) -> Any:
-    return np.linspace(float(epsilon[0]), float(epsilon[-1]), 200)
-
-
-def _line(label: str, colour: str, dashes: str, width: float = 1.6, **more: float) -> dict[str, Any]:
-    return {"label": label, "color": colour, "linestyle": dashes, "linewidth": width, **more}
-
-
-def _short(text: str, most: int = 40) -> str:
-    return text if len(text) <= most else text[: most - 3] + "..."
-
-
 def accuracy_figure(found: Accuracy) -> Figure:
-    """Return the heat map of the accuracy of a release as a figure."""
+    """Return a heat map: the standard deviation of the estimates, one row a query, one column a level."""
     from matplotlib.figure import Figure
 
-    figure = Figure(
-        figsize=(3.5 + 0.8 * len(found.levels), 1.5 + 0.35 * len(found.levels[0].queries)),
-        layout="constrained",
-    )
-    plot_accuracy(found, ax=figure.subplots())
+    queries = [one.name for one in found.levels[0].queries]
+    sizes = np.array([[one.sd or np.nan for one in level.queries] for level in found.levels]).T
+    figure = Figure(figsize=(3.5 + 0.8 * len(found.levels), 1.5 + 0.35 * len(queries)), layout="constrained")
+    axes = figure.subplots()
+    axes.imshow(np.log(sizes), aspect="auto", cmap="YlOrBr")
+    middle = np.nanmean(np.log(sizes)) if np.any(np.isfinite(sizes)) else 0.0
+    for (row, column), size in np.ndenumerate(sizes):
+        known = np.isfinite(size)
+        text, dark = f"{size:.3g}" if known else "not\ndetermined", known and np.log(size) > middle + 1.0
+        axes.text(column, row, text, ha="center", va="center", color="white" if dark else "black", fontsize=8)
+    axes.set_xticks(range(len(found.levels)), [level_name(level.name) for level in found.levels])
+    axes.set_yticks(range(len(queries)), queries)
+    axes.set_title("Standard deviation of the estimates")
     return figure
 
 
 # -- risk -------------------------------------------------------------------------------------------------
 
 
-def plot_laws(attack: Attack, *, ax: Axes) -> Axes:
-    """Draw how likely each published value is, with the target and without.
-
-    >>> from matplotlib.figure import Figure
-    >>> from discreet.risk import Attack
-    >>> ax = plot_laws(Attack(variance=5), ax=Figure().subplots())
-    >>> [line.get_label() for line in ax.lines[:2]]
-    ['target absent', 'target present']
-    """
-    seen = attack.outcomes(tolerance=1e-3)
-    for name, logs, colour, mark in (
-        ("target absent", seen.log_absent, GREY, "o"),
-        ("target present", seen.log_present, BLUE, "D"),
-    ):
-        ax.plot(seen.noisy, np.exp(logs), mark, color=colour, markersize=3.5, label=name)
-        ax.vlines(seen.noisy, 0, np.exp(logs), color=colour, linewidth=0.6)
-    ax.set_ylim(bottom=0)
-    ax.set_xlabel("published value")
-    ax.set_ylabel("probability")
-    return ax
-
-
-def plot_beliefs(attack: Attack, priors: Sequence[Numbers], *, ax: Axes) -> Axes:
-    """Draw the posterior over the published value, one line for each prior.
-
-    >>> from matplotlib.figure import Figure
-    >>> from discreet.risk import Attack
-    >>> ax = plot_beliefs(Attack(variance=5), ["1/2", "1/10"], ax=Figure().subplots())
-    >>> [line.get_label() for line in ax.lines]
-    ['prior 1/2', 'prior 1/10']
-    """
-    seen = attack.outcomes(tolerance=1e-6)
-    for place, prior in enumerate(priors):
-        line = LINES[place % len(LINES)]
-        ax.plot(seen.noisy, attack.posterior(seen.noisy, prior=prior), label=f"prior {prior}", **line)
-    ax.set_ylim(-0.02, 1.02)
-    ax.set_xlabel("published value")
-    ax.set_ylabel("posterior: the target is present")
-    return ax
-
-
 def attack_figure(attack: Attack, priors: Sequence[Numbers], *, marked: Sequence[int] = ()) -> Figure:
-    """Return the figure of one attack: both laws, and beliefs; `marked` values have a line."""
+    """Return the figure of one attack: how likely each published value is, with the target and without, and
+    the posterior over the published value for each prior; `marked` values have a line.
+    """
     with _styled(7.2, 3.5, 2) as (figure, (left, right)):
-        plot_laws(attack, ax=left)
-        plot_beliefs(attack, priors, ax=right)
+        seen = attack.outcomes(tolerance=1e-3)
+        for name, logs, colour, mark in (
+            ("target absent", seen.log_absent, GREY, "o"),
+            ("target present", seen.log_present, BLUE, "D"),
+        ):
+            left.plot(seen.noisy, np.exp(logs), mark, color=colour, markersize=3.5, label=name)
+            left.vlines(seen.noisy, 0, np.exp(logs), color=colour, linewidth=0.6)
+        left.set_ylim(bottom=0)
+        left.set(xlabel="published value", ylabel="probability")
+        noisy = attack.outcomes(tolerance=1e-6).noisy
+        for place, prior in enumerate(priors):
+            line = LINES[place % len(LINES)]
+            right.plot(noisy, attack.posterior(noisy, prior=prior), label=f"prior {prior}", **line)
+        right.set_ylim(-0.02, 1.02)
+        right.set(xlabel="published value", ylabel="posterior: the target is present")
         for ax in (left, right):
             ax.set_axisbelow(True)
             for value in marked:

@@ -8,30 +8,59 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 from functools import cache
 from importlib.metadata import version
 from importlib.resources import files
 from itertools import groupby
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from discreet import numbers
-from discreet.budget import Release, load_preset, preset_names
+from discreet.accounting.arguments import read_probabilities
+from discreet.accounting.comparisons import GaussianDP
+from discreet.accounting.overall import Account
+from discreet.accounting.overall import account as account_of
+from discreet.accounting.parallel import Progress
+from discreet.budget import Neighbours, Release, load_preset, preset_names
 from discreet.budget.levels import level_name
-from discreet.budget.toml import line
-from discreet.numbers import Interval, about, at_least, at_most, decimal, percent_down, percent_up, times
+from discreet.budget.toml import line as one_line
+from discreet.errors import InputError, PrecisionError
+from discreet.numbers import Exact, Interval
 from discreet.report import words
-from discreet.report.html.facts import Facts, Stage, compare, gather
+from discreet.report.figures import DEEPEST, STYLE, Lines, Sampled, draw_curves, figure_bytes, sampled
 from discreet.report.html.pdf import print_pdf
-from discreet.report.html.pictures import pictures
-from discreet.report.releases import path_text
+from discreet.report.releases import (
+    NoiseLine,
+    VarianceLine,
+    calibrated_lines,
+    levels_of,
+    matching_noise,
+    noise_lines,
+    path_text,
+    rho_total,
+    variance_lines,
+)
+from discreet.report.tables import DELTAS, PrivacyRow, epsilon_rows, zcdp_of
 from discreet.risk.explain import belief_sentence, naming_sentence, right_sentence
-from discreet.risk.profile import DIGITS
+from discreet.risk.profile import DIGITS, Risk, RiskProfile, profile_of
 
-__all__ = ["Facts", "gather", "page", "print_pdf", "render"]
+if TYPE_CHECKING:
+    from discreet.accounting.calibration import Calibration
+    from discreet.estimation import Accuracy
+
+__all__ = ["Facts", "checked_title", "gather", "page", "print_pdf", "render"]
+
+Stage = Callable[[str, int, int], None]
+"""Called with what is being done, how much of it is done, and how much there is."""
+
+ALPHAS = tuple(map(Fraction, ("1/1000", "1/100", "1/20", "1/10", "1/4")))
+"""Shares of false alarms in the table of the trade-off curve."""
 
 # C0 and C1 controls and unpaired surrogates have no place in HTML; line feeds matter only in a listing
 _UNFIT = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
@@ -63,30 +92,232 @@ def page(
 
 def checked_title(title: str) -> str:
     """Return the title if it is one line of text."""
-    return line(title, name="title", field=("title",), empty=True)
+    return one_line(title, name="title", field=("title",), empty=True)
+
+
+# -- what a page says --------------------------------------------------------------------------------------
+
+
+class Misses(NamedTuple):
+    """A point of the trade-off curve: at this share of false alarms at least that share is missed."""
+
+    alpha: Fraction
+    exact: float
+    zcdp: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Facts:
+    """All that a page says of one release."""
+
+    release: Release
+    account: Account
+    gaussian: GaussianDP
+    rows: tuple[PrivacyRow, ...]
+    gaussian_epsilons: tuple[float, ...]
+    headline: PrivacyRow
+    prior: Fraction
+    risk: RiskProfile
+    misses: tuple[Misses, ...]
+    noise: tuple[NoiseLine, ...]
+    estimates: Accuracy | None
+    errors: tuple[NoiseLine, ...]
+    """The noise with the best estimates beside it, where there are any."""
+    drawn: Sampled
+    calibration: Calibration | None
+    unsaved: str
+    """Why no saving is stated, if one was looked for and there is none."""
+    certified: bool
+
+    @property
+    def rho(self) -> Fraction | None:
+        """The total budget; none with Laplace noise."""
+        return rho_total(self.release)
+
+    @property
+    def saved(self) -> tuple[VarianceLine, ...]:
+        """The noise now, and the noise that is enough."""
+        return () if self.calibration is None else calibrated_lines(self.calibration)
+
+    @property
+    def guess(self) -> Risk:
+        """What the best adversary with the whole release achieves."""
+        return self.risk.overall[0]
+
+    @property
+    def accuser(self) -> Misses:
+        """What an adversary misses who accepts false alarms in 5 of 100 cases."""
+        return self.misses[ALPHAS.index(Fraction(1, 20))]
+
+    @property
+    def asked(self) -> tuple[PrivacyRow, ...]:
+        """The rows whose deltas were asked for, the headline first."""
+        proved = [row for row in self.rows if row.certified is not None and row is not self.headline]
+        return (self.headline, *proved)
+
+    def as_dict(self) -> dict[str, object]:
+        """Return the headline for JSON."""
+        row, guess = self.headline, self.guess
+        made: dict[str, object] = {
+            "release": self.account.name,
+            "neighbours": self.account.neighbours,
+            "answer": self.account.claim.as_dict(),
+            "delta": row.delta,
+            "epsilon": row.epsilon,
+            "zcdp_epsilon": row.zcdp,
+            "worst": row.worst,
+            "prior": str(self.prior),
+            "accuracy": guess.accuracy,
+            "reduction": None if self.calibration is None else self.calibration.reduction,
+            "certified": self.certified,
+        }
+        for name, box, digits in (("", row.certified, None), ("accuracy_", guess.certified, DIGITS)):
+            if box is not None:
+                lower, upper = numbers.interval(box, digits)
+                made |= {f"{name}lower": Decimal(lower), f"{name}upper": Decimal(upper)}
+        return made
+
+
+def gather(
+    release: Release,
+    *,
+    delta: Exact | Sequence[Exact] = ("1e-10",),
+    prior: Exact = "1/2",
+    neighbours: Neighbours | None = None,
+    people: int = 1,
+    certify: bool = True,
+    savings: bool = True,
+    jobs: int = 1,
+    progress: Stage | None = None,
+    account: Account | None = None,
+) -> Facts:
+    """Return what a page says of a release.
+
+    The first delta is the one of the headline, and every delta named is certified; the table adds the
+    usual ones. `prior` is the chance that an adversary gives the truth beforehand. An `account` of the same
+    release that is at hand already brings its relation and its number of people with it.
+
+    >>> from discreet.budget import load
+    >>> facts = gather(load("dhc-2022-08-25"), certify=False, savings=False)
+    >>> round(facts.headline.epsilon, 4), round(facts.guess.accuracy, 4)
+    (20.3247, 0.9116)
+    """
+    many = [delta] if isinstance(delta, str | int | Fraction | Decimal) else list(delta)
+    if not many:
+        raise InputError("no delta is given; at least one is needed, such as 1e-10")
+    asked = list(dict.fromkeys(read_probabilities(one, name="delta").values[0] for one in many))
+    chance = numbers.prior(prior)
+    if account is None:
+        account = account_of(release, neighbours=neighbours, people=people, jobs=jobs)
+    elif account.name != release.name:
+        raise InputError(f"the account is of {account.name!r}, but the release is {release.name!r}")
+    elif neighbours not in (None, account.neighbours):
+        raise InputError(f"the account is for {account.neighbours} neighbours, not {neighbours}")
+
+    def telling(text: str) -> Progress | None:
+        return None if progress is None else lambda done, total: progress(text, done, total)
+
+    def during(text: str) -> Account:
+        return account.with_workers(jobs, telling(text))
+
+    zcdp = zcdp_of(account)
+    proving = during("Proving epsilon" if certify else "Comparing paths")
+    rows = epsilon_rows(proving, asked, zcdp=zcdp, certified=certify)
+    more = [small for small in map(Fraction, DELTAS) if small not in asked]
+    table = [*rows, *epsilon_rows(during("Comparing paths"), more, zcdp=zcdp)]
+    table.sort(key=lambda row: -row.delta)
+    gaussian = GaussianDP(account.events(account.main))
+    missed = during("Weighing both errors").tradeoff(alpha=list(ALPHAS))
+    estimates, found, unsaved = None, None, ""
+    if release.attributes is not None:
+        from discreet.estimation import accuracy
+
+        try:
+            estimates = accuracy(release)
+        except InputError:  # a tree that is not that of the United States is not known here
+            estimates = None
+    if savings and account.people == 1:  # calibration is for one person
+        from discreet.accounting.calibration import calibrate
+
+        shared: dict[str, Any] = {"neighbours": account.neighbours, "jobs": jobs}
+        telling_of_it = telling("Looking for the least noise")
+        try:
+            found = calibrate(release, delta=asked[0], zcdp=True, **shared, progress=telling_of_it)
+        except (InputError, PrecisionError) as error:  # a report is worth having without this section
+            unsaved = str(error)
+    return Facts(
+        release=release,
+        account=account.with_workers(jobs),
+        gaussian=gaussian,
+        rows=tuple(table),
+        gaussian_epsilons=tuple(float(gaussian.epsilon(delta=row.delta)) for row in table),
+        headline=rows[0],
+        prior=chance,
+        risk=profile_of(during("Proving the best guess"), release, [chance], certify=certify),
+        misses=tuple(
+            Misses(alpha, float(value), max(float(zcdp.tradeoff(alpha=float(alpha))), 0.0))
+            for alpha, value in zip(ALPHAS, missed, strict=True)
+        ),
+        noise=noise_lines(release),
+        estimates=estimates,
+        errors=noise_lines(release, estimates),
+        drawn=sampled(during("Drawing the curves"), zcdp),
+        calibration=found,
+        unsaved=unsaved,
+        certified=certify,
+    )
+
+
+class Change(NamedTuple):
+    """What happens to the noise of a level: the smallest and largest ratio of variances after and before."""
+
+    level: str
+    low: Fraction
+    high: Fraction
+
+
+def compare(after: Facts, before: Facts) -> dict[str, object]:
+    """Return how two states differ: variances of queries that both have, and what is gone or new."""
+    both = matching_noise(before.release, after.release)
+    ratios: dict[str, list[Fraction]] = {}
+    for level, query in both:
+        ratios.setdefault(level, []).append(query.after / query.before)
+    levels = [Change(level, min(found), max(found)) for level, found in ratios.items()]
+    old, new = (
+        {(level, row.query) for level, rows in levels_of(one.release).items() for row in rows}
+        for one in (before, after)
+    )
+    return {
+        "before": before,
+        "lines": variance_lines(both),
+        "levels": levels,
+        "unchanged": [one for one in levels if one.low == one.high == 1],
+        "gone": sorted(old - new),
+        "new": sorted(new - old),
+    }
+
+
+# -- the page ----------------------------------------------------------------------------------------------
 
 
 def render(facts: Facts, *, before: Facts | None = None, title: str = "") -> str:
     """Return the page as text; nothing is computed here."""
     release, account = facts.release, facts.account
-    numbers = sorted({path for row in facts.rows for path in row.worst})
-    return (
-        environment()
-        .get_template("page")
-        .render(
-            f=facts,
-            release=release,
-            account=account,
-            claim=account.claim,
-            kind=account.claim.kind,
-            changes=None if before is None else compare(facts, before),
-            heading=checked_title(title) or release.title or release.name,
-            pictures=pictures(facts, before),
-            paths=[(path, path_text(release, path)) for path in numbers],
-            commands=commands(facts, before),
-            files=[("release.toml", release)] + ([("before.toml", before.release)] if before else []),
-            version=version("discreet"),
-        )
+    worst = sorted({path for row in facts.rows for path in row.worst})
+    template = environment().get_template("page")
+    return template.render(
+        f=facts,
+        release=release,
+        account=account,
+        claim=account.claim,
+        kind=account.claim.kind,
+        changes=None if before is None else compare(facts, before),
+        heading=checked_title(title) or release.title or release.name,
+        pictures=pictures(facts, before),
+        paths=[(path, path_text(release, path)) for path in worst],
+        commands=commands(facts, before),
+        files=[("release.toml", release)] + ([("before.toml", before.release)] if before else []),
+        version=version("discreet"),
     )
 
 
@@ -107,24 +338,19 @@ def environment() -> Environment:
         keep_trailing_newline=True,
         finalize=lambda value: value if isinstance(value, Markup) else _UNFIT.sub("\ufffd", str(value)),
     )
+    as_they_are = ("number", "plain", "percent", "about", "at_least", "percent_up", "percent_down")
+    made.filters |= {name: getattr(numbers, name) for name in as_they_are}
     made.filters |= {
-        "number": numbers.number,
-        "plain": numbers.plain,
-        "percent": numbers.percent,
         "exactly": numbers.with_fraction,
         "level": level_name,
         "case": words.label,
         "change": lambda value: minus(numbers.change(value)),
         "minus": minus,
         "small": small,
-        "about": about,
-        "at_least": at_least,
-        "at_most": lambda chance: at_most(chance, percent=True),
-        "times": lambda chance: times(chance, upper=True),
+        "at_most": lambda chance: numbers.at_most(chance, percent=True),
+        "times": lambda chance: numbers.times(chance, upper=True),
         "ends": lambda box, digits=None: [end.replace("E", "e") for end in numbers.interval(box, digits)],
         "safe_to_promise": safe_to_promise,
-        "percent_up": percent_up,
-        "percent_down": percent_down,
         "zip": zip,
         "by_level": lambda lines: [(k, list(group)) for k, group in groupby(lines, lambda one: one.level)],
         "by_first": lambda rows: [(k, list(group)) for k, group in groupby(rows, lambda row: row[0])],
@@ -141,9 +367,6 @@ def environment() -> Environment:
         "RESULT_DIGITS": numbers.DIGITS,
     }
     return made
-
-
-# -- numbers as the page writes them -----------------------------------------------------------------------
 
 
 def small(delta: float | Fraction) -> Markup:
@@ -165,7 +388,7 @@ def safe_to_promise(box: Interval) -> str:
     >>> safe_to_promise(Interval(Fraction("24.4565144"), Fraction("24.4565145")))
     '24.4566'
     """
-    return decimal(box.upper, digits=numbers.DIGITS, down=False)
+    return numbers.decimal(box.upper, digits=numbers.DIGITS, down=False)
 
 
 def minus(text: str) -> str:
@@ -179,19 +402,18 @@ def minus(text: str) -> str:
 
 def commands(facts: Facts, before: Facts | None) -> list[str]:
     """Return the commands that give the numbers of the page."""
+    account = facts.account
     target = _target(facts.release, "release.toml")
     deltas = "".join(f" --delta {numbers.plain(row.delta)}" for row in facts.asked)
-    relation = ""
-    if facts.account.neighbours != facts.release.neighbours:
-        relation = f" --neighbours {facts.account.neighbours}"
-    people = f" --people {facts.account.people}" if facts.account.people != 1 else ""
-    certify = " --certify" if facts.certified else ""
-    found = [f"discreet account {target}{deltas}{relation}{people}{certify}"]
+    stated = account.neighbours == facts.release.neighbours
+    relation = "" if stated else f" --neighbours {account.neighbours}"
+    people = f" --people {account.people}" if account.people != 1 else ""
+    found = [f"discreet account {target}{deltas}{relation}{people}{' --certify' if facts.certified else ''}"]
     if facts.calibration is not None:
         found.append(
             f"discreet calibrate {target} --zcdp --delta {numbers.plain(facts.headline.delta)}{relation}"
         )
-    if facts.account.people == 1:
+    if account.people == 1:
         found.append(f"discreet risk explain {target} --prior {facts.prior}{relation}")
     if before is not None:
         other = _target(before.release, "before.toml")
@@ -201,6 +423,103 @@ def commands(facts: Facts, before: Facts | None) -> list[str]:
 
 def _target(release: Release, file: str) -> str:
     """The preset's name if it is one, else the file that the page shows at its end."""
-    if release.name in preset_names() and load_preset(release.name) == release:
-        return shlex.quote(release.name)
-    return file
+    is_preset = release.name in preset_names() and load_preset(release.name) == release
+    return shlex.quote(release.name) if is_preset else file
+
+
+# -- its two pictures --------------------------------------------------------------------------------------
+
+_COLOURS = {
+    "ink": "#1c1f23",
+    "quiet": "#565d66",
+    "grid": "#e4e7ea",
+    "exact": "#0b62a8",
+    "zcdp": "#b8480a",
+    "gaussian": "#6b7178",
+    "before": "#0a7a58",
+}
+"""Colours of the page (style.css) by name; in the SVG each becomes the page's variable."""
+
+_DASHES: dict[str, Any] = {
+    "exact": "-",
+    "before": (0, (7, 2, 1.5, 2)),
+    "zcdp": (0, (5, 2.5)),
+    "gaussian": (0, (1.2, 1.8)),
+}
+_LOOK: Any = {
+    **dict.fromkeys(("text.color", "axes.labelcolor"), _COLOURS["ink"]),
+    **dict.fromkeys(("axes.edgecolor", "xtick.color", "ytick.color"), _COLOURS["quiet"]),
+    **dict.fromkeys(("svg.fonttype", "axes.facecolor", "figure.facecolor"), "none"),
+    "grid.color": _COLOURS["grid"],
+}
+
+
+def pictures(facts: Facts, before: Facts | None = None) -> list[Markup]:
+    """Return the privacy profile and the trade-off curve as SVG, each with a description in words."""
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    kind, row, miss = facts.account.claim.kind, facts.headline, facts.accuser
+
+    def look(name: str, label: str) -> dict[str, Any]:
+        width = 2 if name in ("exact", "before") else 1.8
+        return {"color": _COLOURS[name], "label": label, "linestyle": _DASHES[name], "linewidth": width}
+
+    lines: Lines = [
+        (facts.drawn, look("exact", kind.label if before is None else f"{kind.label}, after")),
+        *([(before.drawn, look("before", f"{before.account.claim.kind.label}, before"))] if before else []),
+        (facts.drawn.zcdp, look("zcdp", "zCDP bound")),
+        (facts.gaussian, look("gaussian", "Gaussian approximation")),
+    ]
+    with matplotlib.rc_context({**STYLE, **_LOOK}):
+        figures = [Figure(figsize=(5.2, 4.0), layout="constrained") for _ in range(2)]
+        left, right = (figure.subplots() for figure in figures)
+        high = draw_curves(left, right, lines)
+        if row.epsilon > 0 and row.delta >= DEEPEST:
+            edges = [0, row.epsilon, row.epsilon], [row.delta, row.delta, DEEPEST]
+            left.plot(*edges, linewidth=0.8, linestyle=":", color=_COLOURS["quiet"])
+            left.plot([row.epsilon], [row.delta], "o", markersize=6, color=_COLOURS["exact"])
+        right.plot([0, 1], [1, 0], color=_COLOURS["quiet"], linewidth=0.9, label="perfect privacy")
+        raised = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+        powers = ["1", *(f"10⁻{str(power).translate(raised)}" for power in range(3, 22, 3))]
+        left.set_yticks(left.get_yticks(), powers)
+        for axis in (right.xaxis, right.yaxis):
+            axis.set_major_formatter(lambda share, _: f"{100 * share:.0f} %")
+        left.set(xlabel="epsilon", ylabel="delta")
+        right.set(xlabel="false alarms", ylabel="true cases missed")
+        left.legend(loc="lower left")
+        right.legend(loc="upper right")
+    about_profile = (
+        "Delta, on a logarithmic scale from 1 to 1e-21, against epsilon from 0 to "
+        f"{numbers.number(high, 3)}. All curves fall. At delta {numbers.plain(row.delta)} the curve of this "
+        f"release is at epsilon {kind.beside(row.epsilon)} and the zCDP bound at {numbers.number(row.zcdp)}."
+    )
+    if before is not None:
+        about_profile += f" Before, it was at {before.account.claim.kind.beside(before.headline.epsilon)}."
+    about_tradeoff = (
+        "True cases missed against false alarms, both from 0 to 100 percent. The curves fall from the upper "
+        f"left to the lower right. At 5 percent false alarms the curve of this release is at "
+        f"{100 * miss.exact:.2f} percent missed and the zCDP bound at {100 * miss.zcdp:.2f} percent."
+    )
+    drawn = [figure_bytes(figure, "svg", _LOOK).decode() for figure in figures]
+    return [
+        _inline(drawn[0], "profile", "Privacy profile", about_profile),
+        _inline(drawn[1], "tradeoff", "Trade-off curve", about_tradeoff),
+    ]
+
+
+def _inline(drawn: str, key: str, title: str, text: str) -> Markup:
+    """Return SVG for the middle of a page: its own ids, the page's colours and fonts, and its description."""
+    drawn = drawn[drawn.index("<svg") :].strip()
+    useless = r"<metadata>.*?</metadata>\s*|<defs>\s*<style.*?</style>\s*</defs>\s*|<!--.*?-->\s*"
+    drawn = re.sub(useless, "", drawn, flags=re.DOTALL)
+    outer = r' (width|height)="[\d.]+pt"| version="1.1"| xmlns(:xlink)?="[^"]*"|; ?font-family:[^;"]*'
+    drawn = re.sub(outer, "", drawn).replace("xlink:href", "href")
+    drawn = re.sub(r"font: ([\d.]+px) [^;\"]*", r"font-size: \1", drawn)
+    drawn = re.sub(r'(id="|href="#|url\(#)', rf"\1{key}-", drawn)
+    for name, colour in _COLOURS.items():
+        drawn = drawn.replace(colour, f"var(--{name})")
+    head, _, rest = drawn.partition(">")
+    names = f'role="img" aria-labelledby="{key}-title {key}-text" class="chart"'
+    said = f'<title id="{key}-title">{escape(title)}</title><desc id="{key}-text">{escape(text)}</desc>'
+    return Markup(f"{head} {names}>{said}{rest}")
