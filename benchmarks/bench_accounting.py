@@ -38,9 +38,7 @@ if __name__ == "__main__":
 TRADEOFF = """
 import numpy as np
 if __name__ == "__main__":
-    thresholds = np.linspace(-45, 45, 901)
-    for label, events in cases(load("dhc-2020"), "bounded"):
-        compose(events).errors(threshold=thresholds)
+    account(load("dhc-2020")).errors(threshold=np.linspace(-45, 45, 901))
     print("{}")
 """
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from discreet.accounting.all_pairs import AllPairs
+from discreet.accounting.all_pairs import AllPairs, both_errors
 from discreet.accounting.certified.release import Moduli, UpperBounds
 from discreet.accounting.contour import Kind
 from discreet.accounting.loss import Loss, TiltedTransform
@@ -279,3 +279,35 @@ def test_tables_of_moduli_bound_the_transform(term: Noise) -> None:
         turn = np.abs((nodes * float(term.step / period) + 0.5) % 1 - 0.5)
         far = 2 * math.pi * turn > table.radius(depth) + 1e-4
         assert (true[far] <= -depth + 1e-9).all()
+
+
+@pytest.mark.parametrize("people", [1, 2, 5])
+def test_both_errors_of_all_pairs_are_those_of_single_ones(people: int) -> None:
+    # more people: tilts a fraction of 1 apart, where transforms are complex
+    whole = account(load("dhc-2020"), people=people)
+    spread = math.sqrt(float(2 * whole.rho))
+    # also values that the loss takes, where L > t and L >= t differ
+    values = [
+        Fraction(k) * Loss(whole.cases[0][1]).step + Loss(whole.cases[0][1]).offset for k in (0, -70_000)
+    ]
+    thresholds = [Fraction(float(x)) for x in np.linspace(-14 * spread, 14 * spread, 23)] + values
+    places = [0, 5, 6, 222, 500, 945]
+    losses = [Loss(whole.cases[k][1]) for k in places]
+    found = both_errors(losses, thresholds)
+    assert not np.isnan(found).any()
+    for row, place in enumerate(places):
+        for one, errors in zip(
+            found, compose(whole.cases[place][1]).errors(threshold=thresholds), strict=True
+        ):
+            assert one[row] == pytest.approx(errors, rel=1e-12, abs=1e-307)
+
+
+def test_both_errors_without_a_lattice_and_of_small_variances_come_from_single_cases() -> None:
+    for name in ("laplace", "tiny", "decimals"):
+        whole = account(ODD[name])
+        alpha, beta = whole.errors(threshold=np.array([[-2.0, 0.0], [1.0, 3.0]]))
+        assert alpha.shape == (whole.pairs, 2, 2)
+        for k in range(0, whole.pairs, 2):
+            one, two = compose(whole.cases[k][1]).errors(threshold=[-2, 0, 1, 3])
+            assert alpha[k].ravel() == pytest.approx(one, rel=1e-12)
+            assert beta[k].ravel() == pytest.approx(two, rel=1e-12)

@@ -14,12 +14,18 @@ one by one. For several releases the product runs over the paths of all of them;
 T of any one of them will do.
 
 Where all losses lie on one coarse lattice, the sum runs over its whole period, and nothing is left out.
+
+*Both errors of a test* are bare tails, whose kernel 1/z falls too slowly for such a bound: each case is
+summed over a whole period of its own lattice (`both_errors`). Under the tilt e^(theta L) a discrete Gaussian
+is the same law moved by theta mu, so that a transform has period 1 in theta: tilts that differ by whole
+numbers need it once, and at whole theta it is real. Kernel and phase of a threshold are the same for all
+cases on a lattice, which again makes one matrix product.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -33,25 +39,30 @@ from discreet.accounting.contour import (
     DEPTH,
     MOST_INTERVALS,
     Kind,
+    Points,
+    Quadrature,
     Sieve,
     SieveOverflowError,
     kernel_size,
     octave,
+    period,
     saddle,
     short_above,
 )
-from discreet.accounting.evaluation import around_mode, listed_together, split
+from discreet.accounting.evaluation import ACCURACY, Evaluations, around_mode, listed_together, split
 from discreet.accounting.loss import (
     Floats,
     Loss,
+    Nodes,
     TiltedTransform,
     exact_exponent,
     log_scale,
+    turn_table,
     turns,
 )
 from discreet.budget.neighbours import Cases
 from discreet.noise.balls import working_bits
-from discreet.noise.theta import Complexes
+from discreet.noise.theta import Complexes, dual_log_ratio
 
 _TWO_PI = 2 * math.pi
 _ALIAS = 41.0  # aliases below e^-41 of the scale of the value
@@ -69,6 +80,9 @@ _MOST_LATTICES = 12  # beyond so many a product for each takes longer than it sa
 _ROWS = 64  # paths whose products are taken at a time
 _OFFSETS = np.array([0.5, 1, 2, 3, 4.5, 6, 7.5, 8.5, 9.5, 11, 14, 20, 30, 45, 70, 120, 300, 1000])
 _ROUNDING = 2.3e-16
+_MOST_TOGETHER = 2048  # nodes of cases whose errors are summed together
+_MOST_ROWS = 256
+_FINE = 0.03  # a lattice so fine against the spread that neighbouring values are alike
 
 
 class Scan(NamedTuple):
@@ -631,3 +645,169 @@ def rest_of_line(loss: Loss, theta: float, tilt: float, most: int = _MOST_NODES)
     except SieveOverflowError:
         last = 1 / (math.pi * CORE * tilt * 8 ** len(octaves))
         return Rest(tuple(octaves), last, inner + last, near)
+
+
+# -- both errors of a test -----------------------------------------------------------------------------------
+
+
+def both_errors(losses: Sequence[Loss], thresholds: list[Fraction]) -> tuple[Floats, Floats]:
+    """Type I and type II errors of the tests that reject above thresholds: tables, losses by thresholds.
+
+    NaN where a loss has to be asked by itself.
+
+    >>> from discreet.budget import DiscreteGaussian
+    >>> losses = [Loss([DiscreteGaussian(variance=v, times=900)]) for v in (500, 501)]
+    >>> alpha, beta = both_errors(losses, [Fraction(-1), Fraction(1)])
+    >>> alpha.round(6).tolist()
+    [[0.529411, 0.078253], [0.529975, 0.078242]]
+    """
+    alpha, beta = (np.full((len(losses), len(thresholds)), math.nan) for _ in range(2))
+    lattices: dict[tuple[Fraction, Fraction], list[tuple[int, Quadrature]]] = {}
+    for place, loss in enumerate(losses):
+        if loss.terms and not loss.primal:
+            engine = Evaluations(loss).first
+            if isinstance(engine, Quadrature) and engine.h and float(engine.h) < _FINE * loss.spread:
+                lattices.setdefault((engine.h, loss.offset), []).append((place, engine))
+    for (step, offset), members in lattices.items():
+        # L > t, and -L <= t, that is L >= -t, each under the null hypothesis
+        above = Points.on_lattice(thresholds, offset, step).tops
+        mirrored = [math.ceil((-t - offset) / step) for t in thresholds]
+        tops = sorted({*above, *mirrored})
+        column = {top: k for k, top in enumerate(tops)}
+        table = _NullTails([engine for _, engine in members], tops).table()
+        places = [place for place, _ in members]
+        alpha[places] = table[:, [column[top] for top in above]]
+        beta[places] = table[:, [column[top] for top in mirrored]]
+    return alpha, beta
+
+
+class _Window(NamedTuple):
+    """Points of a lattice that share a kind of tail and a tilt."""
+
+    kind: Kind
+    tilt: Fraction
+    tops: list[int]
+    columns: list[int]
+    need: float
+    """Aliases are below e^-need."""
+
+
+class _NullTails:
+    """P_null[L >= l] of losses on one lattice and with one R, at points l of the lattice."""
+
+    def __init__(self, engines: list[Quadrature], tops: list[int]) -> None:
+        self.engines, self.many = engines, len(tops)
+        self.main = engines[0].loss
+        self.step, self.offset, self.R = self.main.step, self.main.offset, self.main.R
+        # between tilts 1/q apart the tilted law moves by some three standard deviations
+        self.q = 1 << max(0, math.ceil(math.log2(math.sqrt(self.R) / 3.2)))
+        # how far log M lies below that of a continuous Gaussian, at most
+        lows = [(v, n) for _, v, _, n in (engine.loss.dual_arrays for engine in engines)]
+        lean = max(-float((n * dual_log_ratio(np.array([0.5]), v)).sum()) for v, n in lows)
+        self.windows = self._windows(tops, _ALIAS + 8 + 2 * lean)
+        length = 0.0
+        for window in self.windows:
+            low, high = (float(self.offset + self.step * end(window.tops)) for end in (min, max))
+            theta = float(window.tilt)
+            span = period(self.main, window.kind, theta, self.main.spread, low, high, window.need)
+            length = max(length, span.length)
+        self.count = math.ceil(length / float(self.step))
+        self.period = self.count * self.step
+
+    def _windows(self, tops: list[int], need: float) -> list[_Window]:
+        """The points by tilt; those below the mean by what they lack, P_null[L < l] = P_alt[L > -l]."""
+        R, h = float(self.R), float(self.step)
+        turned = int(2 * self.offset / self.step)
+        found: dict[tuple[Kind, Fraction], _Window] = {}
+        for column, top in enumerate(tops):
+            kind = Kind.NULL
+            if top < -turned:
+                kind, top = Kind.ALT, 1 - top - turned
+            x = h * top - R * kind.pole
+            distance = (x + math.sqrt(x * x + 4 * R)) / (2 * R)
+            tilt = int(kind.pole) + Fraction(max(1, round(distance * self.q)), self.q)
+            if (kind, tilt) not in found:
+                size = kernel_size(kind, float(tilt), h) * h / (2.5 * math.sqrt(R))
+                found[kind, tilt] = _Window(kind, tilt, [], [], need - math.log(size))
+            found[kind, tilt].tops.append(top)
+            found[kind, tilt].columns.append(column)
+        return list(found.values())
+
+    def table(self) -> Floats:
+        """A row a loss, a column a point; NaN where the error is too large."""
+        found = np.full((len(self.engines), self.many), math.nan)
+        kept = [self._kept(engine) for engine in self.engines]
+        rows: list[int] = []
+        union = np.zeros(0, dtype=np.int64)
+        # those of few nodes first: many of them have most in common
+        for row in sorted(range(len(kept)), key=lambda row: kept[row].size):
+            wider = np.union1d(union, kept[row])
+            if rows and (wider.size > _MOST_TOGETHER or len(rows) == _MOST_ROWS):
+                found[rows] = self._rows({k: kept[k] for k in rows}, union)
+                rows, wider = [], kept[row]
+            rows.append(row)
+            union = wider
+        found[rows] = self._rows({k: kept[k] for k in rows}, union)
+        return found
+
+    def _kept(self, engine: Quadrature) -> Nodes:
+        """The nodes at which a loss counts: at the largest tilt, where the kernel falls least."""
+        distance = max(float(window.tilt - int(window.kind.pole)) for window in self.windows)
+        nodes = engine.nodes(Kind.ALT, distance, self.count)
+        sizes = np.exp(TiltedTransform(engine.loss, 0.0).log(nodes, self.period).real)
+        sizes *= np.abs(self._kernel(distance, nodes))
+        return np.asarray(nodes[sizes > 1e-16 * sizes.sum() / nodes.size])
+
+    def _kernel(self, distance: float, nodes: Nodes) -> Complexes:
+        """1 / (1 - e^-zh), z at some distance to the right of the pole; nodes of both signs together."""
+        twice = np.where((nodes == 0) | (2 * nodes == self.count), 1.0, 2.0)
+        z = _points(distance, nodes, self.period)
+        return np.asarray(-twice / np.expm1(-z * float(self.step)), dtype=np.complex128)
+
+    def _rows(self, kept: dict[int, Nodes], nodes: Nodes) -> Floats:
+        """Some rows, summed over the nodes of all of them."""
+        found = np.full((len(kept), self.many), math.nan)
+        for part in {window.tilt % 1 for window in self.windows}:
+            factors = np.zeros((len(kept), nodes.size), dtype=np.complex128)
+            lean = np.zeros((len(kept), 1))
+            for k, (row, own) in enumerate(kept.items()):
+                loss = self.engines[row].loss
+                transform = TiltedTransform(loss, float(part))
+                angle = _TWO_PI * turns(own, (transform.centre - self.offset) / self.period)
+                logs = transform.log(own, self.period) + 1j * angle
+                factors[k, np.searchsorted(nodes, own)] = np.exp(logs)
+                lean[k] = loss.dual_theta_part(np.array([float(part)]))[0]
+            for window in self.windows:
+                if window.tilt % 1 == part:
+                    found[:, window.columns] = self._summed(window, part, factors, lean, nodes)
+        return found
+
+    def _summed(
+        self, window: _Window, part: Fraction, factors: Complexes, lean: Floats, nodes: Nodes
+    ) -> Floats:
+        """The probabilities at the points of a window."""
+        tilt, pole, tops = window.tilt, int(window.kind.pole), window.tops
+        kernel = self._kernel(float(tilt - pole), nodes)
+        # log M - theta l, and for the null hypothesis -l, exactly at the first point
+        start = tilt * self.offset + self.R * tilt * tilt / 2
+        start -= (tilt - pole) * (self.offset + self.step * tops[0])
+        distance = np.array([float(top - tops[0]) for top in tops])
+        exponent = float(start) - float((tilt - pole) * self.step) * distance
+        # (centre - l) / period = (ahead - top) / count, the tilted law centred at offset + (tilt - part) R
+        ahead = (tilt - part) * self.R / self.step
+        angle = _TWO_PI * turn_table(
+            nodes,
+            [ahead.numerator - top * ahead.denominator for top in tops],
+            ahead.denominator * self.count,
+        )
+        cosine, sine = np.cos(angle), np.sin(angle)
+        value = factors.real @ (kernel.real * cosine - kernel.imag * sine).T
+        if factors.imag.any():  # not at whole tilts
+            value -= factors.imag @ (kernel.real * sine + kernel.imag * cosine).T
+        sizes = (np.abs(factors) @ np.abs(kernel))[:, None]
+        with np.errstate(all="ignore"):
+            error = _ROUNDING * (4 * sizes / value + np.abs(exponent) + 4)
+            error += math.exp(-window.need) * self.count / value
+            found = np.exp(exponent + lean) * value / self.count
+            found = np.where((value > 0) & (error <= ACCURACY), found, math.nan)
+        return -np.expm1(np.log(found)) if window.kind is Kind.ALT else found

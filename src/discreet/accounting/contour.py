@@ -55,6 +55,7 @@ _PIECES = 16
 _ALIAS = 37.0  # aliases below e^-37 of the value
 _DOUBTFUL = 3e-13  # estimates above are worth a second look
 _BLOCK = 1 << 20
+_MOST_KEPT = 20_000_000  # nodes of one contour
 _TWO_PI = 2 * math.pi
 
 
@@ -360,18 +361,11 @@ class Points:
 class Contour:
     """The transform on one vertical line: nodes, and the exact scale that belongs to them."""
 
-    def __init__(self, loss: Loss, theta: float, spacing: Fraction, kept: Sieve | None, count: int) -> None:
+    def __init__(self, loss: Loss, theta: float, spacing: Fraction, nodes: Nodes, count: int) -> None:
         self.loss = loss
         self.theta = theta
         self.period = spacing
         self.transform = TiltedTransform(loss, theta)
-        nodes: Nodes
-        if kept is None:
-            nodes = np.arange(count // 2 + 1, dtype=np.int64)
-        else:
-            nodes = kept.nodes(float(spacing), most=20_000_000)
-            if count:  # the slack of the sieve must not reach into the other half of the period
-                nodes = nodes[2 * nodes <= count]
         logs = self.transform.log(nodes, spacing)
         keep = logs.real > -DEPTH
         self.nodes, logs = nodes[keep], logs[keep]
@@ -580,13 +574,21 @@ class Quadrature:
     def _build(self, kind: Kind, theta: float, span: float) -> Contour:
         if self.h is not None:
             count = max(8, math.ceil(span / self._h))
-            if count <= 4096:
-                return Contour(self.loss, theta, count * self.h, None, count)
-            return Contour(self.loss, theta, count * self.h, self._kept(kind, theta), count)
+            return Contour(self.loss, theta, count * self.h, self.nodes(kind, theta, count), count)
         spacing = short_above(span)
         if self.reach * float(spacing) / (2 * math.pi) > MOST_NODES:
             raise SieveOverflowError("the contour has too many nodes to number")
-        return Contour(self.loss, theta, spacing, self._kept(kind, theta), 0)
+        nodes = self._kept(kind, theta).nodes(float(spacing), _MOST_KEPT)
+        return Contour(self.loss, theta, spacing, nodes, 0)
+
+    def nodes(self, kind: Kind, theta: float, count: int) -> Nodes:
+        """Of the nodes of half a period of `count` steps of the lattice, those that count."""
+        if count <= 4096:
+            return np.arange(count // 2 + 1, dtype=np.int64)
+        assert self.h is not None
+        nodes = self._kept(kind, theta).nodes(float(count * self.h), _MOST_KEPT)
+        # the slack of the sieve must not reach into the other half of the period
+        return np.asarray(nodes[2 * nodes <= count])
 
     def _kept(self, kind: Kind, theta: float) -> Sieve:
         """The sieve for this kernel, made once where no term's radius depends on the tilt."""

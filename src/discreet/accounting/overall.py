@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.accounting.all_pairs import FARTHEST, AllPairs, Scan
+from discreet.accounting.all_pairs import FARTHEST, AllPairs, Scan, both_errors
 from discreet.accounting.arguments import Numbers, count_of_digits, held, read, read_probabilities, rounded
 from discreet.accounting.contour import Kind, Tail
 from discreet.accounting.loss import Floats
@@ -389,6 +389,35 @@ class Account:
 
             return _boxes(arguments.shape, certified_tradeoffs(self, arguments.values, digits))
         return arguments.answer([point.beta for point in overall_tradeoff(self, arguments.values)])
+
+    def errors(self, *, threshold: Numbers) -> tuple[Any, Any]:
+        """Type I and type II errors (alpha, beta) of the test that rejects above a threshold, in every case.
+
+        Two arrays, a row a case in the order of `cases`.
+
+        >>> from discreet.budget import load
+        >>> account = load("pl94-2020-units").account()
+        >>> alpha, beta = account.errors(threshold=[0, 1])
+        >>> alpha.shape, alpha[0].round(6).tolist()
+        ((36, 2), [0.423245, 0.002747])
+        """
+        arguments = read(threshold, name="threshold")
+        places: dict[tuple[Noise, ...], list[int]] = {}
+        for place, (_, events) in enumerate(self.cases):
+            places.setdefault(events, []).append(place)
+        losses = [compose(events) for events in places]
+        with np.errstate(under="ignore"):
+            found = both_errors([one.loss for one in losses], arguments.values)
+        for k, loss in enumerate(losses):
+            open_ = np.flatnonzero(np.isnan(found[0][k]) | np.isnan(found[1][k]))
+            if open_.size:
+                asked = [arguments.values[i] for i in open_]
+                found[0][k, open_], found[1][k, open_] = loss.errors(threshold=asked)
+        row = np.empty(len(self.cases), dtype=np.int64)
+        for k, same in enumerate(places.values()):
+            row[same] = k
+        shape = (len(self.cases), *(arguments.shape or ()))
+        return found[0][row].reshape(shape), found[1][row].reshape(shape)
 
     @property
     def total_variation(self) -> float:

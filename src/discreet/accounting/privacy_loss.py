@@ -514,9 +514,9 @@ class PrivacyLoss:
 
     def _null_tails(self, points: list[Fraction]) -> Floats:
         """P_null[L > t]; where it is above one half, from what it lacks: P_alt[L >= -t] takes fewer nodes."""
-        found = np.zeros(len(points))
+        found, mean = np.zeros(len(points)), self.mean
         # most values below the mean are above one half, but not where atoms lie far apart
-        low = [i for i, t in enumerate(points) if t < -self.mean]
+        low = [i for i, t in enumerate(points) if t < -mean]
         found[low] = -np.expm1(self.log_tails(Kind.ALT, [self.loss.below(-points[i]) for i in low]))
         direct = np.flatnonzero(found < 0.5)
         found[direct] = np.exp(self.log_tails(Kind.NULL, [points[i] for i in direct]))
