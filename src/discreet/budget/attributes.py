@@ -315,7 +315,46 @@ def read_attributes(table: object) -> Attributes:
                     f"attribute {shown(name)} is {shown(found)}; it must be a list of values, their number, "
                     'or a recode such as { of = "age", groups = { child = ["0-17"], adult = ["18+"] } }'
                 )
+    spelled = {name: _values(name, found) for name, found in values.items()}
+    for name, recode in recodes.items():
+        known = spelled.get(recode.of, ())
+        recodes[name] = Recode(recode.of, {label: from_runs(words, known) for label, words in recode.groups})
     return Attributes(values, recodes, impossible)
+
+
+TO = ".."
+"""Between the first and the last value of a run."""
+
+
+def from_runs(words: Iterable[str], known: Sequence[str]) -> list[str]:
+    """Spell out runs of an attribute's values.
+
+    >>> from_runs(["0", "2..4"], ["0", "1", "2", "3", "4", "5"])
+    ['0', '2', '3', '4']
+    """
+    found: list[str] = []
+    for word in words:
+        first, is_run, last = word.partition(TO)
+        if is_run and word not in known and first in known and last in known:
+            found += known[known.index(first) : known.index(last) + 1] or [word]
+        else:
+            found.append(word)
+    return found
+
+
+def as_runs(words: Sequence[str], known: Sequence[str]) -> list[str]:
+    """Write values that follow each other as runs, if there are three or more.
+
+    >>> as_runs(["0", "2", "3", "4"], ["0", "1", "2", "3", "4", "5"])
+    ['0', '2..4']
+    """
+    runs: list[list[str]] = []
+    for word in words:
+        if runs and known.index(word) == known.index(runs[-1][-1]) + 1:
+            runs[-1].append(word)
+        else:
+            runs.append([word])
+    return [word for run in runs for word in ([f"{run[0]}{TO}{run[-1]}"] if len(run) > 2 else run)]
 
 
 def _recode(who: str, table: dict[str, object]) -> Recode:
@@ -360,7 +399,8 @@ def attribute_lines(attributes: Attributes) -> Iterator[str]:
         yield f"[attributes.{quoted(name)}]"
         yield f"of = {quoted(recode.of)}"
         yield f"[attributes.{quoted(name)}.groups]"
-        yield from (f"{quoted(label)} = {quoted(words)}" for label, words in recode.groups)
+        known = dict(attributes.values)[recode.of]
+        yield from (f"{quoted(label)} = {quoted(as_runs(words, known))}" for label, words in recode.groups)
 
 
 def _is_texts(words: object) -> bool:

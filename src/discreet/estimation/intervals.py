@@ -254,48 +254,50 @@ class View:
 
         They are measurements of the node, of its parent, and of its children if they are few.
         """
-        cells = []
         if len(queries) == 1 and queries[0] not in self._terms:
             self._terms.clear()  # they are many: one query at a time, unless all are wanted at once
         for query in queries:
             if query not in self._terms:
                 many = len(self.model.projection(query).class_sizes)
                 self._terms[query] = [[[] for _ in range(self.shape.size)] for _ in range(many)]
-                cells += [(query, one) for one in range(many)]
-        rows: list[list[Floats]] = []
-        for query, one in cells:
-            projection = self.model.projection(query)
-            indicator = np.zeros((1, projection.cells))
-            indicator[0, int(np.argmax(projection.classes == one))] = 1.0
-            rows.append([part[0] for part in projection.collect(indicator)])
-        # the rows of all cells side by side, component by component
-        wide = [np.concatenate(parts, axis=1) for parts in zip(*rows, strict=True)]
-        for relation, measured, law, nodes, others in self._strong_pairs if cells else ():
+                for start in range(0, many, MOST_CLASSES):
+                    self._find_terms(query, slice(start, min(start + MOST_CLASSES, many)))
+        return {query: self._terms[query] for query in queries}
+
+    def _find_terms(self, query: str, some: slice) -> None:
+        """Find the terms of some classes of cells of a query."""
+        projection = self.model.projection(query)
+        rows = [projection.vectors(one)[0][some].T for one in self.model.components]
+        latest: tuple[object, ...] = ()
+        moved: ByComponent = []
+        for relation, measured, law, nodes, others in self._strong_pairs:
             seen, size = self.model.projections[measured], law.true_variance()
-            step = max(1, (1 << 21) // (seen.cells * len(cells)))
-            many = min(2 * MOST_CELLS, seen.cells)
+            step = max(1, (1 << 21) // ((some.stop - some.start) * math.prod(seen.widths)))
             for start in range(0, len(nodes), step):
                 at, to = nodes[start : start + step], others[start : start + step]
-                moved = []
-                for solution, row in zip(self.solutions, wide, strict=True):
-                    part = _moved(solution, row, at, to, relation)
-                    part = part.reshape(len(at), part.shape[1], len(cells), -1).transpose(0, 2, 1, 3)
-                    moved.append(part.reshape(len(at) * len(cells), *part.shape[2:]))
-                weights = seen.read(moved) / size
-                top = np.argpartition(-np.abs(weights), many - 1, axis=1)[:, :many]
-                largest = np.take_along_axis(weights, top, axis=1).reshape(len(at), len(cells), many)
-                # a lattice that is a hundred times finer is as good as Gaussian
-                least = np.maximum(1e-2 * np.abs(largest).max(axis=2, keepdims=True), 1e-6)
-                largest = np.where(np.abs(largest) >= least, largest, 0.0)
-                times = (
-                    np.ones(len(to)) if relation != "below" else np.maximum(np.rint(self.shape.count[to]), 1)
+                if latest != (relation, at.tobytes(), to.tobytes()):
+                    latest = (relation, at.tobytes(), to.tobytes())
+                    pairs = zip(self.solutions, rows, strict=True)
+                    moved = [_moved(solution, row, at, to, relation) for solution, row in pairs]
+                weights, counts = seen.weights(projection, moved, some)
+                weights = np.where(counts > 0, weights / size, 0.0)
+                many = min(2 * MOST_CELLS, weights.shape[2])
+                order = np.argpartition(-np.abs(weights), many - 1, axis=2)[:, :, :many]
+                order = np.take_along_axis(
+                    order, np.argsort(-np.abs(np.take_along_axis(weights, order, axis=2)), axis=2), axis=2
                 )
-                for node, by_cell, copies in zip(at.tolist(), largest.tolist(), times.tolist(), strict=True):
-                    for (query, one), some in zip(cells, by_cell, strict=True):
-                        self._terms[query][one][node] += [
-                            Term(weight, law, int(copies)) for weight in some if weight
-                        ]
-        return {query: self._terms[query] for query in queries}
+                largest = np.take_along_axis(weights, order, axis=2)
+                # a lattice that is a hundred times finer is as good as Gaussian
+                strong = np.abs(largest) >= np.maximum(1e-2 * np.abs(largest[:, :, :1]), 1e-6)
+                alike = np.take_along_axis(np.broadcast_to(counts, weights.shape), order, axis=2)
+                copies = self.shape.count[to] if relation == "below" else np.ones(len(to))
+                for place, rank, kind in np.argwhere(strong).tolist():
+                    found = self._terms[query][some.start + rank][int(at[place])]
+                    before = int(alike[place, rank, :kind].sum())
+                    cells = min(int(alike[place, rank, kind]), max(2 * MOST_CELLS - before, 0))
+                    found += [
+                        Term(float(largest[place, rank, kind]), law, max(1, round(copies[place])))
+                    ] * cells
 
     @cached_property
     def _strong_pairs(self) -> list[tuple[str, str, Noise, Integers, Integers]]:
@@ -309,13 +311,13 @@ class View:
         few = below[self.shape.count[below] <= MOST_TERMS]
         near = [("own", every, every), ("below", parent[few], few), ("above", below, parent[below])]
         found = []
-        for kind, told in enumerate(self.told):
-            nodes = np.flatnonzero(self.shape.kind == kind)
-            for (query, law), (_, size) in zip(told.laws, told.variances, strict=True):
-                share = self.variances(query, nodes).max(axis=1, initial=0.0) / size
-                strong = np.zeros(self.shape.size, dtype=bool)
-                strong[nodes] = share > SMOOTH**2 * size / (1 + SMOOTH**2 * size)
-                for relation, at, to in near:
+        for relation, at, to in near:
+            for kind, told in enumerate(self.told):
+                nodes = np.flatnonzero(self.shape.kind == kind)
+                for (query, law), (_, size) in zip(told.laws, told.variances, strict=True):
+                    share = self.variances(query, nodes).max(axis=1, initial=0.0) / size
+                    strong = np.zeros(self.shape.size, dtype=bool)
+                    strong[nodes] = share > SMOOTH**2 * size / (1 + SMOOTH**2 * size)
                     pairs = np.flatnonzero(strong[to])
                     if pairs.size:
                         found.append((relation, query, law, at[pairs], to[pairs]))
@@ -333,5 +335,8 @@ def _moved(solution: Solution, row: Floats, nodes: Integers, others: Integers, r
     return solution.gain[others] @ (solution.P[nodes] @ row)
 
 
+MOST_CLASSES = 32
+"""Classes of cells that are looked at together."""
+
 MOST_CELLS = 4
-"""Cells of one query that are looked at for weights that dominate."""
+"""Half of the cells of one query that are looked at for weights that dominate."""

@@ -1,11 +1,15 @@
 """What is measured where, and how least squares over many queries comes apart into small problems.
 
-For each attribute take the common refinement of the recodes in use: m groups of its n values. The normalised
-indicators of the groups, C (m rows), and contrasts within the groups, F (n - m rows), are an orthonormal
-basis. On F a query acts as 1 if it has the attribute in full, and as 0 otherwise; on C as C R'R C' with R its
-own 0/1 matrix. So for each choice of C or F for every attribute there is a *component*: a problem whose size
-is the product of the m, the same one for as many *copies* as the product of the n - m says. PL 94-171 with
-its 2016 cells has 16 components, 8 of size 3 and 8 of size 1.
+For each attribute take the common refinement of the recodes in use: m groups of its n values. On contrasts
+within a group every recode acts as 0, and a query that has the attribute in full as 1. Groups of one size
+that every recode treats alike (each by itself, or all in one) are an *orbit*, such as the ages 3 to 14,
+single years in one recode and together in another: on contrasts within an orbit, too, a recode acts as a
+number, the size of the groups or 0. So an attribute has a *main part*, spanned by the indicators of its
+orbits, and parts of contrasts on which each query acts as a number. For each choice of a part for every
+attribute there is a *component*: a problem whose size is the product of the orbits of the main parts chosen,
+the same one for as many *copies* as the product of the contrasts says. PL 94-171 with its 2,016 cells has 16
+components, 8 of size 3 and 8 of size 1; the DHC with 1,227,744 cells has 144, the largest of size 156 (13
+orbits of relationships by 12 of ages; with groups instead of orbits it would be 1,160).
 """
 
 from __future__ import annotations
@@ -13,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import product
+from itertools import pairwise, product
 from math import prod
 from typing import Any
 
@@ -33,12 +37,13 @@ ByComponent = list[Floats]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Component:
-    """One small problem: which attributes enter by contrasts, its size, and how many columns share it.
+    """One small problem: the part of each attribute, its size, and how many columns share it.
 
     It is itself only: components of two queries without attributes may look the same.
     """
 
-    fine: tuple[bool, ...]
+    parts: tuple[int, ...]
+    """By attribute 0 for its main part, else the number of its contrasts."""
     size: int
     copies: int
 
@@ -57,18 +62,16 @@ class Components:
     def __init__(self, sizes: Sequence[int], tables: Iterable[Tabulation]) -> None:
         self.sizes = tuple(sizes)
         used = list(tables)
-        self.parts = tuple(
-            _refinement(size, [table.by_attribute[place] for table in used if not table.is_full(place)])
+        self.bases = tuple(
+            Basis(size, [table.by_attribute[place] for table in used if not table.is_full(place)])
             for place, size in enumerate(self.sizes)
         )
-        self.bases = tuple(_basis(size, part) for size, part in zip(self.sizes, self.parts, strict=True))
-        coarse = [len(part) for part in self.parts]
         self.all: list[Component] = []
-        for fine in product((False, True), repeat=len(self.sizes)):
-            columns = [n - m for n, m, is_fine in zip(self.sizes, coarse, fine, strict=True) if is_fine]
-            size = prod(m for m, is_fine in zip(coarse, fine, strict=True) if not is_fine)
-            if prod(columns):
-                self.all.append(Component(fine, size, prod(columns)))
+        for parts in product(*(range(len(basis.parts)) for basis in self.bases)):
+            widths = [basis.width(part) for basis, part in zip(self.bases, parts, strict=True)]
+            size = prod(width for width, part in zip(widths, parts, strict=True) if not part)
+            copies = prod(width for width, part in zip(widths, parts, strict=True) if part)
+            self.all.append(Component(parts, size, copies))
         self._known: dict[tuple[Groups, ...], Projection] = {}
 
     def __len__(self) -> int:
@@ -93,38 +96,46 @@ class Projection:
         self.groups = tuple(groups)
         self.shape = tuple(len(one) for one in groups)
         self.cells = prod(self.shape)
-        # Row g of an axis is the indicator of group g in the basis; where the contrasts do not see the query
-        # they are left out.
-        self._axes: list[Floats] = []
-        self._is_full: list[bool] = []
-        for n, part, basis, rows in zip(
-            components.sizes, components.parts, components.bases, groups, strict=True
-        ):
+        # Row g of a block is the indicator of group g in a part of the basis. An axis has the blocks that
+        # are not zero.
+        self._blocks: list[list[Floats]] = []
+        for n, basis, rows in zip(components.sizes, components.bases, groups, strict=True):
             indicator = np.zeros((len(rows), n))
             for place, group in enumerate(rows):
                 indicator[place, list(group)] = 1.0
-            axis = indicator @ basis.T
-            m = len(part)
-            seen = bool(np.any(np.abs(axis[:, m:]) > SMALL))
-            self._is_full.append(seen)
-            self._axes.append(axis if seen else axis[:, :m])
-        self._coarse = [axis[:, : len(part)] for axis, part in zip(self._axes, components.parts, strict=True)]
+            self._blocks.append([indicator @ basis.vectors[part].T for part in basis.parts])
+        self._seen = [[bool(np.any(np.abs(block) > SMALL)) for block in blocks] for blocks in self._blocks]
+        self._axes: list[Floats] = []
+        self._slices: list[list[slice]] = []
+        for blocks, seen in zip(self._blocks, self._seen, strict=True):
+            kept = [block[:, : block.shape[1] * is_seen] for block, is_seen in zip(blocks, seen, strict=True)]
+            edges = np.cumsum([0, *(block.shape[1] for block in kept)]).tolist()
+            self._axes.append(np.hstack(kept))
+            self._slices.append([slice(a, b) for a, b in pairwise(edges)])
         self._classes = self._find_classes()
         self._vectors: dict[Component, tuple[Floats, Floats]] = {}
         self._weights: dict[tuple[Groups, ...], ByComponent] = {}
+        self._known_kinds: dict[tuple[int, Groups], tuple[Floats, Floats]] = {}
+        self.widths = tuple(len(blocks) - 1 + blocks[0].shape[1] for blocks in self._blocks)
+        """By attribute the vectors of its main part and the number of its other parts."""
 
     def sees(self, component: Component) -> bool:
         """Whether the query says anything about a component."""
-        return all(full or not fine for full, fine in zip(self._is_full, component.fine, strict=True))
+        return all(seen[part] for seen, part in zip(self._seen, component.parts, strict=True))
 
     def gram(self, component: Component) -> Floats:
         """Return the query's Gram matrix on a component, for queries that the components were made for."""
         if not self.sees(component):
             return np.zeros((component.size, component.size))
-        blocks = [
-            coarse.T @ coarse for coarse, fine in zip(self._coarse, component.fine, strict=True) if not fine
-        ]
-        return _product(blocks)
+        main, number = [], 1.0
+        for blocks, part in zip(self._blocks, component.parts, strict=True):
+            block = blocks[part]
+            if part:
+                # the same number on all its contrasts
+                number *= float(np.sum(block**2)) / block.shape[1]
+            else:
+                main.append(block.T @ block)
+        return number * _product(main)
 
     def collect(self, values: NDArray[Any]) -> ByComponent:
         """Return Q'y in the basis: rows of cells in, arrays (row, size, copies) out."""
@@ -137,7 +148,7 @@ class Projection:
             if not self.sees(one):
                 found.append(np.zeros((rows, one.size, one.copies)))
                 continue
-            part = block[(slice(None), *self._slices(one))]
+            part = block[self._where(one)]
             found.append(np.transpose(part, self._order(one)).reshape(rows, one.size, one.copies))
         return found
 
@@ -147,44 +158,41 @@ class Projection:
         block = np.zeros((rows, *(axis.shape[1] for axis in self._axes)))
         for one, values in zip(self.components, estimates, strict=True):
             if self.sees(one):
-                where = self._slices(one)
-                shape = [block[(slice(1), *where)].shape[place] for place in self._order(one)[1:]]
+                where, order = self._where(one), self._order(one)
+                shape = [where[place].stop - where[place].start for place in order[1:]]
                 part = values.reshape(rows, *shape)
-                block[(slice(None), *where)] = np.transpose(part, np.argsort(self._order(one)))
+                block[where] = np.transpose(part, np.argsort(order))
         for place, axis in enumerate(self._axes):
             block = np.moveaxis(np.tensordot(block, axis, axes=(1 + place, 1)), -1, 1 + place)
         return block.reshape(rows, self.cells)
 
-    def _slices(self, one: Component) -> tuple[slice, ...]:
-        m = [len(part) for part in self.components.parts]
-        return tuple(
-            slice(count, None) if fine else slice(count) for count, fine in zip(m, one.fine, strict=True)
-        )
+    def _where(self, one: Component) -> tuple[slice, ...]:
+        return (slice(None), *(slices[part] for slices, part in zip(self._slices, one.parts, strict=True)))
 
     @staticmethod
     def _order(one: Component) -> list[int]:
-        coarse = [1 + place for place, fine in enumerate(one.fine) if not fine]
-        return [0, *coarse, *(1 + place for place, fine in enumerate(one.fine) if fine)]
+        main = [1 + place for place, part in enumerate(one.parts) if not part]
+        return [0, *main, *(1 + place for place, part in enumerate(one.parts) if part)]
 
     # -- classes of cells that look the same to every component ---------------------------------------------
 
-    def _find_classes(self) -> tuple[list[Floats], list[Floats], NDArray[np.int64], Floats]:
-        """Return by axis the distinct rows and squared lengths of their contrasts, the class of each cell,
-        and how many cells each class has."""
-        rows, lengths, codes = [], [], []
-        for axis, coarse in zip(self._axes, self._coarse, strict=True):
-            m = coarse.shape[1]
-            key = np.column_stack([coarse, np.sum(axis[:, m:] ** 2, axis=1)])
+    def _find_classes(self) -> tuple[list[NDArray[np.int64]], list[Floats], NDArray[np.int64], Floats]:
+        """Return by axis the first group of each distinct kind and squared lengths of its contrasts, the
+        class of each cell, and how many cells each class has."""
+        firsts, lengths, codes = [], [], []
+        for blocks in self._blocks:
+            squares = np.column_stack([np.sum(block**2, axis=1) for block in blocks])
+            key = np.column_stack([blocks[0], squares[:, 1:]])
             found, code = np.unique(np.round(key, 9), axis=0, return_inverse=True)
             first = np.array([int(np.argmax(code == one)) for one in range(len(found))])
-            rows.append(coarse[first])
-            lengths.append(key[first, -1])
+            firsts.append(first)
+            lengths.append(squares[first])
             codes.append(code.ravel())
         at = np.zeros(1, dtype=np.int64)
-        for row, code in zip(rows, codes, strict=True):
-            at = (at[:, None] * len(row) + code).ravel()
-        count = prod(len(row) for row in rows)
-        return rows, lengths, at, np.bincount(at, minlength=count).astype(np.float64)
+        for first, code in zip(firsts, codes, strict=True):
+            at = (at[:, None] * len(first) + code).ravel()
+        count = prod(len(first) for first in firsts)
+        return firsts, lengths, at, np.bincount(at, minlength=count).astype(np.float64)
 
     @property
     def classes(self) -> NDArray[np.int64]:
@@ -199,12 +207,12 @@ class Projection:
     def vectors(self, one: Component) -> tuple[Floats, Floats]:
         """Return for each class its row on a component and the squared length along the copies."""
         if one not in self._vectors:
-            rows, lengths = self._classes[:2]
+            firsts, lengths = self._classes[:2]
             vector: Floats = np.ones((1, 1))
             length: Floats = np.ones(1)
-            for row, size, fine in zip(rows, lengths, one.fine, strict=True):
-                length = _product([length, size if fine else np.ones(len(row))])
-                vector = _product([vector, np.ones((len(row), 1)) if fine else row])
+            for blocks, first, squares, part in zip(self._blocks, firsts, lengths, one.parts, strict=True):
+                length = _product([length, squares[:, part] if part else np.ones(len(first))])
+                vector = _product([vector, np.ones((len(first), 1)) if part else blocks[0][first]])
             self._vectors[one] = vector, length
         return self._vectors[one]
 
@@ -233,6 +241,57 @@ class Projection:
         for C, weights in zip(covariances, self._weights[key], strict=True):
             found += C.reshape(len(C), -1) @ weights.T
         return found
+
+    def weights(
+        self, other: Projection | ApartProjection, moved: ByComponent, some: slice
+    ) -> tuple[Floats, Floats]:
+        """Return v'Mw for each kind of cell v of this query and classes w of another, and how many cells of
+        the kind there are; `moved` are the M w by component (node, size, class).
+
+        Cells that every component sees alike, as seen from w, are one kind: the arrays are (node, class,
+        kind) and (class, kind).
+        """
+        assert isinstance(other, Projection)
+        classes = np.arange(*some.indices(len(other.class_sizes)))
+        ranks = np.unravel_index(classes, [len(one) for one in other._classes[0]])
+        block = np.zeros((len(moved[0]), len(classes), *self.widths))
+        for one, M in zip(self.components, moved, strict=True):
+            if self.sees(one) and other.sees(one):
+                where, shape = [], []
+                for blocks, part in zip(self._blocks, one.parts, strict=True):
+                    m = blocks[0].shape[1]
+                    where.append(slice(m + part - 1, m + part) if part else slice(m))
+                    shape.append(1 if part else m)
+                block[:, :, *where] = np.swapaxes(M, 1, 2).reshape(*block.shape[:2], *shape)
+        counts: Floats = np.ones((len(classes), 1))
+        for place, rank in enumerate(ranks):
+            axes, many = self._kinds(place, other)
+            # the axis in question comes first, is replaced, and goes to the end: after all, the old order
+            block = np.moveaxis(block, 2, -1)
+            shape = block.shape
+            block = block.reshape(*shape[:2], -1, shape[-1]) @ np.swapaxes(axes[rank], 1, 2)
+            block = block.reshape(*shape[:-1], -1)
+            counts = (counts[:, :, None] * many[rank][:, None, :]).reshape(len(counts), -1)
+        return block.reshape(*block.shape[:2], -1), counts
+
+    def _kinds(self, place: int, other: Projection) -> tuple[Floats, Floats]:
+        """Return the kinds of groups of an attribute as seen from each kind of another query: main rows with
+        products of contrasts, and how many groups they are; filled up with none."""
+        key = (place, other.groups[place])
+        if key not in self._known_kinds:
+            blocks, first = self._blocks[place], other._classes[0][place]
+            found = []
+            for row in first:
+                products = [mine @ its[row] for mine, its in zip(blocks, other._blocks[place], strict=True)]
+                rows = np.column_stack([blocks[0], *products[1:]])
+                _, at, many = np.unique(np.round(rows, 9), axis=0, return_index=True, return_counts=True)
+                found.append((rows[at], many))
+            most = max(len(many) for _, many in found)
+            axes, counts = np.zeros((len(found), most, self.widths[place])), np.zeros((len(found), most))
+            for axis, count, (rows, many) in zip(axes, counts, found, strict=True):
+                axis[: len(rows)], count[: len(rows)] = rows, many
+            self._known_kinds[key] = axes, counts
+        return self._known_kinds[key]
 
     def reaches(self, spaces: ByComponent) -> NDArray[np.bool_]:
         """Return which classes have a part in the spaces of these projectors (node, size, size)."""
@@ -283,19 +342,64 @@ def _refinement(size: int, splits: Sequence[Groups]) -> Groups:
     return tuple(tuple(np.flatnonzero(label == one).tolist()) for one in range(int(label.max()) + 1))
 
 
-def _basis(size: int, part: Groups) -> Floats:
-    """Return the normalised indicators of the groups, then Helmert contrasts within each."""
-    basis = np.zeros((size, size))
-    at = len(part)
-    for place, group in enumerate(part):
-        members, many = list(group), len(group)
-        basis[place, members] = many**-0.5
-        for k in range(1, many):
-            norm = (k * (k + 1)) ** -0.5
-            basis[at, members[:k]] = norm
-            basis[at, members[k]] = -k * norm
-            at += 1
-    return basis
+class Basis:
+    """An orthonormal basis of the functions of an attribute's values: the main part, then contrasts.
+
+    >>> Basis(6, [((0, 1, 2), (3, 4, 5)), ((0,), (1,), (2,), (3, 4, 5))]).parts
+    (slice(0, 2, None), slice(2, 4, None), slice(4, 6, None))
+    """
+
+    def __init__(self, size: int, splits: Sequence[Groups]) -> None:
+        groups = _refinement(size, splits)
+        orbits: dict[tuple[int, tuple[str | int | None, ...]], list[tuple[int, ...]]] = {}
+        for group in groups:
+            treated = tuple(_treatment(group, split) for split in splits)
+            orbits.setdefault((len(group), treated), []).append(group)
+        # contrasts by the numbers that the splits are on them; within a group they are all 0
+        contrasts: dict[tuple[int, ...], list[Floats]] = {}
+        for (many, treated), members in orbits.items():
+            numbers = tuple(many if how == ALONE else 0 for how in treated)
+            contrasts.setdefault(numbers, []).extend(_contrasts(size, members))
+        for group in groups:
+            within = contrasts.setdefault((0,) * len(splits), [])
+            within.extend(_contrasts(size, [(value,) for value in group]))
+        main = np.zeros((len(orbits), size))
+        for row, members in zip(main, orbits.values(), strict=True):
+            values = [value for group in members for value in group]
+            row[values] = len(values) ** -0.5
+        found = [main, *(np.array(rows) for rows in contrasts.values() if rows)]
+        edges = np.cumsum([0, *(len(rows) for rows in found)]).tolist()
+        self.vectors: Floats = np.vstack(found)
+        self.parts = tuple(slice(a, b) for a, b in pairwise(edges))
+
+    def width(self, part: int) -> int:
+        """How many vectors a part has."""
+        return len(self.vectors[self.parts[part]])
+
+
+ALONE = "alone"
+"""How a split treats a group of the refinement that is one of its own groups."""
+
+
+def _treatment(group: tuple[int, ...], split: Groups) -> str | int | None:
+    """Return whether a group is by itself, in which group of the split it is, or None if in none."""
+    for place, one in enumerate(split):
+        if group[0] in one:
+            return ALONE if len(one) == len(group) else place
+    return None
+
+
+def _contrasts(size: int, members: Sequence[tuple[int, ...]]) -> list[Floats]:
+    """Return Helmert contrasts between groups of one size, each vector the same within a group."""
+    found = []
+    for k in range(1, len(members)):
+        row = np.zeros(size)
+        norm = (k * (k + 1) * len(members[0])) ** -0.5
+        for group in members[:k]:
+            row[list(group)] = norm
+        row[list(members[k])] = -k * norm
+        found.append(row)
+    return found
 
 
 # -- laws and kinds of units -----------------------------------------------------------------------------
@@ -335,6 +439,8 @@ class ApartProjection:
     """One query of a release without attributes: nothing is known to tie it to others, so it is a component
     of its own, at a place among all."""
 
+    widths = (1,)
+
     def __init__(self, components: Sequence[Component], place: int) -> None:
         self.components, self._place, self.cells = components, place, components[place].copies
         self.classes = np.zeros(self.cells, dtype=np.int64)
@@ -359,6 +465,15 @@ class ApartProjection:
     def read(self, estimates: ByComponent) -> Floats:
         """Return the cells."""
         return estimates[self._place][:, 0, :]
+
+    def vectors(self, one: Component) -> tuple[Floats, Floats]:
+        """Return 1 for the query's own component."""
+        return np.ones((1, 1)) * self.sees(one), np.ones(1)
+
+    def weights(self, other: object, moved: ByComponent, some: slice) -> tuple[Floats, Floats]:
+        """Return the product of a cell with itself; it has none with cells of other queries."""
+        own = other is self
+        return moved[self._place] * own, np.ones((1, 1)) * own
 
     def variances(self, covariances: ByComponent) -> Floats:
         """Return the variance, the same for all cells."""
