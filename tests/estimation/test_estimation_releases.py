@@ -448,3 +448,37 @@ def test_a_streamed_table_is_checked(folders: Any, tmp_path: Path) -> None:
             estimate(parent / "p", tmp_path / "x", streamed=True)
         assert said in str(caught.value)
         assert not (tmp_path / "x").exists()
+
+
+def test_the_dhc_comes_apart() -> None:
+    """Ages in four groupings, relationships in four: 12 and 13 orbits, counted by hand in the design."""
+    from discreet.estimation.model import Model, queries_of
+
+    dhc = load("dhc-2020")
+    assert dhc.attributes is not None
+    assert dhc.attributes.cells == 42 * 2 * 116 * 2 * 63
+    assert [dhc.attributes.tabulation(one).cells for one in queries_of(dhc)] == [
+        12, 6, 76, 4, 8, 60, 19, 2 * 2 * 40 * 25 * 63, 42 * 40 * 2 * 63 * 2, 1_227_744,
+    ]  # fmt: skip
+    components = Model(dhc.attributes, queries_of(dhc)).components
+    assert len(components) == 144
+    assert max(one.size for one in components) == 12 * 13
+    assert sum(one.size * one.copies for one in components) == 1_227_744
+
+
+def test_accuracy_of_the_dhc_is_that_of_its_tables_alone() -> None:
+    """Two levels of the DHC, one unit each: a table's precision adds up where nothing else is asked."""
+    from discreet.estimation import accuracy
+
+    dhc = load("dhc-2020")
+    levels = tuple(
+        replace(
+            level, rho=None, queries=tuple(one for one in level.queries if one.name == "age_38_groups * sex")
+        )
+        for level in dhc.levels[:2]
+    )
+    one = replace(dhc, rho=None, levels=levels, spine=None)
+    found = accuracy(one, tree=[1])
+    laws = [level.queries[0].noise_sd for level in found.levels]
+    expected = sum(1 / law**2 for law in laws if law is not None) ** -0.5
+    assert found.sd("State", "age_38_groups * sex") == pytest.approx(expected, rel=1e-12)
