@@ -9,14 +9,13 @@ from typing import Any
 import pytest
 from health import RELEASE, records, truth
 
-from discreet.release import create_ledger, estimate, measure, tabulate
-from discreet.release.hierarchy import counts as counting
-from discreet.release.hierarchy import estimates, measuring, noisy, tables
+from discreet.release import create_ledger, estimate, measure, tables, tabulate
+from discreet.release.hierarchy import estimates, measurements, measuring
 
 PLACES: list[tuple[Any, str, int]] = [
-    (counting, "read_table", 1),
-    (counting, "_codes", 1),
-    (noisy, "read_table", 1),
+    (measuring, "read_table", 1),
+    (measuring, "_codes", 1),
+    (measurements, "read_table", 1),
     (estimates, "count_ends", 3),
     (measuring, "add_noise", 1),
     (tables.OutputTable, "write", 1),

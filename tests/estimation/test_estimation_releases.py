@@ -218,8 +218,8 @@ def test_coverage_of_releases_that_differ(folders: Any, tmp_path: Path) -> None:
     """40 rehearsals of two releases, 12 cells of total and sex each. 90 % intervals cover more than 0.9 less
     four standard errors, as if each rehearsal had three independent cells: a false alarm in 30,000 seeds."""
     from discreet.estimation.intervals import count_ends
-    from discreet.release.hierarchy.joint import JointEstimates
-    from discreet.release.hierarchy.noisy import read_published
+    from discreet.release.hierarchy.estimates import JointEstimates
+    from discreet.release.hierarchy.measurements import read_published
 
     cells, inside = truth(1), []
     given = folders(TEXT, OTHER)
@@ -394,7 +394,7 @@ def test_streamed_is_what_is_held(
     import pyarrow.parquet as pq
 
     from discreet.estimation import estimates
-    from discreet.release.hierarchy import tables
+    from discreet.release import tables
 
     (folder,) = folders(TEXT)
     monkeypatch.setattr(tables, "ROWS", 25)

@@ -27,7 +27,7 @@ def quick(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_spark_gives_what_is_given_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two processes, several subtrees and several parts of the output: every number to 1e-9."""
     from discreet.estimation import estimates
-    from discreet.release.hierarchy import tables
+    from discreet.release import tables
 
     people, units = records(tmp_path, truth())
     measure(RELEASE, None, tmp_path / "m", records=people, units=units, format="parquet", rehearsal=1)

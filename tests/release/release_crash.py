@@ -25,7 +25,7 @@ from discreet.estimation.model import noises
 from discreet.noise import sample
 from discreet.release import measure
 from discreet.release.hierarchy import measuring
-from discreet.release.hierarchy.arrow import arrow
+from discreet.release.tables import arrow
 
 WRITES = ("os.mkdir", "os.rename")
 OTHERS = ("os.remove", "os.rmdir", "os.chmod", "shutil.rmtree")

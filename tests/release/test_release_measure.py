@@ -345,7 +345,7 @@ def test_arrow_has_loaded_all_before_its_first_comparison() -> None:
     # PyArrow loads pandas on first use; an interrupt there, within a comparison, came out as a TypeError
     code = (
         "import sys\n"
-        "from discreet.release.hierarchy.arrow import arrow\n"
+        "from discreet.release.tables import arrow\n"
         "compute = arrow('compute')\n"
         "before = set(sys.modules)\n"
         "compute.equal(arrow().array(['a', '']), '')\n"

@@ -116,7 +116,8 @@ def test_every_cell_gets_its_noise_once_however_it_is_parted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Parts that are drawn and parts that are written need not be the same; what is written does not show."""
-    from discreet.release.hierarchy import measuring, tables
+    from discreet.release import tables
+    from discreet.release.hierarchy import measuring
 
     records, units, _ = files(tmp_path)
     drawn: list[tuple[int, int]] = []

@@ -19,11 +19,11 @@ from discreet.estimation.model import noises
 from discreet.estimation.tree import Tree
 from discreet.noise import GaussianNoise
 from discreet.release import measure
-from discreet.release.hierarchy.arrow import strings
-from discreet.release.hierarchy.joint import JointEstimates
+from discreet.release.hierarchy.estimates import JointEstimates
 from discreet.release.hierarchy.layout import Layout
+from discreet.release.hierarchy.measurements import published
 from discreet.release.hierarchy.measuring import add_noise, laws_of
-from discreet.release.hierarchy.noisy import published
+from discreet.release.tables import strings
 from discreet.testing import NotPrivateSeededEntropy
 
 LIMIT = 5.0

@@ -37,7 +37,7 @@ from discreet.budget.neighbours import RELATIONS
 from discreet.budget.release import UNITS
 from discreet.budget.toml import exact, line, one_of
 from discreet.errors import InputError
-from discreet.noise import Noise
+from discreet.noise import Entropy, Noise
 from discreet.numbers import Exact, fraction
 
 if TYPE_CHECKING:
@@ -58,6 +58,21 @@ CONFIDENTIAL = ("counts", "persons", "records")
 """Roles of inputs whose content is protected; the others are public tables and parameters."""
 
 _ID = re.compile(r"[0-9a-f]{32}(-[A-Za-z]{1,20})?")
+
+
+def rehearsal_entropy(seed: int | None) -> Entropy | None:
+    """Return the noise of a rehearsal, which protects nobody; without a seed, None: the system's.
+
+    >>> rehearsal_entropy(None) is None, type(rehearsal_entropy(1)).__name__
+    (True, 'NotPrivateSeededEntropy')
+    """
+    if seed is None:
+        return None
+    if isinstance(seed, bool) or not isinstance(seed, int):
+        raise InputError(f"rehearsal is {seed!r}; a seed is a whole number")
+    from discreet.testing import NotPrivateSeededEntropy
+
+    return NotPrivateSeededEntropy(seed)
 
 
 def spent(release: Release, neighbours: Neighbours | None = None) -> Fraction:

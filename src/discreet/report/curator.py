@@ -17,7 +17,7 @@ from discreet.release.safetab.curator import (
     GroupLine,
     size_name,
 )
-from discreet.release.safetab.geography import BELOW_STATE, LEVEL_WORDS
+from discreet.release.safetab.specification import BELOW_STATE, LEVEL_WORDS
 from discreet.release.safetab.tables import TABLES
 
 FAR = 4.0

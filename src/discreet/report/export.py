@@ -153,7 +153,7 @@ class _Curves:
 
     def write(self, path: Path) -> None:
         """Write the table as Parquet."""
-        from discreet.release.hierarchy.arrow import arrow
+        from discreet.release.tables import arrow
 
         pa, parquet = arrow(), arrow("parquet")
         many, size = len(self.pairs), self.grid.size

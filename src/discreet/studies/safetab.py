@@ -21,14 +21,8 @@ from discreet.release.safetab.design import (
     rivals,
     shown,
 )
-from discreet.release.safetab.mechanism import (
-    Z95,
-    bureau_margin,
-    margin,
-    noise_for,
-    suppression_threshold,
-    variance_of,
-)
+from discreet.release.safetab.mechanism import noise_for, suppression_threshold
+from discreet.release.safetab.tables import Z95, bureau_margin, margin, variance_of
 from discreet.studies.register import Compared, check, printed
 from discreet.studies.study import Study, made
 

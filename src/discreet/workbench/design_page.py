@@ -12,7 +12,7 @@ from nicegui import ui
 
 from discreet.errors import DiscreetError
 from discreet.numbers import number, percent, plain
-from discreet.release.safetab.geography import LEVEL_WORDS, PASSES
+from discreet.release.safetab.specification import LEVEL_WORDS, PASSES
 from discreet.workbench import charts
 from discreet.workbench import controls as c
 from discreet.workbench import tabulation as plan

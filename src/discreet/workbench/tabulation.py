@@ -16,7 +16,7 @@ from discreet.budget.neighbours import RELATIONS
 from discreet.budget.release import EXACTLY, Claim
 from discreet.errors import DiscreetError, InputError
 from discreet.numbers import decimal, fraction, positive, share
-from discreet.release.safetab.geography import LEVEL_WORDS, LEVELS, PASSES, Pass
+from discreet.release.safetab.specification import LEVEL_WORDS, LEVELS, PASSES, Pass
 from discreet.workbench.state import State
 from discreet.workbench.tasks import Line, line_of
 
@@ -258,7 +258,7 @@ _SETTINGS: dict[str, tuple[str, Callable[[Any], str], Callable[[str], Any]]] = {
 def design_opened(text: str, name: str, old: Design) -> Design:
     """Return the design of a `safetab.toml` or `config.json`; what the file does not say stays as it is."""
     from discreet.release.safetab.configuration import read_json, read_toml
-    from discreet.release.safetab.geography import STATES
+    from discreet.release.safetab.specification import STATES
 
     is_json = name.lower().endswith(".json") or text.lstrip().startswith("{")
     try:
@@ -295,7 +295,7 @@ def design_opened(text: str, name: str, old: Design) -> Design:
     )
 
 
-# -- what follows from a design --------------------------------------------------------------------------
+# -- what follows from a design ----------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -343,7 +343,7 @@ def configuration(design: Design) -> Configuration:
     """Return the design as the parameters of a run, with thresholds from the target error if so chosen."""
     from discreet.release.safetab.configuration import Configuration
     from discreet.release.safetab.design import with_derived
-    from discreet.release.safetab.geography import STATES
+    from discreet.release.safetab.specification import STATES
 
     budgets = {place: design.rho(place) for place in all_places()}
     runs = [any(rho for (name, _), rho in budgets.items() if name in names) for names in PASSES.values()]

@@ -15,7 +15,7 @@ import time
 from typing import Any
 
 from discreet.cli.commands import run
-from discreet.release.hierarchy.arrow import arrow
+from discreet.release.tables import arrow
 
 
 def child(params: str, data: str, task: dict[str, Any]) -> int:

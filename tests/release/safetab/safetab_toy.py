@@ -13,8 +13,7 @@ from typing import Any
 from safetab_brute import GRF_HEADER, PERSON_HEADER
 
 from discreet.release.safetab.census2020 import write_parameters
-from discreet.release.safetab.geography import GEOGRAPHIES
-from discreet.release.safetab.specification import Iteration, Specification, write_specification
+from discreet.release.safetab.specification import GEOGRAPHIES, Iteration, Specification, write_specification
 
 _PLACE = Path(tempfile.mkdtemp(prefix="discreet-tests-"))
 atexit.register(shutil.rmtree, _PLACE, ignore_errors=True)

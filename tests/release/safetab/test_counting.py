@@ -20,11 +20,11 @@ from safetab_toy import published
 
 from discreet.errors import DiscreetError, InputError
 from discreet.release.engine import Engine
-from discreet.release.safetab import records
+from discreet.release.safetab import counts as counting
 from discreet.release.safetab.configuration import Configuration
-from discreet.release.safetab.counts import GroupCounts, count
-from discreet.release.safetab.geography import GEOGRAPHIES, LEVELS
-from discreet.release.safetab.specification import Specification
+from discreet.release.safetab.counts import GroupCounts
+from discreet.release.safetab.records import count
+from discreet.release.safetab.specification import GEOGRAPHIES, LEVELS, Specification
 from discreet.release.safetab.tables import COARSER, RANGES
 
 Parameters = tuple[Configuration, Specification]
@@ -218,8 +218,8 @@ def test_state_by_state_gives_the_same(
     codes = list(parameters_2020[1].codes)
     data = write(blocks, [random_person(source, blocks, codes) for _ in range(400)])
     found = []
-    for few in (records.FEW, 0):
-        monkeypatch.setattr(records, "FEW", few)
+    for few in (counting.FEW, 0):
+        monkeypatch.setattr(counting, "FEW", few)
         with count(data, *parameters_2020, engine=duckdb_engine) as counts:
             found.append(everything(counts, GEOGRAPHIES))
     assert found[0] == found[1]

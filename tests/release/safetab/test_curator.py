@@ -25,11 +25,10 @@ from discreet.release.safetab.curator import (
     curate,
     size_name,
 )
-from discreet.release.safetab.geography import BELOW_STATE
-from discreet.release.safetab.mechanism import variance_of
 from discreet.release.safetab.run import Options, run
-from discreet.release.safetab.specification import read_specification
+from discreet.release.safetab.specification import BELOW_STATE, read_specification
 from discreet.release.safetab.synthetic import Nation, synthesize
+from discreet.release.safetab.tables import variance_of
 from discreet.report import curator as pages
 
 

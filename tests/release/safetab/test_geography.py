@@ -13,9 +13,9 @@ from safetab_brute import random_blocks, regions_of
 from discreet.errors import InputError
 from discreet.release.engine import Engine
 from discreet.release.safetab.configuration import Configuration
-from discreet.release.safetab.geography import GEOGRAPHIES, STATES, WATER_FILE, Geography, read_water
+from discreet.release.safetab.counts import Geography
 from discreet.release.safetab.records import read_geography
-from discreet.release.safetab.specification import Specification
+from discreet.release.safetab.specification import GEOGRAPHIES, STATES, WATER_FILE, Specification, read_water
 
 Parameters = tuple[Configuration, Specification]
 Named = set[frozenset[tuple[str, str]]]

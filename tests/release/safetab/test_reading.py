@@ -17,7 +17,7 @@ from safetab_brute import PERSON_HEADER, tabulate
 from discreet.errors import InputError
 from discreet.release.engine import Engine, connect
 from discreet.release.safetab.configuration import Configuration
-from discreet.release.safetab.counts import count
+from discreet.release.safetab.records import count
 from discreet.release.safetab.specification import Specification
 
 Parameters = tuple[Configuration, Specification]
@@ -257,9 +257,9 @@ def test_files_that_are_not_there(
 def test_a_file_that_changes_meanwhile(
     copy: Path, toy_parameters: Parameters, duckdb_engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from discreet.release.safetab import counts
+    from discreet.release.safetab import records
 
-    honest = counts.checked
+    honest = records.checked
 
     def slow(*arguments: Any, **more: Any) -> Any:
         found = honest(*arguments, **more)
@@ -267,5 +267,5 @@ def test_a_file_that_changes_meanwhile(
             stream.write("\n")
         return found
 
-    monkeypatch.setattr(counts, "checked", slow)
+    monkeypatch.setattr(records, "checked", slow)
     assert "person-records.txt changed while it was read" in refused(copy, toy_parameters, duckdb_engine)

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from safetab_fakes import FakeCounts, mechanism, specification
 
 from discreet.noise import GaussianNoise, LaplaceNoise, Noise
-from discreet.release.safetab.adaptive import STAGE_TWO, TOTAL_ONLY, noisy
-from discreet.release.safetab.mechanism import Mechanism
+from discreet.release.safetab.mechanism import STAGE_TWO, TOTAL_ONLY, Mechanism, noisy
 from discreet.release.safetab.tables import CELLS, COARSER, RANGES, Part
 from discreet.testing import NotPrivateSeededEntropy
 

@@ -23,7 +23,7 @@ from discreet.release.safetab.configuration import (
     read_toml,
     write_toml,
 )
-from discreet.release.safetab.geography import GEOGRAPHIES, LEVELS, STATES
+from discreet.release.safetab.specification import GEOGRAPHIES, LEVELS, STATES
 
 SMALL = read_json(json.dumps(config()))
 

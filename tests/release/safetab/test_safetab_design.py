@@ -13,7 +13,7 @@ from discreet.accounting.privacy_loss import compose
 from discreet.budget import load
 from discreet.errors import InputError
 from discreet.noise import GaussianNoise, LaplaceNoise, Noise, sample, sums
-from discreet.release.safetab import design, mechanism, workbook
+from discreet.release.safetab import design, tables
 from discreet.release.safetab.census2020 import configuration_2020, specification_2020
 from discreet.release.safetab.configuration import read_toml, write_toml
 from discreet.release.safetab.mechanism import noise_for
@@ -60,7 +60,7 @@ def test_the_exact_rho_keeps_the_margin_and_no_less_does(margin: int) -> None:
 
 @pytest.mark.parametrize("noise", NOISES)
 def test_exact_margins(noise: Noise) -> None:
-    margin = mechanism.margin(noise)
+    margin = tables.margin(noise)
     probabilities = weights(noise, 300)
     inside = [fsum(p for x, p in probabilities.items() if abs(x) <= m) for m in (margin - 1, margin)]
     assert inside[0] < 0.95 <= inside[1]
@@ -170,7 +170,7 @@ def test_tables_6_and_7_of_the_paper() -> None:
     ]
     table = [printed("safetab", "Table 7", column) for column in columns]
     found = design.sizing(*PLAN, "US", exact=False)
-    rows = {(row[1], row[2]): row for row in workbook.rows([found])}
+    rows = {(row[1], row[2]): row for row in design.rows([found])}
     assert len(rows) == 11  # no (AIANNH, Regional)
     for margin, places in (
         (3, [("USA", 2), ("STATE", 2)]),
@@ -231,7 +231,7 @@ def test_a_changed_design_is_a_configuration() -> None:
     assert found.levels("US") == (("USA", 2), ("TRACT", 1), ("AIANNH", 1))
     for place, margin in ((("USA", 2), 3), (("TRACT", 1), 50)):
         second = noise_for((found.budgets[place] or 0) * Fraction(4, 5), 4, "zcdp")
-        assert mechanism.margin(second) == margin
+        assert tables.margin(second) == margin
     derived = design.sizing(found, PLAN[1], "US", error="1/4", derive=True, exact=False)
     for level in derived.levels:
         chances = design.table_chances(level.sizes[1:], level.mechanism.stage_one, level.thresholds)

@@ -15,9 +15,8 @@ from safetab_fakes import FakeCounts, mechanism, specification
 from scipy import stats
 
 from discreet.noise import GaussianNoise, LaplaceNoise, Noise
-from discreet.release.safetab import adaptive
-from discreet.release.safetab.adaptive import measured, noisy
-from discreet.release.safetab.mechanism import Mechanism
+from discreet.release.safetab import mechanism as mechanisms
+from discreet.release.safetab.mechanism import Mechanism, measured, noisy
 from discreet.release.safetab.tables import CELLS, Part
 from discreet.testing import NotPrivateSeededEntropy
 
@@ -38,7 +37,9 @@ def small(first: Noise, second: Noise) -> Mechanism:
 def drawn(one: Mechanism, seed: int) -> Part:
     nobody = np.zeros(0, dtype=np.int32)
     iterations = np.arange(ITERATIONS, dtype=np.int32)
-    return adaptive.survivors(one, REGIONS, iterations, nobody, nobody, source=NotPrivateSeededEntropy(seed))
+    return mechanisms.survivors(
+        one, REGIONS, iterations, nobody, nobody, source=NotPrivateSeededEntropy(seed)
+    )
 
 
 def materialised(one: Mechanism, seed: int) -> Part:
@@ -104,7 +105,7 @@ def test_skips_and_plain_drawing_have_one_law(pair: tuple[Noise, Noise]) -> None
 
 
 @dataclass(frozen=True)
-class Wrong(adaptive.Survival):
+class Wrong(mechanisms.Survival):
     """A chance of survival that is 10 % too large."""
 
     def __call__(self):  # type: ignore[no-untyped-def]
@@ -116,7 +117,7 @@ def test_a_chance_that_is_ten_percent_off_is_noticed(
     pair: tuple[Noise, Noise], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one = small(*pair)
-    monkeypatch.setattr(adaptive, "Survival", Wrong)
+    monkeypatch.setattr(mechanisms, "Survival", Wrong)
     assert p_value(outcomes(drawn(one, 1), 5), theory(one)) < ALARM
 
 
@@ -167,7 +168,7 @@ def test_groups_with_people_are_left_to_their_own_count() -> None:
     one = mechanism(stage_one=GaussianNoise(30), stage_two=GaussianNoise(20), suppression=-2)
     region, iteration = (part.ravel().astype(np.int32) for part in np.indices((REGIONS, ITERATIONS)))
     full = np.random.default_rng(1).random(region.size) < 0.3
-    part = adaptive.survivors(
+    part = mechanisms.survivors(
         one,
         REGIONS,
         np.arange(ITERATIONS, dtype=np.int32),
@@ -178,14 +179,14 @@ def test_groups_with_people_are_left_to_their_own_count() -> None:
     taken = set(zip(region[full].tolist(), iteration[full].tolist(), strict=True))
     found = list(zip(part.region.tolist(), part.iteration.tolist(), strict=True))
     assert taken.isdisjoint(found)
-    chance = adaptive.Survival.of(one).chance()
+    chance = mechanisms.Survival.of(one).chance()
     assert stats.binomtest(len(found), int(np.sum(~full)), chance).pvalue > ALARM
 
 
 def test_iterations_need_not_be_numbered_through() -> None:
     one = mechanism(stage_one=GaussianNoise(30), stage_two=GaussianNoise(20), suppression=-2)
     iterations = np.array([3, 8, 20], dtype=np.int32)
-    part = adaptive.survivors(one, 100, iterations, np.array([7], np.int32), np.array([8], np.int32))
+    part = mechanisms.survivors(one, 100, iterations, np.array([7], np.int32), np.array([8], np.int32))
     assert set(part.iteration.tolist()) == {3, 8, 20}
     assert (7, 8) not in set(zip(part.region.tolist(), part.iteration.tolist(), strict=True))
 
@@ -202,11 +203,11 @@ def test_without_noise_an_empty_group_is_dropped_unless_it_is_large() -> None:
 
 def test_the_chance_of_production_is_that_of_the_published_thresholds() -> None:
     # the paper: T = 93 at rho 0.008 and gamma 0.1, so 1e-4 of the empty groups survive at most
-    survival = adaptive.Survival(GaussianNoise(5625), GaussianNoise(625), (4971, 19971, 149971), 93)
+    survival = mechanisms.Survival(GaussianNoise(5625), GaussianNoise(625), (4971, 19971, 149971), 93)
     assert survival.chance() == pytest.approx(float(GaussianNoise(625).sf(93)), rel=1e-12)
     assert survival.chance() < 1e-4
     # 2.6e8 pairs: some 24,000 groups instead of 5e8 draws, in well under a second
-    part = adaptive.survivors(
+    part = mechanisms.survivors(
         mechanism(
             stage_one=GaussianNoise(5625),
             stage_two=GaussianNoise(625),

@@ -15,9 +15,9 @@ from discreet.errors import InputError
 from discreet.noise import GaussianNoise, LaplaceNoise, Noise
 from discreet.release.safetab.account import mechanisms
 from discreet.release.safetab.configuration import read_configuration
-from discreet.release.safetab.geography import Pass
-from discreet.release.safetab.mechanism import bureau_margin, mechanism, noise_for, suppression_threshold
-from discreet.release.safetab.specification import read_specification
+from discreet.release.safetab.mechanism import mechanism, noise_for, suppression_threshold
+from discreet.release.safetab.specification import Pass, read_specification
+from discreet.release.safetab.tables import bureau_margin
 from discreet.studies import Printed, printed
 
 CHANCE = Fraction(9999, 10000)

@@ -12,7 +12,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from discreet.noise import GaussianNoise, LaplaceNoise
-from discreet.release.hierarchy.tables import Folder
 from discreet.release.safetab import tables
 from discreet.release.safetab.tables import (
     CELLS,
@@ -23,9 +22,10 @@ from discreet.release.safetab.tables import (
     Part,
     Writer,
     label,
-    margin,
+    stated,
     written,
 )
+from discreet.release.tables import Folder
 
 REGIONS = [f"{i:011}" for i in range(40)]
 ITERATIONS = [f"{1000 + i}" for i in range(12)]
@@ -54,12 +54,12 @@ def by_loops(part: Part) -> tuple[list[list[str]], list[list[str]]]:
         cells = part.values[start : start + CELLS[table]].tolist()
         start += CELLS[table]
         name, noise = [REGIONS[region], "TRACT", ITERATIONS[iteration]], NOISES[number]
-        total = margin(noise, CELLS[table])
+        total = stated(noise, CELLS[table])
         t1.append([*name, str(sum(cells)), "T01001", total.variance, str(total.margin)])
         if not table:
             continue
         ages = RANGES[table - 1]
-        half, one = margin(noise, len(ages)), margin(noise, 1)
+        half, one = stated(noise, len(ages)), stated(noise, 1)
         for sex in (1, 2):
             part_of = cells[(sex - 1) * len(ages) : sex * len(ages)]
             both = [TABLES[table], half.variance, str(half.margin)]
@@ -112,9 +112,9 @@ def test_an_empty_release_has_its_headers(tmp_path: Path) -> None:
 
 def test_the_bureaus_margin_next_to_a_whole_number_is_told_exactly() -> None:
     # 1.96 sigma = 49 exactly at 625; one part in 1e30 less is 48, which floats cannot see
-    assert margin(GaussianNoise(625), 1) == Margin("625", 49, 49)
+    assert stated(GaussianNoise(625), 1) == Margin("625", 49, 49)
     below = GaussianNoise(625 - Fraction(1, 10**30))
-    assert margin(below, 1) == Margin("625", 49, 48)
+    assert stated(below, 1) == Margin("625", 49, 48)
 
 
 def test_the_bureaus_margins_stand_in_a_column_of_their_own(tmp_path: Path) -> None:
@@ -135,7 +135,7 @@ def test_margins_of_geometric_noise_agree_with_another_way(cells: int) -> None:
         for scale in (Fraction(1, 2), Fraction(9, 2), Fraction(90), Fraction(12345, 7)):
             r = mpmath.exp(-mpmath.mpf(scale.denominator) / scale.numerator)
             variance = cells * 2 * r / (1 - r) ** 2
-            found = margin(LaplaceNoise(scale), cells)
+            found = stated(LaplaceNoise(scale), cells)
             assert found.bureau == int(mpmath.floor(mpmath.mpf("1.96") * mpmath.sqrt(variance)))
             assert abs(mpmath.mpf(found.variance) / variance - 1) < mpmath.mpf("1e-14")
 

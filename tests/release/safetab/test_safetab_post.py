@@ -7,7 +7,7 @@ import pytest
 from safetab_fakes import specification
 
 from discreet.errors import InputError
-from discreet.release.safetab.postprocessing import ORDER, consistent, donated, partners
+from discreet.release.safetab.run import ORDER, consistent, donate, partners
 from discreet.release.safetab.tables import CELLS, Part, joined
 
 
@@ -46,7 +46,7 @@ def test_the_highest_region_that_has_the_group_gives_it() -> None:
         ("PLACE", 1): part("PLACE", [(0, 5, 0), (0, 7, 0), (2, 0, 0)], 3),
     }
     before = {place: groups(one) for place, one in parts.items()}
-    after, count = donated(parts, SAME, ALL)
+    after, count = donate(parts, SAME, ALL)
     county, tract, place = (groups(after[name, 1]) for name in ("COUNTY", "TRACT", "PLACE"))
     # group 0: the county's table, its cells and its noise, in all three
     assert county[1, 0] == tract[4, 0] == place[0, 0] == before["COUNTY", 1][1, 0]
@@ -70,10 +70,10 @@ def test_the_highest_region_that_has_the_group_gives_it() -> None:
 
 def test_another_order_is_another_donor() -> None:
     parts = {("COUNTY", 1): part("COUNTY", [(1, 0, 0)], 1), ("TRACT", 1): part("TRACT", [(4, 0, 0)], 2)}
-    after, _ = donated(parts, SAME, ALL, order=("TRACT", "COUNTY", "STATE", "AIANNH", "PLACE"))
+    after, _ = donate(parts, SAME, ALL, order=("TRACT", "COUNTY", "STATE", "AIANNH", "PLACE"))
     assert groups(after["COUNTY", 1])[1, 0] == groups(parts["TRACT", 1])[4, 0]
     with pytest.raises(InputError, match="the order of donors is COUNTY; it must name each of STATE, COUNTY"):
-        donated(parts, SAME, ALL, order=("COUNTY",))
+        donate(parts, SAME, ALL, order=("COUNTY",))
     assert set(ORDER) == {"STATE", "COUNTY", "TRACT", "PLACE", "AIANNH"}
 
 
@@ -83,7 +83,7 @@ def test_a_group_is_given_only_where_it_is_tabulated() -> None:
         ("COUNTY", 1): part("COUNTY", [(1, 3, 0)], 2),
     }
     where = {("STATE", 1): [0, 2], ("COUNTY", 1): [0, 3]}
-    after, count = donated(parts, [[("STATE", 0), ("COUNTY", 1)]], where)
+    after, count = donate(parts, [[("STATE", 0), ("COUNTY", 1)]], where)
     assert set(groups(after["STATE", 1])) == {(0, 0), (0, 2)}
     assert set(groups(after["COUNTY", 1])) == {(1, 0), (1, 3)}
     assert count == 1
@@ -96,7 +96,7 @@ def test_levels_and_passes_are_apart() -> None:
         ("PR-TRACT", 2): part("PR-TRACT", [(0, 5, 0)], 3, level=2),
     }
     tabulated = {place: range(9) for place in parts}
-    after, _ = donated(parts, [[("PR-COUNTY", 0), ("PR-TRACT", 0)]], tabulated)
+    after, _ = donate(parts, [[("PR-COUNTY", 0), ("PR-TRACT", 0)]], tabulated)
     assert groups(after["PR-TRACT", 1])[0, 0] == groups(parts["PR-COUNTY", 1])[0, 0]
     # the county has no budget at level 2: nothing comes into being there
     assert set(after) == set(parts)
@@ -114,7 +114,7 @@ def test_many_regions_against_a_plain_loop() -> None:
         pairs = random.permutation(60 * 9)[:200]
         chosen = [(int(pair // 9), int(pair % 9), int(random.integers(0, 4))) for pair in pairs]
         parts[geography, 1] = part(geography, chosen, label)
-    after, _ = donated(parts, classes, ALL)
+    after, _ = donate(parts, classes, ALL)
     expected = {geography: groups(parts[geography, 1]) for geography in geographies}
     for members in classes:
         for iteration in range(9):

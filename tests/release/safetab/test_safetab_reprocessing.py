@@ -13,8 +13,7 @@ from safetab_toy import DATA, TOY
 from discreet.cli.commands import run as command
 from discreet.errors import InputError
 from discreet.release import check_ledger, create_ledger, read_ledger
-from discreet.release.safetab.postprocessing import coterminous, postprocess
-from discreet.release.safetab.run import Options, run
+from discreet.release.safetab.run import Options, coterminous, postprocess, run
 
 MARK = "NOT-PRIVATE"
 

@@ -30,11 +30,13 @@ from discreet.errors import InputError
 from discreet.noise import GaussianNoise, LaplaceNoise
 from discreet.release import Total, check_ledger, create_ledger, read_ledger
 from discreet.release.engine import Engine, connect
-from discreet.release.safetab import adaptive, records
+from discreet.release.safetab import counts as counting
+from discreet.release.safetab import mechanism, records
 from discreet.release.safetab.account import mechanisms
 from discreet.release.safetab.configuration import read_configuration
-from discreet.release.safetab.counts import GroupCounts, count
-from discreet.release.safetab.run import Clock, Options, add_noise, run
+from discreet.release.safetab.counts import GroupCounts
+from discreet.release.safetab.records import count
+from discreet.release.safetab.run import Clock, Options, Plan, run
 from discreet.release.safetab.specification import read_specification
 from discreet.release.safetab.tables import RANGES
 from discreet.release.safetab.tables import label as margins
@@ -430,9 +432,13 @@ def test_noise_of_repeated_runs_has_its_variance_by_level_and_stage(
     noise: dict[tuple[str, int, int], list[Any]] = {}
     with connect() as engine, count(DATA, configuration, specification, engine=engine) as counts:
         kept: Any = Remembered(counts)
-        truth = add_noise(kept, specification, exact, configuration, Options(), Clock())
+        told = Plan(folder, Options(), configuration, specification)
+        told.__dict__["mechanisms"] = exact
+        truth = told.add_noise(kept, Clock())
         for seed in range(160):
-            found = add_noise(kept, specification, plan, configuration, Options(rehearsal=seed), Clock())
+            trial = Plan(folder, Options(rehearsal=seed), configuration, specification)
+            trial.__dict__["mechanisms"] = plan
+            found = trial.add_noise(kept, Clock())
             for place, part in found.items():
                 off = part.values - truth[place].values
                 stage = np.repeat(part.label % 2, part.widths())
@@ -488,7 +494,7 @@ def test_an_interrupted_run_is_resumed_before_the_noise_and_never_after(
     options = Options(rehearsal=3, resume=True)
     run(folder, DATA, tmp_path / "whole", options=options)
     assert not list(tmp_path.glob(".discreet*"))  # nothing stays of a run that ended
-    monkeypatch.setattr(records, "FEW", 0)  # state by state
+    monkeypatch.setattr(counting, "FEW", 0)  # state by state
     kept = tmp_path / ".discreet-out.coded"
     once = GroupCounts._count
 
@@ -513,7 +519,7 @@ def test_an_interrupted_run_is_resumed_before_the_noise_and_never_after(
         patch.setattr(records, "coded", people_once)
         # noise is drawn: what is interrupted now is gone
         with patch.context() as inner:
-            inner.setattr(adaptive, "drawn", interrupted_noise)
+            inner.setattr(mechanism, "drawn", interrupted_noise)
             with pytest.raises(KeyboardInterrupt):
                 run(folder, DATA, tmp_path / "out", options=options)
         assert not kept.exists()
@@ -537,7 +543,7 @@ def test_a_run_that_is_interrupted_while_its_inputs_are_hashed_is_resumed(
         patch.setattr(GroupCounts, "origins", interrupted_noise)
         with pytest.raises(KeyboardInterrupt):
             run(folder, DATA, tmp_path / "out", options=options)
-    note = tmp_path / ".discreet-out.coded" / records.NOTE
+    note = tmp_path / ".discreet-out.coded" / counting.NOTE
     assert note.is_file()
     with monkeypatch.context() as patch:
         patch.setattr(records, "coded", people_once)
@@ -548,7 +554,7 @@ def test_a_run_that_is_interrupted_while_its_inputs_are_hashed_is_resumed(
 def test_a_damaged_note_is_told(tmp_path: Path, params: Callable[..., Path]) -> None:
     kept = tmp_path / ".discreet-out.coded"
     kept.mkdir(mode=0o700)
-    (kept / records.NOTE).write_text("{")
+    (kept / counting.NOTE).write_text("{")
     for _ in range(2):  # the directory is free again after the message
         with pytest.raises(InputError, match="remove it to start again"):
             run(params({"2_state": 1}), DATA, tmp_path / "out", options=Options(rehearsal=3, resume=True))

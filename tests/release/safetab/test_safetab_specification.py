@@ -10,8 +10,8 @@ from safetab_params import FILES, write_params
 from safetab_toy import SPEC_2020, TOY
 
 from discreet.errors import InputError
-from discreet.release.problems import MOST
 from discreet.release.safetab.specification import read_specification
+from discreet.release.tables import MOST
 
 CODES, RACE, ETHNICITY, MAPPING = (
     "race-and-ethnicity-codes.txt",

@@ -20,7 +20,7 @@ from discreet.cli.commands import run
 from discreet.errors import InputError
 from discreet.release.safetab import synthetic
 from discreet.release.safetab.configuration import read_configuration
-from discreet.release.safetab.records import BLOCK_COLUMNS, RACE_COLUMNS
+from discreet.release.safetab.counts import BLOCK_COLUMNS, RACE_COLUMNS
 from discreet.release.safetab.specification import Specification, read_specification
 from discreet.release.safetab.synthetic import (
     PORTION,
@@ -77,10 +77,10 @@ def population(people: int, seed: int) -> Population:
 def _invented() -> Specification:
     import tempfile
 
-    from discreet.release.safetab import invented
+    from discreet.release.safetab.synthetic import write_invented
 
     with tempfile.TemporaryDirectory() as folder:
-        invented.write(Path(folder), ("01",))
+        write_invented(Path(folder), ("01",))
         return read_specification(Path(folder))
 
 

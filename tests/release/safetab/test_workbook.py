@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from discreet.cli.commands import run
-from discreet.release.safetab import workbook
+from discreet.release.safetab import design
 from discreet.release.safetab.census2020 import configuration_2020, specification_2020, write_parameters
 from discreet.release.safetab.design import Sizing, changed, sizing
 
@@ -123,7 +123,7 @@ def designs(**changes: Any) -> list[Sizing]:
 
 
 def test_every_formula_gives_the_value_that_is_stored() -> None:
-    book = Book(workbook.xlsx_bytes(designs(), SPECIFICATION))
+    book = Book(design.xlsx_bytes(designs(), SPECIFICATION))
     assert len(book.formulas) > 5000
     kinds = set()
     for sheet, cell in book.formulas:
@@ -134,7 +134,7 @@ def test_every_formula_gives_the_value_that_is_stored() -> None:
 
 
 def test_changed_settings_give_the_numbers_of_the_functions() -> None:
-    plain = Book(workbook.xlsx_bytes(designs(), SPECIFICATION))
+    plain = Book(design.xlsx_bytes(designs(), SPECIFICATION))
     changes: dict[str, Any] = {"races": 3, "gamma": "0.25", "chance": "0.999", "rhos": {("USA", 2): "0.7"}}
     (other, _) = designs(**changes)
     for name, value in (("race_codes", 3), ("first_share", 0.25), ("drop_chance", 0.999)):
@@ -159,7 +159,7 @@ def test_changed_settings_give_the_numbers_of_the_functions() -> None:
 def test_an_error_of_the_whole_group_and_one_pass() -> None:
     plan = changed(configuration_2020(), SPECIFICATION, levels=[("COUNTY", 2)], of="total")
     found = [sizing(plan, SPECIFICATION, "US", of="total", exact=False)]
-    book = Book(workbook.xlsx_bytes(found, SPECIFICATION))
+    book = Book(design.xlsx_bytes(found, SPECIFICATION))
     assert tuple(book.stored["Design", f"{column}12"] for column in "NOPQ") == found[0].levels[0].sizes
 
 

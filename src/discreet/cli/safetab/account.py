@@ -57,7 +57,7 @@ def account(
 
 
 def _text(answer: TabulationAccount) -> Iterator[Block]:
-    from discreet.release.safetab.geography import PASS_NAMES
+    from discreet.release.safetab.specification import PASS_NAMES
 
     for place, one in enumerate(answer.passes):
         if place:
@@ -74,7 +74,7 @@ def _text(answer: TabulationAccount) -> Iterator[Block]:
 
 
 def _row(part: Mechanism) -> tuple[str, ...]:
-    from discreet.release.safetab.mechanism import margin, variance_of
+    from discreet.release.safetab.tables import margin, variance_of
 
     return (
         part.geography,

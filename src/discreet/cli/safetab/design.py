@@ -130,7 +130,7 @@ def design(
         elif kind == "json":
             content = f"{json_text(answer)}\n".encode()
         else:
-            from discreet.release.safetab.workbook import csv_bytes, xlsx_bytes
+            from discreet.release.safetab.design import csv_bytes, xlsx_bytes
 
             content = csv_bytes(found) if kind == "csv" else xlsx_bytes(found, specification)
         outputs.write({"--out": content})
@@ -157,7 +157,7 @@ def _whole(text: str) -> int:
 def _places(text: str) -> list[Place]:
     """Read COUNTY:2, COUNTY (both levels), regional, detailed or all."""
     from discreet.budget.toml import hint
-    from discreet.release.safetab.geography import GEOGRAPHIES, LEVEL_WORDS, LEVELS
+    from discreet.release.safetab.specification import GEOGRAPHIES, LEVEL_WORDS, LEVELS
 
     name, colon, level = text.strip().partition(":")
     words = {word: number for number, word in LEVEL_WORDS.items()}
@@ -194,7 +194,7 @@ def _text(found: Sequence[Sizing], written: str | None) -> Iterator[Block]:
 
 
 def _one_pass(found: Sizing) -> Iterator[Block]:
-    from discreet.release.safetab.geography import PASS_NAMES
+    from discreet.release.safetab.specification import PASS_NAMES
 
     part = "average cell" if found.of == "cell" else "whole group"
     title = f"{PASS_NAMES[found.which]}: sizes from which a table has an error of at most "

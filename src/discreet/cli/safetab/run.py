@@ -19,8 +19,7 @@ from discreet.errors import InputError
 from discreet.numbers import plain
 
 if TYPE_CHECKING:
-    from discreet.release.safetab.postprocessing import Reprocessed
-    from discreet.release.safetab.run import Summary
+    from discreet.release.safetab.run import Reprocessed, Summary
 
 T = TypeVar("T")
 
@@ -108,7 +107,7 @@ def _kept(out: Path, resume: bool) -> Iterator[None]:
     try:
         yield
     except (KeyboardInterrupt, SystemExit):
-        from discreet.release.safetab.records import Resumable
+        from discreet.release.safetab.counts import Resumable
 
         folder = Resumable.beside(out, {}).folder
         if resume and folder.is_dir():
@@ -158,7 +157,7 @@ def _short(what: str) -> str:
     return f"{head}no noise at {names[0]} and {len(names) - 1} more places"
 
 
-# -- checks before a run -------------------------------------------------------------------------------------
+# -- checks before a run -----------------------------------------------------------------------------------
 
 validate_app = App(
     name="validate",
@@ -192,9 +191,8 @@ def _checked(params: Path, data: Path, counting: Counting) -> tuple[list[str], l
     """Return problems, notes, and the number of regions by geography."""
     from discreet.release.engine import connect
     from discreet.release.safetab.configuration import read_configuration
-    from discreet.release.safetab.geography import read_water
     from discreet.release.safetab.records import check, find_sources
-    from discreet.release.safetab.specification import read_specification
+    from discreet.release.safetab.specification import read_specification, read_water
 
     problems: list[str] = []
     configuration = _collect(lambda: read_configuration(params), problems)
@@ -233,7 +231,7 @@ def _validated(problems: list[str], notes: list[str], regions: dict[str, int]) -
     yield from (Hanging(f"Note: {note}.") for note in notes)
 
 
-# -- what is done to an output -------------------------------------------------------------------------------
+# -- what is done to an output -----------------------------------------------------------------------------
 
 Released = Annotated[Path, Parameter(help="The output of `discreet safetab run`.", name="OUT")]
 OldParams = Annotated[Path, Parameter(help="Folder of the parameters of that run.", metavar="DIR")]
@@ -264,7 +262,7 @@ def coterminous(
     screen: Screen = PLAIN,
 ) -> None:
     """Make regions of the same blocks agree in an existing output. This spends nothing."""
-    from discreet.release.safetab.postprocessing import ORDER, coterminous
+    from discreet.release.safetab.run import ORDER, coterminous
 
     names = ORDER if order is None else tuple(name.strip().upper() for name in order.split(","))
     done = coterminous(released, to, params=params, data=data, order=names, format=format)
@@ -289,7 +287,7 @@ def post(
     screen: Screen = PLAIN,
 ) -> None:
     """Drop groups whose alone count exceeds the combination count; no negative counts. Nothing is spent."""
-    from discreet.release.safetab.postprocessing import postprocess
+    from discreet.release.safetab.run import postprocess
 
     done = postprocess(released, to, params=params, format=format)
     screen.present(done.as_dict, _reprocessed(done), timed=True)

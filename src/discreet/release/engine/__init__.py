@@ -25,7 +25,7 @@ from typing import Any, ClassVar
 
 from discreet.errors import DiscreetError, InputError
 from discreet.release.commit import locked, try_lock
-from discreet.release.hierarchy.arrow import ArrowTable
+from discreet.release.tables import ArrowTable
 
 ENGINES = ("duckdb", "spark")
 MEMORY = "4GB"

@@ -17,7 +17,7 @@ from discreet.release.engine import (
     UnreadableError,
     usable_cpus,
 )
-from discreet.release.hierarchy.arrow import ArrowTable
+from discreet.release.tables import ArrowTable
 
 SHARE = 0.75
 """Of the memory given, for DuckDB; the rest is for Python, Arrow and what DuckDB does not count."""

@@ -1,10 +1,17 @@
-"""`estimate`: best estimates with intervals, areas, contrasts, changes and whole-number tables."""
+"""Measurements of the same people put together: one tree where they agree, else cell by cell.
+
+Where attributes and areas of releases agree, their information adds up in one tree. Where they do not, each
+is estimated by itself, and each number is the mean of theirs, weighted by inverse variances: unbiased, with
+the smallest variance of any such mean, but not additive.
+
+`estimate`: best estimates with intervals, areas, contrasts, changes and whole-number tables.
+"""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from importlib.metadata import version
 from pathlib import Path
@@ -13,24 +20,411 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.budget import Release
+from discreet.budget import Attributes, Release
 from discreet.errors import InputError
 from discreet.estimation.estimates import (
+    Estimates,
+    Measurements,
+    NoisySource,
+    Rows,
+    SharedWork,
+    Union,
+    UnitEstimates,
     gaussian_widths,
     ratio_interval,
 )
-from discreet.estimation.intervals import count_ends
-from discreet.estimation.tree import Floats, Tree
+from discreet.estimation.intervals import Term, count_ends, half_widths
+from discreet.estimation.tables import WholeTables, as_written
+from discreet.estimation.tree import Floats, Integers, Tree
+from discreet.noise import Noise
 from discreet.numbers import fraction
 from discreet.release.commit import free, staging
-from discreet.release.hierarchy.arrow import arrow, strings
-from discreet.release.hierarchy.bureau import is_bureau, read_bureau
-from discreet.release.hierarchy.cluster import Cluster, workers
-from discreet.release.hierarchy.joint import Chances, Found, JointEstimates, Moments, shown, with_zeros
+from discreet.release.engine.spark import Cluster, workers
 from discreet.release.hierarchy.layout import Layout, units_of
-from discreet.release.hierarchy.noisy import Published, read_published
-from discreet.release.hierarchy.tables import Folder, chunks, output_format, read_table
+from discreet.release.hierarchy.measurements import (
+    Exact,
+    Published,
+    is_bureau,
+    read_bureau,
+    read_published,
+    with_zeros,
+)
 from discreet.release.ledger import NOT_PRIVATE
+from discreet.release.tables import ArrowArray, Folder, arrow, chunks, output_format, read_table, strings
+
+# -- joint estimates ---------------------------------------------------------------------------------------
+
+FoundUnits = Sequence[tuple[UnitEstimates, NDArray[np.bool_]] | None]
+Found = Sequence[tuple[UnitEstimates | Union, NDArray[np.bool_]] | None]
+"""The estimates of some units, or of a union of them, in each group, and which of them the group has."""
+Moments = tuple[Floats, Floats, Floats, Floats, Floats]
+"""Two estimates, their variances, and their covariance."""
+
+Chances = Sequence[tuple[str, float]]
+"""Levels of intervals, each with the ending of its columns."""
+
+TOGETHER = "best linear unbiased, all queries and levels together"
+APART = "best linear unbiased, each query by itself: the release states no attributes"
+SEPARATE = (
+    "each release by itself, then cell by cell the mean weighted by inverse variances: unbiased, NOT "
+    "ADDITIVE, because the releases differ in attributes or areas"
+)
+
+
+def shown(query: str) -> str:
+    """Return the name of a query such as "one race = cenrace[...]"."""
+    return query.partition("=")[0].strip()
+
+
+@dataclass(frozen=True)
+class Group:
+    """Releases that measure one tree: their attributes, and the estimates from all of them together."""
+
+    tree: Tree
+    attributes: Attributes | None
+    labels: Mapping[str, ArrowArray]
+    estimates: Estimates
+
+    def names(self, query: str) -> ArrowArray:
+        """Return the names of the cells of a query, as it is written."""
+        if self.attributes is None:
+            self.estimates.model.projection(query)
+            return self.labels[query]
+        return strings(list(self.attributes.tabulation(query, sums=True).labels))
+
+    def turned(self, query: str, rows: NDArray[Any]) -> NDArray[Any]:
+        """Turn rows of cells into the order in which the query is written."""
+        return rows if self.attributes is None else as_written(self.attributes, query, rows)
+
+    def answers(self, query: str) -> bool:
+        """Whether the query can be answered at all."""
+        try:
+            self.estimates.model.projection(query)
+        except InputError:
+            return False
+        return True
+
+
+@dataclass(frozen=True)
+class _Moved:
+    """A source whose units are some of a larger tree's, in the same order."""
+
+    source: NoisySource
+    place: Integers
+    laws: Sequence[Mapping[str, Noise]]
+
+    @property
+    def cells(self) -> Mapping[str, int]:
+        return self.source.cells
+
+    @property
+    def in_order(self) -> bool:
+        return self.source.in_order
+
+    def read(self, units: slice) -> Iterator[tuple[str, Integers, NDArray[Any]]]:
+        first, last = np.searchsorted(self.place, [units.start, units.stop])
+        if last > first:
+            for query, who, rows in self.source.read(slice(int(first), int(last))):
+                yield query, self.place[who], rows
+
+
+class JointEstimates:
+    """The estimates of one or several groups of releases, unit by unit and cell by cell.
+
+    Where there are several groups, each is estimated by itself, and the estimate is the mean of theirs, cell
+    by cell, weighted by inverse variances.
+    """
+
+    def __init__(self, groups: Sequence[Group], left_out: Sequence[str] = ()) -> None:
+        self.groups = tuple(groups)
+        self.left_out = tuple(left_out)
+        tree = groups[0].tree
+        names = [one.tree.names for one in groups]
+        if len(groups) > 1:
+            # units of all groups, those of the first one first; there is no tree that they share
+            pa = arrow()
+            every = pa.chunked_array(names).unique()
+            index = [
+                arrow("compute").index_in(every, value_set=one).fill_null(-1).to_numpy() for one in names
+            ]
+            levels = tuple(dict.fromkeys(level for one in groups for level in one.tree.levels))
+            level = np.zeros(len(every), dtype=np.int64)
+            for group, at in reversed(list(zip(groups, index, strict=True))):
+                code = np.array([levels.index(name) for name in group.tree.levels])
+                level[at >= 0] = code[group.tree.kind[at[at >= 0]]]
+            tree = Tree(np.full(len(every), -1), level, (0,), levels, every)
+            self.index = [at.astype(np.int64) for at in index]
+        else:
+            self.index = [np.arange(tree.size)]
+        self.tree = tree
+
+    @classmethod
+    def of(
+        cls, given: Sequence[Published], streamed: bool | None = None, workers: SharedWork | None = None
+    ) -> JointEstimates:
+        """Join the releases that agree in attributes and areas, and estimate each group."""
+        joined: list[list[Published]] = []
+        for one in given:
+            for some in joined:
+                if _agree(some, one):
+                    some.append(one)
+                    break
+            else:
+                joined.append([one])
+        left = [text for one in given for text in one.left_out]
+        return cls([_group(some, streamed, workers) for some in joined], left)
+
+    @property
+    def kind(self) -> str:
+        """What the estimates are."""
+        if len(self.groups) > 1:
+            return SEPARATE
+        return APART if self.groups[0].attributes is None else TOGETHER
+
+    def queries(self, named: Sequence[str]) -> tuple[str, ...]:
+        """Check the queries that are wanted; without any, those that were measured."""
+        own = [query for one in self.groups for query in one.estimates.model.queries]
+        for query in dict.fromkeys(named or own):
+            able = [group for group in self.groups if group.answers(query)]
+            if not able:
+                self.groups[0].estimates.model.projection(query)  # says what is wrong
+            names = [group.names(query) for group in able]
+            if any(not one.equals(names[0]) for one in names):
+                raise InputError(
+                    f"the releases have different cells for query {query!r}, so they cannot be put together; "
+                    "name the queries that are wanted"
+                )
+        return tuple(dict.fromkeys(named or own))
+
+    def names(self, query: str) -> ArrowArray:
+        """Return the names of the cells of a query."""
+        return next(group.names(query) for group in self.groups if group.answers(query))
+
+    def layout(self, tree: Tree, queries: Sequence[str]) -> Layout:
+        """Return where the cells of queries of some units or areas stand."""
+        cells = {shown(query): self.names(query) for query in queries}
+        return Layout.same(tree, cells)
+
+    def units_down_to(self, level: str | None) -> int:
+        """Return how many units are written: all, or those down to a level."""
+        tree = self.tree
+        if level is None:
+            return tree.size
+        if len(self.groups) > 1:
+            raise InputError("down_to is for releases that share a tree")
+        wanted = [place for place, name in enumerate(tree.levels) if level in name.split("+")]
+        if not wanted:
+            raise InputError(f"down_to names level {level!r}; the units have {', '.join(tree.levels)}")
+        last = int(np.flatnonzero(np.isin(tree.kind, wanted))[-1])
+        return int(next(part.stop for part in tree.depths if part.start <= last < part.stop))
+
+    def whole(self) -> WholeTables:
+        """Return whole numbers of the one group that there is."""
+        if len(self.groups) > 1:
+            raise InputError(
+                "whole-number tables add up; estimates of releases that differ do not: leave them out"
+            )
+        return WholeTables(self.groups[0].estimates)
+
+    def at(self, units: Integers) -> FoundUnits:
+        """Return the estimates of some units in each group, and which of the units the group has."""
+        found: list[tuple[UnitEstimates, NDArray[np.bool_]] | None] = []
+        for group, index in zip(self.groups, self.index, strict=True):
+            there = index[units] >= 0
+            found.append((group.estimates.at(index[units][there]), there) if there.any() else None)
+        return found
+
+    def numbers(
+        self, parts: FoundUnits, units: int, query: str, chances: Chances
+    ) -> tuple[Floats, Floats, list[Floats]]:
+        """Return estimates, standard deviations and half-widths of a query in some units."""
+        if len(self.groups) == 1:
+            assert parts[0] is not None
+            part, turn = parts[0][0], self.groups[0].turned
+            widths = [turn(query, part.widths(query, level)) for _, level in chances]
+            return turn(query, part.values(query)), turn(query, part.deviations(query)), widths
+        many = len(self.names(query))
+        values, sizes, classes = [], [], []
+        for group, got in zip(self.groups, parts, strict=True):
+            value, size = np.full((units, many), np.nan), np.full((units, many), np.nan)
+            code = np.full((units, many), -1)
+            if got is not None and group.answers(query):
+                part, there = got
+                projection = group.estimates.model.projection(query)
+                value[there] = group.turned(query, part.values(query))
+                size[there] = group.turned(query, part.deviations(query)) ** 2
+                own = (
+                    projection.classes[None]
+                    + len(projection.class_sizes) * group.estimates.node[part.units][:, None]
+                )
+                code[there] = group.turned(query, own)
+                code[np.isnan(size)] = -1
+            values.append(value)
+            sizes.append(size)
+            classes.append(code.ravel())
+        weights, variance = inverse_variance_weights(np.stack(sizes))
+        estimate = np.nansum(weights * np.stack(values), axis=0)
+        lost = np.isnan(variance)
+        estimate[lost] = np.nan
+        # cells with the same law in every group have the same width
+        distinct, first, of = np.unique(np.stack(classes), axis=1, return_index=True, return_inverse=True)
+        terms = []
+        for column, cell in zip(distinct.T.tolist(), first.tolist(), strict=True):
+            some: list[Term] = []
+            for place, code in enumerate(column):
+                if code >= 0:
+                    model = self.groups[place].estimates
+                    node, one = divmod(code, len(model.model.projection(query).class_sizes))
+                    weight = float(weights[place].ravel()[cell])
+                    own_terms = model.view.terms([query])[query][one][node]
+                    some += [replace(term, weight=weight * term.weight) for term in own_terms]
+            terms.append(some)
+        flat = variance.ravel()[first]
+        widths = [
+            half_widths(np.nan_to_num(flat), terms, level)[of.ravel()].reshape(variance.shape)
+            for _, level in chances
+        ]
+        return estimate, np.sqrt(variance), [np.where(lost, np.nan, width) for width in widths]
+
+    def union(self, members: Integers) -> Found:
+        """Return a union of units in each group that has all of them."""
+        found: list[tuple[Union, NDArray[np.bool_]] | None] = []
+        for group, index in zip(self.groups, self.index, strict=True):
+            units = index[members]
+            whole = bool(np.all(units >= 0))
+            found.append((group.estimates.union(units), np.ones(1, dtype=bool)) if whole else None)
+        if all(one is None for one in found):
+            raise InputError("an area has units of several releases that differ; none has all of them")
+        return found
+
+    def moments(self, one: Found, query: str, two: Found, its: str) -> Moments:
+        """Return estimates of a query in units or a union, and of another query there or in another union."""
+        got = []
+        for group, here, there in zip(self.groups, one, two, strict=True):
+            if here is None or there is None or not (group.answers(query) and group.answers(its)):
+                continue
+            (a, mask), (b, _) = here, there
+            turn = group.turned
+            rows = [turn(query, a.values(query)), turn(its, b.values(its))]
+            rows += [turn(query, a.variances(query)), turn(its, b.variances(its))]
+            rows.append(turn(query, a.covariances(query, b, its)))
+            wide = [np.full((len(mask), row.shape[1]), np.nan) for row in rows]
+            for block, row in zip(wide, rows, strict=True):
+                block[mask] = row
+            got.append(wide)
+        if len(got) == 1:
+            x, y, vx, vy, covariance = got[0]
+            return x, y, vx, vy, covariance
+        x, y, vx, vy, covariance = (np.stack(rows) for rows in zip(*got, strict=True))
+        wx, vx = inverse_variance_weights(vx)
+        wy, vy = inverse_variance_weights(vy)
+        both = np.nansum(wx * wy * covariance, axis=0)
+        return np.nansum(wx * x, axis=0), np.nansum(wy * y, axis=0), vx, vy, both
+
+
+def inverse_variance_weights(variances: Floats) -> tuple[Floats, Floats]:
+    """Return the weights of independent estimates (first axis) and the variance of their mean.
+
+    nan: there is no estimate. Zero: it is exact.
+
+    >>> weights, variance = inverse_variance_weights(np.array([[1.0, 0.0, np.nan], [4.0, 1.0, 2.0]]))
+    >>> weights.tolist(), variance.tolist()
+    ([[0.8, 1.0, 0.0], [0.2, 0.0, 1.0]], [0.8, 0.0, 2.0])
+    """
+    exact = variances == 0.0
+    with np.errstate(divide="ignore", invalid="ignore"):
+        precision = np.where(np.isnan(variances), 0.0, 1.0 / variances)
+        precision = np.where(exact.any(axis=0), exact.astype(float), precision)
+        total = precision.sum(axis=0)
+        weights = np.where(total > 0, precision / total, 0.0)
+        variance = np.where(exact.any(axis=0), 0.0, np.where(total > 0, 1.0 / total, np.nan))
+    return weights, variance
+
+
+def _agree(some: Sequence[Published], one: Published) -> bool:
+    """Whether a release fits into the tree and the attributes of others."""
+    largest = max((each.tree for each in some), key=lambda tree: tree.size)
+    if any(each.attributes is None for each in [*some, one]):
+        return False
+    try:
+        _attributes([*some, one])
+    except InputError:
+        return False
+    small, large = sorted([one.tree, largest], key=lambda tree: tree.size)
+    return _inside(small, large) is not None
+
+
+def _inside(small: Tree, large: Tree) -> Integers | None:
+    """Return the places of a tree's units in a larger tree, or None if they do not have the same parents."""
+    found = arrow("compute").index_in(small.names, value_set=large.names).fill_null(-1).to_numpy()
+    place = np.append(found, -1).astype(np.int64)
+    if (place[:-1] < 0).any() or (np.diff(place[:-1]) <= 0).any():
+        return None
+    if not np.array_equal(large.parent[place[:-1]], place[small.parent]):
+        return None
+    return place[:-1]
+
+
+def _attributes(given: Sequence[Published]) -> Attributes | None:
+    """Return attributes that all of the releases are about, with the recodes of all."""
+    first = given[0].attributes
+    if first is None:
+        return None
+    recodes = dict(first.recodes)
+    for other in given[1:]:
+        if other.attributes is None or (other.attributes.values, other.attributes.impossible) != (
+            first.values,
+            first.impossible,
+        ):
+            raise InputError("the releases have different attributes")
+        for name, recode in other.attributes.recodes:
+            if recodes.setdefault(name, recode) != recode:
+                raise InputError(f"the releases have different recodes {name!r}")
+    zeros = [{name: list(values) for name, values in one} for one in first.impossible]
+    return Attributes({name: list(values) for name, values in first.values}, recodes, zeros)
+
+
+def _group(given: Sequence[Published], streamed: bool | None, workers: SharedWork | None) -> Group:
+    """Put releases into one tree, and estimate from all of them together."""
+    tree = max((one.tree for one in given), key=lambda tree: tree.size)
+    attributes = _attributes(given)
+    kind, sources = np.zeros(tree.size, dtype=np.int64), []
+    exact: Exact = {}
+    placed = []
+    for one in given:
+        place = _inside(one.tree, tree)
+        assert place is not None
+        level = np.full(tree.size, len(one.source.laws), dtype=np.int64)
+        level[place] = one.kind
+        kind = kind * (len(one.source.laws) + 1) + level
+        placed.append((one, place, level))
+    _, first, kind = np.unique(kind, return_index=True, return_inverse=True)
+    for one, place, level in placed:
+        laws = [*one.source.laws, {}]
+        sources.append(_Moved(one.source, place, [laws[level[unit]] for unit in first.tolist()]))
+        for query, (who, rows) in one.exact.items():
+            exact[query] = _join_exact(query, exact.get(query), (place[who], rows))
+    blocks = {query: block for one in given for query, block in one.blocks.items()}
+    measured = Measurements(replace(tree, kind=kind.ravel()), tuple(sources), exact, blocks)
+    labels = {query: names for one in given for query, names in one.labels.items()}
+    held = None if streamed is None else not streamed
+    found = Estimates(attributes, measured, held=held, workers=workers)
+    return Group(tree, attributes, labels, found)
+
+
+def _join_exact(query: str, one: Rows | None, two: Rows) -> Rows:
+    if one is None:
+        return two
+    both, first, second = np.intersect1d(one[0], two[0], return_indices=True)
+    if both.size and not np.array_equal(one[1][first], two[1][second]):
+        raise InputError(f"the releases hold different counts of query {query!r} exact")
+    new = ~np.isin(two[0], one[0])
+    units, rows = np.concatenate([one[0], two[0][new]]), np.concatenate([one[1], two[1][new]])
+    order = np.argsort(units)
+    return units[order], rows[order]
+
+
+# -- estimates that are written ----------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,11 +684,6 @@ def _side_by_side(tables: Sequence[Mapping[str, NDArray[Any]]]) -> dict[str, NDA
     return {name: np.concatenate([one[name] for one in tables], axis=1).ravel() for name in tables[0]}
 
 
-def _rows(tables: Sequence[Mapping[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:
-    """Put rows of cells below each other."""
-    return {name: np.concatenate([one[name] for one in tables]) for name in tables[0]}
-
-
 def _meanings(chances: Chances, tables: bool, together: bool) -> dict[str, str]:
     found = {
         "estimate": "best linear unbiased estimate; empty: no measurement determines it",
@@ -415,6 +804,12 @@ def _compared(kind: str, moments: Moments, chances: Chances) -> dict[str, NDArra
     return columns
 
 
+def _compared_all(some: Sequence[tuple[str, Moments]], chances: Chances) -> dict[str, NDArray[Any]]:
+    """Return the columns of several differences and ratios, one below the other."""
+    tables = [_compared(kind, moments, chances) for kind, moments in some]
+    return {name: np.concatenate([one[name] for one in tables]) for name in tables[0]}
+
+
 def _contrast_blocks(
     found: JointEstimates,
     contrasts: Sequence[_Contrast],
@@ -426,10 +821,9 @@ def _contrast_blocks(
     """Yield contrasts of areas, query by query, then contrasts of queries, unit by unit and area by area."""
     of_areas = [(one, one.areas) for one in contrasts if one.areas is not None]
     if of_areas:
+        pairs = [(one.kind, a, b) for one, (a, b) in of_areas]
         tables = [
-            _rows(
-                [_compared(one.kind, found.moments(a, query, b, query), chances) for one, (a, b) in of_areas]
-            )
+            _compared_all([(kind, found.moments(a, query, b, query)) for kind, a, b in pairs], chances)
             for query in queries
         ]
         flat = _flat([one.name for one, _ in of_areas], "contrast")
@@ -449,12 +843,10 @@ def _contrast_blocks(
 
     yield Layout.same(tree, cells), in_units
     if unions:
+        areas = list(unions.values())
         tables = [
-            _rows(
-                [
-                    _compared(one.kind, found.moments(area, one.one, area, one.two), chances)
-                    for area in unions.values()
-                ]
+            _compared_all(
+                [(one.kind, found.moments(area, one.one, area, one.two)) for area in areas], chances
             )
             for one in of_queries
         ]
@@ -498,16 +890,12 @@ def _changes(
         for query in queries:
             a, sa, _w = now.numbers(parts[0], len(here), query, ())
             b, sb, _w = before.numbers(parts[1], len(there), query, ())
-            moments = (a, b, sa**2, sb**2, np.zeros_like(a))
-            change, quotient = (_compared(kind, moments, chances) for kind in ("difference", "ratio"))
-            tables.append(
-                {"now": a, "before": b}
-                | {("difference" if name == "estimate" else name): one for name, one in change.items()}
-                | {
-                    ("ratio" if name == "estimate" else f"ratio_{name}"): one
-                    for name, one in quotient.items()
-                }
-            )
+            table = {"now": a, "before": b}
+            for kind, prefix in (("difference", ""), ("ratio", "ratio_")):
+                columns = _compared(kind, (a, b, sa**2, sb**2, np.zeros_like(a)), chances)
+                table[kind] = columns.pop("estimate")
+                table |= {f"{prefix}{name}": one for name, one in columns.items()}
+            tables.append(table)
         return _side_by_side(tables)
 
     return now.layout(some, queries), columns

@@ -20,11 +20,9 @@ from numpy.typing import NDArray
 from discreet.budget import Release
 from discreet.errors import InputError
 from discreet.estimation.tree import Integers, Tree
-from discreet.release.hierarchy.arrow import ArrowArray, arrow
-from discreet.release.hierarchy.tables import Codes, ReadTable, Words, read_table
-from discreet.release.problems import Problems
+from discreet.release.tables import ArrowArray, Codes, Problems, ReadTable, Words, arrow, read_table
 
-# -- units ----------------------------------------------------------------------------------------------
+# -- units -------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +221,7 @@ def units_of(table: ReadTable, tree: Tree, problems: Problems) -> Integers:
     return unit
 
 
-# -- cells ----------------------------------------------------------------------------------------------
+# -- cells -------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

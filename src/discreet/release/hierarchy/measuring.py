@@ -1,33 +1,521 @@
-"""`measure`: from a table of counts to noisy measurements, estimates and a ledger entry, all or nothing."""
+"""Exact counts: from a table of them, or from records, validated to the last row before any number is used.
+
+Records are coded as they are read (PyArrow, in memory: nothing confidential is left in temporary files). One
+sort gives the detailed counts of the lowest units that are not zero; these are added up along the tree, and
+to each query. Memory follows the records and the cells that get noise, not the product of everything.
+
+`measure`: from a table of counts to noisy measurements, estimates and a ledger entry, all or nothing.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import os
+import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from importlib.metadata import version
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from discreet.budget import Release
+from discreet.budget import Attributes, Release
 from discreet.errors import InputError
-from discreet.estimation.model import Noises, noises
-from discreet.estimation.tables import check_whole
-from discreet.estimation.tree import Floats, Integers
+from discreet.estimation.model import Noises, noises, queries_of
+from discreet.estimation.tables import check_whole, detailed_cells, impossible_cells
+from discreet.estimation.tree import Floats, Integers, Tree
 from discreet.noise import Entropy, Noise, sample
 from discreet.release.audit import sha256
 from discreet.release.commit import free, open_ledger, staging
-from discreet.release.hierarchy.counts import CountTable, count_records, level_pairs, read_counts
-from discreet.release.hierarchy.estimates import write_estimates
-from discreet.release.hierarchy.joint import JointEstimates
-from discreet.release.hierarchy.layout import Layout
-from discreet.release.hierarchy.noisy import Exact, Laws, cell_order, published
-from discreet.release.hierarchy.tables import Folder, output_format, table_format
-from discreet.release.ledger import NOT_PRIVATE, Entry, find_ledger, now, spent
+from discreet.release.hierarchy.estimates import JointEstimates, write_estimates
+from discreet.release.hierarchy.layout import (
+    Layout,
+    Listing,
+    checked_tree,
+    declared_cells,
+    found_cells,
+    listed_tree,
+    lookup,
+    positions,
+    read_tree,
+    read_units,
+    tree_of,
+    units_of,
+)
+from discreet.release.hierarchy.measurements import Exact, Laws, cell_order, published
+from discreet.release.ledger import NOT_PRIVATE, Entry, find_ledger, now, rehearsal_entropy, spent
 from discreet.release.signing import read_key
+from discreet.release.tables import (
+    Folder,
+    Problems,
+    ReadTable,
+    arrow,
+    output_format,
+    read_table,
+    strings,
+    table_format,
+    words_of,
+)
+
+# -- counts ------------------------------------------------------------------------------------------------
+
+LARGEST = 10**12
+"""The largest count: so that no arithmetic that follows can lose a digit."""
+
+_BLOCK = 1 << 21
+
+
+@dataclass(frozen=True, slots=True)
+class CountTable:
+    """Validated counts: where each cell stands, what was read, and the counts of any units."""
+
+    layout: Layout
+    read: Callable[[slice], Integers]
+    """The counts of some units, one after the other; a new array each time."""
+    inputs: tuple[dict[str, Any], ...]
+    format: str
+    records: int = 0
+    """How many records there were, and how many of them were left out."""
+    left_out: int = 0
+
+
+def read_counts(
+    release: Release,
+    counts: str | os.PathLike[str],
+    *,
+    units: str | os.PathLike[str] | None = None,
+    cells: str | os.PathLike[str] | None = None,
+    additive: bool = True,
+) -> CountTable:
+    """Read and check a table of counts; every problem that is found is reported, with its line."""
+    listed = None if units is None else read_units(units)
+    declared = None if cells is None else read_table(cells, words=["query", "cell"])
+    optional = ["parent"] if listed is None else []
+    table = read_table(counts, words=["unit", "level", "query", "cell"], optional=optional, whole=["count"])
+    problems = table.problems()
+    if not table.rows and (listed is None or declared is None):
+        problems.say("the table has no rows")
+        problems.stop()
+    problems.rows(table.numbers["count"] < 0, "a count is below zero", "count")
+    problems.rows(table.numbers["count"] > LARGEST, f"a count is above {LARGEST}", "count")
+    tree = tree_of(table, release, problems) if listed is None else listed_tree(listed, release)
+    unit = units_of(table, tree, problems)
+    if listed is not None:
+        said = lookup(table.words["level"], tree.levels)
+        wrong = (unit >= 0) & (said != tree.kind[np.maximum(unit, 0)])
+        problems.rows(wrong, "the level is not that of the table of units", "level")
+    queries = queries_of(release)
+    known = found_cells(table, queries) if declared is None else declared_cells(declared, queries)
+    layout = Layout.of(release, tree, known)
+    position, there = positions(layout, table, unit, problems)
+    problems.stop()
+    if declared is None:
+        _check_complete(layout, there, position, table, problems)
+    problems.stop()
+    vector = np.zeros(layout.size, dtype=np.int64)
+    vector[position] = table.numbers["count"]
+    if additive:
+        _check_sums(layout, vector, position, problems)
+    problems.stop()
+    origins = [table.origin("counts")]
+    origins += [one.origin(role) for one, role in ((listed, "units"), (declared, "cells")) if one is not None]
+
+    def read(units: slice) -> Integers:
+        return vector[layout.base[units.start] : layout.base[units.stop]].copy()
+
+    return CountTable(layout, read, tuple(origins), table.format)
+
+
+def _check_complete(
+    layout: Layout, there: Any, position: Integers, table: ReadTable, problems: Problems
+) -> None:
+    """Without declared cells, every unit must have every cell of its queries, zeros included."""
+    for query in layout.queries:
+        if not len(layout.cells[query]):
+            problems.say(f"there are no rows of query {query!r}")
+    missing = layout.size - int(np.count_nonzero(there))
+    if not missing:
+        return
+    for query in layout.queries:
+        first = layout.first(query)
+        first = first[first >= 0]
+        for cell in range(len(layout.cells[query])):
+            have = int(np.count_nonzero(there[first + cell]))
+            if 2 * have < first.size:
+                mine = np.zeros(layout.size + 1, dtype=bool)
+                mine[first + cell] = True
+                row = int(np.flatnonzero(mine[position])[0])
+                problems.row(row, f"unknown cell: only {have} of {first.size} units have it", "cell")
+    hole = int(np.flatnonzero(~there)[0])
+    unit = int(np.searchsorted(layout.base, hole, side="right")) - 1
+    starts = {int(layout.first(query)[unit]): query for query in layout.asked[layout.kind[unit]]}
+    query = starts[max(start for start in starts if start <= hole)]
+    rows = np.flatnonzero((position >= layout.base[unit]) & (position < layout.base[unit + 1]))
+    who = f"the unit of {problems.line(int(rows[0]))}" if rows.size else "a unit without rows"
+    some = "1 cell is" if missing == 1 else f"{missing} cells are"
+    problems.say(
+        f"{some} missing: {who} lacks a cell of query {query!r}; a unit must have every cell of its "
+        "queries, zeros included, or the cells must be declared in a table of cells (query, cell)"
+    )
+
+
+def _check_sums(layout: Layout, vector: Integers, position: Integers, problems: Problems) -> None:
+    """Children must add up to their parents: else a record is counted twice, or not on every level.
+
+    Where a query is not asked in a unit, the sum of its children stands for it, if all of them have one.
+    """
+    tree = layout.tree
+    for query in layout.queries:
+        first, width = layout.first(query), len(layout.cells[query])
+        step = max(1, _BLOCK // max(tree.size, 1))
+        for start in range(0, width, step):
+            cells = np.arange(start, min(start + step, width))
+            known = first >= 0
+            sums = np.where(known[:, None], vector[np.maximum(first, 0)[:, None] + cells], 0)
+            for part in reversed(tree.depths[1:]):
+                begin = np.flatnonzero(np.diff(tree.parent[part], prepend=-1))
+                above = tree.parent[part][begin]
+                whole = np.logical_and.reduceat(known[part], begin)
+                above, below = above[whole], np.add.reduceat(sums[part], begin, axis=0)[whole]
+                wrong = (first[above] >= 0)[:, None] & (sums[above] != below)
+                if wrong.any():
+                    rows = np.flatnonzero(position >= first[above[np.argwhere(wrong)[0][0]]])
+                    problems.row(
+                        int(rows[np.argmin(position[rows])]) if rows.size else 0,
+                        "a count is not the sum of its children's, so some record is counted twice or not on "
+                        "every level (additive=False, or --not-additive, leaves this unchecked, for tables "
+                        "not to be made consistent)",
+                        "count",
+                    )
+                    return
+                sums[above], known[above] = below, True
+
+
+def level_pairs(release: Release, pairs: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+    """Check pairs of a level and one of its queries, such as those to hold exact."""
+    for level, query in pairs:
+        queries = {one.name: [q.name for q in one.queries] for one in release.levels}
+        if level not in queries:
+            raise InputError(f"invariants name level {level!r}; the release has {', '.join(queries)}")
+        if query not in queries[level]:
+            raise InputError(
+                f"invariants name query {query!r} of level {level!r}, which has {', '.join(queries[level])}"
+            )
+    return tuple(dict.fromkeys((level, query) for level, query in pairs))
+
+
+# -- records -----------------------------------------------------------------------------------------------
+
+EXCESS = ("refuse", "keep")
+
+
+@dataclass(frozen=True, slots=True)
+class Tabulated:
+    """What a tabulation wrote: exact counts, which are confidential."""
+
+    out: Path
+    records: int
+    left_out: int
+    units: int
+    cells: int
+    files: tuple[str, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return what JSON shows: sizes that the release determines, and what was left out."""
+        return {
+            "out": str(self.out),
+            "units": self.units,
+            "cells": self.cells,
+            "records": self.records,
+            "left_out": self.left_out,
+            "files": list(self.files),
+        }
+
+    def __str__(self) -> str:
+        return f"{self.cells} exact counts of {self.units} units in {self.out}: confidential"
+
+
+def tabulate(
+    release: Release,
+    records: Any,
+    out_dir: str | os.PathLike[str],
+    *,
+    units: str | os.PathLike[str],
+    geocodes: str | None = None,
+    person: str | None = None,
+    at_most: int | None = None,
+    excess: str = "refuse",
+    format: str | None = None,
+) -> Tabulated:
+    """Count records for every query at every level and write the exact counts to a new directory.
+
+    `records` is a file (CSV, Parquet) or a pandas, polars or Arrow table, one row a record: `unit`, its
+    lowest unit, and one column for each attribute. `units` are all units (unit, level, parent); with
+    `geocodes` such as "2,5,11" they are the lowest ones only, and their first letters name those above.
+    `person` is a column that identifies people; one may have at most `at_most` records (1), and more are
+    refused, or with excess="keep" that many are kept at random. The counts are confidential: they are what
+    `measure` takes.
+    """
+    free(out_dir)
+    found = count_records(
+        release, records, units=units, geocodes=geocodes, person=person, at_most=at_most, excess=excess
+    )
+    kind = output_format(format, found.format)
+    layout = found.layout
+    with staging(out_dir) as stage:
+        folder = Folder(stage.path, kind)
+        folder.cells("counts", layout, lambda units, _: {"count": found.read(units)})
+        folder.units(layout.tree)
+        folder.json(
+            "manifest",
+            {
+                "format": "discreet counts 1",
+                "confidential": "exact counts, without noise: not for publication",
+                "version": version("discreet"),
+                "release": release.name,
+                "units": layout.tree.size,
+                "cells": layout.size,
+            },
+        )
+        stage.commit()
+    names = tuple(folder.names)
+    return Tabulated(Path(out_dir), found.records, found.left_out, layout.tree.size, layout.size, names)
+
+
+def count_records(
+    release: Release,
+    records: Any,
+    *,
+    units: str | os.PathLike[str] | None,
+    geocodes: str | None = None,
+    person: str | None = None,
+    at_most: int | None = None,
+    excess: str = "refuse",
+) -> CountTable:
+    """Validate records and count them; every problem that is found is reported, with its line."""
+    attributes = release.attributes
+    if attributes is None:
+        raise InputError(f"release {release.name!r} states no attributes, so its queries cannot be counted")
+    if units is None:
+        raise InputError("records need a table of units: all units, inhabited or not, must be known")
+    if excess not in EXCESS:
+        raise InputError(f"excess is {excess!r}; it must be refuse or keep")
+    if at_most is not None and (isinstance(at_most, bool) or not isinstance(at_most, int) or at_most < 1):
+        raise InputError(f"at_most is {at_most!r}; it must be a whole number above zero")
+    if at_most is not None and person is None:
+        raise InputError("a limit on records per person needs a column that identifies people (person)")
+    tree = read_tree(units, release) if geocodes is None else _nested(units, release, geocodes)
+    table = _read(records, ["unit", *attributes.names, *([person] if person else [])])
+    kept = np.ones(table.rows, dtype=bool)
+    if person is not None:
+        kept = _at_most(table, person, at_most or 1, excess)
+    unit, cell = _codes(table, tree, attributes)
+    tables = {query: attributes.tabulation(query) for query in queries_of(release)}
+    layout = Layout.of(release, tree, {query: strings(list(one.labels)) for query, one in tables.items()})
+    rows, left_out = table.rows, int(np.count_nonzero(~kept))
+    origin = table.origin("records")
+    kind = table.format
+    del table
+    if left_out:
+        unit, cell = unit[kept], cell[kept]
+    read = _sums(layout, attributes, unit, cell)
+    return CountTable(layout, read, (origin,), kind, rows, left_out)
+
+
+def _sums(layout: Layout, attributes: Attributes, unit: Integers, cell: Integers) -> Any:
+    """Return a function that gives the counts of all cells of all queries of some units.
+
+    Kept are the detailed counts that are not zero, sorted by unit; what is dense is made unit by unit.
+    """
+    tree, many = layout.tree, attributes.cells
+    depth = np.searchsorted(np.array(tree.starts), np.arange(tree.size), side="right") - 1
+    key = unit * many + cell
+    key.sort()
+    keys, counts = _distinct(key, None)
+    del key
+    kept: list[tuple[Integers, Integers]] = []
+    # leaves may lie at several depths: units join where their depth is reached
+    for level in range(len(tree.starts) - 1, -1, -1):
+        at = keys // many
+        here = depth[at] == level
+        kept.append((keys[here], counts[here]))
+        if level:
+            moved = np.where(here, tree.parent[at], at) * many + keys % many
+            order = np.argsort(moved, kind="stable")
+            keys, counts = _distinct(moved[order], counts[order])
+    every = [np.concatenate(parts) for parts in zip(*reversed(kept), strict=True)]
+    index = {query: detailed_cells(attributes, query, written=True) for query in layout.queries}
+    sizes = {query: len(layout.cells[query]) for query in layout.queries}
+
+    def read(units: slice) -> Integers:
+        first, last = np.searchsorted(every[0], [units.start * many, units.stop * many])
+        at, inside = np.divmod(every[0][first:last], many)
+        number = every[1][first:last]
+        base = layout.base[units.start]
+        vector = np.zeros(int(layout.base[units.stop] - base), dtype=np.int64)
+        kinds = layout.kind[at]
+        for kind in np.unique(kinds):
+            mine = kinds == kind
+            start = layout.base[at[mine]] - base
+            for query in layout.asked[kind]:
+                place = start + layout.offset(int(kind), query) + index[query][inside[mine]]
+                if sizes[query] == many:
+                    vector[place] = number[mine]  # each cell comes once
+                else:
+                    order = np.argsort(place, kind="stable")
+                    where, sums = _distinct(place[order], number[mine][order])
+                    vector[where] = sums
+        return vector
+
+    return read
+
+
+def _distinct(keys: Integers, counts: Integers | None) -> tuple[Integers, Integers]:
+    """Return the distinct ones of sorted keys, and the sums of their counts (1 each if there are none)."""
+    begin = np.flatnonzero(np.diff(keys, prepend=-1))
+    if counts is None:
+        return keys[begin], np.diff(np.append(begin, len(keys)))
+    return keys[begin], np.add.reduceat(counts, begin) if len(begin) else counts
+
+
+def _codes(table: ReadTable, tree: Tree, attributes: Attributes) -> tuple[Integers, Integers]:
+    """Return the unit and the detailed cell of each record, or report what cannot be."""
+    problems = table.problems()
+    if not table.rows:
+        problems.say("there are no records")
+        problems.stop()
+    unit = units_of(table, tree, problems)
+    problems.rows(
+        (unit >= 0) & ~tree.leaf[unit], "a unit with others below it: records are in the lowest units", "unit"
+    )
+    cell = np.zeros(table.rows, dtype=np.int64)
+    bad = np.zeros(table.rows, dtype=bool)
+    for name, values in attributes.values:
+        code = lookup(table.words[name], values).astype(np.int64)
+        problems.rows(code < 0, f"a value that attribute {name!r} does not have", name)
+        bad |= code < 0
+        cell = cell * len(values) + code
+    inside = np.where(bad, 0, cell)
+    wrong = impossible_cells(attributes)[inside] & ~bad
+    problems.rows(wrong, "a combination of values that the release says cannot be", "all")
+    problems.stop()
+    return unit, cell
+
+
+def _at_most(table: ReadTable, person: str, most: int, excess: str) -> Any:
+    """Return which records count: at most so many of a person."""
+    codes = table.words[person].codes
+    many = np.bincount(codes, minlength=1)
+    if not np.any(many > most):
+        return np.ones(table.rows, dtype=bool)
+    # places of each person's records in a random order, from the system's random bits
+    order = np.random.default_rng(secrets.randbits(256)).permutation(table.rows)
+    if excess == "refuse":
+        order = np.arange(table.rows)
+    by = order[np.argsort(codes[order], kind="stable")]
+    start = np.concatenate([[0], np.cumsum(many)])[codes[by]]
+    kept = np.zeros(table.rows, dtype=bool)
+    kept[by] = np.arange(table.rows) - start < most
+    if excess == "refuse":
+        problems = table.problems()
+        text = "an identifier occurs twice" if most == 1 else f"an identifier occurs more than {most} times"
+        problems.rows(~kept, f"{text}; --at-most says how often it may", person)
+        problems.stop()
+    return kept
+
+
+def _read(records: Any, columns: list[str]) -> ReadTable:
+    """Read records from a file, or from a pandas, polars or Arrow table."""
+    if isinstance(records, str | os.PathLike):
+        return read_table(records, words=columns)
+    pa = arrow()
+    if hasattr(records, "to_arrow"):
+        table = records.to_arrow()
+    elif isinstance(records, pa.Table):
+        table = records
+    elif hasattr(records, "columns") and hasattr(records, "iloc"):
+        table = pa.Table.from_pandas(records, preserve_index=False)
+    else:
+        raise InputError(
+            f"records are of type {type(records).__name__}; a file or a pandas, polars or Arrow "
+            "table is needed"
+        )
+    for name in columns:
+        if name not in table.column_names:
+            raise InputError(f"the records have no column {name}; they must have {', '.join(columns)}")
+    words = {name: words_of(table.column(name)) for name in columns}
+    digest = hashlib.sha256()
+    for word in words.values():
+        digest.update(word.codes.tobytes() + "\n".join(word.values.to_pylist()).encode())
+    size = sum(word.codes.nbytes for word in words.values())
+    return ReadTable(Path("records"), "parquet", digest.hexdigest(), size, table.num_rows, words, {})
+
+
+def _nested(path: str | os.PathLike[str], release: Release, geocodes: str) -> Tree:
+    """Build the tree of units whose codes nest by prefix, from the lowest ones."""
+    names = [level.name for level in release.levels]
+    try:
+        lengths = [int(part) for part in geocodes.split(",")]
+    except ValueError:
+        lengths = []
+    if not lengths or sorted(set(lengths)) != lengths or lengths[0] < 1:
+        raise InputError(f"geocodes is {geocodes!r}; it must be rising lengths such as 2,5,11")
+    if len(names) - len(lengths) not in (0, 1):
+        raise InputError(
+            f"geocodes has {len(lengths)} lengths; the levels {', '.join(names)} need {len(names)}, or one "
+            "fewer if the top is one unit"
+        )
+    table = read_table(path, words=["unit"])
+    problems = table.problems()
+    codes = table.words["unit"].values.to_pylist()
+    wrong = np.array([len(code) != lengths[-1] for code in codes] + [False])
+    problems.rows(wrong[table.words["unit"].codes], f"a geocode that has not {lengths[-1]} letters", "unit")
+    problems.stop()
+    top = len(names) > len(lengths)
+    rows = [(names[0], names[0], -1)] if top else []
+    above = {"": 0} if top else {}
+    for level, length in enumerate(lengths):
+        here = sorted({one[:length] for one in codes})
+        upper = lengths[level - 1] if level else 0
+        first = len(rows)
+        rows += [(code, names[level + top], above.get(code[:upper], -1)) for code in here]
+        above = {code: first + place for place, code in enumerate(here)}
+    units, levels, parents = zip(*rows, strict=True)
+    parent = np.array(parents, dtype=np.int32)
+    codes_of = np.array([names.index(name) for name in levels], dtype=np.int32)
+    found = Listing(strings(units), tuple(names), codes_of, parent, np.zeros(len(rows), dtype=np.int64))
+    return checked_tree(found, release, problems)
+
+
+# -- an example --------------------------------------------------------------------------------------------
+
+EXAMPLE = ("release.toml", "units.csv", "records.csv")
+
+
+def write_example(folder: str | os.PathLike[str]) -> tuple[Path, ...]:
+    """Write the release, the units and the records of the health survey to a folder; nothing is overwritten.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     [path.name for path in write_example(folder)]
+    ['release.toml', 'units.csv', 'records.csv']
+    """
+    target = Path(folder)
+    target.mkdir(parents=True, exist_ok=True)
+    source = files("discreet.release") / "examples" / "health-survey"
+    made = tuple(target / name for name in EXAMPLE)
+    for path in made:
+        if path.exists():
+            raise InputError(f"{path} exists; nothing is overwritten")
+    for path in made:
+        path.write_text((source / path.name).read_text(encoding="utf-8"), encoding="utf-8")
+    return made
+
+
+# -- measurements ------------------------------------------------------------------------------------------
 
 POSTS = ("none", "nonnegative", "consistent")
 """Estimates beside the measurements: none, values below zero set to zero, or those of `estimate`."""
@@ -126,7 +614,7 @@ def measure(
     origin = counts if counts is not None else records if by_file else Path("records.parquet")
     kind = output_format(format, "" if format else table_format(origin), for_spreadsheets=for_spreadsheets)
     pairs = level_pairs(release, invariants)
-    source = _entropy(rehearsal)
+    source = rehearsal_entropy(rehearsal)
     if post == "consistent" and not additive:
         raise InputError(
             "post is consistent, which needs counts that add up; leave additive=False (--not-additive) out"
@@ -308,16 +796,6 @@ def _exact(found: CountTable, pairs: tuple[tuple[str, str], ...]) -> Exact:
             rows[place] = counts[first[unit] - layout.base[unit] + cells]
         exact[query] = who, rows
     return exact
-
-
-def _entropy(rehearsal: int | None) -> Entropy | None:
-    if rehearsal is None:
-        return None
-    if isinstance(rehearsal, bool) or not isinstance(rehearsal, int):
-        raise InputError(f"rehearsal is {rehearsal!r}; a seed is a whole number")
-    from discreet.testing import NotPrivateSeededEntropy
-
-    return NotPrivateSeededEntropy(rehearsal)
 
 
 def add_noise(

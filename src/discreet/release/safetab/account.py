@@ -26,9 +26,17 @@ from discreet.errors import DiscreetError, PrecisionError
 from discreet.noise import DiscreteGaussian, DiscreteLaplace, Noise
 from discreet.numbers import Exact, fraction
 from discreet.release.safetab.configuration import BUDGET_WORDS, Configuration, read_configuration
-from discreet.release.safetab.geography import BELOW_STATE, LEVEL_WORDS, LEVELS, PASS_NAMES, Pass
-from discreet.release.safetab.mechanism import Mechanism, margin, mechanism, variance_of
-from discreet.release.safetab.specification import Specification, read_specification
+from discreet.release.safetab.mechanism import Mechanism, mechanism
+from discreet.release.safetab.specification import (
+    BELOW_STATE,
+    LEVEL_WORDS,
+    LEVELS,
+    PASS_NAMES,
+    Pass,
+    Specification,
+    read_specification,
+)
+from discreet.release.safetab.tables import margin, variance_of
 
 DELTAS = ("1e-5", "1e-10", "1e-15")
 """Deltas that are answered unless others are asked for; the second is the one the Bureau reports at."""

@@ -20,8 +20,8 @@ from discreet.budget.toml import Place as Where
 from discreet.budget.toml import hint, key_lines, line_of, parse_toml
 from discreet.errors import InputError
 from discreet.numbers import fraction, shown
-from discreet.release.problems import Problems
-from discreet.release.safetab.geography import GEOGRAPHIES, LEVELS, PASSES, PUERTO_RICO, STATES, Pass
+from discreet.release.safetab.specification import GEOGRAPHIES, LEVELS, PASSES, PUERTO_RICO, STATES, Pass
+from discreet.release.tables import Problems
 
 BUDGETS = (Fraction(1, 10**6), Fraction(5000))
 """Finite budgets that are accepted: beyond them there is nothing but noise, or none worth the name."""

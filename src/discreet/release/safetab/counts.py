@@ -1,47 +1,530 @@
 """Exact counts of people by region and group: one pass over the records, then state by state.
 
-The records are coded as they are read, apart for each state (`coded`). A state at a time they are summed by
-atom, cell and combination of codes, combinations are mapped to their groups, and totals by atom and group
-come out; regions, the nation and areas that cross states are sums of those, in arrays. Cells are asked for
-later, for the groups that need them. So memory grows with regions and groups, not with people.
+*Regions.* The United States and Puerto Rico (state 72) are two passes over disjoint people. Blocks of the
+same tract, place and tribal area (AIANNH) are never told apart by a table: together they are an *atom*. Every
+region is a union of atoms, of which the nation has some hundred thousand against eight million blocks, so
+people are counted by atom and regions are sums over atoms.
+
+*Records* are coded as they are read, apart for each state: a record becomes its atom, its cell of sex and
+age, and its codes as three integers of three codes each. The expressions run on any engine. They avoid what
+engines do differently: nothing is cast that may fail, codes are taken apart by shifting bits (a quotient may
+be a float), and sums are narrowed by the engine (DuckDB makes them 128 bits wide).
+
+*Counts.* A state at a time the records are summed by atom, cell and combination of codes, combinations are
+mapped to their groups, and totals by atom and group come out; regions, the nation and areas that cross states
+are sums of those, in arrays. Cells are asked for later, for the groups that need them. So memory grows with
+regions and groups, not with people.
+
+Coded records are as confidential as the records. They lie in a directory that only its owner can read, and go
+at the end: in the engine's, or, for a run that may be resumed, beside the output. Such a run that is
+interrupted leaves them, with a note of what they were made from, and the next one goes on from there. The
+note goes before noise is drawn: after that nothing is resumed. A cluster reads the records and sums up those
+that are alike, in one plan; what it finds is stored and counted on this machine, as all else.
 """
 
 from __future__ import annotations
 
+import json
+import os
+import shutil
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import reduce
+from itertools import pairwise
+from operator import add, or_
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import DiscreetError, InputError
-from discreet.release.engine import Engine, Relation
+from discreet.files import sync, whole_file
+from discreet.release.commit import try_lock
+from discreet.release.engine import Engine, Relation, connect
 from discreet.release.engine.duckdb import DuckDB
-from discreet.release.hierarchy.arrow import ArrowTable, arrow
 from discreet.release.safetab.configuration import Configuration
-from discreet.release.safetab.geography import (
+from discreet.release.safetab.specification import (
     BELOW_STATE,
     GEOGRAPHIES,
     LEVELS,
+    NULL,
+    PASSES,
     PUERTO_RICO,
-    Geography,
+    STATES,
+    Specification,
 )
-from discreet.release.safetab.records import (
-    AGES,
-    Checked,
-    Hashes,
-    Resumable,
-    Source,
-    base_counts,
-    checked,
-    combinations,
-    find_sources,
-    members,
-)
-from discreet.release.safetab.specification import Specification
+from discreet.release.safetab.tables import RANGES, TOP_AGE
+from discreet.release.tables import ArrowTable, arrow, strings
+
+if TYPE_CHECKING:
+    from discreet.release.safetab.records import Hashes
+
+# -- regions -----------------------------------------------------------------------------------------------
+
+NO_PLACE, NO_AREA = "99999", "9999"
+"""Codes for land outside any place, and outside any tribal area."""
+
+OUTSIDE = -1
+"""The atom of all blocks that no pass tabulates."""
+
+Classes = Sequence[Sequence[tuple[str, int]]]
+"""Regions made of the same blocks, each a geography and an index."""
+
+
+@dataclass(frozen=True)
+class Geography:
+    """The regions of each geography, sorted, and for each atom the index of its region or -1."""
+
+    regions: Mapping[str, tuple[str, ...]]
+    atoms: Mapping[str, NDArray[np.int32]]
+    keys: ArrowTable
+    """Arrow table: the five codes of GRF-C that make an atom, the atom (or OUTSIDE), and the state's number
+    (`part`)."""
+    tracts: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+
+    def from_atoms(self, geography: str) -> ArrowTable:
+        """Return an Arrow table: `part`, an atom, and its `region`."""
+        pa, region = arrow(), self.atoms[geography]
+        inside = np.flatnonzero(region >= 0).astype(np.int32)
+        return pa.table({"part": pa.array(inside), "region": pa.array(region[inside])})
+
+    def coterminous(self, water: frozenset[str] = frozenset()) -> Classes:
+        """Return the classes of two and more regions of one pass that are made of the same blocks.
+
+        Blocks of the tracts in `water` are left out of the comparison: nobody lives there, and they only
+        make regions differ on paper. The nation is not compared.
+        """
+        dry = np.array([tract not in water for tract in self.tracts], dtype=bool)
+        found: dict[bytes, list[tuple[str, int]]] = {}
+        for geography in (name for names in PASSES.values() for name in names if name != "USA"):
+            if not self.regions[geography]:
+                continue
+            region = self.atoms[geography]
+            atoms = np.flatnonzero((region >= 0) & dry)
+            order = np.argsort(region[atoms], kind="stable")
+            ends = np.searchsorted(region[atoms][order], np.arange(len(self.regions[geography]) + 1))
+            for index, (start, end) in enumerate(pairwise(ends)):
+                if end > start:
+                    key = atoms[order[start:end]].tobytes()
+                    found.setdefault(key, []).append((geography, index))
+        return tuple(tuple(members) for members in found.values() if len(members) > 1)
+
+
+def build(codes: ArrowTable, configuration: Configuration) -> Geography:
+    """Build from the distinct codes of GRF-C: an Arrow table of state, county, tract, place and area."""
+    pa = arrow()
+    columns = {name: np.asarray(codes.column(name).to_pylist(), dtype=str) for name in codes.column_names}
+    state = columns["state"]
+    us = np.isin(state, configuration.state_filter_us) & configuration.run_us
+    puerto = (state == PUERTO_RICO) & configuration.run_pr
+    inside = us | puerto
+    if not inside.any():
+        raise InputError(_nothing(configuration))
+    # a filter of all states, as in production, fits any GRF-C; one that names some and finds none is wrong
+    some = set(configuration.state_filter_us) != set(STATES)
+    if configuration.run_us and some and not us.any():
+        raise InputError(
+            "GRF-C has no state of state_filter_us, so nothing of the United States would be tabulated; "
+            "name other states, or set run_us to false"
+        )
+    atom = np.full(state.size, OUTSIDE, dtype=np.int32)
+    atom[inside] = np.arange(int(inside.sum()), dtype=np.int32)
+    kept = {name: values[inside] for name, values in columns.items()}
+    regions: dict[str, tuple[str, ...]] = {}
+    atoms: dict[str, NDArray[np.int32]] = {}
+    for which, chosen in (("US", us), ("PR", puerto)):
+        for geography, names in _names(kept, which).items():
+            _add(geography, names, chosen[inside], regions, atoms)
+    tract = _joined(kept["state"], kept["county"], kept["tract"])
+    keys = codes.append_column("atom", pa.array(atom))
+    keys = keys.append_column("part", pa.array(state.astype(np.int8)))
+    return Geography(regions, atoms, keys, tuple(tract.tolist()), _notes(configuration, state))
+
+
+def _names(codes: Mapping[str, NDArray[np.str_]], which: str) -> dict[str, NDArray[np.str_]]:
+    """Return the name of each atom's region by geography; an empty name is no region."""
+    state, county = codes["state"], _joined(codes["state"], codes["county"])
+    tract = _joined(county, codes["tract"])
+    place = np.where(codes["place"] == NO_PLACE, "", _joined(state, codes["place"]))
+    if which == "PR":
+        return {"PR-STATE": state, "PR-COUNTY": county, "PR-TRACT": tract, "PR-PLACE": place}
+    area = np.where(codes["area"] == NO_AREA, "", codes["area"])
+    nation = np.full(state.size, "1")
+    return {"USA": nation, "STATE": state, "COUNTY": county, "TRACT": tract, "PLACE": place, "AIANNH": area}
+
+
+def _joined(first: NDArray[np.str_], *more: NDArray[np.str_]) -> NDArray[np.str_]:
+    for texts in more:
+        first = np.char.add(first, texts)
+    return first
+
+
+def _add(
+    geography: str,
+    names: NDArray[np.str_],
+    chosen: NDArray[np.bool_],
+    regions: dict[str, tuple[str, ...]],
+    atoms: dict[str, NDArray[np.int32]],
+) -> None:
+    there = chosen & (names != "")
+    found, index = np.unique(names[there], return_inverse=True)
+    regions[geography] = tuple(found.tolist())
+    atoms[geography] = np.full(names.size, -1, dtype=np.int32)
+    atoms[geography][there] = index.astype(np.int32)
+
+
+def _nothing(configuration: Configuration) -> str:
+    wanted = []
+    if configuration.run_us:
+        wanted.append("no state of state_filter_us")
+    if configuration.run_pr:
+        wanted.append(f"not Puerto Rico ({PUERTO_RICO})")
+    return f"GRF-C has {' and '.join(wanted)}, so nothing would be tabulated"
+
+
+def _notes(configuration: Configuration, states: NDArray[np.str_]) -> tuple[str, ...]:
+    found, notes = set(states.tolist()), []
+    absent = [state for state in configuration.state_filter_us if state not in found]
+    if configuration.run_us and absent:
+        notes.append(f"state_filter_us names {_count(absent)} not in GRF-C: {', '.join(absent)}")
+    outside = sorted(found - {*configuration.state_filter_us, PUERTO_RICO})
+    if configuration.run_us and outside:
+        notes.append(f"GRF-C has {_count(outside)} that state_filter_us leaves out: {', '.join(outside)}")
+    if configuration.run_pr and PUERTO_RICO not in found:
+        notes.append(f"run_pr is true, but GRF-C has no block of Puerto Rico ({PUERTO_RICO})")
+    return tuple(notes)
+
+
+def _count(states: Sequence[str]) -> str:
+    return f"{len(states)} state{'s' * (len(states) != 1)}"
+
+
+# -- records -----------------------------------------------------------------------------------------------
+
+BLOCK_COLUMNS = ("TABBLKST", "TABBLKCOU", "TABTRACTCE", "TABBLK")
+AREA_COLUMNS = (*BLOCK_COLUMNS, "PLACEFP", "AIANNHCE")
+WIDTHS = dict(zip(AREA_COLUMNS, (2, 3, 6, 4, 5, 4), strict=True))
+"""Digits of the codes of GRF-C."""
+AREAS = dict(zip(("state", "county", "tract", "block", "place", "area"), AREA_COLUMNS, strict=True))
+"""What the columns of GRF-C are called here."""
+RACE_COLUMNS = tuple(f"QRACE{place}" for place in range(1, 9))
+PERSON_COLUMNS = ("QAGE", "QSEX", *BLOCK_COLUMNS, *RACE_COLUMNS, "QSPAN")
+UNUSED_COLUMNS = ("HOUSEHOLDER", "CENRACE")
+"""Columns of the format that no table needs: they must be there, and are not read."""
+AGES = len(RANGES[-1])
+"""The finest age ranges; a cell is (sex - 1) * AGES + age range."""
+
+BITS = 21
+"""Bits of a code: two million of them, and three codes fit into 63 bits."""
+
+CODES = ("first", "second", "third")
+"""The columns of a combination: races 1 to 3, 4 to 6, and 7, 8 and the origin; 0 is no code."""
+
+NOWHERE = -1
+"""The state of a record whose block is not known."""
+
+
+def blocks(engine: Engine, areas: Relation, geography: Geography) -> Relation:
+    """Return `tract` (eleven digits), `block`, `atom` and `part` (the number of the state) of every block."""
+    keys = engine.upload(geography.keys)
+    named = areas.select(**{short: areas[column] for short, column in AREAS.items()})
+    joined = named.inner_join(keys, ["state", "county", "tract", "place", "area"])
+    atoms = joined.select(
+        tract=joined.state + joined.county + joined.tract,
+        block=joined.block,
+        atom=joined.atom,
+        part=joined.part,
+    )
+    # a block that comes twice is reported, but must not make people count twice while other checks go on
+    once = atoms.group_by(["tract", "block"]).agg(atom=atoms.atom.min(), part=atoms.part.min())
+    return engine.keep(once)
+
+
+def cells() -> ArrowTable:
+    """Return an Arrow table of all ways to write age and sex, with the cell they mean."""
+    pa = arrow()
+    rows: dict[tuple[str, str], int] = {}
+    for age in range(TOP_AGE + 1):
+        place = max(place for place, (start, _) in enumerate(RANGES[-1]) if start <= age)
+        for sex in (1, 2):
+            rows |= {(f"{age:0{width}}", str(sex)): (sex - 1) * AGES + place for width in (1, 2, 3)}
+    return pa.table(
+        {
+            "age": strings([age for age, _ in rows]),
+            "sex": strings([sex for _, sex in rows]),
+            "cell": pa.array(list(rows.values()), pa.int8()),
+        }
+    )
+
+
+def numbers(specification: Specification) -> ArrowTable:
+    """Return an Arrow table of the codes and their numbers, from 1."""
+    pa, codes = arrow(), list(specification.codes)
+    return pa.table({"code": strings(codes), "number": pa.array(range(1, len(codes) + 1), pa.int64())})
+
+
+def tract(people: Relation) -> Relation:
+    """Return state, county and tract as one text, or null if the widths of the parts are wrong.
+
+    Without the widths, shifted digits could make another tract's name.
+    """
+    import ibis  # type: ignore[import-untyped]
+
+    right = (people.TABBLKST.length() == 2) & (people.TABBLKCOU.length() == 3)
+    return ibis.ifelse(right, people.TABBLKST + people.TABBLKCOU + people.TABTRACTCE, ibis.null("string"))
+
+
+def coded(engine: Engine, people: Relation, block_table: Relation, specification: Specification) -> Relation:
+    """Return each record as integers: part, atom, cell, codes, whether it breaks a rule, and that it is one.
+
+    This is not computed yet; whoever stores it reads the file, once.
+    """
+    import ibis
+
+    fields = {f"code{place}": people[name].nullif(NULL) for place, name in enumerate(RACE_COLUMNS)}
+    fields[f"code{len(RACE_COLUMNS)}"] = people.QSPAN.nullif(NULL)
+    found = people.select(
+        tract=tract(people), block=people.TABBLK, age=people.QAGE, sex=people.QSEX, **fields
+    )
+    found = found.left_join(block_table, ["tract", "block"]).select("part", "atom", "age", "sex", *fields)
+    found = found.left_join(engine.upload(cells()), ["age", "sex"]).select("part", "atom", "cell", *fields)
+    known = engine.upload(numbers(specification))
+    for place, field in enumerate(fields):
+        own = known.select(**{f"key{place}": known.code, f"number{place}": known.number})
+        kept = [*("part", "atom", "cell"), *fields, *(f"number{before}" for before in range(place + 1))]
+        found = found.left_join(own, found[field] == own[f"key{place}"]).select(*kept)
+    given = [found[field].notnull() for field in fields]
+    named = [found[f"number{place}"] for place in range(len(fields))]
+    races = given[:-1]
+    wrong = [
+        found.atom.isnull(),
+        found.cell.isnull(),
+        ~races[0],
+        named[-1].isnull(),
+        *(~before & after for before, after in pairwise(races)),
+        *(there & number.isnull() for there, number in zip(races, named, strict=False)),
+    ]
+    shifted = [number.fill_null(0) * (1 << BITS * (place % 3)) for place, number in enumerate(named)]
+    return found.select(
+        part=found.part.fill_null(NOWHERE),
+        atom=found.atom,
+        cell=found.cell,
+        **{name: reduce(add, shifted[3 * k : 3 * k + 3]) for k, name in enumerate(CODES)},
+        wrong=ibis.ifelse(reduce(or_, wrong), ibis.literal(1, "int8"), ibis.literal(0, "int8")),
+        people=ibis.literal(1, "int64"),
+    )
+
+
+def combinations(engine: Engine, people: Relation) -> Relation:
+    """Number the distinct combinations of codes."""
+    import ibis
+
+    distinct = people.select(*CODES).distinct()
+    # ordered, for an engine that computes it twice must find the same numbers
+    number = ibis.row_number().over(order_by=[distinct[name] for name in CODES])
+    return engine.keep(distinct.mutate(combination=number.cast("int32")))
+
+
+def base_counts(people: Relation, combined: Relation) -> Relation:
+    """Return people by atom, combination and cell, of those who are tabulated."""
+    inside = people.filter(people.atom >= 0)
+    keys = ["atom", "cell", *CODES]
+    some = inside.group_by(keys).agg(people=inside.people.sum())
+    return some.inner_join(combined, list(CODES)).select("atom", "combination", "cell", "people")
+
+
+def _code(combined: Relation, place: int) -> Relation:
+    """The number of a code of a combination, 0 if there is none."""
+    packed = combined[CODES[place // 3]]
+    return (packed >> (BITS * (place % 3))) & ((1 << BITS) - 1)
+
+
+def members(engine: Engine, combined: Relation, specification: Specification, most: int) -> Relation:
+    """Return the groups of each combination, each once: however many codes lead to a group, it counts once.
+
+    Alone: groups that all codes share. In combination: groups that any code has. Ethnicity: those of QSPAN.
+    """
+    import ibis
+
+    known = engine.upload(mapping(specification))
+    race, ethnicity = known.filter(known.kind != "ethnicity"), known.filter(known.kind == "ethnicity")
+    each = [combined.select("combination", number=_code(combined, place)) for place in range(most)]
+    codes = ibis.union(*each, distinct=True) if most > 1 else each[0]
+    codes = codes.filter(codes.number > 0)
+    many = codes.group_by("combination").agg(many=codes.count())
+    found = codes.inner_join(race, "number").select("combination", "iteration", "kind")
+    shared = (
+        found.filter(found.kind == "alone")
+        .group_by(["combination", "iteration"])
+        .agg(sharing=lambda t: t.count())
+    )
+    alone = shared.inner_join(many, "combination")
+    alone = alone.filter(alone.sharing == alone.many).select("combination", "iteration")
+    some = found.filter(found.kind == "combination").select("combination", "iteration").distinct()
+    origin = combined.select("combination", number=_code(combined, len(RACE_COLUMNS)))
+    spanish = origin.inner_join(ethnicity, "number").select("combination", "iteration")
+    return engine.keep(alone.union(some, distinct=False).union(spanish, distinct=False))
+
+
+def mapping(specification: Specification) -> ArrowTable:
+    """Return an Arrow table of what codes mean: the code's number, the index of a group, the group's kind."""
+    pa = arrow()
+    index = {one.code: place for place, one in enumerate(specification.iterations) if one.level}
+    number = {code: place for place, code in enumerate(specification.codes, 1)}
+    pairs = [
+        (number[code], index[group])
+        for code, groups in specification.mapped.items()
+        for group in groups
+        if group in index
+    ]
+    return pa.table(
+        {
+            "number": pa.array([code for code, _ in pairs], pa.int64()),
+            "iteration": pa.array([group for _, group in pairs], pa.int32()),
+            "kind": strings([specification.iterations[group].kind for _, group in pairs]),
+        }
+    )
+
+
+FEW = 1_000_000
+"""Up to so many records are counted all at once."""
+
+NOTE = "coded.json"
+"""Says that all records are coded, and what from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resumable:
+    """Where the coded records of a run stay if it is interrupted, and what they were made from."""
+
+    folder: Path
+    made_from: dict[str, object]
+
+    @classmethod
+    def beside(cls, out: Path, made_from: dict[str, object]) -> Resumable:
+        """Return the place beside an output."""
+        return cls(out.parent / f".discreet-{out.name}.coded", made_from)
+
+
+class CodedRecords:
+    """The coded records of a run, state by state."""
+
+    def __init__(self, reader: Engine, resumable: Resumable | None = None) -> None:
+        """`reader` reads the records; `engine`, on this machine, does the rest: the same one, if it can."""
+        self._reader, self._resumable, self._open = reader, resumable, ExitStack()
+        if isinstance(reader, DuckDB):
+            self.engine = reader
+        else:
+            local = self._open.enter_context(connect("duckdb"))
+            assert isinstance(local, DuckDB)
+            self.engine = local
+        self._lock: int | None = None
+        own = self.engine.place / self.engine.fresh()
+        self._folder = own if resumable is None else resumable.folder
+        self.complete = False
+        """Whether all records are here already, from a run that was interrupted."""
+        if resumable is not None:
+            try:
+                self.complete = self._found(resumable)
+            except BaseException:
+                self._free()
+                raise
+
+    def _found(self, resumable: Resumable) -> bool:
+        """Take the directory, and say whether it holds the records of such a run."""
+        folder, made_from = resumable.folder, resumable.made_from
+        if folder.is_symlink():
+            raise InputError(f"{folder} is a link; coded records are not kept behind one")
+        folder.mkdir(mode=0o700, exist_ok=True)
+        state = folder.stat()
+        if state.st_uid != os.getuid() or state.st_mode & 0o077:
+            raise InputError(f"{folder} can be read by others; remove it, or make it private to you")
+        self._lock = try_lock(folder)
+        if self._lock is None:
+            raise InputError(f"another run uses {folder}; wait for it, or name another output")
+        if not (folder / NOTE).is_file():
+            for path in folder.iterdir():
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+            return False
+        try:
+            said = json.loads((folder / NOTE).read_bytes())
+        except ValueError:  # damaged
+            said = None
+        if said != made_from:
+            raise InputError(
+                f"{folder} has the records of an interrupted run with other parameters, data or version; "
+                "remove it to start again"
+            )
+        return True
+
+    def write(self, records: Relation, progress: Callable[[float], None] | None = None) -> None:
+        """Compute and store the records; this reads their file."""
+        if self._reader is not self.engine:
+            keys = ["part", "atom", "cell", *CODES, "wrong"]
+            alike = records.group_by(keys).agg(people=records.people.sum())
+            records = self.engine.upload(self._reader.fetch(alike))
+        self.engine.store(records, self._folder / "coded", by="part", progress=progress)
+        if self._reader is not self.engine:
+            self.engine.drop(records)
+
+    def note(self) -> None:
+        """Remember that all records are here and right, so that the run can be resumed."""
+        if self._resumable is not None:
+            with whole_file(self._folder / NOTE, private=True) as stream:
+                stream.write(json.dumps(self._resumable.made_from).encode())
+
+    def forget(self) -> None:
+        """Make sure that the run is never resumed: noise is about to be drawn."""
+        if self._resumable is not None:
+            (self._folder / NOTE).unlink(missing_ok=True)
+            sync(self._folder)
+
+    def place(self, name: str, state: int | None = None) -> Path:
+        """Return the folder of a table of one state, or a pattern for those of all states."""
+        return self._folder / name / ("*" if state is None else f"part={state}")
+
+    def batches(self) -> list[tuple[int, ...]]:
+        """Return which states are counted together: each by itself, or all if there are few records."""
+        files = sorted((self._folder / "coded").glob("part=*/*.parquet"))
+        states = sorted({int(file.parent.name.partition("=")[2]) for file in files} - {NOWHERE})
+        rows = sum(arrow("parquet").read_metadata(file).num_rows for file in files)
+        return [(state,) for state in states] if rows > FEW else [tuple(states)] * bool(states)
+
+    def of(self, *states: int) -> Relation:
+        """Return the records of some states."""
+        return self.engine.stored(*(self.place("coded", state) for state in states))
+
+    def wrong(self) -> bool:
+        """Whether a record breaks a rule."""
+        if self.place("coded", NOWHERE).exists():
+            return True
+        batches = self.batches()
+        if not batches:
+            return False
+        rows = self.of(*(state for batch in batches for state in batch))
+        bad = rows.filter(rows.wrong > 0)
+        return bool(self.engine.fetch(bad.agg(rows=bad.count())).column("rows").to_pylist()[0])
+
+    def close(self, error: type[BaseException] | None = None) -> None:
+        """Remove what was stored, unless an interrupted run (`error`) can be resumed from it."""
+        interrupted = error is not None and not issubclass(error, Exception)
+        if not (interrupted and self._resumable is not None and (self._folder / NOTE).exists()):
+            shutil.rmtree(self._folder, ignore_errors=True)
+        self._free()
+
+    def _free(self) -> None:
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+        self._open.close()
+
+
+# -- counts ------------------------------------------------------------------------------------------------
 
 Sums = NDArray[np.int64]
 Progress = Callable[[int, int], None]
@@ -49,75 +532,33 @@ STEPS = 1000
 """Of the counting, for its progress."""
 
 
-def count(
-    data: Path,
-    configuration: Configuration,
-    specification: Specification,
-    *,
-    engine: Engine,
-    resumable: Callable[[Sequence[Source]], Resumable] | None = None,
-    progress: Progress | None = None,
-) -> GroupCounts:
-    """Read and check the data, all of it, and make it countable; raise with every problem if there is one.
-
-    `resumable` says where coded records stay if the run is interrupted. `progress` is told how many of all
-    steps are done: reading is half of them, then the states.
-    """
-    sources = find_sources(data)
-    hashes = Hashes(sources)
-
-    def read(part: float) -> None:
-        if progress is not None:
-            progress(round(part * STEPS / 2), STEPS)
-
-    try:
-        found = checked(
-            sources,
-            configuration,
-            specification,
-            engine=engine,
-            resumable=None if resumable is None else resumable(sources),
-            progress=None if progress is None else read,
-        )
-        try:
-            read(1)
-            for source in sources:
-                source.unchanged()
-            return GroupCounts(found, configuration, specification, hashes, progress)
-        except BaseException as error:
-            found.parts.close(type(error))
-            raise
-    except BaseException:
-        hashes.close()
-        raise
-
-
 class GroupCounts:
     """Counts by geography and level; regions and iterations go by their index."""
 
     def __init__(
         self,
-        found: Checked,
+        geography: Geography,
+        parts: CodedRecords,
         configuration: Configuration,
         specification: Specification,
         hashes: Hashes,
         progress: Progress | None = None,
     ) -> None:
-        self.geography: Geography = found.geography
+        self.geography = geography
         self.specification, self._hashes = specification, hashes
-        engine = self._engine = found.parts.engine
-        self._parts = found.parts
+        engine = self._engine = parts.engine
+        self._parts = parts
         self._levels = np.array([one.level for one in specification.iterations], dtype=np.int8)
         self._below, self._above = (
             np.array([one.tabulated(name) for one in specification.iterations], dtype=bool)
             for name in ("COUNTY", "STATE")
         )
-        batches = found.parts.batches()
+        batches = parts.batches()
         self._sums: dict[str, list[tuple[Sums, Sums]]] = {name: [] for name in GEOGRAPHIES}
         self._kept: list[Relation] = []
         self._base: Relation | None = None
         if batches:
-            records = found.parts.of(*(state for batch in batches for state in batch))
+            records = parts.of(*(state for batch in batches for state in batch))
             combined = combinations(engine, records)
             self._members = members(engine, combined, specification, configuration.max_race_codes)
             self._kept += [combined, self._members]

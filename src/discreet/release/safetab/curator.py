@@ -29,13 +29,21 @@ from numpy.typing import NDArray
 
 from discreet.release.commit import read_receipt
 from discreet.release.ledger import find_ledger, read_ledger
-from discreet.release.safetab.adaptive import column, fill
 from discreet.release.safetab.configuration import Configuration, Privacy, read_configuration
-from discreet.release.safetab.geography import GEOGRAPHIES, Classes, read_water
-from discreet.release.safetab.mechanism import Mechanism, mechanism, variance_of
-from discreet.release.safetab.postprocessing import ORDER
-from discreet.release.safetab.specification import Specification, read_specification
-from discreet.release.safetab.tables import TABLES, Codes, Part, Released, keys, read_released, with_sexes
+from discreet.release.safetab.counts import Classes
+from discreet.release.safetab.mechanism import Mechanism, column, fill, mechanism
+from discreet.release.safetab.run import ORDER
+from discreet.release.safetab.specification import GEOGRAPHIES, Specification, read_specification, read_water
+from discreet.release.safetab.tables import (
+    TABLES,
+    Codes,
+    Part,
+    Released,
+    keys,
+    read_released,
+    variance_of,
+    with_sexes,
+)
 
 if TYPE_CHECKING:
     from discreet.release.safetab.counts import GroupCounts
@@ -360,7 +368,7 @@ def curate(
 ) -> Curated:
     """Compare the released tables of `out` with the true counts of `data`."""
     from discreet.release.engine import connect
-    from discreet.release.safetab.counts import count
+    from discreet.release.safetab.records import count
 
     configuration, specification = read_configuration(Path(params)), read_specification(Path(params))
     with (

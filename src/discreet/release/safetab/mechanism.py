@@ -3,26 +3,46 @@
 With a stability s and a budget rho, a count of budget r gets discrete Gaussian noise of variance
 s / (2 r) (zCDP), or two-sided geometric noise of scale s / r (pure privacy): r is rho for total-only
 groups, gamma rho for the first stage and (1 - gamma) rho for the second.
+
+Two stages of noise: a noisy total picks a group's table, then the cells of that table are published.
+
+Total-only groups spend everything on one total. Small groups below the states are dropped. Noise is drawn
+once, for all groups of a geography and level together.
+
+The nation has hundreds of millions of pairs of a region and an iteration below the states, and most count
+nobody. Empty groups that survive suppression are drawn without looking at the others. What becomes of such a
+group is a function of noise alone: with first-stage noise N1, second-stage noise N2, the first threshold t
+and the bound T, it is released
+
+    as a total     with chance  P[N1 < t] P[N2 > T],  its number being N2 given N2 > T,
+    as a larger table  with chance  P[N1 >= t],  each of its cells being noise.
+
+So the pairs that are released are drawn by exact geometric skips over all pairs, then what they are. Pairs
+that turn out not to be empty are passed over: their fate is decided by their own count and other noise. The
+proof is in `docs/explanation/empty-groups.md`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from math import isqrt
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
 
 from discreet.errors import InputError
-from discreet.noise import DiscreteGaussian, DiscreteLaplace, Noise, sums
+from discreet.noise import DiscreteGaussian, DiscreteLaplace, Entropy, Noise, balls, sample
+from discreet.noise.inversion import Above, Kinds, Trials, draw
 from discreet.release.safetab.configuration import Configuration, Privacy
-from discreet.release.safetab.geography import BELOW_STATE
-from discreet.release.safetab.specification import Specification, Stability
+from discreet.release.safetab.specification import BELOW_STATE, Specification, Stability
+from discreet.release.safetab.tables import AGES, CELLS, COARSER, Codes, Integers, Part, joined, keys, spread
+from discreet.release.tables import ArrowTable, arrow
 
-Z95 = Fraction(196, 100)
-"""The Bureau's margins of error are this many standard deviations."""
-
-CONFIDENCE = Fraction(95, 100)
-"""The chance with which a margin of error covers the noise."""
+if TYPE_CHECKING:
+    from flint import arb
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +62,11 @@ class Mechanism:
     stage_two: Noise | None
     thresholds: tuple[int, int, int]
     suppression: int | None
+
+    @property
+    def noises(self) -> tuple[Noise | None, Noise | None]:
+        """The noise of a published cell by the group's label: STAGE_TWO, TOTAL_ONLY."""
+        return self.stage_two, self.total_only
 
 
 def mechanism(
@@ -108,35 +133,278 @@ def suppression_threshold(noise: Noise | None, chance: Fraction) -> int | None:
     return 0 if noise is None else noise.quantile(chance)
 
 
-def variance_of(noise: Noise | None) -> Fraction | float:
-    """Return the variance that a table states: the parameter of Gaussian noise, E X^2 of geometric noise.
+# -- two stages of noise -----------------------------------------------------------------------------------
 
-    >>> variance_of(DiscreteGaussian("31.25")), variance_of(None)
-    (Fraction(125, 4), Fraction(0, 1))
-    >>> round(float(variance_of(DiscreteLaplace(10))), 2)
-    199.83
+
+@dataclass(frozen=True)
+class Kept:
+    """The chance that an empty group gets a total alone and is not suppressed: P[N1 < t] P[N2 > T]."""
+
+    first: Noise
+    threshold: int
+    second: Noise
+    bound: int
+
+    def __call__(self) -> arb:
+        """Return a ball at the working precision."""
+        return self.first.ball_upper(1 - self.threshold) * self.second.ball_upper(self.bound + 1)
+
+
+@dataclass(frozen=True)
+class Between:
+    """The chance that noise is at least `low` and, unless that is None, below `high`."""
+
+    noise: Noise
+    low: int
+    high: int | None = None
+
+    def __call__(self) -> arb:
+        """Return a ball at the working precision."""
+        above = balls.ball(0) if self.high is None else self.noise.ball_upper(self.high)
+        return self.noise.ball_upper(self.low) - above
+
+
+@dataclass(frozen=True)
+class Survival:
+    """The chance that an empty group is released, and as what.
+
+    >>> from discreet.noise import DiscreteGaussian
+    >>> survival = Survival(DiscreteGaussian(5625), DiscreteGaussian(625), (4971, 19971, 149971), 93)
+    >>> round(float(survival.chance()), 9)
+    9.1919e-05
     """
+
+    first: Noise
+    second: Noise
+    thresholds: tuple[int, ...]
+    bound: int
+
+    @classmethod
+    def of(cls, mechanism: Mechanism) -> Survival:
+        """Return the survival of the empty groups of a mechanism that has noise and suppression."""
+        first, second, bound = mechanism.stage_one, mechanism.stage_two, mechanism.suppression
+        if first is None or second is None or bound is None:
+            raise ValueError("groups without noise or suppression are not drawn by skips")
+        return cls(first, second, mechanism.thresholds, bound)
+
+    @property
+    def kinds(self) -> tuple[Kept | Between, ...]:
+        """The chances of the four tables."""
+        ends: tuple[int | None, ...] = (*self.thresholds[1:], None)
+        larger = (Between(self.first, low, high) for low, high in zip(self.thresholds, ends, strict=True))
+        return (Kept(self.first, self.thresholds[0], self.second, self.bound), *larger)
+
+    def __call__(self) -> arb:
+        """Return a ball around the chance of being released, at the working precision."""
+        total = self.kinds[0]()
+        return total + self.first.ball_upper(self.thresholds[0])
+
+    def chance(self) -> float:
+        """Return the chance of being released as a float."""
+        with balls.working_bits(192):
+            return float(self().mid())
+
+
+def draws_all(mechanism: Mechanism) -> bool:
+    """Whether every group is drawn: nothing is suppressed, or without noise an empty group is large."""
+    if mechanism.suppression is None:
+        return True
+    if mechanism.stage_one is None or mechanism.stage_two is None:
+        return mechanism.thresholds[0] <= 0 or mechanism.suppression < 0
+    return False
+
+
+def survivors(
+    mechanism: Mechanism,
+    regions: int,
+    iterations: Codes,
+    region: Codes,
+    iteration: Codes,
+    *,
+    source: Entropy | None = None,
+) -> Part:
+    """Return the empty groups that are released, among all pairs but the given ones, which are not empty.
+
+    `iterations` are the sorted indices of the iterations that are tabulated; `region` and `iteration` are
+    sorted.
+    """
+    if mechanism.stage_one is None or mechanism.stage_two is None or not regions or not iterations.size:
+        # without noise an empty group stays empty, and is dropped
+        return Part.of(mechanism.geography, mechanism.level, [], [], [], [], [])
+    survival = Survival.of(mechanism)
+    taken = region.astype(np.int64) * iterations.size + np.searchsorted(iterations, iteration)
+    pairs = [np.zeros(0, dtype=np.int64)]
+    for found in Trials(survival).successes(regions * iterations.size, source=source):
+        pairs.append(found[~_among(found, taken)])
+    pair = np.concatenate(pairs)
+    table, values = outcomes(survival, pair.size, source=source)
+    return Part(
+        mechanism.geography,
+        mechanism.level,
+        (pair // iterations.size).astype(np.int32),
+        iterations[pair % iterations.size],
+        table,
+        np.zeros(pair.size, dtype=np.int32),
+        values,
+    )
+
+
+def outcomes(
+    survival: Survival, size: int, *, source: Entropy | None = None
+) -> tuple[NDArray[np.int8], Integers]:
+    """Return the tables and the cells of groups that are empty and released."""
+    table = draw(Kinds(survival.kinds), size, source=source).astype(np.int8)
+    widths = np.take(CELLS, table)
+    starts = np.cumsum(widths) - widths
+    values = np.empty(int(widths.sum()), dtype=np.int64)
+    totals = starts[table == 0]
+    beyond = draw(Above(survival.second, survival.bound), totals.size, source=source)
+    values[totals] = survival.bound + 1 + beyond
+    cells = spread(starts[table > 0], widths[table > 0])
+    values[cells] = sample(survival.second, cells.size, source=source)
+    return table, values
+
+
+def _among(found: Integers, taken: Integers) -> NDArray[np.bool_]:
+    """Return which of the found pairs are among the taken ones; both rise."""
+    if not taken.size:
+        return np.zeros(found.size, dtype=bool)
+    place = np.minimum(np.searchsorted(taken, found), taken.size - 1)
+    hits: NDArray[np.bool_] = taken[place] == found
+    return hits
+
+
+class TrueCounts(Protocol):
+    """What is needed of the counts of `counting`: regions and iterations go by their index."""
+
+    def regions(self, geography: str) -> Sequence[str]:
+        """Return the regions of a geography, with or without people."""
+
+    def totals(self, geography: str, level: int) -> ArrowTable:
+        """Return an Arrow table of region, iteration and count: groups with people, sorted."""
+
+    def cells(self, geography: str, level: int, groups: ArrowTable) -> ArrowTable:
+        """Return an Arrow table of region, iteration, sex, age and count of these groups."""
+
+
+STAGE_TWO, TOTAL_ONLY = 0, 1
+"""Whose noise a cell has: two labels for each mechanism."""
+
+
+def noisy(
+    counts: TrueCounts,
+    specification: Specification,
+    mechanism: Mechanism,
+    *,
+    allow_negative: bool,
+    source: Entropy | None = None,
+) -> Part:
+    """Return the released groups of one geography and level: noise, suppression, clamping, in this order.
+
+    Guarantee. Assumed: one person is counted in at most `mechanism.stability` groups of a region, once in
+    each. Claimed: the groups are the outcome of the mechanism on the counts (stage one on every total,
+    stage two on every cell of the table that it picked, or noise on the total of a total-only group), of
+    which small ones are then dropped. Empty groups are drawn from the law that this gives them, see
+    `docs/explanation/empty-groups.md`.
+    """
+    geography, level = mechanism.geography, mechanism.level
+    iterations = np.array(specification.places(geography, level), dtype=np.int32)
+    total_only = np.array([one.total_only for one in specification.iterations], dtype=bool)
+    regions = len(counts.regions(geography))
+    found = counts.totals(geography, level)
+    region, iteration, count = (column(found, name) for name in ("region", "iteration", "count"))
+    if draws_all(mechanism):
+        region, iteration, count = grid(regions, iterations, region, iteration, count)
+        part = measured(counts, mechanism, total_only, region, iteration, count, source)
+    else:
+        part = joined(
+            [
+                measured(counts, mechanism, total_only, region, iteration, count, source),
+                survivors(mechanism, regions, iterations, region, iteration, source=source),
+            ]
+        )
+    return part if allow_negative else part.clamped()
+
+
+def measured(
+    counts: TrueCounts,
+    mechanism: Mechanism,
+    total_only: NDArray[np.bool_],
+    region: Codes,
+    iteration: Codes,
+    count: Integers,
+    source: Entropy | None,
+) -> Part:
+    """Return those of the given groups that are not suppressed, with noise."""
+    simple = total_only[iteration]
+    table = np.zeros(count.size, dtype=np.int8)
+    first = count[~simple] + drawn(mechanism.stage_one, int(np.sum(~simple)), source)
+    # a count that reaches a threshold moves up
+    table[~simple] = np.searchsorted(mechanism.thresholds, first, side="right")
+    values = np.zeros(count.size, dtype=np.int64)  # of the groups with a total alone
+    values[simple] = count[simple] + drawn(mechanism.total_only, int(np.sum(simple)), source)
+    other = (table == 0) & ~simple
+    values[other] = count[other] + drawn(mechanism.stage_two, int(np.sum(other)), source)
+    kept = table > 0
+    kept |= True if mechanism.suppression is None else values > mechanism.suppression
+    region, iteration, table, values = region[kept], iteration[kept], table[kept], values[kept]
+    part = Part(
+        mechanism.geography,
+        mechanism.level,
+        region,
+        iteration,
+        table,
+        np.where(total_only[iteration], TOTAL_ONLY, STAGE_TWO).astype(np.int32),
+        np.zeros(int(np.take(CELLS, table).sum()), dtype=np.int64),
+    )
+    starts, large = part.starts(), table > 0
+    part.values[starts[~large]] = values[~large]
+    fill(counts, part, np.flatnonzero(large))
+    cells = spread(starts[large], part.widths()[large])
+    part.values[cells] += drawn(mechanism.stage_two, cells.size, source)
+    return part
+
+
+def fill(counts: TrueCounts, part: Part, large: NDArray[np.intp]) -> None:
+    """Write the true cells of the groups at these places into the part."""
+    if not large.size:
+        return
+    wanted = arrow().table({"region": part.region[large], "iteration": part.iteration[large]})
+    found = counts.cells(part.geography, part.level, wanted)
+    region, iteration, sex, age, count = (
+        column(found, name) for name in ("region", "iteration", "sex", "age", "count")
+    )
+    # groups are sorted by region and iteration, so their keys are, too
+    group = large[np.searchsorted(keys(part.region[large], part.iteration[large]), keys(region, iteration))]
+    table = part.table[group]
+    coarse = np.array(COARSER)[table - 1, age]
+    cell = part.starts()[group] + (sex.astype(np.int64) - 1) * np.take(AGES, table) + coarse
+    np.add.at(part.values, cell, count)
+
+
+def grid(
+    regions: int, iterations: Codes, region: Codes, iteration: Codes, count: Integers
+) -> tuple[Codes, Codes, Integers]:
+    """Return every pair of a region and an iteration, with the counts of those that are not empty.
+
+    >>> some = (np.array([1], dtype=np.int32), np.array([5], dtype=np.int32), np.array([9]))
+    >>> [part.tolist() for part in grid(2, np.array([3, 5], dtype=np.int32), *some)]
+    [[0, 0, 1, 1], [3, 5, 3, 5], [0, 0, 0, 9]]
+    """
+    every = np.zeros((regions, iterations.size), dtype=np.int64)
+    every[region, np.searchsorted(iterations, iteration)] = count
+    rows = np.repeat(np.arange(regions, dtype=np.int32), iterations.size)
+    return rows, np.tile(iterations, regions), every.ravel()
+
+
+def drawn(noise: Noise | None, size: int, source: Entropy | None) -> Integers:
+    """Return noise, or zeros where there is none."""
     if noise is None:
-        return Fraction(0)
-    return noise.size if noise.is_gaussian else noise.true_variance()
+        return np.zeros(size, dtype=np.int64)
+    return sample(noise, size, source=source)
 
 
-def margin(noise: Noise | None, cells: int = 1) -> int:
-    """Return the 95 % margin of error of a sum of cells: 95 % of the time the noise is within it.
-
-    >>> margin(DiscreteGaussian(625)), margin(DiscreteGaussian("5000/159")), margin(None)
-    (49, 11, 0)
-    """
-    return 0 if noise is None else sums.margin(noise, CONFIDENCE, times=cells)
-
-
-def bureau_margin(variance: Fraction | float) -> int:
-    """Return floor(1.96 sigma), the margin that the Bureau publishes, exact for a fraction.
-
-    It is not a 95 % margin: at the parameters of 2020 the noise is within it 92.1 to 98.0 % of the time.
-
-    >>> bureau_margin(Fraction(625)), bureau_margin(Fraction(5000, 159)), bureau_margin(Fraction(0))
-    (49, 10, 0)
-    """
-    square = Z95**2 * Fraction(variance)
-    return isqrt(square.numerator // square.denominator)
+def column(table: ArrowTable, name: str) -> NDArray[Any]:
+    """Return a column of an Arrow table as an array."""
+    values: NDArray[Any] = table.column(name).to_numpy()
+    return values

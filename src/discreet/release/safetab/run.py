@@ -1,4 +1,23 @@
-"""`run`: from parameters and records to released tables and a ledger entry, all or nothing.
+"""What is done to finished tables, in a run or to an output that exists. It spends nothing.
+
+*Regions of the same blocks* publish the same numbers: the highest one that has any gives them to the others.
+This is Algorithm 4 of the paper. It looks at one population group at a time: among regions of the same
+blocks, the first in the order of `ORDER` whose group was not suppressed is the donor, and its table takes
+the place of the others' own, also where theirs was suppressed. Where every region's group was suppressed,
+nothing is published. A group is only given to geographies that tabulate it (total-only groups stay at the
+state, coarse-only groups come from below it). Variance and margin of error go along: they are those of the
+donor's noise. It costs nothing: which blocks make which region is public, and the rest is a function of
+released numbers.
+
+*Alone never above combination, and no count below zero* (5.3.4 of the paper). A race group comes twice, as
+people of that race alone and as people of it alone or in any combination; the second cannot be smaller. Where
+noise says it is, both tables of the group are dropped in that region, since either may be the wrong one.
+Which iterations belong together is public: they have the same race codes.
+
+`coterminous` and `postprocess` do either to an output, into a new directory. What the output says about its
+ledger goes along.
+
+`run`: from parameters and records to released tables and a ledger entry, all or nothing.
 
 The summary of a run says public facts and what can be counted in its output, nothing else. How many groups
 were suppressed is the number of all groups, which is public, less those released. How long the stages took
@@ -17,34 +36,299 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
-from functools import partial
+from functools import cached_property, partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from discreet.errors import InputError
-from discreet.noise import Entropy, Noise
+from discreet.noise import Noise
 from discreet.release.audit import sha256
-from discreet.release.commit import free, open_ledger, staging
-from discreet.release.hierarchy.tables import Folder
-from discreet.release.ledger import NOT_PRIVATE, Entry, find_ledger, now
-from discreet.release.safetab import adaptive
+from discreet.release.commit import RECEIPT, free, open_ledger, read_receipt, staging
+from discreet.release.ledger import NOT_PRIVATE, Entry, find_ledger, now, rehearsal_entropy
 from discreet.release.safetab.account import budget_release, mechanisms, spent
 from discreet.release.safetab.configuration import JSON_FILE, TOML_FILE, Configuration, read_configuration
-from discreet.release.safetab.geography import LEVEL_WORDS, WATER_FILE, Classes, Pass, read_water
 from discreet.release.safetab.mechanism import Mechanism
-from discreet.release.safetab.postprocessing import ORDER, consistent, partners
-from discreet.release.safetab.postprocessing import donated as donate
-from discreet.release.safetab.specification import FILES, Specification, read_specification
-from discreet.release.safetab.tables import FORMAT, TABLES, Labels, Part, Writer, label
+from discreet.release.safetab.mechanism import noisy as noisy_groups
+from discreet.release.safetab.specification import (
+    FILES,
+    LEVEL_WORDS,
+    WATER_FILE,
+    Pass,
+    Specification,
+    read_specification,
+    read_water,
+)
+from discreet.release.safetab.tables import (
+    FORMAT,
+    TABLES,
+    Codes,
+    Labels,
+    Part,
+    Released,
+    Writer,
+    joined,
+    keys,
+    label,
+    read_released,
+)
 from discreet.release.signing import read_key
+from discreet.release.tables import Folder, output_format
 
 if TYPE_CHECKING:
     from discreet.release.engine import Engine
-    from discreet.release.safetab.counts import GroupCounts
-    from discreet.release.safetab.records import Resumable, Source
+    from discreet.release.safetab.counts import Classes, Geography, GroupCounts, Resumable
+    from discreet.release.safetab.records import Source
+
+# -- what is done to finished tables -----------------------------------------------------------------------
+
+ORDER = ("STATE", "COUNTY", "TRACT", "PLACE", "AIANNH")
+"""Who gives, first to last; those of Puerto Rico alike."""
+
+Parts = Mapping[tuple[str, int], Part]
+"""Released groups by geography and level."""
+
+
+def donate(
+    parts: Parts,
+    classes: Classes,
+    tabulated: Mapping[tuple[str, int], Sequence[int]],
+    *,
+    order: Sequence[str] = ORDER,
+) -> tuple[dict[tuple[str, int], Part], int]:
+    """Return the groups after donation, and how many were given; `tabulated` are the iterations of each
+    place.
+
+    >>> county = Part.of("COUNTY", 1, [0], [0], [0], [0], [30])
+    >>> tract = Part.of("TRACT", 1, [0], [0], [0], [0], [41])
+    >>> same = [[("COUNTY", 0), ("TRACT", 0)]]
+    >>> parts = {("COUNTY", 1): county, ("TRACT", 1): tract}
+    >>> after, given = donate(parts, same, {("COUNTY", 1): [0], ("TRACT", 1): [0]})
+    >>> after["TRACT", 1].values.tolist(), given
+    ([30], 1)
+    """
+    if sorted(order) != sorted(ORDER):
+        raise InputError(
+            f"the order of donors is {', '.join(order)}; it must name each of {', '.join(ORDER)} once"
+        )
+    region_of: dict[str, Codes] = {}  # the region of each class in the order of donors, -1 if it has none
+    for geography in (f"{prefix}{name}" for name in order for prefix in ("", "PR-")):
+        found = [next((r for name, r in members if name == geography), -1) for members in classes]
+        region_of[geography] = np.array(found, dtype=np.int32)
+    result, count = dict(parts), 0
+    for level in sorted({level for _, level in parts}):
+        here = [
+            name for name, regions in region_of.items() if (name, level) in parts and (regions >= 0).any()
+        ]
+        donors = _donors({name: parts[name, level] for name in here}, region_of)
+        for geography in here:
+            part, given = parts[geography, level], []
+            for donor, (group, place) in donors.items():
+                if donor != geography:
+                    giver, regions = parts[donor, level], region_of[geography][group]
+                    mine = (regions >= 0) & np.isin(giver.iteration[place], tabulated[geography, level])
+                    copies = giver.take(place[mine])
+                    given.append(replace(copies, geography=geography, region=regions[mine]))
+            kept = np.ones(part.size, dtype=bool)
+            for copies in given:
+                own = keys(copies.region, copies.iteration)
+                kept &= ~np.isin(keys(part.region, part.iteration), own)
+            result[geography, level] = joined([part.keep(kept), *given])
+            count += sum(copies.size for copies in given)
+    return result, count
+
+
+def _donors(
+    parts: Mapping[str, Part], region_of: Mapping[str, Codes]
+) -> dict[str, tuple[Codes, NDArray[np.intp]]]:
+    """Return for each geography, in the order of donors, the classes it gives to and the groups it gives."""
+    seen = np.zeros(0, dtype=np.int64)
+    found = {}
+    for geography, part in parts.items():
+        members = np.flatnonzero(region_of[geography] >= 0).astype(np.int32)
+        regions = region_of[geography][members]
+        class_of = np.full(max(part.region.max(initial=-1), regions.max()) + 1, -1, dtype=np.int32)
+        class_of[regions] = members
+        group = class_of[part.region]
+        key = keys(group, part.iteration)
+        place = np.flatnonzero((group >= 0) & ~np.isin(key, seen))
+        found[geography] = group[place], place
+        seen = np.concatenate([seen, key[place]])
+    return found
+
+
+def partners(specification: Specification) -> dict[int, int]:
+    """Return, for each alone iteration that has one, the combination iteration of the same level and codes.
+
+    Several of the same codes are matched in the order of the files.
+    """
+    waiting: dict[tuple[int, frozenset[str]], list[int]] = {}
+    for place, one in enumerate(specification.iterations):
+        if one.kind == "combination":
+            waiting.setdefault((one.level, specification.members[one.code]), []).append(place)
+    found = {}
+    for place, one in enumerate(specification.iterations):
+        key = one.level, specification.members[one.code]
+        if one.kind == "alone" and key[1] and waiting.get(key):
+            found[place] = waiting[key].pop(0)
+    return found
+
+
+def consistent(
+    parts: Mapping[tuple[str, int], Part], pairs: Mapping[int, int]
+) -> dict[tuple[str, int], Part]:
+    """Drop the groups whose alone count exceeds the combination count, and clamp cells at zero.
+
+    Counts are compared as they are published, so after clamping. A group of which only one was
+    released is left as it is.
+
+    >>> part = Part.of("COUNTY", 1, [0, 0, 1, 1], [3, 7, 3, 7], [0] * 4, [0] * 4, [40, 39, 40, 41])
+    >>> kept = consistent({("COUNTY", 1): part}, {3: 7})["COUNTY", 1]
+    >>> kept.region.tolist(), kept.values.tolist()
+    ([1, 1], [40, 41])
+    """
+    return {place: _consistent(part.clamped(), pairs) for place, part in parts.items()}
+
+
+def _consistent(part: Part, pairs: Mapping[int, int]) -> Part:
+    if not part.size or not pairs:
+        return part
+    partner = np.full(max(int(part.iteration.max()), *pairs, *pairs.values()) + 1, -1, dtype=np.int32)
+    partner[list(pairs)] = list(pairs.values())
+    key = keys(part.region, part.iteration)
+    other = keys(part.region, np.maximum(partner[part.iteration], 0))
+    place = np.minimum(np.searchsorted(key, other), key.size - 1)
+    both = (partner[part.iteration] >= 0) & (key[place] == other)
+    totals = part.totals()
+    wrong = np.flatnonzero(both & (totals > totals[place]))
+    dropped = np.zeros(part.size, dtype=bool)
+    dropped[wrong] = dropped[place[wrong]] = True
+    return part.keep(~dropped)
+
+
+@dataclass(frozen=True, slots=True)
+class Reprocessed:
+    """What a step wrote: rows by table, groups by table, and how many groups it gave or dropped."""
+
+    out: Path
+    step: str
+    rows: dict[str, int]
+    groups: dict[str, int]
+    changed: int
+    marked: bool
+    files: tuple[str, ...]
+
+    @property
+    def did(self) -> str:
+        """What the step does to a group."""
+        return "donated" if self.step == "coterminous" else "dropped"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return what JSON says of the step."""
+        return {
+            "step": self.step,
+            "out": str(self.out),
+            "not_private": self.marked,
+            "rows": self.rows,
+            "groups": self.groups,
+            self.did: self.changed,
+            "files": list(self.files),
+        }
+
+
+def coterminous(
+    released: str | os.PathLike[str],
+    new: str | os.PathLike[str],
+    *,
+    params: str | os.PathLike[str],
+    data: str | os.PathLike[str],
+    order: Sequence[str] = ORDER,
+    format: str | None = None,
+) -> Reprocessed:
+    """Make regions of the same blocks agree in an output; `data` needs its GRF-C only, which is public."""
+    from discreet.release.engine import connect
+    from discreet.release.safetab.records import read_geography
+    from discreet.release.safetab.specification import read_water
+
+    configuration, specification = read_configuration(Path(params)), read_specification(Path(params))
+    water = read_water(Path(params))
+    free(new)
+    with connect() as engine:
+        geography = read_geography(Path(data), configuration, engine=engine)
+    classes = geography.coterminous(water)
+    found = read_released(Path(released), specification, geography.regions)
+    tabulated = {
+        (where, level): specification.places(where, level)
+        for where, level in found.parts
+        if configuration.runs(where, level)
+    }
+    parts = {place: part for place, part in found.parts.items() if place in tabulated}
+    after, given = donate(parts, classes, tabulated, order=order)
+    return _write(
+        Path(released), new, "coterminous", found, {**found.parts, **after}, given, specification, format
+    )
+
+
+def postprocess(
+    released: str | os.PathLike[str],
+    new: str | os.PathLike[str],
+    *,
+    params: str | os.PathLike[str],
+    format: str | None = None,
+) -> Reprocessed:
+    """Drop groups whose alone count exceeds the combination count, and clamp counts at zero, in an output."""
+    specification = read_specification(Path(params))
+    free(new)
+    found = read_released(Path(released), specification)
+    parts = consistent(found.parts, partners(specification))
+    dropped = sum(part.size for part in found.parts.values()) - sum(part.size for part in parts.values())
+    return _write(Path(released), new, "post", found, parts, dropped, specification, format)
+
+
+def _write(
+    released: Path,
+    new: str | os.PathLike[str],
+    step: str,
+    found: Released,
+    parts: Parts,
+    changed: int,
+    specification: Specification,
+    format: str | None,
+) -> Reprocessed:
+    kind = output_format(format, found.format)
+    codes = [one.code for one in specification.iterations]
+    receipt = read_receipt(released)
+    with staging(new) as stage:
+        mark = f"{NOT_PRIVATE}: made from an output that is not" if found.marked else None
+        folder = Folder(stage.path, kind, mark=mark)
+        with Writer(
+            folder, codes, found.labels, bureau=found.bureau, bureau_margins=found.bureau_margins
+        ) as writer:
+            for (geography, _), part in parts.items():
+                writer.write(part, found.regions[geography])
+        tables = np.sum([np.bincount(part.table, minlength=len(TABLES)) for part in parts.values()], axis=0)
+        groups = dict(zip(TABLES, map(int, tables), strict=True))
+        folder.json(
+            "summary",
+            {
+                "format": FORMAT,
+                "version": version("discreet"),
+                "step": step,
+                "source": [{"name": path.name, "sha256": sha256(path)} for path in found.files],
+                "rows": writer.rows,
+                "groups": groups,
+                "donated" if step == "coterminous" else "dropped": changed,
+                **({} if receipt is None else {RECEIPT: receipt}),
+            },
+        )
+        stage.commit()
+    return Reprocessed(Path(new), step, writer.rows, groups, changed, found.marked, tuple(folder.names))
+
+
+# -- a run -------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,81 +445,6 @@ def noise_text(noise: Noise | None) -> str:
     return "none" if noise is None else f"{noise.FAMILY}, {noise.PARAMETER} {noise.size}"
 
 
-def exact_places(configuration: Configuration, which: Pass) -> tuple[tuple[str, str], ...]:
-    """Return the geographies and levels of a pass that are published without noise."""
-    places = configuration.levels(which)
-    return tuple(
-        (where, LEVEL_WORDS[level]) for where, level in places if configuration.budgets[where, level] is None
-    )
-
-
-def _exact_texts(configuration: Configuration) -> list[str]:
-    return [" ".join(pair) for which in configuration.passes for pair in exact_places(configuration, which)]
-
-
-def warning(configuration: Configuration, rehearsal: int | None) -> str | None:
-    """Return why the output is not private, if it is not."""
-    reasons = [] if rehearsal is None else [f"rehearsal with seed {rehearsal}"]
-    exact = _exact_texts(configuration)
-    if exact:
-        every = sum(len(configuration.levels(which)) for which in configuration.passes)
-        reasons.append("no noise" if len(exact) == every else f"no noise at {', '.join(exact)}")
-    return f"{NOT_PRIVATE}: {'; '.join(reasons)}" if reasons else None
-
-
-def entries(
-    configuration: Configuration, specification: Specification, *, rehearsal: int | None
-) -> tuple[Entry, ...]:
-    """Return drafts of the ledger entries of a run: one for each pass, of the part of it that has noise."""
-    budgets = {place: Fraction(0) if rho is None else rho for place, rho in configuration.budgets.items()}
-    finite = replace(configuration, budgets=budgets)
-    return tuple(
-        Entry(
-            id=f"-{which}",
-            time=now(),
-            version=version("discreet"),
-            command=f"safetab run {which}",
-            release=budget_release(finite, specification, which),
-            rehearsal=rehearsal,
-            exact=exact_places(configuration, which),
-            output=".",
-        )
-        for which in configuration.passes
-        if finite.levels(which)
-    )
-
-
-def check_budgets(configuration: Configuration, *, no_noise: bool, ledger: bool) -> None:
-    """Raise unless budgets are infinite if and only if that was said, and the run fits into its ledger.
-
-    A ledger that several runs share takes one pass, all of it with noise.
-    """
-    exact = _exact_texts(configuration)
-    if exact and not no_noise:
-        more = f" and {len(exact) - 1} more" if len(exact) > 1 else ""
-        raise InputError(
-            f"the budget of {exact[0]}{more} is infinite, so exact counts would be written; if you mean "
-            "that, say --no-noise; the output is then marked NOT PRIVATE"
-        )
-    if no_noise and not exact:
-        raise InputError(
-            "--no-noise is given, but every budget is finite; leave it out, or make a budget infinite"
-        )
-    if ledger and len(configuration.passes) > 1:
-        raise InputError(
-            "the run is to be entered in a ledger, but both run_us and run_pr are true; the two passes count "
-            "different people, and a ledger is for one population: run one pass at a time, each with its own "
-            "ledger"
-        )
-    if ledger and exact:
-        raise InputError(
-            "the run is to be entered in a ledger, but a budget is infinite; what is published without noise "
-            "has no finite cost to enter: give finite budgets, or use no ledger"
-        )
-
-
-FORMATS = ("csv", "parquet")
-
 Progress = Callable[[str, int, int], None]
 """Called with a stage, how much of it is done, and how much there is."""
 
@@ -257,14 +466,10 @@ class Options:
     """Whether it was said that some or all budgets are infinite, so that exact counts are written."""
 
     def __post_init__(self) -> None:
-        if self.format not in FORMATS:
-            raise InputError(f"format is {self.format!r}; it must be csv or parquet")
+        output_format(self.format, "")
         if self.bureau_columns and self.bureau_margins:
             raise InputError("the Bureau's columns have no margins: choose its columns or its margins")
-        if self.rehearsal is not None and (
-            isinstance(self.rehearsal, bool) or not isinstance(self.rehearsal, int)
-        ):
-            raise InputError(f"rehearsal is {self.rehearsal!r}; a seed is a whole number")
+        rehearsal_entropy(self.rehearsal)
 
     def to_json(self) -> dict[str, Any]:
         """Return the options as the summary lists them."""
@@ -287,6 +492,163 @@ class Clock:
         yield lambda done, total: tell(name, done, total)
         self.seconds[name] = time.perf_counter() - start
         tell(name, 1, 1)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What decides all that a run does, before a record is read: parameters and options."""
+
+    params: Path
+    options: Options
+    configuration: Configuration
+    specification: Specification
+
+    @cached_property
+    def mechanisms(self) -> tuple[Mechanism, ...]:
+        """The noise of every geography and level, pass by pass."""
+        passes = self.configuration.passes
+        return tuple(one for w in passes for one in mechanisms(self.configuration, self.specification, w))
+
+    @cached_property
+    def exact(self) -> dict[Pass, tuple[tuple[str, str], ...]]:
+        """The geographies and levels that are published without noise, by pass."""
+        budgets = self.configuration.budgets
+        return {
+            which: tuple(
+                (where, LEVEL_WORDS[level])
+                for where, level in self.configuration.levels(which)
+                if budgets[where, level] is None
+            )
+            for which in self.configuration.passes
+        }
+
+    @property
+    def warning(self) -> str | None:
+        """Why the output is not private, if it is not."""
+        seed, exact = self.options.rehearsal, [" ".join(one) for some in self.exact.values() for one in some]
+        reasons = [] if seed is None else [f"rehearsal with seed {seed}"]
+        if exact:
+            every = sum(len(self.configuration.levels(which)) for which in self.configuration.passes)
+            reasons.append("no noise" if len(exact) == every else f"no noise at {', '.join(exact)}")
+        return f"{NOT_PRIVATE}: {'; '.join(reasons)}" if reasons else None
+
+    def check(self, *, ledger: bool) -> None:
+        """Raise unless budgets are infinite if and only if that was said, and the run fits into its ledger.
+
+        A ledger that several runs share takes one pass, all of it with noise.
+        """
+        exact = [" ".join(one) for some in self.exact.values() for one in some]
+        if exact and not self.options.no_noise:
+            more = f" and {len(exact) - 1} more" if len(exact) > 1 else ""
+            raise InputError(
+                f"the budget of {exact[0]}{more} is infinite, so exact counts would be written; if you mean "
+                "that, say --no-noise; the output is then marked NOT PRIVATE"
+            )
+        if self.options.no_noise and not exact:
+            raise InputError(
+                "--no-noise is given, but every budget is finite; leave it out, or make a budget infinite"
+            )
+        if ledger and len(self.configuration.passes) > 1:
+            raise InputError(
+                "the run is to be entered in a ledger, but both run_us and run_pr are true; the two passes "
+                "count different people, and a ledger is for one population: run one pass at a time, each "
+                "with its own ledger"
+            )
+        if ledger and exact:
+            raise InputError(
+                "the run is to be entered in a ledger, but a budget is infinite; what is published without "
+                "noise has no finite cost to enter: give finite budgets, or use no ledger"
+            )
+
+    def entries(self) -> tuple[Entry, ...]:
+        """Return drafts of the ledger entries: one for each pass, of the part of it that has noise."""
+        budgets = {place: rho or Fraction(0) for place, rho in self.configuration.budgets.items()}
+        finite = replace(self.configuration, budgets=budgets)
+        return tuple(
+            Entry(
+                id=f"-{which}",
+                time=now(),
+                version=version("discreet"),
+                command=f"safetab run {which}",
+                release=budget_release(finite, self.specification, which),
+                rehearsal=self.options.rehearsal,
+                exact=self.exact[which],
+                output=".",
+            )
+            for which in self.configuration.passes
+            if finite.levels(which)
+        )
+
+    def files(self) -> list[dict[str, Any]]:
+        """Return role, hash and size of the files of parameters, as a ledger lists them."""
+        paths = [self.params / name for name in (JSON_FILE, TOML_FILE, *FILES, WATER_FILE)]
+        return [
+            {"role": path.name, "sha256": sha256(path), "bytes": path.stat().st_size}
+            for path in paths
+            if path.is_file()
+        ]
+
+    def resumable(self, out: Path, sources: Sequence[Source]) -> Resumable:
+        """Say where the coded records of a run stay, and what they were made from."""
+        from discreet.release.safetab.counts import Resumable
+
+        data = [[source.name, *source.state] for source in sources]
+        made_from: dict[str, object] = {
+            "version": version("discreet"),
+            "parameters": self.files(),
+            "data": data,
+        }
+        return Resumable.beside(out, made_from)
+
+    def add_noise(self, counts: GroupCounts, clock: Clock) -> dict[tuple[str, int], Part]:
+        """Return the released groups of every geography and level, before post-processing."""
+        source, found = rehearsal_entropy(self.options.rehearsal), {}
+        with clock.stage("noise") as tell:
+            for number, one in enumerate(self.mechanisms):
+                negative = self.configuration.allow_negative_counts
+                part = noisy_groups(counts, self.specification, one, allow_negative=negative, source=source)
+                # labels of all mechanisms are counted through, so that a donated group keeps its own
+                found[one.geography, one.level] = replace(part, label=part.label + 2 * number)
+                tell(number + 1, len(self.mechanisms))
+        return found
+
+    def process(
+        self, noisy: Parts, geography: Geography, water: frozenset[str]
+    ) -> tuple[dict[tuple[str, int], Part], int, int]:
+        """Return the groups after post-processing, and how many were donated and dropped."""
+        parts, donated, dropped = dict(noisy), 0, 0
+        classes = geography.coterminous(water) if self.options.coterminous else ()
+        if classes:
+            tabulated = {place: self.specification.places(*place) for place in noisy}
+            parts, donated = donate(noisy, classes, tabulated, order=self.options.order)
+        if self.options.tabulation_suppression:
+            before = sum(part.size for part in parts.values())
+            parts = consistent(parts, partners(self.specification))
+            dropped = before - sum(part.size for part in parts.values())
+        return parts, donated, dropped
+
+    def write(
+        self, folder: Folder, parts: Parts, geography: Geography, tell: Callable[[int, int], None]
+    ) -> dict[str, int]:
+        """Write the tables and return the rows of each."""
+        noises = [noise for one in self.mechanisms for noise in one.noises]
+        labels = Labels([label(noise, table) for noise in noises for table in range(len(TABLES))])
+        codes, options = [one.code for one in self.specification.iterations], self.options
+        with Writer(
+            folder, codes, labels, bureau=options.bureau_columns, bureau_margins=options.bureau_margins
+        ) as writer:
+            for number, one in enumerate(self.mechanisms):
+                writer.write(parts[one.geography, one.level], geography.regions[one.geography])
+                tell(number + 1, len(self.mechanisms))
+        return writer.rows
+
+    def place(self, one: Mechanism, geography: Geography, noisy: Parts, parts: Parts) -> PlaceSummary:
+        """Return what there could be of a geography and level, and what was released."""
+        place, regions = (one.geography, one.level), len(geography.regions[one.geography])
+        iterations = len(self.specification.tabulated(*place))
+        tables = np.bincount(parts[place].table, minlength=len(TABLES))
+        suppressed = regions * iterations - noisy[place].size
+        return PlaceSummary(one, regions, iterations, suppressed, tuple(map(int, tables)))
 
 
 def run(
@@ -318,21 +680,21 @@ def run(
     entry all appear, or none.
     """
     from discreet.release.engine import connect
-    from discreet.release.safetab.counts import count
+    from discreet.release.safetab.records import count
 
     options, clock, params = options or Options(), Clock(progress), Path(params)
-    configuration, specification = read_configuration(params), read_specification(params)
+    plan = Plan(params, options, read_configuration(params), read_specification(params))
     water, named = read_water(params), find_ledger(ledger, data)
-    check_budgets(configuration, no_noise=options.no_noise, ledger=named is not None)
+    plan.check(ledger=named is not None)
     free(out)
     signer, shared, before = None, None, None
-    drafts = entries(configuration, specification, rehearsal=options.rehearsal)
+    drafts = plan.entries()
     if named is not None:
         signer = read_key(key)
         shared, before = open_ledger(named, out)
         before.allow(drafts[0], where=str(named))
     # drawn up first: a budget that cannot be used is told before the long work
-    plan = [one for which in configuration.passes for one in mechanisms(configuration, specification, which)]
+    every = plan.mechanisms
     with (
         connect(engine, memory=memory, threads=threads, spark_master=spark_master)
         if isinstance(engine, str)
@@ -341,46 +703,39 @@ def run(
         with clock.stage("counting") as tell:
             counted = count(
                 Path(data),
-                configuration,
-                specification,
+                plan.configuration,
+                plan.specification,
                 engine=connection,
-                resumable=partial(_resumable, Path(out), params) if options.resume else None,
+                resumable=partial(plan.resumable, Path(out)) if options.resume else None,
                 progress=tell,
             )
         with counted as counts:
             # hashing a large file may take long: the run can be resumed until noise is about to be drawn
-            inputs = (*_parameter_files(params), *counts.origins())
+            inputs = (*plan.files(), *counts.origins())
             drafts = tuple(replace(one, inputs=inputs) for one in drafts)
             if before is not None:
                 before.allow(drafts[0], where=str(named), again=spend_again)
             counts.forget()
-            noisy = add_noise(counts, specification, plan, configuration, options, clock)
+            noisy, geography = plan.add_noise(counts, clock), counts.geography
             # the engine is asked for cells while noise is drawn: that is counting
             clock.seconds["counting"] += counts.seconds
             clock.seconds["noise"] -= counts.seconds
-            geography = counts.geography
-    regions = {one.geography: geography.regions[one.geography] for one in plan}
     with clock.stage("post-processing"):
-        classes = geography.coterminous(water) if options.coterminous else ()
-        parts, donated, dropped = processed(noisy, specification, classes, options)
-    mark = warning(configuration, options.rehearsal)
+        parts, donated, dropped = plan.process(noisy, geography, water)
     with staging(out, shared, key=signer) as stage:
         with clock.stage("writing") as tell:
-            folder = Folder(stage.path, options.format, mark=mark)
-            rows = write(folder, specification, plan, parts, regions, options, tell)
+            folder = Folder(stage.path, options.format, mark=plan.warning)
             summary = Summary(
                 out=Path(out),
-                rows=rows,
-                places=tuple(
-                    _place(one, regions[one.geography], specification, noisy, parts) for one in plan
-                ),
-                budgets={which: spent(configuration, which) for which in configuration.passes},
-                privacy=configuration.privacy,
+                rows=plan.write(folder, parts, geography, tell),
+                places=tuple(plan.place(one, geography, noisy, parts) for one in every),
+                budgets={which: spent(plan.configuration, which) for which in plan.configuration.passes},
+                privacy=plan.configuration.privacy,
                 options=options.to_json(),
                 donated=donated,
                 dropped=dropped,
-                warning=mark,
-                notes=(*configuration.notes, *specification.notes, *geography.notes),
+                warning=plan.warning,
+                notes=(*plan.configuration.notes, *plan.specification.notes, *geography.notes),
             )
             folder.json("summary", summary.to_json())
             files = {name: sha256(stage.path / name) for name in folder.names}
@@ -393,109 +748,3 @@ def run(
     return replace(
         summary, files=tuple(folder.names), entries=made, ledger=named, seconds=dict(clock.seconds)
     )
-
-
-def _resumable(out: Path, params: Path, sources: Sequence[Source]) -> Resumable:
-    """Say where the coded records of a run stay, and what they were made from."""
-    from discreet.release.safetab.records import Resumable
-
-    return Resumable.beside(
-        out,
-        {
-            "version": version("discreet"),
-            "parameters": _parameter_files(params),
-            "data": [[source.name, *source.state] for source in sources],
-        },
-    )
-
-
-def _place(
-    mechanism: Mechanism,
-    regions: Sequence[str],
-    specification: Specification,
-    noisy: Mapping[tuple[str, int], Part],
-    parts: Mapping[tuple[str, int], Part],
-) -> PlaceSummary:
-    place = mechanism.geography, mechanism.level
-    iterations = len(specification.tabulated(*place))
-    tables = np.bincount(parts[place].table, minlength=len(TABLES))
-    suppressed = len(regions) * iterations - noisy[place].size
-    return PlaceSummary(mechanism, len(regions), iterations, suppressed, tuple(map(int, tables)))
-
-
-def add_noise(
-    counts: GroupCounts,
-    specification: Specification,
-    plan: Sequence[Mechanism],
-    configuration: Configuration,
-    options: Options,
-    clock: Clock,
-) -> dict[tuple[str, int], Part]:
-    """Return the released groups of every geography and level, before post-processing."""
-    source, found = _entropy(options.rehearsal), {}
-    with clock.stage("noise") as tell:
-        for number, one in enumerate(plan):
-            part = adaptive.noisy(
-                counts, specification, one, allow_negative=configuration.allow_negative_counts, source=source
-            )
-            # labels of all mechanisms are counted through, so that a donated group keeps its own
-            found[one.geography, one.level] = replace(part, label=part.label + 2 * number)
-            tell(number + 1, len(plan))
-    return found
-
-
-def processed(
-    noisy: Mapping[tuple[str, int], Part],
-    specification: Specification,
-    classes: Classes,
-    options: Options,
-) -> tuple[dict[tuple[str, int], Part], int, int]:
-    """Return the groups after post-processing, and how many were donated and dropped."""
-    parts, donated, dropped = dict(noisy), 0, 0
-    if classes:
-        tabulated = {place: specification.places(*place) for place in noisy}
-        parts, donated = donate(noisy, classes, tabulated, order=options.order)
-    if options.tabulation_suppression:
-        before = sum(part.size for part in parts.values())
-        parts = consistent(parts, partners(specification))
-        dropped = before - sum(part.size for part in parts.values())
-    return parts, donated, dropped
-
-
-def write(
-    folder: Folder,
-    specification: Specification,
-    plan: Sequence[Mechanism],
-    parts: Mapping[tuple[str, int], Part],
-    regions: Mapping[str, Sequence[str]],
-    options: Options,
-    tell: Callable[[int, int], None],
-) -> dict[str, int]:
-    """Write the tables and return the rows of each."""
-    noises: list[Noise | None] = [noise for one in plan for noise in adaptive.noises(one).values()]
-    labels = Labels([label(noise, table) for noise in noises for table in range(len(TABLES))])
-    codes = [one.code for one in specification.iterations]
-    with Writer(
-        folder, codes, labels, bureau=options.bureau_columns, bureau_margins=options.bureau_margins
-    ) as writer:
-        for number, one in enumerate(plan):
-            writer.write(parts[one.geography, one.level], regions[one.geography])
-            tell(number + 1, len(plan))
-    return writer.rows
-
-
-def _parameter_files(params: Path) -> list[dict[str, Any]]:
-    paths = [params / name for name in (JSON_FILE, TOML_FILE, *FILES, WATER_FILE)]
-    return [
-        {"role": path.name, "sha256": sha256(path), "bytes": path.stat().st_size}
-        for path in paths
-        if path.is_file()
-    ]
-
-
-def _entropy(rehearsal: int | None) -> Entropy | None:
-    if rehearsal is None:
-        return None
-    from discreet.testing import NotPrivateSeededEntropy
-
-    return NotPrivateSeededEntropy(rehearsal)

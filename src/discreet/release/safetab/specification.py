@@ -1,4 +1,6 @@
-"""Which groups there are and which codes belong to them, and how many groups one person can be in.
+"""The geographies of the tables, the levels of groups, the states.
+
+Which groups there are and which codes belong to them, and how many groups one person can be in.
 
 A specification is four public files, pipe-delimited, UTF-8, with a header that names the columns in any order
 (rules: `docs/reference/safetab-files.md`). What the noise must cover is how many groups of one region and one
@@ -26,8 +28,62 @@ from pathlib import Path
 from typing import Literal
 
 from discreet.errors import InputError
-from discreet.release.problems import Problems
-from discreet.release.safetab.geography import BELOW_STATE, GEOGRAPHIES, LEVELS
+from discreet.release.tables import Problems
+
+US_GEOGRAPHIES = ("USA", "STATE", "COUNTY", "TRACT", "PLACE", "AIANNH")
+"""The geographies of the United States, in the order of the files."""
+
+PR_GEOGRAPHIES = ("PR-STATE", "PR-COUNTY", "PR-TRACT", "PR-PLACE")
+"""The geographies of Puerto Rico."""
+
+GEOGRAPHIES = US_GEOGRAPHIES + PR_GEOGRAPHIES
+"""All geographies."""
+
+BELOW_STATE = frozenset(("COUNTY", "TRACT", "PLACE", "AIANNH", "PR-COUNTY", "PR-TRACT", "PR-PLACE"))
+"""Where small groups are suppressed, coarse-only groups are shown and total-only groups are not."""
+
+LEVELS = (1, 2)
+"""The levels of iterations that are tabulated; level 0 is in the files and ignored."""
+
+LEVEL_WORDS = {1: "regional", 2: "detailed"}
+"""What the levels are called."""
+
+Pass = Literal["US", "PR"]
+"""A pass over the people of the United States, or of Puerto Rico."""
+
+PASSES: dict[Pass, tuple[str, ...]] = {"US": US_GEOGRAPHIES, "PR": PR_GEOGRAPHIES}
+"""The geographies of each pass."""
+
+PASS_NAMES: dict[Pass, str] = {"US": "United States", "PR": "Puerto Rico"}
+"""What the passes are called."""
+
+PUERTO_RICO = "72"
+"""The state code of Puerto Rico."""
+
+STATES = tuple(f"{code:02}" for code in range(1, 57) if code not in (3, 7, 14, 43, 52))
+"""The codes of the fifty states and the District of Columbia."""
+
+WATER_FILE = "water-only-tracts.txt"
+"""A list of tracts in the folder of parameters, one of eleven digits a line: see `read_water`."""
+
+
+def read_water(params: Path) -> frozenset[str]:
+    """Read the tracts that are water only, if the folder of parameters lists them."""
+    path, problems = Path(params) / WATER_FILE, Problems()
+    if not path.is_file():
+        return frozenset()
+    found = []
+    for line, text in enumerate(path.read_bytes().decode("utf-8-sig", "replace").splitlines(), 1):
+        tract = text.strip()
+        if tract and not (len(tract) == 11 and tract.isascii() and tract.isdigit()):
+            problems.at("a tract is not of eleven digits: state, county, tract", file=WATER_FILE, line=line)
+        elif tract:
+            found.append(tract)
+    problems.stop()
+    return frozenset(found)
+
+
+# -- groups ------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

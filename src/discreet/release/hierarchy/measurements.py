@@ -1,0 +1,823 @@
+"""Measurements in: the output of `measure`, or a noisy table by itself, held in memory or streamed.
+
+Noisy measurements as the US Census Bureau publishes them, read as they are.
+
+A directory has for each level a Parquet file or folder `LEVEL.parquet` with parts anywhere below it: one row
+a unit and query with `geocode`, `query_name` (the name of the query and a suffix), `query_shape`, `value` (a
+list of integers, in C order of the query's attributes) and `variance`. Parts with a column `sign` in place of
+the variance are constraints. Geocodes nest by prefix. The files of the nation have trillions of numbers, so
+they are scanned in batches, and only the part of the tree that is wanted is looked at.
+"""
+
+from __future__ import annotations
+
+import os
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.budget import Attributes, Release, Tabulation, load_file
+from discreet.errors import InputError
+from discreet.estimation.estimates import InMemory, NoisySource, Rows
+from discreet.estimation.model import noises, queries_of
+from discreet.estimation.tree import Integers, Tree
+from discreet.noise import DiscreteGaussian, Noise
+from discreet.release.audit import sha256
+from discreet.release.hierarchy.layout import (
+    Layout,
+    Listing,
+    arrange,
+    positions,
+    read_tree,
+    tree_of,
+    units_of,
+)
+from discreet.release.ledger import NOT_PRIVATE
+from discreet.release.tables import (
+    FORMATS,
+    MARK,
+    ArrowArray,
+    ReadTable,
+    arrow,
+    read_table,
+    strings,
+    table_format,
+)
+
+LARGEST = 10**13
+"""The largest absolute value of a noisy count."""
+
+MOST_ROWS = 10_000_000
+"""Rows of a table that are read into memory; a larger one is streamed if it is as `measure` writes it."""
+
+Laws = Mapping[tuple[int, str], Noise]
+"""The law of the noise by kind of unit and query."""
+
+Exact = dict[str, Rows]
+"""Counts held exact: for each query the units, and a row of cells for each, in the order of a layout."""
+
+
+@dataclass(frozen=True)
+class Published:
+    """The measurements of one release, as the estimates take them: cells in the order of the attributes."""
+
+    tree: Tree
+    attributes: Attributes | None
+    labels: Mapping[str, ArrowArray]
+    """The names of the cells of each query, where no attributes say them."""
+    source: NoisySource
+    exact: Exact
+    format: str
+    marked: bool
+    """Whether it comes from a rehearsal."""
+    origin: dict[str, Any]
+    kind: Integers
+    """The kind of each unit, by which the source has its laws."""
+    blocks: Mapping[str, Tabulation] = field(default_factory=dict)
+    """Cells that some units cannot have, by the name they have in `exact`."""
+    left_out: tuple[str, ...] = ()
+    """What stands in the files and was not used, and why."""
+
+
+def read_published(
+    source: Path,
+    *,
+    release: Release | None = None,
+    units: str | os.PathLike[str] | None = None,
+    invariants: str | os.PathLike[str] | None = None,
+    streamed: bool | None = None,
+) -> Published:
+    """Read what `measure` wrote, or a noisy table; it is streamed if it is large, or if that is said."""
+    file = source if source.is_file() else beside(source, "measurements")
+    if file is None:
+        raise InputError(f"there are no measurements in {source}; name a noisy table or a run's output")
+    # the directory of the run that wrote it
+    folder = file.parent if source.is_dir() or beside(file.parent, "measurements") == file else None
+    written = beside(folder, "release", ["toml"])
+    stated = release or (load_file(written) if written else None)
+    attributes = None if stated is None else stated.attributes
+    held, listed = invariants or beside(folder, "invariants"), units or beside(folder, "units")
+    marked = NOT_PRIVATE.replace(" ", "-") in file.name
+    if stated is not None and attributes is not None and listed and table_format(file) == "parquet":
+        rows = arrow("parquet").ParquetFile(file).metadata.num_rows
+        if rows > MOST_ROWS if streamed is None else streamed:
+            return _streamed(file, stated, attributes, listed, held, marked)
+    table = read_table(
+        file,
+        words=["unit", "level", "query", "cell"],
+        optional=[MARK] if listed else ["parent", MARK],
+        whole=["value"],
+        floats=["variance"],
+    )
+    layout, position, noise = _layout(table, listed)
+    values = np.zeros(layout.size, dtype=np.int64)
+    values[position] = table.numbers["value"]
+    exact = {} if held is None else read_held(layout, held)
+    marked = marked or MARK in table.words
+    laws = _laws(layout, noise, stated)
+    return published(
+        layout, values, laws, exact, attributes, table.format, marked, table.origin("measurements")
+    )
+
+
+def published(
+    layout: Layout,
+    values: Integers,
+    laws: Laws,
+    exact: Exact,
+    attributes: Attributes | None,
+    format: str,
+    marked: bool = False,
+    origin: dict[str, Any] | None = None,
+) -> Published:
+    """Return measurements in memory: values as a layout has them, laws of the noise by kind and query."""
+    order = {query: cell_order(layout, query, attributes) for query in layout.queries}
+    noisy = {}
+    for query in layout.queries:
+        first = layout.first(query)
+        who = np.flatnonzero(first >= 0)
+        noisy[query] = who, values[first[who][:, None] + order[query]]
+    by_kind = [{query: laws[kind, query] for query in queries} for kind, queries in enumerate(layout.asked)]
+    turned = {query: (who, rows[:, order[query]]) for query, (who, rows) in exact.items()}
+    source = InMemory(by_kind, noisy)
+    return Published(
+        layout.tree, attributes, layout.cells, source, turned, format, marked, origin or {}, layout.kind
+    )
+
+
+def beside(folder: Path | None, stem: str, endings: Sequence[str] = FORMATS) -> Path | None:
+    """Find a file of a run's output by the first part of its name."""
+    mark = NOT_PRIVATE.replace(" ", "-")
+    names = [f"{stem}{middle}.{ending}" for middle in ("", f".{mark}") for ending in endings]
+    return folder and next((folder / name for name in names if (folder / name).is_file()), None)
+
+
+def _laws(layout: Layout, noise: Mapping[tuple[int, str], float], stated: Release | None) -> Laws:
+    """Return the laws that the release says, or Gaussian ones of the variances in the table."""
+    known = {} if stated is None else noises(stated)
+    laws: dict[tuple[int, str], Noise] = {}
+    for (kind, query), size in noise.items():
+        level = layout.tree.levels[kind]
+        law = known.get((level, query))
+        if stated is not None and (law is None or abs(law.true_variance() - size) > 1e-6 * size):
+            raise InputError(
+                f"query {query!r} of level {level!r} has noise of variance {size:g}, which is not what the "
+                f"release {stated.name!r} says"
+            )
+        laws[kind, query] = law or gaussian(size)
+    return laws
+
+
+def gaussian(variance: float) -> DiscreteGaussian:
+    """Return discrete Gaussian noise whose true variance is this; its parameter differs if it is small.
+
+    >>> gaussian(4.0).variance, round(gaussian(0.01).true_variance(), 12)
+    (Fraction(4, 1), 0.01)
+    """
+    low, high = variance, max(variance, 1.0)
+    if DiscreteGaussian(Fraction(variance).limit_denominator(10**9)).true_variance() < variance * (1 - 1e-12):
+        for _ in range(60):
+            middle = (low + high) / 2
+            size = DiscreteGaussian(Fraction(middle).limit_denominator(10**15)).true_variance()
+            low, high = (low, middle) if size >= variance else (middle, high)
+        return DiscreteGaussian(Fraction(high).limit_denominator(10**15))
+    return DiscreteGaussian(Fraction(variance).limit_denominator(10**9))
+
+
+def cell_order(layout: Layout, query: str, attributes: Attributes | None) -> Integers:
+    """Return where the cells of a query stand in the table, in the order of the attributes."""
+    known = layout.cells[query]
+    if attributes is None:
+        return np.arange(len(known))
+    table = attributes.tabulation(query)
+    labels = np.array(list(table.labels), dtype=object).reshape(table.shape or (1,))
+    if table.factors:  # written in another order than the attributes'
+        labels = labels.transpose(np.argsort([factor.attribute for factor in table.factors]))
+    index = arrow("compute").index_in(strings(labels.ravel().tolist()), value_set=known)
+    if index.null_count or len(known) != table.cells:
+        raise InputError(
+            f"the cells of query {query!r} do not match the attributes: {len(known)} were found, "
+            f"{table.cells} are expected, and {index.null_count} of these are missing; a cell is named by "
+            f"its values, such as {next(table.labels)!r}"
+        )
+    found: Integers = index.to_numpy().astype(np.int64)
+    return found
+
+
+def with_zeros(one: Published, zeros: str | os.PathLike[str]) -> Published:
+    """Add values that some units cannot have: unit, and a column for each attribute that is named.
+
+    What a unit cannot have, no unit within it can. Each row is a block of cells that are zero.
+    """
+    attributes, tree = one.attributes, one.tree
+    if attributes is None:
+        raise InputError("zeros of units need a release that states its attributes")
+    table = read_table(zeros, words=["unit"], optional=list(attributes.names))
+    named = [name for name in attributes.names if name in table.words]
+    if not named:
+        raise InputError(f"{table.path.name} names no attribute; it must have columns of {attributes.names}")
+    problems = table.problems()
+    unit = units_of(table, tree, problems)
+    for name in named:
+        known = dict(attributes.values)[name]
+        good = np.array([word in known for word in table.words[name].values.to_pylist()] + [False])
+        problems.rows(~good[table.words[name].codes], f"a value that attribute {name!r} does not have", name)
+    problems.stop()
+    codes = np.column_stack([table.words[name].codes for name in named])
+    distinct, of = np.unique(codes, axis=0, return_inverse=True)
+    exact, blocks = dict(one.exact), dict(one.blocks)
+    for number, row in enumerate(distinct.tolist()):
+        words = {
+            name: [table.words[name].values[code].as_py()] for name, code in zip(named, row, strict=True)
+        }
+        block = attributes.block(words, name=f"zero {number + 1}")
+        inside = np.zeros(tree.size + 1, dtype=bool)
+        inside[unit[of.ravel() == number]] = True
+        for part in tree.depths[1:]:
+            inside[part] |= inside[tree.parent[part]]
+        units = np.flatnonzero(inside[:-1])
+        name = f"zero: {', '.join(f'{key} {value[0]}' for key, value in words.items())}"
+        exact[name], blocks[name] = (units, np.zeros((len(units), block.cells), dtype=np.int64)), block
+    return replace(one, exact=exact, blocks=blocks)
+
+
+# -- tables that are streamed ------------------------------------------------------------------------------
+
+
+def _streamed(
+    file: Path,
+    release: Release,
+    attributes: Attributes,
+    units: str | os.PathLike[str],
+    held: str | os.PathLike[str] | None,
+    marked: bool,
+) -> Published:
+    tree = read_tree(units, release)
+    source = Streamed(file, tree, release, attributes)
+    exact = {} if held is None else read_held(source.layout, held)
+    turned = {query: (who, rows[:, source.order[query]]) for query, (who, rows) in exact.items()}
+    origin = {
+        "role": "measurements",
+        "sha256": sha256(file),
+        "bytes": file.stat().st_size,
+        "rows": source.layout.size,
+    }
+    return Published(
+        tree, attributes, source.layout.cells, source, turned, "parquet", marked, origin, tree.kind
+    )
+
+
+class Streamed:
+    """A table in Parquet as `measure` writes it: units in canonical order, all of one level alike.
+
+    It is read row group by row group, and every row is checked to be the one that is due there.
+    """
+
+    in_order = True
+
+    def __init__(self, file: Path, tree: Tree, release: Release, attributes: Attributes) -> None:
+        self._file, self._parquet = file, arrow("parquet").ParquetFile(file)
+        meta = self._parquet.metadata
+        self._starts = [0]
+        for group in range(meta.num_row_groups):
+            self._starts.append(self._starts[-1] + meta.row_group(group).num_rows)
+        tables = {query: attributes.tabulation(query) for query in queries_of(release)}
+        labels = {query: strings(list(one.labels)) for query, one in tables.items()}
+        layout = Layout.of(release, tree, labels)
+        if layout.size != meta.num_rows:
+            raise InputError(
+                f"{file.name} has {meta.num_rows} rows; the units and the release need {layout.size}"
+            )
+        self.layout = self._as_found(layout)
+        self.order = {query: cell_order(self.layout, query, attributes) for query in tables}
+        known = noises(release, tree.levels)
+        self.laws: list[dict[str, Noise]] = [
+            {query: known[level, query] for query in names}
+            for level, names in zip(tree.levels, self.layout.asked, strict=True)
+        ]
+        self.cells = {query: tables[query].cells for query in layout.queries}
+        words, query_of, cell_of = self.layout.patterns()
+        self._words, self._query_of, self._cell_of = words, query_of, cell_of
+        sizes = [
+            np.full(self.cells[query], law.true_variance()) for one in self.laws for query, law in one.items()
+        ]
+        self._size_of = np.concatenate(sizes)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave the open file out: a worker opens it again, where it is at the same place."""
+        return {key: value for key, value in self.__dict__.items() if key != "_parquet"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._parquet = arrow("parquet").ParquetFile(self._file)
+
+    def _as_found(self, layout: Layout) -> Layout:
+        """Return the layout with queries and cells in the order that the first unit of each level has."""
+        cells, order = dict(layout.cells), list(layout.asked)
+        for kind in range(len(layout.asked)):
+            unit = int(np.argmax(layout.kind == kind))
+            table = self._rows(int(layout.base[unit]), int(layout.base[unit + 1]), ["query", "cell"])
+            names, labels = (
+                table.column(name).cast(arrow().string()).to_pylist() for name in ("query", "cell")
+            )
+            order[kind] = tuple(dict.fromkeys(names))
+            if set(order[kind]) != set(layout.asked[kind]):
+                raise self._wrong(int(layout.base[unit]), "query")
+            for query in order[kind]:
+                mine = [cell for name, cell in zip(names, labels, strict=True) if name == query]
+                if len(mine) != len(cells[query]):
+                    raise self._wrong(int(layout.base[unit]), "cell")
+                cells[query] = strings(mine)
+        return Layout(layout.tree, cells, tuple(order), layout.kind)
+
+    def _wrong(self, row: int, column: str) -> InputError:
+        return InputError(
+            f"a row is not the one expected there, as `measure` writes it (row {row + 1} of "
+            f"{self._file.name}, field {column})"
+        )
+
+    def _rows(self, first: int, last: int, columns: Sequence[str]) -> Any:
+        groups = range(bisect_right(self._starts, first) - 1, bisect_right(self._starts, last - 1))
+        table = self._parquet.read_row_groups(list(groups), columns=list(columns))
+        return table.slice(first - self._starts[groups[0]], last - first)
+
+    def read(self, units: slice) -> Iterator[tuple[str, Integers, NDArray[Any]]]:
+        """Yield what these units were measured, some units at a time."""
+        layout, unit = self.layout, units.start
+        while unit < units.stop:
+            # whole units, as far as about one row group reaches
+            group = bisect_right(self._starts, int(layout.base[unit]))
+            stop = int(np.searchsorted(layout.base, self._starts[group], side="right")) - 1
+            stop = min(max(stop, unit + 1), units.stop)
+            yield from self._checked(slice(unit, stop))
+            unit = stop
+
+    def _checked(self, units: slice) -> Iterator[tuple[str, Integers, NDArray[Any]]]:
+        layout, pc = self.layout, arrow("compute")
+        first, last = int(layout.base[units.start]), int(layout.base[units.stop])
+        if first == last:
+            return
+        table = self._rows(first, last, ["unit", "query", "cell", "value", "variance"])
+        column = layout.columns(units)
+        width = np.diff(layout.base[units.start : units.stop + 1])
+        due: dict[str, tuple[Any, Any]] = {
+            "unit": (
+                layout.tree.names.slice(units.start, len(width)),
+                np.repeat(np.arange(len(width)), width),
+            ),
+            "query": (strings(layout.queries), self._query_of[column]),
+            "cell": (self._words, self._cell_of[column]),
+        }
+        for name, (words, expected) in due.items():
+            at = 0
+            for chunk in table.column(name).chunks:
+                coded = chunk if hasattr(chunk, "dictionary") else chunk.dictionary_encode()
+                place = pc.index_in(coded.dictionary.cast(arrow().string()), value_set=words).fill_null(-1)
+                place = np.append(place.to_numpy(), -1)
+                found = place[coded.indices.fill_null(-1).to_numpy(zero_copy_only=False)]
+                wrong = found != expected[at : at + len(found)]
+                if wrong.any():
+                    raise self._wrong(first + at + int(np.argmax(wrong)), name)
+                at += len(found)
+        sizes = table.column("variance").to_numpy()
+        wrong = ~(np.abs(sizes - self._size_of[column]) <= 1e-6 * self._size_of[column])
+        if wrong.any():
+            raise self._wrong(first + int(np.argmax(wrong)), "variance")
+        value = table.column("value").to_numpy()
+        kinds = layout.kind[units]
+        for kind in np.unique(kinds):
+            mine = np.flatnonzero(kinds == kind)
+            start = layout.base[units][mine] - first
+            for query in layout.asked[kind]:
+                at = layout.offset(int(kind), query)
+                yield query, mine + units.start, value[start[:, None] + (at + self.order[query])]
+
+
+# -- tables that are held in memory ------------------------------------------------------------------------
+
+
+def _layout(
+    table: ReadTable, units: str | os.PathLike[str] | None
+) -> tuple[Layout, Integers, dict[tuple[int, str], float]]:
+    problems = table.problems()
+    if not table.rows:
+        problems.say("the table has no rows")
+    problems.rows(np.abs(table.numbers["value"]) > LARGEST, f"a value is beyond {LARGEST}", "value")
+    sizes = table.numbers["variance"]
+    problems.rows(~((sizes > 0) & np.isfinite(sizes)), "a variance is not above zero", "variance")
+    problems.stop()
+    tree = tree_of(table, None, problems) if units is None else read_tree(units, None)
+    unit = units_of(table, tree, problems)
+    layout = _found_layout(table, tree, unit)
+    position, there = positions(layout, table, unit, problems)
+    if not there.all():
+        missing = int(np.count_nonzero(~there))
+        some = "1 cell is" if missing == 1 else f"{missing} cells are"
+        problems.say(f"{some} missing: each unit must have all cells of its level")
+    problems.stop()
+    names = table.words["query"]
+    pair = tree.kind[unit] * len(names.values) + names.codes
+    pairs, first, of = np.unique(pair, return_index=True, return_inverse=True)
+    differs = sizes != sizes[first][of.ravel()]
+    problems.rows(differs, "the variance differs within one level and query", "variance")
+    kinds, codes = np.divmod(pairs, len(names.values))
+    queries = names.values.to_pylist()
+    noise = {
+        (int(kind), queries[code]): float(size)
+        for kind, code, size in zip(kinds, codes, sizes[first], strict=True)
+    }
+    problems.stop()
+    return layout, position, noise
+
+
+def _found_layout(table: ReadTable, tree: Tree, unit: Integers) -> Layout:
+    """Take queries and cells in the order in which they first appear: for the queries, level by level."""
+    names, cells = table.words["query"], table.words["cell"]
+    words = names.values.to_pylist()
+    kinds = np.append(tree.kind, -1)[unit]
+    asked: list[tuple[str, ...]] = []
+    for kind in range(len(tree.levels)):
+        asked.append(tuple(words[code] for code in _in_order(names.codes[kinds == kind], len(words))))
+    known = {}
+    for code, query in enumerate(words):
+        order = _in_order(cells.codes[names.codes == code], len(cells.values))
+        known[query] = cells.values.take(arrow().array(order))
+    return Layout(tree, known, tuple(asked), tree.kind)
+
+
+def _in_order(codes: Any, many: int) -> Integers:
+    """Return the distinct codes by first appearance."""
+    first = np.full(many, len(codes), dtype=np.int64)
+    first[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)
+    order = np.argsort(first, kind="stable")
+    return order[first[order] < len(codes)]
+
+
+def read_held(layout: Layout, invariants: str | os.PathLike[str]) -> Exact:
+    """Read counts that are held exact: unit, query, cell, count."""
+    table = read_table(invariants, words=["unit", "query", "cell"], whole=["count"])
+    problems = table.problems()
+    problems.rows(table.numbers["count"] < 0, "a count is below zero", "count")
+    problems.rows(table.numbers["count"] > LARGEST, f"a count is above {LARGEST}", "count")
+    position, _ = positions(layout, table, units_of(table, layout.tree, problems), problems)
+    problems.stop()
+    order = np.argsort(position)
+    position, counts = position[order], table.numbers["count"][order]
+    unit = np.searchsorted(layout.base, position, side="right") - 1
+    found: Exact = {}
+    for query in layout.queries:
+        start, width = layout.first(query)[unit], len(layout.cells[query])
+        mine = (start >= 0) & (position >= start) & (position < start + width)
+        who, have = np.unique(unit[mine], return_counts=True)
+        if (have < width).any():
+            problems.say(f"a unit has some cells of query {query!r} and lacks others; hold all or none")
+        elif who.size:
+            found[query] = who.astype(np.int64), counts[mine].reshape(-1, width)
+    problems.stop()
+    return found
+
+
+# -- the Census Bureau's files -----------------------------------------------------------------------------
+
+BATCH = 1 << 13
+"""Rows (each a unit and query) that are read at a time."""
+
+QUERIES = ("geocode", "query_name", "query_shape", "value", "variance")
+CONSTRAINTS = ("geocode", "query_name", "value", "sign")
+
+
+def is_bureau(source: Path) -> bool:
+    """Whether a directory has files by level, such as `State.parquet`, and no output of `measure`."""
+    if not source.is_dir() or any(source.glob("measurements.*")):
+        return False
+    return any(one.is_dir() or "geocode" in _columns(one) for one in source.glob("*.parquet"))
+
+
+def _columns(file: Path) -> list[str]:
+    pa = arrow()
+    try:
+        names: list[str] = arrow("parquet").read_schema(file).names
+    except (pa.ArrowInvalid, OSError):
+        raise InputError(f"{file.name} cannot be read as Parquet") from None
+    return names
+
+
+@dataclass(frozen=True)
+class _Files:
+    """The parts of one level."""
+
+    level: str
+    queries: tuple[Path, ...]
+    constraints: tuple[Path, ...]
+
+    def scan(self, columns: Sequence[str], within: str, *, constraints: bool = False) -> Iterator[Any]:
+        """Yield batches of rows of units whose geocode begins so."""
+        ds, pc = arrow("dataset"), arrow("compute")
+        files = self.constraints if constraints else self.queries
+        if not files:
+            return
+        dataset = ds.dataset([str(file) for file in files], format="parquet")
+        code = ds.field("geocode").cast(arrow().string())
+        # the bounds let whole row groups be skipped; the prefix decides
+        wanted = (ds.field("geocode") >= within) & pc.starts_with(code, pattern=within) if within else None
+        yield from dataset.to_batches(columns=list(columns), filter=wanted, batch_size=BATCH)
+
+
+def read_bureau(source: Path, release: Release, *, within: str | None = None) -> Published:
+    """Read the part of the Bureau's files that lies within a unit, or all of it."""
+    if release.attributes is None:
+        raise InputError(f"release {release.name!r} states no attributes, so its queries mean nothing here")
+    attributes, prefix = release.attributes, within or ""
+    files = _levels(source, release)
+    names = _Names(release, attributes)
+    units, told = _units(files, names, prefix)
+    tree, place = _tree(files, units, prefix, source)
+    kinds, kind = _kinds(release, files, told, place, tree)
+    found = Bureau(files, tree, names, kinds, attributes, prefix)
+    exact, left = _constraints(files, tree, names, prefix)
+    origin = {"role": "measurements", "layout": "Census Bureau", "levels": [one.level for one in files]}
+    if within is not None:
+        origin["within"] = within
+    return Published(tree, attributes, {}, found, exact, "parquet", False, origin, kind, left_out=left)
+
+
+def _levels(source: Path, release: Release) -> list[_Files]:
+    """Find the parts of each level that the release has, from the top down."""
+    known = {one.stem.lower().replace(" ", "_"): one for one in sorted(source.glob("*.parquet"))}
+    found = []
+    for level in release.levels:
+        place = known.pop(level.name.lower().replace(" ", "_"), None)
+        if place is None:
+            continue
+        parts = sorted(place.rglob("*.parquet")) if place.is_dir() else [place]
+        queries: list[Path] = []
+        constraints: list[Path] = []
+        for part in parts:
+            if part.is_dir():
+                continue
+            have = _columns(part)
+            kind, due = (constraints, CONSTRAINTS) if "sign" in have else (queries, QUERIES)
+            missing = [name for name in due if name not in have]
+            if missing:
+                raise InputError(
+                    f"{part.relative_to(source)} has no column {missing[0]}; it must have {', '.join(due)}"
+                )
+            kind.append(part)
+        if queries:
+            found.append(_Files(level.name, tuple(queries), tuple(constraints)))
+    if known:
+        raise InputError(
+            f"{source} has {', '.join(sorted(one.name for one in known.values()))}, which is no level of "
+            f"release {release.name!r}; it has {', '.join(one.name for one in release.levels)}"
+        )
+    if not found:
+        raise InputError(f"there are no measurements in {source}")
+    return found
+
+
+class _Names:
+    """The queries that stand in the files, by what they are called there: a name and perhaps a suffix."""
+
+    def __init__(self, release: Release, attributes: Attributes) -> None:
+        self._attributes = attributes
+        self._known = dict.fromkeys(query.name for level in release.levels for query in level.queries)
+        self._found: dict[str, str | None] = {}
+
+    def query(self, text: str) -> str | None:
+        """Return the query of a name, or None."""
+        if text not in self._found:
+            plain = {one.replace(" ", ""): one for one in self._known}
+            bare = text.replace(" ", "")
+            fitting = [one for one in plain if bare == one or bare.startswith((f"{one}_", f"{one}-"))]
+            self._found[text] = plain[max(fitting, key=len)] if fitting else None
+        return self._found[text]
+
+    def cells(self, query: str) -> int:
+        """Return the number of cells of a query."""
+        return self._attributes.tabulation(query).cells
+
+    def rows(self, batch: Any, query: str, which: Integers, file: str) -> NDArray[Any]:
+        """Return the values of some rows of a batch, all of one query, in the order of the attributes."""
+        table = self._attributes.tabulation(query)
+        column = batch.column("value").take(arrow().array(which))
+        length = arrow("compute").list_value_length(column).to_numpy(zero_copy_only=False)
+        if (length != table.cells).any():
+            wrong = length[length != table.cells][0]
+            raise InputError(
+                f"query {query!r} has {wrong:g} values in {file}; the attributes give it {table.cells} cells"
+            )
+        if "query_shape" in batch.schema.names:
+            self._check_shape(batch, query, which, file)
+        values = column.flatten()
+        if values.null_count:
+            raise InputError(f"query {query!r} has values that are missing in {file}")
+        found: NDArray[Any] = values.to_numpy(zero_copy_only=False).reshape(-1, table.cells)
+        return found
+
+    def _check_shape(self, batch: Any, query: str, which: Integers, file: str) -> None:
+        table = self._attributes.tabulation(query)
+        due = [len(groups) for groups in table.by_attribute if len(groups) > 1]
+        shape = batch.column("query_shape")[int(which[0])].as_py()
+        if isinstance(shape, str):
+            shape = [int(part) for part in shape.strip("()[] ").replace(" ", "").split(",") if part]
+        given = [int(one) for one in shape or () if int(one) > 1]
+        if given != due:
+            raise InputError(
+                f"query {query!r} has shape {shape} in {file}; the attributes give it {tuple(due) or (1,)}"
+            )
+
+
+def _units(files: Sequence[_Files], names: _Names, prefix: str) -> tuple[list[Any], list[Any]]:
+    """Return for each level the geocodes, and what its units were asked: unit, query, variance."""
+    units, told = [], []
+    for one in files:
+        codes: dict[str, int] = {}
+        rows: dict[tuple[int, str], float] = {}
+        for batch in one.scan(["geocode", "query_name", "variance"], prefix):
+            if any(batch.column(name).null_count for name in ("geocode", "query_name", "variance")):
+                raise InputError(f"a row of {one.level}.parquet has no geocode, query or variance")
+            for code, name, size in zip(
+                batch.column("geocode").cast(arrow().string()).to_pylist(),
+                batch.column("query_name").to_pylist(),
+                batch.column("variance").cast(arrow().float64()).to_pylist(),
+                strict=True,
+            ):
+                query = names.query(name)
+                if query is None:
+                    raise InputError(
+                        f"{one.level}.parquet has the query {name!r}, which is none of the release's"
+                    )
+                if not 0.0 < size < float("inf"):
+                    raise InputError(f"a variance of query {name!r} in {one.level}.parquet is not above zero")
+                key = (codes.setdefault(code, len(codes)), query)
+                if key in rows:
+                    raise InputError(f"query {name!r} occurs twice for one unit of {one.level}.parquet")
+                rows[key] = size
+        units.append(list(codes))
+        told.append(rows)
+    return units, told
+
+
+def _tree(
+    files: Sequence[_Files], units: Sequence[list[str]], prefix: str, source: Path
+) -> tuple[Tree, list[Integers]]:
+    """Return the tree, and for each level the place of each of its units in it."""
+    first = next((place for place, codes in enumerate(units) if codes), None)
+    if first is None:
+        raise InputError(f"{source} has no unit whose geocode begins with {prefix!r}")
+    if prefix and prefix not in units[first]:
+        raise InputError(f"{source} has no unit {prefix!r}; within must be the geocode of a unit")
+    names: list[str] = []
+    levels: list[int] = []
+    parents: list[int] = []
+    above: dict[str, int] = {}
+    for place in range(first, len(files)):
+        if not units[place]:
+            raise InputError(f"{files[place].level}.parquet has no unit within {prefix!r}")
+        here = {}
+        for code in units[place]:
+            ahead = (above[code[:n]] for n in range(len(code), -1, -1) if code[:n] in above)
+            # the top need not be a prefix
+            parent = next(ahead, next(iter(above.values())) if len(above) == 1 else -1)
+            if above and parent < 0:
+                raise InputError(
+                    f"a unit of {files[place].level}.parquet lies in no unit of "
+                    f"{files[place - 1].level}.parquet: its geocode has none of theirs as its beginning"
+                )
+            here[code] = len(names)
+            names.append(code)
+            levels.append(place - first)
+            parents.append(parent)
+        above = here
+    tree, rank = arrange(
+        Listing(
+            strings(names),
+            tuple(one.level for one in files[first:]),
+            np.array(levels, dtype=np.int32),
+            np.array(parents, dtype=np.int32),
+            np.zeros(len(names), dtype=np.int64),
+        )
+    )
+    early = np.flatnonzero(tree.leaf[: tree.starts[-1]])
+    if early.size:
+        raise InputError(
+            f"a unit of {tree.levels[tree.kind[early[0]]]}.parquet has no unit below it; each must have all "
+            "of its children"
+        )
+    return tree, np.split(rank, np.cumsum([len(codes) for codes in units])[:-1])
+
+
+def _kinds(
+    release: Release,
+    files: Sequence[_Files],
+    told: Sequence[Mapping[Any, float]],
+    place: Sequence[Integers],
+    tree: Tree,
+) -> tuple[list[dict[str, Noise]], Integers]:
+    """Return the laws of each kind of unit, told apart by queries and variances, and each unit's kind."""
+    known = noises(release)
+    by_unit: list[dict[str, float]] = [{} for _ in range(tree.size)]
+    for rows, at in zip(told, place, strict=True):
+        for (unit, query), size in rows.items():
+            by_unit[at[unit]][query] = size
+    numbers: dict[tuple[Any, ...], int] = {}
+    kind = np.zeros(tree.size, dtype=np.int64)
+    for unit, sizes in enumerate(by_unit):
+        kind[unit] = numbers.setdefault((int(tree.kind[unit]), *sorted(sizes.items())), len(numbers))
+    laws: list[dict[str, Noise]] = []
+    for level, *asked in numbers:
+        mine: dict[str, Noise] = {}
+        for query, size in asked:
+            law = known.get((tree.levels[level], query))
+            same = law is not None and law.is_gaussian and abs(float(law.size) / size - 1) < 1e-6
+            mine[query] = law if same and law else DiscreteGaussian(Fraction(size).limit_denominator(10**9))
+        laws.append(mine)
+    return laws, kind
+
+
+def _constraints(
+    files: Sequence[_Files], tree: Tree, names: _Names, prefix: str
+) -> tuple[Exact, tuple[str, ...]]:
+    """Return the counts that are exact, and what is left out: bounds, and sums that are no query."""
+    pc = arrow("compute")
+    exact: dict[str, tuple[list[int], list[Any]]] = {}
+    left: dict[str, int] = {}
+    for one in files:
+        if one.level not in tree.levels:
+            continue
+        mine = np.flatnonzero(tree.kind == tree.levels.index(one.level))
+        codes = tree.names.take(arrow().array(mine))
+        for batch in one.scan(CONSTRAINTS, prefix, constraints=True):
+            place = pc.index_in(batch.column("geocode").cast(arrow().string()), value_set=codes)
+            for row, (unit, name, sign) in enumerate(
+                zip(
+                    [None if at is None else int(mine[at]) for at in place.to_pylist()],
+                    batch.column("query_name").to_pylist(),
+                    batch.column("sign").to_pylist(),
+                    strict=True,
+                )
+            ):
+                query = names.query(name)
+                if sign not in ("=", "==") or query is None or unit is None:
+                    text = f"constraint {name!r} ({sign}) at {one.level}"
+                    left[text] = left.get(text, 0) + 1
+                    continue
+                rows = names.rows(batch, query, np.array([row]), f"{one.level}.parquet")
+                exact.setdefault(query, ([], []))
+                exact[query][0].append(unit)
+                exact[query][1].append(rows[0])
+    found: Exact = {}
+    for query, (who, counts) in exact.items():
+        order = np.argsort(who)
+        found[query] = np.array(who, dtype=np.int64)[order], np.array(counts, dtype=np.int64)[order]
+    return found, tuple(f"{text}, {many} times" for text, many in left.items())
+
+
+class Bureau:
+    """The noisy counts, scanned in batches as often as they are needed."""
+
+    in_order = False
+
+    def __init__(
+        self,
+        files: Sequence[_Files],
+        tree: Tree,
+        names: _Names,
+        laws: Sequence[Mapping[str, Noise]],
+        attributes: Attributes,
+        prefix: str,
+    ) -> None:
+        self._files, self._tree, self._names, self._prefix = files, tree, names, prefix
+        self.laws = laws
+        self.cells = {query: attributes.tabulation(query).cells for one in laws for query in one}
+
+    def read(self, units: slice) -> Iterator[tuple[str, Integers, NDArray[Any]]]:
+        """Yield what these units were measured, in the order of the files."""
+        tree, pc = self._tree, arrow("compute")
+        for one in self._files:
+            # by level: a code may come again where one unit is the whole of another
+            level = tree.levels.index(one.level) if one.level in tree.levels else -1
+            mine = np.append(np.flatnonzero(tree.kind[units] == level) + units.start, -1)
+            if len(mine) == 1:
+                continue
+            wanted = tree.names.take(arrow().array(mine[:-1]))
+            for batch in one.scan(["geocode", "query_name", "query_shape", "value"], self._prefix):
+                code = pc.index_in(batch.column("geocode").cast(arrow().string()), value_set=wanted)
+                unit = mine[code.fill_null(len(mine) - 1).to_numpy(zero_copy_only=False)]
+                coded = batch.column("query_name").dictionary_encode()
+                of = coded.indices.to_numpy(zero_copy_only=False)
+                for number, name in enumerate(coded.dictionary.to_pylist()):
+                    which = np.flatnonzero((of == number) & (unit >= 0))
+                    if not which.size:
+                        continue
+                    query = self._names.query(name)
+                    assert query is not None
+                    which = which[np.argsort(unit[which], kind="stable")]
+                    rows = self._names.rows(batch, query, which, f"{one.level}.parquet")
+                    yield query, unit[which], rows
