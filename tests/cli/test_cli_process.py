@@ -32,15 +32,29 @@ def test_status_and_streams():
     assert bad.stderr.count("\n") == 1
 
 
-def test_an_interrupt_while_the_commands_are_loaded_is_one_like_later(monkeypatch):
-    class Interrupted:
-        def __getattr__(self, name):
-            raise KeyboardInterrupt
-
-    monkeypatch.setitem(sys.modules, "discreet.cli.commands", Interrupted())
-    from discreet.cli import main
-
-    assert main() == 130
+@pytest.mark.parametrize(
+    ("broken", "status"),
+    [
+        ("sys.modules['discreet.cli.commands'] = Interrupted()", 130),
+        ("discreet.cli.commands.run = lambda _: 0\nthreading.Timer(0.3, kill).start()", 0),
+    ],
+    ids=["while the commands are loaded", "when all is done"],
+)
+def test_an_interrupt_at_either_end(broken, status):
+    code = (
+        "import os, signal, sys, threading, time, discreet.cli.commands\n"
+        "class Interrupted:\n"
+        "    def __getattr__(self, name): raise KeyboardInterrupt\n"
+        "def kill(): os.kill(os.getpid(), signal.SIGINT)\n"
+        "class Slow:\n"
+        "    def __del__(self): time.sleep(1)\n"  # freed when the interpreter has ended
+        f"{broken}\n"
+        "sys.kept = Slow()\n"
+        "from discreet.cli import main\n"
+        "sys.exit(main())\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (status, "", "")
 
 
 def test_a_real_bug_shows_a_traceback(tmp_path):

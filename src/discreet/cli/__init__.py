@@ -5,6 +5,7 @@ A command is one module with a cyclopts `app`, and one line in `discreet.cli.com
 
 from __future__ import annotations
 
+import signal
 import time
 
 _started = time.perf_counter()
@@ -31,6 +32,9 @@ def main() -> int:
     try:  # loading takes a moment, in which Ctrl-C ends the program as it does later
         from discreet.cli.commands import program
 
-        return program()
+        status = program()
     except KeyboardInterrupt:
-        return 130
+        status = 130
+    # so does ending, when the interpreter has no handler left: what was done is done, and its status stands
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    return status

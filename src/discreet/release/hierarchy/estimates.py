@@ -41,14 +41,7 @@ from discreet.numbers import fraction
 from discreet.release.commit import free, staging
 from discreet.release.engine.spark import Cluster, workers
 from discreet.release.hierarchy.layout import Layout, units_of
-from discreet.release.hierarchy.measurements import (
-    Exact,
-    Published,
-    is_bureau,
-    read_bureau,
-    read_published,
-    with_zeros,
-)
+from discreet.release.hierarchy.measurements import Exact, Published, read_any, with_zeros
 from discreet.release.ledger import NOT_PRIVATE
 from discreet.release.tables import ArrowArray, Folder, arrow, chunks, output_format, read_table, strings
 
@@ -508,13 +501,13 @@ def estimate(
     free(out_dir)
     with workers(engine, spark_master) as cluster:
         lean = streamed if cluster is None else True
-        given = [_read(Path(one), release, units, invariants, within, streamed) for one in sources]
+        given = [read_any(Path(one), release, units, invariants, within, streamed) for one in sources]
         if zeros is not None:
             given = [with_zeros(one, zeros) for one in given]
         found = JointEstimates.of(given, lean, cluster)
         earlier = None
         if since is not None:
-            before = _read(Path(since), release, None, None, within, streamed)
+            before = read_any(Path(since), release, None, None, within, streamed)
             earlier = JointEstimates.of([before], lean, cluster)
             given.append(before)
         wanted = found.queries(queries)
@@ -576,26 +569,6 @@ CONTRASTS = {
     "ratio": "interval: Fieller's, exact for Gaussian errors; empty: the denominator is not clearly "
     "different from zero. sd: by the delta method",
 }
-
-
-def _read(
-    source: Path,
-    release: Release | None,
-    units: str | os.PathLike[str] | None,
-    invariants: str | os.PathLike[str] | None,
-    within: str | None,
-    streamed: bool | None,
-) -> Published:
-    if is_bureau(source):
-        if release is None:
-            raise InputError(
-                f"{source} has the layout of the Census Bureau's noisy measurements, which do not say what "
-                "their queries mean; name the release (--release), such as pl94-2020"
-            )
-        return read_bureau(source, release, within=within)
-    if within is not None:
-        raise InputError("within is for noisy measurements as the Census Bureau publishes them")
-    return read_published(source, release=release, units=units, invariants=invariants, streamed=streamed)
 
 
 def _level(level: str | Fraction) -> tuple[str, float]:

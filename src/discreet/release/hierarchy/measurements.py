@@ -821,3 +821,24 @@ class Bureau:
                     which = which[np.argsort(unit[which], kind="stable")]
                     rows = self._names.rows(batch, query, which, f"{one.level}.parquet")
                     yield query, unit[which], rows
+
+
+def read_any(
+    source: Path,
+    release: Release | None,
+    units: str | os.PathLike[str] | None,
+    invariants: str | os.PathLike[str] | None,
+    within: str | None,
+    streamed: bool | None,
+) -> Published:
+    """Read measurements as they are: of `measure`, a noisy table, or of the Census Bureau."""
+    if is_bureau(source):
+        if release is None:
+            raise InputError(
+                f"{source} has the layout of the Census Bureau's noisy measurements, which do not say what "
+                "their queries mean; name the release (--release), such as pl94-2020"
+            )
+        return read_bureau(source, release, within=within)
+    if within is not None:
+        raise InputError("within is for noisy measurements as the Census Bureau publishes them")
+    return read_published(source, release=release, units=units, invariants=invariants, streamed=streamed)
