@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from discreet.errors import InputError
-from discreet.noise import GaussianNoise, LaplaceNoise, Noise, sums
+from discreet.noise import GaussianNoise, LaplaceNoise, Noise
+from discreet.noise.distribution import _certified
 
 NOISES = [
     GaussianNoise("0.05"),
@@ -45,17 +46,17 @@ def inside(noise: Noise, times: int) -> np.ndarray:
 def test_margins_are_the_smallest_that_cover(noise: Noise, times: int) -> None:
     covered = inside(noise, times)
     for chance in ("0.5", "0.9", "0.95", "0.999"):
-        margin = sums.margin(noise, chance, times=times)
+        margin = noise.margin(chance, draws=times)
         assert covered[margin] >= float(chance) - 1e-12
         assert margin == 0 or covered[margin - 1] < float(chance)
-        assert sums.within(noise, margin, times=times) == pytest.approx(covered[margin], abs=1e-12)
+        assert noise.within(margin, draws=times) == pytest.approx(covered[margin], abs=1e-12)
 
 
 @pytest.mark.parametrize("noise", NOISES[:6], ids=str)
 def test_balls_and_floats_agree(noise: Noise) -> None:
     for times in (2, 8):
         for chance in (Fraction(1, 2), Fraction(95, 100), Fraction(999, 1000)):
-            assert sums._certified(noise, chance, times) == sums.margin(noise, chance, times=times)
+            assert _certified(noise, chance, times) == noise.margin(chance, draws=times)
 
 
 def test_what_floats_cannot_tell_is_certified(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,19 +77,19 @@ def test_what_floats_cannot_tell_is_certified(monkeypatch: pytest.MonkeyPatch) -
         covered = sum(one[middle - size : middle + size + 1]) / total**4
         exact = Fraction(mpmath.nstr(covered, 50))
     tiny = Fraction(1, 10**30)
-    assert sums.margin(noise, exact - tiny, times=times) == size
-    assert sums.margin(noise, exact + tiny, times=times) == size + 1
+    assert noise.margin(exact - tiny, draws=times) == size
+    assert noise.margin(exact + tiny, draws=times) == size + 1
 
 
 def test_large_noise_is_nearly_normal_and_quick() -> None:
     # 1.959964 standard deviations, to a whole number
-    assert abs(sums.margin(GaussianNoise(4_500_000), times=46) - 1.959964 * (46 * 4_500_000) ** 0.5) <= 1
+    assert abs(GaussianNoise(4_500_000).margin(draws=46) - 1.959964 * (46 * 4_500_000) ** 0.5) <= 1
 
 
 @pytest.mark.parametrize(
     ("chance", "times", "text"),
-    [("1", 1, "chance is 1"), ("0", 1, "chance"), ("0.95", 0, "times is 0"), ("0.95", True, "times")],
+    [("1", 1, "level is 1"), ("0", 1, "level"), ("0.95", 0, "draws is 0"), ("0.95", True, "draws")],
 )
 def test_bad_arguments(chance: str, times: int, text: str) -> None:
     with pytest.raises(InputError, match=text):
-        sums.margin(GaussianNoise(1), chance, times=times)
+        GaussianNoise(1).margin(chance, draws=times)

@@ -9,13 +9,13 @@ import pytest
 
 from discreet.noise import DiscreteGaussian
 from discreet.noise.balls import working_bits
-from discreet.noise.theta import (
+from discreet.noise.distribution import finite_transform
+from discreet.noise.gaussian import (
     DUAL_FROM,
     ball_sum,
     dual_derivatives,
     dual_log_ratio,
     dual_transform,
-    finite_transform,
     log_ratio,
 )
 

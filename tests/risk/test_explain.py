@@ -11,8 +11,7 @@ import pytest
 from discreet.budget import load
 from discreet.cli.commands import run
 from discreet.numbers import times
-from discreet.risk.explain import explain_profile
-from discreet.risk.profile import RiskProfile, risk_profile
+from discreet.risk.profile import RiskProfile, explain_profile, risk_profile
 
 
 @pytest.fixture(scope="module")

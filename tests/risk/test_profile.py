@@ -20,11 +20,11 @@ from discreet.cli.commands import run
 from discreet.errors import InputError
 from discreet.noise import Noise
 from discreet.numbers import at_most
-from discreet.risk.explain import explain_profile
 from discreet.risk.profile import (
     QUANTILES,
     _tails,
     best_accuracies,
+    explain_profile,
     loss_quantiles,
     mean_posteriors,
     part_risks,

@@ -16,10 +16,9 @@ from discreet.errors import InputError, PrecisionError
 from discreet.noise import GaussianNoise, sample
 from discreet.risk import expected_ratio, posterior, ratio, table_risk
 from discreet.risk import table as table_module
-from discreet.risk.model import read_prior
-from discreet.risk.rows import Averages, Histogram, noise_parameter, suggested_law
+from discreet.risk.attack import read_prior
 from discreet.risk.table import MOST_VALUES as MOST
-from discreet.risk.table import Tally
+from discreet.risk.table import Averages, Histogram, Tally, noise_parameter, suggested_law
 from discreet.testing import NotPrivateSeededEntropy
 
 mpmath.mp.dps = 40

@@ -17,8 +17,7 @@ from discreet.budget import load
 from discreet.errors import InputError
 from discreet.numbers import chance
 from discreet.risk import decision_accuracy, posterior
-from discreet.risk.explain import explain_profile
-from discreet.risk.profile import risk_profile
+from discreet.risk.profile import explain_profile, risk_profile
 from discreet.workbench import adversary as plan
 from discreet.workbench import words as say
 from discreet.workbench.state import State

@@ -62,7 +62,8 @@ from discreet.accounting.loss import (
 )
 from discreet.budget.neighbours import Cases
 from discreet.noise.balls import working_bits
-from discreet.noise.theta import Complexes, dual_log_ratio
+from discreet.noise.distribution import Complexes
+from discreet.noise.gaussian import dual_log_ratio
 
 _TWO_PI = 2 * math.pi
 _ALIAS = 41.0  # aliases below e^-41 of the scale of the value

@@ -46,7 +46,7 @@ import numpy as np
 from discreet.accounting.loss import Floats, Loss
 from discreet.errors import InputError, PrecisionError
 from discreet.noise import DiscreteGaussian, Noise
-from discreet.noise.gaussian_tail import erfcx
+from discreet.noise.gaussian import erfcx
 from discreet.numbers import Exact, positive
 
 _GRID = np.exp(np.arange(-46.0, 60.0, 0.25))

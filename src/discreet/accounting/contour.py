@@ -42,7 +42,7 @@ from discreet.accounting.loss import (
     log_scale,
     turn_table,
 )
-from discreet.noise.theta import Complexes
+from discreet.noise.distribution import Complexes
 
 DEPTH = 48.0
 """Nodes whose factor is below e^-DEPTH are left out: 1e-17 of the result, with room to spare."""

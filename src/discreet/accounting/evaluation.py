@@ -69,7 +69,7 @@ from discreet.accounting.loss import (
     log_scale,
 )
 from discreet.noise import Noise
-from discreet.noise.theta import Complexes, finite_transform, log1p_complex
+from discreet.noise.distribution import Complexes, finite_transform, log1p_complex
 
 ACCURACY = 1e-12
 """Relative accuracy of a value that is as good as a float should be."""

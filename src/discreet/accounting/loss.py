@@ -30,7 +30,8 @@ from numpy.typing import NDArray
 from discreet.errors import InputError
 from discreet.noise import DiscreteGaussian, Noise, grouped
 from discreet.noise.balls import working_bits
-from discreet.noise.theta import Complexes, dual_derivatives, dual_log_ratio
+from discreet.noise.distribution import Complexes
+from discreet.noise.gaussian import dual_derivatives, dual_log_ratio
 
 Floats = NDArray[np.float64]
 Nodes = NDArray[np.int64]

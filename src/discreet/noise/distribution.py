@@ -19,7 +19,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
@@ -27,13 +27,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from discreet.errors import InputError, PrecisionError
 from discreet.noise import balls
-from discreet.noise.theta import Complexes, finite_transform
-from discreet.numbers import Exact, Interval, positive, whole
+from discreet.numbers import Exact, Interval, positive, share, whole
 
 if TYPE_CHECKING:
     from flint import arb
 
 Floats = NDArray[np.float64]
+Complexes = NDArray[np.complex128]
+
+_BLOCK = 1 << 22  # angles times values in memory at a time
 
 RADII = np.concatenate([[0.0], math.pi * 1.01 ** np.arange(-2200.0, 1.0)])
 """Distances at which moduli are looked at that need not fall."""
@@ -171,9 +173,7 @@ class Noise(ABC):
 
         `p` is exact (a string, a Fraction), so the answer is the integer, not nearly always the integer.
         """
-        chance = positive(p, name="p")
-        if chance >= 1:
-            raise InputError(f"p is {chance}; it must lie strictly between 0 and 1")
+        chance = share(p, name="p")
         return self._crossing(1 - chance) - 1 if 2 * chance > 1 else 1 - self._crossing(chance)
 
     def _crossing(self, level: Fraction) -> int:
@@ -212,19 +212,31 @@ class Noise(ABC):
             bits *= 2
         raise PrecisionError(f"{balls.MAX_BITS} bits do not tell P[X >= {m}] from {level} for {self}")
 
-    def margin(self, level: Exact = "0.95") -> int:
-        """Return the smallest integer m with P[|X| <= m] >= level, certified: a two-sided margin of error.
+    def margin(self, level: Exact = "0.95", *, draws: int = 1) -> int:
+        """Return the margin of error of a sum of `draws` draws: the smallest m with P[|sum| <= m] >= level.
 
-        The noise is symmetric, so P[|X| <= m] >= level says that P[X <= m] >= (1 + level) / 2.
+        `level` is exact, and so is the answer.
 
         >>> from discreet.noise import DiscreteGaussian, DiscreteLaplace
         >>> [noise.margin() for noise in (DiscreteGaussian(26), DiscreteGaussian("1/25"), DiscreteLaplace(3))]
         [10, 0, 9]
+        >>> DiscreteGaussian("5000/159").margin(draws=4), DiscreteLaplace(10).margin(draws=8)
+        (22, 79)
         """
-        share = positive(level, name="level")
-        if share >= 1:
-            raise InputError(f"level is {share}; it must lie strictly between 0 and 1")
-        return self.quantile((1 + share) / 2)
+        return _margin(self, share(level, name="level"), whole(draws, name="draws"))
+
+    def within(self, size: int, *, draws: int = 1) -> float:
+        """Return the chance that a sum of `draws` draws is at most `size` in size.
+
+        >>> from discreet.noise import DiscreteGaussian
+        >>> noise = DiscreteGaussian("5000/159")
+        >>> round(noise.within(10), 4), round(noise.within(21, draws=4), 4)
+        (0.9392, 0.9448)
+        """
+        if draws == 1:
+            return float(1.0 - 2.0 * self.sf(size))
+        outside = _outside(self, draws)
+        return float(1.0 - outside[size]) if size < outside.size else 1.0
 
     def certified_pmf(self, x: int, *, bits: int = 100) -> Interval:
         """Return an interval that contains P[X = x], its relative width below 2^-bits."""
@@ -396,3 +408,93 @@ def _integers(x: ArrayLike) -> Floats:
     if array.dtype.kind not in "iu":
         raise InputError(f"x is of type {array.dtype}; the noise is an integer, so ask at integers")
     return array.astype(np.float64)
+
+
+# -- transforms ---------------------------------------------------------------------------------------------
+
+
+def finite_transform(u: NDArray[np.int64], p: Floats, angle: Floats) -> Complexes:
+    """log of sum p e^(i angle u), over probabilities p: accurate to the last digits near angle 0."""
+    weights = p.astype(np.complex128)
+    blocks = np.array_split(angle, max(1, angle.size * u.size // _BLOCK))
+    return np.concatenate(
+        [log1p_complex(weights @ np.expm1(1j * np.multiply.outer(u, block))) for block in blocks]
+    )
+
+
+def log1p_complex(z: Complexes) -> Complexes:
+    """log(1 + z) with full relative accuracy near 0 (NumPy's own loses it), and near its zero at -1.
+
+    >>> log1p_complex(np.array([-1 + 1e-12, 1e-20 + 0j])).real.round(4).tolist()
+    [-27.631, 0.0]
+    """
+    x, y = z.real, z.imag
+    excess = np.maximum(x * (2 + x) + y * y, -1.0)
+    result = np.empty(z.shape, dtype=np.complex128)
+    with np.errstate(divide="ignore"):
+        result.real = 0.5 * np.log1p(excess)
+        # the square of a small size would have lost half of its digits
+        small = np.flatnonzero(excess < -0.75)
+        if small.size:
+            result.real[small] = np.log(np.hypot(1 + x[small], y[small]))
+    result.imag = np.arctan2(y, 1 + x)
+    return result
+
+
+# -- sums of several draws ----------------------------------------------------------------------------------
+#
+# The law of a sum is that of one draw convolved with itself. Floats (one Fourier transform) decide where the
+# answer is clear, balls (a power of a polynomial whose coefficients are the probabilities) where it is close.
+
+CLEAR = 1e-9
+"""Floats are trusted where they differ by more than this; their errors are a thousand times smaller."""
+
+_NATS = 60.0  # what is left out of a sum, as a logarithm
+
+
+@lru_cache(maxsize=1024)
+def _margin(noise: Noise, chance: Fraction, times: int) -> int:
+    if times == 1:  # by symmetry P[|X| <= m] >= level says that P[X <= m] >= (1 + level) / 2
+        return noise.quantile((1 + chance) / 2)
+    outside, limit = _outside(noise, times), float(1 - chance)
+    found = int(np.searchsorted(-outside, -limit))
+    near = outside[max(found - 1, 0) : found + 1]
+    if found < outside.size and np.all(np.abs(near - limit) > CLEAR):
+        return found
+    return _certified(noise, chance, times)
+
+
+@lru_cache(maxsize=64)
+def _outside(noise: Noise, times: int) -> NDArray[np.float64]:
+    """P[|S| > m] for m = 0, 1, ..., to about 1e-12."""
+    spread = (times * noise.true_variance()) ** 0.5 + 1e-3
+    slopes = np.concatenate([np.array([1, 2, 4, 8, 16]) / spread, np.array([0.2, 0.5, 0.8]) / noise.reach(1)])
+    reach = math.ceil(float(np.min((times * noise.log_mgf(slopes) + _NATS) / slopes)))  # Chernoff's bound
+    size = 1 << (2 * reach + 1).bit_length()
+    place = np.arange(size)
+    mass = noise.pmf(np.where(place < size // 2, place, place - size))
+    sums = np.fft.irfft(np.fft.rfft(mass) ** times, size)[: reach + 2]
+    outside: NDArray[np.float64] = 2.0 * np.append(np.cumsum(sums[::-1])[::-1][1:], 0.0)
+    return np.minimum(np.maximum(outside, 0.0), 1.0)
+
+
+def _certified(noise: Noise, chance: Fraction, times: int) -> int:
+    """The same by balls, where floats cannot tell."""
+    from flint import arb, arb_poly
+
+    bits, nats = 128, _NATS
+    while bits <= balls.MAX_BITS:
+        reach = math.ceil(noise.reach(nats))
+        with balls.working_bits(bits):
+            half = noise.ball_pmfs(reach + 1)
+            powers = (arb_poly([*half[:0:-1], *half]) ** times).coeffs()
+            left_out = 2 * times * noise.ball_tail(reach + 1)  # some draw lies beyond the reach
+            inside, wanted = arb(0), balls.ball(chance)
+            for size in range(times * reach + 1):
+                inside += powers[times * reach + size] * (1 if size == 0 else 2)
+                if inside >= wanted:
+                    return size
+                if not inside + left_out < wanted:
+                    break
+        bits, nats = 2 * bits, 2 * nats
+    raise PrecisionError(f"the margin of {times} draws of {noise} could not be separated from an integer")

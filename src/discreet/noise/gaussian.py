@@ -1,8 +1,32 @@
 """Discrete Gaussian noise N_Z(0, variance): P[X = x] ~ exp(-x^2 / (2 variance)).
 
-The sum of the weights is a theta sum (see `theta`); tails are in `gaussian_tail`. On a count that changes by
-mu the loss is mu X / variance + mu^2 / (2 variance), X the noise. Tilted by e^(theta L), X is a discrete
-Gaussian around theta mu, so that each transform of the loss is a theta sum as well.
+On a count that changes by mu the loss is mu X / variance + mu^2 / (2 variance), X the noise. Tilted by
+e^(theta L), X is a discrete Gaussian around theta mu, so that each transform of the loss is a theta sum, as
+the sum of the weights is.
+
+*Theta sums.* Poisson summation turns the sum of the weights around a centre c into one of frequencies,
+
+    sum_u e^(-(u - c)^2 / (2v)) = sqrt(2 pi v) (1 + 2 sum_k q^(k^2) cos(2 pi k c)),   q = e^(-2 pi^2 v),
+
+the one converging quickly for small v, the other, its dual, for large v. Both have period 1 in c.
+
+*Tails.* With m >= 0 and
+
+    T(m) = sum_{k >= m} exp(-(k^2 - m^2) / (2v))     so that  P[X >= m] = P[X = m] T(m),
+
+T is summed directly while a few dozen terms do, that is for small v or large m/v. Else by
+Euler-Maclaurin: with He_n the Hermite polynomials and B_n the Bernoulli numbers
+
+    T(m) = sqrt(pi v / 2) erfcx(m / sqrt(2v)) + 1/2 + sum_{j=1}^{N} B_2j / (2j)! h_{2j-1} + R,
+    h_n = He_n(m / sqrt v) / v^(n/2),   h_{n+1} = (m/v) h_n - (n/v) h_{n-1}
+
+The remainder is at most |B_2N| / (2N)! times the integral of the (2N)-th derivative's modulus; with
+Cramer's inequality |He_n(t)| <= 1.09 sqrt(n!) exp(t^2 / 4) that gives, relative to the first term,
+
+    |R| <= 8 sqrt(v) sqrt((2N)!) (2 pi sqrt v)^(-2N) exp(m^2 / (4v)).
+
+Far out, m^2 / v >= 8N + 2, all zeros of He_2N are behind, the derivative keeps its sign, and the
+integral is the value at its end: |R| <= 4 (2 pi)^(-2N) (m/v)^(2N - 1).
 """
 
 from __future__ import annotations
@@ -16,21 +40,34 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from discreet.noise import balls, gaussian_tail
-from discreet.noise.distribution import Floats, Noise
-from discreet.noise.theta import (
-    DUAL_FROM,
-    TERMS,
-    Complexes,
-    ball_sum,
-    dual_log_ratio,
-    dual_transform,
-    log_ratio,
-)
+from discreet.noise import balls
+from discreet.noise.distribution import Complexes, Floats, Noise, log1p_complex
 from discreet.numbers import Exact
 
 if TYPE_CHECKING:
     from flint import arb
+
+DUAL_FROM = Fraction(1, 2)
+"""Variances from here on use the dual sum, of which two terms serve a float; smaller ones the sum itself."""
+
+TERMS = np.arange(1.0, 9.0)
+"""Integers that a sum over a small variance needs: even tilted by half a step, e^(-81 + 9) is left out."""
+
+_NATS = 40.0  # exp(-40) is below the last digit of a float
+
+_EULER = (  # B_2j / (2j)!
+    1 / 12,
+    -1 / 720,
+    1 / 30240,
+    -1 / 1209600,
+    1 / 47900160,
+    -691 / 1307674368000,
+    1 / 74724249600,
+    -3617 / 10670622842880000,
+    43867 / 5109094217170944000,
+    -174611 / 802857662698291200000,
+    77683 / 14101100039391805440000,
+)
 
 
 @dataclass(frozen=True, init=False)
@@ -141,7 +178,7 @@ write it as a string such as "2.5", or as a Fraction or an int
 
     def log_tail(self, m: Floats) -> Floats:
         """Return log P[X >= m]."""
-        return self._log_pmf(m) + np.log(gaussian_tail.ratio(m, self._size))
+        return self._log_pmf(m) + np.log(tail_ratio(m, self._size))
 
     def _ball_total(self) -> arb:
         from flint import arb
@@ -158,7 +195,7 @@ write it as a string such as "2.5", or as a Fraction or an int
 
     def ball_tail(self, m: int) -> arb:
         """Return a ball around P[X >= m]."""
-        return self.ball_pmf(m) * gaussian_tail.ball_ratio(m, self.variance)
+        return self.ball_pmf(m) * ball_tail_ratio(m, self.variance)
 
     def ball_pmfs(self, count: int) -> list[arb]:
         """Return balls around P[X = 0], ..., P[X = count - 1]."""
@@ -277,3 +314,215 @@ write it as a string such as "2.5", or as a Fraction or an int
                 return better * (1 + 1e-9)
             radius = better
         return math.pi
+
+
+# -- theta sums ---------------------------------------------------------------------------------------------
+
+
+def dual_log_ratio(centre: Floats, v: Floats | float) -> Floats:
+    """log of the dual sum at a centre over that at 0, for v >= 1/2: at most 0, and good to its last digits.
+
+    >>> dual_log_ratio(np.array([0.25, 0.5]), 1.0)
+    array([-5.35057597e-09, -1.07011520e-08])
+    """
+    q = np.exp(-2 * math.pi**2 * v)
+    q4 = q**4
+    turn = math.pi * (centre - np.round(centre))
+    wave = q * np.sin(turn) ** 2 + q4 * np.sin(2 * turn) ** 2
+    return np.asarray(np.log1p(-4 * wave / (1 + 2 * (q + q4))))
+
+
+def dual_derivatives(centre: float, v: float) -> tuple[float, float]:
+    """v d/dc and v^2 d2/dc2 of the logarithm of the dual sum: what the lattice adds to mean and variance."""
+    q = math.exp(-2 * math.pi**2 * v)
+    turn = 2 * math.pi * (centre - round(centre))
+    base = 1 + 2 * (q * math.cos(turn) + q**4 * math.cos(2 * turn))
+    first = -4 * math.pi * (q * math.sin(turn) + 2 * q**4 * math.sin(2 * turn)) / base
+    second = -8 * math.pi**2 * (q * math.cos(turn) + 4 * q**4 * math.cos(2 * turn)) / base - first**2
+    return v * first, v * v * second
+
+
+def log_ratio(centre: Floats, v: float) -> Floats:
+    """log of the sum around a centre over that around 0, for v < 1/2.
+
+    >>> log_ratio(np.array([0.0, 0.5, 1.0]), 0.1).round(6).tolist()
+    [0.0, -0.570193, 0.0]
+    """
+    near = centre - np.round(centre)
+    reach = math.ceil(math.sqrt(80 * v)) + 1
+    u = np.arange(-reach, reach + 1)
+    at_zero = np.exp(-(u**2) / (2 * v)).sum()
+    # the largest term is e^(-near^2 / 2v): taken out, so that no sum underflows
+    sums = np.exp(-(u * u - 2 * np.multiply.outer(near, u)) / (2 * v)).sum(axis=-1)
+    return np.asarray(-(near**2) / (2 * v) + np.log(sums / at_zero))
+
+
+def dual_transform(angle: Floats, near: float, v: float) -> Complexes:
+    """log of E e^(i angle u), u discrete Gaussian around `near`, by the dual sum: v >= 1/2, |angle| <= pi.
+
+    The nearest frequency gives a Gaussian; the others are a correction to it, divided by that at angle 0.
+    """
+    rises, falls = np.zeros(angle.shape), np.zeros(angle.shape)
+    at_zero = 0.0
+    # from variance 1 on the second neighbours are below e^(-4 pi^2) even at half a turn
+    for k in (-1, 1) if v >= 1 else (-2, -1, 1, 2):
+        weight = -2 * math.pi**2 * v * k * k
+        neighbour = np.exp(weight + 2 * math.pi * v * k * angle)
+        rises += neighbour * math.cos(2 * math.pi * k * near)
+        if near:
+            falls -= neighbour * math.sin(2 * math.pi * k * near)
+        at_zero += math.exp(weight) * math.cos(2 * math.pi * k * near)
+    # (around an integer the law is symmetric and its transform real)
+    ratio = log1p_complex(rises + 1j * falls) if near else np.log1p(rises).astype(np.complex128)
+    # by parts: a factor that vanishes has the logarithm -inf, which complex sums turn into nan
+    real = -0.5 * v * angle * angle + (ratio.real - math.log1p(at_zero))
+    return np.asarray(real + 1j * (near * angle + ratio.imag))
+
+
+def ball_sum(centre: Fraction, v: Fraction) -> arb:
+    """A ball around the shorter of the two sums, without its factor sqrt(2 pi v) if that is the dual.
+
+    >>> with balls.working_bits(64):
+    ...     bool(abs(ball_sum(Fraction(0), Fraction(1)) - 1) < balls.ball(Fraction(1, 10**8)))
+    ...     bool(ball_sum(Fraction(0), Fraction(1, 4)) > 1 + 2 * balls.ball(-2).exp())
+    True
+    True
+    """
+    from flint import arb
+
+    centre -= round(centre)
+    if v >= DUAL_FROM:
+        rate, turn = 2 * arb.pi() ** 2 * balls.ball(v), 2 * arb.pi() * balls.ball(centre)
+        total = arb(1)
+        for k in range(1, terms_needed(2 * math.pi**2 * float(v)) + 1):
+            total += 2 * (-rate * (k * k)).exp() * (turn * k).cos()
+        # the rest is below twice its first term over (1 - q)
+        return balls.padded(total, 4 * (-rate * ((k + 1) ** 2)).exp())
+    rate = 1 / (2 * balls.ball(v))
+    total = (-rate * balls.ball(centre * centre)).exp()
+    for k in range(1, terms_needed(1 / (2 * float(v))) + 2):
+        total += (-rate * balls.ball((k - centre) ** 2)).exp() + (-rate * balls.ball((k + centre) ** 2)).exp()
+    return balls.padded(total, 4 * (-rate * balls.ball((k + Fraction(1, 2)) ** 2)).exp())
+
+
+def terms_needed(rate: float) -> int:
+    """The first k, at least 1, from which on e^(-rate k^2) is below the working precision."""
+    return max(1, math.ceil(math.sqrt((balls.current_bits() + 10) * math.log(2) / rate)))
+
+
+# -- the tail over its first term ---------------------------------------------------------------------------
+
+
+def tail_ratio(m: Floats, v: float) -> Floats:
+    """Return T(m), to about 1e-15 relative.
+
+    >>> tail_ratio(np.array([0.0, 3.0]), 1.0).round(6).tolist()
+    [1.753314, 1.030534]
+    """
+    if v <= 25.0:
+        return _direct(m, v)
+    steep = m >= v
+    smooth = _euler_maclaurin(np.minimum(m, v), v)
+    return np.where(steep, _direct(np.maximum(m, v), v), smooth) if np.any(steep) else smooth
+
+
+def _direct(m: Floats, v: float) -> Floats:
+    """Sum the series as a polynomial in exp(-m/v) with coefficients exp(-j^2 / (2v))."""
+    start = float(np.min(m, initial=math.inf)) if m.size else 0.0
+    count = math.ceil(2.0 * v * _NATS / (start + math.sqrt(start * start + 2.0 * v * _NATS)))
+    base = np.exp(-m / v)
+    total = np.zeros_like(base)
+    for j in range(count, -1, -1):
+        total = total * base + math.exp(-j * j / (2.0 * v))
+    return total
+
+
+def _euler_maclaurin(m: Floats, v: float) -> Floats:
+    slope = m / v
+    total = math.sqrt(math.pi * v / 2.0) * erfcx(m / math.sqrt(2.0 * v)) + 0.5
+    previous, current = np.ones_like(slope), slope  # h_0, h_1
+    for j, coefficient in enumerate(_EULER):
+        total = total + coefficient * current
+        for n in (2 * j + 1, 2 * j + 2):
+            previous, current = current, slope * current - (n / v) * previous
+    return total
+
+
+def erfcx(z: Floats) -> Floats:
+    """Return exp(z^2) erfc(z) for z >= 0, to the last digits.
+
+    The midpoint rule with step h = 1/2 on erfcx(z) = (2z/pi) int_0^inf exp(-t^2)/(z^2 + t^2) dt, and
+    the residue at t = iz, which the rule leaves out while z < pi/h; the error is exp(-(pi/h)^2).
+
+    >>> erfcx(np.array([0.0, 1.0, 100.0])).round(12).tolist()
+    [1.0, 0.427583576156, 0.005641613783]
+    """
+    h = 0.5
+    total = np.zeros_like(z)
+    for n in range(13):
+        node = ((n + 0.5) * h) ** 2
+        total = total + math.exp(-node) / (z * z + node)
+    inner = np.minimum(z, math.pi / h)
+    pole = 2.0 * np.exp(inner * (inner - 2.0 * math.pi / h)) / (1.0 + np.exp(-2.0 * math.pi / h * inner))
+    return 2.0 * h / math.pi * z * total + np.where(z < math.pi / h, pole, 0.0)
+
+
+def ball_tail_ratio(m: int, v: Fraction) -> arb:
+    """Return a ball around T(m), at the working precision.
+
+    >>> with balls.working_bits(100):
+    ...     print(ball_tail_ratio(3, Fraction(1)).str(20))
+    [1.0305342190716012429 +/- 2.43e-20]
+    """
+    nats = (balls.current_bits() + 8) * math.log(2.0)
+    variance, start = float(v), float(m)
+    count = math.ceil(2.0 * variance * nats / (start + math.sqrt(start * start + 2.0 * variance * nats)))
+    order = _order(start, variance, nats) if count > 200 else None
+    # An Euler-Maclaurin term costs about as much as two of the series.
+    if order is None or count < 2 * order:
+        return _ball_direct(m, v, count)
+    return _ball_euler_maclaurin(m, v, order)
+
+
+def _order(m: float, v: float, nats: float) -> int | None:
+    """Return an even order whose remainder bound is below exp(-nats), if a moderate one exists."""
+    base = math.log(8.0 * math.sqrt(v)) + m * m / (4.0 * v)
+    for n in range(4, 800, 4):
+        if base + math.lgamma(n + 1.0) / 2.0 - n * math.log(2.0 * math.pi * math.sqrt(v)) < -nats:
+            return n
+        if m * m > (4 * n + 3) * v and 2.0 + (n - 1) * math.log(m / v / (2.0 * math.pi)) < -nats:
+            return n
+    return None
+
+
+def _ball_direct(m: int, v: Fraction, count: int) -> arb:
+    from flint import arb
+
+    term, total = arb(1), arb(0)
+    quotient = (-balls.ball(Fraction(2 * m + 1) / (2 * v))).exp()
+    step = (-balls.ball(1 / v)).exp()
+    for _ in range(count + 1):
+        total += term
+        term *= quotient
+        quotient *= step
+    # `term` is the first one left out, and the quotients keep falling: a geometric series bounds the rest
+    return balls.padded(total, term / (1 - quotient))
+
+
+def _ball_euler_maclaurin(m: int, v: Fraction, order: int) -> arb:
+    from flint import arb
+
+    variance = balls.ball(v)
+    square = balls.ball(Fraction(m * m) / (2 * v))
+    total = (arb.pi() * variance / 2).sqrt() * square.exp() * square.sqrt().erfc() + arb(1) / 2
+    slope, inverse = balls.ball(m / v), balls.ball(1 / v)
+    previous, current = arb(1), slope
+    for n in range(1, order):
+        if n % 2:
+            total += arb.bernoulli(n + 1) / arb.fac_ui(n + 1) * current
+        previous, current = current, slope * current - n * inverse * previous
+    if m * m >= (4 * order + 2) * v:
+        return balls.padded(total, 4 * slope ** (order - 1) / (2 * arb.pi()) ** order)
+    scale = 2 * arb.pi() * variance.sqrt()
+    remainder = 8 * variance.sqrt() * arb.fac_ui(order).sqrt() / scale**order * (square / 2).exp()
+    return balls.padded(total, remainder)

@@ -17,17 +17,23 @@ in base B, its digits are independent: with S = B Q + R,
 
 so the lowest digit is a geometric variable cut off at B, and the rest is geometric with f^B in place of f.
 Each digit is drawn exactly, although f itself is only known by balls.
+
+*Where the random bits come from* is an argument, never a global generator. The default, `SystemEntropy`,
+keeps no state at all. Each request draws a fresh 256-bit key from the operating system, stretches it with
+ChaCha20 and drops it. So there is nothing that a forked child could replay, nothing that two threads could
+share, and no generator whose state would give earlier noise away. (Dropped memory is freed, not wiped.)
 """
 
 from __future__ import annotations
 
 import math
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +41,6 @@ from numpy.typing import NDArray
 from discreet.errors import InputError, PrecisionError
 from discreet.noise import balls
 from discreet.noise.distribution import Noise
-from discreet.noise.entropy import Entropy, SystemEntropy
 
 if TYPE_CHECKING:
     from flint import arb
@@ -55,6 +60,53 @@ BASE = 1 << 10
 LONGEST = 1 << 40
 """Trials at a time: enough for any release, and sums of skips stay far from the end of 64 bits."""
 BLOCK = 1 << 20
+
+
+_DIRECT = 256  # up to so many bytes, asking the system is quicker than setting up the cipher
+_PER_KEY = 1 << 20
+_ZEROS = bytes(_PER_KEY)  # the keystream is what encrypting zeros gives
+
+
+@runtime_checkable
+class Entropy(Protocol):
+    """A source of uniform random bits."""
+
+    def fill(self, out: NDArray[np.uint8]) -> None:
+        """Overwrite `out`, a contiguous array of bytes, with uniform and independent random bytes."""
+
+
+class SystemEntropy:
+    """Cryptographic randomness: ChaCha20 under keys from `os.urandom`, one fresh key per request.
+
+    Guarantee. Assumed: the operating system's generator gives keys that an adversary cannot guess, and
+    ChaCha20's output cannot be told from uniform bits without the key. Then the bytes cannot be told
+    from uniform and independent ones: across calls, threads, and processes, forked or spawned.
+
+    >>> out = np.zeros(1000, dtype=np.uint8)
+    >>> SystemEntropy().fill(out)
+    >>> len(set(out.tolist())) > 200
+    True
+    """
+
+    __slots__ = ()
+
+    def fill(self, out: NDArray[np.uint8]) -> None:
+        """Overwrite `out` with random bytes."""
+        if out.size <= _DIRECT:
+            out[:] = np.frombuffer(os.urandom(out.size), dtype=np.uint8)
+            return
+        from cryptography.hazmat.primitives.ciphers import Cipher
+        from cryptography.hazmat.primitives.ciphers.algorithms import ChaCha20
+
+        zeros, view = memoryview(_ZEROS), out.data
+        for start in range(0, out.size, _PER_KEY):
+            part = view[start : start + _PER_KEY]
+            # A key is used for one nonce only, so the nonce (and counter) may start at zero.
+            stream = Cipher(ChaCha20(os.urandom(32), bytes(16)), mode=None).encryptor()
+            stream.update_into(zeros[: len(part)], part)
+
+    def __repr__(self) -> str:
+        return "SystemEntropy()"
 
 
 class CountingLaw(ABC):

@@ -44,9 +44,16 @@ from numpy.typing import NDArray
 from discreet.errors import InputError
 from discreet.noise import balls
 from discreet.noise.distribution import Noise
-from discreet.noise.entropy import Entropy, SystemEntropy
 from discreet.noise.gaussian import DiscreteGaussian
-from discreet.noise.inversion import Above, Integers, more_bits, settle, thresholds
+from discreet.noise.inversion import (
+    Above,
+    Entropy,
+    Integers,
+    SystemEntropy,
+    more_bits,
+    settle,
+    thresholds,
+)
 from discreet.numbers import Exact
 
 SLOTS = 1 << 16

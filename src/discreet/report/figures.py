@@ -36,9 +36,8 @@ if TYPE_CHECKING:
 
     from discreet.accounting.overall import Account
     from discreet.estimation import Accuracy
-    from discreet.risk.attack import Attack
+    from discreet.risk.attack import Attack, Numbers
     from discreet.risk.hierarchy import HierarchyPosterior
-    from discreet.risk.model import Numbers
     from discreet.risk.profile import RiskProfile
     from discreet.risk.table import TableRisk
 

@@ -29,9 +29,8 @@ if TYPE_CHECKING:
         ratio,
         sequence,
     )
-    from discreet.risk.explain import explain_profile
     from discreet.risk.hierarchy import Area, HierarchyPosterior, Poisson, Table, Uniform, hierarchy_posterior
-    from discreet.risk.profile import Risk, RiskProfile, risk_profile
+    from discreet.risk.profile import Risk, RiskProfile, explain_profile, risk_profile
     from discreet.risk.table import table_risk
     from discreet.risk.two_levels import TwoLevels
 

@@ -27,8 +27,8 @@ from discreet.accounting.arguments import Number
 from discreet.errors import InputError
 from discreet.noise import DiscreteGaussian
 from discreet.numbers import prior as read_prior
+from discreet.risk.attack import Floats, log_sum, logistic, one_variance
 from discreet.risk.hierarchy import TRUNCATION, Integers, SiblingNoise, log_noise
-from discreet.risk.model import Floats, log_sum, logistic, one_variance
 
 Chance = Literal["exact", "unconstrained"]
 _TIE = 1e-10  # odds closer to even than this are even: what differs from them does so by far more

@@ -36,7 +36,7 @@ from discreet.studies.register import check, printed
 from discreet.studies.study import Floats, Integers, Study, Value, made
 
 if TYPE_CHECKING:
-    from discreet.noise.entropy import Entropy
+    from discreet.noise import Entropy
 
 SEED = 20200401
 STATES, COUNTIES, TRACTS, BLOCKS = 24, 7.0, 5.0, 18.0

@@ -12,7 +12,6 @@ import numpy as np
 from discreet.accounting.privacy_loss import compose
 from discreet.budget import load
 from discreet.noise import DiscreteGaussian, DiscreteLaplace, Noise
-from discreet.noise.sums import within
 from discreet.release.safetab.census2020 import specification_2020
 from discreet.release.safetab.design import (
     STABILITY,
@@ -114,7 +113,7 @@ def _coverage() -> list[Compared]:
     for at, entry in entries.items():
         noise, many = cells[at]
         edge = bureau_margin(many * variance_of(noise))
-        chance = 100 * within(noise, edge, times=many)
+        chance = 100 * noise.within(edge, draws=many)
         found.append(check(entry, chance, explained=f"the margin is {edge}; noise takes whole numbers"))
     return found
 

@@ -78,7 +78,7 @@ class Adversary:
         Someone who knows everyone else in the block, 3 of them with the characteristics, gives the target \
 an even chance of being one more, and looks at one count of the block
         """
-        from discreet.risk.explain import chance_words, place_words
+        from discreet.risk.profile import chance_words, place_words
 
         area = place_words(self.counts[0].level)
         gives = f"gives the target {chance_words(Fraction(self.prior))} of being one more"

@@ -25,8 +25,7 @@ from discreet.budget.catalogue import LARGEST_FILE, load_preset
 from discreet.budget.neighbours import RELATIONS
 from discreet.budget.toml import check_keys, parse_toml
 from discreet.errors import InputError
-from discreet.noise import Noise
-from discreet.noise.distribution import grouped
+from discreet.noise import Noise, grouped
 from discreet.numbers import plain, positive, read_delta
 
 DELTA = Fraction(1, 10**10)

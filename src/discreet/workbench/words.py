@@ -388,7 +388,7 @@ def bound_text(value: float) -> str:
 
 def best_sentences(profile: RiskProfile) -> tuple[str, str]:
     """Say what someone who sees everything published achieves and believes, in words of `risk explain`."""
-    from discreet.risk.explain import belief_sentence, right_sentence
+    from discreet.risk.profile import belief_sentence, right_sentence
 
     return right_sentence(profile), belief_sentence(profile)
 

@@ -12,7 +12,7 @@ import pytest
 from discreet.accounting.privacy_loss import compose
 from discreet.budget import load
 from discreet.errors import InputError
-from discreet.noise import GaussianNoise, LaplaceNoise, Noise, sample, sums
+from discreet.noise import GaussianNoise, LaplaceNoise, Noise, sample
 from discreet.release.safetab import design, tables
 from discreet.release.safetab.census2020 import configuration_2020, specification_2020
 from discreet.release.safetab.configuration import read_toml, write_toml
@@ -124,7 +124,7 @@ def test_sizes_and_thresholds() -> None:
         assert (size - 1) / cells / 2 < 49
     totals = design.smallest_sizes(noise, relative_margin="0.1", of="total")
     for cells, size in zip(design.CELLS, totals, strict=True):
-        inside = [sums.within(noise, people // 10, times=cells) for people in (size - 1, size)]
+        inside = [noise.within(people // 10, draws=cells) for people in (size - 1, size)]
         assert inside[0] < 0.95 <= inside[1]
     stage_one = GaussianNoise(5625)
     steps = design.thresholds_for(sizes[1:], stage_one, chance="0.9")

@@ -39,7 +39,7 @@ from discreet.errors import PrecisionError
 from discreet.noise import DiscreteGaussian, DiscreteLaplace, Noise
 from discreet.noise.balls import ball, current_bits
 from discreet.noise.distribution import RADII
-from discreet.noise.theta import ball_sum
+from discreet.noise.gaussian import ball_sum
 
 # -- on a contour ----------------------------------------------------------------------------------------
 

@@ -163,7 +163,7 @@ def explain(
     outputs = Outputs()
     outputs.plan("--out", out, (".md", ".txt"))
     profile, title = compute(target, [prior], None, between, main_only, screen)
-    from discreet.risk.explain import explain_profile
+    from discreet.risk.profile import explain_profile
 
     page = explain_profile(profile, title=title)
     if screen.json:

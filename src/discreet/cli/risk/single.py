@@ -78,8 +78,7 @@ def single(
 ) -> None:
     """Say what a noisy count tells someone who knows everyone else."""
     outputs = Outputs(csv=csv, plot=plot)
-    from discreet.risk.attack import Attack, Costs
-    from discreet.risk.model import read_known, read_prior, read_variance, read_whole
+    from discreet.risk.attack import Attack, Costs, read_known, read_prior, read_variance, read_whole
 
     costs = Costs.read(None if loss is None else [loss[:2], loss[2:]])
     values = [int(value) for value in read_whole(list(noisy))]
@@ -214,7 +213,7 @@ class OneCount:
             yield from self._sentences(prior)
 
     def _sentences(self, prior: str) -> Iterator[str]:
-        from discreet.risk.model import read_prior
+        from discreet.risk.attack import read_prior
 
         found, before = self.averages(prior), read_prior(prior)
         yield (

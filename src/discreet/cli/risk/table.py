@@ -73,7 +73,7 @@ def table(
         raise InputError(f"--csv is {csv}, which is the table itself")
     need_tables("risk table")
     from discreet.risk import table_risk
-    from discreet.risk.model import read_whole
+    from discreet.risk.attack import read_whole
 
     with screen.working(f"Reading {file.name}"):
         found = table_risk(

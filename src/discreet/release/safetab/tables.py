@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InputError, PrecisionError
-from discreet.noise import DiscreteGaussian, DiscreteLaplace, Noise, balls, sums
+from discreet.noise import DiscreteGaussian, DiscreteLaplace, Noise, balls
 from discreet.release.ledger import NOT_PRIVATE
 from discreet.release.safetab.specification import GEOGRAPHIES, LEVELS, Specification
 from discreet.release.tables import MARK, ArrowArray, ArrowTable, Folder, OutputTable, arrow, coded, strings
@@ -214,7 +214,7 @@ def margin(noise: Noise | None, cells: int = 1) -> int:
     >>> margin(DiscreteGaussian(625)), margin(DiscreteGaussian("5000/159")), margin(None)
     (49, 11, 0)
     """
-    return 0 if noise is None else sums.margin(noise, CONFIDENCE, times=cells)
+    return 0 if noise is None else noise.margin(CONFIDENCE, draws=cells)
 
 
 def bureau_margin(variance: Fraction | float) -> int:

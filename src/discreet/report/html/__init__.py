@@ -47,8 +47,15 @@ from discreet.report.releases import (
     variance_lines,
 )
 from discreet.report.tables import DELTAS, PrivacyRow, epsilon_rows, zcdp_of
-from discreet.risk.explain import belief_sentence, naming_sentence, right_sentence
-from discreet.risk.profile import DIGITS, Risk, RiskProfile, profile_of
+from discreet.risk.profile import (
+    DIGITS,
+    Risk,
+    RiskProfile,
+    belief_sentence,
+    naming_sentence,
+    profile_of,
+    right_sentence,
+)
 
 if TYPE_CHECKING:
     from discreet.accounting.calibration import Calibration
