@@ -127,6 +127,12 @@ def test_the_share_above_two_is_what_the_truth_would_give(tmp_path: Path) -> Non
     assert abs(found.mean_posterior * 10 - real.mean()) < 5 * real.std() / math.sqrt(n)
 
 
+def test_a_count_too_long_for_a_float_is_refused(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"value": [2**60 + 1], "variance": [5.0]}), tmp_path / "t.parquet")
+    with pytest.raises(InputError, match=r"row in line 1: a noisy count is a whole number, at most 2\^52"):
+        table_risk(tmp_path / "t.parquet", prior="1/2", known=0)
+
+
 def sparse(rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """True counts, two in a hundred of them 1 and the others 0, and noisy ones of variance 5."""
     counts = (np.random.default_rng(seed).random(rows) < 0.02).astype(np.int64)

@@ -64,10 +64,9 @@ __all__ = [
     "table_risk",
 ]
 
-_HOMES = {  # the others are in `attack`; a module with the name of its function would hide it
-    "explain": ("explain_profile",),
+_HOMES = {  # the others are in `attack`
     "hierarchy": ("Area", "HierarchyPosterior", "Poisson", "Table", "Uniform", "hierarchy_posterior"),
-    "profile": ("Risk", "RiskProfile", "risk_profile"),
+    "profile": ("Risk", "RiskProfile", "explain_profile", "risk_profile"),
     "table": ("table_risk",),
     "two_levels": ("TwoLevels",),
 }

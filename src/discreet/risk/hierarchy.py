@@ -519,21 +519,11 @@ def build_chain(
         logs = np.where(values == block.count, logs, -math.inf)
     steps = []
     for below, area in pairwise(areas):
-        used = below.siblings > 0 and below.siblings_noisy is not None
         noise = None
-        if used:
+        if below.siblings > 0 and below.siblings_noisy is not None:
             noise = SiblingNoise.of(below.siblings, float(below.variance), exact=siblings == "exact")
-        steps.append(
-            Rung(
-                area.given_smaller,
-                area.noisy,
-                float(area.variance),
-                noise,
-                below.siblings_noisy or 0,
-                below.siblings == 0,
-                area.count,
-            )
-        )
+        seen = (area.given_smaller, area.noisy, float(area.variance))
+        steps.append(Rung(*seen, noise, below.siblings_noisy or 0, below.siblings == 0, area.count))
     return AreaChain(values, logs, tuple(steps))
 
 
@@ -609,12 +599,8 @@ def hierarchy_posterior(
     error = max((step.siblings.error for step in chain.steps if step.siblings is not None), default=0.0)
     sums = posterior_sums(chain, tolerance=tolerance)
     if method != "exact":
-        drawn = run_chains(chain, sums, constrained=method == "gibbs", draws=draws, seed=seed)
-        values, probabilities, spread, total = (
-            drawn.values,
-            drawn.probabilities,
-            drawn.standard_error,
-            drawn.draws,
+        values, probabilities, spread, total = run_chains(
+            chain, sums, constrained=method == "gibbs", draws=draws, seed=seed
         )
     else:
         with np.errstate(under="ignore"):
@@ -622,18 +608,9 @@ def hierarchy_posterior(
         values, spread, total = sums.values, None, None
     names = [area.name or f"area {place + 1}" for place, area in enumerate(areas)]
     marginals = tuple(map(Marginal, names, values, probabilities))
-    return HierarchyPosterior(
-        min(float(probabilities[0][1]), 1.0),  # sums of exponentials may exceed one in the last digit
-        float(chance),
-        known,
-        method,
-        siblings,
-        marginals,
-        sums.truncation_error,
-        error,
-        spread,
-        total,
-    )
+    found = min(float(probabilities[0][1]), 1.0)  # sums of exponentials may exceed one in the last digit
+    errors = (sums.truncation_error, error, spread)
+    return HierarchyPosterior(found, float(chance), known, method, siblings, marginals, *errors, total)
 
 
 # -- exact sums, by messages from area to area -----------------------------------------------------
@@ -811,25 +788,28 @@ def _through(step: Rung, message: Floats, child: Integers, parent: Integers, *, 
 # -- draws from the posterior, as a check and as in the paper ----------------------------------------
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Drawn:
-    """Shares of the draws by area and value, and the standard error of the target's probability."""
-
-    values: tuple[Integers, ...]
-    probabilities: tuple[Floats, ...]
-    standard_error: float
-    draws: int
-
-
-def run_chains(chain: AreaChain, sums: Sums, *, constrained: bool, draws: int, seed: int | None) -> Drawn:
+def run_chains(
+    chain: AreaChain, sums: Sums, *, constrained: bool, draws: int, seed: int | None
+) -> tuple[tuple[Integers, ...], tuple[Floats, ...], float, int]:
     """Run independent chains side by side and count where they are after `BURN_IN` steps.
 
-    The standard error is that between chains, so it holds however slowly they mix, if they mix at all.
+    Returned are the values of each area's count, the shares of the draws there, the standard error of the
+    target's probability, and the number of draws. The standard error is that between chains, so it holds
+    however slowly they mix, if they mix at all.
     """
     if isinstance(draws, bool) or not isinstance(draws, int) or not 2 <= draws <= MOST_DRAWS:
         raise InputError(f"draws is {draws}; it must be a whole number from 2 to {MOST_DRAWS}")
-    if not constrained:
-        _check_unconstrained(chain)
+    if not constrained:  # the chain without the condition is defined for few hierarchies
+        if len(chain.steps) != 1:
+            raise InputError(
+                "the unconstrained chain has two levels; use method='gibbs' for other hierarchies"
+            )
+        (step,) = chain.steps
+        if step.siblings is None or step.noisy is None or step.law != Uniform() or step.known is not None:
+            raise InputError(
+                "the unconstrained chain needs the noisy counts of block, group and siblings, and the "
+                "uniform prior; use method='gibbs' otherwise"
+            )
     sums = _trimmed(sums)
     random = np.random.default_rng(seed)
     chains = min(CHAINS, draws)
@@ -856,7 +836,7 @@ def run_chains(chain: AreaChain, sums: Sums, *, constrained: bool, draws: int, s
             hits += state[0]
     total = chains * rounds
     spread = float(np.std(hits / rounds, ddof=1)) / math.sqrt(chains) if chains > 1 else math.nan
-    return Drawn(values, tuple(count / total for count in counts), spread, total)
+    return values, tuple(count / total for count in counts), spread, total
 
 
 def _trimmed(sums: Sums) -> Sums:
@@ -872,18 +852,6 @@ def _trimmed(sums: Sums) -> Sums:
         return (arrays[0], *(array[span] for array, span in zip(arrays[1:], spans, strict=True)))
 
     return replace(sums, values=cut(sums.values), logs=cut(sums.logs), upward=cut(sums.upward))
-
-
-def _check_unconstrained(chain: AreaChain) -> None:
-    """Refuse hierarchies for which the chain without the condition is not defined."""
-    if len(chain.steps) != 1:
-        raise InputError("the unconstrained chain has two levels; use method='gibbs' for other hierarchies")
-    (step,) = chain.steps
-    if step.siblings is None or step.noisy is None or step.law != Uniform() or step.known is not None:
-        raise InputError(
-            "the unconstrained chain needs the noisy counts of block, group and siblings, and the uniform "
-            "prior; use method='gibbs' otherwise"
-        )
 
 
 class _Kernel:

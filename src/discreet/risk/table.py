@@ -318,15 +318,10 @@ class _Summary:
 
     def _level(self, name: str, tally: Tally, sums: Floats) -> LevelRisk:
         rows, above, posterior, people, named = (float(x) for x in sums)
+        marks, share = tuple(tally.quantiles(QUANTILES)), named / people if people else None
+        average = posterior / rows
         return LevelRisk(
-            name,
-            int(rows),
-            above / rows,
-            tally.maximum,
-            tuple(tally.quantiles(QUANTILES)),
-            posterior / rows,
-            tally.is_rounded,
-            named / people if people else None,
+            name, int(rows), above / rows, tally.maximum, marks, average, tally.is_rounded, share
         )
 
 
@@ -524,8 +519,7 @@ class Averages:
         self, variance: float, prior: Prior, *, nonnegative: bool = False, rows: Histogram | None = None
     ) -> None:
         self.variance, self.prior = variance, prior
-        flat = _flat(variance, prior)
-        self.first, self.ratio, self.above = flat
+        self.first, self.ratio, self.above = _flat(variance, prior)
         self.targets = np.maximum(np.arange(self.ratio.size) + self.first, 1.0)
         self.zero = _flat_zero(variance, prior) if nonnegative else None
         self.is_suggested = rows is not None and rows.rows >= FEWEST_ROWS
@@ -634,7 +628,6 @@ def suggested_law(rows: Histogram, *, nonnegative: bool = False) -> CountLaw:
     start = 1 if nonnegative else rows.first
     places = np.floor((values - start) / width).astype(np.int64)
     noisy = start + width * np.arange((rows.last - start) // width + 1.0) + (width - 1) / 2.0
-    seen = np.zeros(noisy.size)
     if nonnegative:
         seen = np.bincount(places[values > 0], weights=often[values > 0], minlength=noisy.size).astype(float)
         noisy, seen = np.append(0.0, noisy), np.append(float(often[values == 0].sum()), seen)
@@ -710,11 +703,6 @@ class Columns:
     variance: str
     level: str | None
     known: str | None
-
-    @property
-    def has_own_variance(self) -> bool:
-        """Whether the variances are those of the noise itself; elsewhere they are its parameter sigma^2."""
-        return self.variance == "variance"
 
     @property
     def numbers(self) -> list[str]:
@@ -870,43 +858,38 @@ def _readable(path: Path) -> Iterator[None]:
         raise InputError(f"{path} cannot be read: {error.strerror or 'it is damaged'}") from None
 
 
+def _is_count(values: Floats) -> NDArray[np.bool_]:
+    return np.asarray((values == np.floor(values)) & (np.abs(values) <= LARGEST))
+
+
 def _part(batch: Any, columns: Columns, where: str, seen: int, first: int) -> Batch:
     pc = arrow("compute")
 
     def numbers(name: str) -> Floats:
         column = batch.column(name)
-        if not arrow("types").is_integer(column.type) and not arrow("types").is_floating(column.type):
-            try:
-                column = pc.cast(column, "float64")
-            except Exception:
-                raise InputError(
-                    f"{where}: column {name!r} is of type {column.type}, not of numbers"
-                ) from None
-        values = np.asarray(
-            pc.fill_null(pc.cast(column, "float64"), float("nan")).to_numpy(zero_copy_only=False)
-        )
-        return values.astype(np.float64, copy=False)
-
-    def refuse(bad: Any, name: str, rule: str) -> None:
-        if bad.any():
-            line = seen + first + int(np.argmax(bad))
-            raise InputError(f"{where}: column {name!r}, row in line {line}: {rule}")
+        try:  # a whole number too long for a float is refused below, as too large
+            column = pc.cast(column, "float64", safe=False)
+        except Exception:
+            text = f"{where}: column {name!r} is of type {column.type}, not of numbers"
+            raise InputError(text) from None
+        values = pc.fill_null(column, float("nan")).to_numpy(zero_copy_only=False)
+        return np.asarray(values, dtype=np.float64)
 
     noisy, variance = numbers(columns.noisy), numbers(columns.variance)
     known = numbers(columns.known) if columns.known else None
     with np.errstate(invalid="ignore"):
-        refuse(
-            ~(noisy == np.floor(noisy)) | ~(np.abs(noisy) <= LARGEST),
-            columns.noisy,
-            "a noisy count is a whole number",
-        )
-        allowed = (variance > 0) & (variance <= VARIANCES[1])
-        refuse(~allowed, columns.variance, f"a variance is above zero, and at most {VARIANCES[1]:g}")
+        rules = [(columns.noisy, _is_count(noisy), "a noisy count is a whole number, at most 2^52 in size")]
+        rule = f"a variance is above zero, and at most {VARIANCES[1]:g}"
+        rules.append((columns.variance, (variance > 0) & (variance <= VARIANCES[1]), rule))
         if known is not None and columns.known:
-            bad = ~(known == np.floor(known)) | ~(known >= 0) | ~(known <= LARGEST)
-            refuse(bad, columns.known, "a known count is a whole number, zero or more")
-    if columns.has_own_variance and variance.size and float(variance.min()) < 2.0:
-        # the sigma^2 of the noise, whose own variance is less if it is small
+            rule = "a known count is a whole number, zero or more"
+            rules.append((columns.known, _is_count(known) & (known >= 0), rule))
+    for name, allowed, rule in rules:
+        if not allowed.all():
+            line = seen + first + int(np.argmin(allowed))
+            raise InputError(f"{where}: column {name!r}, row in line {line}: {rule}")
+    if columns.variance == "variance" and variance.size and float(variance.min()) < 2.0:
+        # that of the noise itself; elsewhere it is the parameter sigma^2, which is more if it is small
         values, place = np.unique(variance, return_inverse=True)
         variance = np.array([noise_parameter(float(value)) for value in values])[place]
     level = None
