@@ -21,7 +21,7 @@ HEADER = ("what", "seconds", "processor seconds", "peak memory", "aim")
 
 CHILD = """
 import json, sys
-from discreet.cli.commands import run
+from discreet.cli import run
 status = run(json.loads(sys.argv[1]))
 # not ru_maxrss, which starts with what the parent had
 print(*(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")), file=sys.stderr)

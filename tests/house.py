@@ -67,7 +67,7 @@ COUNTS = "level,unit,parent,query,cell,count\nState,S,,total,all,30\n" + "".join
 
 _TRACE = """
 import sys, json, threading
-from discreet.cli.commands import run
+from discreet.cli import run
 seen = set()
 def importing(frame):
     while frame is not None:

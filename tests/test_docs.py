@@ -24,7 +24,7 @@ from typing import Any
 import pytest
 
 from discreet import Release
-from discreet.cli.commands import run
+from discreet.cli import run
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]

@@ -10,7 +10,7 @@ from discreet.accounting.calibration import calibrate
 from discreet.accounting.overall import account
 from discreet.accounting.portfolio import portfolio
 from discreet.budget import AnswerKind, Claim, Level, Query, Release, Spine, load, preset_names
-from discreet.cli.commands import run
+from discreet.cli import run
 from discreet.errors import InputError
 
 KINDS = {

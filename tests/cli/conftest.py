@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from discreet.cli.commands import run
+from discreet.cli import run
 
 SMALL = """\
 name = "small"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from discreet.cli.commands import run
+from discreet.cli import run
 
 
 def test_json_is_what_python_says(capsys: pytest.CaptureFixture[str]) -> None:

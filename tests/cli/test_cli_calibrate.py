@@ -82,6 +82,13 @@ def test_certified_epsilon_and_plot(discreet, small, tmp_path):
     assert plot.read_bytes().startswith(b"<?xml")
 
 
+def test_levels_may_be_named_as_people_write_them(discreet):
+    arguments = ("calibrate", "pl94-2020-units", "--delta", "1e-6", "--jobs", 1, "--json", "--moe")
+    code, people = (discreet(*arguments, f"{name}=9").json for name in ("Block_Group", "block group"))
+    assert [row["name"] for row in people["levels"] if row["factor"] != 1] == ["Block_Group"]
+    assert {**code, "seconds": 0} == {**people, "seconds": 0}
+
+
 def test_weights_share_the_gain(discreet, small):
     arguments = ("--zcdp", "--delta", "1e-6", "--weights", "State=1,County=2", "--jobs", 1, "--json")
     found = discreet("calibrate", small, *arguments).json

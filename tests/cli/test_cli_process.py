@@ -35,14 +35,14 @@ def test_status_and_streams():
 @pytest.mark.parametrize(
     ("broken", "status"),
     [
-        ("sys.modules['discreet.cli.commands'] = Interrupted()", 130),
-        ("discreet.cli.commands.run = lambda _: 0\nthreading.Timer(0.3, kill).start()", 0),
+        ("sys.modules['cyclopts'] = Interrupted()", 130),
+        ("discreet.cli.run = lambda _: 0\nthreading.Timer(0.3, kill).start()", 0),
     ],
     ids=["while the commands are loaded", "when all is done"],
 )
 def test_an_interrupt_at_either_end(broken, status):
     code = (
-        "import os, signal, sys, threading, time, discreet.cli.commands\n"
+        "import os, signal, sys, threading, time, discreet.cli\n"
         "class Interrupted:\n"
         "    def __getattr__(self, name): raise KeyboardInterrupt\n"
         "def kill(): os.kill(os.getpid(), signal.SIGINT)\n"
@@ -75,7 +75,7 @@ def test_a_real_bug_shows_a_traceback(tmp_path):
 def test_help_imports_nothing_heavy():
     code = (
         "import sys\n"
-        "from discreet.cli.commands import run\n"
+        "from discreet.cli import run\n"
         "heavy = {'numpy', 'flint', 'matplotlib', 'cryptography'}\n"
         "for line in ('--help', 'account --help', 'presets', 'show dhc-2020', 'account nix'):\n"
         "    if line != '--help':\n"

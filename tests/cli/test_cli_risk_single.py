@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from discreet.cli.commands import run
+from discreet.cli import run
 from discreet.risk import joint_accuracy, posterior, ratio
 
 ONE = ("risk", "single", "--noisy", "1", "--rho", "0.099", "--prior", "1/2")

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from health import RELEASE, TEXT, Dense, indicator, rows, truth
 
-from discreet.cli.commands import run
+from discreet.cli import run
 from discreet.errors import InputError
 from discreet.release import estimate
 

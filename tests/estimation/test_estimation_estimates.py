@@ -13,7 +13,7 @@ import pytest
 from health import AGE, LEVEL, NAMES, PARENT, RELEASE, SEX, STARTS, TEXT, truth
 
 from discreet.budget import Release
-from discreet.cli.commands import run
+from discreet.cli import run
 from discreet.errors import InputError
 from discreet.estimation.estimates import Estimates, InMemory, Measurements
 from discreet.estimation.intervals import count_ends

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from discreet.budget import Attributes, Level, Query, Release, Spine, load
-from discreet.cli.commands import run
+from discreet.cli import run
 from discreet.errors import InputError
 from discreet.estimation import Goal, accuracy, plan
 from discreet.estimation.model import uniform_tree

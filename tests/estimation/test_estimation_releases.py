@@ -13,7 +13,7 @@ import pytest
 from health import NAMES, RELEASE, TEXT, Dense, records, rows, truth
 
 from discreet.budget import Attributes, Level, Release, load
-from discreet.cli.commands import run
+from discreet.cli import run
 from discreet.errors import InputError
 from discreet.release import estimate, measure
 
@@ -369,7 +369,7 @@ def test_zeros_of_single_units(folders: Any, tmp_path: Path) -> None:
 
 def test_a_level_that_is_not_written(folders: Any, tmp_path: Path) -> None:
     (given,) = folders(TEXT)
-    done = estimate(given, tmp_path / "e", down_to="Region")
+    done = estimate(given, tmp_path / "e", down_to="region")
     assert {key[0] for key in table(tmp_path / "e", "estimates")} == {"N", "R1", "R2", "R3"}
     assert done.units == 4
     with pytest.raises(

@@ -9,7 +9,7 @@ import signal
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from discreet.cli.commands import run
+from discreet.cli import run
 
 SECONDS = 20
 """Processor time that any answer may take."""

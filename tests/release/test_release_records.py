@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from discreet.budget import Release
-from discreet.cli.commands import run
+from discreet.cli import run
 from discreet.errors import InputError
 from discreet.release import measure, tabulate
 

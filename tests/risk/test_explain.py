@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from discreet.budget import load
-from discreet.cli.commands import run
+from discreet.cli import run
 from discreet.numbers import times
 from discreet.risk.profile import RiskProfile, explain_profile, risk_profile
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.cli.commands import run
+from discreet.cli import run
 from discreet.errors import InputError, PrecisionError
 from discreet.noise import GaussianNoise
 from discreet.risk.attack import decision_accuracy

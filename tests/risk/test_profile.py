@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from discreet.accounting.overall import account
 from discreet.accounting.privacy_loss import compose
 from discreet.budget import DiscreteGaussian, DiscreteLaplace, Level, Query, Release, Spine, load
-from discreet.cli.commands import run
+from discreet.cli import run
 from discreet.errors import InputError
 from discreet.noise import Noise
 from discreet.numbers import at_most

@@ -120,7 +120,7 @@ def test_command_lists_without_writing(capsys: pytest.CaptureFixture[str]) -> No
 
 
 def test_command_refuses_what_it_cannot_do(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="did you mean 'residuals'"):
+    with pytest.raises(InputError, match='did you mean "residuals"'):
         run("residual", "--out", str(tmp_path / "a"))
     with pytest.raises(InputError, match="needs the NAME of a study"):
         run()

@@ -22,7 +22,7 @@ from discreet.accounting.calibration import calibrate
 from discreet.accounting.overall import account
 from discreet.budget import Release, load, preset_names
 from discreet.budget.levels import level_name
-from discreet.cli.commands import run
+from discreet.cli import run
 from discreet.errors import InputError
 from discreet.noise import GaussianNoise
 from discreet.numbers import fraction, number, percent

@@ -4,10 +4,20 @@ Events, levels of queries, spines and the paths they give, neighbours, and prese
 """
 
 from discreet.budget.attributes import Attributes, Recode, Tabulation
-from discreet.budget.catalogue import ALIASES, load, load_file, load_preset, preset_names, presets
 from discreet.budget.levels import Level, Query, Spine
 from discreet.budget.neighbours import Neighbours, cases
-from discreet.budget.release import AnswerKind, Claim, Release, Row
+from discreet.budget.release import (
+    ALIASES,
+    AnswerKind,
+    Claim,
+    Release,
+    Row,
+    load,
+    load_file,
+    load_preset,
+    preset_names,
+    presets,
+)
 from discreet.noise import DiscreteGaussian, DiscreteLaplace, grouped
 
 __all__ = [

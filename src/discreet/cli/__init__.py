@@ -1,26 +1,57 @@
-"""The command line: one file a command, thin: parse, call, print.
+"""The command line: one file a command, thin: parse, call, present. Here: which there are and how they end.
 
-A command is one module with a cyclopts `app`, and one line in `discreet.cli.commands`.
+A command is one module with a cyclopts `app`, and one line in `COMMANDS`. It ends with an answer, with one
+line that says what is wrong, or by a signal. Exit status: 0 done; 2 the input cannot be used, and nothing was
+written (or a check found a problem); 130 stopped by Ctrl-C. `verify` ends with 1 if what it was given could
+not be proved. A mistake of the program itself shows its traceback and ends with 1.
 """
 
 from __future__ import annotations
 
+import os
 import signal
+import sys
 import time
+from collections.abc import Sequence
+from types import FrameType
+from typing import TYPE_CHECKING, NoReturn
+
+from discreet.errors import DiscreetError
+
+if TYPE_CHECKING:
+    from cyclopts import App
+
+COMMANDS = {
+    "account": "What a release costs one person, exactly, beside what zCDP says.",
+    "accuracy": "How accurate the estimates of a release will be, before anything is released.",
+    "calibrate": "How little noise keeps a promise, and what that saves.",
+    "compare": "Two releases side by side.",
+    "estimate": "Best estimates of any table and area, with intervals, from noisy measurements.",
+    "ledger": "Make, read and check the ledger of what runs have spent.",
+    "measure": "Add the noise of a release to a table of counts, and record what was spent.",
+    "plan": "The noise that is best for the accuracy of the estimates, and its proof.",
+    "post": "Another name of `estimate`.",
+    "presets": "The releases that come with the package.",
+    "report": "One self-contained page to share: the decision, its numbers with proofs, and figures.",
+    "reproduce": "The papers' tables and figures, recomputed, beside the published values.",
+    "risk": "What can be learned about one person from what is released.",
+    "safetab": "Adaptive private tabulation of detailed race and ethnicity groups.",
+    "show": "What a release publishes, and with which noise.",
+    "tabulate": "The exact counts of records for every query at every level.",
+    "verify": "Prove or refute a certificate, or the claim that a release is (epsilon, delta)-private.",
+    "workbench": "Decide with live figures, in the browser.",
+}
+"""Each command is the `app` of the module of its name; a module is imported when its command runs."""
+
+HOMES = {"post": "estimate:post_app"}
+"""Commands that are other names of one."""
 
 _started = time.perf_counter()
-
-
-def start_clock() -> None:
-    """Note that a command begins."""
-    global _started
-    _started = time.perf_counter()
 
 
 def seconds_so_far() -> float:
     """Return how long ago the command began.
 
-    >>> start_clock()
     >>> seconds_so_far() >= 0.0
     True
     """
@@ -29,12 +60,92 @@ def seconds_so_far() -> float:
 
 def main() -> int:
     """Run the program with the arguments of the shell and return its exit status."""
-    try:  # loading takes a moment, in which Ctrl-C ends the program as it does later
-        from discreet.cli.commands import program
-
-        status = program()
+    signal.signal(signal.SIGTERM, _terminated)
+    try:
+        status = run(sys.argv[1:])
+        try:
+            sys.stdout.flush()
+        except OSError:
+            _discard_output()
     except KeyboardInterrupt:
         status = 130
     # so does ending, when the interpreter has no handler left: what was done is done, and its status stands
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     return status
+
+
+def build() -> App:
+    """Return the program with all its commands, none of them imported yet.
+
+    >>> "account" in build()
+    True
+    """
+    from cyclopts import App, Parameter
+
+    program = App(
+        name="discreet",
+        help="Exact privacy accounting for differentially private official statistics.",
+        help_format="plaintext",
+        version=_version,
+        default_parameter=Parameter(negative=(), show_default=False),
+    )
+    for name, help_line in COMMANDS.items():
+        program.command(f"discreet.cli.{HOMES.get(name, f'{name}:app')}", name=name, help=help_line)
+    return program
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command line and return its exit status.
+
+    >>> run(["show", "pl94-2020-units", "--toml", "--json"])
+    2
+    """
+    global _started
+    _started = time.perf_counter()
+    try:  # loading takes a moment, in which Ctrl-C ends the program as it does later
+        from cyclopts import CycloptsError
+
+        try:
+            build()(list(arguments), exit_on_error=False, print_error=False, result_action="return_value")
+        except CycloptsError as error:
+            return _complain(str(error))
+    except DiscreetError as error:
+        return _complain(str(error))
+    except BrokenPipeError:  # the reader, such as head, has seen enough
+        _discard_output()
+        return 0
+    except KeyboardInterrupt:
+        return 130
+    except OSError as error:
+        if error.filename is None:  # not about a file that was named: a mistake of the program
+            raise
+        return _complain(f"{error.filename} cannot be used: {error.strerror}")
+    except SystemExit as stop:  # cyclopts ends so after Ctrl-C, and rich when help is piped to head
+        if isinstance(stop.__context__, BrokenPipeError):
+            return 0
+        return stop.code if isinstance(stop.code, int) else 1
+    return 0
+
+
+def _complain(message: str) -> int:
+    line = " ".join(message.split())
+    if len(line) > 2000:  # a path or a name of thousands of letters: what is wrong stands at the ends
+        line = f"{line[:1200]} ... {line[-600:]}"
+    encoding = sys.stderr.encoding or "utf-8"
+    print("discreet:", line.encode(encoding, "backslashreplace").decode(encoding), file=sys.stderr)
+    return 2
+
+
+def _discard_output() -> None:
+    """Point standard output nowhere, so that the interpreter's last flush cannot fail."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _terminated(number: int, frame: FrameType | None) -> NoReturn:
+    raise SystemExit(128 + number)
+
+
+def _version() -> str:
+    from importlib.metadata import version
+
+    return version("discreet")

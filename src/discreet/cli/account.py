@@ -14,8 +14,7 @@ from discreet import numbers
 from discreet.accounting.arguments import count_of_digits
 from discreet.budget import AnswerKind, load
 from discreet.cli import options
-from discreet.cli.outputs import TABLE_KINDS, Outputs
-from discreet.cli.printing import PLAIN, Block, Hanging, LongLine, Screen, TextTable
+from discreet.cli.printing import PLAIN, TABLE_KINDS, Block, Hanging, LongLine, Outputs, Screen, TextTable
 from discreet.errors import InputError
 from discreet.report import words
 from discreet.report.releases import path_text

@@ -11,8 +11,7 @@ from cyclopts import App, Parameter
 from discreet.budget import load
 from discreet.budget.levels import level_name
 from discreet.cli import options
-from discreet.cli.outputs import Outputs
-from discreet.cli.printing import PLAIN, Block, Hanging, Screen, TextTable, need_tables
+from discreet.cli.printing import PLAIN, Block, Hanging, Outputs, Screen, TextTable, need_tables
 from discreet.errors import InputError
 
 if TYPE_CHECKING:

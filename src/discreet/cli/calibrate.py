@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
@@ -15,10 +14,9 @@ from discreet.budget import AnswerKind, load
 from discreet.budget.levels import level_name
 from discreet.cli import options
 from discreet.cli.compare import drawn
-from discreet.cli.outputs import Outputs
-from discreet.cli.printing import PLAIN, Block, Screen, TextTable
+from discreet.cli.printing import PLAIN, Block, Outputs, Screen, TextTable
 from discreet.errors import InputError
-from discreet.numbers import decimal, fraction, plain
+from discreet.numbers import decimal, plain
 from discreet.report.releases import calibrated_lines
 from discreet.report.words import heading
 
@@ -76,12 +74,12 @@ def calibrate(
     enough = options.read_accuracy(accuracy)
     (small,) = options.read_deltas([delta])
     _check_target(epsilon, zcdp, moe, weights is not None or by == "level", accuracy is not None)
-    shares = by_level_name(weights, "--weights")
-    wanted = by_level_name(moe, "--moe")
     outputs = Outputs(plot=plot)
     outputs.plan("--out", out, (".toml",))
 
     release = load(target)
+    shares = options.by_level(weights, "--weights", release)
+    wanted = options.by_level(moe, "--moe", release)
 
     from discreet.accounting.calibration import calibrate as find
     from discreet.accounting.calibration import reached
@@ -138,23 +136,6 @@ def _check_target(
         raise InputError("--moe sets each level's noise: there is no search that --accuracy could shorten")
     if moe is not None and is_shared:
         raise InputError("--moe sets each level's noise: it cannot be combined with --weights or --by")
-
-
-def by_level_name(text: str | None, option: str) -> dict[str, str]:
-    """Read LEVEL=NUMBER,... into a dictionary; names may have commas and equal signs in them."""
-    found: dict[str, str] = {}
-    rest = text
-    while rest is not None:
-        part = re.match(r"(?P<name>.*?)=(?P<number>[^,=]*)(?:,(?P<rest>.*))?$", rest, re.DOTALL)
-        if part is None or not part["name"].strip():
-            raise InputError(f"{option} has {rest!r}; it must be LEVEL=NUMBER, several separated by commas")
-        name = part["name"].strip()
-        if name in found:
-            raise InputError(f"{option} names level {name!r} twice")
-        fraction(part["number"], name=f"{option} of level {name!r}")
-        found[name] = part["number"].strip()
-        rest = part["rest"]
-    return found
 
 
 def _text(release: Release, found: Calibration, box: Interval | None) -> Iterator[Block]:

@@ -12,8 +12,7 @@ from discreet import numbers
 from discreet.budget import AnswerKind, load
 from discreet.budget.levels import level_name
 from discreet.cli import options
-from discreet.cli.outputs import Outputs
-from discreet.cli.printing import PLAIN, Block, Hanging, Screen, TextTable
+from discreet.cli.printing import PLAIN, Block, Hanging, Outputs, Screen, TextTable
 from discreet.report import words
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from cyclopts import App, Parameter
 
 from discreet import numbers
 from discreet.budget import load
-from discreet.budget.levels import level_name
+from discreet.budget.levels import find_level, level_name
 from discreet.cli import options
 from discreet.cli.ledger import KeyFile, LedgerFile, SpendAgain, about_ledger
 from discreet.cli.printing import PLAIN, Block, Hanging, Screen, need_tables
@@ -198,7 +198,8 @@ def cells_of_units(cells: int, units: int) -> str:
 def _pair(release: Release, text: str) -> tuple[str, str]:
     """Read LEVEL/QUERY; a slash may also be part of either name, as long as one reading is left."""
     places = [place for place, sign in enumerate(text) if sign == "/"]
-    readings = [(text[:place], text[place + 1 :]) for place in places]
+    names = [level.name for level in release.levels]
+    readings = [(find_level(text[:at], names) or text[:at], text[at + 1 :]) for at in places]
     if not readings:
         raise InputError(f"--invariant is {text!r}; it must be LEVEL/QUERY, such as State/total")
     known = {(level.name, query.name) for level in release.levels for query in level.queries}
@@ -207,5 +208,4 @@ def _pair(release: Release, text: str) -> tuple[str, str]:
         raise InputError(f"--invariant {text!r} can be read in several ways; rename a level or a query")
     if fitting:
         return fitting[0]
-    names = {level.name for level in release.levels}
     return next((pair for pair in readings if pair[0] in names), readings[0])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -167,3 +168,31 @@ def read_epsilons(texts: Sequence[str]) -> list[Fraction]:
             raise InputError(f"epsilon is {text}; it must be zero or more, and at most {LARGEST_EPSILON}")
         found.append(epsilon)
     return list(dict.fromkeys(found))
+
+
+def by_level(text: str | None, option: str, release: Release | None = None) -> dict[str, str]:
+    """Read LEVEL=NUMBER,... into a dictionary; names may have commas and equal signs in them.
+
+    The levels are those of a release, by their codes or as people write them, or any names if there is none.
+
+    >>> by_level("block=1/2,Block group=3", "--rho")
+    {'block': '1/2', 'Block group': '3'}
+    >>> from discreet.budget import load
+    >>> by_level("block group=3", "--weights", load("dhc-2020"))
+    {'Block_Group': '3'}
+    """
+    found: dict[str, str] = {}
+    rest = text
+    while rest is not None:
+        part = re.match(r"(?P<name>.*?)=(?P<number>[^,=]*)(?:,(?P<rest>.*))?$", rest, re.DOTALL)
+        if part is None or not part["name"].strip():
+            raise InputError(f"{option} has {rest!r}; it must be LEVEL=NUMBER, several separated by commas")
+        name = part["name"].strip()
+        if release is not None:
+            name = release.level(name).name
+        if name in found:
+            raise InputError(f"{option} names level {name!r} twice")
+        fraction(part["number"], name=f"{option} of level {name!r}")
+        found[name] = part["number"].strip()
+        rest = part["rest"]
+    return found

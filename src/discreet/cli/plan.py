@@ -13,9 +13,7 @@ from cyclopts import App, Parameter
 from discreet.budget import load
 from discreet.cli import options
 from discreet.cli.accuracy import TreeOption, read_tree
-from discreet.cli.calibrate import by_level_name
-from discreet.cli.outputs import Outputs
-from discreet.cli.printing import PLAIN, Block, Hanging, Screen, TextTable
+from discreet.cli.printing import PLAIN, Block, Hanging, Outputs, Screen, TextTable
 from discreet.errors import InputError
 
 if TYPE_CHECKING:
@@ -89,7 +87,7 @@ def plan(
         tree=_children([level.name for level in release.levels], read_tree(tree, release)),
         keep=keep or (),
         goals=goals,
-        weights=by_level_name(weights, "--weights") or None,
+        weights=options.by_level(weights, "--weights") or None,
         epsilon=epsilon,
         delta=small,
         certified=certify,

@@ -10,8 +10,7 @@ from cyclopts import App, Parameter
 
 from discreet.cli import options
 from discreet.cli.account import read_target
-from discreet.cli.outputs import Outputs
-from discreet.cli.printing import PLAIN, Block, Screen
+from discreet.cli.printing import PLAIN, Block, Outputs, Screen
 from discreet.errors import InputError
 from discreet.numbers import plain, times
 from discreet.numbers import prior as read_prior

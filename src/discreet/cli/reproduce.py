@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import App, Parameter
 
 from discreet.cli import options
-from discreet.cli.outputs import Outputs
-from discreet.cli.printing import PLAIN, Block, Hanging, LongLine, Screen, TextTable, show
+from discreet.cli.printing import PLAIN, Block, Hanging, LongLine, Outputs, Screen, TextTable, show
 from discreet.errors import InputError
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from discreet.accounting.calibration import prove
 from discreet.accounting.overall import account
 from discreet.budget import Level, Query, Release, Spine
-from discreet.budget.levels import level_name
+from discreet.budget.levels import find_level, level_name
 from discreet.budget.toml import hint
 from discreet.errors import DiscreetError, InputError, PrecisionError
 from discreet.estimation.accuracy import Accuracy, accuracy, by_level
@@ -280,7 +280,7 @@ def _goals(chain: UniformPlan, before: Accuracy, keep: Sequence[str], goals: Seq
         raise InputError("no query of the levels to keep is determined now, so there is nothing to keep")
     for goal in goals:
         ((level, query),) = _named(chain, [f"{goal.level}:{goal.query}"], "a goal")
-        found[level, query] = goal
+        found[level, query] = Goal(level, query, goal.sd)
     return list(found.values())
 
 
@@ -288,7 +288,8 @@ def _named(chain: UniformPlan, texts: Sequence[str], what: str) -> list[tuple[st
     """Read LEVEL or LEVEL:QUERY."""
     pairs: list[tuple[str, str]] = []
     for text in texts:
-        level, _, query = text.partition(":")
+        written, _, query = text.partition(":")
+        level = find_level(written, chain.names) or written
         if level not in chain.names:
             near = hint(level, chain.names) or f"; it has {', '.join(chain.names)}"
             raise InputError(f"{what} names level {level!r}, which the release does not have{near}")

@@ -8,8 +8,18 @@
 
 from __future__ import annotations
 
-from discreet.studies.register import Compared, Printed, Verdict, printed, register
-from discreet.studies.study import Study, StudyEntry, find, studies, verdicts
+from discreet.studies.register import (
+    Compared,
+    Printed,
+    Study,
+    StudyEntry,
+    Verdict,
+    find,
+    printed,
+    register,
+    studies,
+    verdicts,
+)
 
 __all__ = [
     "Compared",

@@ -15,8 +15,7 @@ from discreet.accounting.overall import account
 from discreet.accounting.privacy_loss import PrivacyLoss, compose
 from discreet.budget import load
 from discreet.noise import DiscreteGaussian
-from discreet.studies.register import check, compare, printed
-from discreet.studies.study import Study, find, made
+from discreet.studies.register import Study, check, compare, find, made, printed
 
 PRESET = "dhc-2022-08-25"
 DELTA, OVERALL_DELTA = "1e-11", "1e-10"

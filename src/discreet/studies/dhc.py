@@ -15,8 +15,7 @@ from discreet.accounting.privacy_loss import compose
 from discreet.budget import load
 from discreet.noise import Noise
 from discreet.report.curves import curve_deltas
-from discreet.studies.register import compare
-from discreet.studies.study import Floats, Study, made
+from discreet.studies.register import Floats, Study, compare, made
 
 PRESET, MAIN = "dhc-2020", 13
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from discreet.report.figures import LINES, STYLE
-from discreet.studies.study import Study
+from discreet.studies.register import Study
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

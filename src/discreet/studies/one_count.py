@@ -15,8 +15,7 @@ from discreet.accounting.comparisons import ZCDP
 from discreet.budget import load
 from discreet.noise import DiscreteGaussian
 from discreet.risk import decision_accuracy, expected_posterior, expected_ratio, posterior, ratio
-from discreet.studies.register import Compared, check, compare, printed
-from discreet.studies.study import Study, made
+from discreet.studies.register import Compared, Study, check, compare, made, printed
 
 PRIORS = ("1/2", "1/5", "1/10", "1/50", "1/864")
 LEVELS = ("US", "State", "County", "Tract", "Optimized block group", "Block")

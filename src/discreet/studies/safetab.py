@@ -22,8 +22,7 @@ from discreet.release.safetab.design import (
 )
 from discreet.release.safetab.mechanism import noise_for, suppression_threshold
 from discreet.release.safetab.tables import Z95, bureau_margin, margin, variance_of
-from discreet.studies.register import Compared, check, printed
-from discreet.studies.study import Study, made
+from discreet.studies.register import Compared, Study, check, made, printed
 
 GAMMA, CHANCE = Fraction(1, 10), Fraction(9999, 10000)
 LARGEST = 300

@@ -31,8 +31,7 @@ from discreet.accounting.privacy_loss import compose
 from discreet.accounting.published import LatticeNormal, SequentialSieve, residual_supremum
 from discreet.budget import load
 from discreet.noise import DiscreteGaussian, Noise
-from discreet.studies.register import check, compare, printed
-from discreet.studies.study import Floats, Study, Value, made
+from discreet.studies.register import Floats, Study, Value, check, compare, made, printed
 
 # -- residuals and variances -------------------------------------------------------------------------------
 

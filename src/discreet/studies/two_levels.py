@@ -16,8 +16,7 @@ import numpy as np
 
 from discreet.risk import Area, TwoLevels, decision_accuracy, hierarchy_posterior
 from discreet.studies.one_count import LEVELS, RHO, paper_rho
-from discreet.studies.register import Compared, check, compare, printed
-from discreet.studies.study import Floats, Integers, Study, Value, made
+from discreet.studies.register import Compared, Floats, Integers, Study, Value, check, compare, made, printed
 
 RHOS = (RHO, paper_rho(LEVELS[4]))
 

@@ -8,8 +8,8 @@ from fractions import Fraction
 from functools import partial
 
 from discreet.budget import AnswerKind
-from discreet.budget.catalogue import presets
 from discreet.budget.levels import level_name
+from discreet.budget.release import presets
 from discreet.errors import DiscreetError
 from discreet.numbers import number, percent, plain, positive, read_delta, with_fraction
 from discreet.workbench import charts

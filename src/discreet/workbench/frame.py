@@ -11,7 +11,7 @@ from importlib.resources import files
 from nicegui import Client, background_tasks, ui
 from nicegui.element import Element
 
-from discreet.budget.catalogue import LARGEST_FILE
+from discreet.budget.release import LARGEST_FILE
 from discreet.errors import DiscreetError
 from discreet.workbench import controls as c
 from discreet.workbench import words as say

@@ -21,8 +21,8 @@ from functools import cached_property
 from typing import Any
 
 from discreet.budget import Level, Neighbours, Query, Release, load
-from discreet.budget.catalogue import LARGEST_FILE, load_preset
 from discreet.budget.neighbours import RELATIONS
+from discreet.budget.release import LARGEST_FILE, load_preset
 from discreet.budget.toml import check_keys, parse_toml
 from discreet.errors import InputError
 from discreet.noise import Noise, grouped

@@ -14,7 +14,7 @@ import sys
 import time
 from typing import Any
 
-from discreet.cli.commands import run
+from discreet.cli import run
 from discreet.release.tables import arrow
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from discreet.cli.commands import run as command
+from discreet.cli import run as command
 from discreet.errors import InputError
 from discreet.noise import GaussianNoise
 from discreet.release.safetab.configuration import read_configuration

@@ -16,7 +16,7 @@ from safetab_toy import SPEC_2020, TOY
 from discreet.accounting.overall import account as account_release
 from discreet.accounting.privacy_loss import compose
 from discreet.budget import DiscreteGaussian, DiscreteLaplace, load
-from discreet.cli.commands import run
+from discreet.cli import run
 from discreet.release.safetab.account import (
     SMOOTH,
     account,

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from safetab_toy import DATA, TOY
 
-from discreet.cli.commands import run as command
+from discreet.cli import run as command
 from discreet.errors import InputError
 from discreet.release import check_ledger, create_ledger, read_ledger
 from discreet.release.safetab.run import Options, coterminous, postprocess, run

@@ -25,7 +25,7 @@ from safetab_brute import random_blocks, random_person, tabulate
 from safetab_toy import DATA, SPEC_2020, TOY
 from safetab_toy import published as published_tables
 
-from discreet.cli.commands import run as command
+from discreet.cli import run as command
 from discreet.errors import InputError
 from discreet.noise import GaussianNoise, LaplaceNoise
 from discreet.release import Total, check_ledger, create_ledger, read_ledger

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from safetab_toy import SPEC_2020, TOY
 
-from discreet.cli.commands import run
+from discreet.cli import run
 from discreet.errors import InputError
 from discreet.release.safetab import synthetic
 from discreet.release.safetab.configuration import read_configuration

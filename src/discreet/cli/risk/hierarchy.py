@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 from cyclopts import App, Parameter
 
 from discreet.cli import options
-from discreet.cli.outputs import Outputs
-from discreet.cli.printing import Block, Hanging, Screen, TextTable
+from discreet.cli.printing import Block, Hanging, Outputs, Screen, TextTable
 from discreet.errors import InputError
 
 if TYPE_CHECKING:

@@ -12,9 +12,17 @@ from discreet.budget import load
 from discreet.budget.levels import level_name
 from discreet.budget.release import AnswerKind
 from discreet.cli import options
-from discreet.cli.calibrate import by_level_name
-from discreet.cli.outputs import Outputs
-from discreet.cli.printing import PLAIN, Block, Hanging, LongLine, Screen, TextTable, write, write_json
+from discreet.cli.printing import (
+    PLAIN,
+    Block,
+    Hanging,
+    LongLine,
+    Outputs,
+    Screen,
+    TextTable,
+    write,
+    write_json,
+)
 from discreet.errors import InputError
 from discreet.numbers import at_most, chance
 from discreet.numbers import prior as read_prior
@@ -90,7 +98,7 @@ def compute(
     if rho:
         if between.neighbours is not None or main_only or between.people != 1:
             raise InputError("--neighbours, --people and --main-only are about a release, not about --rho")
-        return risk_profile(by_level_name(",".join(rho), "--rho"), prior=priors), ""
+        return risk_profile(options.by_level(",".join(rho), "--rho"), prior=priors), ""
 
     assert target is not None
     found = load(target)

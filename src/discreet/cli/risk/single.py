@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import App, Parameter
 
 from discreet.cli import options
-from discreet.cli.outputs import Outputs
-from discreet.cli.printing import Block, Hanging, Screen, TextTable
+from discreet.cli.printing import Block, Hanging, Outputs, Screen, TextTable
 from discreet.errors import InputError
 from discreet.numbers import chance as shown
 from discreet.numbers import in_hundred

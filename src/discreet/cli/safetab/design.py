@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import App, Parameter
 
 from discreet.cli import options
-from discreet.cli.outputs import Outputs
-from discreet.cli.printing import PLAIN, Block, Hanging, Screen, TextTable, json_text
+from discreet.cli.printing import PLAIN, Block, Hanging, Outputs, Screen, TextTable, json_text
 from discreet.errors import InputError
 from discreet.numbers import number, percent, plain
 

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import App, Parameter
 
-from discreet.cli.outputs import Outputs
-from discreet.cli.printing import PLAIN, Block, Hanging, Screen, TextTable, need_tables
+from discreet.cli.printing import PLAIN, Block, Hanging, Outputs, Screen, TextTable, need_tables
 from discreet.cli.safetab import DUCKDB, Counting
 from discreet.errors import InputError
 

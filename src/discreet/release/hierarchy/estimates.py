@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.budget import Attributes, Release
+from discreet.budget.levels import find_level
 from discreet.errors import InputError
 from discreet.estimation.estimates import (
     Estimates,
@@ -205,6 +206,7 @@ class JointEstimates:
             return tree.size
         if len(self.groups) > 1:
             raise InputError("down_to is for releases that share a tree")
+        level = find_level(level, [one for name in tree.levels for one in name.split("+")]) or level
         wanted = [place for place, name in enumerate(tree.levels) if level in name.split("+")]
         if not wanted:
             raise InputError(f"down_to names level {level!r}; the units have {', '.join(tree.levels)}")
