@@ -69,7 +69,7 @@ def main() -> int:
             _discard_output()
     except KeyboardInterrupt:
         status = 130
-    # so does ending, when the interpreter has no handler left: what was done is done, and its status stands
+    # as it ends, the interpreter has no handler left: what was done is done, and its status stands
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     return status
 
