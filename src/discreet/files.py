@@ -6,12 +6,14 @@ No reader ever sees half a file, and after a crash it is the old one or the new 
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
 import os
 import secrets
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from threading import Event
 from typing import BinaryIO
 
 from discreet.errors import InputError
@@ -117,3 +119,12 @@ def csv_text(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     writer.writerow(columns)
     writer.writerows(rows)
     return stream.getvalue()
+
+
+def sha256(file: Path, stop: Event | None = None) -> str:
+    """Return the SHA-256 of a file in hexadecimal digits; nonsense if it is told to stop before its end."""
+    hashed = hashlib.sha256()
+    with open(file, "rb", buffering=0) as stream:
+        while (piece := stream.read(1 << 22)) and not (stop is not None and stop.is_set()):
+            hashed.update(piece)
+    return hashed.hexdigest()

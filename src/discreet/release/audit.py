@@ -8,9 +8,9 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from threading import Event
 
 from discreet.errors import InputError
+from discreet.files import sha256
 from discreet.release.commit import (
     MANIFESTS,
     RECEIPT,
@@ -102,15 +102,6 @@ def check_ledger(
         if wrong:
             found.problems.append(wrong)
     return LedgerCheck(ledger, tuple(found.problems), tuple(found.remarks), found.files)
-
-
-def sha256(file: Path, stop: Event | None = None) -> str:
-    """Return the SHA-256 of a file in hexadecimal digits; nonsense if it is told to stop before its end."""
-    hashed = hashlib.sha256()
-    with open(file, "rb", buffering=0) as stream:
-        while (piece := stream.read(1 << 22)) and not (stop is not None and stop.is_set()):
-            hashed.update(piece)
-    return hashed.hexdigest()
 
 
 def _totals(ledger: Ledger, found: _Findings) -> None:

@@ -36,7 +36,7 @@ from discreet.release.safetab.account import mechanisms
 from discreet.release.safetab.configuration import read_configuration
 from discreet.release.safetab.counts import GroupCounts
 from discreet.release.safetab.records import count
-from discreet.release.safetab.run import Clock, Options, Plan, run
+from discreet.release.safetab.run import Clock, Options, RunPlan, run
 from discreet.release.safetab.specification import read_specification
 from discreet.release.safetab.tables import RANGES
 from discreet.release.safetab.tables import label as margins
@@ -432,11 +432,11 @@ def test_noise_of_repeated_runs_has_its_variance_by_level_and_stage(
     noise: dict[tuple[str, int, int], list[Any]] = {}
     with connect() as engine, count(DATA, configuration, specification, engine=engine) as counts:
         kept: Any = Remembered(counts)
-        told = Plan(folder, Options(), configuration, specification)
+        told = RunPlan(folder, Options(), configuration, specification)
         told.__dict__["mechanisms"] = exact
         truth = told.add_noise(kept, Clock())
         for seed in range(160):
-            trial = Plan(folder, Options(rehearsal=seed), configuration, specification)
+            trial = RunPlan(folder, Options(rehearsal=seed), configuration, specification)
             trial.__dict__["mechanisms"] = plan
             found = trial.add_noise(kept, Clock())
             for place, part in found.items():

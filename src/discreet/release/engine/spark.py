@@ -20,7 +20,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from discreet.errors import DiscreetError, InputError
+from discreet.errors import DiscreetError
 from discreet.release.engine import (
     FULL_DISK,
     FULL_MEMORY,
@@ -212,8 +212,6 @@ def _translated() -> Iterator[None]:
 
 # -- work that is shared -----------------------------------------------------------------------------------
 
-ENGINES = ("local", "spark")
-
 
 class Cluster:
     """Tasks on a Spark session."""
@@ -269,16 +267,9 @@ def _list(column: NDArray[Any]) -> Any:
 
 
 @contextmanager
-def workers(engine: str, spark_master: str | None) -> Iterator[Cluster | None]:
-    """Open what shares the work: nothing for "local", a session of Spark for "spark"."""
-    if engine not in ENGINES:
-        raise InputError(f"engine is {engine!r}; it must be local or spark")
-    if engine == "local":
-        if spark_master is not None:
-            raise InputError("--spark-master is given, but the engine is local; give --engine spark too")
-        yield None
-        return
-    with connect("spark", spark_master=spark_master):
+def cluster(master: str | None) -> Iterator[Cluster]:
+    """Open a session of Spark that shares work."""
+    with connect("spark", spark_master=master):
         from pyspark.sql import SparkSession
 
         session = SparkSession.getActiveSession()

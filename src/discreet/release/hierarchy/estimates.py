@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from importlib.metadata import version
@@ -40,7 +41,6 @@ from discreet.estimation.tree import Floats, Integers, Tree
 from discreet.noise import Noise
 from discreet.numbers import fraction
 from discreet.release.commit import free, staging
-from discreet.release.engine.spark import Cluster, workers
 from discreet.release.hierarchy.layout import Layout, units_of
 from discreet.release.hierarchy.measurements import Exact, Published, read_any, with_zeros
 from discreet.release.ledger import NOT_PRIVATE
@@ -501,7 +501,7 @@ def estimate(
     if not sources:
         raise InputError("there is nothing to estimate from: name the output of `measure`")
     free(out_dir)
-    with workers(engine, spark_master) as cluster:
+    with _workers(engine, spark_master) as cluster:
         lean = streamed if cluster is None else True
         given = [read_any(Path(one), release, units, invariants, within, streamed) for one in sources]
         if zeros is not None:
@@ -573,6 +573,19 @@ CONTRASTS = {
 }
 
 
+def _workers(engine: str, spark_master: str | None) -> AbstractContextManager[SharedWork | None]:
+    """Open what shares the work: nothing for "local", a session of Spark for "spark"."""
+    if engine == "spark":
+        from discreet.release.engine.spark import cluster
+
+        return cluster(spark_master)
+    if engine != "local":
+        raise InputError(f"engine is {engine!r}; it must be local or spark")
+    if spark_master is not None:
+        raise InputError("--spark-master is given, but the engine is local; give --engine spark too")
+    return nullcontext()
+
+
 def _level(level: str | Fraction) -> tuple[str, float]:
     size = fraction(level, name="level")
     if not Fraction(1, 2) <= size < 1:
@@ -603,7 +616,7 @@ def write_estimates(
     down_to: str | None = None,
     *,
     tables: bool = False,
-    cluster: Cluster | None = None,
+    cluster: SharedWork | None = None,
 ) -> Written:
     """Write the estimates of queries in all units, or those down to a level, with intervals."""
     wanted = found.queries(()) if queries is None else queries

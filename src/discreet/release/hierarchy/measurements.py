@@ -27,8 +27,8 @@ from discreet.errors import InputError
 from discreet.estimation.estimates import InMemory, NoisySource, Rows
 from discreet.estimation.model import noises, queries_of
 from discreet.estimation.tree import Integers, Tree
+from discreet.files import sha256
 from discreet.noise import DiscreteGaussian, Noise
-from discreet.release.audit import sha256
 from discreet.release.hierarchy.layout import (
     Layout,
     Listing,

@@ -27,8 +27,8 @@ from discreet.errors import InputError
 from discreet.estimation.model import Noises, noises, queries_of
 from discreet.estimation.tables import check_whole, detailed_cells, impossible_cells
 from discreet.estimation.tree import Floats, Integers, Tree
+from discreet.files import sha256
 from discreet.noise import Entropy, Noise, sample
-from discreet.release.audit import sha256
 from discreet.release.commit import free, open_ledger, staging
 from discreet.release.hierarchy.estimates import JointEstimates, write_estimates
 from discreet.release.hierarchy.layout import (

@@ -44,8 +44,7 @@ from numpy.typing import NDArray
 from discreet.errors import DiscreetError, InputError
 from discreet.files import sync, whole_file
 from discreet.release.commit import try_lock
-from discreet.release.engine import Engine, Relation, connect
-from discreet.release.engine.duckdb import DuckDB
+from discreet.release.engine import DuckDB, Engine, Relation, connect
 from discreet.release.safetab.configuration import Configuration
 from discreet.release.safetab.specification import (
     BELOW_STATE,

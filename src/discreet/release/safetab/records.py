@@ -22,9 +22,8 @@ from threading import Event
 from typing import TextIO
 
 from discreet.errors import InputError
-from discreet.release.audit import sha256
-from discreet.release.engine import Engine, Relation, UnreadableError, connect
-from discreet.release.engine.duckdb import DuckDB
+from discreet.files import sha256
+from discreet.release.engine import DuckDB, Engine, Relation, UnreadableError, connect
 from discreet.release.safetab.configuration import Configuration
 from discreet.release.safetab.counts import (
     AREA_COLUMNS,

@@ -45,8 +45,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InputError
+from discreet.files import sha256
 from discreet.noise import Noise
-from discreet.release.audit import sha256
 from discreet.release.commit import RECEIPT, free, open_ledger, read_receipt, staging
 from discreet.release.ledger import NOT_PRIVATE, Entry, find_ledger, now, rehearsal_entropy
 from discreet.release.safetab.account import budget_release, mechanisms, spent
@@ -495,7 +495,7 @@ class Clock:
 
 
 @dataclass(frozen=True)
-class Plan:
+class RunPlan:
     """What decides all that a run does, before a record is read: parameters and options."""
 
     params: Path
@@ -683,7 +683,7 @@ def run(
     from discreet.release.safetab.records import count
 
     options, clock, params = options or Options(), Clock(progress), Path(params)
-    plan = Plan(params, options, read_configuration(params), read_specification(params))
+    plan = RunPlan(params, options, read_configuration(params), read_specification(params))
     water, named = read_water(params), find_ledger(ledger, data)
     plan.check(ledger=named is not None)
     free(out)
