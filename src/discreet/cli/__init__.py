@@ -41,10 +41,11 @@ COMMANDS = {
     "verify": "Prove or refute a certificate, or the claim that a release is (epsilon, delta)-private.",
     "workbench": "Decide with live figures, in the browser.",
 }
-"""Each command is the `app` of the module of its name; a module is imported when its command runs."""
+"""Each command is the `app` of the module of its name, but for HOMES, and imported when its command runs."""
 
-HOMES = {"post": "estimate:post_app"}
-"""Commands that are other names of one."""
+HOMES = {"accuracy": "plan:accuracy_app", "compare": "account:compare_app", "post": "estimate:post_app"}
+HOMES |= {"presets": "show:presets_app"}
+"""Commands that stand in the module of another."""
 
 _started = time.perf_counter()
 

@@ -1,4 +1,4 @@
-"""`discreet account`: what a release costs, exactly, beside what zCDP says."""
+"""`discreet account` and `compare`: what a release costs, exactly, beside what zCDP or another one says."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from cyclopts import App, Parameter
+from cyclopts import Parameter
 
 from discreet import numbers
 from discreet.accounting.arguments import count_of_digits
 from discreet.budget import AnswerKind, load
+from discreet.budget.levels import level_name
 from discreet.cli import options
 from discreet.cli.printing import PLAIN, TABLE_KINDS, Block, Hanging, LongLine, Outputs, Screen, TextTable
 from discreet.errors import InputError
@@ -23,18 +24,17 @@ if TYPE_CHECKING:
     from discreet.accounting.comparisons import ZCDP
     from discreet.accounting.overall import Account
     from discreet.budget import Neighbours, Release
-    from discreet.report.tables import PrivacyRow, PrivacyTable
+    from discreet.report.tables import PrivacyRow, PrivacyTable, TwoReleases
 
 REPORTED = 1e-10
 """The delta that the sentence below the table is about, if it was asked for."""
 
-app = App(
-    name="account",
-    usage="Usage: discreet account TARGET... [OPTIONS]",
-    help_epilogue="Examples:\n"
-    "  discreet account dhc-2020\n"
-    "  discreet account dhc-2020 --neighbours unbounded --delta 1e-10 --certify\n"
-    "  discreet account release.toml --epsilon 4 --curve curve.csv --plot curve.svg",
+app = options.command(
+    "account",
+    "TARGET... [OPTIONS]",
+    "dhc-2020",
+    "dhc-2020 --neighbours unbounded --delta 1e-10 --certify",
+    "release.toml --epsilon 4 --curve curve.csv --plot curve.svg",
 )
 
 
@@ -277,4 +277,110 @@ def _sentence(row: PrivacyRow, digits: int, kind: AnswerKind) -> str:
     return (
         f"{text}, {saved} ({numbers.percent(gap / row.zcdp)}) below the "
         f"{numbers.number(row.zcdp, digits)} of the usual zCDP conversion."
+    )
+
+
+# -- two releases side by side -------------------------------------------------------------------------------
+
+compare_app = options.command(
+    "compare",
+    "A B [OPTIONS]",
+    "pl94-2020-units pl94-2020-units-pr --delta 1e-10",
+)
+
+
+@compare_app.default
+def compare(
+    a: options.Target,
+    b: options.Target,
+    /,
+    *,
+    delta: options.Deltas = None,
+    accuracy: options.Accuracy = None,
+    plot: Annotated[Path | None, Parameter(help="Plot both releases.", metavar="FILE.svg|png|pdf")] = None,
+    between: options.Comparing = options.ALL_PATHS,
+    screen: Screen = PLAIN,
+) -> None:
+    """Compare two releases."""
+    enough = options.read_accuracy(accuracy)
+    deltas = options.read_deltas(delta or ())
+    outputs = Outputs(plot=plot)
+
+    releases = (load(a), load(b))
+
+    from discreet.report.tables import DELTAS, PrivacyTable, TwoReleases, epsilon_rows
+
+    accounts = [between.account(one).with_accuracy(enough) for one in releases]
+    with screen.progress("Comparing paths") as progress:
+        running = [one.with_workers(between.workers, progress) for one in accounts]
+        rows = [epsilon_rows(one, deltas or [*DELTAS]) for one in running]
+        contents = (
+            {"--plot": drawn(running[0], running[1], outputs.kind("--plot"))} if outputs.planned else {}
+        )
+    outputs.write(contents)
+    found = TwoReleases(
+        *(PrivacyTable([one], cost, own) for one, cost, own in zip(releases, accounts, rows, strict=True))
+    )
+    screen.present(found.as_dict, _compare_text(found), timed=True)
+
+
+def drawn(first: Account, second: Account, kind: str) -> bytes:
+    """Return the picture of two accounts."""
+    from discreet.report.figures import compare_figure, figure_bytes, sampled
+    from discreet.report.tables import zcdp_of
+
+    both = (sampled(one, zcdp_of(one)) for one in (first, second))
+    return figure_bytes(compare_figure(*both, title=f"{first.name} and {second.name}"), kind)
+
+
+def _compare_text(found: TwoReleases) -> Iterator[Block]:
+    from discreet.report.tables import difference
+
+    sides = (("A", found.a.account, found.a.releases[0]), ("B", found.b.account, found.b.releases[0]))
+    for letter, account, release in sides:
+        who = words.relation(account.neighbours, account.unit, account.people)
+        yield Hanging(f"{letter}: {release.name}. {release.title or release.name}", "   ")
+        rho, compared = numbers.with_fraction(account.rho), words.compared(account).lower()
+        yield Hanging(f"   {who} ({account.neighbours} neighbours); zCDP rho {rho}; {compared}", "   ")
+    yield ""
+    first, second = (account.claim.kind for _, account, _ in sides)
+    rows = [
+        (
+            numbers.plain(one.delta),
+            first.number(one.epsilon, one.digits("epsilon", numbers.DIGITS)),
+            second.number(two.epsilon, two.digits("epsilon", numbers.DIGITS)),
+            difference(two.epsilon - one.epsilon, one.accuracy + two.accuracy),
+            numbers.number(one.zcdp),
+            numbers.number(two.zcdp),
+        )
+        for one, two in found.rows
+    ]
+    titles = (f"A, {first.titled('epsilon')}", f"B, {second.titled('epsilon')}")
+    yield TextTable(("delta", *titles, "B minus A", "A, zCDP", "B, zCDP"), rows)
+    yield ""
+    yield from found.differences
+    yield str(found)
+    for letter, account, release in sides:
+        if account.claim.kind is not AnswerKind.EXACT:
+            yield f"{letter}: {account.claim.kind.sentence}"
+        yield from (Hanging(f"Note on {letter}: {note}") for note in words.cautions(release))
+    yield ""
+    if not found.noise:
+        yield "No level and query have the same names in both."
+        return
+    yield "Variance of the noise, where level and query have the same names in both:"
+    levels = [level for level, _ in found.noise]
+    yield TextTable(
+        ("level", "query", "A", "B", "B / A"),
+        [
+            (
+                "" if level == last else level_name(level),
+                query.name,
+                numbers.plain(query.before),
+                numbers.plain(query.after),
+                numbers.number(float(query.after / query.before), 4),
+            )
+            for (level, query), last in zip(found.noise, ["", *levels], strict=False)
+        ],
+        (0, 1),
     )

@@ -8,12 +8,12 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from cyclopts import App, Parameter
+from cyclopts import Parameter
 
 from discreet.budget import AnswerKind, load
 from discreet.budget.levels import level_name
 from discreet.cli import options
-from discreet.cli.compare import drawn
+from discreet.cli.account import drawn
 from discreet.cli.printing import PLAIN, Block, Outputs, Screen, TextTable
 from discreet.errors import InputError
 from discreet.numbers import decimal, plain
@@ -26,13 +26,12 @@ if TYPE_CHECKING:
     from discreet.numbers import Interval
 
 
-app = App(
-    name="calibrate",
-    usage="Usage: discreet calibrate TARGET (--epsilon E | --zcdp) --delta D [OPTIONS]",
-    help_epilogue="Examples:\n"
-    "  discreet calibrate dhc-2020 --zcdp --delta 1e-10 --out less-noise.toml\n"
-    "  discreet calibrate release.toml --epsilon 4 --delta 1e-8 --by level\n"
-    "  discreet calibrate dhc-2022-08-25 --moe State=5,Block=40 --delta 1e-10",
+app = options.command(
+    "calibrate",
+    "TARGET (--epsilon E | --zcdp) --delta D [OPTIONS]",
+    "dhc-2020 --zcdp --delta 1e-10 --out less-noise.toml",
+    "release.toml --epsilon 4 --delta 1e-8 --by level",
+    "dhc-2022-08-25 --moe State=5,Block=40 --delta 1e-10",
 )
 
 

@@ -10,7 +10,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from cyclopts import Parameter
+from cyclopts import App, Parameter
 
 from discreet.budget.neighbours import Neighbours
 from discreet.errors import InputError
@@ -196,3 +196,24 @@ def by_level(text: str | None, option: str, release: Release | None = None) -> d
         found[name] = part["number"].strip()
         rest = part["rest"]
     return found
+
+
+def command(name: str, usage: str, *examples: str, help: str | None = None, note: str = "") -> App:
+    """Return a command of the program: how it is used, and examples of its arguments.
+
+    >>> print(command("presets", "[OPTIONS]", "--json").help_epilogue)
+    Example:
+      discreet presets --json
+    """
+    title = "Example" if len(examples) == 1 else "Examples"
+    shown = "\n".join([f"{title}:", *(f"  discreet {name} {one}" for one in examples)])
+    return App(
+        name=name.split()[-1], help=help, usage=f"Usage: discreet {name} {usage}", help_epilogue=note + shown
+    )
+
+
+def subcommand(group: App, name: str, help: str, usage: str, *examples: str, note: str = "") -> App:
+    """Return a command that belongs to a group of commands."""
+    made = command(name, usage, *examples, help=help, note=note)
+    group.command(made)
+    return made

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from cyclopts import App, Parameter
+from cyclopts import Parameter
 
 from discreet.cli import options
 from discreet.cli.account import read_target
@@ -19,13 +19,12 @@ if TYPE_CHECKING:
     from discreet.budget import Release
     from discreet.report.html import Facts
 
-app = App(
-    name="report",
-    usage="Usage: discreet report TARGET --out FILE.html [OPTIONS]",
-    help_epilogue="Examples:\n"
-    "  discreet report dhc-2020 --out report.html\n"
-    "  discreet report after.toml --before before.toml --out changes.html --pdf changes.pdf\n"
-    "  discreet report release.toml --delta 1e-8 --prior 1/10 --out report.html --no-certify",
+app = options.command(
+    "report",
+    "TARGET --out FILE.html [OPTIONS]",
+    "dhc-2020 --out report.html",
+    "after.toml --before before.toml --out changes.html --pdf changes.pdf",
+    "release.toml --delta 1e-8 --prior 1/10 --out report.html --no-certify",
 )
 
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from cyclopts import App, Parameter
+from cyclopts import Parameter
 
 from discreet.cli import options
 from discreet.cli.printing import PLAIN, Block, Hanging, LongLine, Outputs, Screen, TextTable, show
@@ -16,15 +16,14 @@ from discreet.errors import InputError
 if TYPE_CHECKING:
     from discreet.studies import Study, StudyEntry
 
-app = App(
-    name="reproduce",
-    usage="Usage: discreet reproduce [NAME|all] [--out DIR] [OPTIONS]",
-    help_epilogue="Examples:\n"
-    "  discreet reproduce --list\n"
-    "  discreet reproduce risk-table-4\n"
-    "  discreet reproduce reduced-noise --out tables\n"
-    "  discreet reproduce accuracy --counts counts.csv --out tables\n"
-    "  discreet reproduce all --out tables",
+app = options.command(
+    "reproduce",
+    "[NAME|all] [--out DIR] [OPTIONS]",
+    "--list",
+    "risk-table-4",
+    "reduced-noise --out tables",
+    "accuracy --counts counts.csv --out tables",
+    "all --out tables",
 )
 
 

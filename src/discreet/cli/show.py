@@ -1,4 +1,4 @@
-"""`discreet show`: what a release publishes with which noise."""
+"""`discreet show` and `presets`: what a release publishes with which noise, and which ones are at hand."""
 
 from __future__ import annotations
 
@@ -7,19 +7,27 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
 
-from discreet.budget import load
+from discreet.budget import ALIASES, load
 from discreet.budget.levels import level_name
 from discreet.cli import options
 from discreet.cli.printing import Block, Hanging, LongLine, Screen, TextTable, write
 from discreet.errors import InputError
 from discreet.numbers import percent, plain, with_fraction
-from discreet.report.releases import levels_of, path_text, release_object, rho_total
+from discreet.report.releases import (
+    all_presets,
+    levels_of,
+    path_text,
+    preset_object,
+    release_object,
+    rho_total,
+)
 from discreet.report.words import heading, relation
 
 if TYPE_CHECKING:
     from discreet.budget import Release, Row
 
 app = App(name="show", usage="Usage: discreet show NAME [OPTIONS]")
+presets_app = App(name="presets")
 
 
 @app.default
@@ -83,3 +91,29 @@ def _cells(row: Row) -> tuple[str, ...]:
         size, exact = f"Laplace, scale {plain(row.scale)}", str(row.scale)
     share = "-" if row.share is None else percent(row.share)
     return row.query, size, exact, share, str(row.event.sensitivity), str(row.event.times)
+
+
+@presets_app.default
+def presets(*, json: options.Json = False) -> None:
+    """List the presets."""
+    releases = all_presets()
+    rows = [
+        (
+            release.name,
+            release.unit,
+            release.neighbours,
+            "-" if (rho := rho_total(release)) is None else plain(rho),
+            str(len(release.paths)),
+            release.title,
+        )
+        for release in releases
+    ]
+    text: list[Block] = [
+        TextTable(("name", "unit", "neighbours", "rho", "paths", "title"), rows, (0, 1, 2, 5)),
+        "",
+        *(f"{short} is short for {name}." for short, name in ALIASES.items()),
+        "`discreet show NAME` prints one of them; `discreet account NAME` says what it costs.",
+    ]
+    Screen(json=json, quiet=True).present(
+        lambda: {"presets": [preset_object(release) for release in releases], "aliases": ALIASES}, text
+    )

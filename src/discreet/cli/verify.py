@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
 
-from cyclopts import App, Parameter
+from cyclopts import Parameter
 
 from discreet.cli import options
 from discreet.cli.printing import PLAIN, Block, Hanging, Screen
@@ -14,12 +14,12 @@ from discreet.errors import InputError
 if TYPE_CHECKING:
     from discreet.accounting.certificate import Certificate, Verification
 
-app = App(
-    name="verify",
-    usage="Usage: discreet verify FILE | discreet verify TARGET... --epsilon E --delta D [OPTIONS]",
-    help_epilogue="Exit status: 0 proved, 1 refuted or undecided, 2 the input cannot be used.\n\nExamples:\n"
-    "  discreet verify handed-on/certificates/epsilon-at-delta-1e-10.json\n"
-    "  discreet verify dhc-2020 --epsilon 24.5 --delta 1e-10",
+app = options.command(
+    "verify",
+    "FILE | discreet verify TARGET... --epsilon E --delta D [OPTIONS]",
+    "handed-on/certificates/epsilon-at-delta-1e-10.json",
+    "dhc-2020 --epsilon 24.5 --delta 1e-10",
+    note="Exit status: 0 proved, 1 refuted or undecided, 2 the input cannot be used.\n\n",
 )
 
 

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from cyclopts import App, Parameter
+from cyclopts import Parameter
 
+from discreet.cli import options
 from discreet.cli.printing import write
 from discreet.errors import InputError
 
-app = App(
-    name="workbench",
-    usage="Usage: discreet workbench [OPTIONS]",
-    help_epilogue="Examples:\n"
-    "  discreet workbench --open\n"
-    "  discreet workbench --port 9000\n"
-    "  discreet workbench --socket ~/.workbench.sock\n"
-    "  discreet workbench --host 0.0.0.0 --token auto",
+app = options.command(
+    "workbench",
+    "[OPTIONS]",
+    "--open",
+    "--port 9000",
+    "--socket ~/.workbench.sock",
+    "--host 0.0.0.0 --token auto",
 )
 
 PORT = 8765

@@ -1,0 +1,788 @@
+"""`discreet risk`: what can be learned about one person, for a stated adversary.
+
+`single`: one noisy count, or several counts of the same person. `hierarchy`: a block and the areas around it,
+together. `release` and `explain`: the best any adversary can do with a whole release, as a table and in plain
+words. `table`: every row of a released table, and a summary by level.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
+
+from cyclopts import App, Parameter
+
+from discreet.budget import AnswerKind, load
+from discreet.budget.levels import level_name
+from discreet.cli import options
+from discreet.cli.printing import (
+    PLAIN,
+    Block,
+    Hanging,
+    LongLine,
+    Outputs,
+    Screen,
+    TextTable,
+    need_tables,
+    write,
+    write_json,
+)
+from discreet.errors import InputError
+from discreet.numbers import at_most, in_hundred
+from discreet.numbers import chance as shown
+from discreet.numbers import prior as read_prior
+from discreet.report.words import relation
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from discreet.risk import Attack, Step
+    from discreet.risk.attack import Costs
+    from discreet.risk.hierarchy import Area, HierarchyPosterior, Method
+    from discreet.risk.profile import RiskProfile
+    from discreet.risk.table import TableRisk
+
+app = App(
+    name="risk",
+    usage="Usage: discreet risk COMMAND ...",
+    help="Posterior probabilities, ratios and accuracies for a stated adversary.",
+)
+
+
+# -- one noisy count, or several of the same person --------------------------------------------------------
+
+COLUMNS = ("noisy", "variance", "prior", "known", "posterior", "ratio", "log_odds", "decides_present")
+STEPS = ("prior", "noisy", "variance", "known", "before", "posterior", "ratio", "total_ratio")
+TRUTHS = ("present", "absent", "prior")
+
+
+@options.subcommand(
+    app,
+    "risk single",
+    "One noisy count: the posterior, the ratio and how often the adversary is right.",
+    "--noisy Y --variance V --prior P [OPTIONS]",
+    "--noisy 1 --rho 0.099 --prior 1/2",
+    "--noisy 14 --known 12 --variance 10 --prior 1/2 --prior 1/864",
+    "--noisy 3 --variance 10 --prior 1/2 --unsure 20 --chance 1/10",
+    "--together --noisy 2 --noisy 1 --variance 10 --variance 4 --prior 1/2",
+).default
+def single(
+    *,
+    noisy: Annotated[
+        list[str],
+        Parameter(help="The published count; may be repeated.", metavar="Y", allow_leading_hyphen=True),
+    ],
+    prior: options.Priors,
+    variance: options.Variances = None,
+    rho: options.Rhos = None,
+    known: Annotated[
+        list[str] | None,
+        Parameter(
+            help="How many others with the characteristics the adversary knows of; default 0.",
+            metavar="K",
+            allow_leading_hyphen=True,
+        ),
+    ] = None,
+    unsure: Annotated[
+        int | None, Parameter(help="This many others may or may not have the characteristics.", metavar="M")
+    ] = None,
+    chance: Annotated[
+        list[str] | None,
+        Parameter(help="The chance of each of them, one for all or one for each.", metavar="C"),
+    ] = None,
+    loss: Annotated[
+        tuple[str, str, str, str] | None,
+        Parameter(
+            help="Costs of deciding absent, present; first if the target is absent. Default 0 1 1 0.",
+            metavar="A B C D",
+        ),
+    ] = None,
+    nonnegative: options.Floor = False,
+    together: Annotated[
+        bool, Parameter(help="The noisy values are several counts of the same person, each with its noise.")
+    ] = False,
+    json: options.Json = False,
+    csv: options.Csv = None,
+    plot: options.Plot = None,
+) -> None:
+    """Say what a noisy count tells someone who knows everyone else."""
+    outputs = Outputs(csv=csv, plot=plot)
+    from discreet.risk.attack import Attack, Costs, read_known, read_prior, read_variance, read_whole
+
+    costs = Costs.read(None if loss is None else [loss[:2], loss[2:]])
+    values = [int(value) for value in read_whole(list(noisy))]
+    for one in prior:
+        read_prior(one)
+    answer: OneCount | Together
+    if together:
+        if unsure is not None or chance or plot:
+            raise InputError("--together cannot be combined with --unsure, --chance or --plot")
+        many = len(values)
+        read = {"variance": read_variance(variance, rho), "known": read_known(known or [0])}
+        each = {name: x.tolist() * (many if x.size == 1 else 1) for name, x in read.items()}
+        for name, found in each.items():
+            if len(found) != many:
+                raise InputError(f"there are {many} noisy values but {len(found)} of {name}")
+        counts = [int(count) for count in each["known"]]
+        answer = Together(values, each["variance"], counts, prior, costs, nonnegative)
+    else:
+        for name, stated in (("--variance", variance), ("--rho", rho), ("--known", known)):
+            if stated and len(stated) > 1:
+                raise InputError(f"{name} is stated {len(stated)} times; without --together one is needed")
+        size, ratio, others = (one[0] if one else None for one in (variance, rho, known))
+        attack = Attack(
+            variance=size,
+            rho=ratio,
+            known=others or 0,
+            others=_others(unsure, chance),
+            nonnegative=nonnegative,
+        )
+        attack.log_ratio(values)  # refuses what cannot be
+        answer = OneCount(attack, values, prior, costs, loss is None, ratio)
+
+    def figure() -> Figure:
+        from discreet.report.figures import attack_figure
+
+        return attack_figure(attack, prior, marked=values)
+
+    outputs.write_table_and_figure(answer.table, figure)
+    Screen(json=json, quiet=True).present(answer.as_dict, answer.text())
+
+
+def _others(unsure: int | None, chance: list[str] | None) -> object:
+    """The law of how many of the people are counted of whom the adversary is unsure."""
+    from discreet.risk import independent_others
+
+    if unsure is None and not chance:
+        return (1.0,)
+    if not chance:
+        raise InputError("--unsure needs --chance, how likely each of them is counted")
+    if unsure is not None and len(chance) not in (1, unsure):
+        raise InputError(f"--unsure is {unsure}, but --chance is given {len(chance)} times")
+    one = len(chance) == 1 and unsure is not None
+    return independent_others(chance[0], people=unsure) if one else independent_others(chance)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OneCount:
+    """One attack at some noisy values, for some priors."""
+
+    attack: Attack
+    values: list[int]
+    priors: list[str]
+    costs: Costs
+    is_zero_one: bool
+    rho: str | None
+
+    def table(
+        self,
+    ) -> tuple[tuple[str, ...], Iterator[tuple[int, float, str, int, float, float, float, bool]]]:
+        """Return the header, and one row for each prior and value, as CSV has them."""
+        attack, known = self.attack, int(self.attack.known)
+        return COLUMNS, (
+            (
+                value,
+                attack.variance,
+                prior,
+                known,
+                attack.posterior(value, prior=prior),
+                attack.ratio(value, prior=prior),
+                attack.log_odds(value, prior=prior),
+                attack.decide(value, prior=prior, loss=self.costs),
+            )
+            for prior in self.priors
+            for value in self.values
+        )
+
+    def averages(self, prior: str) -> dict[str, float]:
+        """Return the means over the noise, and the chances of a right decision."""
+        attack = self.attack
+        means = {"expected_posterior": attack.expected_posterior, "expected_ratio": attack.expected_ratio}
+        found = {
+            f"{name}_given_{truth}": mean(prior=prior, given=truth)
+            for name, mean in means.items()
+            for truth in ("present", "absent")
+        }
+        for truth in TRUTHS:
+            found[f"accuracy_given_{truth}"] = attack.accuracy(prior=prior, loss=self.costs, given=truth)
+        return found
+
+    def as_dict(self) -> dict[str, object]:
+        """Return the answer as JSON has it."""
+        return {
+            "adversary": self._who(),
+            "variance": self.attack.variance,
+            "known": int(self.attack.known),
+            "unsure": self.attack.others.size - 1,
+            "nonnegative": self.attack.nonnegative,
+            "loss": [list(self.costs.absent), list(self.costs.present)],
+            "results": [dict(zip(COLUMNS, row, strict=True)) for row in self.table()[1]],
+            "averages": [{"prior": prior, **self.averages(prior)} for prior in self.priors],
+        }
+
+    def text(self) -> Iterator[Block]:
+        """Yield the answer for a reader."""
+        variance = self.attack.variance
+        noise = f"{variance:.6g}"
+        if self.rho is not None:
+            noise += (
+                " = 1/(2 rho), as in the paper; a rho calibrated for replacement of one record has "
+                f"noise of variance 1/rho = {2 * variance:.6g}, which --variance takes"
+            )
+        yield Hanging(f"Adversary: {self._who()}.")
+        yield Hanging(f"Noise: discrete Gaussian, variance {noise}.")
+        if self.attack.nonnegative:
+            yield "A published 0 may stand for any value below it; the numbers allow for that."
+        yield ""
+        rows = [
+            (f"{value:,}", prior, shown(after), f"{ratio:.4g}", "present" if decides else "absent")
+            for value, _, prior, _, after, ratio, _, decides in self.table()[1]
+        ]
+        yield TextTable(("published", "prior", "posterior", "ratio", "decision"), rows, (4,))
+        for prior in self.priors:
+            yield ""
+            yield from self._sentences(prior)
+
+    def _sentences(self, prior: str) -> Iterator[str]:
+        from discreet.risk.attack import read_prior as prior_of
+
+        found, before = self.averages(prior), prior_of(prior)
+        yield (
+            f"With prior {prior}, this adversary on average believes "
+            f"{shown(found['expected_posterior_given_present'])} if the target is present "
+            f"({found['expected_ratio_given_present']:.4g} times the prior), "
+            f"{shown(found['expected_posterior_given_absent'])} if absent."
+        )
+        rule = "choosing the likelier answer" if self.is_zero_one else "choosing what costs less on average"
+        says = bool(self.costs.says_present(before.log_odds))  # by the same rule, knowing the prior alone
+        guessed = float(before.present if says else before.absent)
+        yield (
+            f"By {rule} this adversary is right {in_hundred(found['accuracy_given_present'])} if the "
+            f"target is present, {in_hundred(found['accuracy_given_absent'])} if absent, and "
+            f"{in_hundred(found['accuracy_given_prior'])} averaged over the prior; without the release, "
+            f"{in_hundred(guessed)}."
+        )
+
+    def _who(self) -> str:
+        count, unsure = f"{int(self.attack.known):,}", self.attack.others.size - 1
+        if not unsure:
+            return f"someone who knows everyone else in the area, {count} of them with the characteristics"
+        return (
+            f"someone who knows {count} other people in the area with the characteristics, is unsure of "
+            f"{unsure:,} more and gives each of these a chance, and knows that no one else has them"
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Together:
+    """Several counts of the same person: what each adds, and all together."""
+
+    noisy: list[int]
+    variances: list[float]
+    known: list[int]
+    priors: list[str]
+    costs: Costs
+    nonnegative: bool
+
+    def steps(self, prior: str) -> tuple[Step, ...]:
+        """Return what each count adds, one after another."""
+        from discreet.risk import sequence
+
+        return sequence(
+            self.noisy, variance=self.variances, prior=prior, known=self.known, nonnegative=self.nonnegative
+        )
+
+    def accuracies(self, prior: str) -> dict[str, float]:
+        """Return the chances of a right decision from all of them."""
+        from discreet.risk import joint_accuracy
+
+        return {
+            truth: joint_accuracy(variance=self.variances, prior=prior, loss=self.costs, given=truth)
+            for truth in TRUTHS
+        }
+
+    def table(self) -> tuple[tuple[str, ...], list[tuple[object, ...]]]:
+        """Return the header and the steps, as CSV has them."""
+        return STEPS, [
+            (prior, s.noisy, s.variance, k, s.prior, s.posterior, s.ratio, s.total_ratio)
+            for prior in self.priors
+            for s, k in zip(self.steps(prior), self.known, strict=True)
+        ]
+
+    def as_dict(self) -> dict[str, object]:
+        """Return the answer as JSON has it; a ratio beyond all floats is left out."""
+        results = []
+        for prior in self.priors:
+            steps = self.steps(prior)
+            result: dict[str, object] = {
+                "prior": prior,
+                "posterior": steps[-1].posterior,
+                "ratio": steps[-1].total_ratio,
+                "steps": [
+                    {
+                        "noisy": s.noisy,
+                        "variance": s.variance,
+                        "posterior": s.posterior,
+                        "ratio": s.ratio if math.isfinite(s.ratio) else None,
+                    }
+                    for s in steps
+                ],
+            }
+            if not self.nonnegative:
+                result["accuracy"] = self.accuracies(prior)
+            results.append(result)
+        return {"adversary": self._who(), "counts": len(self.noisy), "known": self.known, "results": results}
+
+    def text(self) -> Iterator[Block]:
+        """Yield the answer for a reader."""
+        yield Hanging(f"Adversary: {self._who()}.")
+        for prior in self.priors:
+            yield ""
+            steps = self.steps(prior)
+            rows = [
+                (
+                    f"{s.noisy:,}",
+                    f"{s.variance:.6g}",
+                    f"{k:,}",
+                    shown(s.prior),
+                    shown(s.posterior),
+                    f"{s.ratio:.4g}",
+                )
+                for s, k in zip(steps, self.known, strict=True)
+            ]
+            yield TextTable(("published", "variance", "known", "before", "after", "ratio"), rows, ())
+            yield (
+                f"After all of them this adversary, with prior {prior}, believes "
+                f"{shown(steps[-1].posterior)}, {steps[-1].total_ratio:.4g} times as much as before."
+            )
+            if not self.nonnegative:
+                right = self.accuracies(prior)
+                yield (
+                    f"Choosing by all {len(self.noisy)} counts, this adversary is right "
+                    f"{in_hundred(right['present'])} if the target is present, "
+                    f"{in_hundred(right['absent'])} if absent, and {in_hundred(right['prior'])} averaged "
+                    "over the prior."
+                )
+
+    def _who(self) -> str:
+        return f"someone who knows each of the {len(self.noisy)} counts without the target"
+
+
+# -- a block and the areas around it -------------------------------------------------------------------------
+
+Siblings = Literal["exact", "single"]
+KEYS = ("name", "noisy", "variance", "rho", "siblings", "siblings-noisy", "given", "count")
+_WHOLE = ("noisy", "siblings", "siblings-noisy", "count")
+_RENAMED = {"siblings-noisy": "siblings_noisy", "given": "given_smaller"}
+
+
+@options.subcommand(
+    app,
+    "risk hierarchy",
+    "A block and the areas above it, together.",
+    "--area SPEC... --prior P [OPTIONS]",
+    "--area name=block,noisy=2,rho=0.0992,siblings=27,siblings-noisy=-1 "
+    "--area name=group,noisy=1,rho=0.2465 --prior 1/2",
+    note="An area is written as key=value pairs, the smallest area first:\n"
+    "  name, noisy, variance or rho, siblings, siblings-noisy, given (its prior), count (if known)\n\n",
+).default
+def hierarchy(
+    *,
+    area: Annotated[
+        list[str] | None, Parameter(help="One area; repeat for the next larger one.", metavar="SPEC")
+    ] = None,
+    prior: options.Prior = "1/2",
+    known: Annotated[
+        int, Parameter(help="How many others in the block the adversary knows of.", metavar="K")
+    ] = 0,
+    siblings: Annotated[
+        str,
+        Parameter(
+            help="Noise of the siblings' sum: exact, or single as in the paper.", metavar="exact|single"
+        ),
+    ] = "exact",
+    method: Annotated[
+        str,
+        Parameter(
+            help="exact; gibbs: a sampler of the same posterior; gibbs-unconstrained: without the condition "
+            "that the block counts no more than the group, as in the paper's tables.",
+            metavar="exact|gibbs|gibbs-unconstrained",
+        ),
+    ] = "exact",
+    draws: Annotated[int, Parameter(help="Draws of a sampler.", metavar="N")] = 100_000,
+    seed: Annotated[int | None, Parameter(help="Seed of a sampler.", metavar="N")] = None,
+    csv: options.Csv = None,
+    plot: options.Plot = None,
+    json: options.Json = False,
+) -> None:
+    """Compute the posterior of the target's count and of every area's count."""
+    from discreet.risk.hierarchy import hierarchy_posterior
+
+    outputs = Outputs(csv=csv, plot=plot)
+    if method == "gibbs-as-published":
+        method = "gibbs-unconstrained"
+        print("discreet: --method gibbs-as-published is now gibbs-unconstrained", file=sys.stderr)
+    if seed is not None and seed < 0:
+        raise InputError(f"seed is {seed}; it must be zero or more")
+    areas = [read_area(text) for text in area or ()]
+    found = hierarchy_posterior(
+        areas,
+        prior=prior,
+        known=known,
+        siblings=cast("Siblings", siblings),  # words are checked there
+        method=cast("Method", method),
+        draws=draws,
+        seed=seed,
+    )
+    other = None
+    if method == "exact" and found.sibling_error > 0:
+        otherwise: Siblings = "single" if siblings == "exact" else "exact"
+        other = hierarchy_posterior(areas, prior=prior, known=known, siblings=otherwise).probability
+    from discreet.report.figures import hierarchy_figure
+
+    outputs.write_table_and_figure(found.table, lambda: hierarchy_figure(found))
+    Screen(json=json, quiet=True).present(
+        lambda: {**found.as_dict(), "posterior_other_siblings": other}, _hierarchy_text(found, other)
+    )
+
+
+def read_area(text: str) -> Area:
+    """Return an area from its key=value pairs; a comma inside a table belongs to the table.
+
+    >>> read_area("name=block,noisy=2,variance=5,given=table:0.5,0.5").noisy
+    2
+    >>> read_area("noise=2")
+    Traceback (most recent call last):
+    discreet.errors.InputError: an area has no 'noise'; it has name, noisy, variance, rho, siblings, \
+siblings-noisy, given, count
+    """
+    from discreet.risk.hierarchy import Area
+
+    found: dict[str, Any] = {}
+    last = ""
+    for piece in text.split(","):
+        key, sign, value = (part.strip() for part in piece.partition("="))
+        if not sign:
+            if not last:
+                raise InputError(f"--area is {text!r}; it must look like name=block,noisy=2,rho=0.0992")
+            found[last] += f",{piece}"
+            continue
+        if key not in KEYS:
+            raise InputError(f"an area has no {key!r}; it has {', '.join(KEYS)}")
+        if key in found:
+            raise InputError(f"--area is {text!r}; it states {key} twice")
+        found[key], last = value, key
+    for key in _WHOLE:
+        if key in found:
+            try:
+                found[key] = int(found[key])
+            except ValueError:
+                raise InputError(f"{key} of an area is {found[key]!r}; a whole number is needed") from None
+    return Area(**{_RENAMED.get(key, key): value for key, value in found.items()})
+
+
+def _hierarchy_text(found: HierarchyPosterior, other: float | None) -> Iterator[Block]:
+    yield Hanging(f"The target is counted: {found}.")
+    if found.method == "gibbs-unconstrained":
+        yield Hanging(
+            "Note: this chain lets the block count more than the group, as the program behind the paper's "
+            "tables did. What it tends to is not the posterior of the stated model (method exact)."
+        )
+    yield ""
+    rows = [
+        (
+            area.name,
+            f"{area.mean:.6g}",
+            f"{area.standard_deviation:.4g}",
+            f"{area.quantile(0.025)} to {area.quantile(0.975)}",
+        )
+        for area in found.areas
+    ]
+    yield TextTable(("area", "mean count", "standard deviation", "95 % of the posterior"), rows)
+    if other is not None:
+        there = "one discrete Gaussian" if found.siblings == "exact" else "the exact sum"
+        yield ""
+        yield Hanging(
+            f"Siblings' noise as {there} instead: posterior {other:.6g}, "
+            f"{abs(other - found.probability):.1e} away; "
+            f"the two laws differ by at most {found.sibling_error:.1e}, relatively."
+        )
+
+
+# -- everything that a release publishes ---------------------------------------------------------------------
+
+MainOnly = Annotated[
+    bool, Parameter(help="Only the main pair of paths: quick, but not a bound for the whole release.")
+]
+
+
+@options.subcommand(
+    app,
+    "risk release",
+    "The best any adversary can do with a whole release, by level and overall.",
+    "TARGET --prior P... [OPTIONS]",
+    "pl94-2020-persons --prior 1/2",
+    "dhc-2020 --prior 1/2 --prior 1/864 --csv risk.csv --plot risk.svg",
+    "--rho block=0.0992 --rho block_group=0.2465 --prior 1/2",
+).default
+def release(
+    target: Annotated[str | None, Parameter(help="A preset's name or a TOML file.")] = None,
+    /,
+    *,
+    prior: options.Priors | None = None,
+    rho: Annotated[
+        list[str] | None,
+        Parameter(
+            help="Instead of a target: LEVEL=RHO, one count of variance 1/(2 rho).", metavar="LEVEL=RHO"
+        ),
+    ] = None,
+    between: options.Comparing = options.ALL_PATHS,
+    main_only: MainOnly = False,
+    csv: options.Csv = None,
+    plot: options.Plot = None,
+    screen: Screen = PLAIN,
+) -> None:
+    """Say how much the best adversary learns: from one count, from each level, from everything."""
+    outputs = Outputs(csv=csv, plot=plot)
+    profile, _ = _profile(target, prior or ["1/2"], rho, between, main_only, screen)
+    from discreet.report.figures import profile_figure
+
+    outputs.write_table_and_figure(profile.table, lambda: profile_figure(profile))
+    screen.present(profile.as_dict, _release_text(profile))
+
+
+def _profile(
+    target: str | None,
+    priors: list[str],
+    rho: list[str] | None,
+    between: options.Comparing,
+    main_only: bool,
+    screen: Screen,
+) -> tuple[RiskProfile, str]:
+    """Return the profile of a target or of rhos, and its title."""
+    from discreet.risk.profile import risk_profile
+
+    if (target is None) == (not rho):
+        raise InputError("give either a preset's name or a TOML file, or one or more --rho LEVEL=RHO")
+    workers = between.workers
+    for one in priors:  # before the long work
+        read_prior(one)
+    if rho:
+        if between.neighbours is not None or main_only or between.people != 1:
+            raise InputError("--neighbours, --people and --main-only are about a release, not about --rho")
+        return risk_profile(options.by_level(",".join(rho), "--rho"), prior=priors), ""
+
+    assert target is not None
+    found = load(target)
+    with screen.progress("Comparing paths") as progress:
+        profile = risk_profile(
+            found,
+            prior=priors,
+            neighbours=between.neighbours,
+            people=between.people,
+            pairs="main" if main_only else "all",
+            jobs=workers,
+            progress=progress,
+        )
+    return profile, found.title
+
+
+def _release_text(profile: RiskProfile) -> Iterator[Block]:
+
+    who = relation(profile.neighbours, profile.unit, profile.people)
+    cases = f"{profile.compared} cases compared" if profile.compared > 1 else "one case"
+    yield Hanging(f"{profile.name}: {who}; {cases}.")
+    if profile.claim.kind is not AnswerKind.EXACT:
+        yield Hanging(str(profile.claim))
+    for prior in profile.priors:
+        part = profile.at(prior)
+        base = part.overall[0].baseline
+        yield ""
+        yield LongLine(f"Prior {prior:g}: right {100 * base:.4g} times in 100 with nothing published.")
+        cells = [
+            (
+                level_name(row.scope),
+                row.what,
+                f"{row.accuracy:.4f}" if row in part.one_count else at_most(row.accuracy),
+                f"{row.advantage:.4f}",
+                shown(row.expected),
+                f"{_short(row.quantiles[0])} to {_short(row.quantiles[-1])}",
+            )
+            for row in part.rows
+        ]
+        yield TextTable(
+            ("level", "seen", "right", "advantage", "mean posterior", "5 % to 95 %"), cells, (0, 1)
+        )
+    yield ""
+    yield (
+        "right: how often the best adversary with this prior is right, averaged over the prior. Rows of one "
+        "count: someone who knows everyone else in the area. Other rows: someone who knows every other "
+        "record; bounds, rounded up. Posteriors are those of a target who is present. Left out: records that "
+        "change together with the target's (see --people), and what is published without noise."
+    )
+
+
+def _short(chance: float) -> str:
+    return f"{chance:.3f}" if chance >= 0.01 else f"{chance:.2g}"
+
+
+@options.subcommand(
+    app,
+    "risk explain",
+    "One page in plain words, each sentence with its adversary.",
+    "TARGET --prior P [--out FILE.md] [OPTIONS]",
+    "pl94-2020-persons --prior 1/2",
+    "dhc-2020 --prior 1/10 --out risk.md",
+).default
+def explain(
+    target: options.Target,
+    /,
+    *,
+    prior: options.Prior = "1/2",
+    out: Annotated[Path | None, Parameter(help="Write the page.", metavar="FILE.md|txt")] = None,
+    between: options.Comparing = options.ALL_PATHS,
+    main_only: MainOnly = False,
+    screen: Screen = PLAIN,
+) -> None:
+    """Write what can be learned about one person; each sentence names its adversary."""
+    if screen.json and out is not None:
+        raise InputError("--json and --out cannot be used together")
+    outputs = Outputs()
+    outputs.plan("--out", out, (".md", ".txt"))
+    profile, title = _profile(target, [prior], None, between, main_only, screen)
+    from discreet.risk.profile import explain_profile
+
+    page = explain_profile(profile, title=title)
+    if screen.json:
+        write_json({**profile.as_dict(), "page": page})
+    elif out is None:
+        write(page)
+    else:
+        outputs.write({"--out": page.encode()})
+        write(f"Written to {out}\n")
+
+
+# -- the rows of a table -------------------------------------------------------------------------------------
+
+
+@options.subcommand(
+    app,
+    "risk table",
+    "Every row of a released table, and a summary by level.",
+    "FILE --prior P [OPTIONS]",
+    "published/measurements.csv --prior 1/10",
+    "t1.csv --prior 1/2 --known 0 --nonnegative --json",
+    "measurements.parquet --prior 1/10 --known-column others --csv rows.csv",
+).default
+def table(
+    file: Annotated[Path, Parameter(help="The released table: CSV or Parquet.")],
+    /,
+    *,
+    prior: options.Prior,
+    known: Annotated[
+        str | None,
+        Parameter(
+            help="How many others with the characteristics the adversary knows of, in every row. Default: "
+            "an average over the counts that may be known if the target is present (see --law).",
+            metavar="K",
+            allow_leading_hyphen=True,
+        ),
+    ] = None,
+    known_column: Annotated[
+        str | None, Parameter(help="The column with this number for each row.", metavar="NAME")
+    ] = None,
+    law: Annotated[
+        Literal["table", "flat"],
+        Parameter(
+            help="Without known counts: how likely each is. table: as the table itself suggests (empirical "
+            "Bayes); flat: all equally.",
+            metavar="table|flat",
+        ),
+    ] = "table",
+    noisy_column: Annotated[
+        str | None, Parameter(help="Noisy counts. Default: value, COUNT, noisy or count.", metavar="NAME")
+    ] = None,
+    variance_column: Annotated[
+        str | None, Parameter(help="Variances. Default: variance or NOISE_VARIANCE.", metavar="NAME")
+    ] = None,
+    level_column: Annotated[
+        str | None, Parameter(help="Level to summarise by. Default: level or REGION_TYPE.", metavar="NAME")
+    ] = None,
+    nonnegative: options.Floor = False,
+    csv: Annotated[Path | None, Parameter(help="Write all rows with their risk.", metavar="FILE.csv")] = None,
+    plot: options.Plot = None,
+    screen: Screen = PLAIN,
+) -> None:
+    """Say for every row of a table what it tells someone who knows everyone else in it."""
+    outputs = Outputs(csv=csv, plot=plot)
+    if csv is not None and csv.resolve() == file.resolve():
+        raise InputError(f"--csv is {csv}, which is the table itself")
+    need_tables("risk table")
+    from discreet.risk import table_risk
+    from discreet.risk.attack import read_whole
+
+    with screen.working(f"Reading {file.name}"):
+        found = table_risk(
+            file,
+            prior=prior,
+            known=None if known is None else int(read_whole(known, name="known")),
+            noisy_column=noisy_column,
+            variance_column=variance_column,
+            level_column=level_column,
+            known_column=known_column,
+            law=law,
+            nonnegative=nonnegative,
+            out=csv,
+        )
+    if plot is not None:
+        from discreet.report.figures import figure_bytes, table_figure
+
+        outputs.write({"--plot": figure_bytes(table_figure(found), outputs.kind("--plot"))})
+    how = law if known is None and known_column is None else None
+    screen.present(lambda: {"table": str(file), **found.as_dict()}, _table_text(found, file, how), timed=True)
+
+
+def _table_text(found: TableRisk, file: Path, law: str | None) -> Iterator[Block]:
+    from discreet.risk.table import QUANTILES
+
+    yield f"{file}: {found.rows:,} row{'s' * (found.rows != 1)}."
+    yield Hanging(f"Adversary: {found.adversary}.")
+    yield ""
+    rows = [
+        (
+            level_name(level.level),
+            f"{level.rows:,}",
+            f"{100 * level.share_above_two:.3g} %",
+            *(f"{value:.4g}" for value in level.quantiles),
+            f"{level.maximum:.4g}",
+            f"{level.mean_posterior:.4g}",
+        )
+        for level in (*found.levels, found.total)
+    ]
+    quantiles = (f"{100 * q:g} %" for q in QUANTILES)
+    yield TextTable(("level", "rows", "ratio above 2", *quantiles, "largest", "mean posterior"), rows)
+    yield ""
+    total = found.total
+    if law is None:
+        yield (
+            f"In {100 * total.share_above_two:.3g} of 100 rows this adversary comes to believe more than "
+            "twice as much as before that the target is present. The percentages above the columns are "
+            "shares of rows whose ratio is no larger."
+        )
+        return
+    how = {
+        "table": "How many others the adversary knows of in a row is taken from the law of counts that the "
+        "table itself suggests for each level and noise (empirical Bayes).",
+        "flat": "All numbers of others that the adversary may know of in a row are taken to be equally "
+        "likely, which understates the risk in sparse tables.",
+    }
+    yield (
+        f"Of the people counted in the table, about {100 * (total.targets_above_two or 0.0):.3g} in 100 are "
+        "such that this adversary comes to believe more than twice as much as before that they are present. "
+        f"{how[law]} The column “ratio above 2” takes every row as if the target were in it; the "
+        "percentages above the columns are shares of rows whose average ratio is no larger."
+    )
