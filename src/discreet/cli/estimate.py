@@ -4,84 +4,97 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import App, Parameter
 
 from discreet.budget import load
-from discreet.cli.measure import Format, ForSpreadsheets, Out
+from discreet.cli.measure import Format, ForSpreadsheets, OptionalFile, Out
 from discreet.cli.printing import PLAIN, Block, Hanging, Screen, need_tables
 from discreet.errors import InputError
 
 if TYPE_CHECKING:
     from discreet.release import Estimated
 
-Units = Annotated[Path | None, Parameter(help="All units: unit, level, parent.", metavar="FILE")]
-Invariants = Annotated[
-    Path | None, Parameter(help="Counts to keep exact: unit, query, cell, count.", metavar="FILE")
-]
-Noisy = Annotated[
-    Path,
-    Parameter(
-        help="The output of `measure`, a noisy table, or the Census Bureau's noisy measurement files. "
-        "Several are releases of the same people.",
-        metavar="MEASUREMENTS",
-    ),
-]
-Queries = Annotated[
-    list[str] | None,
-    Parameter(
-        help='Tables that were not measured, such as "age * sex" or "adults = age[18-64 | 65+]"; '
-        "may be repeated.",
-        metavar="QUERY",
-    ),
-]
-Areas = Annotated[
-    Path | None, Parameter(help="Your own areas as unions of units: area, unit.", metavar="FILE")
-]
-Differences = Annotated[
-    list[str] | None,
-    Parameter(help="Differences between areas or units, or between queries; may be repeated.", metavar="A,B"),
-]
-Ratios = Annotated[
-    list[str] | None,
-    Parameter(help="Ratios of areas or units, or of queries; may be repeated.", metavar="A,B"),
-]
-Since = Annotated[
-    Path | None,
-    Parameter(help="Changes since an earlier release: its measurements.", metavar="EARLIER"),
-]
-Levels = Annotated[
-    list[str] | None,
-    Parameter(help="Levels of the intervals; default: 0.9 and 0.95; may be repeated.", metavar="P"),
-]
-DownTo = Annotated[str | None, Parameter(help="The lowest level to write; default: all.", metavar="LEVEL")]
-Tables = Annotated[
-    bool, Parameter(help="Add whole numbers, not negative, consistent over tables and levels.")
-]
-ReleaseName = Annotated[
-    str | None,
-    Parameter(help="The release, for a table without one: a preset or a TOML file.", metavar="R"),
-]
-Zeros = Annotated[
-    Path | None,
-    Parameter(help="What some units cannot have: unit, and columns of attributes.", metavar="FILE"),
-]
-Within = Annotated[
-    str | None,
-    Parameter(
-        help="Only the part of the Bureau's files within this unit, such as a state.", metavar="GEOCODE"
-    ),
-]
-Engine = Annotated[
-    Literal["local", "spark"],
-    Parameter(
-        help="What works on the lowest units. Default: local.", show_choices=False, metavar="local|spark"
-    ),
-]
-PostOfOld = Annotated[Literal["consistent", "nonnegative"] | None, Parameter(name="--post", show=False)]
-SparkMaster = Annotated[str | None, Parameter(help="Where Spark runs; default: this machine.", metavar="URL")]
+Several = Annotated[list[str] | None, Parameter(metavar="A,B")]
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, slots=True)
+class Estimating:
+    """The options, named as `discreet.estimate` has them."""
+
+    queries: Annotated[
+        list[str] | None,
+        Parameter(
+            name="--query",
+            help='Tables that were not measured, such as "age * sex" or "adults = age[18-64 | 65+]"; '
+            "may be repeated.",
+            metavar="QUERY",
+        ),
+    ] = None
+    areas: Annotated[OptionalFile, Parameter(help="Your own areas as unions of units: area, unit.")] = None
+    differences: Annotated[
+        Several,
+        Parameter(
+            name="--difference",
+            help="Differences between areas or units, or between queries; may be repeated.",
+        ),
+    ] = None
+    ratios: Annotated[
+        Several, Parameter(name="--ratio", help="Ratios of areas or units, or of queries; may be repeated.")
+    ] = None
+    since: Annotated[
+        Path | None,
+        Parameter(help="Changes since an earlier release: its measurements.", metavar="EARLIER"),
+    ] = None
+    levels: Annotated[
+        list[str] | None,
+        Parameter(
+            name="--level",
+            help="Levels of the intervals; default: 0.9 and 0.95; may be repeated.",
+            metavar="P",
+        ),
+    ] = None
+    down_to: Annotated[
+        str | None, Parameter(help="The lowest level to write; default: all.", metavar="LEVEL")
+    ] = None
+    tables: Annotated[
+        bool, Parameter(help="Add whole numbers, not negative, consistent over tables and levels.")
+    ] = False
+    release: Annotated[
+        str | None,
+        Parameter(help="The release, for a table without one: a preset or a TOML file.", metavar="R"),
+    ] = None
+    units: Annotated[OptionalFile, Parameter(help="All units: unit, level, parent.")] = None
+    invariants: Annotated[OptionalFile, Parameter(help="Counts to keep exact: unit, query, cell, count.")] = (
+        None
+    )
+    zeros: Annotated[
+        OptionalFile, Parameter(help="What some units cannot have: unit, and columns of attributes.")
+    ] = None
+    within: Annotated[
+        str | None,
+        Parameter(
+            help="Only the part of the Bureau's files within this unit, such as a state.", metavar="GEOCODE"
+        ),
+    ] = None
+    engine: Annotated[
+        Literal["local", "spark"],
+        Parameter(
+            help="What works on the lowest units. Default: local.", show_choices=False, metavar="local|spark"
+        ),
+    ] = "local"
+    spark_master: Annotated[
+        str | None, Parameter(help="Where Spark runs; default: this machine.", metavar="URL")
+    ] = None
+    format: Format = None
+    for_spreadsheets: ForSpreadsheets = False
+
+
+DEFAULT = Estimating()
 
 app = App(
     name="estimate",
@@ -97,30 +110,20 @@ app = App(
 
 @app.default
 def estimate(
-    *noisy: Noisy,
+    *noisy: Annotated[
+        Path,
+        Parameter(
+            help="The output of `measure`, a noisy table, or the Census Bureau's noisy measurement files. "
+            "Several are releases of the same people.",
+            metavar="MEASUREMENTS",
+        ),
+    ],
     out: Out,
-    query: Queries = None,
-    areas: Areas = None,
-    difference: Differences = None,
-    ratio: Ratios = None,
-    since: Since = None,
-    level: Levels = None,
-    down_to: DownTo = None,
-    tables: Tables = False,
-    release: ReleaseName = None,
-    units: Units = None,
-    invariants: Invariants = None,
-    zeros: Zeros = None,
-    within: Within = None,
-    engine: Engine = "local",
-    spark_master: SparkMaster = None,
-    format: Format = None,
-    for_spreadsheets: ForSpreadsheets = False,
-    post: PostOfOld = None,
+    chosen: Estimating = DEFAULT,
+    post: Annotated[Literal["consistent", "nonnegative"] | None, Parameter(show=False)] = None,
     screen: Screen = PLAIN,
 ) -> None:
     """Estimate every table in every area from all measurements together."""
-
     need_tables("estimate")
     from discreet.release import estimate as find
 
@@ -130,30 +133,16 @@ def estimate(
         raise InputError("--post nonnegative is an option of `measure`; here, use --tables")
     if post == "consistent":
         print("--post consistent is called --tables now; the old name goes with version 0.3", file=sys.stderr)
-        tables = True
-    names = " and ".join(str(one) for one in noisy)
-    with screen.working(f"Estimating from {names}"):
-        done = find(
-            noisy,
-            out,
-            release=None if release is None else load(release),
-            queries=query or (),
-            areas=areas,
-            differences=[_pair(text, "--difference") for text in difference or ()],
-            ratios=[_pair(text, "--ratio") for text in ratio or ()],
-            since=since,
-            levels=level or ("0.9", "0.95"),
-            down_to=down_to,
-            within=within,
-            tables=tables,
-            units=units,
-            invariants=invariants,
-            zeros=zeros,
-            format=format,
-            for_spreadsheets=for_spreadsheets,
-            engine=engine,
-            spark_master=spark_master,
-        )
+    given = asdict(chosen) | {
+        "release": None if chosen.release is None else load(chosen.release),
+        "queries": chosen.queries or (),
+        "differences": [_pair(text, "--difference") for text in chosen.differences or ()],
+        "ratios": [_pair(text, "--ratio") for text in chosen.ratios or ()],
+        "levels": chosen.levels or ("0.9", "0.95"),
+        "tables": chosen.tables or post == "consistent",
+    }
+    with screen.working(f"Estimating from {' and '.join(str(one) for one in noisy)}"):
+        done = find(noisy, out, **given)
     screen.present(done.as_dict, _estimated(done))
 
 

@@ -37,6 +37,10 @@ LedgerFile = Annotated[
 SpendAgain = Annotated[
     bool, Parameter(help="Release an input again that the ledger has already counted, and spend again.")
 ]
+Rehearsal = Annotated[
+    int | None,
+    Parameter(help="Noise that can be repeated and protects nobody: NOT PRIVATE.", metavar="SEED"),
+]
 _TOTAL = "UNIT:NEIGHBOURS:RHO or UNIT:NEIGHBOURS:EPSILON@DELTA"
 
 app = App(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -12,7 +13,7 @@ from discreet import numbers
 from discreet.budget import load
 from discreet.budget.levels import find_level, level_name
 from discreet.cli import options
-from discreet.cli.ledger import KeyFile, LedgerFile, SpendAgain, about_ledger
+from discreet.cli.ledger import KeyFile, LedgerFile, Rehearsal, SpendAgain, about_ledger
 from discreet.cli.printing import PLAIN, Block, Hanging, Screen, need_tables
 from discreet.errors import InputError
 from discreet.report import words
@@ -29,18 +30,11 @@ ESTIMATES = {
 }
 
 Out = Annotated[Path, Parameter(help="A new directory for the output.", metavar="DIR")]
+OptionalFile = Annotated[Path | None, Parameter(metavar="FILE")]
 Format = Annotated[
     Literal["csv", "parquet"] | None,
     Parameter(
         help="Format of the output. Default: that of the input.", show_choices=False, metavar="csv|parquet"
-    ),
-]
-
-Records = Annotated[
-    Path | None,
-    Parameter(
-        help="Records instead of counts: unit (the lowest), a column per attribute. CSV or Parquet.",
-        metavar="FILE",
     ),
 ]
 Geocodes = Annotated[
@@ -51,7 +45,8 @@ Geocodes = Annotated[
     ),
 ]
 Person = Annotated[
-    str | None, Parameter(help="With records: the column that identifies people.", metavar="COLUMN")
+    str | None,
+    Parameter(name="--id", help="With records: the column that identifies people.", metavar="COLUMN"),
 ]
 AtMost = Annotated[int | None, Parameter(help="Records that one person may have. Default: 1.", metavar="K")]
 Excess = Annotated[
@@ -64,41 +59,62 @@ ForSpreadsheets = Annotated[
     bool, Parameter(help="Put an apostrophe before names that a spreadsheet would read as a formula.")
 ]
 
-Counts = Annotated[Path | None, Parameter(help="The exact counts, CSV or Parquet.", metavar="FILE")]
-Post = Annotated[
-    Literal["none", "nonnegative", "consistent"],
-    Parameter(
-        help="Estimates beside the measurements: none (default), nonnegative or consistent.",
-        show_choices=False,
-        metavar="KIND",
-    ),
-]
-AllUnits = Annotated[
-    Path | None, Parameter(help="All units: unit, level, parent. Default: those of FILE.", metavar="FILE")
-]
-AllCells = Annotated[
-    Path | None,
-    Parameter(help="All cells: query, cell. With it, rows with zeros may be left out.", metavar="FILE"),
-]
-Invariant = Annotated[
-    list[str] | None,
-    Parameter(
-        help="Publish these counts without noise, outside the guarantee; may be repeated.",
-        metavar="LEVEL/QUERY",
-    ),
-]
-Additive = Annotated[
-    bool,
-    Parameter(
-        name="--additive",
-        negative="--not-additive",
-        help="Check that children add up to their parents (default), or not.",
-    ),
-]
-Rehearsal = Annotated[
-    int | None,
-    Parameter(help="Noise that can be repeated and protects nobody: NOT PRIVATE.", metavar="SEED"),
-]
+
+@Parameter(name="*")
+@dataclass(frozen=True, slots=True)
+class Measuring:
+    """The options, named as `discreet.measure` has them."""
+
+    counts: Annotated[OptionalFile, Parameter(help="The exact counts, CSV or Parquet.")] = None
+    records: Annotated[
+        OptionalFile,
+        Parameter(
+            help="Records instead of counts: unit (the lowest), a column per attribute. CSV or Parquet."
+        ),
+    ] = None
+    post: Annotated[
+        Literal["none", "nonnegative", "consistent"],
+        Parameter(
+            help="Estimates beside the measurements: none (default), nonnegative or consistent.",
+            show_choices=False,
+            metavar="KIND",
+        ),
+    ] = "none"
+    units: Annotated[
+        OptionalFile, Parameter(help="All units: unit, level, parent. Default: those of FILE.")
+    ] = None
+    cells: Annotated[
+        OptionalFile, Parameter(help="All cells: query, cell. With it, rows with zeros may be left out.")
+    ] = None
+    geocodes: Geocodes = None
+    person: Person = None
+    at_most: AtMost = None
+    excess: Excess = "refuse"
+    invariants: Annotated[
+        list[str] | None,
+        Parameter(
+            name="--invariant",
+            help="Publish these counts without noise, outside the guarantee; may be repeated.",
+            metavar="LEVEL/QUERY",
+        ),
+    ] = None
+    additive: Annotated[
+        bool,
+        Parameter(
+            name="--additive",
+            negative="--not-additive",
+            help="Check that children add up to their parents (default), or not.",
+        ),
+    ] = True
+    ledger: LedgerFile = None
+    key: KeyFile = None
+    spend_again: SpendAgain = False
+    rehearsal: Rehearsal = None
+    format: Format = None
+    for_spreadsheets: ForSpreadsheets = False
+
+
+DEFAULT = Measuring()
 
 app = App(
     name="measure",
@@ -112,58 +128,16 @@ app = App(
 
 @app.default
 def measure(
-    target: options.Target,
-    /,
-    *,
-    out: Out,
-    counts: Counts = None,
-    records: Records = None,
-    post: Post = "none",
-    units: AllUnits = None,
-    cells: AllCells = None,
-    geocodes: Geocodes = None,
-    id: Person = None,
-    at_most: AtMost = None,
-    excess: Excess = "refuse",
-    invariant: Invariant = None,
-    additive: Additive = True,
-    ledger: LedgerFile = None,
-    key: KeyFile = None,
-    spend_again: SpendAgain = False,
-    rehearsal: Rehearsal = None,
-    format: Format = None,
-    for_spreadsheets: ForSpreadsheets = False,
-    screen: Screen = PLAIN,
+    target: options.Target, /, *, out: Out, chosen: Measuring = DEFAULT, screen: Screen = PLAIN
 ) -> None:
     """Add the noise of a release to a table of counts, and note what was spent."""
-
     release = load(target)
-    pairs = [_pair(release, text) for text in invariant or ()]
+    pairs = [_pair(release, text) for text in chosen.invariants or ()]
     need_tables("measure")
     from discreet.release import measure as add_noise
 
     with screen.working(f"Measuring {release.name}"):
-        done = add_noise(
-            release,
-            counts,
-            out,
-            post=post,
-            units=units,
-            cells=cells,
-            records=records,
-            geocodes=geocodes,
-            person=id,
-            at_most=at_most,
-            excess=excess,
-            invariants=pairs,
-            ledger=ledger,
-            key=key,
-            spend_again=spend_again,
-            rehearsal=rehearsal,
-            additive=additive,
-            format=format,
-            for_spreadsheets=for_spreadsheets,
-        )
+        done = add_noise(release, out_dir=out, **{**asdict(chosen), "invariants": pairs})
     screen.present(done.as_dict, _text(release, done), timed=True)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -25,46 +26,37 @@ app = App(
 )
 
 
-@app.default
-def tabulate(
-    target: options.Target,
-    /,
-    *,
+@Parameter(name="*")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tabulating:
+    """The options, named as `discreet.release.tabulate` has them."""
+
     records: Annotated[
         Path,
         Parameter(
             help="One row per record: unit (the lowest), a column per attribute. CSV or Parquet.",
             metavar="FILE",
         ),
-    ],
-    units: Annotated[Path, Parameter(help="All units: unit, level, parent.", metavar="FILE")],
-    out: Out,
-    geocodes: Geocodes = None,
-    id: Person = None,
-    at_most: AtMost = None,
-    excess: Excess = "refuse",
-    format: Format = None,
-    screen: Screen = PLAIN,
-) -> None:
-    """Count records for every query at every level, zeros included."""
+    ]
+    units: Annotated[Path, Parameter(help="All units: unit, level, parent.", metavar="FILE")]
+    out_dir: Annotated[Out, Parameter(name="--out")]
+    geocodes: Geocodes = None
+    person: Person = None
+    at_most: AtMost = None
+    excess: Excess = "refuse"
+    format: Format = None
 
+
+@app.default
+def tabulate(target: options.Target, /, *, chosen: Tabulating, screen: Screen = PLAIN) -> None:
+    """Count records for every query at every level, zeros included."""
     release = load(target)
     need_tables("tabulate")
     from discreet.release import tabulate as count
 
-    with screen.working(f"Counting {records}"):
-        done = count(
-            release,
-            records,
-            out,
-            units=units,
-            geocodes=geocodes,
-            person=id,
-            at_most=at_most,
-            excess=excess,
-            format=format,
-        )
-    screen.present(done.as_dict, _text(done, at_most or 1))
+    with screen.working(f"Counting {chosen.records}"):
+        done = count(release, **asdict(chosen))
+    screen.present(done.as_dict, _text(done, chosen.at_most or 1))
 
 
 def _text(done: Tabulated, at_most: int) -> Iterator[Block]:
