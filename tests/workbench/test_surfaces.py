@@ -26,9 +26,9 @@ from discreet.cli import run
 from discreet.errors import InputError
 from discreet.noise import GaussianNoise
 from discreet.numbers import fraction, number, percent
+from discreet.numbers import margin as margin_text
 from discreet.report.html import gather, render
 from discreet.risk import risk_profile
-from discreet.workbench.words import size_text
 
 pytestmark = pytest.mark.xdist_group("workbench")  # one server and one browser for all
 
@@ -176,5 +176,5 @@ def test_every_surface_shows_the_same_margins(
         told = json.loads(printed("accuracy", name, "--json"))
         for level in told["levels"]:
             for query in level["queries"]:
-                assert f"± {size_text(query['margin95'])}" in lines[level_name(level["name"])]
+                assert f"± {margin_text(query['margin95'])}" in lines[level_name(level["name"])]
                 assert f"± {number(query['margin95'], 3)}" in page

@@ -58,7 +58,7 @@ def test_the_first_design_is_that_of_2020(official: Path) -> None:
 
 def test_the_numbers_are_those_of_the_command_line(official: Path, tmp_path: Path) -> None:
     design = replace(Design(), races=3, gamma=Fraction(1, 5), target=Fraction(1, 4), which="PR", derived=True)
-    design = design.with_on([], level=1, on=False)
+    design = design.only(2)
     folder = tmp_path / "params"
     shutil.copytree(official, folder)
     (folder / "safetab.toml").write_text(view.design_toml(design))
@@ -192,7 +192,7 @@ def test_controls_change_the_numbers_to_those_of_the_functions(
     page.get_by_role("checkbox", name="regional groups").uncheck()
     field = page.get_by_role("textbox", name="rho of USA, detailed", exact=True)
     field.fill("1/2")
-    design = replace(Design(), races=3).with_on([], level=1, on=False).with_rho(("USA", 2), Fraction(1, 2))
+    design = replace(Design(), races=3).only(2).with_rho(("USA", 2), Fraction(1, 2))
     wanted = view.design_numbers(design, DELTA)
     wait_for_value(page, "Epsilon, added", AnswerKind.BOUND.number(wanted.costs[0].epsilon))
     line = next(line for line in wanted.lines if line.place == ("COUNTY", 2))

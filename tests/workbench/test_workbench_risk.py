@@ -15,14 +15,13 @@ from browsing import value, wait_for_text, wait_for_value
 
 from discreet.budget import load
 from discreet.errors import InputError
-from discreet.numbers import chance
+from discreet.numbers import at_most, chance, percent
 from discreet.risk import decision_accuracy, posterior
-from discreet.risk.profile import explain_profile, risk_profile
+from discreet.risk.profile import belief_sentence, explain_profile, right_sentence, risk_profile
 from discreet.workbench import adversary as plan
 from discreet.workbench import words as say
 from discreet.workbench.state import State
 from discreet.workbench.tasks import best_on_main_path, call
-from discreet.workbench.words import best_sentences, bound_text, percent_text
 
 pytestmark = pytest.mark.xdist_group("workbench")  # one server and one browser for all
 
@@ -37,7 +36,12 @@ def asked(**settings: str) -> plan.Adversary:
 
 def shown(part: float) -> str:
     """A percentage as the page writes it, on one line."""
-    return percent_text(part).replace(" ", "\xa0")
+    return percent(part, 2).replace(" ", "\xa0")
+
+
+def bound(part: float) -> str:
+    """A bound as the page writes it."""
+    return f"{at_most(part, percent=True)}\xa0%"
 
 
 def run(command: str) -> Any:
@@ -104,7 +108,7 @@ def test_bounds_are_the_profile() -> None:
 
 def test_what_is_said_of_everything_is_what_explain_says() -> None:
     profile = call("best_of_anyone", load("pl94-2020-persons"), neighbours="bounded", prior="1/2")
-    right, belief = best_sentences(profile)
+    right, belief = right_sentence(profile), belief_sentence(profile)
     page = explain_profile(profile)
     assert right in page
     assert belief in page
@@ -118,7 +122,10 @@ def test_the_release_as_it_is_now_is_attacked() -> None:
     assert second.counts[0].variance == 2 * first.counts[0].variance
     variances = [str(one.counts[0].variance) for one in (first, second)]
     assert second.command == first.command.replace(*variances)
-    assert say.bound_command("1/2", half) == "discreet risk release release.toml --prior 1/2"
+    assert (
+        say.command(half, "risk release", "--prior", "1/2")
+        == "discreet risk release release.toml --prior 1/2"
+    )
 
 
 def test_every_sentence_names_its_adversary() -> None:
@@ -163,7 +170,7 @@ def test_controls_change_the_numbers_to_those_of_the_functions(visit: Callable[.
     wait_for_text(page, question.command)
     page.wait_for_selector("[data-complete-risk=true]")
     best = risk_profile(load(PRESET), prior="1/5").overall[0].accuracy
-    wait_for_value(page, "Right decisions, all", bound_text(best).replace(" ", "\xa0"))
+    wait_for_value(page, "Right decisions, all", bound(best))
     updates = int(page.locator("[data-risk-updates]").text_content())
     slider = page.get_by_role("slider", name="Published count", exact=True)
     slider.focus()
@@ -177,7 +184,7 @@ def test_controls_change_the_numbers_to_those_of_the_functions(visit: Callable[.
     assert int(page.locator("[data-risk-updates]").text_content()) > updates
     page.get_by_role("combobox", name="What the adversary sees").select_option("whole")
     page.locator(".wb-value[aria-label='Belief afterwards']").wait_for(state="hidden")
-    assert value(page, "Right decisions, all") == bound_text(best).replace(" ", "\xa0")
+    assert value(page, "Right decisions, all") == bound(best)
 
 
 def test_wrong_input_is_said_beside_it_and_the_page_lives_on(visit: Callable[..., Any]) -> None:

@@ -67,9 +67,9 @@ def test_sliders_change_what_they_say_and_nothing_else() -> None:
     for old, new in zip(state.release.variance_table(), half.release.variance_table(), strict=True):
         assert new.variance == 2 * old.variance
     budget = state.budget.with_share(1, Fraction(1, 5))
-    assert abs(budget.share(1) - Fraction(1, 5)) < Fraction(1, 10**4)
-    assert sum(budget.share(place) for place in range(8)) == 1
-    assert budget.share(2) / budget.share(3) == state.budget.share(2) / state.budget.share(3)
+    assert abs(budget.parts[1] - Fraction(1, 5)) < Fraction(1, 10**4)
+    assert sum(budget.parts[place] for place in range(8)) == 1
+    assert budget.parts[2] / budget.parts[3] == state.budget.parts[2] / state.budget.parts[3]
     moved = state.with_budget(budget).release
     assert moved.rho == state.release.rho
     assert all(len(str(weight)) <= 7 for weight in budget.weights)  # short numbers keep the lattice
@@ -344,7 +344,7 @@ def test_what_the_numbers_mean() -> None:
     loss = compose(state.main_events)
     said = " ".join(words.meaning(numbers_of(state)))
     # what is promised is rounded to the safe side: misses down, right guesses up
-    assert f"misses at least {math.floor(1000 * loss.tradeoff(alpha='1/20')) / 10:.1f} %" in said
+    assert f"misses at least {math.floor(10_000 * loss.tradeoff(alpha='1/20')) / 100:.2f} %" in said
     assert f"right at most {math.ceil(500 * (1 + loss.total_variation)) / 10:.1f} times in 100" in said
 
 

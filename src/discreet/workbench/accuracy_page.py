@@ -11,27 +11,27 @@ from typing import TYPE_CHECKING
 from discreet.budget.levels import level_name
 from discreet.errors import DiscreetError, InputError
 from discreet.numbers import interval, number, percent, plain, positive
+from discreet.numbers import margin as margin_text
 from discreet.report.releases import NoiseLine
 from discreet.workbench import charts
 from discreet.workbench import controls as c
 from discreet.workbench import words as say
-from discreet.workbench.session import Page, Question, Session
-from discreet.workbench.words import HELP, OWN_SIZE, size_text
+from discreet.workbench.session import Question, Session
+from discreet.workbench.words import OWN_SIZE
 from discreet.workbench.workers import processors
 
 if TYPE_CHECKING:
     from discreet.accounting.calibration import Calibration
 
-NAME = "accuracy"
 SIZES = (100, 1_000, 10_000)
 """Group sizes of the table."""
 
 
-class AccuracyPage(Page):
+class AccuracyPage(c.Page):
     """What the parts share: the margins of the noise, and of the best estimates."""
 
     def __init__(self, session: Session) -> None:
-        super().__init__(session, NAME)
+        super().__init__(session, "accuracy")
         self.noise: Question[tuple[NoiseLine, ...]] = self.question("noise")
         self.estimates: Question[tuple[NoiseLine, ...]] = self.question("estimates")
         self.least: Question[tuple[Calibration, float]] = self.question("least_budget")
@@ -46,8 +46,8 @@ class AccuracyPage(Page):
     @property
     def together(self) -> bool:
         """Whether the page's figures are those of estimates from all queries and levels together."""
-        known = bool(self.estimates.trouble or self.tree_trouble)
-        return self.state.release.attributes is not None and not known
+        unknown = bool(self.estimates.trouble or self.tree_trouble)
+        return self.state.release.attributes is not None and not unknown
 
     @property
     def margins(self) -> dict[str, int]:
@@ -61,7 +61,7 @@ class AccuracyPage(Page):
         if settled:
             self.tree_trouble = ""
         try:
-            self.estimates.ask_once(settled, release, read_tree(self.state.setting(NAME, "tree")))
+            self.estimates.ask_once(settled, release, read_tree(self.setting("tree")))
         except DiscreetError as error:
             self.tree_trouble = str(error)
             self.estimates.drop()
@@ -78,15 +78,6 @@ def build(session: Session) -> None:
                 _calibration(page)
         _wanted(page)
     page.start()
-
-
-def relative_text(part: float) -> str:
-    """Write a relative error.
-
-    >>> relative_text(0.0482), relative_text(12.3), relative_text(0.00001)
-    ('4.8 %', '1,230 %', '0.0010 %')
-    """
-    return f"{100 * part:,.0f} %" if part >= 1 else percent(part)
 
 
 def common_lines(lines: tuple[NoiseLine, ...]) -> dict[str, NoiseLine]:
@@ -127,55 +118,62 @@ def read_tree(text: str) -> tuple[float, ...] | None:
     return found
 
 
+def read_margin(text: str) -> str:
+    """Check a margin; an empty one leaves a level as it is."""
+    if text.strip():
+        positive(text, name="the margin")
+    return text.strip()
+
+
 def _margins(page: AccuracyPage) -> None:
     """The table of margins."""
     drawn: tuple[object, ...] = ()
 
     def use_size(_: int) -> None:
-        kept = size.value.strip()
-        page.change({"size": "" if kept == OWN_SIZE else kept}, "the size of a group", typing=True)
+        kept = "" if size.value == OWN_SIZE else size.value
+        page.change({"size": kept}, "the size of a group", typing=True)
+
+    def note() -> str:
+        if page.tree_trouble:
+            return ""
+        if page.estimates.trouble:
+            return f"No estimates: {page.estimates.trouble}."
+        if page.estimates.now is None:
+            return "Working out the best estimates …"
+        if page.together:
+            return "Best estimates use all queries and levels together."
+        return "Estimates use each query by itself, at all levels: the release states no attributes."
 
     with c.card():
         with c.box("wb-between wb-top"):
-            c.heading("Margins of error", HELP["margin"])
+            c.heading("Margins of error", page.help["margin"])
             with c.box("wb-row").style("width: 220px; flex-wrap: nowrap"):
                 c.words("Group of", "wb-soft").style("white-space: nowrap")
-                size = c.Field("Size of a group", read_size, use_size, value=OWN_SIZE)
+                size = c.Field("Size of a group", read_size, use_size)
         place = c.box("")
         c.gap()
-        tree = c.Field(
+        tree = page.field(
             "Areas below an area",
             read_tree,
-            lambda _: page.change({"tree": tree.value.strip()}, "areas below an area", typing=True),
+            lambda _: page.change({"tree": tree.value}, "areas below an area", typing=True),
+            lambda: (page.setting("tree"),),
             shown="areas below an area, on average, level by level",
-            explained=HELP["estimate"],
+            explained=page.help["estimate"],
             placeholder="such as 51, 61.6, …",
         )
-        note = c.words("", "wb-soft", "div").style("margin-top: 8px")
+        page.words(note).style("margin-top: 8px")
 
     @page.draw
     def draw() -> None:
         nonlocal drawn
-        state = page.session.state
-        own = size.show(state.setting(NAME, "size", OWN_SIZE)) or int(OWN_SIZE)
-        tree.show(state.setting(NAME, "tree"))
-        if page.tree_trouble:
-            note.set("")
-        elif page.estimates.trouble:
-            note.set(f"No estimates: {page.estimates.trouble}.")
-        elif page.estimates.now is None:
-            note.set("Working out the best estimates …")
-        elif page.together:
-            note.set("Best estimates use all queries and levels together.")
-        else:
-            note.set("Estimates use each query by itself, at all levels: the release states no attributes.")
+        own = size.show(page.setting("size", OWN_SIZE)) or int(OWN_SIZE)
         unknown = "–" if page.tree_trouble or page.estimates.trouble else "…"
         now = (page.lines, page.together, own, unknown)
         if page.lines and now != drawn:
             drawn = now
             place.clear()
             with place:
-                _table(page.lines, page.together, own, unknown)
+                _table(*now)
 
 
 def _table(lines: tuple[NoiseLine, ...], together: bool, own: int, unknown: str) -> None:
@@ -183,19 +181,22 @@ def _table(lines: tuple[NoiseLine, ...], together: bool, own: int, unknown: str)
         """Write a number of an estimate, if it is known by now, or can be."""
         if value is None:
             return unknown if line.estimate is None else "not determined"
-        return f"{sign}{size_text(value)}"
+        return f"{sign}{margin_text(value)}"
+
+    def relative(part: float) -> str:
+        return f"{100 * part:,.0f} %" if part >= 1 else percent(part)
 
     sizes, rows = sorted({own, *SIZES}), []
     for line in lines:
         deviation, margin = line.estimate or (None, None)
-        noise = [size_text(line.deviation), f"± {line.margin:,}"]
+        noise = [margin_text(line.deviation), f"± {line.margin:,}"]
         if together:
             best = [known(deviation, line), known(margin, line, "± ")]
             figures, shown = [*best, *noise], margin
         else:
             figures, shown = [*noise, known(margin, line, "± ")], float(line.margin)
         alike = line.queries[0] if len(line.queries) == 1 else f"{len(line.queries)} queries alike"
-        errors = ("–" if shown is None else relative_text(shown / size) for size in sizes)
+        errors = ("–" if shown is None else relative(shown / size) for size in sizes)
         rows.append([level_name(line.level), alike, *figures, *errors])
     for above, row in reversed(list(pairwise(rows))):
         row[0] = "" if row[0] == above[0] else row[0]  # a level is named once
@@ -213,7 +214,7 @@ def _table(lines: tuple[NoiseLine, ...], together: bool, own: int, unknown: str)
 def _sizes(page: AccuracyPage) -> None:
     """Relative error against the size of a group."""
     with c.card():
-        c.heading("Relative error by size of the group", HELP["relative error"])
+        c.heading("Relative error by size of the group", page.help["relative error"])
         chart = c.Chart("Relative error against the size of a group, one line a level", 370)
 
     @page.draw
@@ -235,14 +236,14 @@ def _wanted(page: AccuracyPage) -> None:
     def take() -> None:
         if question.now is not None:
             state = session.state.with_release(question.now[0].release)
-            state = state.with_settings(NAME, {f"margin {name}": "" for name in fields})
+            state = state.with_settings(page.name, {f"margin {name}": "" for name in fields})
             session.commit(state, "the budget for wanted margins")
 
     def typed(name: str, text: str) -> None:
         page.change({f"margin {name}": text}, f"the wanted margin of {level_name(name)}", typing=True)
 
     with c.card():
-        c.heading("The smallest budget for the margins you want", HELP["wanted"])
+        c.heading("The smallest budget for the margins you want", page.help["wanted"])
         note = "Leave a level empty to keep its noise."
         c.words(note, "wb-soft", "div").style("margin-bottom: 10px")
         place = c.box("wb-pair").style("gap: 8px 20px")
@@ -259,17 +260,19 @@ def _wanted(page: AccuracyPage) -> None:
         if names != list(fields):
             fields.clear()
             place.clear()
-            for name, shown in ((name, level_name(name)) for name in names):
-                with place:
-                    use = partial(typed, name)
-                    fields[name] = c.Field(f"Wanted margin of {shown}", _read_margin, use, shown=shown)
+            with place:
+                for name in names:
+                    shown = level_name(name)
+                    fields[name] = c.Field(
+                        f"Wanted margin of {shown}", read_margin, partial(typed, name), shown=shown
+                    )
         margins = page.margins
         for name, field in fields.items():
             c.put(field.element, "placeholder", f"now ± {margins[name]:,}" if name in margins else None)
-        kept = {name: field.show(state.setting(NAME, f"margin {name}")) for name, field in fields.items()}
+        kept = {name: field.show(page.setting(f"margin {name}")) for name, field in fields.items()}
         asked = tuple((name, text) for name, text in kept.items() if text)
         wanted = ",".join(f"{name}={text}" for name, text in asked)
-        command.say(say.calibrate_command(state, margins=wanted) if asked else "")
+        command.say(say.command(state, "calibrate", "--moe", wanted) if asked else "")
         if asked:
             shared = {"delta": state.delta, "neighbours": state.relation, "jobs": processors()}
             question.ask(state.release, asked, **shared)
@@ -287,13 +290,6 @@ def _wanted(page: AccuracyPage) -> None:
         )
 
 
-def _read_margin(text: str) -> str:
-    """Check a margin; an empty one leaves a level as it is."""
-    if text.strip():
-        positive(text, name="the margin")
-    return text.strip()
-
-
 def _calibration(page: AccuracyPage) -> None:
     """What calibration buys, and its proof."""
     session, question = page.session, page.calibrated
@@ -304,47 +300,50 @@ def _calibration(page: AccuracyPage) -> None:
 
     def begin() -> None:
         about(question.ask)
-        draw()
+        page.redraw()
 
     def take() -> None:
         if question.now is not None:
             session.commit(session.state.with_release(question.now.release), "calibration")
 
+    def promise() -> str:
+        saved, quick, margins = session.numbers.saved, session.numbers.quick.found, page.margins
+        if saved is None or quick is None or not margins:
+            return "Finding how little noise is enough …"
+        part = 1 - (1 - saved) ** 0.5
+        name, margin = list(margins.items())[-1]
+        return (
+            f"With zCDP's epsilon of {number(quick.zcdp)} as the promise, every variance "
+            f"could be {percent(saved)} smaller and every margin of error about "
+            f"{percent(part)}: about ± {margin_text(margin * (1 - part))} instead of ± {margin:,} for "
+            f"{level_name(name)}. The button gives the proof."
+        )
+
+    def proved() -> str:
+        found = question.now
+        if found is None or found.proof is None or found.factor is None:
+            return question.trouble or ("Calibrating …" if question.progress else "")
+        low, high = interval(found.proof, 6)
+        return (
+            f"All variances times {plain(found.factor)}: {percent(found.savings[0])} less "
+            f"variance. Proved: at epsilon {number(float(found.epsilon or 0))} the true delta lies "
+            f"between {low} and {high}."
+        )
+
     with c.card():
-        c.heading("What calibration buys", HELP["calibration"])
-        text = c.words("", "wb-text", "p").style("margin: 0 0 12px")
+        c.heading("What calibration buys", page.help["calibration"])
+        page.words(promise, "wb-text", "p").style("margin: 0 0 12px")
         with c.box("wb-row"):
             c.button("Calibrate and prove", begin)
             button = c.button("Use this budget", take, "wb-primary")
         bar = c.Bar()
-        answer = c.words("", "wb-text", "p", role="status").style("margin: 12px 0 0")
-        command = c.words("", "wb-command", "code").style("margin-top: 12px")
 
-    @page.draw
-    def draw() -> None:
-        command.set(say.calibrate_command(session.state))
-        about(partial(question.ask_once, False))
-        bar.set(question.progress)
-        found = question.now
-        c.show(button, found is not None)
-        if found is None:
-            answer.set(question.trouble or ("Calibrating …" if question.progress else ""))
-        elif found.proof is not None and found.factor is not None:
-            low, high = interval(found.proof, 6)
-            answer.set(
-                f"All variances times {plain(found.factor)}: {percent(found.savings[0])} less "
-                f"variance. Proved: at epsilon {number(float(found.epsilon or 0))} the true delta lies "
-                f"between {low} and {high}."
-            )
-        saved, quick, margins = session.numbers.saved, session.numbers.quick.found, page.margins
-        if saved is None or quick is None or not margins:
-            text.set("Finding how little noise is enough …")
-            return
-        part = 1 - (1 - saved) ** 0.5
-        name, margin = list(margins.items())[-1]
-        text.set(
-            f"With zCDP's epsilon of {number(quick.zcdp)} as the promise, every variance "
-            f"could be {percent(saved)} smaller and every margin of error about "
-            f"{percent(part)}: about ± {size_text(margin * (1 - part))} instead of ± {margin:,} for "
-            f"{level_name(name)}. The button gives the proof."
-        )
+        @page.draw
+        def draw() -> None:
+            about(partial(question.ask_once, False))
+            bar.set(question.progress)
+            c.show(button, question.now is not None)
+
+        page.words(proved, "wb-text", "p", role="status").style("margin: 12px 0 0")
+        command = page.words(lambda: say.command(page.state, "calibrate", "--zcdp"), "wb-command", "code")
+        command.style("margin-top: 12px")

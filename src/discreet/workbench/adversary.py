@@ -12,7 +12,9 @@ from typing import Any
 
 from discreet.budget import Release
 from discreet.errors import InputError
-from discreet.numbers import chance, number, prior
+from discreet.numbers import chance as chance_text
+from discreet.numbers import number, times
+from discreet.numbers import prior as read_prior
 from discreet.workbench.state import State
 from discreet.workbench.tasks import PRIORS, Line, line_of
 
@@ -145,6 +147,17 @@ def attackable(release: Release) -> dict[str, list[Count]]:
     return {level: sorted(counts, key=lambda count: count.variance) for level, counts in found.items()}
 
 
+_WHOLE_NUMBERS = {
+    "known": ("the known count", "0", 0, _MOST),
+    "published": ("the published count", "", -_MOST, _MOST),
+    "people": ("the number of people", "20", 1, 10_000),
+    "siblings": ("the number of areas", "27", 1, 10_000),
+    "beside": ("their published sum", "0", -_MOST, _MOST),
+    "above": ("the published count above", "1", -_MOST, _MOST),
+}
+"""Settings that are whole numbers: what each is called, its default, the least and the most."""
+
+
 def adversary(state: State) -> Adversary | None:
     """Return the adversary that a state asks about; None if no count of the release can be attacked alone."""
     known_counts = attackable(state.release)
@@ -152,9 +165,8 @@ def adversary(state: State) -> Adversary | None:
         return None
     said = state.settings_of(NAME)
     levels = list(known_counts)
-    level = said.get("level", levels[-1])
-    if level not in known_counts:
-        level = levels[-1]
+    level = said.get("level", "")
+    level = level if level in known_counts else levels[-1]
     counts = known_counts[level]
     count = next((one for one in counts if one.query == said.get("query")), counts[0])
     scenario = said.get("scenario", "one")
@@ -166,19 +178,15 @@ def adversary(state: State) -> Adversary | None:
     elif scenario == "hierarchy" and levels.index(level):
         up = known_counts[levels[levels.index(level) - 1]]
         chosen = (count, next((one for one in up if one.query == count.query), up[0]))
-    known = read_count(said.get("known", "0"), "the known count", least=0)
-    return Adversary(
-        scenario=scenario,
-        prior=read_chance(said.get("prior", "1/2")),
-        counts=chosen,
-        known=known,
-        published=read_count(said.get("published", str(known + 1)), "the published count"),
-        people=read_count(said.get("people", "20"), "the number of people", least=1, most=10_000),
-        chance=read_chance(said.get("chance", "1/10"), "the chance"),
-        siblings=read_count(said.get("siblings", "27"), "the number of areas", least=1, most=10_000),
-        beside=read_count(said.get("beside", "0"), "their published sum"),
-        above=read_count(said.get("above", "1"), "the published count above"),
+    found: dict[str, int] = {}
+    for name, (words, default, least, most) in _WHOLE_NUMBERS.items():
+        text = said.get(name, default or str(found["known"] + 1))
+        found[name] = read_count(text, words, least=least, most=most)
+    prior, chance = (
+        read_chance(said.get("prior", "1/2")),
+        read_chance(said.get("chance", "1/10"), "the chance"),
     )
+    return Adversary(scenario=scenario, prior=prior, counts=chosen, chance=chance, **found)
 
 
 def read_chance(text: str, name: str = "the prior") -> str:
@@ -187,7 +195,7 @@ def read_chance(text: str, name: str = "the prior") -> str:
     >>> read_chance("0.05"), read_chance(" 1e-3 ")
     ('1/20', '1/1000')
     """
-    return str(prior(text, name=name))
+    return str(read_prior(text, name=name))
 
 
 def read_count(text: str, name: str, *, least: int = -_MOST, most: int = _MOST) -> int:
@@ -228,26 +236,21 @@ def attacked(asked: Adversary) -> Attacked:
     >>> round(found.posterior, 4), round(found.ratio, 4), round(found.right[2], 4)
     (0.525, 1.05, 0.5892)
     """
-    if asked.scenario == "several" and len(asked.counts) > 1:
-        found = _several(asked)
-    else:
-        found = _hierarchy(asked) if asked.scenario == "hierarchy" else _single(asked)
+    ways = {"several": _several if len(asked.counts) > 1 else _single, "hierarchy": _hierarchy}
+    found = ways.get(asked.scenario, _single)(asked)
     return replace(found, said=tuple(_sentences(found)))
 
 
 def _single(asked: Adversary) -> Attacked:
     from discreet.risk import Attack, independent_others
 
-    others: Any = (1.0,)
-    if asked.scenario == "unsure":
-        others = independent_others(asked.chance, people=asked.people)
+    unsure, prior = asked.scenario == "unsure", asked.prior
     attack = Attack(
         variance=asked.counts[0].variance,
         known=asked.known,
-        others=others,
+        others=independent_others(asked.chance, people=asked.people) if unsure else (1.0,),
         nonnegative=asked.scenario == "floor",
     )
-    prior = asked.prior
     return Attacked(
         asked,
         posterior=attack.posterior(asked.published, prior=prior),
@@ -288,34 +291,30 @@ def _hierarchy(asked: Adversary) -> Attacked:
     if len(asked.counts) < 2:
         raise InputError(f"{asked.counts[0].level} is the highest level; there is no area above it")
     block, above = asked.counts
-    area = Area(
-        name=block.level,
-        noisy=asked.published,
-        variance=block.variance,
-        siblings=asked.siblings,
-        siblings_noisy=asked.beside,
-    )
-    around = Area(name=above.level, noisy=asked.above, variance=above.variance)
-    found = hierarchy_posterior([area, around], prior=asked.prior, known=asked.known)
-    variances = (block.variance, above.variance)
-    two = TwoLevels(variance=variances, siblings=asked.siblings, prior=asked.prior, known=asked.known)
+    beside: dict[str, Any] = {"siblings": asked.siblings, "siblings_noisy": asked.beside}
+    areas = [
+        Area(name=block.level, noisy=asked.published, variance=block.variance, **beside),
+        Area(name=above.level, noisy=asked.above, variance=above.variance),
+    ]
+    shared: dict[str, Any] = {"prior": asked.prior, "known": asked.known}
+    found = hierarchy_posterior(areas, **shared)
+    two = TwoLevels(variance=(block.variance, above.variance), siblings=asked.siblings, **shared)
     curve = line_of(asked.seen, two.probability(asked.seen, [asked.above], [asked.beside]))
     return Attacked(asked, posterior=found.probability, ratio=found.ratio, curve=curve)
 
 
 def _sentences(found: Attacked) -> list[str]:
     """Say what an adversary learns."""
-    from discreet.numbers import times
-
     asked = found.asked
     said = [
         f"{asked}: after a published count of {asked.published:,} this adversary believes "
-        f"{chance(found.posterior)}, {number(found.ratio, 4)} times as much as before."
+        f"{chance_text(found.posterior)}, {number(found.ratio, 4)} times as much as before."
     ]
     if found.mean_present is not None and found.mean_absent is not None:
         said.append(
             "On average over the noise, the same adversary ends with a belief of "
-            f"{chance(found.mean_present)} if the target is there and {chance(found.mean_absent)} if not."
+            f"{chance_text(found.mean_present)} if the target is there and "
+            f"{chance_text(found.mean_absent)} if not."
         )
     if found.right is not None:
         blind = max(Fraction(asked.prior), 1 - Fraction(asked.prior))

@@ -11,30 +11,20 @@ from discreet.budget import AnswerKind
 from discreet.budget.levels import level_name
 from discreet.budget.release import presets
 from discreet.errors import DiscreetError
-from discreet.numbers import number, percent, plain, positive, read_delta, with_fraction
+from discreet.numbers import exact_text, number, percent, plain, positive, read_delta, with_fraction
 from discreet.workbench import charts
 from discreet.workbench import controls as c
 from discreet.workbench import words as say
-from discreet.workbench.session import Page, Session
-from discreet.workbench.state import (
-    TOTAL_STEPS,
-    Budget,
-    State,
-    exact_text,
-    factor_at,
-    step_of,
-    whole_weights,
-)
-from discreet.workbench.words import HELP
+from discreet.workbench.session import Session
+from discreet.workbench.state import TOTAL_STEPS, Budget, State, factor_at, step_of, whole_weights
 
-NAME = "budget"
 _STEPS = 1000  # of a level's slider
 _OWN = "own"
 
 
 def build(session: Session) -> None:
     """Draw the page."""
-    page = Page(session, NAME)
+    page = c.Page(session, "budget")
     with c.box("wb-stack"):
         with c.box("wb-split"):
             with c.box("wb-stack"):
@@ -48,72 +38,85 @@ def build(session: Session) -> None:
     page.start()
 
 
-def _release(page: Page) -> None:
+def _release(page: c.Page) -> None:
     """Which release, at which delta, for which neighbours."""
     session = page.session
 
     def chose(name: str) -> None:
-        if name == _OWN:
-            draw()
-            return
-        fresh, old = State.of(name), session.state
-        session.commit(replace(fresh, delta=old.delta, settings=old.settings), f"choosing {name}")
+        if name != _OWN:
+            fresh, old = State.of(name), session.state
+            session.commit(replace(fresh, delta=old.delta, settings=old.settings), f"choosing {name}")
+        page.redraw()
 
-    def use(delta: Fraction) -> None:
-        session.commit(replace(session.state, delta=delta), f"delta {exact_text(delta)}")
-
-    def related(kind: str) -> None:
-        session.commit(session.state.with_neighbours(kind), f"{kind} neighbours")
+    def title() -> str:
+        state = page.state
+        return f"{'' if state.is_preset else f'{state.source}: '}{state.base.title or state.base.name}"
 
     with c.card("Release"):
         c.heading("Release")
-        choice = c.Choice(
-            "Release", {**{name: name for name in presets()}, _OWN: "opened file"}, chose, bare=True
+        page.choice(
+            "Release",
+            {**{name: name for name in presets()}, _OWN: "opened file"},
+            chose,
+            lambda: page.state.source if page.state.is_preset else _OWN,
+            bare=True,
         )
-        title = c.words("", "wb-soft", "div").style("margin: 8px 0 14px")
+        page.words(title).style("margin: 8px 0 14px")
         with c.box("wb-pair"):
-            delta = c.Field("delta", read_delta, use, shown="delta", explained=HELP["delta"])
-            kinds = {"bounded": "bounded", "unbounded": "unbounded"}
-            explained = HELP["neighbours"]
-            relation = c.Choice("neighbours", kinds, related, explained=explained, left=True)
+            page.field(
+                "delta",
+                read_delta,
+                lambda delta: session.commit(
+                    replace(session.state, delta=delta), f"delta {exact_text(delta)}"
+                ),
+                lambda: (exact_text(page.state.delta), page.state.delta),
+                shown="delta",
+                explained=page.help["delta"],
+            )
+            page.choice(
+                "neighbours",
+                {"bounded": "bounded", "unbounded": "unbounded"},
+                lambda kind: session.commit(session.state.with_neighbours(kind), f"{kind} neighbours"),
+                lambda: page.state.relation,
+                explained=page.help["neighbours"],
+                left=True,
+            )
 
-    @page.draw
-    def draw() -> None:
-        state = page.state
-        choice.set(state.source if state.is_preset else _OWN)
-        file = "" if state.is_preset else f"{state.source}: "
-        title.set(f"{file}{state.base.title or state.base.name}")
-        relation.set(state.relation)
-        delta.keep(state.delta, exact_text(state.delta))
 
-
-def _sliders(page: Page) -> None:
+def _sliders(page: c.Page) -> None:
     """The total and each level's share."""
     session = page.session
     seen: State | None = None
     levels: dict[str, c.Slider] = {}
-
-    def with_total(step: int) -> State:
-        return session.state.with_total(factor_at(step))
 
     def with_share(place: int, step: int) -> State:
         share = Fraction(min(max(step, 1), _STEPS - 1), _STEPS)
         # not of what was seen on the way, where every step rounds
         return session.lasting.with_budget(session.lasting.budget.with_share(place, share))
 
+    def total() -> tuple[int, str, str]:
+        rho = plain(page.state.budget.total)
+        return step_of(page.state.factor), f"rho {rho}", rho
+
+    def note() -> str:
+        factor, exact = page.state.factor, with_fraction(page.state.budget.total)
+        stated = "as stated" if factor == 1 else f"{plain(factor)} times the stated"
+        return f"{exact}, {stated}" if len(exact) < 40 else stated
+
     with c.card("Budget"):
-        c.heading("Budget", HELP["rho"])
-        total = c.Slider(
+        c.heading("Budget", page.help["rho"])
+        page.slider(
             "Total rho",
             (-TOTAL_STEPS, TOTAL_STEPS),
-            moved=lambda step: session.preview(with_total(step)),
-            let_go=lambda step: session.commit(with_total(step), "the total"),
+            lambda step: session.state.with_total(factor_at(step)),
+            total,
+            what="the total",
         )
-        note = c.words("", "wb-soft", "div").style("margin-bottom: 12px")
+        page.words(note).style("margin-bottom: 12px")
         with c.box("wb-row").style("margin-bottom: 6px; gap: 6px"):
             c.words("Shares of the levels", "wb-soft")
             text = "Moving one level keeps the total, and the others in their proportions. "
-            c.help_text("shares of the levels", text + HELP["level"])
+            c.help_text("shares of the levels", text + page.help["level"])
         sliders = c.box("wb-sliders")
 
     def slider(place: int, name: str) -> c.Slider:
@@ -126,14 +129,6 @@ def _sliders(page: Page) -> None:
                 let_go=lambda step: session.commit(with_share(place, step), f"the share of {name}"),
             )
 
-    def draw_levels(state: State) -> None:
-        sliders.clear()
-        levels.clear()
-        several = sum(1 for weight in state.budget.weights if weight) > 1
-        for place, level in enumerate(state.base.levels):
-            levels[level.name] = slider(place, level_name(level.name))
-            c.enable(levels[level.name].element, several and bool(state.budget.weights[place]))
-
     @page.draw
     def draw() -> None:
         nonlocal seen
@@ -142,54 +137,50 @@ def _sliders(page: Page) -> None:
             return
         seen = state
         if [level.name for level in state.base.levels] != list(levels):
-            draw_levels(state)
-        factor, rho = state.factor, plain(state.budget.total)
-        total.set(step_of(factor), f"rho {rho}", rho)
-        stated = "as stated" if factor == 1 else f"{plain(factor)} times the stated"
-        exact = with_fraction(state.budget.total)
-        note.set(f"{exact}, {stated}" if len(exact) < 40 else stated)
-        for place, slider in enumerate(levels.values()):
-            share = state.budget.share(place)
-            slider.set(round(share * _STEPS), percent(float(share)) if share else "Laplace noise, fixed")
+            sliders.clear()
+            levels.clear()
+            several = sum(1 for weight in state.budget.weights if weight) > 1
+            for place, level in enumerate(state.base.levels):
+                levels[level.name] = slider(place, level_name(level.name))
+                c.enable(levels[level.name].element, several and bool(state.budget.weights[place]))
+        for share, made in zip(state.budget.parts, levels.values(), strict=True):
+            made.set(round(share * _STEPS), percent(float(share)) if share else "Laplace noise, fixed")
 
 
-def _headline(page: Page) -> None:
+def _headline(page: c.Page) -> None:
     """The numbers that are decided on, each with what it claims."""
     session = page.session
     with c.card("What it costs", aria_live="polite") as card:
         with c.box("wb-tiles"):
-            epsilon = c.Tile("Epsilon", f"{HELP['exact']} {HELP['epsilon']}", first=True)
-            zcdp = c.Tile("zCDP", HELP["zCDP"])
-            gdp = c.Tile("Gaussian DP", HELP["Gaussian DP"])
-            saving = c.Tile("Noise to save", HELP["saved"])
+            epsilon = c.Tile("Epsilon", f"{page.help['exact']} {page.help['epsilon']}", first=True)
+            zcdp = c.Tile("zCDP", page.help["zCDP"])
+            gdp = c.Tile("Gaussian DP", page.help["Gaussian DP"])
+            saving = c.Tile("Noise to save", page.help["saved"])
         bar = c.Bar()
-        worst = c.words("", "wb-soft", "div").style("margin-top: 10px")
-        claim = c.words("", "wb-claim wb-hidden", "div")
-        trouble = c.alert()
+        page.words(lambda: say.worst_text(session.numbers)).style("margin-top: 10px")
+        page.alert(lambda: say.claim_text(session.numbers.state), "wb-claim")
+        page.alert(lambda: session.numbers.trouble)
         count = c.words("0", "wb-alive", data_updates="")
 
     @page.draw
     def draw() -> None:
         numbers = session.numbers
         quick, exact, saved = numbers.quick.found, numbers.epsilon, numbers.saved
-        c.put(card, "data-complete", "true" if session.settled and numbers.complete else "false")
+        c.put(card, "data-complete", session.settled and numbers.complete)
         if quick is not None and exact is not None:
-            kind = numbers.state.base.claim.kind
-            name, ours = ("Exact epsilon", "exact") if kind is AnswerKind.EXACT else ("Epsilon", "the bound")
+            is_exact = numbers.state.base.claim.kind is AnswerKind.EXACT
+            name, ours = ("Exact epsilon", "exact") if is_exact else ("Epsilon", "the bound")
             epsilon.set(say.epsilon_text(numbers), say.epsilon_note(numbers), name)
             zcdp.set(number(quick.zcdp), f"{ours} is {say.against(exact, quick.zcdp)}")
             gdp.set(number(quick.gdp), f"{ours} is {say.against(exact, quick.gdp)}")
             note = "of every variance" if saved is not None else "when the slider is let go"
             saving.set("–" if saved is None else percent(saved), note)
-        claim.say(say.claim_text(numbers.state))
-        count.set(str(numbers.quick.updates))
-        trouble.say(numbers.trouble)
         bar.set(numbers.overall.progress)
-        worst.set(say.worst_text(numbers))
+        count.set(str(numbers.quick.updates))
         c.put(count, "data-step", str(session.steps))  # the last to be sent
 
 
-def _curves(page: Page) -> None:
+def _curves(page: c.Page) -> None:
     """The two curves."""
     session = page.session
     log, drawn = False, None
@@ -197,17 +188,17 @@ def _curves(page: Page) -> None:
     def switch() -> None:
         nonlocal log
         log = not log
-        c.put(axes, "aria-pressed", "true" if log else "false")
-        draw()
+        c.put(axes, "aria-pressed", log)
+        page.redraw()
 
     with c.box("wb-two"):
         with c.card():
             with c.box("wb-between wb-top"):
-                c.heading("Every promise that holds", HELP["profile"])
+                c.heading("Every promise that holds", page.help["profile"])
             profile = c.Chart("delta against epsilon")
         with c.card():
             with c.box("wb-between wb-top"):
-                c.heading("What an observer can achieve", HELP["trade-off"])
+                c.heading("What an observer can achieve", page.help["trade-off"])
                 axes = c.button("Log axes", switch, "wb-quiet")
             tradeoff = c.Chart("misses against false alarms")
 
@@ -222,45 +213,36 @@ def _curves(page: Page) -> None:
         if drawn == was:  # most of what is heard changes neither curve
             return
         if quick is not None:
+            lines = [*quick.profile, *([old.profile[0]] if old else [])]
             profile.set(
-                charts.profile(
-                    quick.profile,
-                    epsilon=quick.epsilon,
-                    delta=delta,
-                    dark=dark,
-                    before=old.profile[0] if old else None,
-                ),
+                charts.profile(lines, epsilon=quick.epsilon, delta=delta, dark=dark),
                 f"delta against epsilon. At delta {plain(delta)}: exact {number(quick.epsilon)}, "
                 f"zCDP {number(quick.zcdp)}, Gaussian DP {number(quick.gdp)}.",
             )
         if errors is not None:
-            line = past.lines[0] if past else None
+            lines = [*errors.lines, *([past.lines[0]] if past else [])]
             tradeoff.set(
-                charts.tradeoff(errors.lines, dark=dark, logarithmic=log, before=line),
+                charts.tradeoff(lines, dark=dark, logarithmic=log),
                 "The lowest rate of misses at each rate of false alarms: exact, zCDP, Gaussian DP.",
             )
 
 
-def _meaning(page: Page) -> None:
+def _meaning(page: c.Page) -> None:
     """What the numbers mean to someone who reads none of the above."""
+    numbers = page.session.numbers
     with c.card():
-        c.heading("In words", HELP["advantage"])
+        c.heading("In words", page.help["advantage"])
         texts = [c.words("", "wb-text", "p").style("margin: 0 0 6px") for _ in range(3)]
-        note = c.words("", "wb-soft", "div")
+        only = "For the main path only; other paths may cost more."
+        page.words(lambda: only if len(numbers.state.base.paths) > 1 else "")
 
     @page.draw
     def draw() -> None:
-        numbers = page.session.numbers
         for text, said in zip(texts, say.meaning(numbers), strict=False):
             text.set(said)
-        several = len(numbers.state.base.paths) > 1
-        note.set("For the main path only; other paths may cost more." if several else "")
 
 
 # -- the table of levels and queries -----------------------------------------------------------------------
-
-
-_share = partial(positive, name="the share")
 
 
 def sum_text(shares: Sequence[Fraction]) -> str:
@@ -283,14 +265,14 @@ class _Shares:
     Cells that must add up to 1 are those of a level, or those of all levels' shares, which are column -1.
     """
 
-    def __init__(self, page: Page) -> None:
+    def __init__(self, page: c.Page) -> None:
         self.session = page.session
         self._columns: dict[int, dict[tuple[int, int], c.Field[Fraction]]] = {}
         self._sums: dict[int, tuple[c.Text, c.Text]] = {}
         self._base: object = None
         self._budget: Budget | None = None
         with c.card("Shares of levels and queries"):
-            c.heading("Shares of levels and queries", HELP["share"])
+            c.heading("Shares of levels and queries", page.help["share"])
             self._place = c.box("wb-scroll")
         page.draw(self._draw)
 
@@ -305,43 +287,43 @@ class _Shares:
             self._budget = state.budget
             for column in self._columns.values():
                 for (place, query), field in column.items():
-                    share = state.budget.share(place) if query < 0 else state.budget.shares[place][query]
-                    if field.wrong or field.parsed != share:
-                        field.set(str(share))
-                    field.say(None)
+                    share = state.budget.parts[place] if query < 0 else state.budget.shares[place][query]
+                    field.set(field.value if field.parsed == share else str(share))
             for place in self._sums:
                 self._say_sum(place, "")
 
     def _build(self, state: State) -> None:
         levels = state.base.levels
-        queries = list(dict.fromkeys(query.name for level in levels for query in level.queries))
+        queries = dict.fromkeys(query.name for level in levels for query in level.queries)
         self._columns, self._sums = {place: {} for place in range(-1, len(levels))}, {}
         self._place.clear()
         with self._place, c.box("wb-table wb-grid", "table"):
             c.table_head(["query", *(level_name(level.name) for level in levels), "sum"])
             with c.box("", "tbody"):
-                self._build_row("level’s share of the total", state)
-                for name in queries:
-                    self._build_row(name, state, name)
+                for query in (None, *queries):
+                    self._build_row(state, query)
                 with c.box("", "tr"):
                     c.words("sum of the level", tag="th")
                     for place in range(len(levels)):
                         self._build_sum(place, bool(state.stated.weights[place]))
                     c.words("", tag="td")
 
-    def _build_row(self, name: str, state: State, query: str | None = None) -> None:
+    def _build_row(self, state: State, query: str | None) -> None:
         with c.box("", "tr"):
-            c.words(name, tag="th", scope="row")
+            c.words(query or "level’s share of the total", tag="th", scope="row")
             for place, level in enumerate(state.base.levels):
+                names = [one.name for one in level.queries]
                 with c.box("", "td"):
-                    names = [one.name for one in level.queries]
                     if not state.stated.weights[place] or (query is not None and query not in names):
                         c.words("–", "wb-soft")
                         continue
                     column, row = (-1, -1) if query is None else (place, names.index(query))
-                    shown = f"Share of {query or 'the total'}, {level_name(level.name)}"
-                    field = c.Field(shown, _share, partial(self._check, column), bare=True)
-                    self._columns[column][place, row] = field
+                    self._columns[column][place, row] = c.Field(
+                        f"Share of {query or 'the total'}, {level_name(level.name)}",
+                        partial(positive, name="the share"),
+                        partial(self._check, column),
+                        bare=True,
+                    )
             if query is None:
                 self._build_sum(-1, True)
             else:

@@ -24,12 +24,12 @@ UNNAMED = "nothing told"
 
 TABLES = ("total only", "sex × 4 ages", "sex × 9 ages", "sex × 23 ages")
 _CURVES = ("Exact", "zCDP", "Gaussian DP", "Before")
-_ROUND_PERCENT = "v => Math.round(100 * v) + ' %'"
 _FONT = "Roboto, system-ui, sans-serif"
 
-
-def _percent(digits: int) -> str:
-    return f"v => (100 * v).toLocaleString('en', {{maximumSignificantDigits: {digits}}}) + ' %'"
+# how the browser writes numbers
+_ROUND = "v => Math.round(100 * v) + ' %'"
+_DIGITS = "v => (100 * v).toLocaleString('en', {maximumSignificantDigits: %d}) + ' %%'"
+_THOUSANDS = "v => v.toLocaleString('en', {maximumSignificantDigits: 2})"
 
 
 def palette(dark: bool) -> tuple[dict[str, str], tuple[str, ...]]:
@@ -55,21 +55,27 @@ def axis(name: str, dark: bool, *, log: bool = False, shown: str = "", **more: A
     }
 
 
+def share(name: str, dark: bool, low: float = 0) -> Options:
+    """Return an upright axis of shares up to 1."""
+    return axis(name, dark, shown=_ROUND, min=low, max=1, nameGap=44)
+
+
+def people(dark: bool, **more: Any) -> Options:
+    """Return the axis of how many people are in a group."""
+    return axis("people in the group", dark, **more)
+
+
 def series(name: str, line: Line, place: int, dark: bool, **more: Any) -> Options:
     """Return one line; the first is heavy, the others dashed in ways of their own."""
-    _, colours = palette(dark)
-    style = {
-        "width": 2.5 if place == 0 else 1.8,
-        "type": DASHES[place % len(DASHES)],
-        "color": colours[place % len(colours)],
-    }
+    colour = palette(dark)[1][place % 5]
+    style = {"width": 2.5 if place == 0 else 1.8, "type": DASHES[place % 5], "color": colour}
     return {
         "type": "line",
         "name": name,
         "data": line,  # tuples, which NiceGUI does not watch one by one
         "symbol": "none",
         "lineStyle": style,
-        "itemStyle": {"color": style["color"]},
+        "itemStyle": {"color": colour},
         "emphasis": {"disabled": True},
         "z": 3 if place else 2,
         **more,
@@ -129,29 +135,22 @@ def chart(
 # -- Budget ----------------------------------------------------------------------------------------------
 
 
-def profile(
-    lines: Sequence[Line], *, epsilon: float, delta: float, dark: bool, before: Line | None = None
-) -> Options:
+def profile(lines: Sequence[Line], *, epsilon: float, delta: float, dark: bool) -> Options:
     """Return the chart of delta against epsilon, with the chosen point marked."""
     floor = math.floor(math.log10(min(FLOOR, delta / 10)))
-    shown = [*lines] if before is None else [*lines, before]
     # delta as a power of ten, where the axis can hold it
-    logs = [tuple((x, math.log10(y)) for x, y in line if y > 10.0**floor) for line in shown]
+    logs = [tuple((x, math.log10(y)) for x, y in line if y > 10.0**floor) for line in lines]
     drawn = [*several(zip(_CURVES, logs, strict=False), dark), point(epsilon, math.log10(delta), dark, 10)]
-    x = axis("epsilon", dark, min=0)
-    power = "v => v === 0 ? '1' : '1e' + v"
-    step = max(1, round(-floor / 4))
+    power, step = "v => v === 0 ? '1' : '1e' + v", max(1, round(-floor / 4))
     y = axis("delta", dark, shown=power, min=floor, max=0, interval=step, nameGap=44)
-    return chart(drawn, x, y, dark, value="v => v === undefined ? '' : Math.pow(10, v).toExponential(3)")
+    value = "v => v === undefined ? '' : Math.pow(10, v).toExponential(3)"
+    return chart(drawn, axis("epsilon", dark, min=0), y, dark, value=value)
 
 
-def tradeoff(
-    lines: Sequence[Line], *, dark: bool, logarithmic: bool = False, before: Line | None = None
-) -> Options:
+def tradeoff(lines: Sequence[Line], *, dark: bool, logarithmic: bool = False) -> Options:
     """Return the chart of the trade-off curve; the diagonal is a release that tells nothing."""
     low = 1e-6 if logarithmic else 0.0
-    shown = [*lines] if before is None else [*lines, before]
-    inside = [tuple(at for at in line if min(at) >= low) if logarithmic else line for line in shown]
+    inside = [tuple(at for at in line if min(at) >= low) if logarithmic else line for line in lines]
     drawn = several(zip(_CURVES, inside, strict=False), dark)
     if not logarithmic:
         soft = palette(dark)[0]["soft"]
@@ -175,9 +174,9 @@ def sizes(lines: Mapping[str, Line], *, dark: bool) -> Options:
         if place >= 5:
             line["lineStyle"]["type"] = DASHES[(place + 1) % len(DASHES)]
     low = min((y for line in lines.values() for _, y in line), default=1e-6)
-    x = axis("people in the group", dark, log=True, shown="v => v.toLocaleString('en')", min=10, max=10**6)
+    x = people(dark, log=True, shown="v => v.toLocaleString('en')", min=10, max=10**6)
     least = 10.0 ** math.floor(math.log10(low))
-    y = axis("95 % margin over the size", dark, log=True, shown=_percent(1), min=least, nameGap=50)
+    y = axis("95 % margin over the size", dark, log=True, shown=_DIGITS % 1, min=least, nameGap=50)
     return chart(drawn, x, y, dark, value="v => (100 * v).toPrecision(3) + ' %'", top=96, left=70)
 
 
@@ -186,14 +185,14 @@ def sizes(lines: Mapping[str, Line], *, dark: bool) -> Options:
 
 def belief(line: Line, *, prior: float, value: int, posterior: float, dark: bool) -> Options:
     """Return the posterior against the published value, with the prior and the value in question."""
-    ends = (line[0][0], line[-1][0])
+    low, high = line[0][0], line[-1][0]
     drawn = [
         series("after the release", line, 0, dark),
-        series("before", ((ends[0], prior), (ends[1], prior)), 2, dark),
+        series("before", ((low, prior), (high, prior)), 2, dark),
         point(value, posterior, dark),
     ]
-    x = axis("published count", dark, min=ends[0], max=ends[1])
-    y = axis("belief that the target is there", dark, shown=_ROUND_PERCENT, min=0, max=1, nameGap=44)
+    x = axis("published count", dark, min=low, max=high)
+    y = share("belief that the target is there", dark)
     y["axisLine"]["onZero"] = False
     x["axisLabel"].update({"showMinLabel": False, "showMaxLabel": False})
     return chart(drawn, x, y, dark)
@@ -208,8 +207,7 @@ def accuracy(mine: Line, bound: Line, *, prior: float, right: float | None, dark
         series("without the release", blind, 2, dark),
         *([] if right is None else [point(prior, right, dark)]),
     ]
-    x = axis("prior", dark, min=0, max=1)
-    y = axis("right decisions", dark, shown=_ROUND_PERCENT, min=0.5, max=1, nameGap=44)
+    x, y = axis("prior", dark, min=0, max=1), share("right decisions", dark, 0.5)
     return chart(drawn, x, y, dark, value="v => (100 * v).toFixed(2) + ' %'", top=54)
 
 
@@ -232,15 +230,14 @@ def levels(
         for name, values, symbol, colour in kinds
     ]
     last = len(names) - 0.5
-    across = {"xAxisIndex": 0, "yAxisIndex": 1}
     lines = [
-        series("everything published", ((overall, -0.5), (overall, last)), 1, dark, **across),
-        series("nothing published", ((baseline, -0.5), (baseline, last)), 2, dark, **across),
+        series(name, ((value, -0.5), (value, last)), place, dark, xAxisIndex=0, yAxisIndex=1)
+        for place, name, value in ((1, "everything published", overall), (2, "nothing published", baseline))
     ]
     low = min([baseline, *one])
     spread = max(1e-9, max([overall, *every]) - low)
     ends = {"min": max(0.0, low - 0.04 * spread), "max": min(1.0, overall + 0.06 * spread)}
-    x = axis("right decisions, averaged over the prior", dark, shown=_percent(4), scale=True, **ends)
+    x = axis("right decisions, averaged over the prior", dark, shown=_DIGITS % 4, scale=True, **ends)
     x["axisLine"]["onZero"] = False
     x["axisLabel"].update({"showMinLabel": False, "showMaxLabel": False})
     y = {
@@ -272,23 +269,19 @@ def levels(
 
 def suppression(lines: Sequence[tuple[str, Line]], *, dark: bool) -> Options:
     """Return the chance to be dropped against the true size, a line for each kind of noise."""
-    x = axis("people in the group", dark, min=0)
-    y = axis("chance to be dropped", dark, shown=_ROUND_PERCENT, min=0, max=1, nameGap=44)
-    return chart(several(lines, dark), x, y, dark, value=_percent(3))
+    y = share("chance to be dropped", dark)
+    return chart(several(lines, dark), people(dark, min=0), y, dark, value=_DIGITS % 3)
 
 
 def bias(if_shown: Line, overall: Line, *, dark: bool) -> Options:
     """Return the bias of a total against the true size: of those shown, and with a dropped one as zero."""
-    lines = (("of groups that are shown", if_shown), ("dropped ones counted as 0", overall))
-    x = axis("people in the group", dark, min=0)
+    lines = several((("of groups that are shown", if_shown), ("dropped ones counted as 0", overall)), dark)
     y = axis("bias, people", dark, nameGap=44)
-    return chart(several(lines, dark), x, y, dark, value="v => Number(v).toFixed(2)")
+    return chart(lines, people(dark, min=0), y, dark, value="v => Number(v).toFixed(2)")
 
 
 def tables(lines: Sequence[Line], *, dark: bool) -> Options:
     """Return the chance of each table against the true size."""
     ends = {"min": lines[0][0][0], "max": lines[0][-1][0]} if lines and lines[0] else {}
-    short = "v => v.toLocaleString('en', {maximumSignificantDigits: 2})"
-    x = axis("people in the group", dark, log=True, shown=short, **ends)
-    y = axis("chance of the table", dark, shown=_ROUND_PERCENT, min=0, max=1, nameGap=44)
-    return chart(several(zip(TABLES, lines, strict=True), dark), x, y, dark, value=_percent(3))
+    x, y = people(dark, log=True, shown=_THOUSANDS, **ends), share("chance of the table", dark)
+    return chart(several(zip(TABLES, lines, strict=True), dark), x, y, dark, value=_DIGITS % 3)

@@ -1,4 +1,4 @@
-"""The few controls that all pages use: native elements, each with an accessible name."""
+"""What all pages are made of: native elements, each with an accessible name, and what redraws them."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ from nicegui.elements.mixins.text_element import TextElement
 
 from discreet.errors import DiscreetError
 from discreet.workbench.charts import Options
+from discreet.workbench.session import Question, Session
+from discreet.workbench.state import State
+from discreet.workbench.words import HELP
 
 Value = TypeVar("Value")
 _SECONDS = 0.05  # between two values of a dragged slider
@@ -80,23 +83,25 @@ def gap(pixels: int = 12) -> None:
 def heading(text: str, explained: str = "", level: int = 2) -> None:
     """A heading, with help if the term needs it."""
     with box("wb-h2 wb-row", f"h{level}"):
-        words(text)
-        if explained:
-            help_text(text, explained)
+        label(text, explained)
+
+
+def label(text: str, explained: str = "", *, left: bool = False) -> Text:
+    """What stands above a control, with a small question mark that says what it means.
+
+    The help opens by click, touch or Enter.
+    """
+    made = words(text)
+    help_text(text, explained, left=left)
+    return made
 
 
 def help_text(term: str, text: str, *, left: bool = False) -> None:
-    """A small question mark that says what a term means; opens by click, touch or Enter."""
-    with box("wb-help wb-left" if left else "wb-help", "details"):
-        words("?", tag="summary", aria_label=f"What is meant by {term}")
-        words(text, tag="p")
-
-
-def label(text: str, explained: str = "", *, left: bool = False) -> None:
-    """What stands above a control."""
-    words(text)
-    if explained:
-        help_text(text, explained, left=left)
+    """The question mark of a term, if there is something to say."""
+    if text:
+        with box("wb-help wb-left" if left else "wb-help", "details"):
+            words("?", tag="summary", aria_label=f"What is meant by {term}")
+            words(text, tag="p")
 
 
 def button(text: str, act: Callable[[], Any], kind: str = "", name: str = "") -> Text:
@@ -111,21 +116,28 @@ def button(text: str, act: Callable[[], Any], kind: str = "", name: str = "") ->
 def file_button(
     text: str,
     uploaded: Callable[[str, bytes], Awaitable[None]],
-    too_large: Callable[[], None],
+    failed: Callable[[str], None],
     *,
     largest: int,
     kind: str = "",
     name: str = "",
 ) -> None:
-    """A button that asks for a file; `uploaded` gets its name and content."""
+    """A button that asks for a file; `uploaded` gets its name and content, `failed` what was wrong."""
     made = button(text, lambda: None, kind, name)
 
+    def too_large() -> None:
+        failed(f"The file is larger than {largest // 10**6} MB; nothing was changed.")
+
     async def hear(event: Any) -> None:
+        name = str(event.file.name)[:200]
         try:
             if event.file.size() > largest:
                 too_large()
             else:
-                await uploaded(str(event.file.name)[:200], await event.file.read())
+                await uploaded(name, await event.file.read())
+                failed("")
+        except DiscreetError as error:
+            failed(f"{name} was not opened: {error}")
         finally:
             upload.reset()
 
@@ -141,7 +153,8 @@ def enable(element: Element, enabled: bool) -> None:
 
 
 def put(element: Element, name: str, value: Any) -> None:
-    """Set an attribute, or remove it with None, if that changes anything."""
+    """Set an attribute, or remove it with None, if that changes anything; a truth is written as a word."""
+    value = ("false", "true")[value] if isinstance(value, bool) else value
     if element.props.get(name) != value:
         element.props.set_optional(name, value)
 
@@ -209,21 +222,20 @@ class Field(Generic[Value]):
         read: Callable[[str], Value],
         use: Callable[[Value], Any],
         *,
-        value: str = "",
         shown: str = "",
         explained: str = "",
         placeholder: str = "",
         bare: bool = False,
     ) -> None:
         self._read, self._use = read, use
-        self._kept: Value | None = None
+        self._kept: tuple[Value | None, str] | None = None
         self._message: Text | None = None
         # a field that is alone in its cell needs no element around it: a table has hundreds of them
         with contextlib.nullcontext() if bare else box("wb-field"):
             if shown:
                 with box("wb-label-row"):
                     label(shown, explained)
-            self.element = box("wb-input", "input", type="text", aria_label=name, data_value=value)
+            self.element = box("wb-input", "input", type="text", aria_label=name, data_value="")
             self.element.props.update({"autocomplete": "off", "spellcheck": "false"})
             put(self.element, "placeholder", placeholder or None)
         self.element.on("input", self._hear, throttle=0.25, leading_events=False, js_handler=_EMIT)
@@ -231,7 +243,7 @@ class Field(Generic[Value]):
     @property
     def value(self) -> str:
         """What stands in it."""
-        return str(self.element.props["data-value"])
+        return str(self.element.props["data-value"]).strip()
 
     @property
     def parsed(self) -> Value | None:
@@ -239,48 +251,47 @@ class Field(Generic[Value]):
         return self._tried(self.value)[0]
 
     def _hear(self, event: Any) -> None:
-        self.set(str(event.args)[:_LONGEST])
-        value, wrong = self._tried(self.value)
+        put(self.element, "data-value", str(event.args)[:_LONGEST])
+        value, wrong = self._tried(str(event.args)[:_LONGEST])
         self.say(wrong)
-        if wrong is None:
+        if not wrong:
             self._use(value)  # type: ignore[arg-type]
 
-    def _tried(self, text: str) -> tuple[Value | None, str | None]:
+    def _tried(self, text: str) -> tuple[Value | None, str]:
         try:
-            return self._read(text), None
+            return self._read(text), ""
         except DiscreetError as error:
             return None, str(error)
 
-    def set(self, value: str) -> None:
-        """Write something else into it."""
-        put(self.element, "data-value", value)
+    def set(self, text: str) -> None:
+        """Write something else into it, whatever stands there."""
+        put(self.element, "data-value", text)
+        self.say("")
 
-    def show(self, text: str) -> Value | None:
-        """Write what is kept, unless it stands there or someone is at it; return it if it can be used."""
-        value, wrong = self._tried(text)
-        if text != self.value.strip() and not self.wrong:
-            self.set(text)
-            self.say(wrong)
+    def show(self, text: str, value: Value | None = None) -> Value | None:
+        """Write what is kept (`value`, if the text says it in fewer digits), and return it if it can be used.
+
+        What was typed stays as long as it means the same, or is wrong and nothing else has changed.
+        """
+        wrong = ""
+        if value is None:
+            value, wrong = self._tried(text)
+        if text != self.value:
+            typed, mistyped = self._tried(self.value)
+            at_it = bool(mistyped and self.wrong) and self._kept == (value, text)
+            same = not mistyped and not wrong and bool(self.value) and typed == value
+            if not at_it and not same:
+                self.set(text)
+                self.say(wrong)
+        self._kept = (value, text)
         return value
-
-    def keep(self, value: Value, text: str) -> None:
-        """Write a value into it unless it stands there already, in whatever way it was typed."""
-        shown = self.value.strip()
-        if shown != text:
-            found, wrong = self._tried(shown)
-            at_it = bool(self.wrong) and value == self._kept
-            same = at_it if wrong is not None else bool(shown) and found == value
-        self._kept = value
-        if shown != text and not same:
-            self.set(text)
-            self.say(None)
 
     @property
     def wrong(self) -> str:
         """What is said to be wrong with it."""
         return self._message.shown if self._message is not None else ""
 
-    def say(self, message: str | None) -> None:
+    def say(self, message: str) -> None:
         """Show what is wrong, or nothing."""
         if self._message is None:
             if not message or self.element.parent_slot is None:
@@ -288,9 +299,9 @@ class Field(Generic[Value]):
             with self.element.parent_slot:
                 self._message = words("", "wb-bad wb-hidden", role="alert")
             self._message.props["id"] = self._message.html_id
-        put(self.element, "aria-invalid", "true" if message else None)
+        put(self.element, "aria-invalid", True if message else None)
         put(self.element, "aria-describedby", self._message.html_id if message else None)
-        self._message.say(message or "")
+        self._message.say(message)
 
 
 class Choice:
@@ -337,26 +348,23 @@ class Check:
     """A box to tick, with its label and help."""
 
     def __init__(self, name: str, changed: Callable[[bool], None], explained: str = "") -> None:
-        self.value = True
         self._changed = changed
         with box("wb-row wb-check"):
             with box("", "label"):
                 self.element = box("", "input", type="checkbox", checked=True)
                 words(name)
-            if explained:
-                help_text(name, explained)
+            help_text(name, explained)
         self.element.on("change", self._hear, js_handler="(event) => emit(event.target.checked)")
 
     def _hear(self, event: Any) -> None:
-        self.value = bool(event.args)
         with self.element.props.suspend_updates():
-            self.element.props["checked"] = self.value
-        self._changed(self.value)
+            self.element.props["checked"] = bool(event.args)
+        self._changed(bool(event.args))
 
     def set(self, value: bool) -> None:
         """Tick it or not."""
-        self.value = value
-        put(self.element, "checked", value)
+        if self.element.props["checked"] != value:
+            self.element.props["checked"] = value
 
 
 class Tile:
@@ -365,8 +373,7 @@ class Tile:
     def __init__(self, name: str, explained: str, *, first: bool = False) -> None:
         with box("wb-tile wb-first" if first else "wb-tile"):
             with box("wb-label"):
-                self._name = words(name)
-                help_text(name, explained)
+                self._name = label(name, explained)
             self._value = words("…", "wb-value", aria_label=name)
             self._note = words("", "wb-note")
 
@@ -429,3 +436,132 @@ class Chart:
             self.element.props["options"] = self._options = options
         if said:
             put(self.element, "aria-label", said)
+
+
+# -- a page ------------------------------------------------------------------------------------------------
+
+
+class Page:
+    """What the parts of a page share: the state that is shown, questions about it, and redrawing.
+
+    A page says in `look` what it asks for a state; each part registers what redraws it, and a control that
+    is made here redraws itself from what `now` says.
+    """
+
+    def __init__(self, session: Session, name: str) -> None:
+        self.session = session
+        self.name = name
+        self.help = HELP.get(name, HELP["budget"])
+        self.trouble = ""
+        self._parts: list[Callable[[], object]] = []
+        session.listen(self._heard, name)
+
+    @property
+    def state(self) -> State:
+        """The session's state, or the one that a slider on its way would make of it."""
+        return self.session.state
+
+    def look(self, *, settled: bool) -> None:
+        """Ask for what the present state needs; a page that asks for something says here for what."""
+
+    def question(self, task: str, *, long: bool = False) -> Question[Any]:
+        """Return something that this page asks for."""
+        return Question(self.session, task, self.redraw, long=long)
+
+    def draw(self, part: Callable[[], object]) -> Callable[[], object]:
+        """Call a part whenever something has changed; stands above the function that draws it."""
+        self._parts.append(part)
+        return part
+
+    def redraw(self) -> None:
+        """Draw all parts anew."""
+        for part in self._parts:
+            part()
+
+    def start(self) -> None:
+        """Begin, once all parts are there."""
+        self._heard(True)
+
+    def _heard(self, anew: bool) -> None:
+        if anew:
+            try:
+                self.trouble = ""
+                self.look(settled=self.session.settled)
+            except DiscreetError as error:
+                self.trouble = str(error)
+        self.redraw()
+
+    def with_settings(self, values: Mapping[str, str]) -> State:
+        """Return the state with other settings of this page."""
+        return self.state.with_settings(self.name, values)
+
+    def setting(self, name: str, default: str = "") -> str:
+        """Return what this page has remembered under a name."""
+        return self.state.setting(self.name, name, default)
+
+    def change(self, values: Mapping[str, str], what: str, *, typing: bool = False) -> None:
+        """Take over settings of this page for good."""
+        self.session.commit(self.with_settings(values), what, typing=typing)
+
+    # -- controls that redraw themselves -----------------------------------------------------------------
+
+    def words(self, now: Callable[[], str], classes: str = "wb-soft", tag: str = "div", **more: Any) -> Text:
+        """A text that follows the state."""
+        made = words("", classes, tag, **more)
+        self.draw(lambda: made.set(now()))
+        return made
+
+    def alert(self, now: Callable[[], str], classes: str = "wb-bad") -> Text:
+        """What went wrong, or must be known; hidden while there is nothing."""
+        made = words("", f"{classes} wb-hidden", "div", **({"role": "alert"} if "bad" in classes else {}))
+        self.draw(lambda: made.say(now()))
+        return made
+
+    def slider(
+        self,
+        name: str,
+        ends: tuple[int, int],
+        at: Callable[[int], State],
+        now: Callable[[], tuple[int, str, str] | tuple[int, str]],
+        *,
+        what: str = "",
+        shown: str = "",
+        explained: str = "",
+    ) -> Slider:
+        """A slider that shows at once what the state `at` a step would be, and keeps it when it is let go."""
+        made = Slider(
+            name,
+            ends,
+            moved=lambda step: self.session.preview(at(step)),
+            let_go=lambda step: self.session.commit(at(step), what or name.lower()),
+            shown=shown,
+            explained=explained,
+        )
+        self.draw(lambda: made.set(*now()))
+        return made
+
+    def choice(
+        self,
+        name: str,
+        options: Mapping[str, str],
+        use: Callable[[str], None],
+        now: Callable[[], str],
+        **more: Any,
+    ) -> Choice:
+        """A choice that follows the state."""
+        made = Choice(name, options, use, **more)
+        self.draw(lambda: made.set(now()))
+        return made
+
+    def field(
+        self,
+        name: str,
+        read: Callable[[str], Value],
+        use: Callable[[Value], Any],
+        now: Callable[[], tuple[str, Value] | tuple[str]],
+        **more: Any,
+    ) -> Field[Value]:
+        """A field that follows the state: `now` gives its text, and the value if the text is shorter."""
+        made = Field(name, read, use, **more)
+        self.draw(lambda: made.show(*now()))
+        return made

@@ -11,21 +11,19 @@ from typing import TYPE_CHECKING, Any
 from nicegui import ui
 
 from discreet.errors import DiscreetError
-from discreet.numbers import number, percent, plain
-from discreet.release.safetab.specification import LEVEL_WORDS, PASSES
+from discreet.numbers import exact_text, number, percent, plain
+from discreet.release.safetab.specification import LEVEL_WORDS, PASS_NAMES, PASSES
 from discreet.workbench import charts
 from discreet.workbench import controls as c
 from discreet.workbench import tabulation as plan
 from discreet.workbench import words as say
-from discreet.workbench.session import Page, Question, Session
-from discreet.workbench.state import TOTAL_STEPS, exact_text, factor_at, step_of
+from discreet.workbench.session import Question, Session
+from discreet.workbench.state import TOTAL_STEPS, State, factor_at, step_of
 from discreet.workbench.tabulation import NAME, Design, DesignNumbers, Place, row_text, row_words
-from discreet.workbench.words import DESIGN_HELP
 
 if TYPE_CHECKING:
     from discreet.release.safetab.design import DesignCost, Rivals, SizedLevel
 
-_PASSES = {"US": "United States", "PR": "Puerto Rico"}
 _ERRORS = {"cell": "of the average cell", "total": "of the whole group"}
 _THRESHOLDS = {"yes": "from the target error", "no": "as in 2020, or in the opened file"}
 _COLUMNS = (
@@ -35,14 +33,12 @@ _COLUMNS = (
 _LARGEST = 10**6  # bytes of a file of parameters
 
 
-class DesignPage(Page):
+class DesignPage(c.Page):
     """What the parts share: the design, its numbers, and how it is changed."""
 
     def __init__(self, session: Session) -> None:
         super().__init__(session, NAME)
         self.design = Design()
-        self.resting = True
-        """Whether no slider is on its way."""
         self.quick: Question[DesignNumbers] = self.question("design_numbers")
         self.whole: Question[tuple[DesignCost, ...]] = self.question("design_exact", long=True)
         self.margin: Question[tuple[Fraction, Fraction]] = self.question("design_margin")
@@ -58,13 +54,16 @@ class DesignPage(Page):
         """The exact costs by neighbours, once they are known of the design whose numbers are shown."""
         return self.whole.now if self.quick.fresh else None
 
+    def with_design(self, design: Design | None = None, **changed: Any) -> State:
+        """Return the state with a design, or the present one with something changed."""
+        return self.with_settings(replace(design or self.design, **changed).settings())
+
     def use(self, what: str, design: Design | None = None, **changed: Any) -> None:
         """Take over a design for good, or the present one with something changed."""
-        self.change(replace(design or self.design, **changed).settings(), what)
+        self.session.commit(self.with_design(design, **changed), what)
 
     def look(self, *, settled: bool) -> None:
         """Ask what follows from the design."""
-        self.resting = settled
         self.design = Design.of_state(self.state)
         self.quick.ask(self.design, self.state.delta)
         self.whole.ask_once(settled and any(self.design.shown_rhos()), self.design, self.state.delta)
@@ -93,97 +92,95 @@ def build(session: Session) -> None:
 def _choices(page: DesignPage) -> None:
     """The sliders and switches of the whole design."""
 
-    part = partial(Fraction, denominator=100)
-
-    def slider(
-        name: str, term: str, ends: tuple[int, int], field: str, value: Callable[[int], Any]
-    ) -> c.Slider:
-        return c.Slider(
-            name,
-            ends,
-            explained=DESIGN_HELP[term],
-            moved=lambda step: page.preview(replace(page.design, **{field: value(step)}).settings()),
-            let_go=lambda step: page.use(name.lower(), **{field: value(step)}),
-        )
-
     def passed(which: str) -> None:
         geographies = PASSES["PR" if which == "PR" else "US"]
-        page.use(f"people of {_PASSES[which]}", which=which, chosen=(geographies[2], 2))
+        name = PASS_NAMES["PR" if which == "PR" else "US"]
+        page.use(f"people of {name}", which=which, chosen=(geographies[2], 2))
 
+    def scaled(scale: Fraction) -> tuple[int, str]:
+        return step_of(scale), "as stated" if scale == 1 else f"{plain(scale)} times"
+
+    def shared(part: Fraction) -> tuple[int, str]:
+        return min(100, max(1, round(100 * part))), percent(part)
+
+    def slider(
+        name: str,
+        term: str,
+        ends: tuple[int, int],
+        key: str,
+        at: Callable[[int], Any],
+        said: Callable[..., Any],
+    ) -> None:
+        page.slider(
+            name,
+            ends,
+            lambda step: page.with_design(**{key: at(step)}),
+            lambda: said(getattr(page.design, key)),
+            explained=page.help[term],
+        )
+
+    part = partial(Fraction, denominator=100)
     with c.card():
-        c.heading("Design", DESIGN_HELP["design"])
-        people = c.Choice("People of", _PASSES, passed)
+        c.heading("Design", page.help["design"])
+        passes = {str(which): name for which, name in PASS_NAMES.items()}
+        page.choice("People of", passes, passed, lambda: page.design.which)
         c.gap()
-        ends = (-TOTAL_STEPS, TOTAL_STEPS)
-        scale = slider("All budgets", "rho", ends, "scale", factor_at)
-        races = slider("Races counted, at most", "stability", (1, 8), "races", int)
-        gamma = slider("First stage gets (gamma)", "gamma", (1, 60), "gamma", part)
-        target = slider("Target error", "target error", (1, 100), "target", part)
+        slider("All budgets", "rho", (-TOTAL_STEPS, TOTAL_STEPS), "scale", factor_at, scaled)
+        slider("Races counted, at most", "stability", (1, 8), "races", int, lambda n: (n, str(n)))
+        slider("First stage gets (gamma)", "gamma", (1, 60), "gamma", part, shared)
+        slider("Target error", "target error", (1, 100), "target", part, shared)
         with c.box("wb-two").style("gap: 14px; margin-top: 6px"):
-            error = c.Field(
+            page.field(
                 "Target error, exact",
                 plan.read_target,
                 lambda value: page.use("the target error", target=value),
+                lambda: (percent(page.design.target), page.design.target),
                 shown="exactly",
             )
-            relative = c.Choice(
+            page.choice(
                 "Target error as a part",
                 _ERRORS,
                 lambda of: page.use(f"the target error {_ERRORS[of]}", of=of),
+                lambda: page.design.of,
                 shown="relative to",
-                explained=DESIGN_HELP["of"],
+                explained=page.help["of"],
                 left=True,
             )
         c.gap(10)
-        derived = c.Choice(
+        page.choice(
             "Thresholds",
             _THRESHOLDS,
             lambda derived: page.use("the thresholds", derived=derived == "yes"),
-            explained=DESIGN_HELP["threshold"],
+            lambda: "yes" if page.design.derived else "no",
+            explained=page.help["threshold"],
         )
         c.gap(10)
-        name = "Chance to drop an empty group"
-        chance = c.Field(
-            name,
+        page.field(
+            "Chance to drop an empty group",
             plan.read_chance,
             lambda value: page.use("the chance", chance=value),
-            shown=name,
-            explained=DESIGN_HELP["suppression"],
+            lambda: (exact_text(page.design.chance), page.design.chance),
+            shown="Chance to drop an empty group",
+            explained=page.help["suppression"],
         )
-        trouble = c.alert()
-
-    @page.draw
-    def draw() -> None:
-        design = page.design
-        people.set(design.which)
-        times = "as stated" if design.scale == 1 else f"{plain(design.scale)} times"
-        scale.set(step_of(design.scale), times)
-        races.set(design.races, str(design.races))
-        gamma.set(round(100 * design.gamma), percent(design.gamma))
-        target.set(min(100, max(1, round(100 * design.target))), percent(design.target))
-        relative.set(design.of)
-        derived.set("yes" if design.derived else "no")
-        error.keep(design.target, percent(design.target))
-        chance.keep(design.chance, exact_text(design.chance))
-        trouble.say(page.trouble or page.quick.trouble or page.whole.trouble)
+        page.alert(lambda: page.trouble or page.quick.trouble or page.whole.trouble)
 
 
 def _costs(page: DesignPage) -> None:
     """What the design costs one person."""
     with c.card("What it costs", aria_live="polite") as card:
         with c.box("wb-tiles"):
-            rho = c.Tile("Total rho", DESIGN_HELP["rho"])
-            added = c.Tile("Epsilon, added", DESIGN_HELP["unbounded"], first=True)
-            replaced = c.Tile("Epsilon, replaced", DESIGN_HELP["bounded"])
-            groups = c.Tile("Groups a person is in", DESIGN_HELP["stability"])
+            rho = c.Tile("Total rho", page.help["rho"])
+            added = c.Tile("Epsilon, added", page.help["unbounded"], first=True)
+            replaced = c.Tile("Epsilon, replaced", page.help["bounded"])
+            groups = c.Tile("Groups a person is in", page.help["stability"])
         note = c.words("", "wb-soft", "div").style("margin-top: 10px")
-        count = c.words("0", "wb-alive", data_design_updates="")
+        page.words(lambda: str(page.quick.updates), "wb-alive", "span", data_design_updates="")
 
     @page.draw
     def draw() -> None:
         numbers, exact = page.numbers, page.exact
-        count.set(str(page.quick.updates))
-        c.put(card, "data-exact", "true" if exact else "false")
+        c.put(card, "data-exact", bool(exact))
         if numbers is None:
             return
         if not numbers.costs:
@@ -203,7 +200,7 @@ def _costs(page: DesignPage) -> None:
 def _suppression(page: DesignPage) -> None:
     """Who is dropped below the states."""
     with c.card():
-        c.heading("Who is dropped, by true size", DESIGN_HELP["suppression"])
+        c.heading("Who is dropped, by true size", page.help["suppression"])
         chart = c.Chart("chance of being dropped against the true size of a group", 300)
         none = c.words("Nothing below the states is tabulated, or nothing is dropped.", "wb-soft")
 
@@ -214,13 +211,11 @@ def _suppression(page: DesignPage) -> None:
         lines = page.numbers.suppression
         c.show(none, not lines)
         c.show(chart.element, bool(lines))
-        said = []
-        for name, line in lines:
-            half = next((x for x, y in line if y <= 0.5), line[-1][0])
-            said.append(f"{name}: half of the groups of {half:.0f} people")
+        halves = ((name, next((x for x, y in line if y <= 0.5), line[-1][0])) for name, line in lines)
+        said = "; ".join(f"{name}: half of the groups of {half:.0f} people" for name, half in halves)
         chart.set(
             charts.suppression(lines, dark=page.session.dark),
-            f"Chance of being dropped, by true size. {'; '.join(said)}.",
+            f"Chance of being dropped, by true size. {said}.",
         )
 
 
@@ -233,7 +228,7 @@ class _Rows:
         self._rows: dict[Place, tuple[c.Check, c.Field[Fraction], list[c.Text]]] = {}
         self._switches: list[tuple[c.Check, list[Place]]] = []
         with c.card():
-            c.heading("Group sizes for the target error, and thresholds", DESIGN_HELP["sizes"])
+            c.heading("Group sizes for the target error, and thresholds", page.help["sizes"])
             self._bar = c.box("wb-row").style("gap: 4px 22px; margin: -6px 0 12px")
             self._place = c.box("wb-scroll")
         page.draw(self._draw)
@@ -277,7 +272,7 @@ class _Rows:
         for place, (check, field, cells) in self._rows.items():
             check.set(place not in design.off)
             rho = design.stated_rho(place) * design.scale
-            field.keep(rho, exact_text(rho))
+            field.show(exact_text(rho), rho)
             for cell, text in zip(cells, _row_texts(lines.get(place)), strict=True):
                 cell.set(text)
 
@@ -303,15 +298,21 @@ def _row(page: DesignPage) -> None:
         place = next(place for place in page.design.places if row_text(place) == text)
         page.use(f"looking at {row_words(place)}", chosen=place)
 
+    def note() -> str:
+        curves = page.numbers.curves if page.numbers else None
+        if curves is None:
+            return "It is off."
+        return "" if curves.bias else "Nothing is dropped here, so totals have no bias."
+
     with c.card():
         with c.box("wb-between wb-top"):
-            c.heading("One geography and level", DESIGN_HELP["tables"])
+            c.heading("One geography and level", page.help["tables"])
             with c.box("").style("width: 210px"):
                 choice = c.Choice("Geography and level", {}, chose, bare=True)
         tables = c.Chart("chance of each table against the true size of a group", 280)
-        c.heading("Bias of the published total", DESIGN_HELP["bias"], 3)
+        c.heading("Bias of the published total", page.help["bias"], 3)
         bias = c.Chart("bias of a published total against the true size of a group", 250)
-        none = c.words("", "wb-soft", "p")
+        page.words(note, tag="p")
 
     @page.draw
     def draw() -> None:
@@ -320,13 +321,10 @@ def _row(page: DesignPage) -> None:
         curves = page.numbers.curves if page.numbers else None
         c.show(tables.element, curves is not None)
         c.show(bias.element, curves is not None and bool(curves.bias))
-        if curves is None:
-            none.set("It is off.")
-            return
-        none.set("" if curves.bias else "Nothing is dropped here, so totals have no bias.")
-        tables.set(charts.tables(curves.tables, dark=dark))
-        if curves.bias:
-            bias.set(charts.bias(curves.bias, curves.overall_bias, dark=dark))
+        if curves is not None:
+            tables.set(charts.tables(curves.tables, dark=dark))
+            if curves.bias:
+                bias.set(charts.bias(curves.bias, curves.overall_bias, dark=dark))
 
 
 def _margin(page: DesignPage) -> None:
@@ -340,23 +338,23 @@ def _margin(page: DesignPage) -> None:
             page.use(f"the margin of {row_words(place)}", design)
 
     with c.card():
-        c.heading("The budget for the margin you want", DESIGN_HELP["margin"])
-        field = c.Field("Wanted margin", str, lambda _: draw(), placeholder="a whole number of people")
+        c.heading("The budget for the margin you want", page.help["margin"])
+        field = c.Field("Wanted margin", str, lambda _: page.redraw(), placeholder="a whole number of people")
         answer = c.words("", "wb-text", "p", role="status").style("margin: 10px 0")
         with c.box("wb-row"):
             buttons = (
-                c.button("Use the normal approximation", lambda: take(0)),
-                c.button("Use the exact one", lambda: take(1), "wb-primary"),
+                c.button("Use the normal approximation", partial(take, 0)),
+                c.button("Use the exact one", partial(take, 1), "wb-primary"),
             )
 
     @page.draw
     def draw() -> None:
-        design, text = page.design, field.value.strip()
+        design, text = page.design, field.value
         if text:
             question.ask(Design(races=design.races, gamma=design.gamma), design.chosen, text)
         else:
             question.drop()
-        field.say(question.trouble or None)
+        field.say(question.trouble)
         found, row = question.now, row_words(design.chosen)
         for button in buttons:
             c.enable(button, found is not None)
@@ -372,10 +370,10 @@ def _rivals(page: DesignPage) -> None:
     """Discrete Gaussian against geometric noise at equal accuracy."""
     question = page.rivals
     with c.card():
-        c.heading("Which kind of noise, at equal accuracy", DESIGN_HELP["geometric"])
+        c.heading("Which kind of noise, at equal accuracy", page.help["geometric"])
         with c.box("wb-tiles"):
-            gaussian = c.Tile("Discrete Gaussian", DESIGN_HELP["unbounded"])
-            geometric = c.Tile("Geometric", DESIGN_HELP["geometric"])
+            gaussian = c.Tile("Discrete Gaussian", page.help["unbounded"])
+            geometric = c.Tile("Geometric", page.help["geometric"])
         text = c.words("", "wb-text", "p").style("margin: 12px 0 0")
 
     @page.draw
@@ -386,7 +384,7 @@ def _rivals(page: DesignPage) -> None:
         if line is None:
             text.set(f"{row_words(chosen)} is off.")
             return
-        if page.resting and page.quick.fresh:
+        if page.session.settled and page.quick.fresh:
             question.ask(((max(line.margin, 1), line.stability),), delta=page.state.delta)
         found = question.now
         if found is None:
@@ -417,31 +415,22 @@ def _files(page: DesignPage) -> None:
 
     async def uploaded(name: str, content: bytes) -> None:
         try:
-            try:
-                text = content.decode("utf-8-sig")
-            except UnicodeDecodeError as error:
-                raise DiscreetError(f"it is not a text file: not UTF-8 at byte {error.start + 1}") from None
-            found = await page.session.find("design_opened", text, name, page.design)
-        except DiscreetError as error:
-            message.say(f"{name} was not opened: {error}")
-            return
-        message.say("")
-        page.use(f"opening {name}", found)
+            text = content.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise DiscreetError(f"it is not a text file: not UTF-8 at byte {error.start + 1}") from None
+        page.use(f"opening {name}", await page.session.find("design_opened", text, name, page.design))
 
     with c.card():
         c.heading("This design on the command line")
         with c.box("wb-row").style("margin-bottom: 12px"):
             c.button("Save safetab.toml", save, "wb-primary")
             c.file_button(
-                "Open safetab.toml or config.json",
-                uploaded,
-                lambda: message.say("The file is larger than 1 MB; nothing was changed."),
-                largest=_LARGEST,
+                "Open safetab.toml or config.json", uploaded, lambda text: message.say(text), largest=_LARGEST
             )
             c.button("Back to 2020", reset, "wb-quiet")
         message = c.alert().style("margin-bottom: 10px; white-space: pre-line")
-        command = c.words("", "wb-command", "code")
+        command = "discreet safetab design PARAMS --delta"
+        page.words(lambda: f"{command} {exact_text(page.state.delta)}", "wb-command", "code")
         note = "PARAMS is a folder with the saved safetab.toml and the four files of the groups"
         more = "; the numbers are the same with the groups of 2020, or any that are paired like them."
         c.words(note + more, "wb-soft", "div").style("margin-top: 8px")
-    page.draw(lambda: command.set(say.design_command(page.state.delta)))

@@ -43,7 +43,7 @@ async def build(server: Server, page: str, link: str) -> Session:
             trouble = str(error)
     session.numbers.recall()  # who comes after others sees their numbers with the page
     frame = Frame(session, client)
-    frame.warn(trouble)
+    frame.banner.say(trouble)
     frame.open(page if page in PAGES else "budget")
 
     def arrived() -> None:
@@ -71,15 +71,18 @@ class Frame:
         c.words("Skip to the content", "wb-skip", "a", href="#content")
         self._header()
         with c.box("wb-main", "main", id="content"):
-            self._banner = c.words("", "wb-banner wb-hidden", "div", role="alert")
+            self.banner = c.words("", "wb-banner wb-hidden", "div", role="alert")
             self._comparison = c.box("wb-compare wb-hidden", "section", aria_label="Before and after")
             self._places: dict[str, Element] = {name: c.box("wb-page wb-hidden") for name in PAGES}
-            self._footer()
+            name = "The same numbers on the command line"
+            with c.card(name).style("margin-top: 20px"):
+                with c.box("wb-between"):
+                    c.words(name, "wb-h2", "h2")
+                    c.button("Save release.toml", partial(self._save, "release.toml"), "wb-quiet")
+                self._command = c.words("", "wb-command", "code")
+                self._command_note = c.words("", "wb-soft", "div").style("margin-top: 8px")
         session.listen(self._heard)
-        self._refresh()
-        self._compare()
-
-    # -- parts -------------------------------------------------------------------------------------------
+        self._heard(True)
 
     def _header(self) -> None:
         with c.box("wb-head", "header"), c.box("wb-bar"):
@@ -88,36 +91,25 @@ class Frame:
                 c.words(" workbench")
             with c.box("wb-nav", "nav", aria_label="Pages"):
                 self._links = {
-                    name: c.button(title, partial(self.open, name)) for name, title in PAGES.items()
+                    name: c.button(title, partial(self.open, name)).classes(remove="wb-button")
+                    for name, title in PAGES.items()
                 }
-                for link in self._links.values():
-                    link.classes(remove="wb-button")
             with c.box("wb-tools"):
                 self._undo = c.button("Undo", self.session.undo, "wb-quiet")
                 self._redo = c.button("Redo", self.session.redo, "wb-quiet")
-                self._pin = c.button("Compare", self._pin_or_not, "wb-quiet")
-                too_large = f"The file is larger than {LARGEST_FILE // 10**6} MB; nothing was changed."
+                self._pin = c.button("Compare", self.session.pin, "wb-quiet")
+                about = "Open a release or a session (TOML)"
                 c.file_button(
                     "Open",
                     self._uploaded,
-                    lambda: self.warn(too_large),
+                    lambda wrong: self.banner.say(wrong),
                     largest=LARGEST_FILE,
                     kind="wb-quiet",
-                    name="Open a release or a session (TOML)",
+                    name=about,
                 )
-                c.button("Save", self._save, "wb-quiet", "Save the whole session (TOML)")
-                c.button("Theme", self._toggle, "wb-quiet", "Light or dark")
-
-    def _footer(self) -> None:
-        name = "The same numbers on the command line"
-        with c.card(name).style("margin-top: 20px"):
-            with c.box("wb-between"):
-                c.words(name, "wb-h2", "h2")
-                c.button("Save release.toml", self._save_release, "wb-quiet")
-            self._command = c.words("", "wb-command", "code")
-            self._command_note = c.words("", "wb-soft", "div").style("margin-top: 8px")
-
-    # -- pages -------------------------------------------------------------------------------------------
+                save = partial(self._save, "session.toml")
+                c.button("Save", save, "wb-quiet", "Save the whole session (TOML)")
+                c.button("Theme", lambda: self._set_dark(not self.session.dark), "wb-quiet", "Light or dark")
 
     def open(self, name: str) -> None:
         """Show a page, and build it if it is opened for the first time."""
@@ -131,27 +123,33 @@ class Frame:
             with self._places[name]:
                 builder(self.session)
         self.session.show(name)
-        self._refresh()
-
-    def _address(self) -> None:
-        """Keep the address in step, so that it can be sent or loaded again."""
-        link = to_link(self.session.state, self.session.pinned)
-        address = f"/{self.session.page}" + (f"?s={link}" if len(link) <= LONGEST_LINK else "")
-        self.client.run_javascript(f"history.replaceState(history.state, '', '{address}')")
+        self._heard(True)
 
     # -- changes -----------------------------------------------------------------------------------------
 
     def _heard(self, anew: bool) -> None:
-        if self.session.settled:
-            self._refresh()
-        self._compare()
-
-    def _refresh(self) -> None:
         session = self.session
         now = (session.steps, session.pinned, session.page)
-        if now == self._refreshed:
+        if session.settled and now != self._refreshed:
+            self._refreshed = now
+            self._refresh()
+        if session.before is None:
+            self._compared = None
             return
-        self._refreshed = now
+        found = tuple(say.differences(session.before, session.numbers))
+        if found != self._compared:
+            self._compared = found
+            self._comparison.clear()
+            with self._comparison:
+                c.words("Before and after", "wb-h2", "h2")
+                if not found:
+                    c.words("Nothing has changed.", "wb-soft")
+                with c.box("wb-list", "ul"):
+                    for text in found:
+                        c.words(text, tag="li")
+
+    def _refresh(self) -> None:
+        session, state = self.session, self.session.state
         for element, text, word in (
             (self._undo, session.undo_text, "Undo"),
             (self._redo, session.redo_text, "Redo"),
@@ -160,62 +158,28 @@ class Frame:
             c.put(element, "title", f"{word}: {text}" if text else None)
         pinned = session.before is not None
         self._pin.set("End comparison" if pinned else "Compare")
-        c.put(self._pin, "aria-pressed", "true" if pinned else "false")
+        c.put(self._pin, "aria-pressed", pinned)
         c.put(self._pin, "title", None if pinned else "Keep this state and compare what follows with it")
         c.show(self._comparison, pinned)
         c.put(self._command, "data-step", str(session.steps))
         accuracy = session.page == "accuracy"
-        self._command.set(say.accuracy_command(session.state) if accuracy else say.command(session.state))
-        saved = session.state.is_preset and session.state.changed is None
+        self._command.set(say.accuracy_command(state) if accuracy else say.command(state))
+        saved = say.target(state) != ["release.toml"]
         self._command_note.set("" if saved else "release.toml is the release on this page: save it first.")
-        if session.page:
-            self._address()
-
-    def _compare(self) -> None:
-        if self.session.before is None:
-            self._compared = None
-            return
-        found = tuple(say.differences(self.session.before, self.session.numbers))
-        if found == self._compared:
-            return
-        self._compared = found
-        self._comparison.clear()
-        with self._comparison:
-            c.words("Before and after", "wb-h2", "h2")
-            if not found:
-                c.words("Nothing has changed.", "wb-soft")
-            with c.box("wb-list", "ul"):
-                for text in found:
-                    c.words(text, tag="li")
-
-    def _pin_or_not(self) -> None:
-        if self.session.before is None:
-            self.session.pin()
-        else:
-            self.session.unpin()
-
-    # -- files -------------------------------------------------------------------------------------------
+        if session.page:  # the address is kept in step, so that it can be sent or loaded again
+            link = to_link(state, session.pinned)
+            address = f"/{session.page}" + (f"?s={link}" if len(link) <= LONGEST_LINK else "")
+            self.client.run_javascript(f"history.replaceState(history.state, '', '{address}')")
 
     async def _uploaded(self, name: str, content: bytes) -> None:
-        try:
-            state, before = await self.session.find("read_file", content, name)
-        except DiscreetError as error:
-            self.warn(f"{name} was not opened: {error}")
-            return
-        self.warn("")
+        state, before = await self.session.find("read_file", content, name)
         self.session.open(state, before, f"opening {name}")
 
-    def _save(self) -> None:
-        ui.download.content(
-            to_toml(self.session.state, self.session.pinned), "session.toml", "application/toml"
-        )
-
-    def _save_release(self) -> None:
-        ui.download.content(self.session.state.release.to_toml(), "release.toml", "application/toml")
-
-    def warn(self, text: str) -> None:
-        """Show what went wrong, above the page; an empty text takes it away."""
-        self._banner.say(text)
+    def _save(self, file: str) -> None:
+        session = self.session
+        whole = file == "session.toml"
+        text = to_toml(session.state, session.pinned) if whole else session.state.release.to_toml()
+        ui.download.content(text, file, "application/toml")
 
     # -- light and dark ----------------------------------------------------------------------------------
 
@@ -229,9 +193,6 @@ class Frame:
                 "window.matchMedia('(prefers-color-scheme: dark)').matches", timeout=10
             )
             self._set_dark(bool(dark))
-
-    def _toggle(self) -> None:
-        self._set_dark(not self.session.dark)
 
     def _set_dark(self, dark: bool) -> None:
         self._dark.value = dark

@@ -2,42 +2,94 @@
 
 from __future__ import annotations
 
-from asyncio import Task
 from functools import partial
-from typing import Any
 
 from nicegui import ui
 
 from discreet.budget import Release
-from discreet.errors import DiscreetError, InputError
-from discreet.numbers import with_fraction
-from discreet.report import words
+from discreet.errors import InputError
+from discreet.numbers import exact_text, with_fraction
+from discreet.report.html.pdf import find_chromium
+from discreet.report.words import relation
 from discreet.workbench import controls as c
 from discreet.workbench import words as say
-from discreet.workbench.session import Page, Session
-from discreet.workbench.state import exact_text
+from discreet.workbench.session import Question, Session
 from discreet.workbench.workers import processors
 
-NAME = "report"
-_PROOFS = (
-    "An interval for every headline number that provably contains it. Takes minutes if there are many paths."
-)
-_SAVINGS = "The least noise that keeps the same promise."
+_PARTS = {
+    "proofs": (
+        "With proofs",
+        "An interval for every headline number that provably contains it. Takes minutes if there are many "
+        "paths.",
+    ),
+    "savings": ("With what calibration would save", "The least noise that keeps the same promise."),
+}
 
 
 def build(session: Session) -> None:
     """Draw the page."""
-    page = Page(session, NAME)
+    page = ReportPage(session)
     with c.box("wb-two"):
-        _Making(page)
+        _making(page)
         _contents(page)
     page.start()
 
 
+class ReportPage(c.Page):
+    """The report as HTML, and printed; `wanted` is what is handed out once it is there."""
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(session, "report")
+        self.html: Question[str] = self.question("reported", long=True)
+        self.pdf: Question[bytes] = self.question("printed", long=True)
+        self.wanted = self.ready = ""
+
+    def look(self, *, settled: bool) -> None:
+        """Forget a report of another state."""
+        if settled:
+            old = self.html.asked
+            asked = say.report_options(self.state, self.session.pinned)
+            self.html.ask_once(False, **asked, jobs=processors())
+            if old != self.html.asked:
+                self.stop()
+
+    def make(self, kind: str) -> None:
+        """Begin a file."""
+        self.wanted, self.ready = kind, ""
+        self.html.ask(**say.report_options(self.state, self.session.pinned), jobs=processors())
+        self.redraw()
+
+    def stop(self) -> None:
+        """Make nothing."""
+        self.wanted = self.ready = ""
+        for question in (self.html, self.pdf):
+            if not question.fresh:
+                question.drop()
+        self.redraw()
+
+    def hand_out(self) -> None:
+        """Print what is to be printed, and hand out what is there."""
+        if self.wanted == "pdf" and self.html.now is not None:
+            self.pdf.ask(self.html.now)
+        found = {"html": self.html.now, "pdf": self.pdf.now}.get(self.wanted)
+        if found is not None:
+            content = found.encode() if isinstance(found, str) else found
+            name = file_name(self.state.release, self.wanted)
+            self.ready = f"{name} is ready: {len(content) / 1000:,.0f} kB."
+            ui.download.content(content, name, "text/html" if self.wanted == "html" else "application/pdf")
+        if found is not None or self.html.trouble or self.pdf.trouble:
+            self.wanted = ""
+
+    def status(self) -> str:
+        """Say how far it has come."""
+        if not self.wanted:
+            return self.html.trouble or self.pdf.trouble or self.ready
+        stage = self.html.progress[0] if self.html.progress else "printing" if self.html.now else ""
+        return f"{stage[:1].upper()}{stage[1:]} …" if stage else "Starting …"
+
+
 def can_print() -> bool:
     """Whether there is a Chromium that prints."""
-    from discreet.report.html.pdf import find_chromium
-
     try:
         return bool(find_chromium())
     except InputError:
@@ -55,107 +107,68 @@ def file_name(release: Release, ending: str = "html") -> str:
     return "".join(letters) + f"-report.{ending}"
 
 
-class _Making:
+def read_title(text: str) -> str:
+    """Return a title without what surrounds it.
+
+    >>> read_title("x" * 121)
+    Traceback (most recent call last):
+    discreet.errors.InputError: a title has at most 120 characters; this one has 121
+    """
+    short = text.strip()
+    if len(short) > say.LONGEST_TITLE:
+        raise InputError(f"a title has at most {say.LONGEST_TITLE} characters; this one has {len(short)}")
+    return short
+
+
+def _making(page: ReportPage) -> None:
     """What goes into the report, and the buttons."""
+    session = page.session
 
-    def __init__(self, page: Page) -> None:
-        self.page, self.session = page, page.session
-        self._task: Task[None] | None = None
-        self._asked: dict[str, Any] = {}
-        self._made: tuple[dict[str, Any], str] = ({}, "")
-        with c.card():
-            c.heading("Report")
-            text = "One self-contained HTML file about the present state. It loads nothing and runs nothing."
-            c.words(text, "wb-soft", "p").style("margin: 0 0 14px")
-            self._title = c.Field(
-                "Title",
-                say.read_title,
-                lambda title: page.change({"title": title}, "the title", typing=True),
-                shown="Title",
-                placeholder="the release's own",
-            )
-            self._proofs = c.Check("With proofs", partial(self._ticked, "proofs"), _PROOFS)
-            name = "With what calibration would save"
-            self._savings = c.Check(name, partial(self._ticked, "savings"), _SAVINGS)
-            with c.box("wb-row").style("margin-top: 16px"):
-                self._make = c.button("Make the report", partial(self._begin, "html"), "wb-primary")
-                self._pdf = c.button("Make a PDF", partial(self._begin, "pdf"))
-                c.show(self._pdf, can_print())
-                self._end = c.button("Stop", self._stop)
-            self._bar = c.Bar()
-            self._status = c.words("", "wb-text", "p", role="status").style("margin: 12px 0 0")
-            self._command = c.words("", "wb-command", "code").style("margin-top: 12px")
-            self._save = c.button("Save before.toml", self._save_before, "wb-quiet")
-        self._work(None)
-        page.draw(self._draw)
+    def ticked(name: str, value: bool) -> None:
+        page.change({name: "" if value else "no"}, f"{name} in the report", typing=True)
 
-    def _draw(self) -> None:
-        if not self.session.settled:
-            return
-        state, before = self.session.state, self.session.pinned
-        asked = say.report_options(state, before)
-        self._command.set(say.report_command(state, before))
-        c.show(self._save, before is not None and say.target(before) == ["release.toml"])
-        if asked == self._asked:
-            return
-        self._asked = asked
-        self._stop()
-        self._title.show(asked["title"])
-        self._proofs.set(asked["certify"])
-        self._savings.set(asked["savings"])
+    def save_before() -> None:
+        if session.pinned is not None:
+            ui.download.content(session.pinned.release.to_toml(), "before.toml", "application/toml")
 
-    def _ticked(self, name: str, value: bool) -> None:
-        self.page.change({name: "" if value else "no"}, f"{name} in the report", typing=True)
+    with c.card():
+        c.heading("Report")
+        text = "One self-contained HTML file about the present state. It loads nothing and runs nothing."
+        c.words(text, "wb-soft", "p").style("margin: 0 0 14px")
+        page.field(
+            "Title",
+            read_title,
+            lambda title: page.change({"title": title}, "the title", typing=True),
+            lambda: (page.setting("title")[: say.LONGEST_TITLE],),
+            shown="Title",
+            placeholder="the release's own",
+        )
+        parts = {name: c.Check(said[0], partial(ticked, name), said[1]) for name, said in _PARTS.items()}
+        with c.box("wb-row").style("margin-top: 16px"):
+            make = c.button("Make the report", partial(page.make, "html"), "wb-primary")
+            pdf = c.button("Make a PDF", partial(page.make, "pdf"))
+            c.show(pdf, can_print())
+            end = c.button("Stop", page.stop)
+        bar = c.Bar()
 
-    def _begin(self, kind: str) -> None:
-        self._stop()
-        self._work(("", 0, 0))
-        self._status.set("Starting …")
-        asked = say.report_options(self.session.state, self.session.pinned)
-        self._task = self.session.task(self._run(asked, kind))
+        @page.draw
+        def draw() -> None:
+            page.hand_out()
+            bar.set(page.html.progress or (("", 0, 1) if page.wanted else None))
+            c.show(end, bool(page.wanted))
+            for button in (make, pdf):
+                c.enable(button, not page.wanted)
+            for name, check in parts.items():
+                check.set(page.setting(name) != "no")
+            c.show(save, session.pinned is not None and say.target(session.pinned) == ["release.toml"])
 
-    async def _run(self, asked: dict[str, Any], kind: str) -> None:
-        def progress(stage: str, done: int, total: int) -> None:
-            self._bar.set((stage, done, total))
-            self._status.set(f"{stage[:1].upper()}{stage[1:]} …" if stage else "Working …")
-
-        find = self.session.find
-        try:
-            if self._made[0] != asked:
-                self._made = (asked, await find("reported", **asked, jobs=processors(), progress=progress))
-            content = self._made[1].encode()
-            if kind == "pdf":
-                progress("printing", 0, 1)
-                content = await find("printed", self._made[1])
-        except DiscreetError as error:
-            self._status.set(str(error))
-            return
-        finally:
-            self._work(None)
-        name = file_name(asked["release"], kind)
-        self._status.set(f"{name} is ready: {len(content) / 1000:,.0f} kB.")
-        ui.download.content(content, name, "text/html" if kind == "html" else "application/pdf")
-
-    def _save_before(self) -> None:
-        if self.session.pinned is not None:
-            ui.download.content(self.session.pinned.release.to_toml(), "before.toml", "application/toml")
-
-    def _stop(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            self._task = None
-        self._status.set("")
-        self._work(None)
-
-    def _work(self, progress: tuple[str, int, int] | None) -> None:
-        """Show that work goes on, or that it may begin."""
-        self._bar.set(progress)
-        c.show(self._end, progress is not None)
-        for element in (self._make, self._pdf):
-            c.enable(element, progress is None)
+        page.words(page.status, "wb-text", "p", role="status").style("margin: 12px 0 0")
+        command = page.words(lambda: say.report_command(page.state, session.pinned), "wb-command", "code")
+        command.style("margin-top: 12px")
+        save = c.button("Save before.toml", save_before, "wb-quiet")
 
 
-def _contents(page: Page) -> None:
+def _contents(page: ReportPage) -> None:
     """What the report will be about."""
     with c.card():
         c.heading("What it will say")
@@ -167,7 +180,7 @@ def _contents(page: Page) -> None:
         state, before = page.session.state, page.session.pinned
         said = (
             f"The decision: {state.release.name}, at delta {exact_text(state.delta)}.",
-            f"Neighbours: {words.relation(state.relation, state.base.unit)} ({state.relation}).",
+            f"Neighbours: {relation(state.relation, state.base.unit)} ({state.relation}).",
             f"Total rho {with_fraction(state.budget.total)}.",
             f"Compared with {before.release.name}." if before else "No comparison with another state.",
             f"Risk from an adversary with prior {say.report_options(state, None)['prior']}, "

@@ -205,11 +205,7 @@ class Numbers:
         self.errors: Question[ErrorCurves] = new("errors")
         self.saving: Question[Calibration] = new("saving")
         self.overall: Question[Overall] = new("overall", long=True)
-
-    @property
-    def questions(self) -> tuple[Question[Any], ...]:
-        """All that is asked for a state."""
-        return self.quick, self.errors, self.saving, self.overall
+        self.questions: tuple[Question[Any], ...] = (self.quick, self.errors, self.saving, self.overall)
 
     @property
     def trouble(self) -> str:
@@ -285,14 +281,14 @@ class Session:
     """
 
     def __init__(self, state: State, server: Server | None = None, start: Start | None = None) -> None:
-        self.state = state
+        self.state = self.lasting = state
+        """The state that is shown, and the one that a slider on its way began with."""
         self.dark = False
         self.page = ""
         self.steps = 0
         """How many states have lasted; for those who must know whether a page has caught up."""
         self.key = secrets.token_hex(8)
         """Whose work it is, for those who share out the processors."""
-        self._committed = state
         self._past: list[tuple[State, str]] = []
         self._future: list[tuple[State, str]] = []
         self._listeners: list[tuple[Listener, str | None]] = []
@@ -311,7 +307,7 @@ class Session:
 
     def begin(self, state: State, before: State | None) -> None:
         """Begin with another state, before anyone has seen the first one."""
-        self.state = self._committed = self.numbers.state = state
+        self.state = self.lasting = self.numbers.state = state
         if before is not None:
             self._compare(before)
 
@@ -385,9 +381,9 @@ class Session:
 
         What is typed letter by letter is one step to undo.
         """
-        if state != self._committed:
+        if state != self.lasting:
             if not (typing and self.undo_text == what):
-                self._past = [*self._past, (self._committed, what)][-MOST_UNDO:]
+                self._past = [*self._past, (self.lasting, what)][-MOST_UNDO:]
             self._future = []
         self._settle(state)
 
@@ -403,19 +399,14 @@ class Session:
         if not source:
             return None
         state, what = source.pop()
-        target.append((self._committed, what))
+        target.append((self.lasting, what))
         self._settle(state)
         return what
 
     @property
     def settled(self) -> bool:
         """Whether the state is one that lasts, and not that of a slider on its way."""
-        return self.state is self._committed
-
-    @property
-    def lasting(self) -> State:
-        """The state that a slider on its way began with."""
-        return self._committed
+        return self.state is self.lasting
 
     @property
     def undo_text(self) -> str | None:
@@ -434,21 +425,18 @@ class Session:
         self.commit(state, what)
 
     def pin(self) -> None:
-        """Keep the present state to compare with; what is known of it is not computed again."""
-        self._compare(self._committed).ask(self._committed, settled=True)
-        self.notify()
-
-    def unpin(self) -> None:
-        """Compare no more."""
-        if self.before is not None:
+        """Keep the present state to compare with, or compare no more."""
+        if self.before is None:
+            self._compare(self.lasting).ask(self.lasting, settled=True)  # what is known of it is at hand
+        else:
             self.before.drop()
-        self.before = None
+            self.before = None
         self.notify()
 
     def _settle(self, state: State) -> None:
         self._let_go()
         self.steps += 1
-        self.state = self._committed = state
+        self.state = self.lasting = state
         self.numbers.ask(state, settled=True)
         self.notify(anew=True)
 
@@ -528,64 +516,3 @@ class Session:
         self.end_work()
         self._server = None
         self._listeners.clear()
-
-
-class Page:
-    """What the parts of a page share: the state that is shown, questions about it, and redrawing.
-
-    A page says in `look` what it asks for a state; each part registers what redraws it.
-    """
-
-    def __init__(self, session: Session, name: str) -> None:
-        self.session = session
-        self.name = name
-        self.state = session.state
-        """The session's, or the one that a slider of this page would make of it."""
-        self.trouble = ""
-        self._parts: list[Callable[[], None]] = []
-        session.listen(self._heard, name)
-
-    def question(self, task: str, *, long: bool = False) -> Question[Any]:
-        """Return something that this page asks for."""
-        return Question(self.session, task, self.redraw, long=long)
-
-    def draw(self, part: Callable[[], None]) -> Callable[[], None]:
-        """Call a part whenever something has changed; stands above the function that draws it."""
-        self._parts.append(part)
-        return part
-
-    def look(self, *, settled: bool) -> None:
-        """Ask for what the present state needs; a page that asks for something says here for what."""
-
-    def start(self) -> None:
-        """Begin, once all parts are there."""
-        self._use(self.session.state, settled=self.session.settled)
-
-    def change(self, values: dict[str, str], what: str, *, typing: bool = False) -> None:
-        """Take over settings of this page for good."""
-        state = self.session.state.with_settings(self.name, values)
-        self.session.commit(state, what, typing=typing)
-
-    def preview(self, values: dict[str, str]) -> None:
-        """Show settings while a slider moves; the rest of the workbench does not depend on them."""
-        self._use(self.session.state.with_settings(self.name, values), settled=False)
-
-    def redraw(self) -> None:
-        """Draw all parts anew."""
-        for part in self._parts:
-            part()
-
-    def _heard(self, anew: bool) -> None:
-        if anew:
-            self._use(self.session.state, settled=self.session.settled)
-        else:
-            self.redraw()
-
-    def _use(self, state: State, *, settled: bool) -> None:
-        self.state = state
-        try:
-            self.trouble = ""
-            self.look(settled=settled)
-        except DiscreetError as error:
-            self.trouble = str(error)
-        self.redraw()

@@ -26,7 +26,8 @@ from discreet.budget.release import LARGEST_FILE, load_preset
 from discreet.budget.toml import check_keys, parse_toml
 from discreet.errors import InputError
 from discreet.noise import Noise, grouped
-from discreet.numbers import plain, positive, read_delta
+from discreet.numbers import exact_text, positive, read_delta
+from discreet.numbers import share as read_share
 
 DELTA = Fraction(1, 10**10)
 """The delta at which the US Census Bureau reports."""
@@ -69,20 +70,17 @@ class Budget:
         whole = sum(self.weights, Fraction(0))
         return tuple(weight / whole if whole else Fraction(0) for weight in self.weights)
 
-    def share(self, place: int) -> Fraction:
-        """Return a level's part of the total."""
-        return self.parts[place]
-
     def with_share(self, place: int, share: Fraction) -> Budget:
         """Return the budget with about this part for one level, the others in their old proportions.
 
         >>> budget = Budget.of(load("dhc-2022-08-25")).with_share(1, Fraction(1, 2))
-        >>> budget.share(1), budget.total
+        >>> budget.parts[1], budget.total
         (Fraction(1, 2), Fraction(73, 20))
         """
+        read_share(share, name="the share of a level")
         others = sum(self.weights, Fraction(0)) - self.weights[place]
-        if not 0 < share < 1 or not others:
-            raise InputError(f"the share of a level is {share}; it must lie strictly between 0 and 1")
+        if not others:
+            raise InputError("there is one level with a share; it has all of the total")
         unit = Fraction(10) ** (math.floor(math.log10(others)) - _PLACES)
         weight = max(round(share / (1 - share) * others / unit), 1) * unit
         weights = (*self.weights[:place], weight, *self.weights[place + 1 :])
@@ -171,7 +169,7 @@ class State:
             for place, noise in enumerate(self.noise):
                 factor = Fraction(1)
                 if stated.weights[place]:  # Laplace noise is in none of these levels
-                    factor = stated.total * stated.share(place) / (budget.total * budget.share(place))
+                    factor = stated.total * stated.parts[place] / (budget.total * budget.parts[place])
                 scaled += [one.resized(one.size * factor) if one.is_gaussian else one for one in noise]
             events = grouped(scaled)
         return (*events, *events) if self.relation == "bounded" else events
@@ -256,7 +254,7 @@ def _rebuilt(base: Release, budget: Budget) -> Release:
             Query(name=query.name, share=share, sensitivity=query.sensitivity, groups=query.groups)
             for query, share in zip(level.queries, budget.shares[place], strict=True)
         ]
-        levels.append(Level(name=level.name, rho=budget.total * budget.share(place), queries=queries))
+        levels.append(Level(name=level.name, rho=budget.total * budget.parts[place], queries=queries))
     has_laplace = any(level.has_laplace for level in base.levels)
     name = base.name if base.name.endswith(CHANGED) else base.name + CHANGED
     return replace(base, name=name, rho=None if has_laplace else budget.total, levels=tuple(levels))
@@ -402,16 +400,6 @@ def from_link(link: str) -> tuple[State, State | None]:
             f"the address expands to more than {_LONGEST_UNFOLDED} bytes; save the session as a file"
         )
     return from_toml(text, "the address")
-
-
-def exact_text(value: Fraction) -> str:
-    """Write a number as shortly as it can be read back exactly.
-
-    >>> exact_text(Fraction(1, 10**10)), exact_text(Fraction(1, 3))
-    ('1e-10', '1/3')
-    """
-    short = plain(value)
-    return short if Fraction(short) == value else str(value)
 
 
 def _lines(state: State, inside: str) -> list[str]:

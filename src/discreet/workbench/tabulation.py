@@ -40,6 +40,11 @@ _STEPS: dict[Fraction, Steps] = {
 _OFF = " off"
 _POINTS = 160
 
+ALL_PLACES: tuple[Place, ...] = tuple(
+    (geography, level) for names in PASSES.values() for geography in names for level in LEVELS
+)
+"""All geographies and levels, of both passes."""
+
 
 def default_rho(place: Place) -> Fraction:
     """Return the rho of 2020 (Detailed DHC-A production configuration); where it had none, its neighbours'.
@@ -105,14 +110,17 @@ class Design:
             del kept[place]
         return replace(self, rhos=tuple(sorted(kept.items())), off=self.off - {place})
 
-    def with_on(self, places: Iterable[Place], *, on: bool, level: int | None = None) -> Design:
-        """Return the design with rows on or off; all of a level if one is named.
+    def with_on(self, places: Iterable[Place], *, on: bool) -> Design:
+        """Return the design with rows on or off.
 
-        >>> Design().with_on([], level=1, on=False).rho(("USA", 1))
+        >>> Design().with_on([("USA", 1)], on=False).rho(("USA", 1))
         Fraction(0, 1)
         """
-        named = frozenset(place for place in (self.places if level else places) if level in (None, place[1]))
-        return replace(self, off=self.off - named if on else self.off | named)
+        return replace(self, off=self.off.difference(places) if on else self.off.union(places))
+
+    def only(self, level: int) -> Design:
+        """Return the design with one level of the pass that is looked at, the other off."""
+        return self.with_on([place for place in self.places if place[1] != level], on=False)
 
     def settings(self) -> dict[str, str]:
         """Return the design as texts; an empty one is as in 2020."""
@@ -121,7 +129,7 @@ class Design:
             name: "" if getattr(self, field) == getattr(plain, field) else write(getattr(self, field))
             for name, (field, write, _) in _SETTINGS.items()
         }
-        for place in all_places():
+        for place in ALL_PLACES:
             rho, is_off, was_off = self.stated_rho(place), place in self.off, place in plain.off
             changed = rho != default_rho(place) or is_off != was_off
             texts[f"rho {row_text(place)}"] = f"{rho}{_OFF if is_off else ''}" if changed else ""
@@ -141,7 +149,7 @@ class Design:
         said = state.settings_of(NAME)
         found = {field: read(said[name]) for name, (field, _, read) in _SETTINGS.items() if name in said}
         off, rhos, steps = set(cls().off), {}, {}
-        for place in all_places():
+        for place in ALL_PLACES:
             text = said.get(f"rho {row_text(place)}", "")
             if text:
                 (off.add if text.endswith(_OFF) else off.discard)(place)
@@ -157,11 +165,6 @@ class Design:
         )
         seen = made.chosen if made.chosen in made.places else (PASSES[made.which][1], 2)
         return replace(made, chosen=seen)
-
-
-def all_places() -> tuple[Place, ...]:
-    """All geographies and levels, of both passes."""
-    return tuple(place for which in PASSES for place in Design(which=which).places)
 
 
 def row_text(place: Place) -> str:
@@ -249,7 +252,7 @@ _SETTINGS: dict[str, tuple[str, Callable[[Any], str], Callable[[str], Any]]] = {
     "row": (
         "chosen",
         row_text,
-        lambda text: {row_text(place): place for place in all_places()}.get(text, Design().chosen),
+        lambda text: {row_text(place): place for place in ALL_PLACES}.get(text, Design().chosen),
     ),
 }
 """How a setting is called, the field that it is of, and how it is written and read."""
@@ -275,18 +278,15 @@ def design_opened(text: str, name: str, old: Design) -> Design:
     rhos = {place: rho for place, rho in found.budgets.items() if rho and rho != default_rho(place)}
     idle = {place for which in PASSES if which not in found.passes for place in Design(which=which).places}
     which: Pass = "US" if found.run_us else "PR"
-    chosen = next(
-        (place for place in (old.chosen, *found.levels(which)) if place in found.levels(which)), old.chosen
-    )
+    there = found.levels(which)
     return Design(
         races=found.max_race_codes,
         gamma=found.gamma,
         chance=found.zero_suppression_chance,
         target=old.target,
         of=old.of,
-        derived=False,
         which=which,
-        chosen=chosen,
+        chosen=old.chosen if old.chosen in there or not there else there[0],
         negatives=found.allow_negative_counts,
         states=found.state_filter_us if found.state_filter_us != STATES else (),
         rhos=tuple(sorted(rhos.items())),
@@ -345,7 +345,7 @@ def configuration(design: Design) -> Configuration:
     from discreet.release.safetab.design import with_derived
     from discreet.release.safetab.specification import STATES
 
-    budgets = {place: design.rho(place) for place in all_places()}
+    budgets = {place: design.rho(place) for place in ALL_PLACES}
     runs = [any(rho for (name, _), rho in budgets.items() if name in names) for names in PASSES.values()]
     plan = Configuration(
         max_race_codes=design.races,
@@ -376,15 +376,10 @@ def _suppression(parts: Iterable[Mechanism]) -> tuple[tuple[str, Line], ...]:
     found = []
     for (noise, cut), them in kinds.items():
         seen = shown(_sizes(min(3 * max(cut, 5), max(3 * cut, 2 * most))), noise, cut)
-        found.append((_name(them), line_of(seen.sizes, seen.suppressed)))
+        words = " and ".join(sorted({LEVEL_WORDS[part.level] for part in them}))
+        name = f"{them[0].geography}, {words}" if len(them) == 1 else f"{words} ({len(them)} geographies)"
+        found.append((name, line_of(seen.sizes, seen.suppressed)))
     return tuple(found[:5])
-
-
-def _name(parts: list[Mechanism]) -> str:
-    words = {LEVEL_WORDS[part.level] for part in parts}
-    if len(parts) == 1:
-        return f"{parts[0].geography}, {words.pop()}"
-    return f"{' and '.join(sorted(words))} ({len(parts)} geographies)"
 
 
 def _sizes(most: int) -> list[int]:
@@ -411,7 +406,7 @@ def design_exact(
 ) -> tuple[DesignCost, ...]:
     """Return the exact costs by neighbours, the worst over groups that get a total only, and of how many.
 
-    >>> alone = Design().with_on([("USA", 2)], level=1, on=False)
+    >>> alone = Design().only(2)
     >>> [(cost.neighbours, round(cost.epsilon, 4)) for cost in design_exact(alone, Fraction(1, 10**10))]
     [('unbounded', 24.2817), ('bounded', 37.3637)]
     """
@@ -436,14 +431,13 @@ def design_margin(design: Design, place: Place, margin: str) -> tuple[Fraction, 
         raise InputError(f"the margin is {margin!r}; it must be a whole number such as 11")
     stability = groups().stability(place[1], design.races, place[0]).value
     normal, exact = (
-        of(int(margin), stability=stability, gamma=design.gamma)
-        for of in (rho_for_margin, exact_rho_for_margin)
+        Fraction(decimal(rho, digits=4 if rho >= 1 else 5, down=False))
+        for rho in (
+            of(int(margin), stability=stability, gamma=design.gamma)
+            for of in (rho_for_margin, exact_rho_for_margin)
+        )
     )
-    short = partial(decimal, down=False)
-    return (
-        Fraction(short(normal, digits=4 if normal >= 1 else 5)),
-        Fraction(short(exact, digits=4 if exact >= 1 else 5)),
-    )
+    return normal, exact
 
 
 def design_toml(design: Design) -> str:
