@@ -53,7 +53,7 @@ def _stream(work: Callable[[Task], Result], tasks: Sequence[Task], jobs: int) ->
     if jobs <= 1:
         yield from map(work, tasks)
         return
-    with _undisturbed():
+    with undisturbed():
         pool = multiprocessing.get_context("spawn").Pool(jobs, initializer=_ignore_interrupt)
     try:
         yield from pool.imap(work, tasks, chunksize=max(1, min(16, len(tasks) // (4 * jobs))))
@@ -64,7 +64,7 @@ def _stream(work: Callable[[Task], Result], tasks: Sequence[Task], jobs: int) ->
 
 
 @contextmanager
-def _undisturbed() -> Iterator[None]:
+def undisturbed() -> Iterator[None]:
     """Start processes that neither import the caller's script nor see Ctrl-C while they start.
 
     A spawned process imports what `__main__` is at that moment, and inherits blocked signals. Ctrl-C

@@ -54,15 +54,13 @@ class Budget:
     @classmethod
     def of(cls, release: Release) -> Budget:
         """Return the budget as a release states it, weights as whole numbers without a common divisor."""
-        spent, shares = [], []
+        relation, spent, shares = release.neighbours, [], []
         for level in release.levels:
-            rho = Fraction(0) if level.has_laplace else level.spent(release.neighbours)
+            rho = Fraction(0) if level.has_laplace else level.spent(relation)
             spent.append(rho)
-            copies = 1 if release.neighbours == "bounded" else 2
-            events = level.events(release.neighbours)
-            shares.append(tuple(event.precision / (copies * rho) for event in events) if rho else ())
-        total = sum(spent, Fraction(0))
-        return cls(total, whole_weights(spent), tuple(shares))
+            whole = rho * (1 if relation == "bounded" else 2)
+            shares.append(tuple(one.precision / whole for one in level.events(relation)) if rho else ())
+        return cls(sum(spent, Fraction(0)), whole_weights(spent), tuple(shares))
 
     @cached_property
     def parts(self) -> tuple[Fraction, ...]:
@@ -109,7 +107,7 @@ class State:
     changed: Budget | None = None
     delta: Fraction = DELTA
     neighbours: Neighbours | None = None
-    settings: tuple[tuple[str, str, str], ...] = field(default=())
+    settings: tuple[tuple[str, str, str], ...] = ()
     """What other pages remember: (page, name, text)."""
     stated: Budget = field(default=None, compare=False)  # type: ignore[assignment]
     """The budget as the base states it ..."""
@@ -121,11 +119,6 @@ class State:
             object.__setattr__(self, "stated", Budget.of(self.base))
             noise = (grouped(level.events(self.base.neighbours)) for level in self.base.levels)
             object.__setattr__(self, "noise", tuple(noise))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Travel to another process without what was derived here."""
-        stated = (self.base, self.source, self.is_preset, self.changed, self.delta, self.neighbours)
-        return State, (*stated, self.settings)
 
     @classmethod
     def of(cls, preset: str) -> State:
@@ -197,10 +190,10 @@ class State:
 
     def with_neighbours(self, relation: str) -> State:
         """Return the state with other neighbours; those of the base are no change."""
-        for known in RELATIONS:
-            if relation == known:
-                return replace(self, neighbours=None if known == self.base.neighbours else known)
-        raise InputError(f"neighbours is {relation!r}; it must be 'bounded' or 'unbounded'")
+        known = next((one for one in RELATIONS if one == relation), None)
+        if known is None:
+            raise InputError(f"neighbours is {relation!r}; it must be 'bounded' or 'unbounded'")
+        return replace(self, neighbours=None if known == self.base.neighbours else known)
 
     def settings_of(self, page: str) -> dict[str, str]:
         """Return what a page has remembered."""

@@ -10,10 +10,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from fractions import Fraction
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from discreet.budget import Release
 from discreet.budget.neighbours import Neighbours
@@ -40,8 +39,7 @@ _DEEPEST = 1e-16  # the curve is drawn down to here, or to below the chosen delt
 _THRESHOLDS = 24
 
 
-@dataclass(frozen=True, slots=True)
-class Task:
+class Task(NamedTuple):
     """Which module of the workbench holds a function, and what calling it costs."""
 
     seconds: float
@@ -148,8 +146,7 @@ def line_of(x: Iterable[Any], y: Iterable[Any]) -> Line:
     return tuple((float(a), float(b)) for a, b in zip(x, y, strict=True))
 
 
-@dataclass(frozen=True, slots=True)
-class Quick:
+class Quick(NamedTuple):
     """The main path at the chosen delta, and its curve: `profile` has a line each for exact, zCDP and GDP."""
 
     epsilon: float
@@ -190,8 +187,7 @@ def quick(events: Events, delta: Fraction) -> Quick:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class ErrorCurves:
+class ErrorCurves(NamedTuple):
     """The trade-off curves, exact, zCDP and GDP, and the least misses at 5 % false alarms."""
 
     lines: tuple[Line, Line, Line]
@@ -225,8 +221,7 @@ def errors(events: Events) -> ErrorCurves:
     return ErrorCurves((exact, bounds[0], bounds[1]), float(loss.tradeoff(alpha="1/20")))
 
 
-@dataclass(frozen=True, slots=True)
-class Overall:
+class Overall(NamedTuple):
     """The worst over all pairs of paths."""
 
     epsilon: float
@@ -281,8 +276,7 @@ def least_budget(
     return made, float(zcdp.epsilon(delta=float(delta)))
 
 
-@dataclass(frozen=True, slots=True)
-class MainPath:
+class MainPath(NamedTuple):
     """The profile on the main path, and `line`, the best accuracy there against priors."""
 
     profile: RiskProfile

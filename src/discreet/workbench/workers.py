@@ -23,13 +23,15 @@ import threading
 import time
 import traceback
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
+from multiprocessing.context import ForkServerContext, SpawnContext
 from multiprocessing.process import BaseProcess
 from types import FrameType
 from typing import Any, NoReturn
 
+from discreet.accounting.parallel import undisturbed
 from discreet.errors import DiscreetError
 
 Progress = Callable[[str, int, int], None]
@@ -41,7 +43,17 @@ Message = tuple[str, Any, float]
 MOST_WAITING = 64
 """Jobs of one visitor that may wait; more are refused."""
 
-_SPAWN = multiprocessing.get_context("spawn")
+# processes are forked from one that has loaded what they need and has no threads, where the system can do that
+_START: ForkServerContext | SpawnContext = multiprocessing.get_context("spawn")
+if "forkserver" in multiprocessing.get_all_start_methods():
+    _START = multiprocessing.get_context("forkserver")
+_LOADED = [
+    "discreet.accounting.calibration",
+    "discreet.accounting.comparisons",
+    "discreet.report.releases",
+    "discreet.risk.profile",
+    "discreet.workbench.adversary",
+]
 _OFTEN = 0.1  # seconds between two reports of progress
 _GRACE = 1.0  # seconds in which a job may tidy up; NiceGUI waits for 2 when it ends
 _MEMORY = 4 * 2**30  # bytes that one process may hold
@@ -165,6 +177,7 @@ class Workers:
 
     def warm_up(self) -> None:
         """Start as many processes as the first visitors will need."""
+        _START.set_forkserver_preload(_LOADED)
         for _ in range(self.lanes[0].at_once + _SPARE):
             self._idle.append(self._new())
 
@@ -290,9 +303,9 @@ class Worker:
         self.nice = nice
         self._loop = loop
         self._died = died
-        self._ours, self._theirs = _SPAWN.Pipe()
+        self._ours, self._theirs = _START.Pipe()
         self._place = tempfile.mkdtemp(prefix="discreet-")
-        self._process = _SPAWN.Process(target=_work, args=(self._theirs, self._place, nice, warm))
+        self._process = _START.Process(target=_work, args=(self._theirs, self._place, nice, warm))
         self._started = threading.Event()
         threading.Thread(target=self._listen, daemon=True).start()
 
@@ -324,7 +337,7 @@ class Worker:
             self._tell(("error", f"{type(error).__name__}: {error}", 0.0))
 
     def _listen(self) -> None:
-        with unhurried():
+        with undisturbed():  # Ctrl-C goes to all of a terminal's processes; the server ends this one
             self._process.start()
         self._theirs.close()
         self._started.set()
@@ -369,22 +382,6 @@ class Worker:
         _kill(self._process)
         self._process.join(_GRACE)
         shutil.rmtree(self._place, ignore_errors=True)
-
-
-@contextlib.contextmanager
-def unhurried() -> Iterator[None]:
-    """Start processes that never see Ctrl-C, which a terminal sends to all; the server ends them itself.
-
-    What is blocked here stays blocked in what is started here, from its first moment.
-    """
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    old = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, old)
 
 
 def _kill(process: BaseProcess) -> None:
