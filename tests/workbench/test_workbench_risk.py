@@ -195,7 +195,7 @@ def test_wrong_input_is_said_beside_it_and_the_page_lives_on(visit: Callable[...
         ("others known", "-1", "from 0 to"),
         ("published", "1.5", "whole number"),
         ("unsure about", "0", "from 1 to"),
-        ("probability of each", "2", "the chance is 2"),
+        ("probability of each", "2", "the probability of each of them is 2"),
     ):
         field = page.get_by_role("textbox", name=name, exact=True)
         field.fill(wrong)

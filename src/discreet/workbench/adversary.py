@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache, partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from discreet.budget import Release
 from discreet.errors import InputError
@@ -30,6 +30,39 @@ SCENARIOS = {
 """What an adversary may know and look at."""
 
 _MOST = 10**9
+
+
+class Setting(NamedTuple):
+    """What can be said of an adversary: its label, its name in sentences, and what it may be.
+
+    `scenario` is the only one that has it, if not all have; `term` is what help explains. One without `most`
+    is a chance, the others are whole numbers.
+    """
+
+    label: str
+    words: str
+    default: str = ""
+    least: int = -_MOST
+    most: int | None = _MOST
+    scenario: str = ""
+    term: str = ""
+
+
+SETTINGS = {
+    "published": Setting("published", "the published count"),
+    "known": Setting("others known", "the number of others known", "0", 0, term="known"),
+    "people": Setting(
+        "unsure about", "the number of people who may be in the count", "20", 1, 10_000, "unsure", "unsure"
+    ),
+    "chance": Setting("probability of each", "the probability of each of them", "1/10", 0, None, "unsure"),
+    "siblings": Setting(
+        "areas beside it", "the number of areas beside it", "27", 1, 10_000, "hierarchy", "siblings"
+    ),
+    "beside": Setting("their published sum", "their published sum", "0", scenario="hierarchy"),
+    "above": Setting("published above", "the published count above", "1", scenario="hierarchy", term="above"),
+}
+"""By the name of the adversary's field; without a default, one more than the number of others known."""
+
 _SEEN = 160  # points of a curve of beliefs
 
 
@@ -147,17 +180,6 @@ def attackable(release: Release) -> dict[str, list[Count]]:
     return {level: sorted(counts, key=lambda count: count.variance) for level, counts in found.items()}
 
 
-_WHOLE_NUMBERS = {
-    "known": ("the known count", "0", 0, _MOST),
-    "published": ("the published count", "", -_MOST, _MOST),
-    "people": ("the number of people", "20", 1, 10_000),
-    "siblings": ("the number of areas", "27", 1, 10_000),
-    "beside": ("their published sum", "0", -_MOST, _MOST),
-    "above": ("the published count above", "1", -_MOST, _MOST),
-}
-"""Settings that are whole numbers: what each is called, its default, the least and the most."""
-
-
 def adversary(state: State) -> Adversary | None:
     """Return the adversary that a state asks about; None if no count of the release can be attacked alone."""
     known_counts = attackable(state.release)
@@ -178,15 +200,16 @@ def adversary(state: State) -> Adversary | None:
     elif scenario == "hierarchy" and levels.index(level):
         up = known_counts[levels[levels.index(level) - 1]]
         chosen = (count, next((one for one in up if one.query == count.query), up[0]))
-    found: dict[str, int] = {}
-    for name, (words, default, least, most) in _WHOLE_NUMBERS.items():
-        text = said.get(name, default or str(found["known"] + 1))
-        found[name] = read_count(text, words, least=least, most=most)
-    prior, chance = (
-        read_chance(said.get("prior", "1/2")),
-        read_chance(said.get("chance", "1/10"), "the chance"),
-    )
-    return Adversary(scenario=scenario, prior=prior, counts=chosen, chance=chance, **found)
+    found: dict[str, Any] = {}
+    for name in ("known", *SETTINGS):
+        one = SETTINGS[name]
+        text = said.get(name) or one.default or str(found["known"] + 1)
+        if one.most is None:
+            found[name] = read_chance(text, one.words)
+        else:
+            found[name] = read_count(text, one.words, least=one.least, most=one.most)
+    prior = read_chance(said.get("prior", "1/2"))
+    return Adversary(scenario=scenario, prior=prior, counts=chosen, **found)
 
 
 def read_chance(text: str, name: str = "the prior") -> str:

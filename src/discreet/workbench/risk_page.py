@@ -13,22 +13,19 @@ from discreet.risk.profile import belief_sentence, right_sentence
 from discreet.workbench import charts
 from discreet.workbench import controls as c
 from discreet.workbench import words as say
-from discreet.workbench.adversary import SCENARIOS, Adversary, Attacked, adversary, attackable, read_chance
+from discreet.workbench.adversary import (
+    SCENARIOS,
+    SETTINGS,
+    Adversary,
+    Attacked,
+    adversary,
+    attackable,
+    read_chance,
+)
 from discreet.workbench.session import Question, Session
 from discreet.workbench.state import State
 from discreet.workbench.tasks import MainPath
 from discreet.workbench.workers import processors
-
-_FIELDS = {
-    "": (("published", "published", ""), ("known", "others known", "known")),
-    "unsure": (("people", "unsure about", "unsure"), ("chance", "probability of each", "")),
-    "hierarchy": (
-        ("siblings", "areas beside it", "siblings"),
-        ("beside", "their published sum", ""),
-        ("above", "published above", "above"),
-    ),
-}
-"""Fields of all scenarios and of some alone: name, label, term."""
 
 _TWO = "grid-template-columns: minmax(0, 1fr) minmax(0, 1fr)"
 _WHOLE = "grid-template-columns: minmax(0, 1fr)"
@@ -215,13 +212,17 @@ def _counts(page: RiskPage) -> None:
         explained=page.help["published"],
     )
     groups = {}
-    for scenario, parts in _FIELDS.items():
+    for scenario in ("", "unsure", "hierarchy"):
         with c.box("wb-fields").style(f"margin-top: 8px; {_TWO}") as groups[scenario]:
-            for name, shown, term in parts:
-                explained = page.help[term] if term else ""
-                fields[name] = c.Field(
-                    shown, partial(read, name), partial(use, name), shown=shown, explained=explained
-                )
+            for name, one in SETTINGS.items():
+                if one.scenario == scenario:
+                    fields[name] = c.Field(
+                        one.label,
+                        partial(read, name),
+                        partial(use, name),
+                        shown=one.label,
+                        explained=page.help.get(one.term, ""),
+                    )
 
     @page.draw
     def draw() -> None:

@@ -348,8 +348,11 @@ def serve(place: Address, *, show: bool, ready: Callable[[], None]) -> None:
 @contextlib.contextmanager
 def _tidily(socket: str = "") -> Iterator[None]:
     """Keep all files for a while in one directory, and leave neither it nor a process behind."""
+    from multiprocessing.util import get_temp_dir
+
     from discreet.workbench.workers import kill_children
 
+    get_temp_dir()  # made now, it is removed at the very end, when nobody needs its sockets any more
     # Work that is killed leaves semaphores, which Python's tracker removes; it need not tell about it.
     known = [
         text for text in (os.environ.get("PYTHONWARNINGS"), "ignore:resource_tracker:UserWarning") if text

@@ -15,7 +15,7 @@ from discreet.budget.levels import level_name
 from discreet.errors import DiscreetError
 from discreet.numbers import exact_text, number, percent, percent_down, plain
 from discreet.report import words
-from discreet.workbench.adversary import SCENARIOS, adversary, read_chance
+from discreet.workbench.adversary import SCENARIOS, SETTINGS, adversary, read_chance
 from discreet.workbench.state import State
 
 if TYPE_CHECKING:
@@ -356,23 +356,11 @@ def _risk_facts(state: State) -> dict[str, str]:
         return {"the prior is": state.setting("risk", "prior", "1/2")}
     said = {"the adversary sees": SCENARIOS[asked.scenario], "the prior is": asked.prior}
     if asked.scenario != "whole":
-        said |= {
-            "the level is": level_name(asked.counts[0].level),
-            "the query is": asked.counts[0].query,
-            "the published count is": f"{asked.published:,}",
-            "the number of others known is": f"{asked.known:,}",
-        }
-    if asked.scenario == "unsure":
-        said |= {
-            "the number of people who may be in the count is": str(asked.people),
-            "the probability of each of them is": asked.chance,
-        }
-    if asked.scenario == "hierarchy":
-        said |= {
-            "the number of areas beside it is": str(asked.siblings),
-            "their published sum is": str(asked.beside),
-            "the published count above is": str(asked.above),
-        }
+        said |= {"the level is": level_name(asked.counts[0].level), "the query is": asked.counts[0].query}
+        for name, one in SETTINGS.items():
+            if one.scenario in ("", asked.scenario):
+                value = getattr(asked, name)
+                said[f"{one.words} is"] = f"{value:,}" if isinstance(value, int) else value
     return said
 
 

@@ -43,7 +43,7 @@ Message = tuple[str, Any, float]
 MOST_WAITING = 64
 """Jobs of one visitor that may wait; more are refused."""
 
-# processes are forked from one that has loaded what they need and has no threads, where the system can do that
+# where the system can: processes are forked from one that has loaded what they need and has no threads
 _START: ForkServerContext | SpawnContext = multiprocessing.get_context("spawn")
 if "forkserver" in multiprocessing.get_all_start_methods():
     _START = multiprocessing.get_context("forkserver")
