@@ -111,7 +111,7 @@ def single(
 ) -> None:
     """Say what a noisy count tells someone who knows everyone else."""
     outputs = Outputs(csv=csv, plot=plot)
-    from discreet.risk.attack import Attack, Costs, read_known, read_prior, read_variance, read_whole
+    from discreet.risk.attack import Attack, Costs, read_known, read_variance, read_whole
 
     costs = Costs.read(None if loss is None else [loss[:2], loss[2:]])
     values = [int(value) for value in read_whole(list(noisy))]
@@ -133,16 +133,11 @@ def single(
         for name, stated in (("--variance", variance), ("--rho", rho), ("--known", known)):
             if stated and len(stated) > 1:
                 raise InputError(f"{name} is stated {len(stated)} times; without --together one is needed")
-        size, ratio, others = (one[0] if one else None for one in (variance, rho, known))
-        attack = Attack(
-            variance=size,
-            rho=ratio,
-            known=others or 0,
-            others=_others(unsure, chance),
-            nonnegative=nonnegative,
-        )
+        size, rate, count = (one[0] if one else None for one in (variance, rho, known))
+        others = _others(unsure, chance)
+        attack = Attack(variance=size, rho=rate, known=count or 0, others=others, nonnegative=nonnegative)
         attack.log_ratio(values)  # refuses what cannot be
-        answer = OneCount(attack, values, prior, costs, loss is None, ratio)
+        answer = OneCount(attack, values, prior, costs, loss is None, rate)
 
     def figure() -> Figure:
         from discreet.report.figures import attack_figure

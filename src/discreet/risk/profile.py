@@ -212,6 +212,7 @@ def risk_profile(
     certify: bool = False,
     jobs: int = 1,
     progress: Progress | None = None,
+    whole: Account | None = None,
 ) -> RiskProfile:
     """Return the best any adversary can do: one count, each level, and everything published, by prior.
 
@@ -219,7 +220,7 @@ def risk_profile(
     count with noise of variance 1/(2 rho). With bounded neighbours the target is replaced by another record,
     and all pairs of paths are compared; `pairs="main"` looks at the main pair alone: quick, but no bound.
     `people` is the number of people whose records change together. `certify` adds a proof of the overall
-    accuracy.
+    accuracy. `whole` is the account of the release, where it is at hand; it says who the neighbours are.
 
     Guarantee. Neighbours are in the stated relation, and the adversary knows every other record. Then no
     procedure whatever, applied to what is published, is right more often than `accuracy` when averaged over
@@ -238,21 +239,10 @@ def risk_profile(
         raise InputError(f"pairs is {pairs!r}; it must be 'all' or 'main'")
     if not isinstance(release, Release):
         return _profile_of_rhos(_read_rhos(release), priors)
-    whole: Account = account(release, neighbours=neighbours, people=people, jobs=jobs)
+    if whole is None:
+        whole = account(release, neighbours=neighbours, people=people, jobs=jobs)
     if progress is not None:
         whole = whole.with_workers(jobs, progress)
-    return profile_of(whole, release, priors, pairs=pairs, certify=certify)
-
-
-def profile_of(
-    whole: Account,
-    release: Release,
-    priors: Sequence[Fraction],
-    *,
-    pairs: Pairs = "all",
-    certify: bool = False,
-) -> RiskProfile:
-    """Return the profile of a release whose account is at hand."""
     levels: dict[str, list[tuple[str, Noise]]] = {}
     for row in release.variance_table():
         levels.setdefault(row.level, []).append((row.query, row.event.for_people(whole.people)))
@@ -269,18 +259,9 @@ def profile_of(
         claim = Claim.of_all([claim, Claim(AnswerKind.MAIN)])
         main = (whole.main, whole.events(whole.main))
         whole = Account(whole.name, whole.unit, whole.neighbours, [main], whole.main, whole.people)
-    return RiskProfile(
-        whole.name,
-        whole.unit,
-        whole.neighbours,
-        tuple(single),
-        tuple(every),
-        _overall(whole, priors, certify=certify),
-        whole.pairs,
-        complete,
-        whole.people,
-        claim,
-    )
+    rows = (tuple(single), tuple(every), _overall(whole, priors, certify=certify))
+    about = (whole.name, whole.unit, whole.neighbours)
+    return RiskProfile(*about, *rows, whole.pairs, complete, whole.people, claim)
 
 
 def part_risks(

@@ -31,7 +31,7 @@ import numpy as np
 
 from discreet.errors import InputError
 from discreet.noise import DiscreteGaussian, sample
-from discreet.studies.allocation import level_events, reduced_events
+from discreet.studies.dhc import level_events, reduced_events
 from discreet.studies.register import Floats, Integers, Study, Value, check, made, printed
 
 if TYPE_CHECKING:

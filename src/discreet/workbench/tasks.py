@@ -286,8 +286,8 @@ class MainPath(NamedTuple):
 def best_on_main_path(release: Release, *, prior: str, neighbours: Neighbours) -> MainPath:
     """Return the best any adversary can do on the main path."""
     from discreet.accounting.overall import account
-    from discreet.risk.profile import best_accuracies, profile_of
+    from discreet.risk.profile import best_accuracies, risk_profile
 
     whole = account(release, neighbours=neighbours)
-    profile = profile_of(whole, release, [Fraction(prior)], pairs="main")
+    profile = risk_profile(release, prior=prior, whole=whole, pairs="main")
     return MainPath(profile, line_of(PRIORS, best_accuracies(whole.case(whole.main), PRIORS)))

@@ -53,8 +53,8 @@ from discreet.risk.profile import (
     RiskProfile,
     belief_sentence,
     naming_sentence,
-    profile_of,
     right_sentence,
+    risk_profile,
 )
 
 if TYPE_CHECKING:
@@ -260,7 +260,7 @@ def gather(
         gaussian_epsilons=tuple(float(gaussian.epsilon(delta=row.delta)) for row in table),
         headline=rows[0],
         prior=chance,
-        risk=profile_of(during("Proving the best guess"), release, [chance], certify=certify),
+        risk=risk_profile(release, prior=chance, whole=during("Proving the best guess"), certify=certify),
         misses=tuple(
             Misses(alpha, float(value), max(float(zcdp.tradeoff(alpha=float(alpha))), 0.0))
             for alpha, value in zip(ALPHAS, missed, strict=True)
