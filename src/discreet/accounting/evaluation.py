@@ -92,6 +92,7 @@ MOST_VALUES = 2_000_000
 
 _SHORT = 300_000  # lists of up to this many values keep even the least of them
 _NEGLIGIBLE = 1e-22
+_LIGHT = 1e-20  # values of so little weight, all together, hardly ever count
 _CONVOLVED = 6000  # laws of up to this many values are convolved directly
 _SMALL = 50.0  # variances below are listed far into their tails
 _REMEMBERED = 4
@@ -415,7 +416,8 @@ class _Lists:
         self.kind = kind
         theta = self.theta = saddle(loss, kind, lowest, 0.0)
         self.rate = theta + 1 if kind is Kind.NULL else theta
-        self.low, self.high = lowest, lowest + 1.4 * loss.tilted_spread(theta)
+        spread = loss.tilted_spread(theta)
+        self.low, self.high = lowest - 0.7 * spread, lowest + 1.4 * spread
         self.scale = log_scale(loss, theta)
         left, right, left_size, right_size = partition(loss, theta)
         deep = max(left_size, right_size) <= MOST_VALUES
@@ -431,10 +433,15 @@ class _Lists:
         self.grid, self.centre = grid, centre
         # on a coarser grid than the lattice each term's value is rounded
         self.doubt = Fraction(0) if grid == loss.step else 2 * len(loss.terms) * grid
-        self.left = self._combine([(t, windows[t]) for t in left])
-        self.right = self._combine([(t, windows[t]) for t in right])
+        halves = [self._combine([(t, windows[t]) for t in half]) for half in (left, right)]
+        # each value of the left is looked up in the right: of few in many
+        self.left, self.right = sorted(halves, key=lambda half: half.p.size)
         self.missing = self.left.missing + self.right.missing
         self._suffix()
+        weights = np.sort(self.left.p)
+        least = weights[min(int(np.searchsorted(np.cumsum(weights), _LIGHT)), weights.size - 1)]
+        self.heavy = np.flatnonzero(self.left.p >= least)
+        self._known: dict[bool, dict[int, Ints]] = {False: {}, True: {}}
 
     def _combine(self, laws: list[tuple[Noise, Window]]) -> _Half:
         index, p, missing = np.zeros(1, dtype=np.int64), np.ones(1), 0.0
@@ -454,30 +461,32 @@ class _Lists:
 
         In blocks, each with its own origin b, so that no exponential overflows.
         """
-        v = self.right.index * float(self.grid)
-        count = v.size
+        # differences of indices are exact, and the rate may be large
+        index, grid = self.right.index, float(self.grid)
+        count, ends = index.size, np.append(index, index[-1])
         length = 300 / (self.rate + 1)
-        block = np.floor((v - v[0]) / length)
+        block = np.floor((index - index[0]) * (grid / length))
         starts = np.flatnonzero(np.diff(block, prepend=-1.0))
-        self.S, self.T, self.origin = np.zeros(count + 1), np.zeros(count + 1), np.zeros(count + 1)
+        self.S, self.T = np.zeros(count + 1), np.zeros(count + 1)
+        self.origin = np.zeros(count + 1, dtype=np.int64)
         s_next = t_next = 0.0
         for low, high in reversed(list(zip(starts, [*starts[1:], count], strict=True))):
-            b = v[low]
+            beyond = (index[high] - index[low]) * grid if high < count else 0.0
             if high < count:
-                move = math.exp(-self.rate * (v[high] - b)) if self.rate * (v[high] - b) < 700 else 0.0
+                move = math.exp(-self.rate * beyond) if self.rate * beyond < 700 else 0.0
                 s_next, t_next = s_next * move, t_next * move
-            part = v[low:high] - b
+            part = (index[low:high] - index[low]) * grid
             weight = self.right.p[low:high] * np.exp(-self.rate * part)
             s = np.cumsum(weight[::-1])[::-1] + s_next
-            gaps = np.diff(v[low : high + 1]) if high < count else np.append(np.diff(part), 0.0)
+            gaps = np.diff(ends[low : high + 1]) * grid
             inner = np.exp(-part) * -np.expm1(-gaps) * np.append(s[1:], s_next)
-            last = math.exp(-min(v[high] - b, 700.0)) * t_next if high < count else 0.0
+            last = math.exp(-min(beyond, 700.0)) * t_next if high < count else 0.0
             t = np.exp(part) * (np.cumsum(inner[::-1])[::-1] + last)
-            self.S[low:high], self.T[low:high], self.origin[low:high] = s, t, b
+            self.S[low:high], self.T[low:high], self.origin[low:high] = s, t, index[low]
             s_next, t_next = float(s[0]), float(t[0])
 
-    def _above(self, threshold: Fraction) -> tuple[Ints, Ints, Floats, float]:
-        """For each left value the first right one with which it exceeds the threshold.
+    def _above(self, threshold: Fraction, among: Ints | slice) -> tuple[Ints, Ints, Floats, float]:
+        """For each of some left values the first right one with which it exceeds the threshold.
 
         Where there is one: its position, the index to exceed, the left weights; and the gap to the grid.
         """
@@ -485,26 +494,49 @@ class _Lists:
         whole = steps.numerator // steps.denominator
         gap = float((whole + 1 - steps) * self.grid)  # to the next grid point, exact however small
         whole = max(min(whole, 2**62), -(2**62))
-        cut = whole - self.left.index  # the right value must exceed this index
-        at = np.searchsorted(self.right.index, cut, side="right")
-        inside = at < self.right.index.size
-        return at[inside], cut[inside], self.left.p[inside], gap
+        cut = whole - self.left.index[among]  # the right value must exceed this index
+        at = self._found(whole, cut, is_all=isinstance(among, slice))
+        # the larger the left value, the less the right one must exceed
+        first = at.size - int(np.searchsorted(at[::-1], self.right.index.size))
+        return at[first:], cut[first:], self.left.p[among][first:], gap
+
+    def _found(self, whole: int, cut: Ints, *, is_all: bool) -> Ints:
+        """Where in the right half the cuts lie: only those are looked up that two known places leave open."""
+        known = self._known[is_all]
+        under = max((w for w in known if w <= whole), default=None)
+        over = min((w for w in known if w >= whole), default=None)
+        if under is None or over is None:
+            # (in ascending order, which is looked up three times as fast)
+            at = np.asarray(np.searchsorted(self.right.index, cut[::-1], side="right")[::-1])
+        else:
+            at = known[under].copy()
+            open_ = np.flatnonzero(at != known[over])[::-1]
+            at[open_] = np.searchsorted(self.right.index, cut[open_], side="right")
+        # the next one will lie close to this one: it and its neighbours are kept
+        self._known[is_all] = {w: known[w] for w in (under, over) if w is not None} | {whole: at}
+        return at
 
     def sum(self, kind: Kind, threshold: Fraction) -> float:
         """The tail at the threshold, in units of e^exponent."""
-        at, cut, p, gap = self._above(threshold)
-        above = (self.right.index[at] - cut - 1) * float(self.grid) + gap  # v0 - c > 0
-        v0 = self.right.index[at] * float(self.grid)
-        lift = np.exp(-self.rate * (self.origin[at] - v0 + above))
+        value = self._sum(kind, threshold, self.heavy)
+        # no value counts for more than its weight
+        is_enough = value >= 1e15 * _LIGHT or self.heavy.size == self.left.p.size
+        return value if is_enough else self._sum(kind, threshold, slice(None))
+
+    def _sum(self, kind: Kind, threshold: Fraction, among: Ints | slice) -> float:
+        at, cut, p, gap = self._above(threshold, among)
+        grid = float(self.grid)
+        # from the origin of the block, which may lie on either side of the cut
+        lift = np.exp(-self.rate * ((self.origin[at] - cut - 1) * grid + gap))
+        inner = self.S[at]
         if kind is Kind.DELTA:
-            inner = self.S[at] * -np.expm1(-above) + np.exp(-above) * self.T[at]
-        else:
-            inner = self.S[at]
+            above = (self.right.index[at] - cut - 1) * grid + gap  # v0 - c > 0
+            inner = inner * -np.expm1(-above) + np.exp(-above) * self.T[at]
         return float(p @ (lift * inner))
 
     def next_value(self, threshold: Fraction) -> tuple[Fraction, Fraction]:
         """The least listed value above the threshold, between two points."""
-        at, cut, _, _ = self._above(threshold)
+        at, cut, _, _ = self._above(threshold, slice(None))
         if not at.size:
             return threshold, threshold + 1
         ahead = int((self.right.index[at] - cut).min())

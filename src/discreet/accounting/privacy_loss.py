@@ -409,7 +409,13 @@ class PrivacyLoss:
         if not self.loss.terms:
             return TradeOff(self.loss, self.tails)
         smooth = evaluations.smooth
-        return TradeOff(self.loss, tails, evaluations.next_value(), None if smooth is None else smooth.tail)
+        return TradeOff(
+            self.loss,
+            tails,
+            evaluations.next_value(),
+            None if smooth is None else smooth.tail,
+            singly=isinstance(self.engine, Direct),
+        )
 
     @overload
     def tradeoff(

@@ -86,12 +86,15 @@ class TradeOff:
         tails: Tails,
         next_value: Callable[[Fraction], tuple[Fraction, Fraction]] | None = None,
         smooth: Tails | None = None,
+        *,
+        singly: bool = False,
     ) -> None:
         self.loss = loss
         self.tails = tails
         # (before, after]: where the value of the loss next above a threshold lies; None: only delta is had
         self.next_value = next_value
         self.smooth = smooth  # without the fine structure of the loss: quick, and close
+        self.singly = singly  # whether neighbouring thresholds are had sooner one after the other
 
     def errors(self, thresholds: list[Fraction]) -> tuple[Tail, Tail]:
         """alpha = P_null[L > l] and beta = P_alt[L <= l] at each threshold l."""
@@ -134,6 +137,11 @@ class TradeOff:
     # -- from points of the curve --------------------------------------------------------------------
 
     def _by_points(self, alphas: list[Fraction], *, large: bool) -> tuple[Floats, Floats]:
+        if self.singly and len(alphas) > 1:
+            value, error = np.zeros(len(alphas)), np.zeros(len(alphas))
+            for i in sorted(range(len(alphas)), key=alphas.__getitem__):
+                (value[i],), (error[i],) = self._by_points([alphas[i]], large=large)
+            return value, error
         kind = Kind.ALT if large else Kind.NULL
         targets = [1 - a for a in alphas] if large else alphas
         value, error = self._on_segments(targets, self.brackets(kind, targets, tight=False), large=large)
@@ -178,30 +186,41 @@ class TradeOff:
     def brackets(self, kind: Kind, targets: list[Fraction], *, tight: bool = True) -> list[Bracket]:
         """Thresholds on either side of each target, up to one half, with one value of the loss between them.
 
-        Or so close that it does not matter how many: by false position, and by halves every third time. Each
-        candidate is moved up to the next value of the loss: values that lie far apart are found exactly.
+        Or so close that it does not matter how many: by secants that aim a little beyond the target, so that
+        both ends come closer, and by halves where they do not. Each candidate is moved up to the next value
+        of the loss: values that lie far apart are found exactly.
         """
         assert self.next_value is not None
         count = len(targets)
         aim = np.array([log_fraction(t) for t in targets])
-        start, _, top = saddlepoint_guess(self.loss, kind, aim)
+        start, slope, top = saddlepoint_guess(self.loss, kind, aim)
         if self.smooth is not None:
             start = self._rough(kind, targets)
         bottom = self._median_below(kind)
         low, high = [Fraction(bottom)] * count, [Fraction(max(float(t), bottom)) + 1 for t in top]
         if self.loss.largest is not None:
             high = [max(self.loss.largest, low[0] + 1)] * count
-        # logarithms relative to the target, at both ends; unknown ones are taken to be moderate
-        above, below = np.full(count, 1.0), np.full(count, -1.0)
-        true_above, true_below = np.full(count, math.inf), np.full(count, -math.inf)
+        # logarithms relative to the target, at both ends
+        above, below = np.full(count, math.inf), np.full(count, -math.inf)
         point = [Fraction(min(max(s, bottom), float(h))) for s, h in zip(start, high, strict=True)]
+        last: list[tuple[Fraction, float] | None] = [None] * count
+        before = [4 * (h - b) for h, b in zip(high, low, strict=True)]  # how far apart they were a round ago
+        moved = before.copy()
+        halves, patience = [0] * count, [1] * count
         found: list[Bracket | None] = [None] * count
         active = list(range(count))
-        for round_ in range(400):
+        for _ in range(400):
             if not active:
                 break
-            # moved up to a value of the loss, unless that is the upper end, which is known
-            cells = [self.next_value(point[i]) for i in active]
+            # moved up to a value of the loss, unless that is the upper end, which is known; or not at all
+            # while such moves are small against the room that is left
+            cells = []
+            for i in active:
+                cell = (point[i], point[i])
+                if high[i] - low[i] <= 1000 * moved[i]:
+                    cell = self.next_value(point[i])
+                    moved[i] = cell[1] - point[i]
+                cells.append(cell)
             is_end = [after >= high[i] for i, (_, after) in zip(active, cells, strict=True)]
             asked = [point[i] if end else c[1] for i, c, end in zip(active, cells, is_end, strict=True)]
             logs = self.tails(kind, asked).log
@@ -212,20 +231,35 @@ class TradeOff:
                     found[i] = Bracket(*cell)
                     continue
                 if height > 0:
-                    low[i], true_above[i] = max(place, low[i]), height
-                    above[i], below[i] = height, below[i] / 2
+                    low[i], above[i] = max(place, low[i]), height
                 else:
-                    high[i], true_below[i] = min(place, high[i]), height
-                    below[i], above[i] = max(height, -1e3), above[i] / 2
+                    high[i], below[i] = min(place, high[i]), height
                 room = high[i] - low[i]
                 # what the slope leaves open is the room times the part of the tail that lies in it
-                between = true_above[i] - true_below[i]
-                is_dense = not tight and between < 0.1 and float(room) * between < 1e-15
+                between = above[i] - below[i]
+                # (among atoms, where rounds are many and long, somewhat less is enough)
+                enough = 1e-15 if patience[i] == 1 else 1e-13
+                is_dense = not tight and between < 0.1 and float(room) * between < enough
                 if is_dense or room <= CLOSE * (1 + abs(high[i])) / 8:
                     found[i] = Bracket(low[i], high[i])
                     continue
-                share = Fraction(float(above[i] / (above[i] - below[i]))) if round_ % 3 != 2 else _HALF
-                point[i] = low[i] + room * min(max(share, Fraction(1, 10**6)), 1 - Fraction(1, 10**6))
+                previous, last[i] = last[i], (place, float(height))
+                if previous is not None and place != previous[0]:
+                    secant = (height - previous[1]) / float(place - previous[0])
+                    slope[i] = secant if -math.inf < secant < 0 else slope[i]
+                # between atoms that are felt no line leads to the target: then by halves for a while
+                if halves[i]:
+                    halves[i] -= 1
+                elif 4 * room > before[i]:
+                    halves[i] = patience[i]
+                    patience[i] += 1
+                before[i] = room
+                point[i] = low[i] + room / 2
+                if math.isfinite(height) and not halves[i]:
+                    further = place + Fraction(-1.02 * height / slope[i])
+                    if not low[i] < further < high[i] and math.isfinite(between):
+                        further = low[i] + room * Fraction(above[i] / between)
+                    point[i] = further if low[i] < further < high[i] else point[i]
                 if room > Fraction(1, 10**9):
                     point[i] = Fraction(float(point[i]))  # short fractions are quick
                 still.append(i)
