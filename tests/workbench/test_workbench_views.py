@@ -348,6 +348,16 @@ def test_what_the_numbers_mean() -> None:
     assert f"right at most {math.ceil(500 * (1 + loss.total_variation)) / 10:.1f} times in 100" in said
 
 
+def test_every_explained_term_is_one_of_its_page() -> None:
+    folder = files("discreet.workbench")
+    pages = {"budget": ("budget", "accuracy"), "risk": ("risk",), "design": ("design",)}
+    assert set(words.HELP) == set(pages)
+    for name, terms in words.HELP.items():
+        text = "".join((folder / f"{page}_page.py").read_text() for page in pages[name])
+        text += (folder / "adversary.py").read_text()
+        assert [term for term in terms if not re.search(f"[\"']{term}[\"']", text)] == []
+
+
 def test_commands() -> None:
     state = State.of("dhc-2020").with_neighbours("unbounded")
     assert words.command(state) == "discreet account dhc-2020-persons --delta 1e-10 --neighbours unbounded"

@@ -8,6 +8,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from fractions import Fraction
+from multiprocessing.util import get_temp_dir
 from pathlib import Path
 from typing import Any
 
@@ -336,6 +337,7 @@ def leave_a_file(progress: Any = None) -> str:
 
 
 def test_a_job_that_is_killed_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    get_temp_dir()  # of this process, for the sockets of whatever it starts: it stays until the end
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
 
     async def main(workers: Workers) -> None:
