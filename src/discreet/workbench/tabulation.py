@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from discreet.budget.neighbours import RELATIONS
@@ -31,12 +31,6 @@ NAME = "design"
 Place = tuple[str, int]
 Steps = tuple[int, int, int]
 
-_WIDE, _NARROW, _REGIONAL = (Fraction(text) for text in ("2.134", "0.159", "0.008"))
-_STEPS: dict[Fraction, Steps] = {
-    _WIDE: (471, 971, 6971),
-    _NARROW: (971, 4971, 19971),
-    _REGIONAL: (4971, 19971, 149971),
-}
 _OFF = " off"
 _POINTS = 160
 
@@ -46,16 +40,23 @@ ALL_PLACES: tuple[Place, ...] = tuple(
 """All geographies and levels, of both passes."""
 
 
-def default_rho(place: Place) -> Fraction:
-    """Return the rho of 2020 (Detailed DHC-A production configuration); where it had none, its neighbours'.
+@cache
+def as_in_2020(place: Place) -> tuple[Fraction, Steps]:
+    """Return rho and thresholds of the production run of 2020; where it had none, those of places.
 
-    >>> default_rho(("USA", 2)), default_rho(("PR-TRACT", 2)), default_rho(("AIANNH", 1))
-    (Fraction(1067, 500), Fraction(159, 1000), Fraction(1, 125))
+    >>> as_in_2020(("USA", 2))[0], as_in_2020(("AIANNH", 1))
+    (Fraction(1067, 500), (Fraction(1, 125), (4971, 19971, 149971)))
     """
-    geography, level = place
-    if level == 1:
-        return _REGIONAL
-    return _WIDE if geography in ("USA", "STATE", "PR-STATE") else _NARROW
+    from discreet.release.safetab.census2020 import configuration_2020
+
+    found = configuration_2020()
+    place = place if found.budgets[place] else ("PLACE", place[1])
+    return found.budgets[place] or Fraction(0), found.thresholds[place]
+
+
+def default_rho(place: Place) -> Fraction:
+    """Return the rho that a row has until another is stated."""
+    return as_in_2020(place)[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +102,7 @@ class Design:
 
     def stated_thresholds(self, place: Place) -> Steps:
         """Return the thresholds of the opened file, or those of 2020."""
-        return dict(self.thresholds).get(place) or _STEPS[default_rho(place)]
+        return dict(self.thresholds).get(place) or as_in_2020(place)[1]
 
     def with_rho(self, place: Place, rho: Fraction) -> Design:
         """Return the design with a rho for one row, which is then on."""
