@@ -50,14 +50,13 @@ def risk_levels() -> Study:
     for name, level in zip(LEVELS, release.levels, strict=True):
         place = next(i for i, query in enumerate(level.queries) if query.name == "detailed")
         event = level.events(release.neighbours)[place]
-        assert isinstance(event, DiscreteGaussian)
         assert level.rho is not None
-        shares[name], parts[name] = float(level.rho / release.rho), float(1 / event.variance / level.rho)
+        shares[name], parts[name] = float(level.rho / release.rho), float(1 / event.size / level.rho)
         values: list[float] = []
-        for variance in (event.variance / 2, event.variance):
+        for variance in (event.size / 2, event.size):
             right = decision_accuracy(variance=variance, prior="1/2")
             values += [float(variance), float(expected_ratio(variance=variance, prior="1/2")), float(right)]
-        rows.append((name, shares[name], parts[name], float(1 / event.variance), *values))
+        rows.append((name, shares[name], parts[name], float(1 / event.size), *values))
     rhos = {name: float(paper_rho(name)) for name in LEVELS}
     promise = ZCDP.from_rho(Fraction(printed("risk", "Table 2", _TOTALS)["rho"].text)).epsilon(delta=1e-10)
     totals = {"rho": float(release.rho), "epsilon": promise}

@@ -41,9 +41,9 @@ def seconds(events: Iterable[Noise], *, bits: int) -> float:
     steps, widths = [], []
     for event in events:
         s = event.sensitivity
-        if isinstance(event, DiscreteGaussian):
-            steps.append(s / event.variance)
-            widths.append(2 * math.sqrt(2 * math.log(2) * bits * float(event.variance) * event.times) + 5)
+        if event.is_gaussian:
+            steps.append(s / event.size)
+            widths.append(2 * math.sqrt(2 * math.log(2) * bits * float(event.size) * event.times) + 5)
         else:
             steps.append(2 / event.size)
             widths.append(event.times * s + 1.0)
