@@ -231,3 +231,25 @@ def test_one_case_is_that_of_the_list(neighbours: Neighbours) -> None:
         assert one_case(release, label) == events
         assert one_case(release, label, people=3) == cases(release, neighbours, people=3)[place][1]
     assert main_case(release, neighbours) == listed.label(listed.main)
+
+
+def test_levels_are_found_by_code_and_as_people_write_them() -> None:
+    def release(*names: str) -> Release:
+        levels = [Level(name=name, queries=[Query(name="total", variance=5)]) for name in names]
+        return Release(name="r", neighbours="bounded", levels=levels)
+
+    census = release("US", "Tract_Subset_Group", "Block_Group")
+    for text in ("Block_Group", "Block group", "block group", " BLOCK GROUP "):
+        assert census.level(text).name == "Block_Group"
+    for text in ("Block", "Group", "Tract subset", ""):
+        with pytest.raises(InputError, match="has no level"):
+            census.level(text)
+    alike = release("Block_Group", "Block group")  # each is itself; what may be either is neither
+    assert [alike.level(name).name for name in ("Block_Group", "Block group")] == [
+        "Block_Group",
+        "Block group",
+    ]
+    with pytest.raises(InputError, match="it has Block_Group, Block group"):
+        alike.level("block group")
+    wide = census.scaled(2, level="tract subset group").with_variances({("block group", "total"): 7})
+    assert [row.variance for row in wide.variance_table()] == [5, 10, 7]
