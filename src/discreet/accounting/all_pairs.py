@@ -83,6 +83,7 @@ _OFFSETS = np.array([0.5, 1, 2, 3, 4.5, 6, 7.5, 8.5, 9.5, 11, 14, 20, 30, 45, 70
 _ROUNDING = 2.3e-16
 _MOST_TOGETHER = 2048  # nodes of cases whose errors are summed together
 _MOST_ROWS = 256
+_STRIDE = 16  # thresholds from one whose phases are computed to the next
 _FINE = 0.03  # a lattice so fine against the spread that neighbouring values are alike
 
 
@@ -796,15 +797,10 @@ class _NullTails:
         exponent = float(start) - float((tilt - pole) * self.step) * distance
         # (centre - l) / period = (ahead - top) / count, the tilted law centred at offset + (tilt - part) R
         ahead = (tilt - part) * self.R / self.step
-        angle = _TWO_PI * turn_table(
-            nodes,
-            [ahead.numerator - top * ahead.denominator for top in tops],
-            ahead.denominator * self.count,
-        )
-        cosine, sine = np.cos(angle), np.sin(angle)
-        value = factors.real @ (kernel.real * cosine - kernel.imag * sine).T
+        weight = self._phased(kernel, nodes, ahead, tops)
+        value = factors.real @ weight.real.T
         if factors.imag.any():  # not at whole tilts
-            value -= factors.imag @ (kernel.real * sine + kernel.imag * cosine).T
+            value -= factors.imag @ weight.imag.T
         sizes = (np.abs(factors) @ np.abs(kernel))[:, None]
         with np.errstate(all="ignore"):
             error = _ROUNDING * (4 * sizes / value + np.abs(exponent) + 4)
@@ -812,3 +808,21 @@ class _NullTails:
             found = np.exp(exponent + lean) * value / self.count
             found = np.where((value > 0) & (error <= ACCURACY), found, math.nan)
         return -np.expm1(np.log(found)) if window.kind is Kind.ALT else found
+
+    def _phased(self, kernel: Complexes, nodes: Nodes, ahead: Fraction, tops: list[int]) -> Complexes:
+        """kernel * e^(2 pi i node (ahead - top) / count), a row a top.
+
+        From some of the tops, and from the distances of the others to them: of thresholds that are evenly
+        spaced those are few.
+        """
+        bases = tops[::_STRIDE]
+        distances = [top - bases[k // _STRIDE] for k, top in enumerate(tops)]
+        different = {distance: row for row, distance in enumerate(dict.fromkeys(distances))}
+        below = ahead.denominator
+        starts = [ahead.numerator - top * below for top in bases]
+        table = kernel * np.exp(1j * _TWO_PI * turn_table(nodes, starts, below * self.count))
+        moves = np.exp(-1j * _TWO_PI * turn_table(nodes, [*different], self.count))
+        found = np.empty((len(tops), nodes.size), dtype=np.complex128)
+        for k, distance in enumerate(distances):
+            np.multiply(table[k // _STRIDE], moves[different[distance]], out=found[k])
+        return found
