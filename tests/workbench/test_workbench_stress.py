@@ -122,16 +122,17 @@ class Visitor:
 
 def memory(process: int) -> int:
     """Resident bytes of a process and all that it started."""
-    total = 0
+    parents, sizes = {}, {}
     for folder in Path("/proc").glob("[0-9]*"):
         try:
-            stat = (folder / "stat").read_text().rsplit(")", 1)[1].split()
-            pages = int((folder / "statm").read_text().split()[1])
+            parents[int(folder.name)] = int((folder / "stat").read_text().rsplit(")", 1)[1].split()[1])
+            sizes[int(folder.name)] = int((folder / "statm").read_text().split()[1]) * 4096
         except (OSError, IndexError):
             continue
-        if int(folder.name) == process or int(stat[1]) == process:
-            total += pages * 4096
-    return total
+    found = {process}
+    while more := {one for one, parent in parents.items() if parent in found} - found:
+        found |= more  # workers are children of the process that they are forked from
+    return sum(sizes.get(one, 0) for one in found)
 
 
 async def crowd(
