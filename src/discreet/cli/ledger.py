@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
 
@@ -236,7 +236,7 @@ def _total(text: str, name: str) -> Total:
         raise InputError(f"{name} is {text!r}; it must be {_TOTAL}, such as person:bounded:3/2")
     unit, neighbours, limit = parts
     epsilon, sign, delta = limit.partition("@")
-    more: dict[str, Any] = {"epsilon": epsilon, "delta": delta} if sign else {"rho": limit}
+    more: dict[str, object] = {"epsilon": epsilon, "delta": delta} if sign else {"rho": limit}
     return Total(unit=unit, neighbours=neighbours, **more)  # type: ignore[arg-type]  # checked there
 
 

@@ -145,6 +145,7 @@ class Problems:
 
 ArrowTable = Any
 ArrowArray = Any
+ArrowSchema = Any
 """What PyArrow gives: it has no types of its own that a checker could use."""
 
 
@@ -164,12 +165,12 @@ def _prepare() -> None:
     import_module("pyarrow").array([])
 
 
-def strings(values: Any) -> ArrowArray:
+def strings(values: Sequence[str] | NDArray[np.str_] | ArrowArray) -> ArrowArray:
     """Return texts as an Arrow array."""
     return arrow().array(values, type=arrow().string())
 
 
-def coded(codes: NDArray[Any], words: list[str] | ArrowArray) -> ArrowArray:
+def coded(codes: Numbers, words: list[str] | ArrowArray) -> ArrowArray:
     """Return a column of words by their numbers.
 
     >>> import numpy as np
@@ -184,6 +185,7 @@ def coded(codes: NDArray[Any], words: list[str] | ArrowArray) -> ArrowArray:
 
 Codes = NDArray[np.int32]
 Numbers = NDArray[Any]
+"""A column of numbers, whole or not."""
 
 FORMATS = ("csv", "parquet")
 
@@ -196,7 +198,7 @@ class Words:
     """A column of texts: a code for each row (-1: nothing there), and the Arrow array of distinct texts."""
 
     codes: Codes
-    values: Any
+    values: ArrowArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,7 +219,7 @@ class ReadTable:
             return Problems(self.path.name, first_line=2, word="line")
         return Problems(self.path.name, first_line=1, word="row")
 
-    def origin(self, role: str) -> dict[str, Any]:
+    def origin(self, role: str) -> dict[str, object]:
         """Return what a ledger says about an input: by hash, never by content."""
         return {"role": role, "sha256": self.sha256, "bytes": self.size, "rows": self.rows}
 
@@ -290,7 +292,7 @@ class _Hashing(io.RawIOBase):
 
 def _read_csv(
     file: Path, words: list[str], optional: list[str], whole: list[str], floats: list[str]
-) -> tuple[Any, str, int]:
+) -> tuple[ArrowTable, str, int]:
     pa, pc = arrow(), arrow("csv")
     chosen = _choose(_header(file), words + whole + floats, optional, file)
     text = pa.dictionary(pa.int32(), pa.string())
@@ -317,7 +319,7 @@ def _read_csv(
 
 def _read_parquet(
     file: Path, words: list[str], optional: list[str], whole: list[str], floats: list[str]
-) -> tuple[Any, str, int]:
+) -> tuple[ArrowTable, str, int]:
     pa, pq = arrow(), arrow("parquet")
     content = file.read_bytes()
     try:
@@ -372,7 +374,7 @@ def _choose(found: Sequence[str], needed: list[str], optional: list[str], file: 
     return needed + [name for name in optional if name in found]
 
 
-def words_of(column: Any) -> Words:
+def words_of(column: ArrowArray) -> Words:
     """Return an Arrow column of texts as codes."""
     pa = arrow()
     if not pa.types.is_dictionary(column.type):
@@ -448,7 +450,7 @@ def _find_fault(file: Path, whole: list[str], floats: list[str]) -> None:
 ROWS = 1 << 20
 """Rows that are written at a time."""
 
-Columns = Callable[[slice, slice], Mapping[str, NDArray[Any]]]
+Columns = Callable[[slice, slice], Mapping[str, Numbers]]
 """Columns of numbers for some units, which are so many rows."""
 
 MARK = "not_private"
@@ -485,22 +487,20 @@ class Folder:
         head = f"{comment}{self.mark}\n" if self.mark else ""
         self.file(stem, ending).write_text(head + text, encoding="utf-8")
 
-    def json(self, stem: str, data: Mapping[str, Any]) -> None:
+    def json(self, stem: str, data: Mapping[str, object]) -> None:
         """Write a JSON file; the mark is its first key."""
         head = {"warning": self.mark} if self.mark else {}
         text = json.dumps({**head, **data}, indent=1, ensure_ascii=False)
         self.file(stem, "json").write_text(text + "\n", encoding="utf-8")
 
-    def cells(self, stem: str, layout: Layout, columns: Mapping[str, NDArray[Any]] | Columns) -> None:
+    def cells(self, stem: str, layout: Layout, columns: Mapping[str, Numbers] | Columns) -> None:
         """Write a table of cells: unit, level, query, cell, and columns of numbers, one item a cell.
 
         The columns may be a function that gives them for some units, called from the first to the last.
         """
         self.blocks(stem, [(layout, columns)])
 
-    def blocks(
-        self, stem: str, blocks: Sequence[tuple[Layout, Mapping[str, NDArray[Any]] | Columns]]
-    ) -> None:
+    def blocks(self, stem: str, blocks: Sequence[tuple[Layout, Mapping[str, Numbers] | Columns]]) -> None:
         """Write tables of cells that have the same columns one after the other to one file."""
         self._table(stem, (part for layout, columns in blocks for part in self._parts(layout, columns)))
 
@@ -522,7 +522,7 @@ class Folder:
             if writer is not None:
                 writer.close()
 
-    def _schema(self, columns: Mapping[str, ArrowArray]) -> Any:
+    def _schema(self, columns: Mapping[str, ArrowArray]) -> ArrowSchema:
         pa = arrow()
         fields = [pa.field(name, column.type) for name, column in columns.items()]
         if not self.mark:
@@ -532,7 +532,7 @@ class Folder:
         return pa.schema([*fields, mark], metadata={"warning": self.mark})
 
     def _parts(
-        self, layout: Layout, columns: Mapping[str, NDArray[Any]] | Columns
+        self, layout: Layout, columns: Mapping[str, Numbers] | Columns
     ) -> Iterator[dict[str, ArrowArray]]:
         tree, (words, query, cell) = layout.tree, layout.patterns()
         levels, queries, cells = map(self._text, (strings(tree.levels), strings(layout.queries), words))
@@ -564,13 +564,13 @@ def output_format(asked: str | None, default: str, *, for_spreadsheets: bool = F
     return kind
 
 
-def _numbers(column: NDArray[Any]) -> Any:
+def _numbers(column: Numbers) -> ArrowArray:
     """Return a column of numbers; what is masked or nan is left empty."""
     mask = np.ma.getmaskarray(column) if np.ma.isMaskedArray(column) else None
     return arrow().array(np.ma.getdata(column), mask=mask, from_pandas=True)
 
 
-def inert(texts: Any) -> Any:
+def inert(texts: ArrowArray) -> ArrowArray:
     """Put an apostrophe before texts that begin with = + - or @, a tab or a line break.
 
     >>> inert(strings(["=1+1", "A1", "-x"])).to_pylist()
@@ -584,7 +584,7 @@ def inert(texts: Any) -> Any:
 class OutputTable:
     """One file of one table: Parquet, CSV, or pipe-delimited text without quotes."""
 
-    def __init__(self, path: Path, kind: str, schema: Any, *, pipes: bool = False) -> None:
+    def __init__(self, path: Path, kind: str, schema: ArrowSchema, *, pipes: bool = False) -> None:
         self._file = path.open("xb")
         self._schema = schema
         if kind == "parquet":
@@ -598,7 +598,7 @@ class OutputTable:
             )
             self._writer = arrow("csv").CSVWriter(self._file, schema, write_options=how)
 
-    def write(self, columns: list[Any]) -> None:
+    def write(self, columns: list[ArrowArray]) -> None:
         """Append rows; the mark, if there is one, need not be among the columns."""
         pa = arrow()
         if len(columns) < len(self._schema):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
 
@@ -59,7 +59,7 @@ def report(
     screen.present(lambda: _found(found), _text(found, outputs))
 
 
-def _found(found: Curated) -> dict[str, Any]:
+def _found(found: Curated) -> dict[str, object]:
     from discreet.report import curator
 
     answer = found.as_dict()

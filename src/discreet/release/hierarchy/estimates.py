@@ -16,7 +16,6 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,7 +43,17 @@ from discreet.release.commit import free, staging
 from discreet.release.hierarchy.layout import Layout, units_of
 from discreet.release.hierarchy.measurements import Exact, Published, read_any, with_zeros
 from discreet.release.ledger import NOT_PRIVATE
-from discreet.release.tables import ArrowArray, Folder, arrow, chunks, output_format, read_table, strings
+from discreet.release.tables import (
+    ArrowArray,
+    Columns,
+    Folder,
+    Numbers,
+    arrow,
+    chunks,
+    output_format,
+    read_table,
+    strings,
+)
 
 # -- joint estimates ---------------------------------------------------------------------------------------
 
@@ -86,7 +95,7 @@ class Group:
             return self.labels[query]
         return strings(list(self.attributes.tabulation(query, sums=True).labels))
 
-    def turned(self, query: str, rows: NDArray[Any]) -> NDArray[Any]:
+    def turned(self, query: str, rows: Numbers) -> Numbers:
         """Turn rows of cells into the order in which the query is written."""
         return rows if self.attributes is None else as_written(self.attributes, query, rows)
 
@@ -115,7 +124,7 @@ class _Moved:
     def in_order(self) -> bool:
         return self.source.in_order
 
-    def read(self, units: slice) -> Iterator[tuple[str, Integers, NDArray[Any]]]:
+    def read(self, units: slice) -> Iterator[tuple[str, Integers, Numbers]]:
         first, last = np.searchsorted(self.place, [units.start, units.stop])
         if last > first:
             for query, who, rows in self.source.read(slice(int(first), int(last))):
@@ -438,7 +447,7 @@ class Estimated:
     left_out: tuple[str, ...] = ()
     """What the input had that was not used."""
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """Return what JSON shows."""
         return {
             "out": str(self.out),
@@ -626,7 +635,7 @@ def write_estimates(
     together = found.groups[0].attributes is not None
     written = Written(tree, layout.size, _meanings(chances, tables, together))
 
-    def columns(part: slice) -> dict[str, NDArray[Any]]:
+    def columns(part: slice) -> dict[str, Numbers]:
         units = np.arange(part.start, part.stop)
         parts = found.at(units)
         made = []
@@ -640,7 +649,7 @@ def write_estimates(
     parts = [units for units, _ in chunks(layout)]
     made = map(columns, parts) if cluster is None else cluster.map(columns, parts)
 
-    def counted(_units: slice, _rows: slice) -> dict[str, NDArray[Any]]:
+    def counted(_units: slice, _rows: slice) -> dict[str, Numbers]:
         table = dict(next(made))
         written.lost += int(np.isnan(table["estimate"]).sum())
         written.moved += int(table.pop("moved").sum())
@@ -654,10 +663,10 @@ def write_estimates(
 
 def _with_ends(
     values: Floats, deviations: Floats, widths: Sequence[Floats], chances: Chances
-) -> tuple[dict[str, NDArray[Any]], NDArray[Any]]:
+) -> tuple[dict[str, Numbers], Numbers]:
     """Return the columns of estimates of counts with their intervals, and where nothing was left of one."""
     lost = np.isnan(values)
-    table: dict[str, NDArray[Any]] = {"estimate": values, "sd": deviations}
+    table: dict[str, Numbers] = {"estimate": values, "sd": deviations}
     moved = np.zeros(values.shape, dtype=np.int8)
     for (name, _), width in zip(chances, widths, strict=True):
         ends = count_ends(values, width)
@@ -667,7 +676,7 @@ def _with_ends(
     return table, moved
 
 
-def _side_by_side(tables: Sequence[Mapping[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:
+def _side_by_side(tables: Sequence[Mapping[str, Numbers]]) -> dict[str, Numbers]:
     """Put the columns of several queries after each other, unit by unit."""
     return {name: np.concatenate([one[name] for one in tables], axis=1).ravel() for name in tables[0]}
 
@@ -705,7 +714,7 @@ def _areas(path: str | os.PathLike[str], found: JointEstimates) -> dict[str, Fou
 
 def _of_areas(
     found: JointEstimates, unions: Mapping[str, Found], queries: Sequence[str], chances: Chances
-) -> tuple[Layout, dict[str, NDArray[Any]]]:
+) -> tuple[Layout, dict[str, Numbers]]:
     """Return the layout and columns of the estimates of unions of units."""
     tables = []
     for query in queries:
@@ -771,7 +780,7 @@ def _contrasts(
     return contrasts
 
 
-def _compared(kind: str, moments: Moments, chances: Chances) -> dict[str, NDArray[Any]]:
+def _compared(kind: str, moments: Moments, chances: Chances) -> dict[str, Numbers]:
     """Return the columns of a difference or ratio."""
     a, b, va, vb, covariance = moments
     b = np.where(np.abs(b) < 1e-9, 0.0, b)  # an exact zero, but for rounding
@@ -792,7 +801,7 @@ def _compared(kind: str, moments: Moments, chances: Chances) -> dict[str, NDArra
     return columns
 
 
-def _compared_all(some: Sequence[tuple[str, Moments]], chances: Chances) -> dict[str, NDArray[Any]]:
+def _compared_all(some: Sequence[tuple[str, Moments]], chances: Chances) -> dict[str, Numbers]:
     """Return the columns of several differences and ratios, one below the other."""
     tables = [_compared(kind, moments, chances) for kind, moments in some]
     return {name: np.concatenate([one[name] for one in tables]) for name in tables[0]}
@@ -805,7 +814,7 @@ def _contrast_blocks(
     queries: Sequence[str],
     chances: Chances,
     tree: Tree,
-) -> Iterator[tuple[Layout, Any]]:
+) -> Iterator[tuple[Layout, dict[str, Numbers] | Columns]]:
     """Yield contrasts of areas, query by query, then contrasts of queries, unit by unit and area by area."""
     of_areas = [(one, one.areas) for one in contrasts if one.areas is not None]
     if of_areas:
@@ -821,7 +830,7 @@ def _contrast_blocks(
         return
     cells = {one.name: found.names(one.one) for one in of_queries}
 
-    def in_units(units: slice, _: slice) -> dict[str, NDArray[Any]]:
+    def in_units(units: slice, _: slice) -> dict[str, Numbers]:
         who = np.arange(units.start, units.stop)
         parts = found.at(who)
         moments = [found.moments(parts, one.one, parts, one.two) for one in of_queries]
@@ -848,7 +857,7 @@ def _changes(
     named: Sequence[str],
     wanted: Sequence[str],
     chances: Chances,
-) -> tuple[Layout, Any]:
+) -> tuple[Layout, Columns]:
     """Return the layout and columns of changes: difference and ratio of each cell now and before."""
     place = arrow("compute").index_in(tree.names, value_set=before.tree.names).fill_null(-1).to_numpy()
     shared = np.flatnonzero(place >= 0)
@@ -870,7 +879,7 @@ def _changes(
     names = tree.names.take(arrow().array(shared))
     some = Tree(np.full(shared.size, -1), tree.kind[shared], (0,), tree.levels, names)
 
-    def columns(units: slice, _: slice) -> dict[str, NDArray[Any]]:
+    def columns(units: slice, _: slice) -> dict[str, Numbers]:
         here = shared[units]
         there = place[here].astype(np.int64)
         parts = now.at(here), before.at(there)

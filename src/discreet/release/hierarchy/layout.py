@@ -12,7 +12,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -301,8 +300,8 @@ class Layout:
         pa, pc, queries = arrow(), arrow("compute"), self.queries
         words = pa.chunked_array([self.cells[query] for query in queries], type=pa.string()).unique()
         codes = {query: pc.index_in(self.cells[query], value_set=words).to_numpy() for query in queries}
-        query: list[Any] = [[]]
-        cell: list[Any] = [[]]
+        query: list[Integers] = [np.empty(0, dtype=np.int64)]
+        cell: list[Integers] = [np.empty(0, dtype=np.int64)]
         for names in self.asked:
             query += [np.full(len(codes[name]), queries.index(name)) for name in names]
             cell += [codes[name] for name in names]

@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.budget import Attributes, Release, Tabulation, load_file
 from discreet.errors import InputError
@@ -43,6 +42,8 @@ from discreet.release.tables import (
     FORMATS,
     MARK,
     ArrowArray,
+    ArrowTable,
+    Numbers,
     ReadTable,
     arrow,
     read_table,
@@ -76,7 +77,7 @@ class Published:
     format: str
     marked: bool
     """Whether it comes from a rehearsal."""
-    origin: dict[str, Any]
+    origin: dict[str, object]
     kind: Integers
     """The kind of each unit, by which the source has its laws."""
     blocks: Mapping[str, Tabulation] = field(default_factory=dict)
@@ -134,7 +135,7 @@ def published(
     attributes: Attributes | None,
     format: str,
     marked: bool = False,
-    origin: dict[str, Any] | None = None,
+    origin: dict[str, object] | None = None,
 ) -> Published:
     """Return measurements in memory: values as a layout has them, laws of the noise by kind and query."""
     order = {query: cell_order(layout, query, attributes) for query in layout.queries}
@@ -309,11 +310,11 @@ class Streamed:
         ]
         self._size_of = np.concatenate(sizes)
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         """Leave the open file out: a worker opens it again, where it is at the same place."""
         return {key: value for key, value in self.__dict__.items() if key != "_parquet"}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: dict[str, object]) -> None:
         self.__dict__.update(state)
         self._parquet = arrow("parquet").ParquetFile(self._file)
 
@@ -342,12 +343,12 @@ class Streamed:
             f"{self._file.name}, field {column})"
         )
 
-    def _rows(self, first: int, last: int, columns: Sequence[str]) -> Any:
+    def _rows(self, first: int, last: int, columns: Sequence[str]) -> ArrowTable:
         groups = range(bisect_right(self._starts, first) - 1, bisect_right(self._starts, last - 1))
         table = self._parquet.read_row_groups(list(groups), columns=list(columns))
         return table.slice(first - self._starts[groups[0]], last - first)
 
-    def read(self, units: slice) -> Iterator[tuple[str, Integers, NDArray[Any]]]:
+    def read(self, units: slice) -> Iterator[tuple[str, Integers, Numbers]]:
         """Yield what these units were measured, some units at a time."""
         layout, unit = self.layout, units.start
         while unit < units.stop:
@@ -358,7 +359,7 @@ class Streamed:
             yield from self._checked(slice(unit, stop))
             unit = stop
 
-    def _checked(self, units: slice) -> Iterator[tuple[str, Integers, NDArray[Any]]]:
+    def _checked(self, units: slice) -> Iterator[tuple[str, Integers, Numbers]]:
         layout, pc = self.layout, arrow("compute")
         first, last = int(layout.base[units.start]), int(layout.base[units.stop])
         if first == last:
@@ -366,7 +367,7 @@ class Streamed:
         table = self._rows(first, last, ["unit", "query", "cell", "value", "variance"])
         column = layout.columns(units)
         width = np.diff(layout.base[units.start : units.stop + 1])
-        due: dict[str, tuple[Any, Any]] = {
+        due: dict[str, tuple[ArrowArray, Numbers]] = {
             "unit": (
                 layout.tree.names.slice(units.start, len(width)),
                 np.repeat(np.arange(len(width)), width),
@@ -451,7 +452,7 @@ def _found_layout(table: ReadTable, tree: Tree, unit: Integers) -> Layout:
     return Layout(tree, known, tuple(asked), tree.kind)
 
 
-def _in_order(codes: Any, many: int) -> Integers:
+def _in_order(codes: Numbers, many: int) -> Integers:
     """Return the distinct codes by first appearance."""
     first = np.full(many, len(codes), dtype=np.int64)
     first[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)
@@ -516,7 +517,7 @@ class _Files:
     queries: tuple[Path, ...]
     constraints: tuple[Path, ...]
 
-    def scan(self, columns: Sequence[str], within: str, *, constraints: bool = False) -> Iterator[Any]:
+    def scan(self, columns: Sequence[str], within: str, *, constraints: bool = False) -> Iterator[ArrowTable]:
         """Yield batches of rows of units whose geocode begins so."""
         ds, pc = arrow("dataset"), arrow("compute")
         files = self.constraints if constraints else self.queries
@@ -541,7 +542,11 @@ def read_bureau(source: Path, release: Release, *, within: str | None = None) ->
     kinds, kind = _kinds(release, files, told, place, tree)
     found = Bureau(files, tree, names, kinds, attributes, prefix)
     exact, left = _constraints(files, tree, names, prefix)
-    origin = {"role": "measurements", "layout": "Census Bureau", "levels": [one.level for one in files]}
+    origin: dict[str, object] = {
+        "role": "measurements",
+        "layout": "Census Bureau",
+        "levels": [one.level for one in files],
+    }
     if within is not None:
         origin["within"] = within
     return Published(tree, attributes, {}, found, exact, "parquet", False, origin, kind, left_out=left)
@@ -602,7 +607,7 @@ class _Names:
         """Return the number of cells of a query."""
         return self._attributes.tabulation(query).cells
 
-    def rows(self, batch: Any, query: str, which: Integers, file: str) -> NDArray[Any]:
+    def rows(self, batch: ArrowTable, query: str, which: Integers, file: str) -> Numbers:
         """Return the values of some rows of a batch, all of one query, in the order of the attributes."""
         table = self._attributes.tabulation(query)
         column = batch.column("value").take(arrow().array(which))
@@ -617,10 +622,10 @@ class _Names:
         values = column.flatten()
         if values.null_count:
             raise InputError(f"query {query!r} has values that are missing in {file}")
-        found: NDArray[Any] = values.to_numpy(zero_copy_only=False).reshape(-1, table.cells)
+        found: Numbers = values.to_numpy(zero_copy_only=False).reshape(-1, table.cells)
         return found
 
-    def _check_shape(self, batch: Any, query: str, which: Integers, file: str) -> None:
+    def _check_shape(self, batch: ArrowTable, query: str, which: Integers, file: str) -> None:
         table = self._attributes.tabulation(query)
         due = [len(groups) for groups in table.by_attribute if len(groups) > 1]
         shape = batch.column("query_shape")[int(which[0])].as_py()
@@ -633,7 +638,11 @@ class _Names:
             )
 
 
-def _units(files: Sequence[_Files], names: _Names, prefix: str) -> tuple[list[Any], list[Any]]:
+Asked = dict[tuple[int, str], float]
+"""The variance of what the units of a level were asked, by unit and query."""
+
+
+def _units(files: Sequence[_Files], names: _Names, prefix: str) -> tuple[list[list[str]], list[Asked]]:
     """Return for each level the geocodes, and what its units were asked: unit, query, variance."""
     units, told = [], []
     for one in files:
@@ -716,7 +725,7 @@ def _tree(
 def _kinds(
     release: Release,
     files: Sequence[_Files],
-    told: Sequence[Mapping[Any, float]],
+    told: Sequence[Asked],
     place: Sequence[Integers],
     tree: Tree,
 ) -> tuple[list[dict[str, Noise]], Integers]:
@@ -746,7 +755,7 @@ def _constraints(
 ) -> tuple[Exact, tuple[str, ...]]:
     """Return the counts that are exact, and what is left out: bounds, and sums that are no query."""
     pc = arrow("compute")
-    exact: dict[str, tuple[list[int], list[Any]]] = {}
+    exact: dict[str, tuple[list[int], list[Numbers]]] = {}
     left: dict[str, int] = {}
     for one in files:
         if one.level not in tree.levels:
@@ -797,7 +806,7 @@ class Bureau:
         self.laws = laws
         self.cells = {query: attributes.tabulation(query).cells for one in laws for query in one}
 
-    def read(self, units: slice) -> Iterator[tuple[str, Integers, NDArray[Any]]]:
+    def read(self, units: slice) -> Iterator[tuple[str, Integers, Numbers]]:
         """Yield what these units were measured, in the order of the files."""
         tree, pc = self._tree, arrow("compute")
         for one in self._files:

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from discreet.budget import Attributes, Release
 from discreet.errors import InputError
@@ -50,6 +51,7 @@ from discreet.release.ledger import NOT_PRIVATE, Entry, find_ledger, now, rehear
 from discreet.release.signing import read_key
 from discreet.release.tables import (
     Folder,
+    Numbers,
     Problems,
     ReadTable,
     arrow,
@@ -75,7 +77,7 @@ class CountTable:
     layout: Layout
     read: Callable[[slice], Integers]
     """The counts of some units, one after the other; a new array each time."""
-    inputs: tuple[dict[str, Any], ...]
+    inputs: tuple[dict[str, object], ...]
     format: str
     records: int = 0
     """How many records there were, and how many of them were left out."""
@@ -130,7 +132,7 @@ def read_counts(
 
 
 def _check_complete(
-    layout: Layout, there: Any, position: Integers, table: ReadTable, problems: Problems
+    layout: Layout, there: NDArray[np.bool_], position: Integers, table: ReadTable, problems: Problems
 ) -> None:
     """Without declared cells, every unit must have every cell of its queries, zeros included."""
     for query in layout.queries:
@@ -223,7 +225,7 @@ class Tabulated:
     cells: int
     files: tuple[str, ...]
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """Return what JSON shows: sizes that the release determines, and what was left out."""
         return {
             "out": str(self.out),
@@ -325,7 +327,9 @@ def count_records(
     return CountTable(layout, read, (origin,), kind, rows, left_out)
 
 
-def _sums(layout: Layout, attributes: Attributes, unit: Integers, cell: Integers) -> Any:
+def _sums(
+    layout: Layout, attributes: Attributes, unit: Integers, cell: Integers
+) -> Callable[[slice], Integers]:
     """Return a function that gives the counts of all cells of all queries of some units.
 
     Kept are the detailed counts that are not zero, sorted by unit; what is dense is made unit by unit.
@@ -405,7 +409,7 @@ def _codes(table: ReadTable, tree: Tree, attributes: Attributes) -> tuple[Intege
     return unit, cell
 
 
-def _at_most(table: ReadTable, person: str, most: int, excess: str) -> Any:
+def _at_most(table: ReadTable, person: str, most: int, excess: str) -> NDArray[np.bool_]:
     """Return which records count: at most so many of a person."""
     codes = table.words[person].codes
     many = np.bincount(codes, minlength=1)
@@ -538,7 +542,7 @@ class Measured:
     neighbours: str
     exact: tuple[tuple[str, str], ...]
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """Return what JSON says."""
         return {
             "release": self.name,
@@ -699,7 +703,7 @@ class _Run:
             [np.full(len(layout.cells[query]), law.true_variance()) for (_, query), law in self.laws.items()]
         )
 
-        def measured(units: slice, rows: slice) -> dict[str, Any]:
+        def measured(units: slice, rows: slice) -> dict[str, Numbers]:
             values = drawn(rows.stop - rows.start)
             if kept is not None:
                 kept[rows] = values
@@ -782,7 +786,7 @@ DRAWN = 1 << 23
 def _exact(found: CountTable, pairs: tuple[tuple[str, str], ...]) -> Exact:
     """Return the counts that are published without noise."""
     layout = found.layout
-    masks: dict[str, Any] = {}
+    masks: dict[str, NDArray[np.bool_]] = {}
     for level, query in pairs:
         inside = np.array([level in run.split("+") for run in layout.tree.levels])[layout.tree.kind]
         masks[query] = masks.get(query, False) | (inside & (layout.first(query) >= 0))
@@ -817,7 +821,7 @@ def add_noise(
                 counts[part[:, None] + np.arange(width)] += draws
 
 
-def _noise_table(layout: Layout, laws: Laws) -> list[dict[str, Any]]:
+def _noise_table(layout: Layout, laws: Laws) -> list[dict[str, object]]:
     """Return the noise of each level and query as a manifest lists it: exact, as a variance, as a margin."""
     rows = []
     for (kind, query), noise in laws.items():

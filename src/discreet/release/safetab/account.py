@@ -125,7 +125,7 @@ class TabulationAccount:
         """What must be said about the parameters."""
         return (*self.configuration.notes, *self.specification.notes)
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """Return what JSON says; exact numbers are fractions in quotes, an infinite budget is null."""
         zcdp = self.configuration.privacy == "zcdp"
         return {
@@ -153,7 +153,7 @@ class TabulationAccount:
             "notes": list(self.notes),
         }
 
-    def _level(self, part: Mechanism) -> dict[str, Any]:
+    def _level(self, part: Mechanism) -> dict[str, object]:
         return {
             "geography": part.geography,
             "level": part.level,

@@ -106,7 +106,7 @@ class ErrorLine:
     size: int
     errors: ErrorSums
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """Return one row of the finest table."""
         errors = self.errors
         return {
@@ -139,7 +139,7 @@ class GroupLine:
     expected: float
     suppressing: bool
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """Return what JSON says."""
         return {
             "geography": self.geography,
@@ -161,7 +161,7 @@ class Curated:
     rehearsal: bool = False
     out: str = ""
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """Return what JSON says, but for the sentences of the report."""
         return {
             "warning": CONFIDENTIAL,

@@ -299,7 +299,7 @@ class SizedLevel:
         """Up to which count a group with a total only is dropped; None if nothing is."""
         return self.mechanism.suppression
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """Return what JSON says."""
         second = self.mechanism.stage_two
         assert second is not None
@@ -336,9 +336,9 @@ class Sizing:
     rivals: Rivals | None = None
     claim: Claim = EXACTLY
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """Return what JSON says; exact numbers are fractions in quotes."""
-        found: dict[str, Any] = {
+        found: dict[str, object] = {
             "pass": self.which,
             "error": str(self.error),
             "of": self.of,
@@ -693,7 +693,7 @@ class _Book:
         self.design = book.add_worksheet("Design")
         self.noise = book.add_worksheet("Noise")
         self.about = book.add_worksheet("About")
-        kinds: dict[str, dict[str, Any]] = {
+        kinds: dict[str, dict[str, object]] = {
             "title": {"bold": True, "font_size": 13},
             "head": {"bold": True, "text_wrap": True, "valign": "top", "bottom": 1},
             "text": {},

@@ -39,7 +39,7 @@ from fractions import Fraction
 from functools import cached_property, partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -226,7 +226,7 @@ class Reprocessed:
         """What the step does to a group."""
         return "donated" if self.step == "coterminous" else "dropped"
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """Return what JSON says of the step."""
         return {
             "step": self.step,
@@ -342,7 +342,7 @@ class PlaceSummary:
     tables: tuple[int, ...]
     """Groups by table, after post-processing."""
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return the numbers, and the noise in exact terms."""
         one = self.mechanism
         return {
@@ -374,7 +374,7 @@ class Summary:
     budgets: Mapping[str, Fraction | None]
     """What one person of each pass is charged (add or remove), None if infinite."""
     privacy: str
-    options: Mapping[str, Any]
+    options: Mapping[str, object]
     donated: int
     dropped: int
     warning: str | None
@@ -394,7 +394,7 @@ class Summary:
         """Groups whose noisy total was too small to be released."""
         return sum(place.suppressed for place in self.places)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return what `summary.json` says: nothing of it depends on the records but through the output."""
         return {
             "format": FORMAT,
@@ -412,7 +412,7 @@ class Summary:
             "notes": list(self.notes),
         }
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """Return what JSON says of a run at the screen: more than the summary that is published."""
         return {
             "out": str(self.out),
@@ -471,7 +471,7 @@ class Options:
             raise InputError("the Bureau's columns have no margins: choose its columns or its margins")
         rehearsal_entropy(self.rehearsal)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return the options as the summary lists them."""
         return {key: value for key, value in asdict(self).items() if key != "resume"}
 
@@ -579,7 +579,7 @@ class RunPlan:
             if finite.levels(which)
         )
 
-    def files(self) -> list[dict[str, Any]]:
+    def files(self) -> list[dict[str, str | int]]:
         """Return role, hash and size of the files of parameters, as a ledger lists them."""
         paths = [self.params / name for name in (JSON_FILE, TOML_FILE, *FILES, WATER_FILE)]
         return [

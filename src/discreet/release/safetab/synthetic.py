@@ -54,7 +54,7 @@ from discreet.release.safetab.specification import (
     write_specification,
 )
 from discreet.release.safetab.tables import TOP_AGE
-from discreet.release.tables import OutputTable, arrow, coded, strings
+from discreet.release.tables import ArrowArray, OutputTable, arrow, coded, strings
 
 # -- the groups --------------------------------------------------------------------------------------------
 
@@ -633,7 +633,9 @@ Format = Literal["csv", "parquet"]
 
 
 @contextmanager
-def _table(file: Path, columns: Sequence[str], format: Format) -> Iterator[Callable[[dict[str, Any]], None]]:
+def _table(
+    file: Path, columns: Sequence[str], format: Format
+) -> Iterator[Callable[[dict[str, ArrowArray]], None]]:
     """Give a function that appends columns of texts to a new file."""
     schema = arrow().schema(
         [(name, arrow().dictionary(arrow().int32(), arrow().string())) for name in columns]
@@ -647,7 +649,7 @@ def _table(file: Path, columns: Sequence[str], format: Format) -> Iterator[Calla
         yield lambda found: writer.write_table(arrow().table(found, schema=schema))
 
 
-def _words(index: NDArray[Any], values: Sequence[str] | NDArray[np.str_]) -> Any:
+def _words(index: NDArray[Any], values: Sequence[str] | NDArray[np.str_]) -> ArrowArray:
     """Return a column of the texts that occur, so that a small portion does not carry a large dictionary."""
     used, place = np.unique(index, return_inverse=True)
     return coded(place, [str(values[at]) for at in used.tolist()])
@@ -664,7 +666,7 @@ def write_people(file: Path, population: Population, format: Format, *, threads:
     """Write the person records, and yield after each portion how many there are."""
     texts = population.country.texts()[:4]
 
-    def make(index: int) -> dict[str, Any]:
+    def make(index: int) -> dict[str, ArrowArray]:
         return _columns(population, population.portion(index), texts)
 
     done = 0
@@ -685,7 +687,7 @@ def _ordered(make: Callable[[int], Any], many: int, threads: int) -> Iterator[An
                 waiting.append(pool.submit(make, index + threads + 1))
 
 
-def _columns(population: Population, people: People, texts: list[NDArray[np.str_]]) -> dict[str, Any]:
+def _columns(population: Population, people: People, texts: list[NDArray[np.str_]]) -> dict[str, ArrowArray]:
     first, last = int(people.block[0]), int(people.block[-1]) + 1
     codes = (*population.answers.codes, "Null")  # the last is also number -1
     return {
@@ -726,7 +728,7 @@ class Nation:
     files: tuple[str, ...]
     bytes: int
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """Return what JSON says."""
         return {
             "out": str(self.out),

@@ -405,7 +405,7 @@ class Writer:
         self._append("t2", columns, 2 * number + (row >= 2), self._labels.rows)
 
     def _append(
-        self, stem: str, columns: dict[str, Any], number: NDArray[Any], margins: Sequence[Margin]
+        self, stem: str, columns: dict[str, object], number: NDArray[Any], margins: Sequence[Margin]
     ) -> None:
         if not self.bureau:
             if self.folder.kind == "parquet":
@@ -651,7 +651,7 @@ def _own(t1: ArrowTable, geography: str) -> list[str]:
     return sorted(pc.unique(here).to_pylist())
 
 
-def _typed(table: ArrowTable, kinds: Mapping[str, Any]) -> ArrowTable:
+def _typed(table: ArrowTable, kinds: Mapping[str, object]) -> ArrowTable:
     """Give columns their types, but for variances, which are numbers in Parquet."""
     kept = {name: table.column(name) for name in table.column_names}
     columns = {n: c if n == "NOISE_VARIANCE" else c.cast(kinds.get(n, c.type)) for n, c in kept.items()}
