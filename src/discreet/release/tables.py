@@ -23,7 +23,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -36,6 +36,8 @@ from discreet.errors import DiscreetError, InputError
 from discreet.release.ledger import NOT_PRIVATE
 
 if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
     from discreet.estimation.tree import Tree
     from discreet.release.hierarchy.layout import Layout
 
@@ -524,12 +526,12 @@ class Folder:
 
     def _schema(self, columns: Mapping[str, ArrowArray]) -> ArrowSchema:
         pa = arrow()
-        fields = [pa.field(name, column.type) for name, column in columns.items()]
+        kinds = [pa.field(name, column.type) for name, column in columns.items()]
         if not self.mark:
-            return pa.schema(fields)
+            return pa.schema(kinds)
         # Also in the file's own metadata, where it stands in plain letters.
         mark = pa.field(MARK, pa.dictionary(pa.int32(), pa.string()))
-        return pa.schema([*fields, mark], metadata={"warning": self.mark})
+        return pa.schema([*kinds, mark], metadata={"warning": self.mark})
 
     def _parts(
         self, layout: Layout, columns: Mapping[str, Numbers] | Columns
@@ -579,6 +581,20 @@ def inert(texts: ArrowArray) -> ArrowArray:
     pc = arrow("compute")
     risky = pc.match_substring_regex(texts, r"^[=+\-@\t\r]")
     return pc.if_else(risky, pc.binary_join_element_wise("'", texts, ""), texts)
+
+
+def json_fields(result: DataclassInstance, **names: str) -> dict[str, object]:
+    """Return the fields of a result as JSON has them: paths as texts, tuples as lists, some by another name.
+
+    >>> json_fields(Words(np.array([0]), ("a", "b")), codes="numbers")["values"]
+    ['a', 'b']
+    """
+    found: dict[str, object] = {}
+    for one in fields(result):
+        value = getattr(result, one.name)
+        value = list(value) if isinstance(value, tuple) else str(value) if isinstance(value, Path) else value
+        found[names.get(one.name, one.name)] = value
+    return found
 
 
 class OutputTable:

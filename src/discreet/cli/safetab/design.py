@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -14,8 +16,9 @@ from discreet.errors import InputError
 from discreet.numbers import number, percent, plain
 
 if TYPE_CHECKING:
-    from discreet.release.safetab.configuration import Place
+    from discreet.release.safetab.configuration import Configuration, Place
     from discreet.release.safetab.design import Sizing
+    from discreet.release.safetab.specification import Specification
 
 app = App(
     name="design",
@@ -28,6 +31,52 @@ app = App(
 )
 
 
+@Parameter(name="*")
+@dataclass(frozen=True, slots=True)
+class Designing:
+    """The options of a design."""
+
+    levels: Annotated[
+        str | None,
+        Parameter(
+            help="What to tabulate, such as USA,STATE,COUNTY:2 or detailed. Default: all with a budget.",
+            metavar="PLACES",
+        ),
+    ] = None
+    races: Annotated[int | None, Parameter(help="How many race codes count, 1 to 8.", metavar="N")] = None
+    error: Annotated[str, Parameter(help="Target error, such as 0.1 (default) or 10%.", metavar="E")] = "0.1"
+    of: Annotated[
+        Literal["cell", "total"],
+        Parameter(
+            help="Error relative to the average cell (default), or to the whole group.",
+            show_choices=False,
+            metavar="cell|total",
+        ),
+    ] = "cell"
+    rho: Annotated[
+        str | None, Parameter(help="Budgets, such as USA:2=2.134,regional=0.008.", metavar="PLACE=R,...")
+    ] = None
+    margin: Annotated[
+        str | None,
+        Parameter(help="Budgets from 95 % margins of a cell, such as COUNTY:2=11.", metavar="PLACE=M,..."),
+    ] = None
+    gamma: Annotated[str | None, Parameter(help="The first stage's share of a budget.", metavar="G")] = None
+    chance: Annotated[
+        str | None, Parameter(help="Chance of dropping an empty group; 0: never.", metavar="P")
+    ] = None
+    derive: Annotated[bool, Parameter(help="Derive the thresholds from the target error.")] = False
+    delta: Annotated[str, Parameter(help="The delta of the epsilon. Default: 1e-10.", metavar="D")] = "1e-10"
+    out: Annotated[
+        Path | None,
+        Parameter(
+            help="Write .xlsx (with live formulas), .csv, .json, or .toml (a safetab.toml).", metavar="FILE"
+        ),
+    ] = None
+
+
+DEFAULT = Designing()
+
+
 @app.default
 def design(
     spec: Annotated[
@@ -36,105 +85,75 @@ def design(
     ] = "2020",
     /,
     *,
-    levels: Annotated[
-        str | None,
-        Parameter(
-            help="What to tabulate, such as USA,STATE,COUNTY:2 or detailed. Default: all with a budget.",
-            metavar="PLACES",
-        ),
-    ] = None,
-    races: Annotated[int | None, Parameter(help="How many race codes count, 1 to 8.", metavar="N")] = None,
-    error: Annotated[str, Parameter(help="Target error, such as 0.1 (default) or 10%.", metavar="E")] = "0.1",
-    of: Annotated[
-        Literal["cell", "total"],
-        Parameter(
-            help="Error relative to the average cell (default), or to the whole group.",
-            show_choices=False,
-            metavar="cell|total",
-        ),
-    ] = "cell",
-    rho: Annotated[
-        str | None, Parameter(help="Budgets, such as USA:2=2.134,regional=0.008.", metavar="PLACE=R,...")
-    ] = None,
-    margin: Annotated[
-        str | None,
-        Parameter(help="Budgets from 95 % margins of a cell, such as COUNTY:2=11.", metavar="PLACE=M,..."),
-    ] = None,
-    gamma: Annotated[str | None, Parameter(help="The first stage's share of a budget.", metavar="G")] = None,
-    chance: Annotated[
-        str | None, Parameter(help="Chance of dropping an empty group; 0: never.", metavar="P")
-    ] = None,
-    derive: Annotated[bool, Parameter(help="Derive the thresholds from the target error.")] = False,
-    delta: Annotated[str, Parameter(help="The delta of the epsilon. Default: 1e-10.", metavar="D")] = "1e-10",
-    out: Annotated[
-        Path | None,
-        Parameter(
-            help="Write .xlsx (with live formulas), .csv, .json, or .toml (a safetab.toml).", metavar="FILE"
-        ),
-    ] = None,
+    chosen: Designing = DEFAULT,
     screen: Screen = PLAIN,
 ) -> None:
     """Size a tabulation: margins, the group sizes that each table needs, thresholds, suppression, cost."""
-    (small,) = options.read_deltas([delta])
-    outputs = Outputs()
+    (small,) = options.read_deltas([chosen.delta])
+    outputs, out = Outputs(), chosen.out
     outputs.plan("--out", out, (".xlsx", ".csv", ".json", ".toml"))
     if out is not None and out.exists():
         raise InputError(f"{out} exists; name a new file")
-    if races is not None and not 1 <= races <= 8:
-        raise InputError(f"--races is {races}; it must be a whole number from 1 to 8")
+    if chosen.races is not None and not 1 <= chosen.races <= 8:
+        raise InputError(f"--races is {chosen.races}; it must be a whole number from 1 to 8")
 
     from discreet.release.safetab import census2020
-    from discreet.release.safetab.configuration import read_configuration, write_toml
-    from discreet.release.safetab.design import changed, sizing
+    from discreet.release.safetab.configuration import read_configuration
+    from discreet.release.safetab.design import sizing
     from discreet.release.safetab.specification import read_specification
 
     if spec == "2020":
         configuration, specification = census2020.configuration_2020(), census2020.specification_2020()
     else:
         configuration, specification = read_configuration(Path(spec)), read_specification(Path(spec))
-    part = _error(error)
-    configuration = changed(
-        configuration,
-        specification,
-        levels=None if levels is None else [place for one in levels.split(",") for place in _places(one)],
-        rhos=_by_place(rho, "--rho"),
-        margins={place: _whole(text) for place, text in _by_place(margin, "--margin").items()},
-        races=races,
-        gamma=gamma,
-        chance=chance,
-        error=part,
-        of=of,
-    )
-    if not configuration.passes:
-        raise InputError("nothing is tabulated: no geography and level has a budget")
+    part = _error(chosen.error)
+    configuration = _changed(configuration, specification, chosen, part)
+    size = partial(sizing, error=part, of=chosen.of, delta=small, derive=chosen.derive)
     with screen.progress("Comparing people") as progress:
         found = [
-            sizing(
-                configuration,
-                specification,
-                which,
-                error=part,
-                of=of,
-                delta=small,
-                derive=derive,
-                progress=progress,
-            )
-            for which in configuration.passes
+            size(configuration, specification, which, progress=progress) for which in configuration.passes
         ]
     answer = {"specification": spec, "passes": [one.as_dict() for one in found]}
     if out is not None:
-        kind = outputs.kind("--out")
-        if kind == "toml":
-            content = write_toml(found[0].configuration).encode()
-        elif kind == "json":
-            content = f"{json_text(answer)}\n".encode()
-        else:
-            from discreet.release.safetab.design import csv_bytes, xlsx_bytes
-
-            content = csv_bytes(found) if kind == "csv" else xlsx_bytes(found, specification)
-        outputs.write({"--out": content})
+        outputs.write({"--out": _content(outputs.kind("--out"), found, specification, answer)})
     written = None if out is None else str(out)
     screen.present(lambda: {**answer, "out": written}, _text(found, written), timed=True)
+
+
+def _changed(
+    configuration: Configuration, specification: Specification, chosen: Designing, error: str
+) -> Configuration:
+    from discreet.release.safetab.design import changed
+
+    levels = None if chosen.levels is None else chosen.levels.split(",")
+    found = changed(
+        configuration,
+        specification,
+        levels=None if levels is None else [place for one in levels for place in _places(one)],
+        rhos=_by_place(chosen.rho, "--rho"),
+        margins={place: _whole(text) for place, text in _by_place(chosen.margin, "--margin").items()},
+        races=chosen.races,
+        gamma=chosen.gamma,
+        chance=chosen.chance,
+        error=error,
+        of=chosen.of,
+    )
+    if not found.passes:
+        raise InputError("nothing is tabulated: no geography and level has a budget")
+    return found
+
+
+def _content(
+    kind: str, found: Sequence[Sizing], specification: Specification, answer: Mapping[str, object]
+) -> bytes:
+    from discreet.release.safetab.configuration import write_toml
+    from discreet.release.safetab.design import csv_bytes, xlsx_bytes
+
+    if kind == "toml":
+        return write_toml(found[0].configuration).encode()
+    if kind == "json":
+        return f"{json_text(answer)}\n".encode()
+    return csv_bytes(found) if kind == "csv" else xlsx_bytes(found, specification)
 
 
 def _error(text: str) -> str:

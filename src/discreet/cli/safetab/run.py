@@ -5,14 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
 from cyclopts import App, Parameter
 
 from discreet.cli import seconds_so_far
-from discreet.cli.ledger import KeyFile, LedgerFile, SpendAgain, about_ledger
+from discreet.cli.ledger import KeyFile, LedgerFile, Rehearsal, SpendAgain, about_ledger
 from discreet.cli.printing import PLAIN, Block, Hanging, Screen, TextTable, need_tables
 from discreet.cli.safetab import DUCKDB, FORMATS, Counting, Data, Format, Params
 from discreet.errors import InputError
@@ -33,6 +33,40 @@ app = App(
 )
 
 
+@Parameter(name="*")
+@dataclass(frozen=True, slots=True)
+class Running:
+    """The options of a run."""
+
+    format: Annotated[
+        Format, FORMATS, Parameter(help="Format of the tables. Default: csv, pipe-delimited.")
+    ] = "csv"
+    bureau_columns: Annotated[bool, Parameter(help="Leave out TABLE, NOISE_VARIANCE and MOE95.")] = False
+    bureau_margins: Annotated[
+        bool,
+        Parameter(help="Add MOE95_BUREAU, the Bureau's floor(1.96 sigma), which covers less than 95 %."),
+    ] = False
+    no_coterminous: Annotated[bool, Parameter(help="Let regions made of the same blocks differ.")] = False
+    tabulation_suppression: Annotated[
+        bool,
+        Parameter(help="Drop groups whose alone count exceeds the combination count; no negative counts."),
+    ] = False
+    ledger: LedgerFile = None
+    key: KeyFile = None
+    spend_again: SpendAgain = False
+    rehearsal: Rehearsal = None
+    resume: Annotated[
+        bool,
+        Parameter(help="If interrupted before noise is drawn, keep the coded records beside OUT and resume."),
+    ] = False
+    no_noise: Annotated[
+        bool, Parameter(help="Required if a budget is infinite: writes exact counts, NOT PRIVATE.")
+    ] = False
+
+
+DEFAULT = Running()
+
+
 @app.default
 def run(
     params: Params,
@@ -41,61 +75,18 @@ def run(
     /,
     *,
     counting: Counting = DUCKDB,
-    format: Annotated[
-        Format, FORMATS, Parameter(help="Format of the tables. Default: csv, pipe-delimited.")
-    ] = "csv",
-    bureau_columns: Annotated[bool, Parameter(help="Leave out TABLE, NOISE_VARIANCE and MOE95.")] = False,
-    bureau_margins: Annotated[
-        bool,
-        Parameter(help="Add MOE95_BUREAU, the Bureau's floor(1.96 sigma), which covers less than 95 %."),
-    ] = False,
-    no_coterminous: Annotated[bool, Parameter(help="Let regions made of the same blocks differ.")] = False,
-    tabulation_suppression: Annotated[
-        bool,
-        Parameter(help="Drop groups whose alone count exceeds the combination count; no negative counts."),
-    ] = False,
-    ledger: LedgerFile = None,
-    key: KeyFile = None,
-    spend_again: SpendAgain = False,
-    rehearsal: Annotated[
-        int | None,
-        Parameter(help="Noise that can be repeated and protects nobody: NOT PRIVATE.", metavar="SEED"),
-    ] = None,
-    resume: Annotated[
-        bool,
-        Parameter(help="If interrupted before noise is drawn, keep the coded records beside OUT and resume."),
-    ] = False,
-    no_noise: Annotated[
-        bool, Parameter(help="Required if a budget is infinite: writes exact counts, NOT PRIVATE.")
-    ] = False,
+    chosen: Running = DEFAULT,
     screen: Screen = PLAIN,
 ) -> None:
     """Tabulate, add noise, post-process and write, with a ledger entry."""
     from discreet.release.safetab.run import Options
     from discreet.release.safetab.run import run as tabulate
 
-    chosen = Options(
-        format=format,
-        bureau_columns=bureau_columns,
-        bureau_margins=bureau_margins,
-        coterminous=not no_coterminous,
-        tabulation_suppression=tabulation_suppression,
-        rehearsal=rehearsal,
-        no_noise=no_noise,
-        resume=resume,
-    )
-    with screen.stages() as progress, _kept(out, resume):
-        done = tabulate(
-            params,
-            data,
-            out,
-            **asdict(counting),
-            ledger=ledger,
-            key=key,
-            spend_again=spend_again,
-            options=chosen,
-            progress=progress,
-        )
+    given = asdict(chosen)
+    entered = {name: given.pop(name) for name in ("ledger", "key", "spend_again")}
+    options = Options(coterminous=not given.pop("no_coterminous"), **given)
+    with screen.stages() as progress, _kept(out, chosen.resume):
+        done = tabulate(params, data, out, **asdict(counting), **entered, options=options, progress=progress)
     # the seconds of the whole command beside those of its stages
     seconds = {**done.seconds, "all": seconds_so_far()}
     screen.present(replace(done, seconds=seconds).as_dict, _text(done))

@@ -50,6 +50,7 @@ from discreet.release.tables import (
     Numbers,
     arrow,
     chunks,
+    json_fields,
     output_format,
     read_table,
     strings,
@@ -449,18 +450,7 @@ class Estimated:
 
     def as_dict(self) -> dict[str, object]:
         """Return what JSON shows."""
-        return {
-            "out": str(self.out),
-            "units": self.units,
-            "queries": list(self.queries),
-            "cells": self.cells,
-            "not_determined": self.undetermined,
-            "together": self.together,
-            "additive": self.additive,
-            "releases": self.releases,
-            "files": list(self.files),
-            "left_out": list(self.left_out),
-        }
+        return json_fields(self, undetermined="not_determined")
 
     def __str__(self) -> str:
         lost = f", {self.undetermined} of them not determined" if self.undetermined else ""

@@ -55,6 +55,7 @@ from discreet.release.tables import (
     Problems,
     ReadTable,
     arrow,
+    json_fields,
     output_format,
     read_table,
     strings,
@@ -219,22 +220,15 @@ class Tabulated:
     """What a tabulation wrote: exact counts, which are confidential."""
 
     out: Path
-    records: int
-    left_out: int
     units: int
     cells: int
+    records: int
+    left_out: int
     files: tuple[str, ...]
 
     def as_dict(self) -> dict[str, object]:
         """Return what JSON shows: sizes that the release determines, and what was left out."""
-        return {
-            "out": str(self.out),
-            "units": self.units,
-            "cells": self.cells,
-            "records": self.records,
-            "left_out": self.left_out,
-            "files": list(self.files),
-        }
+        return json_fields(self)
 
     def __str__(self) -> str:
         return f"{self.cells} exact counts of {self.units} units in {self.out}: confidential"
@@ -284,7 +278,7 @@ def tabulate(
         )
         stage.commit()
     names = tuple(folder.names)
-    return Tabulated(Path(out_dir), found.records, found.left_out, layout.tree.size, layout.size, names)
+    return Tabulated(Path(out_dir), layout.tree.size, layout.size, found.records, found.left_out, names)
 
 
 def count_records(

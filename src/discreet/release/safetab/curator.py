@@ -19,7 +19,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from math import ceil, nan, sqrt
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -263,15 +263,18 @@ class ReleaseChances:
     """Chances under given parameters; `classes` are regions of the same blocks that share numbers."""
 
     def __init__(self, configuration: Configuration, specification: Specification, classes: Classes) -> None:
-        self._configuration, self._specification = configuration, specification
+        self._configuration = configuration
         self._simple = np.array([one.total_only for one in specification.iterations], dtype=bool)
         self._shared: dict[str, dict[int, tuple[str, ...]]] = {}
         for members in classes:
             names = tuple(sorted((name for name, _ in members), key=lambda name: _RANK.get(name, 0)))
             for name, region in members:
                 self._shared.setdefault(name, {})[region] = names
-        self.mechanism = lru_cache(maxsize=None)(self._mechanism)
-        self._tabulated = lru_cache(maxsize=None)(self._tabulated_at)
+        self.mechanism = lru_cache(maxsize=None)(partial(mechanism, configuration, specification))
+        self._tabulated = {
+            name: np.array([one.tabulated(name) for one in specification.iterations], dtype=bool)
+            for name in GEOGRAPHIES
+        }
 
     def kept(self, geography: str, level: int, region: Codes, iteration: Codes, count: Ints) -> Floats:
         """Return the chance that groups of these true sizes are released."""
@@ -298,7 +301,7 @@ class ReleaseChances:
             open_ = np.ones(rows.size, dtype=bool)
             for one in self._mechanisms(names, level):
                 noise = np.where(self._simple[iteration[rows]], _variance(one, 0), _variance(one, 2))
-                own = open_ & self._tabulated(one.geography)[iteration[rows]]
+                own = open_ & self._tabulated[one.geography][iteration[rows]]
                 own &= np.isclose(variance[rows], noise, rtol=1e-9, atol=0.0)
                 if one.suppression is not None:
                     found[rows[own]] = one.suppression - count[rows[own]]
@@ -325,7 +328,7 @@ class ReleaseChances:
         missed = np.ones(count.size)
         simple = self._simple[iteration]
         for one in self._mechanisms(names, level):
-            here = self._tabulated(one.geography)[iteration]
+            here = self._tabulated[one.geography][iteration]
             missed *= np.where(here, 1 - self._alone(one, count, simple), 1)
         return 1 - missed
 
@@ -342,12 +345,6 @@ class ReleaseChances:
 
     def _mechanisms(self, names: Sequence[str], level: int) -> list[Mechanism]:
         return [self.mechanism(name, level) for name in names if self._configuration.runs(name, level)]
-
-    def _mechanism(self, geography: str, level: int) -> Mechanism:
-        return mechanism(self._configuration, self._specification, geography, level)
-
-    def _tabulated_at(self, geography: str) -> NDArray[np.bool_]:
-        return np.array([one.tabulated(geography) for one in self._specification.iterations], dtype=bool)
 
 
 def _variance(one: Mechanism, stage: int) -> float:

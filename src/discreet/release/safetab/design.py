@@ -272,7 +272,7 @@ class SizedLevel:
     @property
     def place(self) -> Place:
         """The geography and level."""
-        return self.mechanism.geography, self.mechanism.level
+        return self.mechanism.place
 
     @property
     def rho(self) -> Fraction:

@@ -24,11 +24,10 @@ proof is in `docs/explanation/empty-groups.md`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +42,8 @@ from discreet.release.tables import ArrowTable, arrow
 
 if TYPE_CHECKING:
     from flint import arb
+
+    from discreet.release.safetab.counts import GroupCounts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +63,11 @@ class Mechanism:
     stage_two: Noise | None
     thresholds: tuple[int, int, int]
     suppression: int | None
+
+    @property
+    def place(self) -> tuple[str, int]:
+        """The geography and level."""
+        return self.geography, self.level
 
     @property
     def noises(self) -> tuple[Noise | None, Noise | None]:
@@ -274,25 +280,12 @@ def _among(found: Integers, taken: Integers) -> NDArray[np.bool_]:
     return hits
 
 
-class TrueCounts(Protocol):
-    """What is needed of the counts of `counting`: regions and iterations go by their index."""
-
-    def regions(self, geography: str) -> Sequence[str]:
-        """Return the regions of a geography, with or without people."""
-
-    def totals(self, geography: str, level: int) -> ArrowTable:
-        """Return an Arrow table of region, iteration and count: groups with people, sorted."""
-
-    def cells(self, geography: str, level: int, groups: ArrowTable) -> ArrowTable:
-        """Return an Arrow table of region, iteration, sex, age and count of these groups."""
-
-
 STAGE_TWO, TOTAL_ONLY = 0, 1
 """Whose noise a cell has: two labels for each mechanism."""
 
 
 def noisy(
-    counts: TrueCounts,
+    counts: GroupCounts,
     specification: Specification,
     mechanism: Mechanism,
     *,
@@ -327,7 +320,7 @@ def noisy(
 
 
 def measured(
-    counts: TrueCounts,
+    counts: GroupCounts,
     mechanism: Mechanism,
     total_only: NDArray[np.bool_],
     region: Codes,
@@ -365,7 +358,7 @@ def measured(
     return part
 
 
-def fill(counts: TrueCounts, part: Part, large: NDArray[np.intp]) -> None:
+def fill(counts: GroupCounts, part: Part, large: NDArray[np.intp]) -> None:
     """Write the true cells of the groups at these places into the part."""
     if not large.size:
         return

@@ -608,7 +608,7 @@ class RunPlan:
                 negative = self.configuration.allow_negative_counts
                 part = noisy_groups(counts, self.specification, one, allow_negative=negative, source=source)
                 # labels of all mechanisms are counted through, so that a donated group keeps its own
-                found[one.geography, one.level] = replace(part, label=part.label + 2 * number)
+                found[one.place] = replace(part, label=part.label + 2 * number)
                 tell(number + 1, len(self.mechanisms))
         return found
 
@@ -638,16 +638,18 @@ class RunPlan:
             folder, codes, labels, bureau=options.bureau_columns, bureau_margins=options.bureau_margins
         ) as writer:
             for number, one in enumerate(self.mechanisms):
-                writer.write(parts[one.geography, one.level], geography.regions[one.geography])
+                writer.write(parts[one.place], geography.regions[one.geography])
                 tell(number + 1, len(self.mechanisms))
         return writer.rows
 
     def place(self, one: Mechanism, geography: Geography, noisy: Parts, parts: Parts) -> PlaceSummary:
         """Return what there could be of a geography and level, and what was released."""
-        place, regions = (one.geography, one.level), len(geography.regions[one.geography])
-        iterations = len(self.specification.tabulated(*place))
-        tables = np.bincount(parts[place].table, minlength=len(TABLES))
-        suppressed = regions * iterations - noisy[place].size
+        regions, iterations = (
+            len(geography.regions[one.geography]),
+            len(self.specification.places(*one.place)),
+        )
+        tables = np.bincount(parts[one.place].table, minlength=len(TABLES))
+        suppressed = regions * iterations - noisy[one.place].size
         return PlaceSummary(one, regions, iterations, suppressed, tuple(map(int, tables)))
 
 

@@ -54,7 +54,7 @@ from discreet.release.safetab.specification import (
     write_specification,
 )
 from discreet.release.safetab.tables import TOP_AGE
-from discreet.release.tables import ArrowArray, OutputTable, arrow, coded, strings
+from discreet.release.tables import ArrowArray, OutputTable, arrow, coded, json_fields, strings
 
 # -- the groups --------------------------------------------------------------------------------------------
 
@@ -730,22 +730,7 @@ class Nation:
 
     def as_dict(self) -> dict[str, object]:
         """Return what JSON says."""
-        return {
-            "out": str(self.out),
-            "params": str(self.params),
-            "data": str(self.data),
-            "persons": self.people,
-            "seed": self.seed,
-            "states": self.states,
-            "counties": self.counties,
-            "tracts": self.tracts,
-            "blocks": self.blocks,
-            "places": self.places,
-            "aiannh_areas": self.areas,
-            "codes": self.codes,
-            "files": list(self.files),
-            "bytes": self.bytes,
-        }
+        return json_fields(self, people="persons", areas="aiannh_areas")
 
 
 def synthesize(
