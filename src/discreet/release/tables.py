@@ -458,6 +458,25 @@ Columns = Callable[[slice, slice], Mapping[str, Numbers]]
 MARK = "not_private"
 """The column that marks each row of a rehearsal."""
 
+MARKED = NOT_PRIVATE.replace(" ", "-")
+"""The part of a file's name that marks a rehearsal."""
+
+
+def find_output(folder: Path | None, stem: str, endings: Sequence[str] = FORMATS) -> Path | None:
+    """Find a file of a run's output by the first part of its name, marked or not."""
+    names = [f"{stem}{middle}.{ending}" for middle in ("", f".{MARKED}") for ending in endings]
+    return folder and next((folder / name for name in names if (folder / name).is_file()), None)
+
+
+def spread(starts: NDArray[np.int64], widths: NDArray[np.int64]) -> NDArray[np.intp]:
+    """Return start, start + 1, ... for each start, as many as its width.
+
+    >>> spread(np.array([5, 0]), np.array([2, 3])).tolist()
+    [5, 6, 0, 1, 2]
+    """
+    ahead = np.cumsum(widths) - widths
+    return np.repeat(starts - ahead, widths) + np.arange(int(widths.sum()))
+
 
 def chunks(layout: Layout) -> Iterator[tuple[slice, slice]]:
     """Cut a table into the parts that are written at a time: units, and their rows."""
@@ -480,7 +499,7 @@ class Folder:
 
     def file(self, stem: str, ending: str) -> Path:
         """Return the path of a new file, marked in its name."""
-        name = f"{stem}.{NOT_PRIVATE.replace(' ', '-')}.{ending}" if self.mark else f"{stem}.{ending}"
+        name = f"{stem}.{MARKED}.{ending}" if self.mark else f"{stem}.{ending}"
         self.names.append(name)
         return self.path / name
 

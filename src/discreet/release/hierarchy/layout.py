@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from discreet.budget import Release
 from discreet.errors import InputError
 from discreet.estimation.tree import Integers, Tree
-from discreet.release.tables import ArrowArray, Codes, Problems, ReadTable, Words, arrow, read_table
+from discreet.release.tables import ArrowArray, Codes, Problems, ReadTable, Words, arrow, read_table, spread
 
 # -- units -------------------------------------------------------------------------------------------------
 
@@ -162,13 +162,6 @@ def _check_paths(tree: Tree, found: Listing, rank: Integers, release: Release, p
         _first(bad[rank], found, text, "level", problems)
 
 
-def _ranges(first: Integers, many: Integers) -> Integers:
-    """Concatenate the ranges first[i] .. first[i] + many[i]."""
-    ends = np.cumsum(many)
-    shift: Integers = np.repeat(first - (ends - many), many)
-    return np.arange(shift.size) + shift
-
-
 def _first(wrong: NDArray[np.bool_], found: Listing, text: str, column: str, problems: Problems) -> None:
     """Report units by their first row in the file."""
     units = np.flatnonzero(wrong)
@@ -200,7 +193,7 @@ def arrange(found: Listing) -> tuple[Tree, Integers]:
         at += here.size
         first = np.searchsorted(parents_sorted, here, side="left")
         many = np.searchsorted(parents_sorted, here, side="right") - first
-        below = children_order[_ranges(first, many)]
+        below = children_order[spread(first, many)]
         here = below[np.lexsort((name_rank[below], place[found.parent[below]]))]
     every = np.concatenate(order) if order else np.empty(0, dtype=np.int64)
     above = found.parent[every]

@@ -37,15 +37,15 @@ from discreet.release.hierarchy.layout import (
     tree_of,
     units_of,
 )
-from discreet.release.ledger import NOT_PRIVATE
 from discreet.release.tables import (
-    FORMATS,
     MARK,
+    MARKED,
     ArrowArray,
     ArrowTable,
     Numbers,
     ReadTable,
     arrow,
+    find_output,
     read_table,
     strings,
     table_format,
@@ -95,16 +95,16 @@ def read_published(
     streamed: bool | None = None,
 ) -> Published:
     """Read what `measure` wrote, or a noisy table; it is streamed if it is large, or if that is said."""
-    file = source if source.is_file() else beside(source, "measurements")
+    file = source if source.is_file() else find_output(source, "measurements")
     if file is None:
         raise InputError(f"there are no measurements in {source}; name a noisy table or a run's output")
     # the directory of the run that wrote it
-    folder = file.parent if source.is_dir() or beside(file.parent, "measurements") == file else None
-    written = beside(folder, "release", ["toml"])
+    folder = file.parent if source.is_dir() or find_output(file.parent, "measurements") == file else None
+    written = find_output(folder, "release", ["toml"])
     stated = release or (load_file(written) if written else None)
     attributes = None if stated is None else stated.attributes
-    held, listed = invariants or beside(folder, "invariants"), units or beside(folder, "units")
-    marked = NOT_PRIVATE.replace(" ", "-") in file.name
+    held, listed = invariants or find_output(folder, "invariants"), units or find_output(folder, "units")
+    marked = MARKED in file.name
     if stated is not None and attributes is not None and listed and table_format(file) == "parquet":
         rows = arrow("parquet").ParquetFile(file).metadata.num_rows
         if rows > MOST_ROWS if streamed is None else streamed:
@@ -150,13 +150,6 @@ def published(
     return Published(
         layout.tree, attributes, layout.cells, source, turned, format, marked, origin or {}, layout.kind
     )
-
-
-def beside(folder: Path | None, stem: str, endings: Sequence[str] = FORMATS) -> Path | None:
-    """Find a file of a run's output by the first part of its name."""
-    mark = NOT_PRIVATE.replace(" ", "-")
-    names = [f"{stem}{middle}.{ending}" for middle in ("", f".{mark}") for ending in endings]
-    return folder and next((folder / name for name in names if (folder / name).is_file()), None)
 
 
 def _laws(layout: Layout, noise: Mapping[tuple[int, str], float], stated: Release | None) -> Laws:

@@ -37,8 +37,8 @@ from discreet.noise import DiscreteGaussian, DiscreteLaplace, Entropy, Noise, ba
 from discreet.noise.inversion import Above, Kinds, Trials, draw
 from discreet.release.safetab.configuration import Configuration, Privacy
 from discreet.release.safetab.specification import BELOW_STATE, Specification, Stability
-from discreet.release.safetab.tables import AGES, CELLS, COARSER, Codes, Integers, Part, joined, keys, spread
-from discreet.release.tables import ArrowTable, arrow
+from discreet.release.safetab.tables import AGES, CELLS, COARSER, Codes, Integers, Part, joined, keys
+from discreet.release.tables import ArrowTable, arrow, spread
 
 if TYPE_CHECKING:
     from flint import arb

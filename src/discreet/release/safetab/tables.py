@@ -31,9 +31,20 @@ from numpy.typing import NDArray
 
 from discreet.errors import InputError, PrecisionError
 from discreet.noise import DiscreteGaussian, DiscreteLaplace, Noise, balls
-from discreet.release.ledger import NOT_PRIVATE
 from discreet.release.safetab.specification import GEOGRAPHIES, LEVELS, Specification
-from discreet.release.tables import MARK, ArrowArray, ArrowTable, Folder, OutputTable, arrow, coded, strings
+from discreet.release.tables import (
+    MARK,
+    MARKED,
+    ArrowArray,
+    ArrowTable,
+    Folder,
+    OutputTable,
+    arrow,
+    coded,
+    find_output,
+    spread,
+    strings,
+)
 
 FORMAT = "discreet safetab 1"
 """Of `summary.json`."""
@@ -174,16 +185,6 @@ def joined(parts: Sequence[Part]) -> Part:
 def keys(region: Codes, iteration: Codes) -> Integers:
     """Return one number for each pair of a region and an iteration, in the same order."""
     return region.astype(np.int64) << 32 | iteration
-
-
-def spread(starts: Integers, widths: Integers) -> Places:
-    """Return start, start + 1, ... for each start, as many as its width.
-
-    >>> spread(np.array([5, 0]), np.array([2, 3])).tolist()
-    [5, 6, 0, 1, 2]
-    """
-    ahead = np.cumsum(widths) - widths
-    return np.repeat(starts - ahead, widths) + np.arange(int(widths.sum()))
 
 
 Z95 = Fraction(196, 100)
@@ -525,13 +526,10 @@ def read_released(
                 label[mask],
                 values[inside],
             )
-    marked = MARK in t1.column_names or any(_MARKED in path.name for path in paths)
+    marked = MARK in t1.column_names or any(MARKED in path.name for path in paths)
     kind = "parquet" if paths[0].suffix == ".parquet" else "csv"
     margins = BUREAU_MARGIN in t1.column_names
     return Released(found, dict(known), labels, bureau, margins, kind, marked, tuple(paths))
-
-
-_MARKED = NOT_PRIVATE.replace(" ", "-")
 
 
 class _Rows:
@@ -636,9 +634,7 @@ def _text(value: str | float) -> str:
 
 
 def _find(out: Path, stem: str) -> Path:
-    endings = ("csv", "parquet", "psv", "txt")
-    names = [f"{stem}{middle}.{ending}" for middle in ("", f".{_MARKED}") for ending in endings]
-    found = next((out / name for name in names if (out / name).is_file()), None)
+    found = find_output(out, stem, ("csv", "parquet", "psv", "txt"))
     if found is None:
         raise InputError(f"there is no {stem} in {out}; name the output of `discreet safetab run`")
     return found
