@@ -49,7 +49,7 @@ from discreet.accounting.contour import (
     saddle,
     short_above,
 )
-from discreet.accounting.evaluation import ACCURACY, Evaluations, around_mode, listed_together, split
+from discreet.accounting.evaluation import ACCURACY, Evaluations, GridLaw
 from discreet.accounting.loss import (
     Floats,
     Loss,
@@ -435,8 +435,8 @@ class AllPairs:
         chosen = np.array([self.cases.choice(int(place))[0] for place in places])
         paths, where = np.unique(chosen, return_inverse=True)
         where = where.reshape(chosen.shape)
-        shares = [self._on_grid(self.paths[0][k], theta, size, h) for k in paths]
-        table, scale, missing = (np.array(column) for column in zip(*shares, strict=True))
+        laws = [GridLaw.of(self.paths[0][k], theta, size, h, _FEW) for k in paths]
+        table, missing = np.array([law.spectrum for law in laws]), np.array([law.left_out for law in laws])
         # delta is the sum over points of the grid, from the threshold on, of p e^(-theta x) (1 - e^-x)
         first = math.floor(point / h) + 1
         distance = (np.arange(first, first + size) - point / h) * h
@@ -448,23 +448,10 @@ class AllPairs:
         value = square[where[:, 0] if self.sides == 2 else 0, where[:, -1]] + missing[where].sum(axis=1)
         with working_bits(320):
             base = log_scale(self.main, theta)
-            unit = np.array([float(one - base / self.sides) for one in scale])
+            unit = np.array([float(law.scale - base / self.sides) for law in laws])
         noise = 1e-15 * math.log2(size) * float(np.linalg.norm(kernel))
         factor = np.exp(unit[where].sum(axis=1))
         return factor * (value + noise + alias), exact_exponent(base, theta, threshold)
-
-    def _on_grid(self, loss: Loss, theta: float, size: int, h: float) -> tuple[Complexes, arb, float]:
-        """The transform of the tilted loss on a grid through 0; log M; and what the law lacks."""
-        terms = [around_mode(term, theta) for term in loss.terms]
-        origin = loss.offset + sum((term[0] for term in terms), Fraction(0))
-        cells = math.floor(origin / Fraction(h))
-        # the part of a step that the origin lies above a point of the grid belongs to the first law
-        rest = float(origin - cells * Fraction(h))
-        spectrum: Complexes = np.ones(size // 2 + 1, dtype=np.complex128)
-        for n, (value, p) in enumerate(listed_together([term[1:3] for term in terms], _FEW)):
-            law = split(value + rest if n == 0 else value, p, theta, size, h)
-            spectrum *= np.fft.rfft(np.roll(law, cells % size) if n == 0 else law)
-        return spectrum, log_scale(loss, theta), sum(term[3] for term in terms)
 
     # -- the matrix product --------------------------------------------------------------------------
 

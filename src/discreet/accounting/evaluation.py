@@ -640,25 +640,25 @@ class GridLaw:
     h: float
     scale: arb
     """log M(theta)."""
-    origin: float
     splits: int
     left_out: float
     spectrum: Complexes
 
     @classmethod
-    def of(cls, loss: Loss, theta: float, size: int, h: float) -> GridLaw:
-        """Connect the dots of a loss."""
-        origin, left_out, laws = float(loss.offset), 0.0, []
-        for term in loss.terms:
-            centre, value, p, missing = around_mode(term, theta)
-            origin += float(centre)
-            laws.append((value, p))
-            left_out += missing
-        spectrum, splits = np.ones(size // 2 + 1, dtype=np.complex128), 0
-        for value, p in listed_together(laws):
-            spectrum *= np.fft.rfft(split(value, p, theta, size, h))
-            splits += 1
-        return cls(theta, size, h, log_scale(loss, theta), origin, splits, left_out, spectrum)
+    def of(cls, loss: Loss, theta: float, size: int, h: float, most: int = _LISTED) -> GridLaw:
+        """Connect the dots of a loss, on a grid through 0; up to `most` values are split together."""
+        terms = [around_mode(term, theta) for term in loss.terms]
+        origin = loss.offset + sum((term[0] for term in terms), Fraction(0))
+        cells = math.floor(origin / Fraction(h))
+        laws = listed_together([term[1:3] for term in terms], most)
+        # the part of a step that the origin lies above a point of the grid belongs to the first law
+        rest = float(origin - cells * Fraction(h))
+        spectrum: Complexes = np.ones(size // 2 + 1, dtype=np.complex128)
+        for n, (value, p) in enumerate(laws):
+            law = split(value + rest if n == 0 else value, p, theta, size, h)
+            spectrum *= np.fft.rfft(np.roll(law, cells % size) if n == 0 else law)
+        left_out = sum(term[3] for term in terms)
+        return cls(theta, size, h, log_scale(loss, theta), len(laws), left_out, spectrum)
 
     @cached_property
     def p(self) -> Floats:
@@ -679,7 +679,7 @@ class GridLaw:
 
     def _bounds(self, threshold: float) -> tuple[float, float]:
         """Upper and lower bound of delta, in units of e^exponent."""
-        steps = (threshold - self.origin) / self.h
+        steps = threshold / self.h
         # beyond e^-80 of the kernel nothing counts
         count = min(self.size - 1, math.ceil(80 / (self.theta * self.h)) + 2)
         first = math.floor(steps) + 1
