@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 
 import mpmath as mp
@@ -12,7 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import mpf
 
+from discreet.accounting.contour import Kind, Tail
 from discreet.accounting.privacy_loss import compose
+from discreet.accounting.tradeoff import TradeOff
 from discreet.errors import InputError
 from discreet.noise import Noise
 
@@ -175,3 +178,13 @@ def test_duality_of_delta_and_f(name: str) -> None:
         )
         for other in (0.5 * alpha, min(2 * alpha, 0.99)):
             assert 1 - loss.tradeoff(alpha=other) - np.exp(epsilon) * other <= delta + 1e-14
+
+
+def test_a_tail_that_is_not_a_number_is_on_neither_side_of_a_threshold() -> None:
+    loss = compose([G(5, 1, 10)]).loss
+
+    def unknown(kind: Kind, thresholds: list[Fraction]) -> Tail:
+        return Tail(np.full(len(thresholds), math.nan), np.full(len(thresholds), math.inf))
+
+    with pytest.raises(ValueError, match="beyond floats"):
+        TradeOff(loss, unknown, loss.next_value).values([Fraction(1, 20)])

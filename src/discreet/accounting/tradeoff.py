@@ -227,6 +227,8 @@ class TradeOff:
             still = []
             for i, place, cell, end, log in zip(active, asked, cells, is_end, logs, strict=True):
                 height = log - aim[i]
+                if math.isnan(height):  # on which side of the target it lies is not known
+                    raise ValueError(f"the tail at {float(place):.6g} is beyond floats")
                 if height >= 0 and end:
                     found[i] = Bracket(*cell)
                     continue
