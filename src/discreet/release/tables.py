@@ -21,6 +21,8 @@ import io
 import json
 import os
 import re
+import time
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field, fields
@@ -313,10 +315,17 @@ def _read_csv(
                 column_types=types, include_columns=chosen, null_values=[], strings_can_be_null=False
             ),
         )
+    digest, size = stream.hash.hexdigest(), stream.size
+    # Arrow's threads may hold the stream for a moment longer; one that lets go of it while the interpreter
+    # ends would abort the program.
+    held, limit = weakref.ref(stream), time.monotonic() + 5.0
+    del stream
+    while held() is not None and time.monotonic() < limit:
+        time.sleep(0.001)
     if table is None:
         _find_fault(file, whole, floats)
         raise InputError(f"{file.name} cannot be read as CSV in UTF-8, with commas and a header")
-    return table, stream.hash.hexdigest(), stream.size
+    return table, digest, size
 
 
 def _read_parquet(
