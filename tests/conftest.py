@@ -47,10 +47,6 @@ collect_ignore_glob = ["*conftest.py"]  # fixtures, not modules with doctests
 # What the accountant cannot do yet, as docs/limitations.md says: refused, or coarser than asked. Each
 # runs and must fail: one that has been mended turns `make test` red until it is taken off.
 KNOWN_LIMITS = {
-    "atoms of weights far apart: certified epsilon and f are refused": (
-        "test_certified_reference.py::test_tricky_epsilons[null tails of steep atoms]",
-        "test_certified_reference.py::test_float_inside_certified[0.05 and 1e6 times 1e6]",
-    ),
     "f next to the corners of steep atoms is refused, and knots near alpha = 1 are not told apart": (
         "test_tradeoff_reference.py::test_at_knots_beside_them_and_between",
         "test_tradeoff_reference.py::test_tricky_knots[plateaus]",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -116,12 +117,12 @@ def certified_epsilon(loss: PrivacyLoss, delta: Fraction, *, digits: int | None 
     size = max(abs(float(epsilon)), 1e-12)
     fine = min(accuracy * size * abs(slope) / 4, 0.01)
     with working_bits(100 - 2 * math.log2(fine)):
-        for _ in range(40):  # each step gains the digits that the slope is good for
-            error = (delta_ball(loss, epsilon, fine) / ball(delta)).log()
-            shift = float(error.mid()) / slope
-            epsilon -= Fraction(shift)
-            if abs(shift) < accuracy * size / 4:
-                break
+        epsilon = _root(
+            lambda place: float((delta_ball(loss, place, fine) / ball(delta)).log().mid()),
+            epsilon,
+            slope,
+            Fraction(accuracy * size / 4),
+        )
     epsilon = shortened(epsilon, accuracy * size / 64)
     width = Fraction(accuracy * size / 2)
     for _ in range(8):
@@ -130,6 +131,39 @@ def certified_epsilon(loss: PrivacyLoss, delta: Fraction, *, digits: int | None 
             return Interval(low, high)
         width *= 2
     raise PrecisionError(f"epsilon at delta {float(delta):.6g} could not be enclosed to {accuracy:.1g}")
+
+
+def _root(error: Callable[[Fraction], float], place: Fraction, slope: float, near: Fraction) -> Fraction:
+    """The root of a falling function, by Newton's steps with the slope at the start.
+
+    Beside an atom that slope can be off by orders of magnitude either way: steps are limited until the root
+    is bracketed, and every fourth halves the bracket.
+    """
+    low: tuple[Fraction, float] | None = None
+    high: tuple[Fraction, float] | None = None
+    reach = max(64 * near, Fraction(1e-8) * max(1, abs(place)))  # a float is hardly further off
+    for turn in range(120):
+        found = error(place)
+        if not math.isfinite(found):  # nothing is left there
+            found = -700.0
+        if found >= 0:
+            low = (place, found)
+        else:
+            high = (place, found)
+        step = Fraction(-found / slope)
+        if abs(step) < near and abs(found) < 0.01:
+            return place + step
+        if low is not None and high is not None:
+            if high[0] - low[0] < near:
+                break
+            place += step
+            if turn % 4 == 3 or not low[0] < place < high[0]:
+                place = (low[0] + high[0]) / 2
+        else:
+            least = near if abs(found) >= 0.01 else Fraction(0)
+            place += max(min(abs(step), reach), least) * (1 if found >= 0 else -1)
+            reach *= 8
+    return place
 
 
 def _log_slope(loss: PrivacyLoss, epsilon: Fraction) -> float:
