@@ -311,8 +311,12 @@ def test_ended_in_the_midst_of_work_it_leaves_nothing(
     one = launch()
     page = visit("/budget", preset="dhc-2020-persons-pr", server=one)  # a minute of work
     page.get_by_text("Comparing all pairs of paths").first.wait_for()
-    ours = [one.process.pid, *descendants(one.process.pid)]
-    assert len(ours) > 2  # the server and its pool
+    for _ in range(10 * PATIENCE):
+        ours = [one.process.pid, *descendants(one.process.pid)]
+        if len(ours) > 2:  # the server and its pool
+            break
+        time.sleep(0.1)
+    assert len(ours) > 2
     one.process.send_signal(how)
     assert one.process.wait(PATIENCE) == 128 + how
     for _ in range(10 * PATIENCE):

@@ -355,3 +355,28 @@ def test_a_job_that_is_killed_leaves_no_file(tmp_path: Path, monkeypatch: pytest
             break
         time.sleep(0.1)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_with_a_long_name_does_no_harm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The socket to the process that forks workers would be too long there, and nothing would ever start."""
+    deep = tmp_path / ("deep" * 30)
+    deep.mkdir()
+    monkeypatch.setattr("discreet.workbench.workers.get_temp_dir", lambda: str(deep))
+
+    async def main(workers: Workers) -> None:
+        assert await asyncio.wait_for(one(workers, pow, 2, 10), 60) == 1024
+
+    run(main)
+
+
+def test_a_process_that_cannot_start_is_said_and_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(self: object) -> None:
+        raise BlockingIOError("no more processes")
+
+    monkeypatch.setattr("multiprocessing.process.BaseProcess.start", refuse)
+
+    async def main(workers: Workers) -> None:
+        with pytest.raises(DiscreetError, match="ended without an answer"):
+            await asyncio.wait_for(one(workers, pow, 2, 10), 60)
+
+    run(main)

@@ -25,9 +25,11 @@ import traceback
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerContext, SpawnContext
 from multiprocessing.process import BaseProcess
+from multiprocessing.util import get_temp_dir
 from types import FrameType
 from typing import Any, NoReturn
 
@@ -43,10 +45,6 @@ Message = tuple[str, Any, float]
 MOST_WAITING = 64
 """Jobs of one visitor that may wait; more are refused."""
 
-# where the system can: processes are forked from one that has loaded what they need and has no threads
-_START: ForkServerContext | SpawnContext = multiprocessing.get_context("spawn")
-if "forkserver" in multiprocessing.get_all_start_methods():
-    _START = multiprocessing.get_context("forkserver")
 _LOADED = [
     "discreet.accounting.calibration",
     "discreet.accounting.comparisons",
@@ -54,6 +52,7 @@ _LOADED = [
     "discreet.risk.profile",
     "discreet.workbench.adversary",
 ]
+_SOCKET = 100  # letters that the path of a socket may have, on every system
 _OFTEN = 0.1  # seconds between two reports of progress
 _GRACE = 1.0  # seconds in which a job may tidy up; NiceGUI waits for 2 when it ends
 _MEMORY = 4 * 2**30  # bytes that one process may hold
@@ -62,6 +61,18 @@ _REMEMBERED = 1000  # how long jobs took
 _EACH = 0.005  # seconds that every job counts, however short
 _WELCOME = 1.0  # seconds by which a newcomer goes before others
 _OVERFULL = 4  # jobs that a lane may take over from the one before, beyond its own number
+
+
+@cache
+def _starting(folder: str) -> ForkServerContext | SpawnContext:
+    """How processes start: forked from one that has loaded what they need and has no threads, where the
+    system can do that and the socket to it, in this folder, has a path that is short enough."""
+    socket = os.fsencode(os.path.join(folder, "listener-12345678"))
+    if "forkserver" not in multiprocessing.get_all_start_methods() or len(socket) > _SOCKET:
+        return multiprocessing.get_context("spawn")
+    found = multiprocessing.get_context("forkserver")
+    found.set_forkserver_preload(_LOADED)
+    return found
 
 
 def processors() -> int:
@@ -177,7 +188,6 @@ class Workers:
 
     def warm_up(self) -> None:
         """Start as many processes as the first visitors will need."""
-        _START.set_forkserver_preload(_LOADED)
         for _ in range(self.lanes[0].at_once + _SPARE):
             self._idle.append(self._new())
 
@@ -303,9 +313,10 @@ class Worker:
         self.nice = nice
         self._loop = loop
         self._died = died
-        self._ours, self._theirs = _START.Pipe()
+        starting = _starting(get_temp_dir())
+        self._ours, self._theirs = starting.Pipe()
         self._place = tempfile.mkdtemp(prefix="discreet-")
-        self._process = _START.Process(target=_work, args=(self._theirs, self._place, nice, warm))
+        self._process = starting.Process(target=_work, args=(self._theirs, self._place, nice, warm))
         self._started = threading.Event()
         threading.Thread(target=self._listen, daemon=True).start()
 
@@ -337,10 +348,14 @@ class Worker:
             self._tell(("error", f"{type(error).__name__}: {error}", 0.0))
 
     def _listen(self) -> None:
-        with undisturbed():  # Ctrl-C goes to all of a terminal's processes; the server ends this one
-            self._process.start()
-        self._theirs.close()
-        self._started.set()
+        try:
+            with undisturbed():  # Ctrl-C goes to all of a terminal's processes; the server ends this one
+                self._process.start()
+        except OSError:
+            pass  # the system gives no more: closing our end says that there is no process
+        finally:
+            self._theirs.close()
+            self._started.set()
         while True:
             try:
                 message = self._ours.recv()
@@ -376,11 +391,12 @@ class Worker:
 
     def _end(self, gently: bool) -> None:
         self._started.wait()
-        if gently and self._process.is_alive():
-            self._process.terminate()
+        if self._process.pid is not None:
+            if gently and self._process.is_alive():
+                self._process.terminate()
+                self._process.join(_GRACE)
+            _kill(self._process)
             self._process.join(_GRACE)
-        _kill(self._process)
-        self._process.join(_GRACE)
         shutil.rmtree(self._place, ignore_errors=True)
 
 

@@ -141,7 +141,7 @@ def _root(error: Callable[[Fraction], float], place: Fraction, slope: float, nea
     """
     low: tuple[Fraction, float] | None = None
     high: tuple[Fraction, float] | None = None
-    reach = max(64 * near, Fraction(1e-8) * max(1, abs(place)))  # a float is hardly further off
+    reach = max(64 * near, Fraction(1e-8) * (1 + abs(place)))  # a float is hardly further off
     for turn in range(120):
         found = error(place)
         if not math.isfinite(found):  # nothing is left there
