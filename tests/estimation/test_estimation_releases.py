@@ -451,7 +451,7 @@ def test_a_streamed_table_is_checked(folders: Any, tmp_path: Path) -> None:
 
 
 def test_the_dhc_comes_apart() -> None:
-    """Ages in four groupings, relationships in four: 12 and 13 orbits, counted by hand in the design."""
+    """Ages in four groupings, relationships in four: 12 and 13 orbits, counted by hand."""
     from discreet.estimation.model import Model, queries_of
 
     dhc = load("dhc-2020")

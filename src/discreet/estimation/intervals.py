@@ -281,7 +281,7 @@ class View:
                     moved = [_moved(solution, row, at, to, relation) for solution, row in pairs]
                 weights, counts = seen.weights(projection, moved, some)
                 weights = np.where(counts > 0, weights / size, 0.0)
-                many = min(2 * MOST_CELLS, weights.shape[2])
+                many = min(MOST_CELLS, weights.shape[2])
                 order = np.argpartition(-np.abs(weights), many - 1, axis=2)[:, :, :many]
                 order = np.take_along_axis(
                     order, np.argsort(-np.abs(np.take_along_axis(weights, order, axis=2)), axis=2), axis=2
@@ -294,7 +294,7 @@ class View:
                 for place, rank, kind in np.argwhere(strong).tolist():
                     found = self._terms[query][some.start + rank][int(at[place])]
                     before = int(alike[place, rank, :kind].sum())
-                    cells = min(int(alike[place, rank, kind]), max(2 * MOST_CELLS - before, 0))
+                    cells = min(int(alike[place, rank, kind]), max(MOST_CELLS - before, 0))
                     found += [
                         Term(float(largest[place, rank, kind]), law, max(1, round(copies[place])))
                     ] * cells
@@ -338,5 +338,5 @@ def _moved(solution: Solution, row: Floats, nodes: Integers, others: Integers, r
 MOST_CLASSES = 32
 """Classes of cells that are looked at together."""
 
-MOST_CELLS = 4
-"""Half of the cells of one query that are looked at for weights that dominate."""
+MOST_CELLS = 8
+"""Cells of one query that are looked at for weights that dominate."""
