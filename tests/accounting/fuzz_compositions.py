@@ -16,6 +16,7 @@ import math
 import random
 import sys
 import time
+import warnings
 from fractions import Fraction
 from pathlib import Path
 
@@ -239,6 +240,7 @@ def check_one(seed: int) -> str:
 
 def main(first: int, count: int) -> None:
     """Run seeds and print what was found."""
+    warnings.simplefilter("error")  # as under pytest: a user must never see one
     done: dict[str, int] = {}
     for seed in range(first, first + count):
         start = time.process_time()

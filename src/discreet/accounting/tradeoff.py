@@ -226,7 +226,7 @@ class TradeOff:
             logs = self.tails(kind, asked).log
             still = []
             for i, place, cell, end, log in zip(active, asked, cells, is_end, logs, strict=True):
-                height = log - aim[i]
+                height = float(log) - float(aim[i])
                 if math.isnan(height):  # on which side of the target it lies is not known
                     raise ValueError(f"the tail at {float(place):.6g} is beyond floats")
                 if height >= 0 and end:
@@ -245,7 +245,7 @@ class TradeOff:
                 if is_dense or room <= CLOSE * (1 + abs(high[i])) / 8:
                     found[i] = Bracket(low[i], high[i])
                     continue
-                previous, last[i] = last[i], (place, float(height))
+                previous, last[i] = last[i], (place, height)
                 if previous is not None and place != previous[0]:
                     secant = (height - previous[1]) / float(place - previous[0])
                     slope[i] = secant if -math.inf < secant < 0 else slope[i]
