@@ -236,7 +236,7 @@ def test_without_pyarrow(refused, here, monkeypatch, command):
 
 
 def test_terminal_sees_that_work_goes_on(here, monkeypatch):
-    from discreet.cli.printing import Screen
+    from discreet.cli.console import Screen
 
     class Terminal(io.StringIO):
         def isatty(self):

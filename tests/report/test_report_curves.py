@@ -7,7 +7,7 @@ from discreet.accounting.comparisons import ZCDP, GaussianDP
 from discreet.accounting.overall import account
 from discreet.accounting.privacy_loss import compose
 from discreet.budget import DiscreteGaussian, DiscreteLaplace, load
-from discreet.report.curves import (
+from discreet.report.figures import (
     curve_alphas,
     curve_deltas,
     drawing_epsilons,

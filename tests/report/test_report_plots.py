@@ -11,8 +11,9 @@ from matplotlib.figure import Figure
 from discreet.accounting.comparisons import ZCDP
 from discreet.accounting.privacy_loss import compose
 from discreet.budget import DiscreteGaussian, DiscreteLaplace
-from discreet.report.curves import Profile, TradeOffCurve
 from discreet.report.figures import (
+    Profile,
+    TradeOffCurve,
     account_figure,
     compare_figure,
     figure_bytes,

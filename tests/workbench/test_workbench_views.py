@@ -18,7 +18,7 @@ from discreet.accounting.comparisons import ZCDP
 from discreet.accounting.overall import account
 from discreet.accounting.privacy_loss import compose
 from discreet.budget import load, preset_names
-from discreet.budget.neighbours import RELATIONS
+from discreet.budget.levels import RELATIONS
 from discreet.noise import GaussianNoise, LaplaceNoise
 from discreet.workbench import charts, tasks, words
 from discreet.workbench.session import Numbers, Session

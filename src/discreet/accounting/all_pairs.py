@@ -60,7 +60,7 @@ from discreet.accounting.loss import (
     turn_table,
     turns,
 )
-from discreet.budget.neighbours import Cases
+from discreet.budget.levels import Cases
 from discreet.noise.balls import working_bits
 from discreet.noise.distribution import Complexes
 from discreet.noise.gaussian import dual_log_ratio

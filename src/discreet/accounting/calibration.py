@@ -19,8 +19,7 @@ from discreet.accounting.comparisons import ZCDP
 from discreet.accounting.overall import account
 from discreet.accounting.parallel import Progress
 from discreet.accounting.privacy_loss import PrivacyLoss, compose
-from discreet.budget.levels import Level
-from discreet.budget.neighbours import Neighbours, main_case, one_case
+from discreet.budget.levels import Level, Neighbours, main_case, one_case
 from discreet.budget.release import Claim, Release
 from discreet.errors import InputError, PrecisionError
 from discreet.noise import DiscreteGaussian, Noise

@@ -36,7 +36,7 @@ from discreet.accounting.overall import Account, account
 from discreet.accounting.parallel import Progress, map_cases
 from discreet.accounting.portfolio import portfolio
 from discreet.accounting.privacy_loss import PrivacyLoss, compose
-from discreet.budget.neighbours import RELATIONS, Neighbours
+from discreet.budget.levels import RELATIONS, Neighbours
 from discreet.budget.release import Release, load, read_file
 from discreet.budget.toml import parse_toml
 from discreet.errors import InputError, PrecisionError

@@ -25,7 +25,7 @@ from discreet.accounting.contour import Kind, Tail
 from discreet.accounting.loss import Floats
 from discreet.accounting.parallel import Progress, map_cases
 from discreet.accounting.privacy_loss import COARSEST, PrivacyLoss, compose, log_fraction
-from discreet.budget.neighbours import RELATIONS, Case, Cases, Neighbours, cases
+from discreet.budget.levels import RELATIONS, Case, Cases, Neighbours, cases
 from discreet.budget.release import EXACTLY, AnswerKind, Claim, Release
 from discreet.errors import InputError
 from discreet.noise import Noise

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from discreet.accounting.overall import Account
-from discreet.budget.neighbours import RELATIONS, Neighbours, joint_cases
+from discreet.budget.levels import RELATIONS, Neighbours, joint_cases
 from discreet.budget.release import AnswerKind, Claim, Release
 from discreet.errors import InputError
 

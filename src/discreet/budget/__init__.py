@@ -4,8 +4,7 @@ Events, levels of queries, spines and the paths they give, neighbours, and prese
 """
 
 from discreet.budget.attributes import Attributes, Recode, Tabulation
-from discreet.budget.levels import Level, Query, Spine
-from discreet.budget.neighbours import Neighbours, cases
+from discreet.budget.levels import Level, Neighbours, Query, Spine, cases
 from discreet.budget.release import (
     ALIASES,
     AnswerKind,

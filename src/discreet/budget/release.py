@@ -19,8 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from discreet.budget.attributes import Attributes, attribute_lines, read_attributes
-from discreet.budget.levels import WAYS, Level, Query, Runs, Spine, find_level, written
-from discreet.budget.neighbours import RELATIONS, Neighbours
+from discreet.budget.levels import RELATIONS, WAYS, Level, Neighbours, Query, Runs, Spine, find_level, written
 from discreet.budget.toml import (
     FieldError,
     a_list,

@@ -14,22 +14,31 @@ from discreet import numbers
 from discreet.accounting.arguments import count_of_digits
 from discreet.budget import AnswerKind, load
 from discreet.budget.levels import level_name
-from discreet.cli import options
-from discreet.cli.printing import PLAIN, TABLE_KINDS, Block, Hanging, LongLine, Outputs, Screen, TextTable
+from discreet.cli import console
+from discreet.cli.console import PLAIN, TABLE_KINDS, Block, Hanging, LongLine, Outputs, Screen, TextTable
 from discreet.errors import InputError
-from discreet.report import words
-from discreet.report.releases import path_text
+from discreet.report import tables
+from discreet.report.tables import (
+    DELTAS,
+    PrivacyRow,
+    PrivacyTable,
+    TwoReleases,
+    delta_rows,
+    difference,
+    epsilon_rows,
+    path_text,
+    zcdp_of,
+)
 
 if TYPE_CHECKING:
     from discreet.accounting.comparisons import ZCDP
     from discreet.accounting.overall import Account
     from discreet.budget import Neighbours, Release
-    from discreet.report.tables import PrivacyRow, PrivacyTable, TwoReleases
 
 REPORTED = 1e-10
 """The delta that the sentence below the table is about, if it was asked for."""
 
-app = options.command(
+app = console.command(
     "account",
     "TARGET... [OPTIONS]",
     "dhc-2020",
@@ -40,8 +49,8 @@ app = options.command(
 
 @app.default
 def account(
-    *targets: options.Targets,
-    delta: options.Deltas = None,
+    *targets: console.Targets,
+    delta: console.Deltas = None,
     epsilon: Annotated[
         list[str] | None,
         Parameter(help="Delta at this epsilon, an exact number such as 4; may be repeated.", metavar="E"),
@@ -73,21 +82,20 @@ def account(
         bool, Parameter(help="Add intervals that provably contain the values of the table.")
     ] = False,
     digits: Annotated[int | None, Parameter(help="Significant digits of the results.", metavar="N")] = None,
-    accuracy: options.Accuracy = None,
+    accuracy: console.Accuracy = None,
     export: Annotated[
         Path | None,
         Parameter(help="Write all pairs' curves, and certificates of the table.", metavar="DIR"),
     ] = None,
-    between: options.Comparing = options.ALL_PATHS,
+    between: console.Comparing = console.ALL_PATHS,
     screen: Screen = PLAIN,
 ) -> None:
     """Account for one release, or for several together."""
-    workers = between.workers
     certify = certify or export is not None
-    options.checked_digits(digits, certify=certify)
-    enough = options.read_accuracy(accuracy, certify=certify)
-    deltas = options.read_deltas(delta or ())
-    epsilons = options.read_epsilons(epsilon or ())
+    console.checked_digits(digits, certify=certify)
+    enough = console.read_accuracy(accuracy, certify=certify)
+    deltas = console.read_deltas(delta or ())
+    epsilons = console.read_epsilons(epsilon or ())
     outputs = Outputs(plot=plot)
     outputs.plan("--curve", curve, TABLE_KINDS)
     outputs.plan("--tradeoff", tradeoff, TABLE_KINDS)
@@ -99,27 +107,11 @@ def account(
 
         free(export)
 
-    from discreet.report.tables import DELTAS, PrivacyTable, delta_rows, epsilon_rows, zcdp_of
-
-    if pair is not None or path is not None:
-        whole = _one_case(releases, between, pair, path)
-    elif len(releases) == 1:
-        whole = between.account(releases[0])
-    else:
-        from discreet.accounting.portfolio import portfolio
-
-        whole = portfolio(
-            releases,
-            neighbours=between.neighbours,
-            people=between.people,
-            jobs=workers,
-            all_pairs=all_pairs,
-        )
-    whole = whole.with_accuracy(enough)
+    whole = _account_of(releases, between, pair=pair, path=path, all_pairs=all_pairs).with_accuracy(enough)
     zcdp = zcdp_of(whole)
     asked = deltas if delta or epsilon else [*DELTAS]
     with screen.progress("Comparing paths") as progress:
-        running = whole.with_workers(workers, progress)
+        running = whole.with_workers(between.workers, progress)
         by_delta = epsilon_rows(running, asked, zcdp=zcdp, certified=certify, digits=digits)
         by_epsilon = delta_rows(running, epsilons, zcdp=zcdp, certified=certify, digits=digits)
         contents = _files(running, zcdp, releases, outputs)
@@ -135,7 +127,6 @@ def account(
 
 def read_target(target: str, neighbours: Neighbours | None, unit: str | None = None) -> Release:
     """The release of a target; all runs of a ledger are one."""
-
     if os.path.isfile(target):
         from discreet.release import is_ledger, ledger_release
 
@@ -146,10 +137,27 @@ def read_target(target: str, neighbours: Neighbours | None, unit: str | None = N
     return load(target)
 
 
-def _one_case(
-    releases: list[Release], between: options.Comparing, pair: tuple[int, int] | None, path: int | None
+def _account_of(
+    releases: list[Release],
+    between: console.Comparing,
+    *,
+    pair: tuple[int, int] | None,
+    path: int | None,
+    all_pairs: bool,
 ) -> Account:
-    """The account of a single pair of paths or a single path."""
+    """The account of one release, of several together, or of a single pair of paths or a single path."""
+    if pair is None and path is None:
+        if len(releases) == 1:
+            return between.account(releases[0])
+        from discreet.accounting.portfolio import portfolio
+
+        return portfolio(
+            releases,
+            neighbours=between.neighbours,
+            people=between.people,
+            jobs=between.workers,
+            all_pairs=all_pairs,
+        )
     from discreet.accounting.overall import Account, account
 
     if len(releases) > 1:
@@ -175,7 +183,7 @@ def _files(account: Account, zcdp: ZCDP, releases: list[Release], outputs: Outpu
         return contents
     import numpy as np
 
-    from discreet.report import curves
+    from discreet.report import figures
 
     if outputs.wanted("--plot"):
         from discreet.report.figures import account_figure, figure_bytes, sampled
@@ -183,39 +191,38 @@ def _files(account: Account, zcdp: ZCDP, releases: list[Release], outputs: Outpu
         drawn = sampled(account, zcdp)
         title = account.name
         if account.pairs == 1 and any(len(release.paths) > 1 for release in releases):
-            title += f", {'pair' if account.neighbours == 'bounded' else 'path'} {words.label(account.main)}"
-        title += f": {words.relation(account.neighbours, account.unit, account.people)}"
+            title += f", {'pair' if account.neighbours == 'bounded' else 'path'} {tables.label(account.main)}"
+        title += f": {tables.relation(account.neighbours, account.unit, account.people)}"
         contents["--plot"] = figure_bytes(account_figure(drawn, title=title), outputs.kind("--plot"))
     if outputs.wanted("--curve"):
-        grid = curves.epsilon_grid(zcdp)
+        grid = figures.epsilon_grid(zcdp)
         if outputs.wanted("--plot"):  # the drawing has these points and more
-            profile = curves.Profile(grid, drawn.profile.delta[np.isin(drawn.profile.epsilon, grid)])
+            profile = figures.Profile(grid, drawn.profile.delta[np.isin(drawn.profile.epsilon, grid)])
         else:
-            profile = curves.sample_profile(account, grid)
-        contents["--curve"] = curves.profile_csv(profile, zcdp).encode()
+            profile = figures.sample_profile(account, grid)
+        contents["--curve"] = figures.profile_csv(profile, zcdp).encode()
     if outputs.wanted("--tradeoff"):
-        errors = curves.sample_tradeoff(account, curves.curve_alphas())
-        contents["--tradeoff"] = curves.tradeoff_csv(errors, zcdp).encode()
+        errors = figures.sample_tradeoff(account, figures.curve_alphas())
+        contents["--tradeoff"] = figures.tradeoff_csv(errors, zcdp).encode()
     return contents
 
 
 def _text(found: PrivacyTable) -> Iterator[Block]:
-
     account, releases, kind = found.account, found.releases, found.account.claim.kind
-    digits = min(found.digits or numbers.DIGITS, options.FLOAT_DIGITS)
+    digits = min(found.digits or numbers.DIGITS, console.FLOAT_DIGITS)
     for release in releases:
-        yield Hanging(words.heading(release))
-    who = words.relation(account.neighbours, account.unit, account.people)
+        yield Hanging(tables.heading(release))
+    who = tables.relation(account.neighbours, account.unit, account.people)
     together = "together " if len(releases) > 1 else ""
     rho = f"zCDP rho {together}{numbers.with_fraction(account.rho)}"
-    yield Hanging(f"Neighbours: {who} ({account.neighbours}). {rho}. {words.compared(account)}.")
+    yield Hanging(f"Neighbours: {who} ({account.neighbours}). {rho}. {tables.compared(account)}.")
     worst = "worst pair" if account.neighbours == "bounded" else "worst path"
     for given, asked, rows in found.tables():
         yield ""
         columns = (given, kind.titled(asked), f"zCDP {asked}", "difference", worst)
         cells = _epsilon_cells if asked == "epsilon" else _delta_cells
         yield TextTable(
-            columns, [(*cells(row, account, digits), words.label(row.worst)) for row in rows], (0, 4)
+            columns, [(*cells(row, account, digits), tables.label(row.worst)) for row in rows], (0, 4)
         )
     proved = [
         (f"{given} {numbers.plain(value)}:", f"{lower} <= {asked} <= {upper}")
@@ -242,8 +249,6 @@ def _text(found: PrivacyTable) -> Iterator[Block]:
 
 
 def _epsilon_cells(row: PrivacyRow, account: Account, digits: int) -> tuple[str, ...]:
-    from discreet.report.tables import difference
-
     gap = row.epsilon - row.zcdp
     return (
         numbers.plain(row.delta),
@@ -254,7 +259,6 @@ def _epsilon_cells(row: PrivacyRow, account: Account, digits: int) -> tuple[str,
 
 
 def _delta_cells(row: PrivacyRow, account: Account, digits: int) -> tuple[str, ...]:
-
     zero = row.delta == 0 and account.case(row.worst).log_delta(epsilon=row.epsilon) == -math.inf
     return (
         numbers.plain(row.epsilon),
@@ -267,7 +271,6 @@ def _delta_cells(row: PrivacyRow, account: Account, digits: int) -> tuple[str, .
 
 
 def _sentence(row: PrivacyRow, digits: int, kind: AnswerKind) -> str:
-
     gap = row.zcdp - row.epsilon
     stated = kind.states("epsilon", row.epsilon, row.digits("epsilon", digits))
     text = f"At delta {numbers.plain(row.delta)} {stated}"
@@ -282,7 +285,7 @@ def _sentence(row: PrivacyRow, digits: int, kind: AnswerKind) -> str:
 
 # -- two releases side by side -------------------------------------------------------------------------------
 
-compare_app = options.command(
+compare_app = console.command(
     "compare",
     "A B [OPTIONS]",
     "pl94-2020-units pl94-2020-units-pr --delta 1e-10",
@@ -291,24 +294,22 @@ compare_app = options.command(
 
 @compare_app.default
 def compare(
-    a: options.Target,
-    b: options.Target,
+    a: console.Target,
+    b: console.Target,
     /,
     *,
-    delta: options.Deltas = None,
-    accuracy: options.Accuracy = None,
+    delta: console.Deltas = None,
+    accuracy: console.Accuracy = None,
     plot: Annotated[Path | None, Parameter(help="Plot both releases.", metavar="FILE.svg|png|pdf")] = None,
-    between: options.Comparing = options.ALL_PATHS,
+    between: console.Comparing = console.ALL_PATHS,
     screen: Screen = PLAIN,
 ) -> None:
     """Compare two releases."""
-    enough = options.read_accuracy(accuracy)
-    deltas = options.read_deltas(delta or ())
+    enough = console.read_accuracy(accuracy)
+    deltas = console.read_deltas(delta or ())
     outputs = Outputs(plot=plot)
 
     releases = (load(a), load(b))
-
-    from discreet.report.tables import DELTAS, PrivacyTable, TwoReleases, epsilon_rows
 
     accounts = [between.account(one).with_accuracy(enough) for one in releases]
     with screen.progress("Comparing paths") as progress:
@@ -327,20 +328,17 @@ def compare(
 def drawn(first: Account, second: Account, kind: str) -> bytes:
     """Return the picture of two accounts."""
     from discreet.report.figures import compare_figure, figure_bytes, sampled
-    from discreet.report.tables import zcdp_of
 
     both = (sampled(one, zcdp_of(one)) for one in (first, second))
     return figure_bytes(compare_figure(*both, title=f"{first.name} and {second.name}"), kind)
 
 
 def _compare_text(found: TwoReleases) -> Iterator[Block]:
-    from discreet.report.tables import difference
-
     sides = (("A", found.a.account, found.a.releases[0]), ("B", found.b.account, found.b.releases[0]))
     for letter, account, release in sides:
-        who = words.relation(account.neighbours, account.unit, account.people)
+        who = tables.relation(account.neighbours, account.unit, account.people)
         yield Hanging(f"{letter}: {release.name}. {release.title or release.name}", "   ")
-        rho, compared = numbers.with_fraction(account.rho), words.compared(account).lower()
+        rho, compared = numbers.with_fraction(account.rho), tables.compared(account).lower()
         yield Hanging(f"   {who} ({account.neighbours} neighbours); zCDP rho {rho}; {compared}", "   ")
     yield ""
     first, second = (account.claim.kind for _, account, _ in sides)
@@ -363,7 +361,7 @@ def _compare_text(found: TwoReleases) -> Iterator[Block]:
     for letter, account, release in sides:
         if account.claim.kind is not AnswerKind.EXACT:
             yield f"{letter}: {account.claim.kind.sentence}"
-        yield from (Hanging(f"Note on {letter}: {note}") for note in words.cautions(release))
+        yield from (Hanging(f"Note on {letter}: {note}") for note in tables.cautions(release))
     yield ""
     if not found.noise:
         yield "No level and query have the same names in both."

@@ -12,13 +12,12 @@ from cyclopts import Parameter
 
 from discreet.budget import AnswerKind, load
 from discreet.budget.levels import level_name
-from discreet.cli import options
+from discreet.cli import console
 from discreet.cli.account import drawn
-from discreet.cli.printing import PLAIN, Block, Outputs, Screen, TextTable
+from discreet.cli.console import PLAIN, Block, Outputs, Screen, TextTable
 from discreet.errors import InputError
 from discreet.numbers import decimal, plain
-from discreet.report.releases import calibrated_lines
-from discreet.report.words import heading
+from discreet.report.tables import calibrated_lines, heading
 
 if TYPE_CHECKING:
     from discreet.accounting.calibration import Calibration
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from discreet.numbers import Interval
 
 
-app = options.command(
+app = console.command(
     "calibrate",
     "TARGET (--epsilon E | --zcdp) --delta D [OPTIONS]",
     "dhc-2020 --zcdp --delta 1e-10 --out less-noise.toml",
@@ -37,7 +36,7 @@ app = options.command(
 
 @app.default
 def calibrate(
-    target: options.Target,
+    target: console.Target,
     /,
     *,
     delta: Annotated[str, Parameter(help="The delta of the promise, such as 1e-10.", metavar="D")],
@@ -56,8 +55,8 @@ def calibrate(
         str | None,
         Parameter(help="Instead of a promise: the 95 % margins of error you want.", metavar="LEVEL=M,..."),
     ] = None,
-    neighbours: options.Relation = None,
-    accuracy: options.Accuracy = None,
+    neighbours: console.Relation = None,
+    accuracy: console.Accuracy = None,
     out: Annotated[Path | None, Parameter(help="Write the new release.", metavar="NEW.toml")] = None,
     certify: Annotated[
         bool, Parameter(help="Also prove the exact epsilon of the new release at delta.")
@@ -65,20 +64,20 @@ def calibrate(
     plot: Annotated[
         Path | None, Parameter(help="Plot the release before and after.", metavar="FILE.svg|png|pdf")
     ] = None,
-    jobs: options.Jobs = None,
+    jobs: console.Jobs = None,
     screen: Screen = PLAIN,
 ) -> None:
     """Find the least noise that keeps a promise."""
-    workers = options.jobs_or_cpus(jobs)
-    enough = options.read_accuracy(accuracy)
-    (small,) = options.read_deltas([delta])
+    workers = console.jobs_or_cpus(jobs)
+    enough = console.read_accuracy(accuracy)
+    (small,) = console.read_deltas([delta])
     _check_target(epsilon, zcdp, moe, weights is not None or by == "level", accuracy is not None)
     outputs = Outputs(plot=plot)
     outputs.plan("--out", out, (".toml",))
 
     release = load(target)
-    shares = options.by_level(weights, "--weights", release)
-    wanted = options.by_level(moe, "--moe", release)
+    shares = console.by_level(weights, "--weights", release)
+    wanted = console.by_level(moe, "--moe", release)
 
     from discreet.accounting.calibration import calibrate as find
     from discreet.accounting.calibration import reached
@@ -125,7 +124,7 @@ def _check_target(
 ) -> None:
     """Refuse a command line that names no target, or two."""
     if epsilon is not None:
-        options.read_epsilons([epsilon])
+        console.read_epsilons([epsilon])
     targets = {"--epsilon": epsilon is not None, "--zcdp": zcdp, "--moe": moe is not None}
     given = [name for name, is_given in targets.items() if is_given]
     if len(given) != 1:

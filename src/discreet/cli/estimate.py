@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import App, Parameter
 
 from discreet.budget import load
+from discreet.cli.console import PLAIN, Block, Hanging, Screen, need_tables
 from discreet.cli.measure import Format, ForSpreadsheets, OptionalFile, Out
-from discreet.cli.printing import PLAIN, Block, Hanging, Screen, need_tables
 from discreet.errors import InputError
 
 if TYPE_CHECKING:

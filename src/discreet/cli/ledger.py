@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
 
-from discreet.budget.levels import level_name
-from discreet.budget.neighbours import RELATIONS
-from discreet.cli import options
-from discreet.cli.printing import Block, Hanging, Screen, TextTable, say, write
+from discreet.budget.levels import RELATIONS, level_name
+from discreet.cli import console
+from discreet.cli.console import Block, Hanging, Screen, TextTable, say, write
 from discreet.errors import DiscreetError, InputError
 from discreet.numbers import plain, share
 
@@ -104,7 +103,7 @@ def show(
     /,
     *,
     delta: Annotated[str, Parameter(help="The delta of the epsilon. Default: 1e-10.", metavar="D")] = "1e-10",
-    json: options.Json = False,
+    json: console.Json = False,
 ) -> None:
     """What runs have spent, in rho and in exact epsilon, and what is left of the totals."""
     from discreet.release import read_ledger

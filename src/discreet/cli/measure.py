@@ -12,11 +12,11 @@ from cyclopts import App, Parameter
 from discreet import numbers
 from discreet.budget import load
 from discreet.budget.levels import find_level, level_name
-from discreet.cli import options
+from discreet.cli import console
+from discreet.cli.console import PLAIN, Block, Hanging, Screen, need_tables
 from discreet.cli.ledger import KeyFile, LedgerFile, Rehearsal, SpendAgain, about_ledger
-from discreet.cli.printing import PLAIN, Block, Hanging, Screen, need_tables
 from discreet.errors import InputError
-from discreet.report import words
+from discreet.report import tables
 
 if TYPE_CHECKING:
     from discreet.budget import Release
@@ -128,7 +128,7 @@ app = App(
 
 @app.default
 def measure(
-    target: options.Target, /, *, out: Out, chosen: Measuring = DEFAULT, screen: Screen = PLAIN
+    target: console.Target, /, *, out: Out, chosen: Measuring = DEFAULT, screen: Screen = PLAIN
 ) -> None:
     """Add the noise of a release to a table of counts, and note what was spent."""
     release = load(target)
@@ -150,7 +150,7 @@ def _text(release: Release, done: Measured) -> Iterator[Block]:
         )
     yield f"{release.name}: {cells_of_units(done.cells, done.units)} measured, in {done.out}."
     if done.rehearsal is None:
-        who = words.relation(release.neighbours, release.unit)
+        who = tables.relation(release.neighbours, release.unit)
         yield Hanging(f"Spent: rho {numbers.with_fraction(done.rho)}; {who}.")
     if done.exact:
         pairs = ", ".join(f"{query} of {level_name(level)}" for level, query in done.exact)

@@ -12,8 +12,8 @@ from cyclopts import Parameter
 
 from discreet.budget import load
 from discreet.budget.levels import level_name
-from discreet.cli import options
-from discreet.cli.printing import PLAIN, Block, Hanging, Outputs, Screen, TextTable, need_tables
+from discreet.cli import console
+from discreet.cli.console import PLAIN, Block, Hanging, Outputs, Screen, TextTable, need_tables
 from discreet.errors import InputError
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ TreeOption = Annotated[
     ),
 ]
 
-app = options.command(
+app = console.command(
     "plan",
     "RELEASE (--keep LEVEL[:QUERY] | --goal FILE.toml | --weights LEVEL=W,...)\n"
     "         (--epsilon E | --least-cost) [OPTIONS]",
@@ -44,7 +44,7 @@ app = options.command(
 
 @app.default
 def plan(
-    target: options.Target,
+    target: console.Target,
     /,
     *,
     keep: Annotated[
@@ -83,9 +83,9 @@ def plan(
     if (epsilon is None) != least_cost:
         found = "none is given" if epsilon is None else "both are given"
         raise InputError(f"the cost is --epsilon E or --least-cost, exactly one of them; {found}")
-    (small,) = options.read_deltas([delta])
+    (small,) = console.read_deltas([delta])
     if epsilon is not None:
-        options.read_epsilons([epsilon])
+        console.read_epsilons([epsilon])
     outputs = Outputs()
     outputs.plan("--out", out, (".toml",))
     from discreet.estimation.plan import plan as find
@@ -98,7 +98,7 @@ def plan(
         tree=_children([level.name for level in release.levels], read_tree(tree, release)),
         keep=keep or (),
         goals=goals,
-        weights=options.by_level(weights, "--weights") or None,
+        weights=console.by_level(weights, "--weights") or None,
         epsilon=epsilon,
         delta=small,
         certified=certify,
@@ -159,7 +159,7 @@ def _read(path: Path) -> str:
 
 # -- accuracy ----------------------------------------------------------------------------------------------
 
-accuracy_app = options.command(
+accuracy_app = console.command(
     "accuracy",
     "RELEASE [--tree N,N,...|FILE] [OPTIONS]",
     "pl94-2020",
@@ -170,7 +170,7 @@ accuracy_app = options.command(
 
 @accuracy_app.default
 def accuracy(
-    target: options.Target,
+    target: console.Target,
     /,
     *,
     tree: TreeOption = None,

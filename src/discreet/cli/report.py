@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from discreet.cli import options
+from discreet.cli import console
 from discreet.cli.account import read_target
-from discreet.cli.printing import PLAIN, Block, Outputs, Screen
+from discreet.cli.console import PLAIN, Block, Outputs, Screen
 from discreet.errors import InputError
 from discreet.numbers import plain, times
 from discreet.numbers import prior as read_prior
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from discreet.budget import Release
     from discreet.report.html import Facts
 
-app = options.command(
+app = console.command(
     "report",
     "TARGET --out FILE.html [OPTIONS]",
     "dhc-2020 --out report.html",
@@ -30,7 +30,7 @@ app = options.command(
 
 @app.default
 def report(
-    target: options.Target,
+    target: console.Target,
     /,
     *,
     out: Annotated[Path | None, Parameter(help="Write the page.", metavar="FILE.html")] = None,
@@ -50,12 +50,12 @@ def report(
     title: Annotated[str, Parameter(help="The title of the page.", metavar="TEXT")] = "",
     no_certify: Annotated[bool, Parameter(help="Skip the proofs; the page says so.")] = False,
     no_savings: Annotated[bool, Parameter(help="Skip the search for noise that could be saved.")] = False,
-    between: options.Comparing = options.ALL_PATHS,
+    between: console.Comparing = console.ALL_PATHS,
     screen: Screen = PLAIN,
 ) -> None:
     """Write a report on a release."""
     workers = between.workers
-    deltas = options.read_deltas(delta or ["1e-10"])
+    deltas = console.read_deltas(delta or ["1e-10"])
     if out is None and pdf is None:
         raise InputError("report writes a file: --out FILE.html is needed, or --pdf FILE.pdf")
     outputs = Outputs()

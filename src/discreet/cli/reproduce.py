@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from discreet.cli import options
-from discreet.cli.printing import PLAIN, Block, Hanging, LongLine, Outputs, Screen, TextTable, show
+from discreet.cli import console
+from discreet.cli.console import PLAIN, Block, Hanging, LongLine, Outputs, Screen, TextTable, show
 from discreet.errors import InputError
 
 if TYPE_CHECKING:
     from discreet.studies import Study, StudyEntry
 
-app = options.command(
+app = console.command(
     "reproduce",
     "[NAME|all] [--out DIR] [OPTIONS]",
     "--list",
@@ -39,7 +39,7 @@ def reproduce(
         Path | None, Parameter(help="Your own counts, for accuracy and slope.", metavar="FILE.csv")
     ] = None,
     list_: Annotated[bool, Parameter(name="--list", help="List the studies and stop.")] = False,
-    jobs: options.Jobs = None,
+    jobs: console.Jobs = None,
     screen: Screen = PLAIN,
 ) -> None:
     """Compute studies of the papers: each printed value beside ours, with a verdict.
@@ -58,7 +58,7 @@ def reproduce(
     chosen = find(name or "all")
     if counts is not None and len(chosen) > 1:
         raise InputError("--counts is for one study: accuracy or slope")
-    workers = options.jobs_or_cpus(jobs)
+    workers = console.jobs_or_cpus(jobs)
     found: list[Study] = []
     with _directory(out):
         outputs = Outputs()

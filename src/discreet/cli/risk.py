@@ -18,8 +18,8 @@ from cyclopts import App, Parameter
 
 from discreet.budget import AnswerKind, load
 from discreet.budget.levels import level_name
-from discreet.cli import options
-from discreet.cli.printing import (
+from discreet.cli import console
+from discreet.cli.console import (
     PLAIN,
     Block,
     Hanging,
@@ -35,7 +35,7 @@ from discreet.errors import InputError
 from discreet.numbers import at_most, in_hundred
 from discreet.numbers import chance as shown
 from discreet.numbers import prior as read_prior
-from discreet.report.words import relation
+from discreet.report.tables import relation
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -60,7 +60,7 @@ STEPS = ("prior", "noisy", "variance", "known", "before", "posterior", "ratio", 
 TRUTHS = ("present", "absent", "prior")
 
 
-@options.subcommand(
+@console.subcommand(
     app,
     "risk single",
     "One noisy count: the posterior, the ratio and how often the adversary is right.",
@@ -76,9 +76,9 @@ def single(
         list[str],
         Parameter(help="The published count; may be repeated.", metavar="Y", allow_leading_hyphen=True),
     ],
-    prior: options.Priors,
-    variance: options.Variances = None,
-    rho: options.Rhos = None,
+    prior: console.Priors,
+    variance: console.Variances = None,
+    rho: console.Rhos = None,
     known: Annotated[
         list[str] | None,
         Parameter(
@@ -101,13 +101,13 @@ def single(
             metavar="A B C D",
         ),
     ] = None,
-    nonnegative: options.Floor = False,
+    nonnegative: console.Floor = False,
     together: Annotated[
         bool, Parameter(help="The noisy values are several counts of the same person, each with its noise.")
     ] = False,
-    json: options.Json = False,
-    csv: options.Csv = None,
-    plot: options.Plot = None,
+    json: console.Json = False,
+    csv: console.Csv = None,
+    plot: console.Plot = None,
 ) -> None:
     """Say what a noisy count tells someone who knows everyone else."""
     outputs = Outputs(csv=csv, plot=plot)
@@ -375,7 +375,7 @@ _WHOLE = ("noisy", "siblings", "siblings-noisy", "count")
 _RENAMED = {"siblings-noisy": "siblings_noisy", "given": "given_smaller"}
 
 
-@options.subcommand(
+@console.subcommand(
     app,
     "risk hierarchy",
     "A block and the areas above it, together.",
@@ -390,7 +390,7 @@ def hierarchy(
     area: Annotated[
         list[str] | None, Parameter(help="One area; repeat for the next larger one.", metavar="SPEC")
     ] = None,
-    prior: options.Prior = "1/2",
+    prior: console.Prior = "1/2",
     known: Annotated[
         int, Parameter(help="How many others in the block the adversary knows of.", metavar="K")
     ] = 0,
@@ -410,9 +410,9 @@ def hierarchy(
     ] = "exact",
     draws: Annotated[int, Parameter(help="Draws of a sampler.", metavar="N")] = 100_000,
     seed: Annotated[int | None, Parameter(help="Seed of a sampler.", metavar="N")] = None,
-    csv: options.Csv = None,
-    plot: options.Plot = None,
-    json: options.Json = False,
+    csv: console.Csv = None,
+    plot: console.Plot = None,
+    json: console.Json = False,
 ) -> None:
     """Compute the posterior of the target's count and of every area's count."""
     from discreet.risk.hierarchy import hierarchy_posterior
@@ -515,7 +515,7 @@ MainOnly = Annotated[
 ]
 
 
-@options.subcommand(
+@console.subcommand(
     app,
     "risk release",
     "The best any adversary can do with a whole release, by level and overall.",
@@ -528,17 +528,17 @@ def release(
     target: Annotated[str | None, Parameter(help="A preset's name or a TOML file.")] = None,
     /,
     *,
-    prior: options.Priors | None = None,
+    prior: console.Priors | None = None,
     rho: Annotated[
         list[str] | None,
         Parameter(
             help="Instead of a target: LEVEL=RHO, one count of variance 1/(2 rho).", metavar="LEVEL=RHO"
         ),
     ] = None,
-    between: options.Comparing = options.ALL_PATHS,
+    between: console.Comparing = console.ALL_PATHS,
     main_only: MainOnly = False,
-    csv: options.Csv = None,
-    plot: options.Plot = None,
+    csv: console.Csv = None,
+    plot: console.Plot = None,
     screen: Screen = PLAIN,
 ) -> None:
     """Say how much the best adversary learns: from one count, from each level, from everything."""
@@ -554,7 +554,7 @@ def _profile(
     target: str | None,
     priors: list[str],
     rho: list[str] | None,
-    between: options.Comparing,
+    between: console.Comparing,
     main_only: bool,
     screen: Screen,
 ) -> tuple[RiskProfile, str]:
@@ -569,7 +569,7 @@ def _profile(
     if rho:
         if between.neighbours is not None or main_only or between.people != 1:
             raise InputError("--neighbours, --people and --main-only are about a release, not about --rho")
-        return risk_profile(options.by_level(",".join(rho), "--rho"), prior=priors), ""
+        return risk_profile(console.by_level(",".join(rho), "--rho"), prior=priors), ""
 
     assert target is not None
     found = load(target)
@@ -625,7 +625,7 @@ def _short(chance: float) -> str:
     return f"{chance:.3f}" if chance >= 0.01 else f"{chance:.2g}"
 
 
-@options.subcommand(
+@console.subcommand(
     app,
     "risk explain",
     "One page in plain words, each sentence with its adversary.",
@@ -634,12 +634,12 @@ def _short(chance: float) -> str:
     "dhc-2020 --prior 1/10 --out risk.md",
 ).default
 def explain(
-    target: options.Target,
+    target: console.Target,
     /,
     *,
-    prior: options.Prior = "1/2",
+    prior: console.Prior = "1/2",
     out: Annotated[Path | None, Parameter(help="Write the page.", metavar="FILE.md|txt")] = None,
-    between: options.Comparing = options.ALL_PATHS,
+    between: console.Comparing = console.ALL_PATHS,
     main_only: MainOnly = False,
     screen: Screen = PLAIN,
 ) -> None:
@@ -664,7 +664,7 @@ def explain(
 # -- the rows of a table -------------------------------------------------------------------------------------
 
 
-@options.subcommand(
+@console.subcommand(
     app,
     "risk table",
     "Every row of a released table, and a summary by level.",
@@ -677,7 +677,7 @@ def table(
     file: Annotated[Path, Parameter(help="The released table: CSV or Parquet.")],
     /,
     *,
-    prior: options.Prior,
+    prior: console.Prior,
     known: Annotated[
         str | None,
         Parameter(
@@ -707,9 +707,9 @@ def table(
     level_column: Annotated[
         str | None, Parameter(help="Level to summarise by. Default: level or REGION_TYPE.", metavar="NAME")
     ] = None,
-    nonnegative: options.Floor = False,
+    nonnegative: console.Floor = False,
     csv: Annotated[Path | None, Parameter(help="Write all rows with their risk.", metavar="FILE.csv")] = None,
-    plot: options.Plot = None,
+    plot: console.Plot = None,
     screen: Screen = PLAIN,
 ) -> None:
     """Say for every row of a table what it tells someone who knows everyone else in it."""

@@ -9,19 +9,20 @@ from cyclopts import App, Parameter
 
 from discreet.budget import ALIASES, load
 from discreet.budget.levels import level_name
-from discreet.cli import options
-from discreet.cli.printing import Block, Hanging, LongLine, Screen, TextTable, write
+from discreet.cli import console
+from discreet.cli.console import Block, Hanging, LongLine, Screen, TextTable, write
 from discreet.errors import InputError
 from discreet.numbers import percent, plain, with_fraction
-from discreet.report.releases import (
+from discreet.report.tables import (
     all_presets,
+    heading,
     levels_of,
     path_text,
     preset_object,
+    relation,
     release_object,
     rho_total,
 )
-from discreet.report.words import heading, relation
 
 if TYPE_CHECKING:
     from discreet.budget import Release, Row
@@ -32,10 +33,10 @@ presets_app = App(name="presets")
 
 @app.default
 def show(
-    name: options.Target,
+    name: console.Target,
     /,
     *,
-    json: options.Json = False,
+    json: console.Json = False,
     toml: Annotated[bool, Parameter(help="Print the release as TOML.")] = False,
 ) -> None:
     """Show one release."""
@@ -94,7 +95,7 @@ def _cells(row: Row) -> tuple[str, ...]:
 
 
 @presets_app.default
-def presets(*, json: options.Json = False) -> None:
+def presets(*, json: console.Json = False) -> None:
     """List the presets."""
     releases = all_presets()
     rows = [

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import App, Parameter
 
 from discreet.budget import load
-from discreet.cli import options
+from discreet.cli import console
+from discreet.cli.console import PLAIN, Block, Hanging, Screen, need_tables
 from discreet.cli.measure import AtMost, Excess, Format, Geocodes, Out, Person
-from discreet.cli.printing import PLAIN, Block, Hanging, Screen, need_tables
 
 if TYPE_CHECKING:
     from discreet.release import Tabulated
@@ -48,7 +48,7 @@ class Tabulating:
 
 
 @app.default
-def tabulate(target: options.Target, /, *, chosen: Tabulating, screen: Screen = PLAIN) -> None:
+def tabulate(target: console.Target, /, *, chosen: Tabulating, screen: Screen = PLAIN) -> None:
     """Count records for every query at every level, zeros included."""
     release = load(target)
     need_tables("tabulate")

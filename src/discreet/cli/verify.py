@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from discreet.cli import options
-from discreet.cli.printing import PLAIN, Block, Hanging, Screen
+from discreet.cli import console
+from discreet.cli.console import PLAIN, Block, Hanging, Screen
 from discreet.errors import InputError
 
 if TYPE_CHECKING:
     from discreet.accounting.certificate import Certificate, Verification
 
-app = options.command(
+app = console.command(
     "verify",
     "FILE | discreet verify TARGET... --epsilon E --delta D [OPTIONS]",
     "handed-on/certificates/epsilon-at-delta-1e-10.json",
@@ -31,7 +31,7 @@ def verify(
     ],
     epsilon: Annotated[str | None, Parameter(help="The epsilon that is claimed.", metavar="E")] = None,
     delta: Annotated[str | None, Parameter(help="The delta that is claimed.", metavar="D")] = None,
-    between: options.Comparing = options.ALL_PATHS,
+    between: console.Comparing = console.ALL_PATHS,
     screen: Screen = PLAIN,
 ) -> None:
     """Prove or refute a number that was handed on, by another method than the one that made it."""
@@ -48,7 +48,7 @@ def verify(
 
 
 def _stated(
-    targets: tuple[str, ...], epsilon: str | None, delta: str | None, between: options.Comparing
+    targets: tuple[str, ...], epsilon: str | None, delta: str | None, between: console.Comparing
 ) -> Certificate:
     """What is to be proved."""
     from discreet.accounting.certificate import Certificate, read_statement
@@ -60,8 +60,8 @@ def _stated(
     if epsilon is not None and delta is not None:
         if not targets:
             raise InputError("verify needs a release: a preset's name or a TOML file")
-        options.read_epsilons([epsilon])
-        options.read_deltas([delta])
+        console.read_epsilons([epsilon])
+        console.read_deltas([delta])
         releases = [load(target) for target in targets]
         return Certificate.claim(releases, epsilon=epsilon, delta=delta, neighbours=neighbours, people=people)
     if len(targets) != 1:
@@ -74,10 +74,10 @@ def _stated(
 
 
 def _text(found: Verification) -> Iterator[Block]:
-    from discreet.report import words
+    from discreet.report import tables
 
     account = found.certificate.account()
-    who = words.relation(account.neighbours, account.unit, account.people)
+    who = tables.relation(account.neighbours, account.unit, account.people)
     yield Hanging(f"{account.name}, {who} ({account.neighbours}): {found.certificate.says}")
     yield Hanging(f"{found.verdict.capitalize()}. {found.reason}")
     if account.claim.reasons:

@@ -6,11 +6,11 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from discreet.cli import options
-from discreet.cli.printing import write
+from discreet.cli import console
+from discreet.cli.console import write
 from discreet.errors import InputError
 
-app = options.command(
+app = console.command(
     "workbench",
     "[OPTIONS]",
     "--open",

@@ -11,8 +11,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from discreet.report.curves import Profile, TradeOffCurve, sample_profile, sample_tradeoff
-    from discreet.report.figures import plot_profile, plot_tradeoff
+    from discreet.report.figures import (
+        Profile,
+        TradeOffCurve,
+        plot_profile,
+        plot_tradeoff,
+        sample_profile,
+        sample_tradeoff,
+    )
     from discreet.report.tables import PrivacyRow, delta_rows, epsilon_rows
 
 __all__ = [
@@ -28,8 +34,14 @@ __all__ = [
 ]
 
 _HOMES = {
-    "curves": ("Profile", "TradeOffCurve", "sample_profile", "sample_tradeoff"),
-    "figures": ("plot_profile", "plot_tradeoff"),
+    "figures": (
+        "Profile",
+        "TradeOffCurve",
+        "plot_profile",
+        "plot_tradeoff",
+        "sample_profile",
+        "sample_tradeoff",
+    ),
     "tables": ("PrivacyRow", "delta_rows", "epsilon_rows"),
 }
 

@@ -25,9 +25,8 @@ from discreet.budget import Release
 from discreet.errors import PrecisionError
 from discreet.noise import Noise
 from discreet.numbers import Exact, exact_text, fraction
-from discreet.report import words
-from discreet.report.curves import Floats, curve_alphas, drawing_epsilons
-from discreet.report.tables import PrivacyRow, zcdp_of
+from discreet.report.figures import Floats, curve_alphas, drawing_epsilons
+from discreet.report.tables import PrivacyRow, compared, label, relation, zcdp_of
 
 FORMAT = "discreet export 1"
 
@@ -104,9 +103,9 @@ def write_export(
         program = f"discreet {version('discreet')}"
         page = _README.format(
             name=account.name,
-            who=words.relation(account.neighbours, account.unit, account.people),
+            who=relation(account.neighbours, account.unit, account.people),
             program=program,
-            pairs=words.compared(account).removesuffix(" compared").lower(),
+            pairs=compared(account).removesuffix(" compared").lower(),
             claim=str(account.claim),
         )
         (stage.path / "README.md").write_text(page, encoding="utf-8")
@@ -174,8 +173,8 @@ def _tables(account: Account) -> dict[str, _Curves]:
     """The curves of all cases; those with the same events are computed once."""
     epsilons, alphas = drawing_epsilons(zcdp_of(account)), curve_alphas()
     labels, places, different = [], [], dict[tuple[Noise, ...], int]()
-    for label, events in account.cases:
-        labels.append(words.label(label))
+    for case, events in account.cases:
+        labels.append(label(case))
         places.append(different.setdefault(events, len(different)))
     tasks = [(events, epsilons, alphas) for events in different]
     found = map_cases(_curves, tasks, jobs=account.jobs, progress=account.progress, least=16)

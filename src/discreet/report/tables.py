@@ -1,8 +1,12 @@
-"""The privacy tables: rows of exact values beside what zCDP says, of one account or of two compared."""
+"""What a release is and what it costs, in words and in rows.
+
+The words of a committee, the list of presets, the noise of each query, and the privacy tables: exact values
+beside what zCDP says, of one account or of two compared. How a number is written says `discreet.numbers`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
@@ -10,15 +14,298 @@ from typing import TYPE_CHECKING, Any
 
 from discreet import numbers
 from discreet.accounting.arguments import count_of_digits
-from discreet.accounting.comparisons import ZCDP
-from discreet.accounting.overall import Account
-from discreet.budget import AnswerKind, Release
+from discreet.budget import AnswerKind, Neighbours, Release, Row, load_preset, preset_names
+from discreet.budget.levels import level_name
+from discreet.budget.release import rows as all_rows
 from discreet.numbers import Exact, Interval, fraction
-from discreet.report import words
-from discreet.report.releases import matching_noise, preset_object
 
 if TYPE_CHECKING:
+    from discreet.accounting.calibration import Calibration, NoiseChange
+    from discreet.accounting.comparisons import ZCDP
+    from discreet.accounting.overall import Account
+    from discreet.estimation import Accuracy
+
+_CAUTIONS = (
+    "upper bound",
+    "not modelled",
+    "simplification",
+    "earlier allocation than",
+    "outside the guarantee",
+)
+_ABOUT_PATHS = "not been published"
+
+
+def label(case: Any) -> str:
+    """Write a case: a pair of paths, a path, or those of several releases.
+
+    >>> label((6, 6)), label((13,)), label(((6, 6), (1, 2)))
+    ('(6, 6)', '13', '(6, 6) and (1, 2)')
+    """
+    if case and isinstance(case[0], tuple):
+        return " and ".join(label(part) for part in case)
+    return str(case[0]) if len(case) == 1 else f"({', '.join(map(str, case))})"
+
+
+def heading(release: Release) -> str:
+    """Write the name of a release and its title, if it has one.
+
+    >>> from discreet.budget import load
+    >>> heading(load("dhc-2022-08-25"))[:27]
+    'dhc-2022-08-25: 2020 Census'
+    """
+    return f"{release.name}: {release.title}" if release.title else release.name
+
+
+def records(unit: str, many: int) -> str:
+    """Write so many persons, households or housing units.
+
+    >>> records("person", 1), records("housing unit", 3)
+    ('one person', '3 housing units')
+    """
+    return f"one {unit}" if many == 1 else f"{many} {unit}s"
+
+
+def relation(neighbours: Neighbours, unit: str = "person", people: int = 1) -> str:
+    """Say in words which two databases must be hard to tell apart.
+
+    >>> relation("bounded"), relation("unbounded", "household", 2)
+    ('one person replaced by another', '2 households added or removed')
+    """
+    who = records(unit, people)
+    if neighbours == "unbounded":
+        return f"{who} added or removed"
+    return f"{who} replaced by another" if people == 1 else f"{who} replaced by others"
+
+
+def compared(account: Account) -> str:
+    """Say how many cases were compared.
+
+    >>> from discreet.budget import load
+    >>> from discreet.accounting.overall import account
+    >>> compared(account(load("dhc-2020"))), compared(account(load("dhc-2022-08-25")))
+    ('946 pairs of paths compared', 'One path')
+    """
+    one, many = ("One pair of paths", "pairs of paths")
+    if isinstance(account.main[0], tuple):
+        one, many = ("One combination of paths", "combinations of paths")
+    elif account.neighbours == "unbounded":
+        one, many = ("One path", "paths")
+    return one if account.pairs == 1 else f"{account.pairs} {many} compared"
+
+
+def cautions(release: Release, *, all_paths: bool = True) -> list[str]:
+    """Return why an answer is not exact, and the notes that limit how it may be read.
+
+    A note on which paths are taken matters only if all of them are.
+
+    >>> from discreet.budget import load
+    >>> cautions(load("sdhc-2020"))[0][:21]
+    'Each table is treated'
+    """
+    phrases = (*_CAUTIONS, _ABOUT_PATHS) if all_paths else _CAUTIONS
+    notes = [note for note in release.notes if any(phrase in note.lower() for phrase in phrases)]
+    return [*release.claim.reasons, *notes]
+
+
+# -- releases ----------------------------------------------------------------------------------------------
+
+
+def rho_total(release: Release) -> Fraction | None:
+    """Return the rho of a release under the neighbours it was calibrated for; none with Laplace noise.
+
+    >>> from discreet.budget import load
+    >>> rho_total(load("dhc-2020"))
+    Fraction(24811, 5000)
+    """
+    if any(level.has_laplace for level in release.levels):
+        return None
+    return sum((level.spent(release.neighbours) for level in release.levels), Fraction(0))
+
+
+def all_presets() -> list[Release]:
+    """Return every preset, by name.
+
+    >>> [release.name for release in all_presets()][:1]
+    ['ddhca-2020']
+    """
+    return [load_preset(name) for name in preset_names()]
+
+
+def preset_object(release: Release) -> dict[str, object]:
+    """Return the few facts of a release that a list shows, for JSON."""
+    rho = rho_total(release)
+    return {
+        "name": release.name,
+        "title": release.title,
+        "unit": release.unit,
+        "neighbours": release.neighbours,
+        "rho": None if rho is None else str(rho),
+        "paths": len(release.paths),
+    }
+
+
+def release_object(release: Release) -> dict[str, object]:
+    """Return all of a release for JSON: exact numbers as texts, with the floats beside them.
+
+    >>> from discreet.budget import load
+    >>> level = release_object(load("dhc-2022-08-25"))["levels"][1]
+    >>> level["name"], level["queries"][0]["variance_exact"]
+    ('State', '50000/10001')
+    """
+    noise = levels_of(release)
+    return {
+        **preset_object(release),
+        "main_path": release.main,
+        "levels": [
+            {
+                "name": level.name,
+                "rho": None if level.has_laplace else str(level.spent(release.neighbours)),
+                "queries": [_query_object(row) for row in noise[level.name]],
+            }
+            for level in release.levels
+        ],
+        "path_levels": {str(path): ["+".join(run) for run in release.runs(path)] for path in release.paths},
+        "answer": release.claim.as_dict(),
+        "sources": list(release.sources),
+        "notes": list(release.notes),
+    }
+
+
+def _query_object(row: Row) -> dict[str, object]:
+    noise: dict[str, object] = {"name": row.query, "noise": "discrete Gaussian"}
+    if row.variance is not None:
+        noise |= {"variance": float(row.variance), "variance_exact": str(row.variance)}
+    elif row.scale is not None:
+        noise |= {"noise": "discrete Laplace", "scale": float(row.scale), "scale_exact": str(row.scale)}
+    return noise | {
+        "rho": None if row.rho is None else str(row.rho),
+        "share": None if row.share is None else str(row.share),
+        "sensitivity": row.event.sensitivity,
+        "groups": row.event.times,
+    }
+
+
+def levels_of(release: Release) -> dict[str, list[Row]]:
+    """Return the noise of each level's queries where nothing is merged, whether or not such a path occurs.
+
+    >>> from discreet.budget import load
+    >>> list(levels_of(load("pl94-2020-units")))[:2]
+    ['US', 'State']
+    """
+    found: dict[str, list[Row]] = {level.name: [] for level in release.levels}
+    for row in all_rows(release, tuple((level.name,) for level in release.levels)):
+        found[row.level].append(row)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class NoiseLine:
+    """Queries of a level that have equal noise; 95 % of the time it is within `margin`.
+
+    `estimate` has the standard deviation and the 95 % margin of the best estimate: None where no estimates
+    were asked for, and with None in it where no measurement determines the query.
+    """
+
+    level: str
+    queries: tuple[str, ...]
+    row: Row
+    variance: float
+    deviation: float
+    margin: int
+    estimate: tuple[float | None, float | None] | None = None
+
+
+def noise_lines(release: Release, estimates: Accuracy | None = None) -> tuple[NoiseLine, ...]:
+    """Return the noise of each level, queries of equal noise (and equal estimates) together.
+
+    >>> from discreet.budget import load
+    >>> line = noise_lines(load("dhc-2022-08-25"))[1]
+    >>> line.level, len(line.queries), round(line.deviation, 3), line.margin
+    ('State', 10, 2.236, 4)
+    """
+    best = {
+        (level.name, query.name): (query.sd, query.margin95)
+        for level in (estimates.levels if estimates is not None else ())
+        for query in level.queries
+    }
+    lines = []
+    for level, rows in levels_of(release).items():
+        alike: dict[object, list[Row]] = {}
+        for row in rows:
+            alike.setdefault((row.event, row.share, best.get((level, row.query))), []).append(row)
+        for same in alike.values():
+            row = same[0]
+            noise = row.event.single()
+            variance, found = noise.true_variance(), best.get((level, row.query))
+            names = tuple(one.query for one in same)
+            lines.append(NoiseLine(level, names, row, variance, variance**0.5, noise.margin(), found))
+    return tuple(lines)
+
+
+def path_text(release: Release, path: int) -> str:
+    """Write the levels of a path, merged ones joined by a plus.
+
+    >>> from discreet.budget import load
+    >>> path_text(load("dhc-2020"), 4)
+    'US, State + County, Primitive geography + Tract subset group + Tract subset + Block group, Block'
+    """
+    return ", ".join(level_name("+".join(run)) for run in release.runs(path))
+
+
+def matching_noise(first: Release, second: Release) -> list[tuple[str, NoiseChange]]:
+    """Return levels and Gaussian noise of all queries that stand under the same names in both releases.
+
+    >>> from discreet.budget import load
+    >>> level, query = matching_noise(load("dhc-2020-persons"), load("dhc-2020-persons-pr"))[0]
+    >>> level, query.name, str(query.before), str(query.after)
+    ('State', 'age_18_64_116 * relgq_4_groups', '10000/999', '10000/1009')
+    """
     from discreet.accounting.calibration import NoiseChange
+
+    other = {(level, row.query): row for level, rows in levels_of(second).items() for row in rows}
+    return [
+        (level, NoiseChange(row.query, row.variance, match.variance, (row.event, match.event)))
+        for level, rows in levels_of(first).items()
+        for row in rows
+        if row.variance is not None
+        and (match := other.get((level, row.query))) is not None
+        and match.variance is not None
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class VarianceLine:
+    """Queries of a level whose noise changes alike: variances and 95 % margins before and after."""
+
+    level: str
+    queries: tuple[str, ...]
+    before: Fraction
+    after: Fraction
+    margins: tuple[int, int]
+
+    @property
+    def change(self) -> float:
+        """By what part the variance changes; negative if it becomes smaller."""
+        return float(self.after / self.before - 1)
+
+
+def variance_lines(changes: Iterable[tuple[str, NoiseChange]]) -> tuple[VarianceLine, ...]:
+    """Return changes, each with its level, with queries that change alike together."""
+    alike: dict[tuple[str, Fraction, Fraction, tuple[int, int]], list[str]] = {}
+    for level, one in changes:
+        alike.setdefault((level, one.before, one.after, one.margins), []).append(one.name)
+    return tuple(
+        VarianceLine(level, tuple(names), before, after, margins)
+        for (level, before, after, margins), names in alike.items()
+    )
+
+
+def calibrated_lines(found: Calibration) -> tuple[VarianceLine, ...]:
+    """Return the noise of a calibration before and after."""
+    return variance_lines((level.name, query) for level in found.levels for query in level.queries)
+
+
+# -- what they cost ----------------------------------------------------------------------------------------
 
 DELTAS = ("1e-5", "1e-10", "1e-15", "1e-20")
 """Deltas of the default table; the second is the one the US Census Bureau reports at."""
@@ -54,6 +341,8 @@ def zcdp_of(account: Account) -> ZCDP:
     >>> zcdp_of(account(load("dhc-2022-08-25"))).rho
     Fraction(73, 20)
     """
+    from discreet.accounting.comparisons import ZCDP
+
     return ZCDP.from_rho(account.rho)
 
 
@@ -171,10 +460,10 @@ class PrivacyTable:
             found.append((None, text))
         for release in self.releases:
             if release.neighbours != self.account.neighbours:
-                who = words.relation(release.neighbours, release.unit)
+                who = relation(release.neighbours, release.unit)
                 text = f"The noise was calibrated for {release.neighbours} neighbours ({who})."
                 found.append((release, text))
-            notes = words.cautions(release, all_paths=self.account.pairs > 1)
+            notes = cautions(release, all_paths=self.account.pairs > 1)
             found += [(release, text) for text in notes]
         return found
 

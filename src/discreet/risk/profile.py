@@ -44,8 +44,7 @@ from discreet.accounting.loss import Loss, TiltedTransform
 from discreet.accounting.overall import Account, account
 from discreet.accounting.parallel import Progress
 from discreet.accounting.privacy_loss import PrivacyLoss, compose
-from discreet.budget.levels import level_name
-from discreet.budget.neighbours import Neighbours
+from discreet.budget.levels import Neighbours, level_name
 from discreet.budget.release import EXACTLY, AnswerKind, Claim, Release
 from discreet.errors import InputError, PrecisionError
 from discreet.noise import DiscreteGaussian, Noise, grouped

@@ -17,7 +17,7 @@ from discreet.accounting.parallel import Progress, map_cases
 from discreet.accounting.privacy_loss import PrivacyLoss, compose
 from discreet.budget import load
 from discreet.noise import DiscreteGaussian, Noise
-from discreet.report.curves import curve_deltas
+from discreet.report.figures import curve_deltas
 from discreet.studies.register import Floats, Study, check, compare, find, made, printed
 
 ALLOCATION = "dhc-2022-08-25"

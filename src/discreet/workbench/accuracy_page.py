@@ -12,7 +12,7 @@ from discreet.budget.levels import level_name
 from discreet.errors import DiscreetError, InputError
 from discreet.numbers import interval, number, percent, plain, positive
 from discreet.numbers import margin as margin_text
-from discreet.report.releases import NoiseLine
+from discreet.report.tables import NoiseLine
 from discreet.workbench import charts
 from discreet.workbench import controls as c
 from discreet.workbench import words as say

@@ -10,7 +10,7 @@ from discreet.budget import Release
 from discreet.errors import InputError
 from discreet.numbers import exact_text, with_fraction
 from discreet.report.html.pdf import find_chromium
-from discreet.report.words import relation
+from discreet.report.tables import relation
 from discreet.workbench import controls as c
 from discreet.workbench import words as say
 from discreet.workbench.session import Question, Session

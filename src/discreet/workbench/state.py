@@ -21,7 +21,7 @@ from functools import cached_property
 from typing import Any
 
 from discreet.budget import Level, Neighbours, Query, Release, load
-from discreet.budget.neighbours import RELATIONS
+from discreet.budget.levels import RELATIONS
 from discreet.budget.release import LARGEST_FILE, load_preset
 from discreet.budget.toml import check_keys, parse_toml
 from discreet.errors import InputError

@@ -12,7 +12,7 @@ from fractions import Fraction
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Literal
 
-from discreet.budget.neighbours import RELATIONS
+from discreet.budget.levels import RELATIONS
 from discreet.budget.release import EXACTLY, Claim
 from discreet.errors import DiscreetError, InputError
 from discreet.numbers import decimal, fraction, positive, share

@@ -15,12 +15,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from discreet.budget import Release
-from discreet.budget.neighbours import Neighbours
+from discreet.budget.levels import Neighbours
 from discreet.noise import DiscreteGaussian, Noise
 
 if TYPE_CHECKING:
     from discreet.accounting.calibration import Calibration
-    from discreet.report.releases import NoiseLine
+    from discreet.report.tables import NoiseLine
     from discreet.risk.profile import RiskProfile
 
 Events = tuple[Noise, ...]
@@ -96,7 +96,7 @@ def _below(name: str) -> Callable[..., Any]:
 
         return calibrate
     if name == "noise":
-        from discreet.report.releases import noise_lines
+        from discreet.report.tables import noise_lines
 
         return noise_lines
     if name == "best_of_anyone":
@@ -253,7 +253,7 @@ def overall(
 def estimates(release: Release, tree: tuple[float, ...] | None) -> tuple[NoiseLine, ...]:
     """Return the noise with the best estimates of `discreet accuracy` beside it."""
     from discreet.estimation import accuracy
-    from discreet.report.releases import noise_lines
+    from discreet.report.tables import noise_lines
 
     return noise_lines(release, accuracy(release, tree=tree))
 

@@ -14,7 +14,7 @@ from discreet.budget import AnswerKind
 from discreet.budget.levels import level_name
 from discreet.errors import DiscreetError
 from discreet.numbers import exact_text, number, percent, percent_down, plain
-from discreet.report import words
+from discreet.report import tables
 from discreet.workbench.adversary import SCENARIOS, SETTINGS, adversary, read_chance
 from discreet.workbench.state import State
 
@@ -172,7 +172,7 @@ def worst_text(numbers: Numbers) -> str:
         f"path {number}: " + ", ".join(level_name("+".join(run)) for run in release.runs(number))
         for number in sorted(set(found.worst))
     )
-    return f"Worst {kind} {words.label(found.worst)}. {paths[0].upper()}{paths[1:]}."
+    return f"Worst {kind} {tables.label(found.worst)}. {paths[0].upper()}{paths[1:]}."
 
 
 def meaning(numbers: Numbers) -> list[str]:
@@ -185,8 +185,8 @@ def meaning(numbers: Numbers) -> list[str]:
     if quick.epsilon < 10:
         factor = f" = {number(math.exp(quick.epsilon), 3)}"
     said = [
-        f"If two databases differ by {words.relation(state.relation, state.base.unit)}, the probabilities of "
-        f"any published result differ by at most a factor of e^{epsilon}{factor}, but for cases of total "
+        f"If two databases differ by {tables.relation(state.relation, state.base.unit)}, the probabilities "
+        f"of any published result differ by at most a factor of e^{epsilon}{factor}, but for cases of total "
         f"probability {exact_text(state.delta)}.",
         "Anyone who must guess which of the two was used, with even odds beforehand, is right at most "
         f"{quick.right}.",

@@ -48,7 +48,7 @@ MOST_WAITING = 64
 _LOADED = [
     "discreet.accounting.calibration",
     "discreet.accounting.comparisons",
-    "discreet.report.releases",
+    "discreet.report.tables",
     "discreet.risk.profile",
     "discreet.workbench.adversary",
 ]

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import App, Parameter
 
 from discreet import numbers
-from discreet.budget.neighbours import RELATIONS, Neighbours
-from discreet.cli import options
-from discreet.cli.printing import PLAIN, Block, Hanging, Screen, TextTable
+from discreet.budget.levels import RELATIONS, Neighbours
+from discreet.cli import console
+from discreet.cli.console import PLAIN, Block, Hanging, Screen, TextTable
 from discreet.cli.safetab import Params
-from discreet.report.words import relation as words_of
+from discreet.report.tables import relation as words_of
 
 if TYPE_CHECKING:
     from discreet.release.safetab.account import PassAccount, TabulationAccount
@@ -33,7 +33,7 @@ def account(
     params: Params,
     /,
     *,
-    delta: options.Deltas = None,
+    delta: console.Deltas = None,
     neighbours: Annotated[
         Neighbours | None,
         Parameter(
@@ -45,7 +45,7 @@ def account(
     screen: Screen = PLAIN,
 ) -> None:
     """Account for a run before it is made: no data is read."""
-    deltas = options.read_deltas(delta or ())
+    deltas = console.read_deltas(delta or ())
 
     from discreet.release.safetab.account import DELTAS
     from discreet.release.safetab.account import account as account_for

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import App, Parameter
 
-from discreet.cli import options
-from discreet.cli.printing import PLAIN, Block, Hanging, Outputs, Screen, TextTable, json_text
+from discreet.cli import console
+from discreet.cli.console import PLAIN, Block, Hanging, Outputs, Screen, TextTable, json_text
 from discreet.errors import InputError
 from discreet.numbers import number, percent, plain
 
@@ -89,7 +89,7 @@ def design(
     screen: Screen = PLAIN,
 ) -> None:
     """Size a tabulation: margins, the group sizes that each table needs, thresholds, suppression, cost."""
-    (small,) = options.read_deltas([chosen.delta])
+    (small,) = console.read_deltas([chosen.delta])
     outputs, out = Outputs(), chosen.out
     outputs.plan("--out", out, (".xlsx", ".csv", ".json", ".toml"))
     if out is not None and out.exists():

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
 
-from discreet.cli.printing import PLAIN, Block, Hanging, Outputs, Screen, TextTable, need_tables
+from discreet.cli.console import PLAIN, Block, Hanging, Outputs, Screen, TextTable, need_tables
 from discreet.cli.safetab import DUCKDB, Counting
 from discreet.errors import InputError
 

@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 
 from cyclopts import App, Parameter
 
-from discreet.cli import options
-from discreet.cli.printing import PLAIN, Hanging, Screen, need_tables
+from discreet.cli import console
+from discreet.cli.console import PLAIN, Hanging, Screen, need_tables
 from discreet.cli.safetab import FORMATS, Format
 
 init_app = App(
@@ -33,7 +33,7 @@ def init(
             metavar="2020",
         ),
     ] = "2020",
-    json: options.Json = False,
+    json: console.Json = False,
 ) -> None:
     """Write a complete folder of parameters: codes, groups, which code belongs to which, and the settings."""
     from discreet.release.safetab.census2020 import specification_2020, write_parameters

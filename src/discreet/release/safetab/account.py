@@ -21,7 +21,7 @@ from discreet.accounting.overall import Account, Point
 from discreet.accounting.parallel import Progress
 from discreet.accounting.privacy_loss import compose
 from discreet.budget import AnswerKind, Claim, Level, Neighbours, Query, Release, grouped
-from discreet.budget.neighbours import RELATIONS
+from discreet.budget.levels import RELATIONS
 from discreet.errors import DiscreetError, PrecisionError
 from discreet.noise import DiscreteGaussian, DiscreteLaplace, Noise
 from discreet.numbers import Exact, fraction

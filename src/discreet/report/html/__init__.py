@@ -32,21 +32,24 @@ from discreet.budget.levels import level_name
 from discreet.budget.toml import line as one_line
 from discreet.errors import InputError, PrecisionError
 from discreet.numbers import Exact, Interval
-from discreet.report import words
+from discreet.report import tables
 from discreet.report.figures import DEEPEST, STYLE, Lines, Sampled, draw_curves, figure_bytes, sampled
 from discreet.report.html.pdf import print_pdf
-from discreet.report.releases import (
+from discreet.report.tables import (
+    DELTAS,
     NoiseLine,
+    PrivacyRow,
     VarianceLine,
     calibrated_lines,
+    epsilon_rows,
     levels_of,
     matching_noise,
     noise_lines,
     path_text,
     rho_total,
     variance_lines,
+    zcdp_of,
 )
-from discreet.report.tables import DELTAS, PrivacyRow, epsilon_rows, zcdp_of
 from discreet.risk.profile import (
     DIGITS,
     Risk,
@@ -350,7 +353,7 @@ def environment() -> Environment:
     made.filters |= {
         "exactly": numbers.with_fraction,
         "level": level_name,
-        "case": words.label,
+        "case": tables.label,
         "change": lambda value: minus(numbers.change(value)),
         "minus": minus,
         "small": small,
@@ -364,9 +367,9 @@ def environment() -> Environment:
         "anchor": lambda term: term.lower().replace(" ", "-"),
     }
     made.globals |= {
-        "relation": words.relation,
-        "records": words.records,
-        "compared": words.compared,
+        "relation": tables.relation,
+        "records": tables.records,
+        "compared": tables.compared,
         "right": right_sentence,
         "belief": belief_sentence,
         "naming": naming_sentence,
