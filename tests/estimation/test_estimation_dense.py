@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from dense import matrix, problem, solve
+from dense import Problem, matrix, problem, solve
 
+from discreet.estimation.estimates import Estimates, InMemory, Measurements
 from discreet.estimation.model import Model
 from discreet.estimation.tree import Evidence, Tree, estimate
 from discreet.estimation.tree import solve as solve_component
@@ -95,3 +96,81 @@ def test_random_problems() -> None:
 @pytest.mark.slow
 def test_many_random_problems() -> None:
     assert max(compare(seed)[0] for seed in range(1000, 4000)) < 1e-8
+
+
+def compare_unions(seed: int) -> tuple[float, int, int]:
+    """Return the largest relative difference of sums over random units, and of the covariances of two such
+    sums, and how many of these are exact, and how many were not determined unit by unit."""
+    given = problem(seed)
+    rng = np.random.default_rng([seed, 1])
+    dense, units = solve(given), len(given.parent)
+    told = tuple(given.kinds)
+    laws = [{query: _Law(size) for query, size in variances.items()} for variances, _ in told]
+    noisy, exact = {}, {}
+    for query in given.queries:
+        who = [unit for unit in range(units) if (unit, query) in given.measured]
+        if who:
+            noisy[query] = np.array(who), np.array([given.measured[unit, query] for unit in who])
+        held = [unit for unit in range(units) if query in told[given.kind[unit]][1]]
+        if held:
+            rows = matrix(given.attributes.tabulation(query))
+            exact[query] = np.array(held), np.array([rows @ given.truth[unit] for unit in held])
+    tree = Tree(given.parent, given.kind, tuple(given.starts))
+    found = Estimates(given.attributes, Measurements(tree, (InMemory(laws, noisy),), exact))
+    worst, sure, joint = 0.0, 0, 0
+    query = str(rng.choice([*given.queries, "detailed"]))
+    rows = matrix(given.attributes.tabulation(query))
+    areas = [apart(given, rng) for _ in range(2)]
+    sums = [np.kron(given.incidence[area].sum(axis=0), rows) for area in areas]
+    unions = [found.union(area) for area in areas]
+    for area, row, union in zip(areas, sums, unions, strict=True):
+        values, variances = union.values(query)[0], union.variances(query)[0]
+        lost = np.isnan(values)
+        alone = [np.isnan(found.at([unit]).values(query)[0]) for unit in area]
+        joint += int(np.sum(np.any(alone, axis=0) & ~lost))
+        assert not np.any(np.linalg.norm(row @ dense.free, axis=1)[~lost] > 1e-6), (seed, query)
+        open_ = np.linalg.norm(row @ dense.open, axis=1) > 1e-6
+        assert np.array_equal(variances[~lost] == 0.0, ~open_[~lost]), (seed, query)
+        sure += int(np.sum(~open_ & ~lost))
+        due, size = row @ dense.estimate, np.einsum("ij,jk,ik->i", row, dense.covariance, row)
+        worst = max(worst, np.max(np.abs(due - values)[~lost] / (1 + np.abs(due[~lost])), initial=0.0))
+        worst = max(worst, np.max(np.abs(size - variances)[~lost] / (1e-3 + size[~lost]), initial=0.0))
+    both = np.einsum("ij,jk,ik->i", sums[0], dense.covariance, sums[1])
+    scale = 1e-3 + np.sqrt(np.prod([np.nan_to_num(one.variances(query)[0]) for one in unions], axis=0))
+    lost = np.any([np.isnan(one.values(query)[0]) for one in unions], axis=0)
+    got = unions[0].covariances(query, unions[1], query)[0]
+    return max(worst, np.max(np.abs(both - got)[~lost] / scale[~lost], initial=0.0)), sure, joint
+
+
+def apart(given: Problem, rng: np.random.Generator) -> list[int]:
+    """Draw units none of which lies within another."""
+    chosen: list[int] = []
+    for unit in rng.permutation(len(given.parent)).tolist():
+        if not any(np.any(given.incidence[unit] * given.incidence[one]) for one in chosen):
+            chosen.append(unit)
+        if rng.random() < 0.25:
+            break
+    return sorted(chosen)
+
+
+class _Law:
+    """Noise of a variance, of which nothing else is asked here."""
+
+    def __init__(self, size: float) -> None:
+        self._size = size
+
+    def true_variance(self) -> float:
+        return self._size
+
+
+def test_random_unions() -> None:
+    """Sums over units of any levels, whether or not these are measured themselves, and their covariances."""
+    found = [compare_unions(seed) for seed in range(150)]
+    assert max(one[0] for one in found) < 1e-8
+    assert sum(one[1] > 0 for one in found) > 20
+    assert sum(one[2] > 0 for one in found) > 1
+
+
+@pytest.mark.slow
+def test_many_random_unions() -> None:
+    assert max(compare_unions(seed)[0] for seed in range(1000, 4000)) < 1e-8

@@ -15,7 +15,7 @@ from discreet.budget import Attributes, Tabulation
 from discreet.errors import InputError
 from discreet.estimation.intervals import View, half_widths
 from discreet.estimation.model import ByComponent, Model, Told
-from discreet.estimation.tree import Floats, Integers, Passes, Tree, estimate
+from discreet.estimation.tree import Floats, Integers, Passes, Solution, Tree, sum_weights
 from discreet.noise import Noise
 
 Rows = tuple[Integers, NDArray[Any]]
@@ -318,6 +318,10 @@ class UnitEstimates:
         unknown = view.undetermined(query, np.arange(found.shape.size))
         if unknown.any():
             values = np.where(unknown[found.node[self.units]][:, projection.classes], np.nan, values)
+        exact = view.variances(query, np.arange(found.shape.size)) == 0.0
+        if exact.any():  # a count, but for rounding
+            sure = exact[found.node[self.units]][:, projection.classes]
+            values = np.where(sure, np.rint(values) + 0.0, values)
         return values
 
     def deviations(self, query: str) -> Floats:
@@ -339,10 +343,8 @@ class UnitEstimates:
         """Return the variance of each estimate."""
         return self.deviations(query) ** 2
 
-    def covariances(self, query: str, other: UnitEstimates | Union, its: str) -> Floats:
+    def covariances(self, query: str, its: str) -> Floats:
         """Return the covariance of the cells of two queries in each unit, cell by cell."""
-        if other is not self:
-            raise ValueError("units have covariances with themselves; a union has them with others")
         found = self.estimates
         by_node = found.model.covariances(query, its, [solution.P for solution in found.solutions])
         return by_node[found.node[self.units]]
@@ -351,44 +353,66 @@ class UnitEstimates:
 class Union:
     """A union of units: the sums of their estimates, with variances and covariances.
 
-    A functional's covariances are its own estimate from data h = weight: the two passes are run on it.
+    The sum is a weighted sum of the own beliefs of all units, which are independent.
     """
 
     def __init__(self, estimates: Estimates, units: Integers) -> None:
-        self._estimates, self.units = estimates, units
-        self._x = [one.sum(axis=0)[None] for one in estimates.at(units).x]
+        self._estimates = estimates
+        # whole families are their parent, which may be determined where its children are not
+        self._units = estimates.tree.merged(units)
+        self._x = [one.sum(axis=0)[None] for one in estimates.at(self._units).x]
 
     @cached_property
-    def _moved(self) -> ByComponent:
-        found, given = self._estimates, self._estimates.given
-        weight = np.zeros((given.size, 1, 1))
-        weight[self.units] = 1.0
-        return [
-            estimate(solution, found.tree, found.node, weight * np.eye(one.size))
-            for solution, one in zip(found.solutions, found.model.components, strict=True)
-        ]
+    def _weights(self) -> ByComponent:
+        found = self._estimates
+        return [sum_weights(one, found.tree, found.node, self._units) for one in found.solutions]
+
+    def _noise(self, one: Solution) -> Floats:
+        """Return the covariance of the own belief of each unit in a component."""
+        return one.own_cov[self._estimates.tree.kind]
+
+    @cached_property
+    def _uncertain(self) -> ByComponent:
+        """The projectors on what is not exact: where own beliefs that have an error have a weight."""
+        found = []
+        for A, solution in zip(self._weights, self._estimates.solutions, strict=True):
+            rows = solution.own_open[self._estimates.tree.kind] @ A
+            sizes, directions = np.linalg.svd(np.linalg.qr(rows.reshape(-1, A.shape[2]), mode="r"))[1:]
+            kept = directions[: len(sizes)][sizes > 1e-8]
+            found.append((kept.T @ kept)[None])
+        return found
+
+    def _exact(self, query: str) -> NDArray[np.bool_]:
+        """Which classes of cells have no error: held exact, or made of what is, such as a parent less the
+        rest of its children."""
+        return ~self._estimates.model.projection(query).reaches(self._uncertain)
 
     def values(self, query: str) -> Floats:
         """Return the estimates of the cells of a query, in one row; nan where they are not determined."""
         found = self._estimates
         projection = found.model.projection(query)
-        lost = found.view.undetermined(query, np.unique(found.node[self.units]))[:, projection.classes]
-        return np.where(lost.any(axis=0), np.nan, projection.read(self._x))
+        lost = found.view.undetermined(query, np.unique(found.node[self._units]))[:, projection.classes]
+        values = projection.read(self._x)
+        values = np.where(self._exact(query)[:, projection.classes], np.rint(values) + 0.0, values)
+        return np.where(lost.any(axis=0), np.nan, values)
 
-    def covariances(self, query: str, other: UnitEstimates | Union, its: str) -> Floats:
+    def covariances(self, query: str, other: Union, its: str) -> Floats:
         """Return the covariance of the cells of a query here with those of another query elsewhere."""
-        between = [np.swapaxes(one[other.units].sum(axis=0)[None], 1, 2) for one in self._moved]
+        between = [
+            np.sum(np.swapaxes(A, 1, 2) @ self._noise(solution) @ B, axis=0)[None]
+            for A, B, solution in zip(self._weights, other._weights, self._estimates.solutions, strict=True)
+        ]
         return self._estimates.model.covariances(query, its, between)
 
     def variances(self, query: str) -> Floats:
         """Return the variances of the cells of a query; nan where they are not determined."""
         projection = self._estimates.model.projection(query)
-        own = [one[self.units].sum(axis=0)[None] for one in self._moved]
-        # whole families are their parent, which may be exact where its children are not
-        nodes = self._estimates.node[self._estimates.tree.merged(self.units)]
-        exact = self._estimates.view.exact(query, np.unique(nodes)).all(axis=0)
-        found = np.where(exact, 0.0, np.maximum(projection.variances(own), 0.0))[:, projection.classes]
-        return np.where(np.isnan(self.values(query)), np.nan, found)
+        own = [
+            np.sum(np.swapaxes(A, 1, 2) @ self._noise(solution) @ A, axis=0)[None]
+            for A, solution in zip(self._weights, self._estimates.solutions, strict=True)
+        ]
+        found = np.where(self._exact(query), 0.0, np.maximum(projection.variances(own), 0.0))
+        return np.where(np.isnan(self.values(query)), np.nan, found[:, projection.classes])
 
 
 def gaussian_widths(variances: Floats, level: float) -> Floats:

@@ -287,6 +287,9 @@ class Solution:
     own_h: Floats
     """By kind: the own belief from h = sum Q'y/s, and `own_t` from the sum of Q't of exact rows."""
     own_t: Floats
+    own_cov: Floats
+    """By kind: the covariance of the own belief, and `own_open` the projector on where it has an error."""
+    own_open: Floats
     V: Floats
     """The covariance at each node from what is at and below it."""
     up_own: Floats
@@ -373,7 +376,7 @@ def solve(shape: Tree, kinds: Sequence[Evidence]) -> Solution:
                 up = shape.parent[at]
                 K[at] = V[at] @ _inverse(W[up], spaces.projectors[both])
                 P[at] = V[at] - K[at] @ (W[up] - P[up]) @ np.swapaxes(K[at], 1, 2)
-        return Solution(P, space, spaces, own.h, own.t, V, up_own, up_sum, K, held)
+        return Solution(P, space, spaces, own.h, own.t, own.V, own.open(spaces), V, up_own, up_sum, K, held)
     return _from_outside(shape, spaces, own, V, space, exact, up_own, up_sum, held)
 
 
@@ -387,16 +390,22 @@ class Own:
     t: Floats
     V: Floats
 
+    def open(self, spaces: Spaces) -> Floats:
+        """Return the projectors on what is determined and not exact."""
+        every = np.stack(spaces.projectors)
+        found: Floats = every[self.space] - every[self.exact]
+        return found
+
 
 def _own(kinds: Sequence[Evidence], spaces: Spaces) -> Own:
     size, many = spaces.size, len(kinds)
     space, exact = np.zeros(many, dtype=np.int64), np.full(many, spaces.nothing)
-    of_h, of_t, own_V = (np.zeros((many, size, size)) for _ in range(3))
+    of_h, of_t, own_cov = (np.zeros((many, size, size)) for _ in range(3))
     for place, kind in enumerate(kinds):
         space[place] = spaces.range(kind.measured)
         U = _rows(spaces.projectors[space[place]]).T
         V = U @ np.linalg.inv(U.T @ kind.information @ U) @ U.T
-        of_h[place] = own_V[place] = V
+        of_h[place] = own_cov[place] = V
         if kind.exact is not None and np.any(kind.exact):
             held = spaces.range(kind.exact)
             A = _rows(spaces.projectors[held]).T
@@ -405,8 +414,8 @@ def _own(kinds: Sequence[Evidence], spaces: Spaces) -> Own:
             space[place], exact[place], X1, X2, found = combine(
                 spaces, int(space[place]), spaces.nothing, V[None], held, held, none
             )
-            own_V[place], of_h[place], of_t[place] = found[0], X1[0] @ V, X2[0] @ reach
-    return Own(space, exact, of_h, of_t, own_V)
+            own_cov[place], of_h[place], of_t[place] = found[0], X1[0] @ V, X2[0] @ reach
+    return Own(space, exact, of_h, of_t, own_cov)
 
 
 def _meets(spaces: Spaces, space: Integers, begin: Integers) -> Integers:
@@ -480,7 +489,9 @@ def _from_outside(
                 spaces, int(own.space[k]), int(own.exact[k]), own.V[k][None], through, held, out[None]
             )
             outer["around_own"][i], outer["around_out"][i], around[i] = by_own[0], by_out[0], found[0]
-    return Solution(P, known, spaces, own.h, own.t, V, up_own, up_sum, None, exact_at_last, outer)
+    return Solution(
+        P, known, spaces, own.h, own.t, own.V, own.open(spaces), V, up_own, up_sum, None, exact_at_last, outer
+    )
 
 
 class Passes:
@@ -538,3 +549,45 @@ class Passes:
 def estimate(solution: Solution, tree: Tree, node: Integers, h: Floats, t: Floats | None = None) -> Floats:
     """Return the estimates (unit, size, columns) from data h, and t of exact rows, of the same form."""
     return Passes(solution, tree, node, solution.own(tree.kind, h, t)).x
+
+
+def sum_weights(solution: Solution, tree: Tree, node: Integers, units: Integers) -> Floats:
+    """Return A (unit, size, size) with sum of A'z over all units = the sum of the estimates of `units`, where
+    z are own beliefs.
+
+    These are the passes backwards. Own beliefs are independent, with covariances `own_cov`, so the sum of
+    A'VB is the covariance of two such sums, whatever is measured at the units themselves.
+    """
+    parent, size = tree.parent, solution.spaces.size
+    x, z, S, own, around = (np.zeros((tree.size, size, size)) for _ in range(5))
+    x[units] = np.eye(size)
+    for part in reversed(tree.depths[1:]):
+        at = node[part]
+        begin = np.flatnonzero(np.diff(parent[part], prepend=-1))
+        above = parent[part][begin]
+        if solution.gain is not None:
+            z[part] += x[part]
+            back = _turned(solution.gain[at]) @ x[part]
+            x[above] += np.add.reduceat(back, begin, axis=0)
+        else:
+            outer = {name: _turned(one[at]) for name, one in solution.outer.items()}
+            back = outer["x_out"] @ x[part] + outer["around_out"] @ around[part]
+            back = outer["out"] @ back
+            own[part] += outer["around_own"] @ around[part]
+            z[part] += outer["x_up"] @ x[part] + back
+            around[above] += np.add.reduceat(back, begin, axis=0)
+        S[above] -= np.add.reduceat(back, begin, axis=0)
+    top = tree.depths[0]
+    z[top] += x[top]
+    own[top] += around[top]
+    for part in tree.depths:
+        if part.start:
+            z[part] += S[parent[part]]
+        at = node[part]
+        own[part] += _turned(solution.up_own[at]) @ z[part]
+        S[part] += _turned(solution.up_sum[at]) @ z[part]
+    return own
+
+
+def _turned(matrices: Floats) -> Floats:
+    return np.swapaxes(matrices, 1, 2)

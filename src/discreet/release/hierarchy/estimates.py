@@ -312,7 +312,11 @@ class JointEstimates:
             turn = group.turned
             rows = [turn(query, a.values(query)), turn(its, b.values(its))]
             rows += [turn(query, a.variances(query)), turn(its, b.variances(its))]
-            rows.append(turn(query, a.covariances(query, b, its)))
+            if isinstance(a, Union) and isinstance(b, Union):
+                rows.append(turn(query, a.covariances(query, b, its)))
+            else:  # both are the same units
+                assert isinstance(a, UnitEstimates)
+                rows.append(turn(query, a.covariances(query, its)))
             wide = [np.full((len(mask), row.shape[1]), np.nan) for row in rows]
             for block, row in zip(wide, rows, strict=True):
                 block[mask] = row
