@@ -1,10 +1,10 @@
 """One question, one answer: Python, JSON, text, report and page show the same number to the last digit.
 
-The headline numbers: epsilon at delta 1e-10 with its kind, what zCDP says, the noise that calibration would
-save; how often the best guess of an even prior is right, its advantage, and what it believes, of everything
-published and level by level; margins of the noise and of the best estimates. Releases are presets and odd
-ones: a single path of merged levels, Laplace noise, one level, households, three-decimal variances, tiny
-noise, groups. The presets that take long are slow tests.
+The headline numbers: epsilon at delta 1e-10 with its kind, what zCDP and Gaussian DP say, the noise that
+calibration would save; how often the best guess of an even prior is right, its advantage, and what it
+believes, of everything published and level by level; margins of the noise and of the best estimates. Releases
+are presets and odd ones: a single path of merged levels, Laplace noise, one level, households, three-decimal
+variances, tiny noise, groups, one that is modelled in part. The presets that take long are slow tests.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import pytest
 from browsing import settled, upload, value, wait_for_text
 
 from discreet.accounting.calibration import calibrate
+from discreet.accounting.comparisons import GaussianDP
 from discreet.accounting.overall import account
 from discreet.budget import Release, load, preset_names
 from discreet.budget.levels import level_name
@@ -60,6 +61,8 @@ ODD = {
     "groups": written("unbounded", '"q" = { variance = "9", groups = 9 }', counts("31.25")),
     "sensitivity": written("bounded", '"q" = { variance = "50", sensitivity = 3 }'),
     "large noise": written("unbounded", counts("10000", "123456")),
+    "modelled in part": 'kind = "model"\nreason = "one query is left out"\n'
+    + written("bounded", counts("7"), counts("31.25")),
 }
 QUICK = ("dhc-2022-08-25", "sdhc-2020", "ddhca-2020", "pl94-2020-units")
 CASES = [pytest.param(name, id=name) for name in (*ODD, *QUICK)] + [
@@ -77,6 +80,11 @@ def printed(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
         return seen.out
 
     return invoke
+
+
+def as_percent(chance: str) -> str:
+    """A chance as the text prints it, in percent."""
+    return f"{100 * float(chance):.{len(chance) - 4}f}"
 
 
 def words(html: str) -> str:
@@ -104,9 +112,11 @@ def test_every_surface_shows_the_same_numbers(
     release = Release.from_toml(ODD[name]) if name in ODD else load(name)
 
     # Python
-    (point,) = account(release).at_delta("1e-10")
+    whole_account = account(release)
+    (point,) = whole_account.at_delta("1e-10")
     profile = risk_profile(release, prior="1/2")
     (best,) = profile.overall
+    gaussian = float(GaussianDP(whole_account.events(whole_account.main)).epsilon(delta=1e-10))
     epsilon = point.kind.number(point.epsilon)
 
     # JSON
@@ -123,8 +133,14 @@ def test_every_surface_shows_the_same_numbers(
     assert row[1] == epsilon
     assert f"{told['results'][0]['zcdp_epsilon']:#.6g}" == zcdp
     text = printed("risk", "release", target, "--prior", "1/2", "--quiet")
-    last = next(line for line in text.splitlines() if line.startswith("overall"))
-    right, advantage, mean = last.split("everything published")[1].split()[:3]
+    ends = ("one count of", "every count of the level", "everything published")
+    single, every, whole = (
+        [line.split(end)[1].split() for line in text.splitlines() if end in line] for end in ends
+    )
+    right, advantage, mean = whole[0][:3]
+    # "right" of one count is the fifth number from the end, behind the name of its query
+    by_level = list(zip((row[-6] for row in single), (row[0] for row in every), strict=True))
+    assert len(by_level) == len(profile.levels)
 
     # report
     facts = gather(release, delta=fraction("1e-10"), certify=False, savings=False)
@@ -133,7 +149,9 @@ def test_every_surface_shows_the_same_numbers(
     assert facts.guess.accuracy == best.accuracy
     assert epsilon in page
     assert zcdp in page
-    assert f"{100 * float(right):.{len(right) - 4}f}" in page
+    for shown in (right, *(one for pair in by_level for one in pair)):
+        assert as_percent(shown) in page
+    assert number(gaussian) in page
 
     # page
     tab = visit("/budget", preset="dhc-2022-08-25" if name in ODD else name)
@@ -143,21 +161,60 @@ def test_every_surface_shows_the_same_numbers(
     settled(tab)
     assert value(tab, "Epsilon").split()[-1] == epsilon
     assert value(tab, "zCDP").split()[-1] == zcdp
+    assert value(tab, "Gaussian DP").split()[-1] == number(gaussian)
     found = calibration_or_none(release)
     assert value(tab, "Noise to save") == ("–" if found is None else percent(found).replace(" ", "\u00a0"))
 
     tab.get_by_role("button", name="Risk", exact=True).click()
     tab.wait_for_selector("[data-complete-risk=true]")
-    assert value(tab, "Right decisions, all") == f"{100 * float(right):.{len(right) - 4}f}\u00a0%"
+    assert value(tab, "Right decisions, all") == f"{as_percent(right)}\u00a0%"
     assert value(tab, "Advantage") == advantage
     assert value(tab, "Mean belief if there, all") == mean
     # each level by one count and by all its counts, as the chart tells those who cannot see it
     said = tab.locator("[aria-label^='Right decisions from one count']").get_attribute("aria-label")
-    for one, level in zip(profile.one_count, profile.levels, strict=True):
-        assert f"{level_name(one.scope)} {100 * one.accuracy:.2f} %, {100 * level.accuracy:.2f} %" in said
+    for row, pair in zip(profile.levels, by_level, strict=True):
+        assert "{} {} %, {} %".format(level_name(row.scope), *map(as_percent, pair)) in said
 
 
-@pytest.mark.parametrize("name", ["pl94-2020-units", "dhc-2022-08-25"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=() if name in ("one level", "mixed") else pytest.mark.slow)
+        for name in (*ODD, *preset_names())
+    ],
+)
+def test_every_surface_shows_the_same_saving(printed: Callable[..., str], tmp_path: Path, name: str) -> None:
+    """What calibration would save; the page's tile is compared above."""
+    file = tmp_path / "odd.toml"
+    file.write_text(ODD.get(name, ""))
+    target = str(file) if name in ODD else name
+    release = Release.from_toml(ODD[name]) if name in ODD else load(name)
+    page = words(render(gather(release, certify=False)))
+    try:
+        found = calibrate(release, zcdp=True, delta="1e-10")
+    except InputError:
+        assert run(["calibrate", target, "--zcdp", "--delta", "1e-10"]) == 2
+        assert "No saving is stated here" in page
+        return
+    told = json.loads(printed("calibrate", target, "--zcdp", "--delta", "1e-10", "--json"))
+    assert told["reduction"] == found.reduction
+    assert told["factor"] == float(found.factor or 0)
+    text = " ".join(printed("calibrate", target, "--zcdp", "--delta", "1e-10", "--quiet").split())
+    assert f": {found.saved} for epsilon {float(found.epsilon or 0):.6f} at delta 1e-10." in text
+    assert f", {found.saved}." in page
+    assert f"Variance that could be saved {percent(found.reduction or 0)}" in page
+    what = re.search(r"All ([a-zA-Z ]+) times", text)
+    assert what is not None
+    assert f"less noise: all {what[1]} times" in page
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=() if name in ("pl94-2020-units", "dhc-2022-08-25") else pytest.mark.slow)
+        for name in preset_names()
+    ],
+)
 def test_every_surface_shows_the_same_margins(
     visit: Callable[..., Any], printed: Callable[..., str], name: str
 ) -> None:

@@ -17,7 +17,7 @@ from discreet.cli.account import drawn
 from discreet.cli.console import PLAIN, Block, Outputs, Screen, TextTable
 from discreet.errors import InputError
 from discreet.numbers import decimal, plain
-from discreet.report.tables import calibrated_lines, heading
+from discreet.report.tables import calibrated_lines, heading, scaled_sizes
 
 if TYPE_CHECKING:
     from discreet.accounting.calibration import Calibration
@@ -160,7 +160,7 @@ def _text(release: Release, found: Calibration, box: Interval | None) -> Iterato
     if found.factor is not None:
         size = f"{float(found.factor):.6{'f' if found.factor >= Fraction(1, 10) else 'g'}}"
         yield (
-            f"All {_sizes(found)} times {found.factor} = {size}: {found.saved} "
+            f"All {scaled_sizes(found.release)} times {found.factor} = {size}: {found.saved} "
             f"for epsilon {float(found.epsilon or 0):.6f} at delta {delta}."
         )
     elif found.epsilon is not None:
@@ -181,12 +181,3 @@ def _text(release: Release, found: Calibration, box: Interval | None) -> Iterato
             f"The price: below delta {plain(float(f'{found.price:.3g}'))} the zCDP promise of the old noise "
             f"{which} (less noise costs more in the far tail)."
         )
-
-
-def _sizes(found: Calibration) -> str:
-    """What the factor is on: a Laplace scale is multiplied by its root."""
-    laplace = [level.has_laplace for level in found.release.levels]
-    if not any(laplace):
-        return "variances"
-    gaussian = any(query.scale is None for level in found.release.levels for query in level.queries)
-    return "variances and squares of Laplace scales" if gaussian else "squares of scales"

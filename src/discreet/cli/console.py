@@ -79,7 +79,10 @@ Variances = Annotated[
 ]
 Rhos = Annotated[
     list[str] | None,
-    Parameter(help="Instead of the variance: rho, meaning a variance of 1/(2 rho).", metavar="R"),
+    Parameter(
+        help="Instead of the variance: zCDP's rho with a record added or removed, 1/(2 variance).",
+        metavar="R",
+    ),
 ]
 Floor = Annotated[bool, Parameter(help="Negative values were published as zero.")]
 Csv = Annotated[Path | None, Parameter(help="Write the numbers.", metavar="FILE.csv")]

@@ -32,8 +32,8 @@ from discreet.cli.console import (
     write_json,
 )
 from discreet.errors import InputError
-from discreet.numbers import at_most, in_hundred
 from discreet.numbers import chance as shown
+from discreet.numbers import in_hundred
 from discreet.numbers import prior as read_prior
 from discreet.report.tables import relation
 
@@ -532,7 +532,8 @@ def release(
     rho: Annotated[
         list[str] | None,
         Parameter(
-            help="Instead of a target: LEVEL=RHO, one count of variance 1/(2 rho).", metavar="LEVEL=RHO"
+            help="Instead of a target: zCDP's rho of one count of a level, record added or removed.",
+            metavar="LEVEL=RHO",
         ),
     ] = None,
     between: console.Comparing = console.ALL_PATHS,
@@ -602,7 +603,7 @@ def _release_text(profile: RiskProfile) -> Iterator[Block]:
             (
                 level_name(row.scope),
                 row.what,
-                f"{row.accuracy:.4f}" if row in part.one_count else at_most(row.accuracy),
+                row.right(),
                 f"{row.advantage:.4f}",
                 shown(row.expected),
                 f"{_short(row.quantiles[0])} to {_short(row.quantiles[-1])}",

@@ -305,6 +305,19 @@ def calibrated_lines(found: Calibration) -> tuple[VarianceLine, ...]:
     return variance_lines((level.name, query) for level in found.levels for query in level.queries)
 
 
+def scaled_sizes(release: Release) -> str:
+    """Say what a factor on all noise is on: a Laplace scale is multiplied by its root.
+
+    >>> from discreet.budget import load
+    >>> scaled_sizes(load("dhc-2020"))
+    'variances'
+    """
+    if not any(level.has_laplace for level in release.levels):
+        return "variances"
+    gaussian = any(query.scale is None for level in release.levels for query in level.queries)
+    return "variances and squares of Laplace scales" if gaussian else "squares of scales"
+
+
 # -- what they cost ----------------------------------------------------------------------------------------
 
 DELTAS = ("1e-5", "1e-10", "1e-15", "1e-20")

@@ -201,9 +201,10 @@ class Outcomes:
 class Attack:
     """The attack on a count by someone who knows `known` others, and gives chances to further ones.
 
-    The noise has this `variance`, or 1/(2 `rho`). `variance` and `known` may be arrays, which broadcast with
-    priors and noisy values; `others` (the chances of 0, 1, 2, ... further people) needs one of each.
-    `nonnegative` says that negative values were published as zero.
+    The noise has this `variance`, or that of zCDP's `rho` with a record added or removed, 1/(2 rho).
+    `variance` and `known` may be arrays, which broadcast with priors and noisy values; `others` (the chances
+    of 0, 1, 2, ... further people) needs one of each. `nonnegative` says that negative values were published
+    as zero.
 
     >>> sure = Attack(variance=5, known=3)
     >>> unsure = Attack(variance=5, known=3, others=independent_others("1/2", people=10))
@@ -701,7 +702,7 @@ def read_prior(prior: Numbers) -> Prior:
 def read_variance(
     variance: Numbers = None, rho: Numbers = None, *, of: str = "", most: float = VARIANCES[1]
 ) -> Floats:
-    """Return the variance of the noise, given as such or by a rho that means 1/(2 rho).
+    """Return the variance of the noise: as such, or from zCDP's rho with a record added or removed.
 
     >>> read_variance(rho="1/10"), read_variance(variance=[5, "5/2"])
     (array(5.), array([5. , 2.5]))
@@ -711,7 +712,7 @@ def read_variance(
     """
     if (variance is None) == (rho is None):
         found = "neither is given" if rho is None else "both are given"
-        raise InputError(f"{found}: state the noise{of} by its variance, or by rho, which means 1/(2 rho)")
+        raise InputError(f"{found}: state the noise{of} by its variance, or by its rho, variance 1/(2 rho)")
     name = f"rho{of}" if variance is None else f"variance{of}"
 
     read = _read(rho if variance is None else variance, name=name, one=partial(fraction, name=name))

@@ -344,10 +344,10 @@ class SiblingNoise:
 class Area:
     """One area of a hierarchy: its noisy count, and what is seen of its siblings inside the next larger area.
 
-    `rho` means the variance 1/(2 rho), as in the paper. `siblings` is the number of other areas of the same
-    kind inside the next larger one and `siblings_noisy` the sum of their noisy counts; `siblings_noisy=None`
-    leaves that sum unused. `given_smaller` is the adversary's law for this area's count given the smaller
-    area's. `count` is the true count, if the adversary knows it.
+    `rho` is zCDP's with a record added or removed, so that the variance is 1/(2 rho). `siblings` is the
+    number of other areas of the same kind inside the next larger one and `siblings_noisy` the sum of their
+    noisy counts; `siblings_noisy=None` leaves that sum unused. `given_smaller` is the adversary's law for
+    this area's count given the smaller area's. `count` is the true count, if the adversary knows it.
 
     >>> Area(name="block", noisy=2, rho="0.0992", siblings=27, siblings_noisy=-1).variance
     Fraction(625, 124)

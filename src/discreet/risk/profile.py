@@ -116,6 +116,17 @@ class Risk:
         """The query of a row of one count."""
         return self.what.removeprefix("one count of ")
 
+    def right(self, *, percent: bool = False) -> str:
+        """Write the accuracy as every surface does: of one count rounded, of more than one rounded up.
+
+        >>> profile = risk_profile({"block group": "0.2465", "block": "0.0992"}, prior="1/2")
+        >>> [row.right() for row in profile.rows], profile.overall[0].right(percent=True)
+        (['0.6401', '0.5888', '0.6401', '0.5889', '0.6614'], '66.14')
+        """
+        if not self.what.startswith("one count"):
+            return at_most(self.accuracy, percent=percent)
+        return f"{100 * self.accuracy:.2f}" if percent else f"{self.accuracy:.4f}"
+
     def as_dict(self) -> dict[str, object]:
         """Return the row as JSON has it."""
         return {
@@ -215,11 +226,12 @@ def risk_profile(
 ) -> RiskProfile:
     """Return the best any adversary can do: one count, each level, and everything published, by prior.
 
-    `release` is a release, taken with its true variances, or rhos (a list, or a mapping by level), each one
-    count with noise of variance 1/(2 rho). With bounded neighbours the target is replaced by another record,
-    and all pairs of paths are compared; `pairs="main"` looks at the main pair alone: quick, but no bound.
-    `people` is the number of people whose records change together. `certify` adds a proof of the overall
-    accuracy. `whole` is the account of the release, where it is at hand; it says who the neighbours are.
+    `release` is a release, taken with its true variances, or rhos (a list, or a mapping by level), each of
+    one count when a record is added or removed, with noise of variance 1/(2 rho). With bounded neighbours the
+    target is replaced by another record, and all pairs of paths are compared; `pairs="main"` looks at the
+    main pair alone: quick, but no bound. `people` is the number of people whose records change together.
+    `certify` adds a proof of the overall accuracy. `whole` is the account of the release, where it is at
+    hand; it says who the neighbours are.
 
     Guarantee. Neighbours are in the stated relation, and the adversary knows every other record. Then no
     procedure whatever, applied to what is published, is right more often than `accuracy` when averaged over
@@ -701,7 +713,7 @@ def explain_profile(profile: RiskProfile, *, title: str = "") -> str:
     (whole,) = profile.overall
     text = files("discreet.risk").joinpath("explain.md.jinja").read_text(encoding="utf-8")
     made = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    made.filters |= {"times": times, "at_most": at_most, "zip": zip, "chance": _c}
+    made.filters |= {"times": times, "zip": zip, "chance": _c}
     made.filters |= {"level": level_name, "place": place_words, "plain": _plain}
     made.globals |= {"right": right_sentence, "belief": belief_sentence, "naming": naming_sentence}
     made.globals |= {"LOPSIDED": LOPSIDED}

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from discreet.budget.levels import level_name
 from discreet.workbench.tasks import Line
+
+if TYPE_CHECKING:
+    from discreet.risk import Risk
 
 Options = dict[str, Any]
 """What ECharts is told."""
@@ -211,38 +215,40 @@ def accuracy(mine: Line, bound: Line, *, prior: float, right: float | None, dark
     return chart(drawn, x, y, dark, value="v => (100 * v).toFixed(2) + ' %'", top=54)
 
 
-def levels(
-    rows: Sequence[tuple[str, float, float]], *, overall: float, baseline: float, dark: bool
-) -> Options:
+def levels(pairs: Sequence[tuple[Risk, Risk]], *, overall: Risk, dark: bool) -> Options:
     """Return right decisions by level, as dots: from one count and from all of its; lines for the rest."""
     ink, colours = palette(dark)
-    names, one, every = zip(*rows, strict=True) if rows else ((), (), ())
+    one, every = zip(*pairs, strict=True) if pairs else ((), ())
     kinds = (("its most precise count", one, "circle", 2), ("all its counts", every, "rect", 0))
     dots = [
         {
             "type": "scatter",
             "name": name,
-            "data": [[value, place] for place, value in enumerate(values)],
+            "data": [[row.accuracy, place, row.right(percent=True)] for place, row in enumerate(rows)],
             "symbol": symbol,
             "symbolSize": 10,
             "itemStyle": {"color": colours[colour]},
         }
-        for name, values, symbol, colour in kinds
+        for name, rows, symbol, colour in kinds
     ]
-    last = len(names) - 0.5
+    last = len(pairs) - 0.5
     lines = [
         series(name, ((value, -0.5), (value, last)), place, dark, xAxisIndex=0, yAxisIndex=1)
-        for place, name, value in ((1, "everything published", overall), (2, "nothing published", baseline))
+        for place, name, value in (
+            (1, "everything published", overall.accuracy),
+            (2, "nothing published", overall.baseline),
+        )
     ]
-    low = min([baseline, *one])
-    spread = max(1e-9, max([overall, *every]) - low)
-    ends = {"min": max(0.0, low - 0.04 * spread), "max": min(1.0, overall + 0.06 * spread)}
+    low = min([overall.baseline, *(row.accuracy for row in one)])
+    high = max([overall.accuracy, *(row.accuracy for row in every)])
+    spread = max(1e-9, high - low)
+    ends = {"min": max(0.0, low - 0.04 * spread), "max": min(1.0, overall.accuracy + 0.06 * spread)}
     x = axis("right decisions, averaged over the prior", dark, shown=_DIGITS % 4, scale=True, **ends)
     x["axisLine"]["onZero"] = False
     x["axisLabel"].update({"showMinLabel": False, "showMaxLabel": False})
     y = {
         "type": "category",
-        "data": list(names),
+        "data": [level_name(row.scope) for row in one],
         "inverse": True,
         "axisLabel": {"color": ink["soft"], "fontSize": 11},
         "axisLine": {"lineStyle": {"color": ink["soft"]}},
@@ -260,7 +266,7 @@ def levels(
         ],
     }
     made["tooltip"]["trigger"] = "item"
-    made["tooltip"][":formatter"] = "p => p.seriesName + ': ' + (100 * p.value[0]).toFixed(2) + ' % right'"
+    made["tooltip"][":formatter"] = "p => p.seriesName + ': ' + p.value[2] + ' % right'"
     return made
 
 

@@ -7,7 +7,7 @@ from functools import partial
 
 from discreet.budget.levels import level_name
 from discreet.errors import DiscreetError, InputError
-from discreet.numbers import at_most, chance, number, percent, plain, with_fraction
+from discreet.numbers import chance, number, percent, plain, with_fraction
 from discreet.risk import RiskProfile
 from discreet.risk.profile import belief_sentence, right_sentence
 from discreet.workbench import charts
@@ -144,41 +144,16 @@ def _adversary(page: RiskPage) -> None:
             placeholder="1/2",
         )
         with c.box("").style("margin-top: 12px") as counted:
-            _counts(page)
+            _which_count(page)
+            _published(page)
+            _assumptions(page)
         page.draw(lambda: c.show(counted, page.counts))
         c.gap(4)
         page.alert(lambda: page.trouble or page.attack.trouble or page.main.trouble or page.whole.trouble)
 
 
-def _counts(page: RiskPage) -> None:
-    """Which count is attacked, and what was published."""
-    fields: dict[str, c.Field[str]] = {}
-
-    def read(name: str, text: str) -> str:
-        asked = adversary(page.with_settings({name: text.strip()}))
-        if asked is not None and asked.scenario == "floor" and asked.published < 0:
-            raise InputError("negative values are published as 0 here")
-        return "" if asked is None else str(getattr(asked, name))
-
-    def use(name: str, _: str) -> None:
-        page.change({name: fields[name].value}, f"{name} {fields[name].value}")
-
-    def step_of(asked: Adversary) -> int:
-        return max(1, -(-asked.reach // _FEW))
-
-    def published_at(step: int) -> State:
-        asked, value = page.asked, 0
-        if asked is not None:
-            value = asked.known + step * step_of(asked)
-            value = max(value, 0) if asked.scenario == "floor" else value
-        return page.with_settings({"published": str(value)})
-
-    def published() -> tuple[int, str, str]:
-        asked = page.asked
-        if asked is None:
-            return 0, "", ""
-        step = round((asked.published - asked.known) / step_of(asked))
-        return max(-_FEW, min(_FEW, step)), f"published {asked.published}", f"{asked.published:,}"
+def _which_count(page: RiskPage) -> None:
+    """The count that is attacked, and its noise."""
 
     def noise() -> str:
         if page.asked is None:
@@ -203,15 +178,59 @@ def _counts(page: RiskPage) -> None:
             left=True,
         )
     page.words(noise).style("margin: 6px 0 12px")
+
+    @page.draw
+    def draw() -> None:
+        if page.asked is not None:
+            counts, count = attackable(page.state.release), page.asked.counts[0]
+            level.set(count.level, {name: level_name(name) for name in counts})
+            query.set(count.query, {one.query: one.query for one in counts[count.level]})
+
+
+def _published(page: RiskPage) -> None:
+    """What was published of it: a slider around the known count, in steps of its noise."""
+
+    def step_of(asked: Adversary) -> int:
+        return max(1, -(-asked.reach // _FEW))
+
+    def at(step: int) -> State:
+        asked, value = page.asked, 0
+        if asked is not None:
+            value = asked.known + step * step_of(asked)
+            value = max(value, 0) if asked.scenario == "floor" else value
+        return page.with_settings({"published": str(value)})
+
+    def now() -> tuple[int, str, str]:
+        asked = page.asked
+        if asked is None:
+            return 0, "", ""
+        step = round((asked.published - asked.known) / step_of(asked))
+        return max(-_FEW, min(_FEW, step)), f"published {asked.published}", f"{asked.published:,}"
+
     page.slider(
         "Published count",
         (-_FEW, _FEW),
-        published_at,
-        published,
+        at,
+        now,
         what="the published count",
         explained=page.help["published"],
     )
+
+
+def _assumptions(page: RiskPage) -> None:
+    """What the adversary knows or supposes, by what they see."""
+    fields: dict[str, c.Field[str]] = {}
     groups = {}
+
+    def read(name: str, text: str) -> str:
+        asked = adversary(page.with_settings({name: text.strip()}))
+        if asked is not None and asked.scenario == "floor" and asked.published < 0:
+            raise InputError("negative values are published as 0 here")
+        return "" if asked is None else str(getattr(asked, name))
+
+    def use(name: str, _: str) -> None:
+        page.change({name: fields[name].value}, f"{name} {fields[name].value}")
+
     for scenario in ("", "unsure", "hierarchy"):
         with c.box("wb-fields").style(f"margin-top: 8px; {_TWO}") as groups[scenario]:
             for name, one in SETTINGS.items():
@@ -228,14 +247,10 @@ def _counts(page: RiskPage) -> None:
     def draw() -> None:
         for scenario, group in groups.items():
             c.show(group, scenario in ("", page.scenario))
-        if page.asked is None:
-            return
-        counts, count = attackable(page.state.release), page.asked.counts[0]
-        level.set(count.level, {name: level_name(name) for name in counts})
-        query.set(count.query, {one.query: one.query for one in counts[count.level]})
         for name, field in fields.items():
-            text = str(getattr(page.asked, name))
-            field.show(text, text)
+            if page.asked is not None:
+                text = str(getattr(page.asked, name))
+                field.show(text, text)
 
 
 def _commands(page: RiskPage) -> None:
@@ -347,23 +362,24 @@ def _everything(page: RiskPage) -> None:
         if profile is None:
             return
         (row,) = profile.overall
-        note, name, best = profile.claim.kind.label, "Right decisions, so far", _right(row.accuracy)
+        note, name = profile.claim.kind.label, "Right decisions, so far"
         if profile.is_bound:
             note = "all pairs of paths" if profile.compared > 1 else "the only case"
-            name, best = "Right decisions, at most", f"{at_most(row.accuracy, percent=True)} %"
+            name = "Right decisions, at most"
+        best = f"{row.right(percent=True)} %"
         right.set(best, f"{note}; {_right(row.baseline)} with nothing published", name)
         advantage.set(f"{row.advantage:.4f}", f"{note}, over chance")
         mean.set(chance(row.expected), note)
         median.set(chance(row.quantiles[2]), "of targets who are present")
         for text, said in zip(texts, (right_sentence(profile), belief_sentence(profile)), strict=True):
             text.set(said)
-        pairs = [
-            (level_name(one.scope), one.accuracy, level.accuracy)
-            for one, level in zip(profile.one_count, profile.levels, strict=True)
-        ]
+        pairs = list(zip(profile.one_count, profile.levels, strict=True))
         chart.element.style(f"height: {110 + 30 * len(pairs)}px")
-        said = "; ".join(f"{name} {_right(one)}, {_right(every)}" for name, one, every in pairs)
+        said = "; ".join(
+            f"{level_name(one.scope)} {one.right(percent=True)} %, {every.right(percent=True)} %"
+            for one, every in pairs
+        )
         chart.set(
-            charts.levels(pairs, overall=row.accuracy, baseline=row.baseline, dark=page.session.dark),
+            charts.levels(pairs, overall=row, dark=page.session.dark),
             f"Right decisions from one count and from all counts of a level: {said}",
         )

@@ -238,23 +238,11 @@ def gather(
     table.sort(key=lambda row: -row.delta)
     gaussian = GaussianDP(account.events(account.main))
     missed = during("Weighing both errors").tradeoff(alpha=list(ALPHAS))
-    estimates, found, unsaved = None, None, ""
-    if release.attributes is not None:
-        from discreet.estimation import accuracy
-
-        try:
-            estimates = accuracy(release)
-        except InputError:  # a tree that is not that of the United States is not known here
-            estimates = None
+    estimates, found, unsaved = _estimates(release), None, ""
     if savings and account.people == 1:  # calibration is for one person
-        from discreet.accounting.calibration import calibrate
-
-        shared: dict[str, Any] = {"neighbours": account.neighbours, "jobs": jobs}
-        telling_of_it = telling("Looking for the least noise")
-        try:
-            found = calibrate(release, delta=asked[0], zcdp=True, **shared, progress=telling_of_it)
-        except (InputError, PrecisionError) as error:  # a report is worth having without this section
-            unsaved = str(error)
+        found, unsaved = _saving(
+            release, asked[0], account.neighbours, jobs, telling("Looking for the least noise")
+        )
     return Facts(
         release=release,
         account=account.with_workers(jobs),
@@ -276,6 +264,33 @@ def gather(
         unsaved=unsaved,
         certified=certify,
     )
+
+
+def _estimates(release: Release) -> Accuracy | None:
+    """How accurate estimates will be, if attributes are stated and the tree is that of the United States."""
+    if release.attributes is None:
+        return None
+    from discreet.estimation import accuracy
+
+    try:
+        return accuracy(release)
+    except InputError:  # another tree is not known here
+        return None
+
+
+def _saving(
+    release: Release, delta: Fraction, neighbours: Neighbours, jobs: int, progress: Progress | None
+) -> tuple[Calibration | None, str]:
+    """How little noise keeps zCDP's promise, or why that is not said: a report is worth having without it."""
+    from discreet.accounting.calibration import calibrate
+
+    try:
+        found = calibrate(
+            release, delta=delta, zcdp=True, neighbours=neighbours, jobs=jobs, progress=progress
+        )
+    except (InputError, PrecisionError) as error:
+        return None, str(error)
+    return found, ""
 
 
 class Change(NamedTuple):
@@ -370,6 +385,7 @@ def environment() -> Environment:
         "relation": tables.relation,
         "records": tables.records,
         "compared": tables.compared,
+        "scaled_sizes": tables.scaled_sizes,
         "right": right_sentence,
         "belief": belief_sentence,
         "naming": naming_sentence,
