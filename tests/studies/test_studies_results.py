@@ -14,11 +14,10 @@ from discreet.studies import (
     Verdict,
     dhc,
     find,
-    one_count,
     population,
+    risk,
     safetab,
     sums,
-    two_levels,
 )
 
 WRONG = {
@@ -333,21 +332,21 @@ def test_curves_over_rho() -> None:
     assert (np.diff(even.numbers("accuracy_present")) > 0).all()
     assert even.numbers("accuracy_present").tolist() == even.numbers("accuracy_average").tolist()
     assert (np.diff(uneven.numbers("accuracy_present")) < -1e-4).sum() > 20
-    for prior in one_count.PRIORS:
+    for prior in risk.PRIORS:
         assert (computed("risk-priors-rho").where(prior=prior).numbers("expected_ratio") >= 1).all()
 
 
 def test_the_sampler_with_the_condition_is_the_posterior() -> None:
-    x, z, y = two_levels.EXAMPLE
-    v1, v2 = (1 / (2 * rho) for rho in two_levels.RHOS)
+    x, z, y = risk.EXAMPLE
+    v1, v2 = (1 / (2 * rho) for rho in risk.RHOS)
     areas = [
-        Area(name="block", noisy=x, variance=v1, siblings=two_levels.SIBLINGS, siblings_noisy=y),
+        Area(name="block", noisy=x, variance=v1, siblings=risk.SIBLINGS, siblings_noisy=y),
         Area(name="group", noisy=z, variance=v2),
     ]
     found = hierarchy_posterior(areas, prior="1/2")
-    sound = two_levels.sampler(condition=True)
+    sound = risk.sampler(condition=True)
     assert sound.block[1] == pytest.approx(found.probability, abs=1e-12)
-    chain = two_levels.sampler(condition=False)
+    chain = risk.sampler(condition=False)
     # without the condition: limit and standard error against 400 short runs of the sampler itself
     random = np.random.default_rng(7)
     assert _runs(random, 400, 250) == pytest.approx(
@@ -357,9 +356,9 @@ def test_the_sampler_with_the_condition_is_the_posterior() -> None:
 
 def _runs(random: np.random.Generator, chains: int, draws: int) -> float:
     """The share of X1 = 1 in runs of the sampler without the condition, after 50 steps."""
-    (x, z, y), (rho1, rho2) = two_levels.EXAMPLE, map(float, two_levels.RHOS)
+    (x, z, y), (rho1, rho2) = risk.EXAMPLE, map(float, risk.RHOS)
     k = np.arange(60)
-    beside = [np.exp(-rho1 / two_levels.SIBLINGS * (y - k + one) ** 2) for one in (0, 1)]
+    beside = [np.exp(-rho1 / risk.SIBLINGS * (y - k + one) ** 2) for one in (0, 1)]
     laws = [np.exp(-rho2 * (z - k) ** 2) * beside[one] * (k >= one) for one in (0, 1)]
     sums_ = np.array([np.cumsum(law / law.sum()) for law in laws])
     odds = np.exp(-rho1 * (x - 1) ** 2 + rho1 * x**2) * beside[1] / beside[0]
