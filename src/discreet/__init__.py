@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from discreet.accounting.calibration import Calibration, calibrate
-    from discreet.accounting.certificate import Certificate, verify
+    from discreet.accounting.certificate import Certificate
     from discreet.accounting.comparisons import ZCDP, GaussianDP, RenyiDP, TightZCDP
     from discreet.accounting.overall import Account, Point, account
     from discreet.accounting.portfolio import portfolio
     from discreet.accounting.privacy_loss import PrivacyLoss, compose
+    from discreet.accounting.verification import verify
     from discreet.budget import (
         DiscreteGaussian,
         DiscreteLaplace,
@@ -73,11 +74,12 @@ __all__ = [
 
 _HOMES = {
     "discreet.accounting.calibration": ("Calibration", "calibrate"),
-    "discreet.accounting.certificate": ("Certificate", "verify"),
+    "discreet.accounting.certificate": ("Certificate",),
     "discreet.accounting.comparisons": ("ZCDP", "GaussianDP", "RenyiDP", "TightZCDP"),
     "discreet.accounting.overall": ("Account", "Point", "account"),
     "discreet.accounting.portfolio": ("portfolio",),
     "discreet.accounting.privacy_loss": ("PrivacyLoss", "compose"),
+    "discreet.accounting.verification": ("verify",),
     "discreet.budget": (
         "DiscreteGaussian",
         "DiscreteLaplace",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import math
 import random
 from collections.abc import Iterator
 from dataclasses import replace
@@ -17,9 +18,11 @@ from fuzz_compositions import draw
 from reference import Reference, mpf
 
 from discreet import Certificate, InputError, Interval, Level, Query, Release, Spine, load, verify
-from discreet.accounting import certificate as module
+from discreet.accounting import verification as module
+from discreet.accounting.certificate import _digest
 from discreet.accounting.certified import definition
 from discreet.accounting.certified.definition import defined_delta
+from discreet.accounting.certified.release import UpperBounds
 from discreet.accounting.certified.tails import tail_ball
 from discreet.accounting.contour import Kind
 from discreet.accounting.loss import Loss
@@ -86,6 +89,18 @@ def test_a_leaning_contour_encloses_the_same_value(h: str) -> None:
             step = loss.step if h == "lattice" else None
             box = interval(tail_ball(loss, Kind.DELTA, Fraction(10), h=step, accuracy=1e-2, lean=lean))
         assert box.lower <= truth.lower <= truth.upper <= box.upper
+
+
+def test_upper_bounds_hold_on_a_leaning_contour_too() -> None:
+    account = load("pl94-2020-units").account()
+    assert account.together is not None
+    worst = account.case(account.main).loss
+    bounds = [UpperBounds(account.together).at(Fraction(2), worst, lean=lean) for lean in (0.0, module.LEAN)]
+    for (label, _), first, second in zip(account.cases, *bounds, strict=True):
+        truth = account.case(label).delta(epsilon=2)
+        assert first.mid() != second.mid()
+        assert truth * (1 - 1e-11) < float(first) < truth * (1 + 1e-4)
+        assert truth * (1 - 1e-11) < float(second) < truth * (1 + 1e-4)
 
 
 # -- proved, refuted, undecided -----------------------------------------------------------------------
@@ -190,6 +205,128 @@ def test_random_claims_beside_the_truth(thorough: bool) -> None:
             assert verify(release, epsilon=claim, delta=delta).verdict == verdict
 
 
+# -- the trade-off curve ------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def errors() -> Certificate:
+    return Certificate.of([small()], alpha="0.05")
+
+
+@pytest.mark.parametrize(
+    ("alpha", "relation"), [("1e-9", "bounded"), ("0.97", "bounded"), ("0.05", "unbounded")]
+)
+def test_a_certified_trade_off_is_proved(alpha: str, relation: Any) -> None:
+    made = Certificate.of([small()], alpha=alpha, neighbours=relation)
+    truth = small().account(neighbours=relation).tradeoff(alpha=alpha)
+    assert made.interval.lower <= Fraction(truth) * Fraction("1.000000001")
+    assert made.interval.upper >= Fraction(truth) * Fraction("0.999999999")
+    assert made.interval.relative_width < 1e-9
+    again = Certificate.from_text(made.to_text())
+    assert again == made
+    found = verify(again)
+    assert found.verdict == "proved", found
+    assert found.delta is not None  # the witness of the lower end
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "verdict"),
+    [("-0.01", "0.01", "proved"), ("1e-9", "0.01", "refuted"), ("-0.01", "-1e-9", "refuted")],
+)
+def test_moved_ends_of_a_trade_off(errors: Certificate, low: str, high: str, verdict: str) -> None:
+    moved = Interval(errors.interval.lower + Fraction(low), errors.interval.upper + Fraction(high))
+    found = verify(replace(errors, interval=moved))
+    assert found.verdict == verdict, found
+    if verdict == "refuted":
+        assert ("above" if high == "-1e-9" else "below") in found.reason
+
+
+def test_a_trade_off_from_two_cases_that_cross() -> None:
+    # f of the release lies below that of each case: both are needed, and one alone refutes no claim
+    levels = [
+        Level(name=name, queries=[Query(name="q", variance=v)])
+        for name, v in zip("ABC", (3, 4, 6), strict=True)
+    ]
+    release = Release(name="cross", neighbours="bounded", levels=levels, spine=Spine(may_merge_up=["B", "C"]))
+    account = release.account()
+    made = Certificate.of([release], alpha="0.16")
+    least = min(account.case(label).tradeoff(alpha=0.16) for label, _ in account.cases)
+    assert made.interval.upper < Fraction(least) * Fraction("0.999")
+    found = verify(made)
+    assert found.verdict == "proved", found
+    assert "By cases" in found.reason
+    between = (made.interval.upper + Fraction(least)) / 2
+    assert verify(release, alpha="0.16", beta=made.interval.lower).verdict == "proved"
+    assert verify(release, alpha="0.16", beta=between).verdict == "undecided"
+    assert verify(release, alpha="0.16", beta=Fraction(least) * Fraction("1.0001")).verdict == "refuted"
+
+
+def test_claims_of_errors_beside_the_truth() -> None:
+    release = small(spine=None)
+    truth = Fraction(release.account().tradeoff(alpha="0.05"))
+    for factor, verdict in (("0.9999999", "proved"), ("1.0000001", "refuted"), ("0", "proved")):
+        found = verify(release, alpha="0.05", beta=truth * Fraction(factor))
+        assert found.verdict == verdict, found
+    assert "ignores the data" in verify(release, alpha="0.05", beta="0.96").reason
+    for what in ({"alpha": "0.05"}, {"alpha": "0", "beta": "0.1"}, {"alpha": "0.05", "beta": "2"}):
+        with pytest.raises(InputError):
+            verify(release, **what)
+    with pytest.raises(InputError, match="an alpha and a beta"):
+        verify(release, alpha="0.05", beta="0.1", epsilon=1, delta="1e-5")
+
+
+def test_trade_offs_of_pure_privacy() -> None:
+    # one count with Laplace noise: f is the line 1 - e alpha up to 1 / (1 + e)
+    level = Level(name="all", queries=[Query(name="a", scale=1)])
+    release = Release(name="pure", neighbours="unbounded", levels=[level])
+    with mp.workprec(200):
+        truth = Fraction(str(mp.nstr(1 - mp.e / 10, 30)))
+    made = Certificate.of([release], alpha="0.1", digits=12)
+    assert made.interval.lower <= truth <= made.interval.upper
+    assert verify(made).verdict == "proved"
+
+
+def test_a_trade_off_is_undecided_where_no_road_is_left(
+    errors: Certificate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object) -> Any:
+        raise PrecisionError("no road")
+
+    monkeypatch.setattr(module, "_enclosed", refused)
+    assert verify(errors).verdict == "undecided"
+    for road in ("_by_little", "_by_definition", "_by_another_contour"):
+        monkeypatch.setattr(module, road, refused)
+    found = verify(small(), alpha="0.05", beta="0.1")
+    assert (found.verdict, found.reason.startswith("It could not be shown of all cases")) == (
+        "undecided",
+        True,
+    )
+
+
+@pytest.mark.parametrize("road", ["definition", "contour"])
+def test_bounds_of_g_hold_on_a_fine_grid(road: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    # left and right of the middle level g stays below the two bounds, wherever the levels lie
+    if road == "contour":
+        monkeypatch.setattr(module, "seconds", lambda events, *, bits: math.inf)
+    events = (DiscreteGaussian(variance=3), DiscreteLaplace(scale=2))
+    loss, alpha = compose(events), Fraction(1, 10)
+    grid = [Fraction(k, 40) for k in range(-160, 160)]
+    g = {at: 1 - float(loss.delta(epsilon=at)) - math.exp(at) * 0.1 for at in grid}
+    for place, step in (("1/3", "1/7"), ("-1", "1/2"), ("2", "1/1000"), ("1/4", "1/100")):
+        middle, aside = Fraction(place), Fraction(step)
+        levels = (middle - aside, middle, middle + aside)
+        left, right, _ = module._greatest(events, levels, alpha, 1e-12)
+        assert float(left) >= max(v for at, v in g.items() if at <= middle) - 1e-11
+        assert float(right) >= max(v for at, v in g.items() if at >= middle) - 1e-11
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["dhc-2020", "pl94-2020-units", "dhc-2022-08-25"])
+def test_trade_offs_of_presets(name: str) -> None:
+    found = verify(Certificate.of([load(name)], alpha="0.05"))
+    assert found.verdict == "proved", found
+
+
 # -- files --------------------------------------------------------------------------------------------
 
 
@@ -216,7 +353,7 @@ def test_a_forged_digest_does_not_help(made: Certificate) -> None:
         data = json.loads(made.to_text())
         data.pop("digest")
         change(data)
-        return json.dumps(data | {"digest": module._digest(data)})
+        return json.dumps(data | {"digest": _digest(data)})
 
     def less_noise(data: dict[str, Any]) -> None:
         data["releases"][0] = data["releases"][0].replace('variance = "4"', 'variance = "3.9"')

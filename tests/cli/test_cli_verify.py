@@ -37,6 +37,7 @@ def test_an_export_is_complete(discreet, small, tmp_path):
     for one in manifest["files"] + manifest["certificates"]:
         assert hashlib.sha256((out / one["name"]).read_bytes()).hexdigest() == one["sha256"]
     assert sorted(names) == [
+        "certificates/beta-at-alpha-0.05.json",
         "certificates/delta-at-epsilon-4.json",
         "certificates/epsilon-at-delta-1e-10.json",
         "profiles.parquet",
@@ -47,6 +48,9 @@ def test_an_export_is_complete(discreet, small, tmp_path):
         claim = json.loads((out / name).read_text())["claim"]
         assert float(claim["lower"]) <= row[key] <= float(claim["upper"])
         assert discreet("verify", out / name, "--quiet").status == 0
+    result = discreet("verify", out / "certificates/beta-at-alpha-0.05.json", "--quiet")
+    assert result.status == 0
+    assert "The trade-off curve f at 0.05 lies between" in result.out
 
 
 def test_the_tables_are_tidy_and_those_of_the_accountant(discreet, small, tmp_path):
@@ -165,6 +169,37 @@ def test_a_claim_in_a_file(discreet, small, tmp_path, name, text):
     assert (result.status, result.err) == (0, "")
     path.write_text(text.replace("9.5", "7.5").replace("19/2", "15/2"))
     assert discreet("verify", path, "--quiet").status == 1
+
+
+def test_a_claim_of_errors(discreet, refused, small, tmp_path):
+    truth = load(small).account().tradeoff(alpha="0.05")
+    for beta, status, verdict in ((0.999 * truth, 0, "proved"), (1.001 * truth, 1, "refuted")):
+        result = discreet("verify", small, "--alpha", "0.05", "--beta", f"{beta:.12f}", "--json")
+        assert (result.status, result.json["verdict"]) == (status, verdict)
+    claim = tmp_path / "claim.toml"
+    claim.write_text('releases = ["small.toml"]\nalpha = 0.05\nbeta = 0.01\n')
+    result = discreet("verify", claim, "--quiet")
+    assert result.status == 0
+    assert "At a type I error of 0.05 the type II error is at least 0.01." in " ".join(result.out.split())
+    claim.write_text('releases = ["small.toml"]\nalpha = 0.05\ndelta = 0.01\n')
+    assert "neither a certificate nor a claim" in refused("verify", claim)
+    assert "go together" in refused("verify", small, "--alpha", "0.05")
+    assert "go together" in refused("verify", small, "--alpha", "0.05", "--delta", "1e-5")
+    assert "strictly between" in refused("verify", small, "--alpha", "1", "--beta", "0")
+    assert "beta is 2" in refused("verify", small, "--alpha", "0.05", "--beta", "2")
+
+
+def test_an_export_without_a_certified_trade_off_says_so(small, tmp_path, monkeypatch):
+    from discreet.accounting.overall import Account
+    from discreet.errors import PrecisionError
+
+    def hard(self: Account, **_: Any) -> Any:
+        raise PrecisionError("too hard")
+
+    monkeypatch.setattr(Account, "tradeoff", hard)
+    export_module.write_export(load(small).account(), [load(small)], tmp_path / "out", {})
+    assert "could not be certified: too hard" in (tmp_path / "out" / "README.md").read_text()
+    assert not list((tmp_path / "out" / "certificates").iterdir())
 
 
 def test_several_releases_together(discreet, small, tmp_path):

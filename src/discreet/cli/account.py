@@ -85,7 +85,7 @@ def account(
     accuracy: console.Accuracy = None,
     export: Annotated[
         Path | None,
-        Parameter(help="Write all pairs' curves, and certificates of the table.", metavar="DIR"),
+        Parameter(help="Write all pairs' curves, and certificates of the results.", metavar="DIR"),
     ] = None,
     between: console.Comparing = console.ALL_PATHS,
     screen: Screen = PLAIN,

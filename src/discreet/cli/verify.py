@@ -1,4 +1,4 @@
-"""`discreet verify`: prove or refute a certificate, or that a release is (epsilon, delta)-private."""
+"""`discreet verify`: prove or refute a certificate, or what is claimed of a release."""
 
 from __future__ import annotations
 
@@ -12,13 +12,15 @@ from discreet.cli.console import PLAIN, Block, Hanging, Screen
 from discreet.errors import InputError
 
 if TYPE_CHECKING:
-    from discreet.accounting.certificate import Certificate, Verification
+    from discreet.accounting.certificate import Certificate
+    from discreet.accounting.verification import Verification
 
 app = console.command(
     "verify",
-    "FILE | discreet verify TARGET... --epsilon E --delta D [OPTIONS]",
+    "FILE | discreet verify TARGET... (--epsilon E --delta D | --alpha A --beta B) [OPTIONS]",
     "handed-on/certificates/epsilon-at-delta-1e-10.json",
     "dhc-2020 --epsilon 24.5 --delta 1e-10",
+    "dhc-2020 --alpha 0.05 --beta 0.066",
     note="Exit status: 0 proved, 1 refuted or undecided, 2 the input cannot be used.\n\n",
 )
 
@@ -27,18 +29,23 @@ app = console.command(
 def verify(
     *targets: Annotated[
         str,
-        Parameter(help="A certificate, a claim in TOML or JSON, or with --epsilon and --delta a release."),
+        Parameter(help="A certificate, a claim in TOML or JSON, or beside a claim in options a release."),
     ],
     epsilon: Annotated[str | None, Parameter(help="The epsilon that is claimed.", metavar="E")] = None,
     delta: Annotated[str | None, Parameter(help="The delta that is claimed.", metavar="D")] = None,
+    alpha: Annotated[str | None, Parameter(help="The type I error of a test.", metavar="A")] = None,
+    beta: Annotated[
+        str | None, Parameter(help="The least type II error that is claimed for it.", metavar="B")
+    ] = None,
     between: console.Comparing = console.ALL_PATHS,
     screen: Screen = PLAIN,
 ) -> None:
     """Prove or refute a number that was handed on, by another method than the one that made it."""
     workers = between.workers
-    stated = _stated(targets, epsilon, delta, between)
+    claimed = {"epsilon": epsilon, "delta": delta, "alpha": alpha, "beta": beta}
+    stated = _stated(targets, {name: value for name, value in claimed.items() if value is not None}, between)
 
-    from discreet.accounting.certificate import verify as check
+    from discreet.accounting.verification import verify as check
 
     with screen.progress("Checking paths") as progress:
         found = check(stated, jobs=workers, progress=progress)
@@ -47,26 +54,38 @@ def verify(
         raise SystemExit(1)
 
 
-def _stated(
-    targets: tuple[str, ...], epsilon: str | None, delta: str | None, between: console.Comparing
-) -> Certificate:
+def _stated(targets: tuple[str, ...], claimed: dict[str, str], between: console.Comparing) -> Certificate:
     """What is to be proved."""
-    from discreet.accounting.certificate import Certificate, read_statement
+    from discreet.accounting.certificate import Certificate
+    from discreet.accounting.verification import read_statement
     from discreet.budget import load
 
     neighbours, people = between.neighbours, between.people
-    if (epsilon is None) != (delta is None):
-        raise InputError("--epsilon and --delta go together: the claim that a release is (E, D)-private")
-    if epsilon is not None and delta is not None:
+    if claimed:
+        if set(claimed) not in ({"epsilon", "delta"}, {"alpha", "beta"}):
+            raise InputError(
+                "--epsilon and --delta go together: the claim that a release is (E, D)-private; "
+                "and so do --alpha and --beta: that a type II error is at least B at a type I error of A"
+            )
         if not targets:
             raise InputError("verify needs a release: a preset's name or a TOML file")
-        console.read_epsilons([epsilon])
-        console.read_deltas([delta])
+        if "epsilon" in claimed:
+            console.read_epsilons([claimed["epsilon"]])
+            console.read_deltas([claimed["delta"]])
         releases = [load(target) for target in targets]
-        return Certificate.claim(releases, epsilon=epsilon, delta=delta, neighbours=neighbours, people=people)
+        return Certificate.claim(
+            releases,
+            epsilon=claimed.get("epsilon"),
+            delta=claimed.get("delta"),
+            alpha=claimed.get("alpha"),
+            beta=claimed.get("beta"),
+            neighbours=neighbours,
+            people=people,
+        )
     if len(targets) != 1:
         raise InputError(
-            "verify needs one certificate or claim, or releases together with --epsilon and --delta"
+            "verify needs one certificate or claim, or releases together with --epsilon and --delta, or with "
+            "--alpha and --beta"
         )
     if neighbours is not None or people != 1:
         raise InputError("a certificate states its own neighbours and people; none can be given beside it")

@@ -11,6 +11,7 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple
@@ -29,6 +30,9 @@ from discreet.report.figures import Floats, curve_alphas, drawing_epsilons
 from discreet.report.tables import PrivacyRow, compared, label, relation, zcdp_of
 
 FORMAT = "discreet export 1"
+
+ALPHA = Fraction(1, 20)
+"""The type I error at which the trade-off curve is certified."""
 
 
 class Column(NamedTuple):
@@ -61,8 +65,9 @@ What this release costs {who}, as computed by {program}.
 
 - `profiles.parquet`: delta at each epsilon, for each of {pairs}.
 - `tradeoffs.parquet`: the trade-off curve beta = f(alpha) of each.
-- `certificates/`: for each number of the table an interval that provably contains it, with all that a checker
-  needs. `discreet verify FILE` re-derives it by another method.
+- `certificates/`: for each number of the table, and for the type II error at a type I error of {alpha}, an
+  interval that provably contains it, with all that a checker needs. `discreet verify FILE` re-derives it by
+  another method.{missing}
 - `manifest.json`: the columns with their types and units, the number of rows, and the SHA-256 of each file.
 
 {claim}
@@ -93,6 +98,9 @@ def write_export(
                 certificates[file] = Certificate.from_account(
                     account, releases, name, at, row.certified, worst=row.worst, digits=digits
                 )
+    curve, missing = _curve_certificate(account, releases, digits)
+    if curve is not None:
+        certificates[f"certificates/beta-at-alpha-{exact_text(ALPHA)}.json"] = curve
     with staging(folder) as stage:
         tables = _tables(account)
         for name_of_file, table in tables.items():
@@ -107,6 +115,8 @@ def write_export(
             program=program,
             pairs=compared(account).removesuffix(" compared").lower(),
             claim=str(account.claim),
+            alpha=exact_text(ALPHA),
+            missing=missing,
         )
         (stage.path / "README.md").write_text(page, encoding="utf-8")
         manifest = {
@@ -138,6 +148,21 @@ def write_export(
         text = json.dumps(manifest, indent=2, ensure_ascii=False)
         (stage.path / "manifest.json").write_text(text + "\n", encoding="utf-8")
         stage.commit()
+
+
+def _curve_certificate(
+    account: Account, releases: Sequence[Release], digits: int | None
+) -> tuple[Certificate | None, str]:
+    """A certificate of f(ALPHA), with fewer digits if those asked for cannot be proved; or why none."""
+    reason = ""
+    for many in dict.fromkeys((digits, None, 6, 3)):
+        try:
+            box = account.tradeoff(alpha=ALPHA, certified=True, digits=many)
+        except PrecisionError as problem:
+            reason = f"\n  The type II error could not be certified: {problem}."
+        else:
+            return Certificate.from_account(account, releases, "beta", ALPHA, box, digits=many), ""
+    return None, reason
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,7 @@ from discreet.accounting.certified.intervals import (
     shortened,
 )
 from discreet.accounting.certified.tails import FiniteFactor, centred, kernel_ball, log_mgf_ball, term_factor
-from discreet.accounting.contour import Kind, Sieve, SieveOverflowError, saddle, short_above, sieved
+from discreet.accounting.contour import Kind, Sieve, SieveOverflowError, rounded, saddle, short_above, sieved
 from discreet.accounting.loss import MOST_NODES, Floats, Loss, Nodes, turns
 from discreet.accounting.parallel import map_cases
 from discreet.accounting.privacy_loss import compose, log_fraction
@@ -417,15 +417,20 @@ class UpperBounds:
             limit = ball(bound).lower()
         return [place for place, top in enumerate(found) if not top <= limit]
 
-    def at(self, epsilon: Fraction, worst: Loss) -> list[arb]:
+    def at(self, epsilon: Fraction, worst: Loss, *, lean: float = 0.0) -> list[arb]:
         """Of each case a number that delta(epsilon) does not exceed, sharpest for a loss like the worst.
+
+        `lean` puts the contour to the right of the saddle point, by this part of its distance from the pole,
+        and computes with more bits: a second opinion.
 
         Infinite where single proofs of all cases are quicker: few cases, of few terms and many nodes.
         """
         whole = self.whole
         step = whole.lattice
-        with working_bits(_BITS + 2 * math.log2(1 + abs(float(epsilon)))):
+        with working_bits(_BITS * (2 if lean else 1) + 2 * math.log2(1 + abs(float(epsilon)))):
             theta = saddle(worst, Kind.DELTA, float(epsilon), float(step or 0))
+            if lean:
+                theta = rounded(theta + lean * (theta - Kind.DELTA.pole))
             tilt = Fraction(theta)
             length, _ = whole.alias_free(Kind.DELTA, theta, float(epsilon), float(epsilon))
             point, gap, count = epsilon, Fraction(0), 0
