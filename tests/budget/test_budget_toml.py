@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -50,6 +51,23 @@ def test_the_good_file_is_good() -> None:
     assert (release.sources, release.notes) == (("somewhere",), ("first", "second"))
     assert [row.variance for row in release.variance_table()] == [8, Fraction(16, 3), 8, 8]
     assert Release.from_toml(release.to_toml()) == release
+
+
+@pytest.mark.parametrize(
+    "path", sorted((Path(__file__).parent / "samples").glob("*.toml")), ids=lambda p: p.stem
+)
+def test_files_of_the_first_version_are_read_as_the_same_releases(path: Path) -> None:
+    old, now = Release.from_toml(path.read_text(encoding="utf-8")), load_preset(path.stem)
+    assert (old.name, old.unit, old.neighbours, old.levels) == (
+        now.name,
+        now.unit,
+        now.neighbours,
+        now.levels,
+    )
+    assert (old.paths, old.main) == (now.paths, now.main)
+    for number in old.paths:
+        assert old.runs(number) == now.runs(number)
+        assert old.path_events(number) == now.path_events(number)
 
 
 @pytest.mark.parametrize("change", [lambda text: text.replace("\n", "\r\n"), lambda text: "\ufeff" + text])

@@ -202,6 +202,11 @@ def test_an_export_without_a_certified_trade_off_says_so(small, tmp_path, monkey
     assert not list((tmp_path / "out" / "certificates").iterdir())
 
 
+def test_a_certificate_of_format_1_stays_verifiable(discreet):
+    result = discreet("verify", Path(__file__).parent / "samples" / "certificate-1.json", "--json")
+    assert (result.status, result.json["verdict"]) == (0, "proved")
+
+
 def test_several_releases_together(discreet, small, tmp_path):
     other = tmp_path / "other.toml"
     other.write_text(small.read_text().replace('"small"', '"other"'))
