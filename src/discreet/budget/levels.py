@@ -409,11 +409,11 @@ def _place(run: str) -> str:
 
 # -- neighbours --------------------------------------------------------------------------------------------
 
-Case = tuple[Any, tuple[Noise, ...]]
-"""A label and the grouped events that tell two neighbours apart.
+CaseLabel = tuple[int, ...] | tuple[tuple[int, ...], ...]
+"""`(i, j)` or `(i,)` in numbers of paths; for several releases a tuple of those."""
 
-The label is `(i, j)` or `(i,)` in numbers of paths; for several releases a tuple of those.
-"""
+Case = tuple[CaseLabel, tuple[Noise, ...]]
+"""A label and the grouped events that tell two neighbours apart."""
 
 
 @dataclass(frozen=True)
@@ -495,7 +495,7 @@ class Cases(Sequence[Case]):
             number = number * size + at
         return number
 
-    def _label(self, choice: Sequence[tuple[int, ...]]) -> Any:
+    def _label(self, choice: Sequence[tuple[int, ...]]) -> CaseLabel:
         found: dict[int, tuple[int, ...]] = {}
         for group, paths in zip(self.groups, choice, strict=True):
             for k, member in enumerate(group.members):
@@ -536,7 +536,7 @@ class Cases(Sequence[Case]):
         """The number of the case whose records all follow the main path."""
         return self._number([(g.main,) * (2 if self.paired else 1) for g in self.groups])
 
-    def label(self, place: int) -> Any:
+    def label(self, place: int) -> CaseLabel:
         """Return the label of a case without making its events."""
         return self._label(self.choice(place))
 

@@ -168,7 +168,8 @@ def _account_of(
     if between.neighbours not in (None, implied):
         option = "--path" if pair is None else "--pair"
         raise InputError(f"{option} is about {implied} neighbours, but --neighbours is {between.neighbours}")
-    release, numbers = releases[0], tuple(sorted(pair)) if pair is not None else (path,)
+    release = releases[0]
+    numbers = tuple(sorted(number for number in (*(pair or ()), path) if number is not None))
     # the unbounded account has the fewest cases to prepare; a single pair or path is the same in both
     base = account(release, neighbours="unbounded", people=between.people)
     loss = base.pair(*numbers) if pair is not None else base.path(*numbers)
@@ -241,7 +242,7 @@ def _text(found: PrivacyTable) -> Iterator[Block]:
             yield _sentence(row, digits, kind)
             break
     if len(releases) == 1 and len(releases[0].paths) > 1:
-        for number in sorted({n for row in (*found.by_delta, *found.by_epsilon) for n in row.worst}):
+        for number in sorted({n for row in (*found.by_delta, *found.by_epsilon) for n in row.paths}):
             yield Hanging(f"Path {number}: {path_text(releases[0], number)}.")
     for source, text in found.cautions():
         about = f"Note on {source.name}" if source and len(releases) > 1 else "Note"

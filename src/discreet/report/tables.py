@@ -10,12 +10,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from discreet import numbers
 from discreet.accounting.arguments import count_of_digits
 from discreet.budget import AnswerKind, Neighbours, Release, Row, load_preset, preset_names
-from discreet.budget.levels import level_name
+from discreet.budget.levels import CaseLabel, level_name
 from discreet.budget.release import rows as all_rows
 from discreet.numbers import Exact, Interval, fraction
 
@@ -35,7 +35,7 @@ _CAUTIONS = (
 _ABOUT_PATHS = "not been published"
 
 
-def label(case: Any) -> str:
+def label(case: CaseLabel) -> str:
     """Write a case: a pair of paths, a path, or those of several releases.
 
     >>> label((6, 6)), label((13,)), label(((6, 6), (1, 2)))
@@ -335,7 +335,7 @@ class PrivacyRow:
     epsilon: float
     delta: float
     zcdp: float
-    worst: Any
+    worst: CaseLabel
     certified: Interval | None = None
     accuracy: float = 0.0
     """How far the number that was asked for may be off: a delta relatively, an epsilon absolutely."""
@@ -344,6 +344,11 @@ class PrivacyRow:
         """How many digits of the epsilon or delta that was asked for hold."""
         value = self.epsilon if asked == "epsilon" else self.delta
         return count_of_digits(value, self.accuracy * (1.0 if asked == "epsilon" else value), most)
+
+    @property
+    def paths(self) -> set[int]:
+        """The paths of the worst case; none where several releases are accounted for together."""
+        return {path for path in self.worst if isinstance(path, int)}
 
 
 def zcdp_of(account: Account) -> ZCDP:

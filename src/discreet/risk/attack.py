@@ -832,7 +832,7 @@ def answer(values: Floats) -> Any:
     return float(values) if values.ndim == 0 else values
 
 
-def grouped(*columns: Floats) -> Iterator[tuple[tuple[float, ...], Any]]:
+def grouped(*columns: Floats) -> Iterator[tuple[tuple[float, ...], NDArray[np.intp] | slice]]:
     """Yield each distinct row of 1-d columns of one length, with the places that have it.
 
     >>> [(values, rows.tolist()) for values, rows in grouped(np.array([5.0, 2.0, 5.0]))]
@@ -876,7 +876,7 @@ def _floats(values: NDArray[Any]) -> Floats:
     return np.asarray(values).astype(np.float64)
 
 
-def _shown(value: Any) -> str:
+def _shown(value: Fraction | float) -> str:
     if isinstance(value, Fraction):
         return str(value) if value.denominator < 10**6 else f"{float(value):g}"
     return f"{float(value):.12g}"

@@ -209,7 +209,7 @@ class Table(RestLaw):
         return f"a table of {len(self.probabilities)} probabilities"
 
 
-def read_law(value: Any) -> RestLaw:
+def read_law(value: object) -> RestLaw:
     """Return a law from itself or from a text: uniform, uniform:500, poisson:2.5, table:0.5,0.25,0.25.
 
     >>> read_law("poisson:3"), read_law("uniform:500"), read_law("table:1,1").probabilities

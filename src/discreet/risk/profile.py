@@ -34,7 +34,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from importlib.resources import files
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -44,7 +44,7 @@ from discreet.accounting.loss import Loss, TiltedTransform
 from discreet.accounting.overall import Account, account
 from discreet.accounting.parallel import Progress
 from discreet.accounting.privacy_loss import PrivacyLoss, compose
-from discreet.budget.levels import Neighbours, level_name
+from discreet.budget.levels import CaseLabel, Neighbours, level_name
 from discreet.budget.release import EXACTLY, AnswerKind, Claim, Release
 from discreet.errors import InputError, PrecisionError
 from discreet.noise import DiscreteGaussian, Noise, grouped
@@ -93,7 +93,7 @@ class Risk:
     quantiles: tuple[float, ...]
     named: float
     predictive: float | None
-    case: Any = None
+    case: CaseLabel | None = None
     certified: Interval | None = None
 
     @property
@@ -586,7 +586,7 @@ def _period(a: float, strip: int, odds: float, size: float, first: float, second
 # -- counts that are stated by their rhos alone ------------------------------------------------------------
 
 
-def _read_rhos(rhos: Any) -> dict[str, Fraction]:
+def _read_rhos(rhos: object) -> dict[str, Fraction]:
     """The variance of each level's noise, from rhos by level or in a list."""
     if isinstance(rhos, np.ndarray):
         rhos = np.atleast_1d(rhos).tolist()

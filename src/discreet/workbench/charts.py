@@ -19,7 +19,7 @@ LIGHT = {"ink": "#1b2430", "soft": "#5a6675", "rule": "#e3e6ea", "paper": "#ffff
 DARK = {"ink": "#e8ecf1", "soft": "#a3afbd", "rule": "#333d49", "paper": "#1a2129"}
 SERIES_LIGHT = ("#0b5cad", "#b5480b", "#6b7280", "#0a7a55", "#7a3e9d")
 SERIES_DARK = ("#6cb6ff", "#ffa36b", "#a3afbd", "#56d6a5", "#d3a4f0")
-DASHES: tuple[Any, ...] = ("solid", [7, 4], [2, 3], [10, 3, 2, 3], [4, 2])
+DASHES: tuple[str | list[int], ...] = ("solid", [7, 4], [2, 3], [10, 3, 2, 3], [4, 2])
 FLOOR = 1e-16
 """The smallest delta that is drawn, unless a smaller one was chosen."""
 
@@ -41,7 +41,7 @@ def palette(dark: bool) -> tuple[dict[str, str], tuple[str, ...]]:
     return (DARK, SERIES_DARK) if dark else (LIGHT, SERIES_LIGHT)
 
 
-def axis(name: str, dark: bool, *, log: bool = False, shown: str = "", **more: Any) -> Options:
+def axis(name: str, dark: bool, *, log: bool = False, shown: str = "", **more: object) -> Options:
     """Return an axis with its name in the middle; `shown` writes its numbers, in JavaScript."""
     ink, _ = palette(dark)
     labels: Options = {"color": ink["soft"], "fontSize": 11, "hideOverlap": True}
@@ -69,7 +69,7 @@ def people(dark: bool, **more: Any) -> Options:
     return axis("people in the group", dark, **more)
 
 
-def series(name: str, line: Line, place: int, dark: bool, **more: Any) -> Options:
+def series(name: str, line: Line, place: int, dark: bool, **more: object) -> Options:
     """Return one line; the first is heavy, the others dashed in ways of their own."""
     colour = palette(dark)[1][place % 5]
     style = {"width": 2.5 if place == 0 else 1.8, "type": DASHES[place % 5], "color": colour}
@@ -104,7 +104,7 @@ def point(x: float, y: float, dark: bool, size: int = 11) -> Options:
 
 
 def chart(
-    lines: Sequence[Options], x: Options, y: Options, dark: bool, *, value: str = "", **grid: Any
+    lines: Sequence[Options], x: Options, y: Options, dark: bool, *, value: str = "", **grid: object
 ) -> Options:
     """Return a whole chart of lines with a legend on top; `value` writes what is pointed at."""
     ink, _ = palette(dark)

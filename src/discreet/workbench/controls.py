@@ -23,14 +23,14 @@ _LONG_NUMBER = 10  # characters of a number with what it claims
 _EMIT = "(event) => emit(event.target.value)"
 
 
-def box(classes: str = "", tag: str = "div", **properties: Any) -> Element:
+def box(classes: str = "", tag: str = "div", **properties: object) -> Element:
     """A plain element to put others into: `with box("wb-stack"):`."""
     made = ui.element(tag).classes(classes)
     made.props.update({name.replace("_", "-"): value for name, value in properties.items()})
     return made
 
 
-def card(name: str = "", **properties: Any) -> Element:
+def card(name: str = "", **properties: object) -> Element:
     """A part of a page; `name` is for those who cannot see its heading."""
     return box("wb-card", "section", **({"aria_label": name} if name else {}), **properties)
 
@@ -58,7 +58,7 @@ class Text(TextElement):
         return str(self.text or "")
 
 
-def words(text: str, classes: str = "", tag: str = "span", **properties: Any) -> Text:
+def words(text: str, classes: str = "", tag: str = "span", **properties: object) -> Text:
     """A text that can be changed by `set`."""
     made = Text(text, tag).classes(classes)
     made.props.update({name.replace("_", "-"): value for name, value in properties.items()})
@@ -104,7 +104,7 @@ def help_text(term: str, text: str, *, left: bool = False) -> None:
             words(text, tag="p")
 
 
-def button(text: str, act: Callable[[], Any], kind: str = "", name: str = "") -> Text:
+def button(text: str, act: Callable[[], object], kind: str = "", name: str = "") -> Text:
     """A button; `kind` is "wb-primary" or "wb-quiet"."""
     made = words(text, f"wb-button {kind}", "button", type="button")
     if name:
@@ -152,7 +152,7 @@ def enable(element: Element, enabled: bool) -> None:
     put(element, "disabled", None if enabled else "disabled")
 
 
-def put(element: Element, name: str, value: Any) -> None:
+def put(element: Element, name: str, value: object) -> None:
     """Set an attribute, or remove it with None, if that changes anything; a truth is written as a word."""
     value = ("false", "true")[value] if isinstance(value, bool) else value
     if element.props.get(name) != value:
@@ -193,7 +193,7 @@ class Slider:
         self.element.on("input", lambda e: self._hear(e.args, moved), throttle=_SECONDS, js_handler=emit)
         self.element.on("change", lambda e: self._hear(e.args, let_go), js_handler=emit)
 
-    def _hear(self, value: Any, act: Callable[[int], None]) -> None:
+    def _hear(self, value: object, act: Callable[[int], None]) -> None:
         if not isinstance(value, int | float):
             return
         if act is self._let_go:
@@ -220,7 +220,7 @@ class Field(Generic[Value]):
         self,
         name: str,
         read: Callable[[str], Value],
-        use: Callable[[Value], Any],
+        use: Callable[[Value], object],
         *,
         shown: str = "",
         explained: str = "",
@@ -505,7 +505,9 @@ class Page:
 
     # -- controls that redraw themselves -----------------------------------------------------------------
 
-    def words(self, now: Callable[[], str], classes: str = "wb-soft", tag: str = "div", **more: Any) -> Text:
+    def words(
+        self, now: Callable[[], str], classes: str = "wb-soft", tag: str = "div", **more: object
+    ) -> Text:
         """A text that follows the state."""
         made = words("", classes, tag, **more)
         self.draw(lambda: made.set(now()))
@@ -557,7 +559,7 @@ class Page:
         self,
         name: str,
         read: Callable[[str], Value],
-        use: Callable[[Value], Any],
+        use: Callable[[Value], object],
         now: Callable[[], tuple[str, Value] | tuple[str]],
         **more: Any,
     ) -> Field[Value]:

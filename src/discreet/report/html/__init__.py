@@ -328,7 +328,7 @@ def compare(after: Facts, before: Facts) -> dict[str, object]:
 def render(facts: Facts, *, before: Facts | None = None, title: str = "") -> str:
     """Return the page as text; nothing is computed here."""
     release, account = facts.release, facts.account
-    worst = sorted({path for row in facts.rows for path in row.worst})
+    worst = sorted({path for row in facts.rows for path in row.paths})
     template = environment().get_template("page")
     return template.render(
         f=facts,
