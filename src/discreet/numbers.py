@@ -85,7 +85,7 @@ def positive(value: Exact, *, name: str = "value") -> Fraction:
     """
     number = fraction(value, name=name)
     if number <= 0:
-        raise InputError(f"{name} is {number}; it must be above zero")
+        raise InputError(f"{name} is {shown(number)}; it must be above zero")
     return number
 
 
@@ -100,7 +100,7 @@ def share(value: Exact, *, name: str = "share") -> Fraction:
     """
     number = fraction(value, name=name)
     if not 0 < number < 1:
-        raise InputError(f"{name} is {value}; it must lie strictly between 0 and 1")
+        raise InputError(f"{name} is {_as_given(value)}; it must lie strictly between 0 and 1")
     return number
 
 
@@ -115,7 +115,7 @@ def read_delta(value: Exact) -> Fraction:
     """
     number = share(value, name="delta")
     if number < SMALLEST:
-        raise InputError(f"delta is {value}; the smallest supported is 1e-300")
+        raise InputError(f"delta is {_as_given(value)}; the smallest supported is 1e-300")
     return number
 
 
@@ -124,20 +124,27 @@ MOST_TIMES = 10**12
 
 
 def shown(value: object) -> str:
-    """Write a found value on one short line.
+    """Write a found value on one short line; a long number by its size.
 
-    >>> shown("a" * 100)
-    "'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa ...'"
+    >>> shown("a" * 100), shown(Fraction(1, 3)), shown(10**400), shown(1e300)
+    ("'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa ...'", '1/3', '1e+400', '1e+300')
     """
     if isinstance(value, str) and len(value) > 56:
         return ascii(value[:51] + " ...")
-    if isinstance(value, int) and value.bit_length() > 200:
-        return f"a number of {value.bit_length()} bits"
-    if isinstance(value, int | float | Fraction):
-        return str(value)
-    if isinstance(value, str):
+    if isinstance(value, int | Fraction) and not isinstance(value, bool):
+        most = max(abs(value.numerator), value.denominator).bit_length()
+        return str(value) if most <= 100 else decimal(Fraction(value), digits=6, down=value > 0).lower()
+    if isinstance(value, float):
+        return f"{value:.12g}"
+    if isinstance(value, bool | str):
         return repr(value)
     return f"of type {type(value).__name__}"
+
+
+def _as_given(value: Exact) -> str:
+    """A number as it was given, unless that is long."""
+    is_short = isinstance(value, str) and len(value) <= 56
+    return str(value) if is_short else shown(fraction(value))
 
 
 def whole(value: object, *, name: str) -> int:
@@ -172,15 +179,15 @@ def prior(value: Exact | float, *, name: str = "prior") -> Fraction:
     Traceback (most recent call last):
     discreet.errors.InputError: prior is 1; it must lie strictly between 0 and 1
     """
-    shown = f"{value:.12g}" if isinstance(value, float) else value  # NumPy's are floats too
-    if isinstance(value, float):
+    if isinstance(value, float):  # NumPy's too
         number = Fraction(value) if math.isfinite(value) else Fraction(0)
     else:
         number = fraction(value, name=name)
+    found = f"{value:.12g}" if isinstance(value, float) else _as_given(value)
     if not 0 < number < 1:
-        raise InputError(f"{name} is {shown}; it must lie strictly between 0 and 1")
+        raise InputError(f"{name} is {found}; it must lie strictly between 0 and 1")
     if min(number, 1 - number) < SMALLEST:
-        raise InputError(f"{name} is {shown}; at least 1e-300 away from 0 and from 1 is needed")
+        raise InputError(f"{name} is {found}; at least 1e-300 away from 0 and from 1 is needed")
     return number
 
 

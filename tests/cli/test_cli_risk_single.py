@@ -111,6 +111,23 @@ def test_refusals(refused: Callable[..., str], change: tuple[str, ...], says: st
     assert says in refused(*ONE, *change)
 
 
+@pytest.mark.parametrize(
+    ("option", "value", "says"),
+    [
+        ("--variance", "1e400", "the noise has variance 1e+400; between 0.0001 and 1e+10 is allowed"),
+        ("--variance", "-1e400", "variance is -1e+400; it must be above zero"),
+        ("--rho", "1e-400", "the noise has variance 5e+399; between"),
+        ("--rho", "1e400", "the noise has variance 5e-401; between"),
+    ],
+)
+def test_numbers_beyond_all_floats_are_refused_in_short(
+    refused: Callable[..., str], option: str, value: str, says: str
+) -> None:
+    assert says in refused("risk", "single", "--noisy", "1", "--prior", "1/2", option, value)
+    long = refused("risk", "single", "--noisy", "1e400", "--prior", "1/2", "--variance", "1")
+    assert "noisy is 1e+400; at most 2^52 in size is allowed" in long
+
+
 @pytest.mark.parametrize("rho", ["0", "-1"])
 def test_rho_must_be_positive(refused: Callable[..., str], rho: str) -> None:
     assert f"rho is {rho}; it must be above zero" in refused(

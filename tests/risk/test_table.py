@@ -289,8 +289,10 @@ def test_a_tally_of_very_many_values_is_rounded() -> None:
         ("value,variance\n3,5\n4,1e11\n", "at most 1e+10"),
         ("value,variance\n3,5\n,5\n", "column 'value', row in line 3: a noisy count is a whole number"),
         ("value,variance\n3.5,5\n", "column 'value', row in line 2"),
-        ("value,variance\nthree,5\n", "is not a number"),
-        ("value,variance\n3,5,7\n", "too many or too few fields"),
+        ("value,variance\n3,5\nthree,5\n", "column 'value', row in line 3: it is not a number"),
+        ("value,variance\n3,5\n\n3,1_0\n", "column 'variance', row in line 4: it is not a number"),
+        ("value,variance\n3,5,7\n", "cannot be read: the header has 2 fields, but line 2 has 3"),
+        ("value,variance\n3,5\n4\n", "cannot be read: the header has 2 fields, but line 3 has 1"),
         ("value,value\n3,5\n", "two columns of the same name"),
     ],
 )
@@ -299,6 +301,7 @@ def test_tables_that_cannot_be_used(tmp_path: Path, text: str, says: str) -> Non
     with pytest.raises(InputError) as error:
         table_risk(write(tmp_path / "t.csv", text), prior="1/2", out=out)
     assert says in str(error.value)
+    assert "three" not in str(error.value)  # never a value
     assert [path.name for path in tmp_path.iterdir()] == ["t.csv"]
 
 

@@ -49,6 +49,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet import numbers
 from discreet.accounting import arguments
 from discreet.accounting.arguments import Number as Number
 from discreet.errors import InputError
@@ -717,14 +718,14 @@ def read_variance(
 
     read = _read(rho if variance is None else variance, name=name, one=partial(fraction, name=name))
     if (read <= 0).any():
-        raise InputError(f"{name} is {_shown(read[read <= 0].flat[0])}; it must be above zero")
-    variances = _floats(read if variance is not None else 1 / (2 * read))
-    least = VARIANCES[0]
-    outside = (variances < least) | (variances > most)
-    if outside.any():
+        raise InputError(f"{name} is {numbers.shown(read[read <= 0].flat[0])}; it must be above zero")
+    variances, least = np.asarray(read if variance is not None else 1 / (2 * read)), VARIANCES[0]
+    outside = np.asarray((variances < least) | (variances > most), dtype=bool)
+    if outside.any():  # compared before they are floats, which end at 1e308
         wrong = variances[outside].flat[0]
-        raise InputError(f"the noise{of} has variance {wrong:g}; between {least:g} and {most:g} is allowed")
-    return variances
+        found = f"{float(wrong):g}" if 1e-300 < wrong < 1e300 else numbers.shown(wrong)
+        raise InputError(f"the noise{of} has variance {found}; between {least:g} and {most:g} is allowed")
+    return _floats(variances)
 
 
 def one_variance(variance: Number | None, rho: Number | None, *, of: str = "") -> Fraction:
@@ -760,11 +761,11 @@ def read_whole(values: Numbers, *, name: str = "noisy") -> Floats:
     whole = np.vectorize(math.floor, otypes=[object])(read) if read.dtype == object else np.floor(read)
     if (bad := np.asarray(read != whole)).any():
         raise InputError(
-            f"{name} is {_shown(read[bad].flat[0])}; it must be a whole number: "
+            f"{name} is {numbers.shown(read[bad].flat[0])}; it must be a whole number: "
             "the noise is added in whole numbers"
         )
     if (bad := np.asarray(np.abs(read) > LARGEST)).any():
-        raise InputError(f"{name} is {_shown(read[bad].flat[0])}; at most 2^52 in size is allowed")
+        raise InputError(f"{name} is {numbers.shown(read[bad].flat[0])}; at most 2^52 in size is allowed")
     return _floats(read)
 
 
@@ -874,9 +875,3 @@ def _read(values: Numbers, *, name: str, one: Callable[[Any], Fraction]) -> NDAr
 
 def _floats(values: NDArray[Any]) -> Floats:
     return np.asarray(values).astype(np.float64)
-
-
-def _shown(value: Fraction | float) -> str:
-    if isinstance(value, Fraction):
-        return str(value) if value.denominator < 10**6 else f"{float(value):g}"
-    return f"{float(value):.12g}"

@@ -22,8 +22,9 @@ from __future__ import annotations
 import csv
 import math
 import os
+import re
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from fractions import Fraction
 from importlib import import_module
@@ -65,6 +66,7 @@ DIGITS = 5
 EVERYTHING = "all rows"
 
 CountsLaw = Literal["table", "flat"]
+_NUMBER = re.compile(r"\s*([-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?|[-+]?(nan|inf|infinity))?\s*", re.IGNORECASE)
 _BLOCK = 1 << 22  # bytes of CSV, at a time
 _ROWS = 1 << 20  # rows of Parquet, at a time
 
@@ -301,8 +303,7 @@ class _Summary:
         rows = np.ones(risk.ratio.size) if often is None else often
         people = np.zeros(rows.size) if often is None else often * risk.targets
         parts = (rows, rows * risk.above, rows * risk.posterior, people, people * risk.above)
-        sums = [part.sum() for part in parts]
-        self.sums[name] = self.sums.get(name, np.zeros(5)) + sums
+        self.sums[name] = self.sums.get(name, np.zeros(5)) + [part.sum() for part in parts]
 
     def result(self, prior: float, adversary: str) -> TableRisk:
         """The summary; a table without levels has one for all rows only."""
@@ -319,10 +320,8 @@ class _Summary:
     def _level(self, name: str, tally: Tally, sums: Floats) -> LevelRisk:
         rows, above, posterior, people, named = (float(x) for x in sums)
         marks, share = tuple(tally.quantiles(QUANTILES)), named / people if people else None
-        average = posterior / rows
-        return LevelRisk(
-            name, int(rows), above / rows, tally.maximum, marks, average, tally.is_rounded, share
-        )
+        found = above / rows, tally.maximum, marks, posterior / rows, tally.is_rounded, share
+        return LevelRisk(name, int(rows), *found)
 
 
 @contextmanager
@@ -419,8 +418,7 @@ class Tally:
 
 def _rounded(values: Floats) -> Floats:
     """Values to a few significant digits; zero stays zero."""
-    size = np.floor(np.log10(np.maximum(np.abs(values), 1e-290)))
-    unit = 10.0 ** (size - (DIGITS - 1))
+    unit = 10.0 ** (np.floor(np.log10(np.maximum(np.abs(values), 1e-290))) - (DIGITS - 1))
     return np.asarray(np.rint(values / unit) * unit)
 
 
@@ -568,8 +566,7 @@ def _flat(variance: float, prior: Prior) -> tuple[float, Floats, Floats]:
     total = np.cumsum(weights)
     start = reach - math.floor(_USED * math.sqrt(variance))
     means = np.cumsum(weights * ratio) / total
-    chances = np.cumsum(weights * (ratio > ABOVE)) / total
-    return float(noise[start]) + 1.0, means[start:], chances[start:]
+    return float(noise[start]) + 1.0, means[start:], (np.cumsum(weights * (ratio > ABOVE)) / total)[start:]
 
 
 def _flat_zero(variance: float, prior: Prior) -> tuple[float, float, float]:
@@ -577,8 +574,7 @@ def _flat_zero(variance: float, prior: Prior) -> tuple[float, float, float]:
     known = np.arange(math.ceil(_REACH * math.sqrt(variance)) + 2.0)
     tails = np.log(tail_ratio(known, variance)) - known * (known / (2.0 * variance))
     ratio = prior.ratio(np.diff(tails))
-    weights = np.exp(tails[1:] - tails[1])
-    weights /= weights.sum()
+    weights = np.exp(tails[1:] - tails[1]) / np.exp(tails[1:] - tails[1]).sum()
     return float(weights @ ratio), float(weights @ (ratio > ABOVE)), 1.0
 
 
@@ -598,14 +594,13 @@ class CountLaw:
         counts, known = self.counts[some], np.maximum(self.counts[some] - 1.0, 0.0)
         with np.errstate(divide="ignore"):
             logs = self.log_likelihood[:, some] + np.log(self.chances[some] * counts)
+            posterior = self.log_likelihood + np.log(self.chances)
         weights = np.exp(logs - logs.max(axis=1, keepdims=True))
         weights /= weights.sum(axis=1, keepdims=True)
         evidence = (self.noisy[:, None] - known - 0.5) / self.variance
         if nonnegative:
             evidence[0] = zero_evidence(known, np.full(known.size, self.variance))
         ratio = prior.ratio(evidence)
-        with np.errstate(divide="ignore"):
-            posterior = self.log_likelihood + np.log(self.chances)
         posterior = np.exp(posterior - posterior.max(axis=1, keepdims=True))
         people = posterior @ self.counts / posterior.sum(axis=1)
         return (weights * ratio).sum(axis=1), (weights * (ratio > ABOVE)).sum(axis=1), people
@@ -764,8 +759,7 @@ unit, estimate
             choice = f"{', '.join(most)} or {last}"
             raise InputError(f"{where} has no column of {needed} ({choice}); it has {_listed(found)}")
         chosen.append(here)
-    names = [name for name in chosen if name is not None]
-    if len(set(names)) < len(names):
+    if len(set(names := [name for name in chosen if name is not None])) < len(names):
         raise InputError(f"{where}: one column is named for two purposes: {', '.join(names)}")
     return Columns(*chosen)  # type: ignore[arg-type]  # the first two are needed
 
@@ -820,11 +814,11 @@ class ReleasedTable:
 
     def _batches(self, columns: Columns, names: list[str]) -> Iterator[Any]:
         pa = arrow()
-        with _readable(self.path):
-            if self.delimiter is None:
-                with closing(arrow("parquet").ParquetFile(self.path)) as file:
-                    yield from file.iter_batches(batch_size=_ROWS, columns=names)
-                return
+        if self.delimiter is None:
+            with _readable(self.path), closing(arrow("parquet").ParquetFile(self.path)) as file:
+                yield from file.iter_batches(batch_size=_ROWS, columns=names)
+            return
+        with _readable(self.path, lambda: self._fault(columns)):
             text = arrow("csv")
             types = dict.fromkeys(names, pa.string()) | dict.fromkeys(columns.numbers, pa.float64())
             if columns.level and names != list(self.names):
@@ -839,21 +833,28 @@ class ReleasedTable:
             ) as reader:
                 yield from reader
 
+    def _fault(self, columns: Columns) -> str:
+        """Say what is wrong with the first row that cannot be read, and in which line, not what it has."""
+        many = len(self.names)
+        with self.path.open(encoding="utf-8-sig", newline="", errors="replace") as file, suppress(csv.Error):
+            for row in (rows := csv.reader(file, delimiter=self.delimiter or ",")):
+                if row and len(row) != many:
+                    return f"the header has {many} fields, but line {rows.line_num} has {len(row)}"
+                for name in columns.numbers if row and rows.line_num > 1 else ():
+                    if not _NUMBER.fullmatch(row[self.names.index(name)]):
+                        return f"column {name!r}, row in line {rows.line_num}: it is not a number"
+        return "a row is too long, or a quotation mark in it is not closed"
+
 
 @contextmanager
-def _readable(path: Path) -> Iterator[None]:
+def _readable(path: Path, fault: Callable[[], str] = lambda: "it is damaged, or no Parquet file") -> Any:
     pa = arrow()
     try:
         yield
     except UnicodeDecodeError:
         raise InputError(f"{path} is not UTF-8 text") from None
     except pa.ArrowInvalid:
-        if path.suffix.lower() == ".parquet":
-            raise InputError(f"{path} cannot be read: it is damaged, or no Parquet file") from None
-        raise InputError(
-            f"{path} cannot be read: a row has too many or too few fields, or a noisy count, "
-            "variance or known count is not a number"
-        ) from None
+        raise InputError(f"{path} cannot be read: {fault()}") from None
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror or 'it is damaged'}") from None
 
@@ -872,15 +873,14 @@ def _part(batch: Any, columns: Columns, where: str, seen: int, first: int) -> Ba
         except Exception:
             text = f"{where}: column {name!r} is of type {column.type}, not of numbers"
             raise InputError(text) from None
-        values = pc.fill_null(column, float("nan")).to_numpy(zero_copy_only=False)
-        return np.asarray(values, dtype=np.float64)
+        return np.asarray(pc.fill_null(column, float("nan")).to_numpy(zero_copy_only=False), dtype=np.float64)
 
     noisy, variance = numbers(columns.noisy), numbers(columns.variance)
     known = numbers(columns.known) if columns.known else None
     with np.errstate(invalid="ignore"):
         rules = [(columns.noisy, _is_count(noisy), "a noisy count is a whole number, at most 2^52 in size")]
-        rule = f"a variance is above zero, and at most {VARIANCES[1]:g}"
-        rules.append((columns.variance, (variance > 0) & (variance <= VARIANCES[1]), rule))
+        usual = (variance > 0) & (variance <= VARIANCES[1])
+        rules.append((columns.variance, usual, f"a variance is above zero, and at most {VARIANCES[1]:g}"))
         if known is not None and columns.known:
             rule = "a known count is a whole number, zero or more"
             rules.append((columns.known, _is_count(known) & (known >= 0), rule))
