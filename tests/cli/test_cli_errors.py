@@ -74,6 +74,9 @@ def test_release_file(refused, small, old, new, message):
         (["--jobs", "1000000"], "at most 256"),
         (["--jobs", "two"], 'unable to convert "two" into int'),
         (["--people", "0"], "people is 0"),
+        (["--people", "1.4"], 'unable to convert "1.4" into int'),  # was taken for 1
+        (["--people", "0x2"], 'unable to convert "0x2" into int'),
+        (["--pair", "1.0", "1"], 'unable to convert "1.0" into int'),
         (["--pair", "1", "2"], "there is no path 2"),
         (["--path", "7"], "there is no path 7"),
         (["--path", "1", "--pair", "1", "1"], "cannot be used together"),

@@ -9,6 +9,7 @@ not be proved. A mistake of the program itself shows its traceback and ends with
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sys
 import time
@@ -19,7 +20,7 @@ from typing import TYPE_CHECKING, NoReturn
 from discreet.errors import DiscreetError
 
 if TYPE_CHECKING:
-    from cyclopts import App
+    from cyclopts import App, Token
 
 COMMANDS = {
     "account": "What a release costs one person, exactly, beside what zCDP says.",
@@ -88,11 +89,23 @@ def build() -> App:
         help="Exact privacy accounting for differentially private official statistics.",
         help_format="plaintext",
         version=_version,
-        default_parameter=Parameter(negative=(), show_default=False),
+        default_parameter=Parameter(negative=(), show_default=False, converter=_converted),
     )
     for name, help_line in COMMANDS.items():
         program.command(f"discreet.cli.{HOMES.get(name, f'{name}:app')}", name=name, help=help_line)
     return program
+
+
+def _converted(kind: type, tokens: Sequence[Token]) -> object:
+    """Read an option as cyclopts does, but for whole numbers: it would round 2.5 and take 0x2."""
+    from cyclopts import convert
+
+    def one(inner: type, text: str) -> object:
+        if inner is int and not re.fullmatch("[+-]?[0-9]+", text):
+            raise ValueError(text)  # cyclopts says of which option
+        return convert(inner, [text])
+
+    return convert(kind, tokens, converter=one)
 
 
 def run(arguments: Sequence[str]) -> int:
