@@ -198,3 +198,25 @@ def test_accuracy_shortens_the_search_and_keeps_the_promise(discreet, small, ref
     assert "no search" in refused(
         "calibrate", small, "--moe", "State=5", "--delta", "1e-8", "--accuracy", "0.1"
     )
+
+
+def test_laplace_scales_are_said_to_be_rounded_and_are_compared(discreet, tmp_path):
+    old, new = tmp_path / "old.toml", tmp_path / "new.toml"
+    head = 'name = "old"\nneighbours = "unbounded"\n[[levels]]\nname = "N"\n'
+    old.write_text(head + '[levels.queries]\n"p" = { scale = "3" }\n')
+    wanted = ("--epsilon", 1, "--delta", "1e-10")
+    said = discreet("calibrate", old, *wanted, "--out", new, "--quiet").out
+    assert "All squares of scales times" in said
+    assert "scales rounded up to six digits" in " ".join(said.split())
+    (query,) = discreet("calibrate", old, *wanted, "--json").json["levels"][0]["queries"]
+    q = math.exp(-1 / 3)
+    assert query["before"] == f"{2 * q / (1 - q) ** 2:.12g}"  # a decimal: the variance is no fraction
+    (row,) = discreet("compare", old, new, "--delta", "1e-10", "--json").json["variances"]
+    assert (row["a"], row["b"]) == (query["before"], query["after"])
+
+
+def test_the_release_that_is_read_is_not_overwritten(refused, small):
+    before = small.read_bytes()
+    said = refused("calibrate", small, "--epsilon", 4, "--delta", "1e-5", "--out", small)
+    assert "the release that is read; choose another name" in said
+    assert small.read_bytes() == before

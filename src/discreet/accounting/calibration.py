@@ -54,6 +54,18 @@ class NoiseChange:
     after: Fraction
     events: tuple[Noise, Noise]
 
+    @classmethod
+    def between(cls, name: str, before: Noise, after: Noise) -> NoiseChange:
+        """Return the change from one noise to the other."""
+        return cls(name, _variance(before), _variance(after), (before, after))
+
+    @property
+    def texts(self) -> tuple[str, str]:
+        """Both variances as JSON has them: exact fractions, or decimals of 12 digits for Laplace noise."""
+        pairs = zip((self.before, self.after), self.events, strict=True)
+        old, new = (str(size) if event.is_gaussian else f"{float(size):.12g}" for size, event in pairs)
+        return old, new
+
     @property
     def margins(self) -> tuple[int, int]:
         """The exact 95 % margins of error before and after: what the noise does not exceed."""
@@ -96,8 +108,8 @@ class LevelChange:
             "queries": [
                 {
                     "name": query.name,
-                    "before": str(query.before),
-                    "after": str(query.after),
+                    "before": query.texts[0],
+                    "after": query.texts[1],
                     "margins": list(query.margins),
                 }
                 for query in self.queries
@@ -195,7 +207,7 @@ def changes(before: Release, after: Release) -> tuple[LevelChange, ...]:
     factors: dict[str, list[tuple[bool, Fraction]]] = {}
     for row in after.variance_table():
         was, now = old[row.level, row.query], row.event
-        change = NoiseChange(row.query, _variance(was), _variance(now), (was, now))
+        change = NoiseChange.between(row.query, was, now)
         levels.setdefault(row.level, []).append(change)
         factors.setdefault(row.level, []).append(_ratio(was, now))
     # a factor read off Gaussian noise is exact; that of a rounded Laplace scale is not

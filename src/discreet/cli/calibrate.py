@@ -73,7 +73,7 @@ def calibrate(
     (small,) = console.read_deltas([delta])
     _check_target(epsilon, zcdp, moe, weights is not None or by == "level", accuracy is not None)
     outputs = Outputs(plot=plot)
-    outputs.plan("--out", out, (".toml",))
+    outputs.plan("--out", out, (".toml",), source=target)
 
     release = load(target)
     shares = console.by_level(weights, "--weights", release)
@@ -159,8 +159,10 @@ def _text(release: Release, found: Calibration, box: Interval | None) -> Iterato
     alone = found.by == "level"
     if found.factor is not None:
         size = f"{float(found.factor):.6{'f' if found.factor >= Fraction(1, 10) else 'g'}}"
+        has_scales = any(level.has_laplace for level in release.levels)
         yield (
-            f"All {scaled_sizes(found.release)} times {found.factor} = {size}: {found.saved} "
+            f"All {scaled_sizes(found.release)} times {found.factor} = {size}"
+            f"{', scales rounded up to six digits' if has_scales else ''}: {found.saved} "
             f"for epsilon {float(found.epsilon or 0):.6f} at delta {delta}."
         )
     elif found.epsilon is not None:

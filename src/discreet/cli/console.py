@@ -475,8 +475,8 @@ class Outputs:
         self.plan("--csv", csv, TABLE_KINDS)
         self.plan("--plot", plot, PLOT_KINDS)
 
-    def plan(self, option: str, path: Path | None, kinds: Sequence[str]) -> None:
-        """Check that a file can be written, without writing it.
+    def plan(self, option: str, path: Path | None, kinds: Sequence[str], *, source: str = "") -> None:
+        """Check that a file can be written, without writing it, and that it is not the one that is read.
 
         >>> Outputs().plan("--plot", Path("figure.gif"), PLOT_KINDS)
         Traceback (most recent call last):
@@ -490,6 +490,8 @@ class Outputs:
             raise InputError(f"{option} is {path}; its name must end in {choice}")
         if path.resolve() in self.planned.values():
             raise InputError(f"{option} is {path}, which another option names too")
+        if source and path.resolve() == Path(source).resolve():
+            raise InputError(f"{option} is {path}, the release that is read; choose another name")
         self.planned[option] = check_writable(path)
 
     def wanted(self, option: str) -> bool:

@@ -87,7 +87,7 @@ def plan(
     if epsilon is not None:
         console.read_epsilons([epsilon])
     outputs = Outputs()
-    outputs.plan("--out", out, (".toml",))
+    outputs.plan("--out", out, (".toml",), source=target)
     from discreet.estimation.plan import plan as find
     from discreet.estimation.plan import read_goals
 

@@ -253,7 +253,7 @@ def path_text(release: Release, path: int) -> str:
 
 
 def matching_noise(first: Release, second: Release) -> list[tuple[str, NoiseChange]]:
-    """Return levels and Gaussian noise of all queries that stand under the same names in both releases.
+    """Return levels and noise of all queries that stand under the same names in both releases.
 
     >>> from discreet.budget import load
     >>> level, query = matching_noise(load("dhc-2020-persons"), load("dhc-2020-persons-pr"))[0]
@@ -264,12 +264,10 @@ def matching_noise(first: Release, second: Release) -> list[tuple[str, NoiseChan
 
     other = {(level, row.query): row for level, rows in levels_of(second).items() for row in rows}
     return [
-        (level, NoiseChange(row.query, row.variance, match.variance, (row.event, match.event)))
+        (level, NoiseChange.between(row.query, row.event, match.event))
         for level, rows in levels_of(first).items()
         for row in rows
-        if row.variance is not None
-        and (match := other.get((level, row.query))) is not None
-        and match.variance is not None
+        if (match := other.get((level, row.query))) is not None
     ]
 
 
@@ -598,8 +596,8 @@ class TwoReleases:
                 {
                     "level": level,
                     "query": query.name,
-                    "a": str(query.before),
-                    "b": str(query.after),
+                    "a": query.texts[0],
+                    "b": query.texts[1],
                     "ratio": float(query.after / query.before),
                 }
                 for level, query in self.noise
