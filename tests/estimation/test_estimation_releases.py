@@ -482,3 +482,58 @@ def test_accuracy_of_the_dhc_is_that_of_its_tables_alone() -> None:
     laws = [level.queries[0].noise_sd for level in found.levels]
     expected = sum(1 / law**2 for law in laws if law is not None) ** -0.5
     assert found.sd("State", "age_38_groups * sex") == pytest.approx(expected, rel=1e-12)
+
+
+def test_exact_counts_must_not_contradict_each_other(folders: Any, tmp_path: Path) -> None:
+    (given,) = folders(TEXT)
+    exact = tmp_path / "exact.csv"
+    cells = truth(1).sum(axis=(1, 2))
+    lines = [f"{name},total,all,{cells[place]}" for place, name in enumerate(NAMES[:4])]
+    exact.write_text("\n".join(["unit,query,cell,count", *lines]) + "\n")
+    done = estimate(given, tmp_path / "held", invariants=exact, queries=["total"])
+    found = rows(done.out / "estimates.NOT-PRIVATE.csv")
+    assert [(row["estimate"], row["sd"]) for row in found[:4]] == [(str(one), "0") for one in cells[:4]]
+    exact.write_text("\n".join(["unit,query,cell,count", *lines[:-1], f"R3,total,all,{cells[3] + 1}"]) + "\n")
+    with pytest.raises(InputError, match="exact contradict each other: those of query 'total' in unit 'N'"):
+        estimate(given, tmp_path / "never", invariants=exact)
+    assert not (tmp_path / "never").exists()
+
+
+def test_an_area_that_exact_counts_determine_with_its_neighbours(folders: Any, tmp_path: Path) -> None:
+    """The nation and one region are exact, so the others are together, though neither is by itself."""
+    (given,) = folders(TEXT)
+    exact, areas = tmp_path / "exact.csv", tmp_path / "areas.csv"
+    cells = truth(1).sum(axis=(1, 2))
+    exact.write_text(f"unit,query,cell,count\nN,total,all,{cells[0]}\nR1,total,all,{cells[1]}\n")
+    areas.write_text("area,unit\nrest,R2\nrest,D6\n")
+    done = estimate(given, tmp_path / "e", invariants=exact, areas=areas, queries=["total", "age"])
+    found = rows(done.out / "areas.NOT-PRIVATE.csv")
+    assert (found[0]["estimate"], found[0]["sd"], found[0]["upper95"]) == (
+        str(cells[0] - cells[1]),
+        "0",
+        str(cells[0] - cells[1]),
+    )
+    assert all(float(row["sd"]) > 0.1 for row in found[1:])
+
+
+def test_questions_that_are_refused(folders: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (given,) = folders(TEXT)
+    areas = tmp_path / "areas.csv"
+    areas.write_text("area,unit\n")
+    for options, said in [
+        (
+            ["--query", "age[0-17 | 65+"],
+            "has a bracket that is not closed; a sum of values is written age[0-",
+        ),
+        (["--query", "x = age", "--query", "x = sex"], "two queries are called 'x'"),
+        (["--areas", str(areas)], "there are no areas (areas.csv)"),
+        (["--difference", "R1,R2,R3"], 'a name with a comma in it stands in quotes: "Paris, Texas",Rome'),
+    ]:
+        assert run(["estimate", str(given), "--out", str(tmp_path / "never"), *options]) == 2
+        assert said in capsys.readouterr().err
+        assert not (tmp_path / "never").exists()
+    areas.write_text('area,unit\n"R1, R2",R1\n"R1, R2",R2\n')
+    options = ["--areas", str(areas), "--difference", '"R1, R2",R3', "--query", "total", "--quiet"]
+    assert run(["estimate", str(given), "--out", str(tmp_path / "e"), *options]) == 0
+    found = rows(tmp_path / "e" / "contrasts.NOT-PRIVATE.csv")
+    assert [row["unit"] for row in found] == ["R1, R2 - R3"]

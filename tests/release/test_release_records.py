@@ -203,7 +203,7 @@ def test_what_is_needed(tmp_path: Path) -> None:
         measure(RELEASE, None, tmp_path / "t", units=units)
     with pytest.raises(InputError, match="records need a table of units"):
         measure(RELEASE, None, tmp_path / "t", records=records)
-    with pytest.raises(InputError, match="records are of type int"):
+    with pytest.raises(InputError, match="records is of type int"):
         tabulate(RELEASE, 3, tmp_path / "t", units=units)
     (tmp_path / "cycle.csv").write_text("unit,level,parent\nN,Nation,\n1,Region,11\n11,District,1\n")
     with pytest.raises(InputError):
@@ -211,3 +211,128 @@ def test_what_is_needed(tmp_path: Path) -> None:
     (tmp_path / "two.csv").write_text(UNITS + "11,District,2\n")
     with pytest.raises(InputError, match="a unit is listed twice"):
         tabulate(RELEASE, records, tmp_path / "t", units=tmp_path / "two.csv")
+
+
+def test_counts_must_agree_with_the_attributes(tmp_path: Path) -> None:
+    """What records give is taken, in the same order; a cell, a sum or a combination that cannot be is not."""
+    records, units, _ = files(tmp_path)
+    tabulate(RELEASE, records, tmp_path / "t", units=units)
+    with (tmp_path / "t" / "counts.csv").open() as stream:
+        rows = list(csv.DictReader(stream))
+
+    def measured(name: str, **options: Any) -> bytes:
+        counts = tmp_path / f"{name}.csv"
+        with counts.open("w", newline="") as stream:
+            writer = csv.DictWriter(stream, list(rows[0]))
+            writer.writeheader()
+            writer.writerows(changed)
+        measure(RELEASE, counts, tmp_path / name, units=units, rehearsal=1, **options)
+        return (tmp_path / name / "measurements.NOT-PRIVATE.csv").read_bytes()
+
+    changed = rows
+    measure(RELEASE, None, tmp_path / "r", records=records, units=units, rehearsal=1)
+    assert measured("same") == (tmp_path / "r" / "measurements.NOT-PRIVATE.csv").read_bytes()
+    changed = [row for row in rows if row["cell"] != "65+"]
+    with pytest.raises(InputError, match=r"3 cells are missing: .* lacks a cell of query 'age'"):
+        measured("missing")
+    changed = [dict(row, cell="old") if row["cell"] == "65+" else row for row in rows]
+    with pytest.raises(InputError, match="unknown cell"):
+        measured("renamed")
+    raised = {"N": 0, "1": 0, "11": 0}
+    changed = []
+    for row in rows:
+        more = row["unit"] in raised and row["cell"] in ("65+ * m", "m * 65+")
+        changed.append(dict(row, count=int(row["count"]) + more))
+    with pytest.raises(InputError, match="a combination of values that the release says cannot be"):
+        measured("impossible", additive=False)
+    changed = [dict(row, count=int(row["count"]) + 3 * (row["query"] == "total")) for row in rows]
+    text = "the counts of query 'total' are not the sums of those of 'adult . sex' .*line 2 of total.csv"
+    with pytest.raises(InputError, match=text):
+        measured("total")
+    assert not (tmp_path / "total").exists()
+    assert measured("unchecked", additive=False)
+    cells = tmp_path / "cells.csv"
+    cells.write_text("query,cell\n" + "".join(f"{row['query']},{row['cell']}x\n" for row in rows[:5]))
+    changed = rows
+    with pytest.raises(InputError, match="no cells are declared for query"):
+        measured("declared", cells=cells)
+
+
+def test_queries_that_share_only_some_sums() -> None:
+    """The finest table that two queries tell, against all tables of sums by brute force."""
+    from discreet.estimation.tables import detailed_cells, shared_cells
+
+    attributes = RELEASE.attributes
+    assert attributes is not None
+    names = ["total", "sex", "age", "adult", "adult * sex", "age * sex", "detailed"]
+    for one in names:
+        for two in names:
+            shared = shared_cells(attributes, one, two)
+            graph = np.eye(6, dtype=int)
+            for query in (one, two):
+                index = detailed_cells(attributes, query)
+                graph |= (index[:, None] == index).astype(int)
+            reach = np.linalg.matrix_power(graph, 6) > 0
+            assert np.array_equal(shared[:, None] == shared, reach), (one, two)
+
+
+class Polars:
+    """What polars has of what is asked: columns, select, to_arrow (with its long texts)."""
+
+    def __init__(self, table: Any) -> None:
+        self._table = table
+
+    @property
+    def columns(self) -> list[str]:
+        return list(self._table.column_names)
+
+    def select(self, names: list[str]) -> Polars:
+        return Polars(self._table.select(names))
+
+    def to_arrow(self) -> Any:
+        import pyarrow
+
+        texts = [pyarrow.field(name, pyarrow.large_string()) for name in self._table.column_names]
+        return self._table.cast(pyarrow.schema(texts))
+
+
+def test_tables_in_memory(tmp_path: Path) -> None:
+    """Records and units from pandas, polars and Arrow are those of the files; what is odd is refused."""
+    import pandas
+    import pyarrow
+
+    records, units, _ = files(tmp_path)
+    frame = pandas.read_csv(records, dtype=str)
+    table = pyarrow.Table.from_pandas(frame, preserve_index=False)
+    listed = pandas.read_csv(units, dtype=str)
+
+    def counted(name: str, source: Any, units: Any = listed, **options: Any) -> bytes:
+        tabulate(RELEASE, source, tmp_path / name, units=units, format="csv", **options)
+        return (tmp_path / name / "counts.csv").read_bytes()
+
+    due = counted("file", records, units)
+    odd = frame.assign(other=[object() for _ in range(len(frame))], id=range(len(frame)))
+    sources = {
+        "pandas": frame,
+        "odd": odd,
+        "category": frame.astype("category"),
+        "arrow": table,
+        "batch": table.combine_chunks().to_batches()[0],
+        "reader": table.to_reader(),
+        "polars": Polars(table),
+    }
+    for name, source in sources.items():
+        assert counted(name, source, person="id") == due, name
+    mixed = frame.assign(sex=[1, *frame["sex"][1:]])
+    twice = pandas.concat([frame, frame[["sex"]]], axis=1)
+    for wrong, said in [
+        (mixed, "a column of records holds values of several kinds"),
+        (frame.assign(sex=[["f"]] * len(frame)), "column sex of records is of type list"),
+        (twice, "records has two columns named sex"),
+        (frame.assign(id=[None, *frame["id"][1:]]), "a text is missing \\(row 1 of records, field id\\)"),
+        (frame.to_dict(), "records is of type dict; a file or a pandas, polars or Arrow table is needed"),
+    ]:
+        with pytest.raises(InputError, match=said):
+            counted("wrong", wrong, person="id")
+    with pytest.raises(InputError, match="there are no units \\(units\\)"):
+        counted("none", frame, listed.iloc[:0])

@@ -218,6 +218,11 @@ recode; did you mean "age"?
         attribute = self.names.index(self._base(name.strip()))
         if not bracket:
             return Factor(attribute, groups, labels)
+        if not inner.strip().endswith("]"):
+            raise FieldError(
+                f"query {shown(query)} has a bracket that is not closed; a sum of values is written "
+                f"{name.strip()}[{labels[0]}{f' | {labels[1]}' if len(labels) > 1 else ''}]"
+            )
         words = [word.strip() for word in inner.strip().removesuffix("]").split("|")]
         rows: list[int] = []
         for word in words:

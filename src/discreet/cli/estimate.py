@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -160,11 +161,11 @@ def _estimated(done: Estimated) -> Iterator[Block]:
             "the means are weighted by inverse variances. They are unbiased, and NOT ADDITIVE."
         )
     else:
-        how = "each query by itself, for want of attributes"
+        how, what = "each query by itself, for want of attributes", "children"
         if done.together:
             many = f" of {done.releases} releases" if done.releases > 1 else ""
-            how = f"all queries and levels{many} together"
-        yield f"Best linear unbiased estimates from {how}; cells and children add up."
+            how, what = f"all queries and levels{many} together", "cells and children"
+        yield f"Best linear unbiased estimates from {how}; {what} add up."
     yield from (Hanging(f"Not used: {text}.") for text in done.left_out)
     if done.undetermined:
         yield f"{done.undetermined:,} of them are not determined by any measurement, and left empty."
@@ -172,9 +173,10 @@ def _estimated(done: Estimated) -> Iterator[Block]:
 
 
 def _pair(text: str, option: str) -> tuple[str, str]:
-    parts = [part.strip() for part in text.split(",")]
+    parts = [part.strip() for part in next(csv.reader([text], skipinitialspace=True), [])]
     if len(parts) != 2 or not all(parts):
         raise InputError(
-            f"{option} is {text!r}; it must be two areas or units, or two queries, separated by a comma"
+            f"{option} is {text!r}; it must be two areas or units, or two queries, separated by a comma; a "
+            'name with a comma in it stands in quotes: "Paris, Texas",Rome'
         )
     return parts[0], parts[1]

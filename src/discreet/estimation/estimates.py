@@ -153,6 +153,29 @@ class Estimates:
         self.cut = given.size if (small if held is None else held) else given.tree.starts[-1]
         self._passes: list[Passes] = []
         self._passes = self._solve(workers)
+        self._check_exact()
+
+    def _check_exact(self) -> None:
+        """Refuse exact counts that cannot all hold: then the estimates do not keep to them.
+
+        Where units are streamed, a contradiction with those above shows there; one within a unit needs two
+        exact queries.
+        """
+        several = len(self.given.exact) + len(self.model.impossible) > 1
+        for query, (units, rows) in self.given.exact.items():
+            who = np.arange(len(units)) if several else np.flatnonzero(units < self.cut)
+            step = max(1, PIECE // self.width)
+            for start in range(0, len(who), step):
+                some = who[start : start + step]
+                values = self.model.projections[query].read(self.at(units[some]).x)
+                wrong = np.abs(values - rows[some]) > 1e-6 * (1.0 + np.abs(rows[some]))
+                if wrong.any():
+                    unit = units[some[int(np.argmax(wrong.any(axis=1)))]]
+                    name = "" if self.tree.names is None else f" in unit {self.tree.names[unit].as_py()!r}"
+                    raise InputError(
+                        f"counts that are to be exact contradict each other: those of query {query!r}{name} "
+                        "cannot hold together with the others"
+                    )
 
     def _solve(self, workers: SharedWork | None = None) -> list[Passes]:
         given, cut = self.given, self.cut

@@ -191,6 +191,29 @@ def detailed_cells(attributes: Attributes, query: str, *, written: bool = False)
     return found.ravel()
 
 
+def shared_cells(attributes: Attributes, one: str, two: str) -> Integers:
+    """Return for each detailed cell the cell of the finest table that either of two queries can tell.
+
+    >>> people = Attributes({"sex": ["f", "m"], "age": ["0-17", "18+"]})
+    >>> shared_cells(people, "age", "age * sex").tolist(), shared_cells(people, "age", "sex").tolist()
+    ([0, 1, 0, 1], [0, 0, 0, 0])
+    """
+    first, second = (attributes.tabulation(query).by_attribute for query in (one, two))
+    found = np.zeros(attributes.sizes, dtype=np.int64)
+    for place, size in enumerate(attributes.sizes):
+        label = np.zeros(size, dtype=np.int64)
+        for number, group in enumerate(first[place]):
+            label[list(group)] = number
+        for group in second[place]:  # what one of them has together
+            together = np.unique(label[list(group)])
+            label[np.isin(label, together)] = together[0]
+        names, label = np.unique(label, return_inverse=True)
+        shape = [1] * len(attributes.sizes)
+        shape[place] = -1
+        found = found * len(names) + label.reshape(shape)
+    return found.ravel()
+
+
 def as_written(attributes: Attributes, query: str, rows: NDArray[Any]) -> NDArray[Any]:
     """Turn rows of cells in the order of the attributes into that in which the query is written."""
     table = attributes.tabulation(query, sums=True)

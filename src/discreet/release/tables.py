@@ -242,25 +242,31 @@ def table_format(path: str | os.PathLike[str]) -> str:
 
 
 def read_table(
-    path: str | os.PathLike[str],
+    source: Any,
     *,
     words: Sequence[str],
     optional: Sequence[str] = (),
     whole: Sequence[str] = (),
     floats: Sequence[str] = (),
+    name: str = "the table",
 ) -> ReadTable:
     """Read the named columns of a table: `words`, and what exists of `optional`, as codes, numbers as such.
 
-    Other columns are not looked at.
+    The source is a file, or a pandas, polars or Arrow table, which messages call by `name`. Other columns are
+    not looked at.
     """
-    file, kind = Path(path), table_format(path)
-    try:
-        if not file.is_file():
-            raise InputError(f"there is no file {file}")
-        read = _read_csv if kind == "csv" else _read_parquet
-        found, digest, size = read(file, list(words), list(optional), list(whole), list(floats))
-    except OSError as error:
-        raise InputError(f"{file} cannot be read: {error.strerror or 'it is damaged'}") from None
+    columns = list(words), list(optional), list(whole), list(floats)
+    if not isinstance(source, str | os.PathLike):
+        file, kind = Path(name), "parquet"
+        found, digest, size = _read_frame(source, name, *columns)
+    else:
+        file, kind = Path(source), table_format(source)
+        try:
+            if not file.is_file():
+                raise InputError(f"there is no file {file}")
+            found, digest, size = (_read_csv if kind == "csv" else _read_parquet)(file, *columns)
+        except OSError as error:
+            raise InputError(f"{file} cannot be read: {error.strerror or 'it is damaged'}") from None
     texts, numbers = {}, {}
     for name in found.column_names:
         column = found.column(name)
@@ -342,6 +348,53 @@ def _read_parquet(
         table = pq.ParquetFile(pa.BufferReader(content), read_dictionary=coded).read(columns=chosen)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError):
         raise InputError(f"{file.name} cannot be read as Parquet") from None
+    return _checked(table, types, file, whole, floats), hashlib.sha256(content).hexdigest(), len(content)
+
+
+def _read_frame(
+    frame: Any, name: str, words: list[str], optional: list[str], whole: list[str], floats: list[str]
+) -> tuple[ArrowTable, str, int]:
+    """Take columns of a pandas, polars or Arrow table, and hash what stands in them."""
+    pa, file = arrow(), Path(name)
+    if isinstance(frame, pa.RecordBatch | pa.RecordBatchReader):
+        frame = pa.table(frame) if isinstance(frame, pa.RecordBatch) else frame.read_all()
+    is_arrow, is_pandas = isinstance(frame, pa.Table), hasattr(frame, "iloc")
+    if not (is_arrow or is_pandas or hasattr(frame, "to_arrow")):
+        raise InputError(
+            f"{name} is of type {type(frame).__name__}; a file or a pandas, polars or Arrow table is needed"
+        )
+    names = frame.column_names if is_arrow else list(frame.columns)
+    chosen = _choose(names, words + whole + floats, optional, file)
+    table = None
+    # what Arrow says of a column that it cannot take repeats values of it
+    with suppress(pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
+        if is_pandas:
+            table = pa.Table.from_pandas(frame[chosen], preserve_index=False)
+        else:
+            table = frame.select(chosen) if is_arrow else frame.select(chosen).to_arrow()
+    if table is None:
+        raise InputError(f"a column of {name} holds values of several kinds; each must hold texts or numbers")
+    table = _checked(table, table.schema, file, whole, floats, numbers_as_text=True)
+    digest, size = hashlib.sha256(), 0
+    for column in table.columns:
+        text = words_of(column)
+        digest.update(text.codes.tobytes() + "\n".join(text.values.to_pylist()).encode())
+        size += text.codes.nbytes
+    return table, digest.hexdigest(), size
+
+
+def _checked(
+    table: ArrowTable,
+    types: ArrowSchema,
+    file: Path,
+    whole: list[str],
+    floats: list[str],
+    *,
+    numbers_as_text: bool = False,
+) -> ArrowTable:
+    """Check the types of columns, and return the table with its numbers as such."""
+    pa = arrow()
+    texts = [name for name in table.column_names if name not in whole and name not in floats]
     for name in whole:
         kind = types.field(name).type
         if not pa.types.is_integer(kind):
@@ -361,9 +414,12 @@ def _read_parquet(
     for name in texts:
         kind = types.field(name).type
         kind = kind.value_type if pa.types.is_dictionary(kind) else kind
-        if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_integer(kind)):
+        good = [pa.types.is_string, pa.types.is_large_string, pa.types.is_integer]
+        if numbers_as_text:  # whole numbers beside which some are missing are floats in pandas
+            good += [pa.types.is_string_view, pa.types.is_floating, pa.types.is_null]
+        if not any(is_one(kind) for is_one in good):
             raise InputError(f"column {name} of {file.name} is of type {kind}; it must hold text")
-    return table, hashlib.sha256(content).hexdigest(), len(content)
+    return table
 
 
 def _header(file: Path) -> list[str]:

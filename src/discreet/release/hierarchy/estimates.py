@@ -192,6 +192,8 @@ class JointEstimates:
             able = [group for group in self.groups if group.answers(query)]
             if not able:
                 self.groups[0].estimates.model.projection(query)  # says what is wrong
+            if any(shown(other) == shown(query) for other in named if other != query):
+                raise InputError(f"two queries are called {shown(query)!r}; give them different names")
             names = [group.names(query) for group in able]
             if any(not one.equals(names[0]) for one in names):
                 raise InputError(
@@ -699,6 +701,8 @@ def _areas(path: str | os.PathLike[str], found: JointEstimates) -> dict[str, Fou
     """Read unions of units: area, unit."""
     table = read_table(path, words=["area", "unit"])
     problems = table.problems()
+    if not table.rows:
+        problems.say("there are no areas")
     unit = units_of(table, found.tree, problems)
     problems.stop()
     names = table.words["area"].values.to_pylist()

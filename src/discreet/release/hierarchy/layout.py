@@ -9,9 +9,9 @@ which cells are empty. So positions need no index, only arithmetic, and the whol
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,12 +38,17 @@ class Listing:
     row: Integers
 
 
-def read_units(path: str | os.PathLike[str]) -> ReadTable:
+def read_units(path: Any) -> ReadTable:
     """Read a table of units: unit, level, parent."""
-    return read_table(path, words=["unit", "level"], optional=["parent"])
+    table = read_table(path, words=["unit", "level"], optional=["parent"], name="units")
+    if not table.rows:
+        problems = table.problems()
+        problems.say("there are no units")
+        problems.stop()
+    return table
 
 
-def read_tree(path: str | os.PathLike[str], release: Release | None) -> Tree:
+def read_tree(path: Any, release: Release | None) -> Tree:
     """Read a table of units and check it against the levels and paths of a release."""
     return listed_tree(read_units(path), release)
 

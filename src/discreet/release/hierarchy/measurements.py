@@ -32,6 +32,7 @@ from discreet.release.hierarchy.layout import (
     Layout,
     Listing,
     arrange,
+    lookup,
     positions,
     read_tree,
     tree_of,
@@ -159,10 +160,12 @@ def _laws(layout: Layout, noise: Mapping[tuple[int, str], float], stated: Releas
     for (kind, query), size in noise.items():
         level = layout.tree.levels[kind]
         law = known.get((level, query))
-        if stated is not None and (law is None or abs(law.true_variance() - size) > 1e-6 * size):
+        if stated is not None and law is None:
+            raise InputError(f"release {stated.name!r} has no query {query!r} at level {level!r}")
+        if law is not None and abs(law.true_variance() - size) > 1e-6 * size:
             raise InputError(
                 f"query {query!r} of level {level!r} has noise of variance {size:g}, which is not what the "
-                f"release {stated.name!r} says"
+                f"release {'' if stated is None else repr(stated.name)} says"
             )
         laws[kind, query] = law or gaussian(size)
     return laws
@@ -197,11 +200,17 @@ def cell_order(layout: Layout, query: str, attributes: Attributes | None) -> Int
     if index.null_count or len(known) != table.cells:
         raise InputError(
             f"the cells of query {query!r} do not match the attributes: {len(known)} were found, "
-            f"{table.cells} are expected, and {index.null_count} of these are missing; a cell is named by "
+            f"{table.cells} are expected, and {index.null_count} of them missing; a cell is named by "
             f"its values, such as {next(table.labels)!r}"
         )
     found: Integers = index.to_numpy().astype(np.int64)
     return found
+
+
+def check_cells(layout: Layout, attributes: Attributes) -> None:
+    """Refuse cells that are not those that the attributes give the queries."""
+    for query in layout.queries:
+        cell_order(layout, query, attributes)
 
 
 def with_zeros(one: Published, zeros: str | os.PathLike[str]) -> Published:
@@ -408,6 +417,9 @@ def _layout(
     problems.stop()
     tree = tree_of(table, None, problems) if units is None else read_tree(units, None)
     unit = units_of(table, tree, problems)
+    said = lookup(table.words["level"], tree.levels)
+    wrong = (unit >= 0) & (said != tree.kind[np.maximum(unit, 0)])
+    problems.rows(wrong, "the level is not that of the table of units", "level")
     layout = _found_layout(table, tree, unit)
     position, there = positions(layout, table, unit, problems)
     if not there.all():
@@ -839,6 +851,11 @@ def read_any(
             raise InputError(
                 f"{source} has the layout of the Census Bureau's noisy measurements, which do not say what "
                 "their queries mean; name the release (--release), such as pl94-2020"
+            )
+        if units is not None or invariants is not None:
+            raise InputError(
+                f"{source} has the layout of the Census Bureau's noisy measurements, which have their units "
+                "and exact counts with them: leave units and invariants out"
             )
         return read_bureau(source, release, within=within)
     if within is not None:

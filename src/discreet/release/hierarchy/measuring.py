@@ -9,7 +9,6 @@ to each query. Memory follows the records and the cells that get noise, not the 
 
 from __future__ import annotations
 
-import hashlib
 import os
 import secrets
 from collections.abc import Callable, Sequence
@@ -26,7 +25,7 @@ from numpy.typing import NDArray
 from discreet.budget import Attributes, Release
 from discreet.errors import InputError
 from discreet.estimation.model import Noises, noises, queries_of
-from discreet.estimation.tables import check_whole, detailed_cells, impossible_cells
+from discreet.estimation.tables import check_whole, detailed_cells, impossible_cells, shared_cells
 from discreet.estimation.tree import Floats, Integers, Tree
 from discreet.files import sha256
 from discreet.noise import Entropy, Noise, sample
@@ -46,7 +45,7 @@ from discreet.release.hierarchy.layout import (
     tree_of,
     units_of,
 )
-from discreet.release.hierarchy.measurements import Exact, Laws, cell_order, published
+from discreet.release.hierarchy.measurements import Exact, Laws, check_cells, published
 from discreet.release.ledger import NOT_PRIVATE, Entry, find_ledger, now, rehearsal_entropy, spent
 from discreet.release.signing import read_key
 from discreet.release.tables import (
@@ -54,13 +53,11 @@ from discreet.release.tables import (
     Numbers,
     Problems,
     ReadTable,
-    arrow,
     json_fields,
     output_format,
     read_table,
     strings,
     table_format,
-    words_of,
 )
 
 # -- counts ------------------------------------------------------------------------------------------------
@@ -87,17 +84,18 @@ class CountTable:
 
 def read_counts(
     release: Release,
-    counts: str | os.PathLike[str],
+    counts: Any,
     *,
-    units: str | os.PathLike[str] | None = None,
-    cells: str | os.PathLike[str] | None = None,
+    units: Any = None,
+    cells: Any = None,
     additive: bool = True,
 ) -> CountTable:
     """Read and check a table of counts; every problem that is found is reported, with its line."""
     listed = None if units is None else read_units(units)
-    declared = None if cells is None else read_table(cells, words=["query", "cell"])
+    declared = None if cells is None else read_table(cells, words=["query", "cell"], name="cells")
     optional = ["parent"] if listed is None else []
-    table = read_table(counts, words=["unit", "level", "query", "cell"], optional=optional, whole=["count"])
+    words = ["unit", "level", "query", "cell"]
+    table = read_table(counts, words=words, optional=optional, whole=["count"], name="counts")
     problems = table.problems()
     if not table.rows and (listed is None or declared is None):
         problems.say("the table has no rows")
@@ -110,18 +108,27 @@ def read_counts(
         said = lookup(table.words["level"], tree.levels)
         wrong = (unit >= 0) & (said != tree.kind[np.maximum(unit, 0)])
         problems.rows(wrong, "the level is not that of the table of units", "level")
-    queries = queries_of(release)
+    queries, attributes = queries_of(release), release.attributes
     known = found_cells(table, queries) if declared is None else declared_cells(declared, queries)
+    if attributes is not None:  # they say which cells there are, and in which order
+        stated = {query: strings(list(attributes.tabulation(query).labels)) for query in queries}
+        if declared is not None:
+            check_cells(Layout.of(release, tree, known), attributes)
+        known = stated
     layout = Layout.of(release, tree, known)
     position, there = positions(layout, table, unit, problems)
     problems.stop()
     if declared is None:
-        _check_complete(layout, there, position, table, problems)
+        _check_complete(layout, there, position, problems, found=attributes is None)
     problems.stop()
     vector = np.zeros(layout.size, dtype=np.int64)
     vector[position] = table.numbers["count"]
+    if attributes is not None:
+        _check_possible(layout, vector, position, attributes, problems)
     if additive:
         _check_sums(layout, vector, position, problems)
+        if attributes is not None:
+            _check_queries(layout, vector, position, attributes, problems)
     problems.stop()
     origins = [table.origin("counts")]
     origins += [one.origin(role) for one, role in ((listed, "units"), (declared, "cells")) if one is not None]
@@ -133,16 +140,19 @@ def read_counts(
 
 
 def _check_complete(
-    layout: Layout, there: NDArray[np.bool_], position: Integers, table: ReadTable, problems: Problems
+    layout: Layout, there: NDArray[np.bool_], position: Integers, problems: Problems, *, found: bool
 ) -> None:
-    """Without declared cells, every unit must have every cell of its queries, zeros included."""
+    """Without declared cells, every unit must have every cell of its queries, zeros included.
+
+    Cells that were only `found` in the table may be mistakes, if few units have them.
+    """
     for query in layout.queries:
         if not len(layout.cells[query]):
             problems.say(f"there are no rows of query {query!r}")
     missing = layout.size - int(np.count_nonzero(there))
     if not missing:
         return
-    for query in layout.queries:
+    for query in layout.queries if found else ():
         first = layout.first(query)
         first = first[first >= 0]
         for cell in range(len(layout.cells[query])):
@@ -197,6 +207,76 @@ def _check_sums(layout: Layout, vector: Integers, position: Integers, problems: 
                 sums[above], known[above] = below, True
 
 
+def _check_possible(
+    layout: Layout, vector: Integers, position: Integers, attributes: Attributes, problems: Problems
+) -> None:
+    """No count of what the attributes say cannot be may be above zero."""
+    if not attributes.impossible:
+        return
+    possible, wrong = ~impossible_cells(attributes), np.zeros(layout.size, dtype=bool)
+    for query in layout.queries:
+        index = detailed_cells(attributes, query, written=True)
+        never = np.flatnonzero(np.bincount(index, possible, len(layout.cells[query])) == 0.0)
+        first = layout.first(query)
+        wrong[(first[first >= 0][:, None] + never).ravel()] = True
+    wrong &= vector > 0
+    problems.rows(
+        wrong[position], "a count of a combination of values that the release says cannot be", "count"
+    )
+
+
+def _check_queries(
+    layout: Layout, vector: Integers, position: Integers, attributes: Attributes, problems: Problems
+) -> None:
+    """The queries of a unit must agree, since the attributes say how they overlap.
+
+    Two of them are compared by what both can tell. Those that a finer one tells need no more comparisons.
+    """
+    index = {query: detailed_cells(attributes, query, written=True) for query in layout.queries}
+    tables = {query: attributes.tabulation(query) for query in layout.queries}
+    for kind, queries in enumerate(layout.asked):
+        units = np.flatnonzero(layout.kind == kind)
+        finest: list[str] = []
+        for coarse in sorted(queries, key=lambda query: -tables[query].cells):
+            told = False
+            for fine in finest:
+                shared = shared_cells(attributes, fine, coarse)
+                told = len(np.unique(shared)) == tables[coarse].cells
+                sums = [_margin(layout, vector, units, one, index[one], shared) for one in (fine, coarse)]
+                wrong = np.flatnonzero((sums[0] != sums[1]).any(axis=1))
+                if wrong.size:
+                    at = layout.first(coarse)[units[wrong[0]]]
+                    rows = np.flatnonzero((position >= at) & (position < at + tables[coarse].cells))
+                    problems.row(
+                        int(rows.min(initial=len(position) - 1)),
+                        f"the counts of query {coarse!r} are not the sums of those of {fine!r} that the "
+                        "attributes say they are (additive=False, or --not-additive, leaves this unchecked)",
+                        "count",
+                    )
+                    return
+                if told:
+                    break
+            if not told:
+                finest.append(coarse)
+
+
+def _margin(
+    layout: Layout, vector: Integers, units: Integers, query: str, index: Integers, shared: Integers
+) -> Integers:
+    """Return sums of the cells of a query, one row a unit, by what `shared` says of the detailed cells."""
+    of = np.empty(len(layout.cells[query]), dtype=np.int64)
+    of[index] = shared
+    order = np.argsort(of, kind="stable")
+    begin = np.flatnonzero(np.diff(of[order], prepend=-1))
+    found = np.empty((len(units), len(begin)), dtype=np.int64)
+    step = max(1, _BLOCK // len(of))
+    for start in range(0, len(units), step):
+        some = units[start : start + step]
+        rows = vector[layout.first(query)[some][:, None] + order]
+        found[start : start + step] = np.add.reduceat(rows, begin, axis=1)
+    return found
+
+
 def level_pairs(release: Release, pairs: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
     """Check pairs of a level and one of its queries, such as those to hold exact."""
     for level, query in pairs:
@@ -239,7 +319,7 @@ def tabulate(
     records: Any,
     out_dir: str | os.PathLike[str],
     *,
-    units: str | os.PathLike[str],
+    units: Any,
     geocodes: str | None = None,
     person: str | None = None,
     at_most: int | None = None,
@@ -249,11 +329,11 @@ def tabulate(
     """Count records for every query at every level and write the exact counts to a new directory.
 
     `records` is a file (CSV, Parquet) or a pandas, polars or Arrow table, one row a record: `unit`, its
-    lowest unit, and one column for each attribute. `units` are all units (unit, level, parent); with
-    `geocodes` such as "2,5,11" they are the lowest ones only, and their first letters name those above.
-    `person` is a column that identifies people; one may have at most `at_most` records (1), and more are
-    refused, or with excess="keep" that many are kept at random. The counts are confidential: they are what
-    `measure` takes.
+    lowest unit, and one column for each attribute. `units`, a table too, are all of them (unit, level,
+    parent); with `geocodes` such as "2,5,11" they are the lowest ones only, and their first letters name
+    those above. `person` is a column that identifies people; one may have at most `at_most` records (1), and
+    more are refused, or with excess="keep" that many are kept at random. The counts are confidential: they
+    are what `measure` takes.
     """
     free(out_dir)
     found = count_records(
@@ -285,7 +365,7 @@ def count_records(
     release: Release,
     records: Any,
     *,
-    units: str | os.PathLike[str] | None,
+    units: Any,
     geocodes: str | None = None,
     person: str | None = None,
     at_most: int | None = None,
@@ -302,9 +382,10 @@ def count_records(
     if at_most is not None and (isinstance(at_most, bool) or not isinstance(at_most, int) or at_most < 1):
         raise InputError(f"at_most is {at_most!r}; it must be a whole number above zero")
     if at_most is not None and person is None:
-        raise InputError("a limit on records per person needs a column that identifies people (person)")
+        raise InputError("a limit on records per person needs a column that identifies people (--id)")
     tree = read_tree(units, release) if geocodes is None else _nested(units, release, geocodes)
-    table = _read(records, ["unit", *attributes.names, *([person] if person else [])])
+    wanted = dict.fromkeys(["unit", *attributes.names, *([person] if person else [])])
+    table = read_table(records, words=list(wanted), name="records")
     kept = np.ones(table.rows, dtype=bool)
     if person is not None:
         kept = _at_most(table, person, at_most or 1, excess)
@@ -425,34 +506,7 @@ def _at_most(table: ReadTable, person: str, most: int, excess: str) -> NDArray[n
     return kept
 
 
-def _read(records: Any, columns: list[str]) -> ReadTable:
-    """Read records from a file, or from a pandas, polars or Arrow table."""
-    if isinstance(records, str | os.PathLike):
-        return read_table(records, words=columns)
-    pa = arrow()
-    if hasattr(records, "to_arrow"):
-        table = records.to_arrow()
-    elif isinstance(records, pa.Table):
-        table = records
-    elif hasattr(records, "columns") and hasattr(records, "iloc"):
-        table = pa.Table.from_pandas(records, preserve_index=False)
-    else:
-        raise InputError(
-            f"records are of type {type(records).__name__}; a file or a pandas, polars or Arrow "
-            "table is needed"
-        )
-    for name in columns:
-        if name not in table.column_names:
-            raise InputError(f"the records have no column {name}; they must have {', '.join(columns)}")
-    words = {name: words_of(table.column(name)) for name in columns}
-    digest = hashlib.sha256()
-    for word in words.values():
-        digest.update(word.codes.tobytes() + "\n".join(word.values.to_pylist()).encode())
-    size = sum(word.codes.nbytes for word in words.values())
-    return ReadTable(Path("records"), "parquet", digest.hexdigest(), size, table.num_rows, words, {})
-
-
-def _nested(path: str | os.PathLike[str], release: Release, geocodes: str) -> Tree:
+def _nested(path: Any, release: Release, geocodes: str) -> Tree:
     """Build the tree of units whose codes nest by prefix, from the lowest ones."""
     names = [level.name for level in release.levels]
     try:
@@ -466,11 +520,13 @@ def _nested(path: str | os.PathLike[str], release: Release, geocodes: str) -> Tr
             f"geocodes has {len(lengths)} lengths; the levels {', '.join(names)} need {len(names)}, or one "
             "fewer if the top is one unit"
         )
-    table = read_table(path, words=["unit"])
+    table = read_table(path, words=["unit"], name="units")
     problems = table.problems()
     codes = table.words["unit"].values.to_pylist()
     wrong = np.array([len(code) != lengths[-1] for code in codes] + [False])
-    problems.rows(wrong[table.words["unit"].codes], f"a geocode that has not {lengths[-1]} letters", "unit")
+    problems.rows(
+        wrong[table.words["unit"].codes], f"a geocode that is not {lengths[-1]} characters long", "unit"
+    )
     problems.stop()
     top = len(names) > len(lengths)
     rows = [(names[0], names[0], -1)] if top else []
@@ -564,12 +620,12 @@ class Measured:
 
 def measure(
     release: Release,
-    counts: str | os.PathLike[str] | None,
+    counts: Any,
     out_dir: str | os.PathLike[str],
     *,
     post: str = "none",
-    units: str | os.PathLike[str] | None = None,
-    cells: str | os.PathLike[str] | None = None,
+    units: Any = None,
+    cells: Any = None,
     records: Any = None,
     geocodes: str | None = None,
     person: str | None = None,
@@ -586,8 +642,9 @@ def measure(
 ) -> Measured:
     """Add the noise of `release` to a table of counts and write the result to a new directory `out_dir`.
 
-    `counts` has the columns unit, parent, level, query, cell and count (CSV or Parquet). `units` (unit,
-    level, parent) may state the tree instead, `cells` (query, cell) the cells, so that rows with zeros may be
+    `counts` has the columns unit, parent, level, query, cell and count (a file, CSV or Parquet, or a pandas,
+    polars or Arrow table, as are the other tables). `units` (unit, level, parent) may state the tree instead,
+    `cells` (query, cell) the cells, so that rows with zeros may be
     left out. Instead of counts, `records` may be given with all `units`: they are counted as `tabulate`
     does, with its `geocodes`, `person`, `at_most` and `excess`. `invariants` are pairs of a level and a
     query that are held exact, outside the guarantee. `ledger` is the ledger of the population; without it,
@@ -608,8 +665,8 @@ def measure(
         raise InputError(f"post is {post!r}; it must be none, nonnegative or consistent")
     if (counts is None) == (records is None):
         raise InputError("counts or records are needed, exactly one of them")
-    by_file = isinstance(records, str | os.PathLike)
-    origin = counts if counts is not None else records if by_file else Path("records.parquet")
+    origin = records if counts is None else counts
+    origin = origin if isinstance(origin, str | os.PathLike) else Path("records.parquet")
     kind = output_format(format, "" if format else table_format(origin), for_spreadsheets=for_spreadsheets)
     pairs = level_pairs(release, invariants)
     source = rehearsal_entropy(rehearsal)
@@ -644,8 +701,6 @@ def measure(
         before.allow(entry, where=str(named), again=spend_again)
     run = _Run(release, found, pairs, _exact(found, pairs), laws_of(layout, table), source, post)
     if post == "consistent":  # what cannot be done is said before any noise is drawn
-        for query in layout.queries:
-            cell_order(layout, query, release.attributes)
         check_whole(release, layout.tree, run.exact)
     with staging(out_dir, shared, key=signer) as stage:
         mark = None if rehearsal is None else f"{NOT_PRIVATE}: rehearsal with seed {rehearsal}"
