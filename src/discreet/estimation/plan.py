@@ -7,7 +7,8 @@ has the smallest largest ratio of variances to bounds at a given cost, and with 
 variances the smallest such sum.
 
 On a uniform tree information goes up as L = J + L_child / n and down as the parallel sum of what a parent
-knows without its children and of L_child / (n - 1); derivatives go along, so gradients are exact.
+knows without its children and of L_child / (n - 1). Derivatives come back the same way, for each wanted
+variance once whatever the number of budgets, so gradients are exact.
 """
 
 from __future__ import annotations
@@ -433,47 +434,80 @@ class UniformPlan:
     def variances(self, budgets: Floats, targets: Sequence[tuple[int, str]]) -> tuple[Floats, Floats]:
         """Return the mean variances of queries at levels, and their derivatives by the budgets."""
         depth, many = len(self.names), len(budgets)
-        unit = self._unit
-        precision = budgets / unit
+        precision = budgets / self._unit
         values, slopes = np.zeros(len(targets)), np.zeros((len(targets), many))
         # Keeps what nobody measures invertible. Sums over cells are hundreds of times larger than single
         # ones, so a smaller one is lost in rounding, and the search fails or stops early.
         tiny = 1e-11 * self._scale
+        own = [np.flatnonzero(self._level == level) for level in range(depth)]
+        wanted = [
+            [place for place, (where, _) in enumerate(targets) if where == level] for level in range(depth)
+        ]
         for size, grams, means in self._groups:
-            G = np.stack([grams[query] for _, query in self.keys])
-            count = G.shape[1]
-            own = [np.flatnonzero(self._level == level) for level in range(depth)]
-            J = [np.tensordot(precision[at], G[at], axes=1) + tiny * np.eye(size) for at in own]
-            dJ = [np.zeros((many, count, size, size)) for _ in range(depth)]
-            for level, at in enumerate(own):
-                dJ[level][at] = G[at]
-            L, dL = list(J), list(dJ)
+            G = [np.stack([grams[self.keys[place][1]] for place in at]) for at in own]
+            J = [
+                np.tensordot(precision[at], G[level], axes=1) + tiny * np.eye(size)
+                for level, at in enumerate(own)
+            ]
+            L = list(J)
             for level in range(depth - 2, -1, -1):
                 L[level] = J[level] + L[level + 1] / self.children[level]
-                dL[level] = dJ[level] + dL[level + 1] / self.children[level]
-            out, d_out = np.zeros((count, size, size)), np.zeros((many, count, size, size))
+            # what a parent says to a child, and how that follows what the parent has and what its other
+            # children have: d out = left d(around) left' + right d(L) right' / siblings
+            out: Floats = np.zeros_like(J[0])
+            steps: list[tuple[Floats, Floats, float] | None] = []
             for level in range(depth):
-                P = np.linalg.inv(L[level] + out)
-                slope = dL[level] + d_out
-                here = [place for place, (where, _) in enumerate(targets) if where == level]
-                if here:
-                    M = np.stack([means[targets[place][1]] for place in here])
-                    values[here] += (M * P).sum(axis=(1, 2, 3))
-                    slopes[here] -= (P @ M @ P).reshape(len(here), -1) @ slope.reshape(many, -1).T
+                if wanted[level]:
+                    P = np.linalg.inv(L[level] + out)
+                    M = np.stack([means[targets[place][1]] for place in wanted[level]])
+                    values[wanted[level]] += (M * P).sum(axis=(1, 2, 3))
+                    self._add_slopes(slopes, wanted[level], level, P @ M @ P, steps, G, own)
                 if level + 1 == depth:
                     break
-                around, d_around = J[level] + out, dJ[level] + d_out
-                siblings = self.children[level] - 1
+                around, siblings = J[level] + out, self.children[level] - 1
                 if siblings <= 0:
-                    out, d_out = around, d_around
+                    out = around
+                    steps.append(None)
                     continue
-                B, dB = L[level + 1] / siblings, dL[level + 1] / siblings
+                B = L[level + 1] / siblings
                 S = np.linalg.inv(around + B)
                 left, right = B @ S, around @ S
                 out = left @ around
                 out = (out + np.swapaxes(out, 1, 2)) / 2
-                d_out = left @ d_around @ np.swapaxes(left, 1, 2) + right @ dB @ np.swapaxes(right, 1, 2)
-        return values, slopes / unit
+                steps.append((left, right, siblings))
+        return values, slopes / self._unit
+
+    def _add_slopes(
+        self,
+        slopes: Floats,
+        rows: list[int],
+        level: int,
+        X: Floats,
+        steps: Sequence[tuple[Floats, Floats, float] | None],
+        G: Sequence[Floats],
+        own: Sequence[NDArray[np.int64]],
+    ) -> None:
+        """Take the derivatives X of variances by the information at a level back to all budgets.
+
+        They go up along the `steps`; at each level what comes from below reaches all levels further down.
+        """
+        below = [np.zeros(())] * len(G)  # by the information from at and below a level
+        here = [np.zeros(())] * len(G)  # by its own
+        below[level] = X
+        for up in range(level - 1, -1, -1):
+            step = steps[up]
+            if step is not None:
+                left, right, siblings = step
+                below[up + 1] = below[up + 1] + np.swapaxes(right, 1, 2) @ X @ right / siblings
+                X = np.swapaxes(left, 1, 2) @ X @ left
+            here[up] = X
+        total: Floats = np.zeros(())
+        for place, grams in enumerate(G):
+            total = total / (self.children[place - 1] if place else 1.0) + below[place]
+            both = np.asarray(total + here[place])
+            if both.ndim:
+                flat = both.reshape(len(rows), -1) @ grams.reshape(len(grams), -1).T
+                slopes[np.array(rows)[:, None], own[place]] -= flat
 
     def cheapest(
         self, start: Floats, mix: tuple[list[tuple[int, str]], Floats], bounds: Floats
