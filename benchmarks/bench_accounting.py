@@ -68,7 +68,7 @@ if __name__ == "__main__":
 """
 
 JOINT = """
-from discreet.accounting.portfolio import portfolio
+from discreet.accounting.overall import portfolio
 if __name__ == "__main__":
     both = portfolio([load(name) for name in ("pl94-2020-persons", "dhc-2020", "ddhca-2020")], jobs=JOBS)
     print(json.dumps({"epsilon": both.epsilon(delta="1e-10"), "cases": both.pairs}))

@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from discreet.accounting.calibration import Calibration, calibrate
     from discreet.accounting.certificate import Certificate
     from discreet.accounting.comparisons import ZCDP, GaussianDP, RenyiDP, TightZCDP
-    from discreet.accounting.overall import Account, Point, account
-    from discreet.accounting.portfolio import portfolio
+    from discreet.accounting.overall import Account, Point, account, portfolio
     from discreet.accounting.privacy_loss import PrivacyLoss, compose
     from discreet.accounting.verification import verify
     from discreet.budget import (
@@ -76,8 +75,7 @@ _HOMES = {
     "discreet.accounting.calibration": ("Calibration", "calibrate"),
     "discreet.accounting.certificate": ("Certificate",),
     "discreet.accounting.comparisons": ("ZCDP", "GaussianDP", "RenyiDP", "TightZCDP"),
-    "discreet.accounting.overall": ("Account", "Point", "account"),
-    "discreet.accounting.portfolio": ("portfolio",),
+    "discreet.accounting.overall": ("Account", "Point", "account", "portfolio"),
     "discreet.accounting.privacy_loss": ("PrivacyLoss", "compose"),
     "discreet.accounting.verification": ("verify",),
     "discreet.budget": (

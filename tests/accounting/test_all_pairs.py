@@ -10,11 +10,10 @@ import numpy as np
 import pytest
 
 from discreet.accounting.all_pairs import AllPairs, both_errors
-from discreet.accounting.certified.release import Moduli, UpperBounds
+from discreet.accounting.certified.intervals import Moduli, UpperBounds
 from discreet.accounting.contour import Kind
 from discreet.accounting.loss import Loss, TiltedTransform
-from discreet.accounting.overall import account
-from discreet.accounting.portfolio import portfolio
+from discreet.accounting.overall import account, portfolio
 from discreet.accounting.privacy_loss import compose
 from discreet.budget import Level, Query, Release, Spine, cases, load, preset_names
 from discreet.noise import DiscreteGaussian, DiscreteLaplace, Noise
@@ -213,7 +212,7 @@ def test_no_delta_exceeds_its_proved_bound(
 ) -> None:
     """Every case by itself, in floats that are good to 1e-12, against the bounds of all at once."""
     if name != "sensitive":  # the others also where it does not pay
-        monkeypatch.setattr("discreet.accounting.certified.release._EACH", 10**9)
+        monkeypatch.setattr("discreet.accounting.certified.intervals._EACH", 10**9)
     listed = cases(ODD[name], neighbours)
     bounds = UpperBounds(AllPairs(listed))
     for epsilon in (Fraction(0), Fraction(1, 2), Fraction(3)):

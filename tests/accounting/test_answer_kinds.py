@@ -7,8 +7,7 @@ import json
 import pytest
 
 from discreet.accounting.calibration import calibrate
-from discreet.accounting.overall import account
-from discreet.accounting.portfolio import portfolio
+from discreet.accounting.overall import account, portfolio
 from discreet.budget import AnswerKind, Claim, Level, Query, Release, Spine, load, preset_names
 from discreet.cli import run
 from discreet.errors import InputError

@@ -22,7 +22,7 @@ from discreet.accounting import verification as module
 from discreet.accounting.certificate import _digest
 from discreet.accounting.certified import definition
 from discreet.accounting.certified.definition import defined_delta
-from discreet.accounting.certified.release import UpperBounds
+from discreet.accounting.certified.intervals import UpperBounds
 from discreet.accounting.certified.tails import tail_ball
 from discreet.accounting.contour import Kind
 from discreet.accounting.loss import Loss

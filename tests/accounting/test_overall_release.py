@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 from reference import Reference
 
-from discreet.accounting.overall import account
-from discreet.accounting.portfolio import portfolio
+from discreet.accounting.overall import account, portfolio
 from discreet.accounting.privacy_loss import compose
 from discreet.budget import AnswerKind, Level, Query, Release, Spine, load
 from discreet.errors import InputError

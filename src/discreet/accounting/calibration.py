@@ -14,11 +14,10 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Literal
 
-from discreet.accounting.arguments import Number, read, read_probabilities
 from discreet.accounting.comparisons import ZCDP
 from discreet.accounting.overall import account
 from discreet.accounting.parallel import Progress
-from discreet.accounting.privacy_loss import PrivacyLoss, compose
+from discreet.accounting.privacy_loss import Number, PrivacyLoss, compose, read, read_probabilities
 from discreet.budget.levels import Level, Neighbours, main_case, one_case
 from discreet.budget.release import Claim, Release
 from discreet.errors import InputError, PrecisionError

@@ -19,8 +19,7 @@ from typing import Any, Literal
 
 from discreet.accounting.contour import Quadrature
 from discreet.accounting.evaluation import Direct
-from discreet.accounting.overall import Account, account
-from discreet.accounting.portfolio import portfolio
+from discreet.accounting.overall import Account, account, portfolio
 from discreet.accounting.privacy_loss import PrivacyLoss
 from discreet.accounting.tradeoff import overall_tradeoff
 from discreet.budget.levels import RELATIONS, Neighbours

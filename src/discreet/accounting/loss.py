@@ -221,6 +221,21 @@ def exact_exponent(scale: arb, theta: float, threshold: Fraction) -> float:
         return float(scale - arb(product))
 
 
+def log_fraction(value: Fraction) -> float:
+    """log of a positive fraction, however small, and accurate near 1.
+
+    >>> log_fraction(Fraction(1)), round(log_fraction(Fraction(1, 10**400)), 6)
+    (0.0, -921.034037)
+    """
+    if value > Fraction(1, 2):
+        return math.log1p(float(value - 1))
+    return (
+        math.log(value.numerator) - math.log(value.denominator)
+        if float(value) == 0
+        else math.log(float(value))
+    )
+
+
 # -- the transform of the tilted loss ------------------------------------------------------------------------
 
 

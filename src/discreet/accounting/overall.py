@@ -5,6 +5,11 @@ A case is one pair of paths (bounded neighbours) or one path (unbounded). Overal
     delta(eps) = max over cases,   f = lower convex envelope of the minimum over cases,
 
 and the two are dual: f(alpha) = sup over l of min over cases of beta(l) + e^l (alpha(l) - alpha).
+
+*Several releases at once.* The same person has a path (or a pair of paths) in each release. Releases over the
+same spine are joined path by path: the person has the same path in each. The spines of different products
+combine in every way, since nobody says which paths go together: that can only be too much. The main paths
+alone bound nothing.
 """
 
 from __future__ import annotations
@@ -20,18 +25,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.accounting.all_pairs import FARTHEST, AllPairs, Scan, both_errors
-from discreet.accounting.arguments import Numbers, count_of_digits, held, read, read_probabilities, rounded
 from discreet.accounting.contour import Kind, Tail
 from discreet.accounting.loss import Floats
 from discreet.accounting.parallel import Progress, map_cases
-from discreet.accounting.privacy_loss import COARSEST, PrivacyLoss, compose, log_fraction
-from discreet.budget.levels import RELATIONS, Case, Cases, Neighbours, cases
+from discreet.accounting.privacy_loss import (
+    COARSEST,
+    Numbers,
+    PrivacyLoss,
+    compose,
+    count_of_digits,
+    held,
+    log_fraction,
+    read,
+    read_probabilities,
+    rounded,
+)
+from discreet.budget.levels import RELATIONS, Case, Cases, Neighbours, cases, joint_cases
 from discreet.budget.release import EXACTLY, AnswerKind, Claim, Release
 from discreet.errors import InputError
 from discreet.noise import Noise
 
 if TYPE_CHECKING:
-    from discreet.accounting.certified.release import UpperBounds
+    from discreet.accounting.certified.intervals import UpperBounds
+
+MOST_COMBINATIONS = 200_000
+"""Joint cases of several releases that are compared."""
 
 _TIE = 2e-12  # two cases whose deltas differ by less are equal as far as floats can tell
 _EXACT = 3e-13  # values known better than this are not looked at again
@@ -170,7 +188,7 @@ class Account:
     @cached_property
     def upper_bounds(self) -> UpperBounds:
         """Proofs for all cases at once."""
-        from discreet.accounting.certified.release import UpperBounds
+        from discreet.accounting.certified.intervals import UpperBounds
 
         assert self.together is not None
         return UpperBounds(self.together)
@@ -304,7 +322,7 @@ class Account:
         """The smallest delta that is true of the whole release at epsilon."""
         arguments = read(epsilon, name="epsilon")
         if certified or digits is not None:
-            from discreet.accounting.certified.release import certified_deltas
+            from discreet.accounting.certified.intervals import certified_deltas
 
             return _boxes(arguments.shape, certified_deltas(self, arguments.values, digits))
         points = self.at_epsilon(epsilon)
@@ -314,7 +332,7 @@ class Account:
         """The smallest epsilon that is true of the whole release at delta."""
         arguments = read_probabilities(delta, name="delta")
         if certified or digits is not None:
-            from discreet.accounting.certified.release import certified_epsilons
+            from discreet.accounting.certified.intervals import certified_epsilons
 
             return _boxes(arguments.shape, certified_epsilons(self, arguments.values, digits))
         points = self.at_delta(delta)
@@ -385,7 +403,7 @@ class Account:
 
         arguments = read_probabilities(alpha, name="alpha", closed=True)
         if certified or digits is not None:
-            from discreet.accounting.certified.release import certified_tradeoffs
+            from discreet.accounting.certified.intervals import certified_tradeoffs
 
             return _boxes(arguments.shape, certified_tradeoffs(self, arguments.values, digits))
         return arguments.answer([point.beta for point in overall_tradeoff(self, arguments.values)])
@@ -472,6 +490,64 @@ def account(
         jobs,
         claim=release.claim,
         release=release,
+    )
+
+
+def portfolio(
+    releases: Sequence[Release],
+    *,
+    neighbours: Neighbours | None = None,
+    people: int = 1,
+    jobs: int = 1,
+    all_pairs: bool = True,
+) -> Account:
+    """The joint account of several releases about the same people.
+
+    Labels of cases are tuples, one label for each release. With `all_pairs=False` only the main case is
+    taken, in each release the path with no level merged. The relation is that of the releases, or
+    replacement where they were calibrated for different ones.
+
+    >>> from discreet.budget import load
+    >>> both = portfolio([load("pl94-2020-persons"), load("dhc-2020")])
+    >>> both.pairs, both.main, round(both.epsilon(delta="1e-10"), 3)
+    (34056, ((1, 1), (13, 13)), 31.596)
+    """
+    if not releases:
+        raise InputError("a portfolio needs at least one release")
+    units = {release.unit for release in releases}
+    if len(units) > 1:
+        listed = ", ".join(f"{release.name} protects one {release.unit}" for release in releases)
+        raise InputError(
+            f"these releases cannot be accounted for together: {listed}. A promise about one unit says "
+            "nothing about another, since one household holds several people"
+        )
+    # releases calibrated for different relations are accounted under replacement, the dearer of the two
+    relations = {release.neighbours for release in releases}
+    relation: Neighbours = neighbours or ("bounded" if "bounded" in relations else "unbounded")
+    if relation not in RELATIONS:
+        raise InputError(f"neighbours is {relation!r}; it must be 'bounded' or 'unbounded'")
+    found = joint_cases(releases, relation, people)
+    claims = [release.claim for release in releases]
+    if not all_pairs:
+        if len(found) > 1:
+            claims.append(Claim(AnswerKind.MAIN, ("In each release only the main path is taken.",)))
+        found = found.only_main()
+    elif len(found) > MOST_COMBINATIONS:
+        raise InputError(
+            f"these releases have {len(found)} joint cases; at most {MOST_COMBINATIONS} are compared"
+        )
+    elif sum(len(group) > 1 for group in found.groups) > 1:
+        why = "Which paths of different spines go together is not known, so all combinations are taken."
+        claims.append(Claim(AnswerKind.BOUND, (why,)))
+    return Account(
+        " + ".join(release.name for release in releases),
+        releases[0].unit,
+        relation,
+        found,
+        found.label(found.main),
+        people,
+        jobs,
+        claim=Claim.of_all(claims),
     )
 
 

@@ -35,10 +35,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from discreet.accounting.arguments import log_fraction
-from discreet.accounting.contour import Kind, Tail
-from discreet.accounting.loss import Floats, Loss
-from discreet.accounting.solve import roots, saddlepoint_guess
+from discreet.accounting.contour import Kind, Tail, roots, saddlepoint_guess
+from discreet.accounting.loss import Floats, Loss, log_fraction
 from discreet.errors import InputError, PrecisionError
 
 if TYPE_CHECKING:

@@ -30,13 +30,12 @@ from typing import Any, Literal, NamedTuple
 
 from flint import arb
 
-from discreet.accounting.arguments import log_fraction
 from discreet.accounting.certificate import Certificate, listed, number_text, read_json
 from discreet.accounting.certified.definition import defined_delta, seconds
-from discreet.accounting.certified.release import UpperBounds
+from discreet.accounting.certified.intervals import UpperBounds
 from discreet.accounting.certified.tails import log_mgf_ball, tail_ball
 from discreet.accounting.contour import Kind, Quadrature, saddle
-from discreet.accounting.loss import Loss
+from discreet.accounting.loss import Loss, log_fraction
 from discreet.accounting.parallel import Progress, map_cases
 from discreet.accounting.privacy_loss import compose
 from discreet.accounting.tradeoff import heights, lowest_heights, overall_tradeoff

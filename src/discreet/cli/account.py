@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from discreet import numbers
-from discreet.accounting.arguments import count_of_digits
+from discreet.accounting.privacy_loss import count_of_digits
 from discreet.budget import AnswerKind, load
 from discreet.budget.levels import level_name
 from discreet.cli import console
@@ -149,7 +149,7 @@ def _account_of(
     if pair is None and path is None:
         if len(releases) == 1:
             return between.account(releases[0])
-        from discreet.accounting.portfolio import portfolio
+        from discreet.accounting.overall import portfolio
 
         return portfolio(
             releases,

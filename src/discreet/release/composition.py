@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
 
-from discreet.accounting.overall import Account, account
-from discreet.accounting.portfolio import portfolio
+from discreet.accounting.overall import Account, account, portfolio
 from discreet.budget import Level, Neighbours, Release, Spine
 from discreet.budget.levels import MOST_PATHS, Runs
 from discreet.budget.release import AnswerKind, Claim

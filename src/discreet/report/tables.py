@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from discreet import numbers
-from discreet.accounting.arguments import count_of_digits
+from discreet.accounting.privacy_loss import count_of_digits
 from discreet.budget import AnswerKind, Neighbours, Release, Row, load_preset, preset_names
 from discreet.budget.levels import CaseLabel, level_name
 from discreet.budget.release import rows as all_rows

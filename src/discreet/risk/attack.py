@@ -50,8 +50,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import numbers
-from discreet.accounting import arguments
-from discreet.accounting.arguments import Number as Number
+from discreet.accounting.privacy_loss import Number as Number
+from discreet.accounting.privacy_loss import read
 from discreet.errors import InputError
 from discreet.noise.gaussian import DiscreteGaussian, tail_ratio
 from discreet.numbers import fraction
@@ -741,7 +741,7 @@ def one_variance(variance: Number | None, rho: Number | None, *, of: str = "") -
 
 def one_number(given: Number, *, name: str) -> Fraction:
     """Return the one number, exactly; a list is refused rather than cut."""
-    found = arguments.read(given, name=name).values
+    found = read(given, name=name).values
     if len(found) != 1:
         raise InputError(f"{name} is a list of {len(found)} numbers; one number is needed")
     return found[0]

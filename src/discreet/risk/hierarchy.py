@@ -52,7 +52,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.accounting.arguments import Number, read
+from discreet.accounting.privacy_loss import Number, read
 from discreet.errors import InputError, PrecisionError
 from discreet.noise import DiscreteGaussian
 from discreet.numbers import prior as read_prior

@@ -38,12 +38,11 @@ from typing import Literal
 
 import numpy as np
 
-from discreet.accounting.arguments import Number, Numbers
 from discreet.accounting.contour import Quadrature
 from discreet.accounting.loss import Loss, TiltedTransform
 from discreet.accounting.overall import Account, account
 from discreet.accounting.parallel import Progress
-from discreet.accounting.privacy_loss import PrivacyLoss, compose
+from discreet.accounting.privacy_loss import Number, Numbers, PrivacyLoss, compose
 from discreet.budget.levels import CaseLabel, Neighbours, level_name
 from discreet.budget.release import EXACTLY, AnswerKind, Claim, Release
 from discreet.errors import InputError, PrecisionError

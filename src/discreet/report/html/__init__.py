@@ -22,11 +22,11 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from discreet import numbers
-from discreet.accounting.arguments import read_probabilities
 from discreet.accounting.comparisons import GaussianDP
 from discreet.accounting.overall import Account
 from discreet.accounting.overall import account as account_of
 from discreet.accounting.parallel import Progress
+from discreet.accounting.privacy_loss import read_probabilities
 from discreet.budget import Neighbours, Release, load_preset, preset_names
 from discreet.budget.levels import level_name
 from discreet.budget.toml import line as one_line
