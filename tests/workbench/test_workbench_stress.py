@@ -105,10 +105,13 @@ class Visitor:
         await self.socket.emit("ack", {"client_id": self.client, "next_message_id": self.seen + 1})
 
     async def drag(self, seconds: float, place: int) -> None:
-        end, step = time.monotonic() + seconds, place
+        end, step, told = time.monotonic() + seconds, place, time.monotonic()
         while time.monotonic() < end:
             step = (step + 7) % 120 - 60
             await self.move(step)
+            if time.monotonic() > told + 3:
+                told = time.monotonic()
+                await self.acknowledge()
             await asyncio.sleep(0.06)
         await self.move(LAST, "change")
 
@@ -121,12 +124,13 @@ class Visitor:
 
 
 def memory(process: int) -> int:
-    """Resident bytes of a process and all that it started."""
+    """Bytes of a process and all that it started; what forked processes share counts once."""
     parents, sizes = {}, {}
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             parents[int(folder.name)] = int((folder / "stat").read_text().rsplit(")", 1)[1].split()[1])
-            sizes[int(folder.name)] = int((folder / "statm").read_text().split()[1]) * 4096
+            shares = re.search(r"^Pss: +(\d+) kB", (folder / "smaps_rollup").read_text(), re.MULTILINE)
+            sizes[int(folder.name)] = int(shares[1]) * 1024 if shares else 0
         except (OSError, IndexError):
             continue
     found = {process}

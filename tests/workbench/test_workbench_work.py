@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -380,3 +382,46 @@ def test_a_process_that_cannot_start_is_said_and_ends(monkeypatch: pytest.Monkey
             await asyncio.wait_for(one(workers, pow, 2, 10), 60)
 
     run(main)
+
+
+def test_an_answer_is_of_its_own_question() -> None:
+    """Two questions may have the same hash: 0 and 2^61 - 1 do, as numbers."""
+    server = Server(Workers())
+    assert hash((0, "a")) == hash((2**61 - 1, "a"))
+    server.remember((0, "a"), [1.5])
+    assert server.recall((0, "a")) == [1.5]
+    assert server.recall((2**61 - 1, "a")) is None
+    for place in range(1000):
+        server.remember(place, place)
+    assert len(server.known) == 256
+    assert server.recall(999) == 999
+    assert server.recall(1) is None
+
+
+LEAVING = """
+import gc, inspect, weakref
+from nicegui import Client, app, ui
+from discreet.workbench.controls import file_button
+
+class Visitor:
+    async def uploaded(self, name, content): ...
+    def failed(self, text): ...
+
+def visit():
+    visitor = Visitor()
+    with Client(ui.page("/")) as client:
+        file_button("Open", visitor.uploaded, visitor.failed, largest=10)
+    client.delete()
+    return weakref.ref(visitor)
+
+app.config.add_run_config(**dict.fromkeys(inspect.signature(app.config.add_run_config).parameters))
+left = visit()
+gc.collect()
+print(left())
+"""
+
+
+def test_who_has_left_is_forgotten() -> None:
+    """FastAPI keeps up to 4,096 functions behind uploads, each of which held its visitor's whole session."""
+    said = subprocess.run([sys.executable, "-c", LEAVING], capture_output=True, text=True, check=True)
+    assert said.stdout == "None\n"

@@ -124,22 +124,28 @@ def file_button(
 ) -> None:
     """A button that asks for a file; `uploaded` gets its name and content, `failed` what was wrong."""
     made = button(text, lambda: None, kind, name)
+    # FastAPI keeps the function behind an upload, and all that it refers to, when the visitor has left
+    listeners = [(uploaded, failed)]
+    del uploaded, failed
+    ui.context.client.on_delete(listeners.clear)
 
     def too_large() -> None:
-        failed(f"The file is larger than {largest // 10**6} MB; nothing was changed.")
+        for _, failed in listeners:
+            failed(f"The file is larger than {largest // 10**6} MB; nothing was changed.")
 
     async def hear(event: Any) -> None:
         name = str(event.file.name)[:200]
-        try:
-            if event.file.size() > largest:
-                too_large()
-            else:
-                await uploaded(name, await event.file.read())
-                failed("")
-        except DiscreetError as error:
-            failed(f"{name} was not opened: {error}")
-        finally:
-            upload.reset()
+        for uploaded, failed in list(listeners):
+            try:
+                if event.file.size() > largest:
+                    too_large()
+                else:
+                    await uploaded(name, await event.file.read())
+                    failed("")
+            except DiscreetError as error:
+                failed(f"{name} was not opened: {error}")
+            finally:
+                upload.reset()
 
     upload = ui.upload(
         on_upload=hear, on_rejected=too_large, max_file_size=largest, auto_upload=True

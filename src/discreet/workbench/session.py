@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import pickle
 import secrets
 from collections import OrderedDict
 from collections.abc import Callable, Coroutine
@@ -46,7 +47,9 @@ class Server:
     """What all visitors share: processes, and answers that were found."""
 
     workers: Workers
-    known: OrderedDict[object, Any] = field(default_factory=OrderedDict)
+    known: OrderedDict[int, bytes] = field(default_factory=OrderedDict)
+    """Questions with their answers, by the hash of the question, each pair in one piece of memory: as objects
+    they would lie between those of the visitors who asked, and keep the memory of both when these leave."""
     dragging: dict[str, float] = field(default_factory=dict)
     """Who has moved a slider, and when last."""
 
@@ -59,13 +62,16 @@ class Server:
 
     def recall(self, key: object) -> Any:
         """Return an answer that is known, or None."""
-        if key in self.known:
-            self.known.move_to_end(key)
-        return self.known.get(key)
+        packed = self.known.get(hash(key))
+        if packed is None:
+            return None
+        self.known.move_to_end(hash(key))
+        asked, found = pickle.loads(packed)
+        return found if asked == key else None
 
     def remember(self, key: object, found: object) -> None:
         """Keep an answer; the one that was not asked for longest is forgotten."""
-        self.known[key] = found
+        self.known[hash(key)] = pickle.dumps((key, found))
         while len(self.known) > _REMEMBERED:
             self.known.popitem(last=False)
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -234,3 +235,46 @@ def test_more_groups_than_the_noise_is_made_for_are_refused(
     monkeypatch.setattr(Specification, "stability", lambda *_: SimpleNamespace(value=1))
     with pytest.raises(DiscreetError, match=r"groups of level ., but the noise is scaled for 1"):
         count(toy, *toy_parameters, engine=duckdb_engine)
+
+
+def test_sums_of_states_take_few_bytes_and_are_right() -> None:
+    """Against a plain count (seeds 1 to 40): states one after the other, and areas that cross them."""
+    for seed in range(1, 41):
+        chance, counted = np.random.default_rng(seed), Counter[int]()
+        parts = []
+        for state in range(int(chance.integers(1, 6))):
+            low = state * 10_000 if seed % 2 else 0
+            key = chance.integers(low, low + 9_999, int(chance.integers(1, 400)))
+            count = chance.integers(1, 10 ** int(chance.integers(1, 11)), key.size)
+            for one, many in zip(key.tolist(), count.tolist(), strict=True):
+                counted[one] += many
+            parts.append(counting.summed([(key, count)]))
+        key, count = counting.summed(parts)
+        assert dict(zip(key.tolist(), count.tolist(), strict=True)) == counted
+        assert key.tolist() == sorted(counted)
+        assert key.dtype == np.uint32
+        assert count.dtype == np.min_scalar_type(max(counted.values()))
+    wide, _ = counting.summed([(np.array([2**40]), np.array([1]))])
+    assert wide.tolist() == [2**40]
+
+
+def test_a_run_keeps_a_few_bytes_for_each_group(
+    toy: Path, toy_parameters: Parameters, duckdb_engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Counts state by state are held once, not as sums and again as totals: the peak of a nation's run."""
+    monkeypatch.setattr(counting, "FEW", 0)
+    with count(toy, *toy_parameters, engine=duckdb_engine) as counts:
+        public = len(counts.specification.iterations)
+        held = [array for value in vars(counts).values() for array in arrays(value) if array.size != public]
+        groups = sum(counts.totals(name, level).num_rows for name in GEOGRAPHIES for level in LEVELS)
+        assert groups > 100
+        assert groups <= sum(array.size for array in held) // 2
+        assert sum(array.nbytes for array in held) < 12 * groups
+
+
+def arrays(value: object) -> list[np.ndarray[Any, Any]]:
+    """All arrays in a value, however deep in lists, tuples and dictionaries."""
+    if isinstance(value, np.ndarray):
+        return [value]
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
+    return [array for one in inner for array in arrays(one)]

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from safetab_fakes import FakeCounts, mechanism, specification
 
 from discreet.noise import GaussianNoise, LaplaceNoise, Noise
+from discreet.release.safetab import mechanism as mechanisms
 from discreet.release.safetab.mechanism import STAGE_TWO, TOTAL_ONLY, Mechanism, noisy
 from discreet.release.safetab.tables import CELLS, COARSER, RANGES, Part
 from discreet.testing import NotPrivateSeededEntropy
@@ -199,3 +200,20 @@ def test_a_seed_repeats_a_run_and_the_system_does_not() -> None:
     assert first.values.tolist() == second.values.tolist()
     assert first.values.tolist() != other.values.tolist()
     assert released(cells, one).values.tolist() != released(cells, one).values.tolist()
+
+
+def test_drawn_some_groups_at_a_time_nothing_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without noise the same groups; with noise (seed 5) as many as before, give or take chance."""
+    chance = np.random.default_rng(4)
+    true = chance.poisson(3, (40, 30, 2, 23)) * (chance.random((40, 30, 1, 1)) < 0.6)
+    counts = FakeCounts({("COUNTY", 1): true})
+    exact, loud = mechanism(), mechanism(stage_one=GaussianNoise(400), stage_two=GaussianNoise(9))
+    none = specification(30)
+    whole = noisy(counts, none, exact, allow_negative=True)
+    sizes = [noisy(counts, none, loud, allow_negative=True, source=NotPrivateSeededEntropy(5)).size]
+    monkeypatch.setattr(mechanisms, "AT_ONCE", 7)
+    apart = noisy(counts, none, exact, allow_negative=True)
+    sizes.append(noisy(counts, none, loud, allow_negative=True, source=NotPrivateSeededEntropy(5)).size)
+    for name in ("region", "iteration", "table", "values"):
+        assert getattr(apart, name).tolist() == getattr(whole, name).tolist()
+    assert abs(sizes[0] - sizes[1]) < 100  # of 1,200 groups, each kept or not: 5 standard deviations at most

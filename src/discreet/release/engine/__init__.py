@@ -128,6 +128,7 @@ class DuckDB(Engine):
 
     def __init__(self, place: Path, *, memory: int, threads: int | None) -> None:
         try:
+            import duckdb
             import ibis  # type: ignore[import-untyped]
         except ImportError:  # pragma: no cover
             text = "tables are counted by Ibis and DuckDB, which are not installed"
@@ -142,6 +143,9 @@ class DuckDB(Engine):
             autoload_known_extensions=False,
         )
         super().__init__(backend, place)
+        # the system keeps what was read of a file, where it does not count as ours
+        with suppress(duckdb.CatalogException):  # before DuckDB 1.3 there was no such setting
+            backend.con.execute("SET enable_external_file_cache = false")
         self._views: set[str] = set()
         # rows of one value that wait in one thread, of at most 60 values: a fifth of the memory together
         self._waiting = max(2048, int(0.2 * memory / (60 * 48 * (threads or usable_cpus()))))

@@ -525,7 +525,8 @@ class CodedRecords:
 
 # -- counts ------------------------------------------------------------------------------------------------
 
-Sums = NDArray[np.int64]
+Sums = tuple[NDArray[np.integer[Any]], NDArray[np.integer[Any]]]
+"""Numbers of groups (region times iterations, plus iteration), rising, and how many people each has."""
 Progress = Callable[[int, int], None]
 STEPS = 1000
 """Of the counting, for its progress."""
@@ -553,7 +554,7 @@ class GroupCounts:
             for name in ("COUNTY", "STATE")
         )
         batches = parts.batches()
-        self._sums: dict[str, list[tuple[Sums, Sums]]] = {name: [] for name in GEOGRAPHIES}
+        self._sums: dict[str, list[Sums]] = {name: [] for name in GEOGRAPHIES}
         self._kept: list[Relation] = []
         self._base: Relation | None = None
         if batches:
@@ -566,7 +567,8 @@ class GroupCounts:
                 self._count(batch, combined, apart=len(batches) > 1)
                 if progress is not None:
                     progress(STEPS // 2 + STEPS * done // (2 * len(batches)), STEPS)
-        self._totals = {name: _summed(parts) for name, parts in self._sums.items()}
+        # taken apart as they are summed up: both at once would be the most memory of the run
+        self._totals = {name: summed(self._sums.pop(name)) for name in GEOGRAPHIES}
         self.seconds = 0.0
         """How long the engine was asked for cells."""
 
@@ -616,7 +618,7 @@ class GroupCounts:
             inside = region >= 0
             if inside.any():
                 key = region[inside].astype(np.int64) * self._levels.size + iteration[inside]
-                self._sums[name].append(_summed([(key, count[inside])]))
+                self._sums[name].append(summed([(key, count[inside])]))
         if apart:
             self._roll_up(engine, base, state)
             engine.drop(base)
@@ -646,6 +648,7 @@ class GroupCounts:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._hashes.close()
+        self._totals.clear()
         for table in self._kept:
             self._engine.drop(table)
         self._parts.close(kind)
@@ -667,11 +670,12 @@ class GroupCounts:
         if level not in LEVELS:
             raise InputError(f"level is {level}; it must be one of {', '.join(map(str, LEVELS))}")
         key, count = self._totals[_known(geography)]
-        region, iteration = np.divmod(key, self._levels.size)
         shown = self._below if geography in BELOW_STATE else self._above
-        here = (self._levels[iteration] == level) & shown[iteration]
+        size = np.uint32(self._levels.size)  # a wider one would widen the keys
+        here = ((self._levels == level) & shown)[key % size]
+        region, iteration = np.divmod(key[here], size)
         pa = arrow()
-        columns = [region[here].astype(np.int32), iteration[here].astype(np.int32), count[here]]
+        columns = [region.astype(np.int32), iteration.astype(np.int32), count[here].astype(np.int64)]
         return pa.Table.from_arrays([pa.array(one) for one in columns], schema=_schema(_TOTALS))
 
     def cells(self, geography: str, level: int, groups: ArrowTable) -> ArrowTable:
@@ -736,15 +740,25 @@ def _pairs(part: NDArray[np.int32], region: NDArray[np.int32]) -> ArrowTable:
     return pa.table({"part": pa.array(part), "region": pa.array(region)})
 
 
-def _summed(parts: Sequence[tuple[Sums, Sums]]) -> tuple[Sums, Sums]:
-    """Return the keys of several lists, each once and rising, with the sums of their counts."""
+def summed(parts: Sequence[Sums]) -> Sums:
+    """Return the keys of several lists, each once and rising, with the sums of their counts.
+
+    Counts are in as few bytes as they need, keys in four or eight: a nation has tens of millions of groups.
+
+    >>> key, count = summed([(np.array([7, 3, 7]), np.array([1, 2, 200])), (np.array([3]), np.array([5]))])
+    >>> key.tolist(), count.tolist(), key.dtype.name, count.dtype.name
+    ([3, 7], [7, 201], 'uint32', 'uint8')
+    """
     if not parts:
-        return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+        return np.zeros(0, dtype=np.uint32), np.zeros(0, dtype=np.uint8)
     key, count = (np.concatenate(columns) for columns in zip(*parts, strict=True))
-    order = np.argsort(key, kind="stable")
-    key, count = key[order], count[order]
-    starts = np.flatnonzero(np.append(True, key[1:] != key[:-1])) if key.size else np.zeros(0, dtype=np.intp)
-    return key[starts], np.add.reduceat(count, starts).astype(np.int64) if key.size else count
+    if not (key[1:] > key[:-1]).all():  # regions of one state follow those of the state before
+        order = np.argsort(key, kind="stable")
+        key, count = key[order], count[order]
+        starts = np.flatnonzero(np.append(True, key[1:] != key[:-1]))
+        key, count = key[starts], np.add.reduceat(count, starts, dtype=np.int64)
+    least = np.promote_types(np.min_scalar_type(key.max(initial=0)), np.uint32)
+    return key.astype(least), count.astype(np.min_scalar_type(count.max(initial=0)))
 
 
 _TOTALS = (("region", "int32"), ("iteration", "int32"), ("count", "int64"))

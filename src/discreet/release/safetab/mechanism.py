@@ -283,6 +283,9 @@ def _among(found: Integers, taken: Integers) -> NDArray[np.bool_]:
 STAGE_TWO, TOTAL_ONLY = 0, 1
 """Whose noise a cell has: two labels for each mechanism."""
 
+AT_ONCE = 1 << 22
+"""Groups that noise is drawn for at a time."""
+
 
 def noisy(
     counts: GroupCounts,
@@ -328,19 +331,13 @@ def measured(
     count: Integers,
     source: Entropy | None,
 ) -> Part:
-    """Return those of the given groups that are not suppressed, with noise."""
-    simple = total_only[iteration]
-    table = np.zeros(count.size, dtype=np.int8)
-    first = count[~simple] + drawn(mechanism.stage_one, int(np.sum(~simple)), source)
-    # a count that reaches a threshold moves up
-    table[~simple] = np.searchsorted(mechanism.thresholds, first, side="right")
-    values = np.zeros(count.size, dtype=np.int64)  # of the groups with a total alone
-    values[simple] = count[simple] + drawn(mechanism.total_only, int(np.sum(simple)), source)
-    other = (table == 0) & ~simple
-    values[other] = count[other] + drawn(mechanism.stage_two, int(np.sum(other)), source)
-    kept = table > 0
-    kept |= True if mechanism.suppression is None else values > mechanism.suppression
-    region, iteration, table, values = region[kept], iteration[kept], table[kept], values[kept]
+    """Return those of the given groups that are not suppressed, with noise.
+
+    Most are suppressed, so they are drawn some millions at a time, and only the others are kept.
+    """
+    blocks = [slice(start, start + AT_ONCE) for start in range(0, max(1, count.size), AT_ONCE)]
+    some = [stage_one(mechanism, total_only, region[b], iteration[b], count[b], source) for b in blocks]
+    region, iteration, table, values = (np.concatenate(columns) for columns in zip(*some, strict=True))
     part = Part(
         mechanism.geography,
         mechanism.level,
@@ -356,6 +353,30 @@ def measured(
     cells = spread(starts[large], part.widths()[large])
     part.values[cells] += drawn(mechanism.stage_two, cells.size, source)
     return part
+
+
+def stage_one(
+    mechanism: Mechanism,
+    total_only: NDArray[np.bool_],
+    region: Codes,
+    iteration: Codes,
+    count: Integers,
+    source: Entropy | None,
+) -> tuple[Codes, Codes, NDArray[np.int8], Integers]:
+    """Return the groups that are not suppressed: region, iteration, table, and the total of those with no
+    other cell."""
+    simple = total_only[iteration]
+    table = np.zeros(count.size, dtype=np.int8)
+    first = count[~simple] + drawn(mechanism.stage_one, int(np.sum(~simple)), source)
+    # a count that reaches a threshold moves up
+    table[~simple] = np.searchsorted(mechanism.thresholds, first, side="right")
+    values = np.zeros(count.size, dtype=np.int64)  # of the groups with a total alone
+    values[simple] = count[simple] + drawn(mechanism.total_only, int(np.sum(simple)), source)
+    other = (table == 0) & ~simple
+    values[other] = count[other] + drawn(mechanism.stage_two, int(np.sum(other)), source)
+    kept = table > 0
+    kept |= True if mechanism.suppression is None else values > mechanism.suppression
+    return region[kept], iteration[kept], table[kept], values[kept]
 
 
 def fill(counts: GroupCounts, part: Part, large: NDArray[np.intp]) -> None:
