@@ -167,7 +167,8 @@ def test_every_surface_shows_the_same_numbers(
     assert value(tab, "Noise to save") == ("–" if found is None else percent(found).replace(" ", "\u00a0"))
 
     tab.get_by_role("button", name="Risk", exact=True).click()
-    tab.wait_for_selector("[data-complete-risk=true]")
+    # all pairs of paths of the largest preset take minutes
+    tab.wait_for_selector("[data-complete-risk=true]", timeout=1_200_000)
     assert value(tab, "Right decisions, all") == f"{as_percent(right)}\u00a0%"
     assert value(tab, "Advantage") == advantage
     assert value(tab, "Mean belief if there, all") == mean
