@@ -516,19 +516,6 @@ def at_most(chance: float, *, percent: bool = False) -> str:
     return f"{100 * value:.{places - 2}f}" if percent else f"{value:.{places}f}"
 
 
-def percent_up(value: float) -> str:
-    """Write a bound in percent, rounded up, with as many digits as tell it from 100.
-
-    >>> percent_up(0.94239), percent_up(0.99991), percent_up(1.0)
-    ('94.3 %', '99.991 %', '100 %')
-    """
-    for digits in (1, 2, 3, 4, 6):
-        text = f"{math.ceil(value * 100 * 10**digits - 1e-6) / 10**digits:.{digits}f} %"
-        if not text.startswith("100"):
-            return text
-    return "100 %"
-
-
 def percent_down(value: float) -> str:
     """Write what is so at least, in percent, rounded down; however small, it keeps two digits.
 

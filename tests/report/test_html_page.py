@@ -418,6 +418,21 @@ def test_a_release_whose_noise_cannot_be_calibrated_has_a_report() -> None:
     assert "No saving is stated here: epsilon 7.28614" in page(release, certify=False)
 
 
+@pytest.mark.parametrize("noise", ["variance = 3", "scale = 1", 'variance = "1/2"'])
+@pytest.mark.parametrize("certify", [True, False])
+def test_the_best_guess_has_the_same_digits_everywhere(noise: str, certify: bool) -> None:
+    level = f'name = "Nation"\nqueries = {{ "persons" = {{ {noise} }} }}'
+    release = Release.from_toml(f'name = "one"\nneighbours = "unbounded"\n[[levels]]\n{level}\n')
+    facts = gather(release, prior="1/100", certify=certify, savings=False)
+    prose = Reader(render(facts)).prose
+    wanted = facts.guess.right(percent=True)
+    assert re.findall(r"right\s+at most ([\d.]+) times in 100", prose) == [wanted] * 2
+    assert re.findall(r"Best guess of any adversary\s*([\d.]+) %", prose) == [wanted]
+    assert re.findall(r"Everything published––([\d.]+)", prose) == [wanted]
+    assert 100 * facts.guess.accuracy <= float(wanted) < 100 * facts.guess.accuracy + 0.01
+    assert ("nothing bounds that" in prose) == ("variance" in noise)
+
+
 def test_bounds_are_rounded_to_the_safe_side(facts, text):
     prose = Reader(text).prose
     upper = np.ceil(1e4 * facts.guess.accuracy) / 100

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import math
 import re
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
 
-from discreet.budget import load
+from discreet.budget import Release, load
 from discreet.cli import run
 from discreet.numbers import times
-from discreet.risk.profile import RiskProfile, explain_profile, risk_profile
+from discreet.risk.profile import RiskProfile, explain_profile, luck_sentence, risk_profile
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +34,7 @@ def test_the_page_says_what_the_profile_says(even: RiskProfile) -> None:
     (said,) = re.findall(r"sees everything published is right at most ([\d.]+) times in 100", page)
     assert 100 * bound <= float(said) < 100 * bound + 0.1
     # the design note's 0.563, block
-    assert "is right 56 times in 100 from its most informative count" in page
+    assert "is right 56.28 times in 100 from its most informative count" in page
     for line in page.splitlines():
         if "times in 100" in line:
             assert "omeone who" in line, line
@@ -65,7 +67,7 @@ def test_in_short_takes_the_worst_level(even: RiskProfile) -> None:
     assert worst.scope == "State"
     assert even.one_count[-1].scope == "Block"
     one = short(explain_profile(even))[1]
-    assert f"sees only the state's count (total) is right {times(worst.accuracy)}" in one
+    assert f"sees only the state's count (total) is right {100 * worst.accuracy:.2f} times in 100" in one
 
 
 def test_low_priors_lead_with_what_changes() -> None:
@@ -75,7 +77,10 @@ def test_low_priors_lead_with_what_changes() -> None:
     assert first.startswith(
         "- *What changes.* If the target is present, someone who knows every other record"
     )
-    assert f"at most {row.expected:.3g} on average, {row.ratio:.3g} times the prior" in first
+    said = re.search(r"a probability of at most ([\d.]+) on average, ([\d.]+) times the prior", first)
+    assert said is not None
+    for text, value in zip(said.groups(), (row.expected, row.ratio), strict=True):
+        assert value <= float(text) < 1.01 * value  # a bound, rounded up
     assert "names 3.1 in 100 of those who are, and is right 66 times in 100" in second
     assert "2.28 times the prior" in one
     assert "times in 100" not in one
@@ -89,6 +94,48 @@ def test_an_incomplete_profile_claims_no_bound() -> None:
     assert "at most" not in short(page)[0]
     assert "on the main path; others were not looked at" in page
     assert "a chance of 1 in 10" in page
+
+
+def one_level(noise: str, neighbours: str = "unbounded") -> Release:
+    """One count of one level."""
+    return Release.from_toml(
+        f"""
+        name = "one"
+        neighbours = "{neighbours}"
+        [[levels]]
+        name = "Nation"
+        queries = {{ "persons" = {{ {noise} }} }}
+        """
+    )
+
+
+@pytest.mark.parametrize("prior", ["1/5", "1/100", "1/2"])
+def test_beliefs_are_true_where_the_loss_has_atoms(prior: str) -> None:
+    # Laplace, scale 1: the loss is -1 with probability 0.269 and 1 with 0.731, and nothing else
+    page = explain_profile(risk_profile(one_level("scale = 1"), prior=prior))
+    odds = float(Fraction(prior) / (1 - Fraction(prior)))
+    values = [odds * math.exp(loss) / (1 + odds * math.exp(loss)) for loss in (-1, 1)]
+    chances = [1 / (1 + math.e), math.e / (1 + math.e)]
+    (said,) = set(
+        re.findall(
+            r"it is ([\d.]+) or less for at least one such target in twenty, ([\d.]+) or less for at least "
+            r"half of them, and ([\d.]+) or less for at least 95 in 100",
+            page,
+        )
+    )
+    for text, share in zip(said, (0.05, 0.5, 0.95), strict=True):
+        assert sum(c for v, c in zip(values, chances, strict=True) if v <= float(text)) >= share
+    # nobody is ever surer than this, so that luck is bounded
+    (most,) = re.findall(r"never gives a probability of more than ([\d.]+): this noise bounds it", page)
+    assert values[1] <= float(most) < 1.01 * values[1]
+    assert "nothing bounds that" not in page
+
+
+def test_luck_is_unbounded_with_gaussian_noise(even: RiskProfile) -> None:
+    assert "may be far surer; nothing bounds that" in explain_profile(even)
+    assert "may be far surer; nothing bounds that" in luck_sentence(
+        risk_profile(one_level("variance = 2"), prior="1/2")
+    )
 
 
 @pytest.mark.parametrize("chance", [0.5, 0.56277, 0.9424, 0.99951, 0.999999999, 0.012, 1e-6, 0.58970001])

@@ -29,6 +29,7 @@ from discreet.risk.profile import (
     mean_posteriors,
     part_risks,
     risk_profile,
+    worst_quantiles,
 )
 from discreet.risk.two_levels import TwoLevels
 
@@ -214,7 +215,7 @@ def test_a_certified_accuracy_contains_the_float() -> None:
         (row,) = risk_profile(release, prior=prior, certify=True).overall
         assert row.certified is not None
         assert row.accuracy in row.certified
-        assert row.accuracy <= row.upper < row.accuracy + 1e-5
+        assert row.accuracy <= row.certified.upper < row.accuracy + 1e-5
 
 
 def test_one_block_count_and_the_whole_census() -> None:
@@ -229,6 +230,56 @@ def test_one_block_count_and_the_whole_census() -> None:
         assert row.baseline - 1e-12 <= row.accuracy <= whole.accuracy + 1e-12
         assert row.prior - 1e-9 <= row.expected <= whole.expected + 1e-6
         assert list(row.quantiles) == sorted(row.quantiles)
+
+
+THREE = """
+name = "three"
+neighbours = "{neighbours}"
+levels = [
+  {{ name = "A", queries = {{ total = {{ variance = {a} }} }} }},
+  {{ name = "B", queries = {{ total = {{ variance = {b} }} }} }},
+  {{ name = "C", queries = {{ total = {{ variance = {c} }} }} }},
+]
+[spine.paths]
+1 = ["A", "B", "C"]
+2 = ["A", "B+C"]
+3 = ["A+B", "C"]
+4 = ["A+B+C"]
+"""
+
+
+@pytest.mark.parametrize("neighbours", ["bounded", "unbounded"])
+@pytest.mark.parametrize("variances", [(3, 4, 6), ('"1/2"', '"1/2"', '"1/3"'), (40, 7, 9)])
+def test_quantiles_of_a_release_are_the_largest_of_all_cases(neighbours: str, variances: tuple) -> None:
+    texts = dict(zip("abc", variances, strict=True))
+    whole = account(Release.from_toml(THREE.format(neighbours=neighbours, **texts)))
+    p = Fraction(1, 100)
+    (row,) = risk_profile(whole.release, prior=p).overall
+    each = [part_risks(events, [p])[0].quantiles for _, events in whole.cases]
+    assert row.quantiles == pytest.approx(tuple(np.max(each, axis=0)), rel=1e-8)
+    assert len(set(each)) > 1
+    # no case has fewer targets at or below a quantile than its level says
+    marks = np.log(np.array(row.quantiles) / (1 - np.array(row.quantiles))) + math.log(99) + 1e-9
+    _, at_most_so_much = whole.errors(threshold=marks.tolist())
+    assert (at_most_so_much >= np.array(QUANTILES) - 1e-9).all()
+
+
+def test_three_levels_have_the_quantile_of_the_pair_that_has_most() -> None:
+    # the pair (3, 4) decides the accuracy and has 0.136; the pair (4, 4) has 0.1687
+    three = Release.from_toml(THREE.format(neighbours="bounded", a=3, b=4, c=6))
+    (row,) = risk_profile(three, prior="1/100").overall
+    assert row.case == (3, 4)
+    assert row.quantiles[-1] == pytest.approx(0.1687, abs=5e-5)
+    assert row.most is None
+
+
+def test_quantiles_of_many_smooth_cases_are_the_largest() -> None:
+    whole = account(load("dhc-2020"))
+    found = worst_quantiles(whole)
+    for label in [(6, 6), (13, 13), (1, 1), (4, 37), (1, 43)]:
+        some = loss_quantiles(whole.case(label))
+        assert (some <= found + 1e-8).all()
+        assert (found < some + 1e-3).all()  # laws of one rho that differ by their lattices alone
 
 
 def test_the_2020_dhc() -> None:

@@ -12,7 +12,7 @@ from discreet.cli import console
 from discreet.cli.account import read_target
 from discreet.cli.console import PLAIN, Block, Outputs, Screen
 from discreet.errors import InputError
-from discreet.numbers import plain, times
+from discreet.numbers import plain
 from discreet.numbers import prior as read_prior
 
 if TYPE_CHECKING:
@@ -102,6 +102,6 @@ def _text(facts: Facts, files: list[str]) -> Iterator[Block]:
     yield (
         f"{facts.account.name}: epsilon {facts.account.claim.kind.beside(row.epsilon)} at delta "
         f"{plain(row.delta)}; the best guess is right {'at most ' if facts.risk.is_bound else ''}"
-        f"{times(facts.guess.upper, upper=True)}{'' if facts.certified else ' (not certified)'}."
+        f"{facts.guess.times}{'' if facts.certified else ' (not certified)'}."
     )
     yield f"Written: {', '.join(files)}"

@@ -617,12 +617,15 @@ def _release_text(profile: RiskProfile) -> Iterator[Block]:
     yield (
         "right: how often the best adversary with this prior is right, averaged over the prior. Rows of one "
         "count: someone who knows everyone else in the area. Other rows: someone who knows every other "
-        "record; bounds, rounded up. Posteriors are those of a target who is present. Left out: records that "
-        "change together with the target's (see --people), and what is published without noise."
+        "record; bounds, rounded up. Posteriors are those of a target who is present. Of several "
+        "cases none has more. Left out: records that change together with the target's (see "
+        "--people), and what is published without noise."
     )
 
 
 def _short(chance: float) -> str:
+    if chance > 0.9995:
+        return shown(chance)
     return f"{chance:.3f}" if chance >= 0.01 else f"{chance:.2g}"
 
 

@@ -18,6 +18,7 @@ that no digits cancel. The trapezoidal rule of step 2 pi / D adds the values at 
 which together are below e^-40 relatively (`_period` has the bounds).
 
 *Quantiles* of the posterior are those of L, found from its exact tails and moved to the point of its lattice.
+Of a whole release each is the largest of any case, which bounds them all.
 
 *In plain words.* A sentence says who the adversary is, what they see, and what is left out. Where one answer
 is far likelier than the other beforehand, "right 99 times in 100" says nothing, since saying no of everyone
@@ -29,7 +30,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
@@ -38,7 +39,7 @@ from typing import Literal
 
 import numpy as np
 
-from discreet.accounting.contour import Quadrature
+from discreet.accounting.contour import Kind, Quadrature
 from discreet.accounting.loss import Loss, TiltedTransform
 from discreet.accounting.overall import Account, account
 from discreet.accounting.parallel import Progress
@@ -47,7 +48,7 @@ from discreet.budget.levels import CaseLabel, Neighbours, level_name
 from discreet.budget.release import EXACTLY, AnswerKind, Claim, Release
 from discreet.errors import InputError, PrecisionError
 from discreet.noise import DiscreteGaussian, Noise, grouped
-from discreet.numbers import Interval, at_most, times
+from discreet.numbers import Interval, at_most, decimal, times
 from discreet.numbers import prior as read_prior
 from discreet.risk.attack import Floats, logistic, one_variance
 
@@ -79,8 +80,10 @@ class Risk:
     is what guessing the likelier value gives without any release. `advantage` is the total variation.
     `expected` and `quantiles` are of the posterior of a target who is present. An adversary who names those
     whose posterior exceeds one half names a present target with the chance `named`, and whom they name is
-    present with the chance `predictive` (None if nobody is ever named). Over several cases accuracy,
-    advantage and `expected` are the largest; the rest is of `case`, the one that decides the accuracy.
+    present with the chance `predictive` (None if nobody is ever named). `most` is the posterior that no
+    outcome exceeds, where the noise bounds it (Laplace alone). Over several cases accuracy, advantage,
+    `expected`, each of the `quantiles` and `most` are the largest of any; `named` and `predictive` are of
+    `case`, the one that decides the accuracy.
     """
 
     scope: str
@@ -92,6 +95,7 @@ class Risk:
     quantiles: tuple[float, ...]
     named: float
     predictive: float | None
+    most: float | None = None
     case: CaseLabel | None = None
     certified: Interval | None = None
 
@@ -104,11 +108,6 @@ class Risk:
     def ratio(self) -> float:
         """The expected posterior over the prior."""
         return self.expected / self.prior
-
-    @property
-    def upper(self) -> float:
-        """The accuracy that is safe to state: the upper end of its proof, where there is one."""
-        return self.accuracy if self.certified is None else float(self.certified.upper)
 
     @property
     def query(self) -> str:
@@ -126,6 +125,11 @@ class Risk:
             return at_most(self.accuracy, percent=percent)
         return f"{100 * self.accuracy:.2f}" if percent else f"{self.accuracy:.4f}"
 
+    @property
+    def times(self) -> str:
+        """The same digits as so many times in 100."""
+        return f"{self.right(percent=True)} times in 100"
+
     def as_dict(self) -> dict[str, object]:
         """Return the row as JSON has it."""
         return {
@@ -139,6 +143,7 @@ class Risk:
             "posterior_quantiles": {f"{c:g}": q for c, q in zip(QUANTILES, self.quantiles, strict=True)},
             "true_positive_rate": self.named,
             "positive_predictive_value": self.predictive,
+            "largest_posterior": self.most,
             "worst_case": None if self.case is None else list(self.case),
         }
 
@@ -298,16 +303,30 @@ def _part_risks(events: tuple[Noise, ...], priors: tuple[Fraction, ...]) -> tupl
     means = mean_posteriors([loss.events], priors)[0]
     marks = loss_quantiles(loss)
     return tuple(
-        _risk(loss, p, float(delta), float(deltas[0]), float(mean), marks)
+        _risk(loss, p, float(delta), float(deltas[0]), float(mean), marks, loss.loss.largest)
         for p, delta, mean in zip(priors, deltas[1:], means, strict=True)
     )
 
 
-def _risk(loss: PrivacyLoss, p: Fraction, delta: float, advantage: float, mean: float, marks: Floats) -> Risk:
-    """The risk from a loss, its delta where p decides, and its quantiles."""
+def _risk(
+    loss: PrivacyLoss,
+    p: Fraction,
+    delta: float,
+    advantage: float,
+    mean: float,
+    marks: Floats,
+    largest: Fraction | None,
+) -> Risk:
+    """The risk from a loss, its delta where p decides, and quantiles and the largest value of the loss."""
     odds = np.array([math.log(1 - p) - math.log(p)])
     named = _named(p, *(float(_tails(loss, odds, null=null)[0]) for null in (False, True)))
-    return Risk("", "", float(p), accuracy_at(p, delta), advantage, mean, _posteriors(marks, p), *named)
+    found = accuracy_at(p, delta), advantage, mean, _posteriors(marks, p), *named, _most(largest, p)
+    return Risk("", "", float(p), *found)
+
+
+def _most(largest: Fraction | None, prior: Fraction) -> float | None:
+    """The posterior that no outcome exceeds, from the largest loss."""
+    return None if largest is None else _posteriors(np.array([float(largest)]), prior)[0]
 
 
 def _named(prior: Fraction, true: float, false: float) -> tuple[float, float | None]:
@@ -344,11 +363,12 @@ def _overall(whole: Account, priors: Sequence[Fraction], *, certify: bool) -> tu
     else:
         none, *points = whole.at_epsilon([Fraction(0), *(_threshold(p) for p in priors)])
         means = mean_posteriors([events for _, events in whole.cases], priors).max(axis=0)
-        marks = {point.worst: loss_quantiles(whole.case(point.worst)) for point in points}
+        bounds = [Loss(events).largest for _, events in whole.cases]
+        of_all = worst_quantiles(whole), None if None in bounds else max(filter(None, bounds))
         rows = tuple(
             replace(
-                _risk(whole.case(at := point.worst), p, point.delta, none.delta, float(mean), marks[at]),
-                case=at,
+                _risk(whole.case(point.worst), p, point.delta, none.delta, float(mean), *of_all),
+                case=point.worst,
             )
             for p, point, mean in zip(priors, points, means, strict=True)
         )
@@ -419,7 +439,8 @@ def _count_risk(event: Noise, prior: Fraction, *, scope: str, what: str) -> Risk
     mean = min(float(present @ logistic(odds)), 1.0)
     naming = _named(prior, float(present[odds > 0].sum()), float(absent[odds > 0].sum()))
     accuracy = min(max(p, q) + gain, 1.0)
-    return Risk(scope, what, p, accuracy, _advantage(event), mean, _posteriors(marks, prior), *naming)
+    most = _most(Loss([event]).largest, prior)
+    return Risk(scope, what, p, accuracy, _advantage(event), mean, _posteriors(marks, prior), *naming, most)
 
 
 def _posteriors(losses: Floats, prior: Fraction) -> tuple[float, ...]:
@@ -465,27 +486,76 @@ def loss_quantiles(loss: PrivacyLoss, chances: Sequence[float] = QUANTILES) -> F
     return np.maximum.accumulate(found)
 
 
+def worst_quantiles(whole: Account) -> Floats:
+    """Return for each chance the largest quantile of any case: all of them have at most that.
+
+    From the main case upwards: whichever case has the largest tail beyond its quantiles is solved next, until
+    none has too large a one. Where tails are smooth but for a lattice too fine to be seen in them, the result
+    lies above the largest quantile by at most a step of it.
+    """
+    if whole.together is None:
+        return np.asarray(np.max([loss_quantiles(whole.case(label)) for label, _ in whole.cases], axis=0))
+    above, asked = 1.0 - np.array(QUANTILES), {whole.main}
+    found = loss_quantiles(whole.case(whole.main))
+    while True:
+        tails, room = _tails_of_all(whole, found + 1e-9 * (1.0 + np.abs(found)))  # just beyond an atom
+        larger = {whole.label(int(k)) for k in tails.argmax(axis=0)[tails.max(axis=0) > above + 4e-9]}
+        if not larger - asked:
+            return found + room
+        for label in larger - asked:
+            found = np.maximum(found, loss_quantiles(whole.case(label)))
+        asked |= larger
+
+
+def _tails_of_all(whole: Account, points: Floats) -> tuple[Floats, float]:
+    """P[L > t] with the target, a row for each case, and by how much t may be off."""
+    together = whole.together
+    assert together is not None
+
+    def deltas(at: Floats) -> Floats:
+        found = np.empty((whole.pairs, at.size))
+        for scan in together.scan(Kind.DELTA, [Fraction(abs(t)) for t in at]):
+            t = float(at[scan.place])
+            values = scan.value * math.exp(scan.exponent)
+            found[:, scan.place] = values if t >= 0 else -math.expm1(t) + math.exp(t) * values
+        return found
+
+    smooth = _differences(deltas, points, together.spread) if together.lattice is None else None
+    if smooth is None:
+        return 1.0 - np.asarray(whole.errors(threshold=points.tolist())[1]), 0.0
+    return smooth[0], max(float(Loss(events).step) for _, events in whole.cases)
+
+
 def _tails(loss: PrivacyLoss, points: Floats, *, null: bool = False) -> Floats:
-    """P[L > t] with the target, or without.
+    """P[L > t] with the target, or without."""
+    deviation = math.sqrt(loss.variance)
+    is_cut = isinstance(loss.engine, Quadrature) and loss.engine.remainder > 0
+    if is_cut and float(loss.loss.step) < 1e-6 * deviation:
+        smooth = _differences(lambda at: np.asarray(loss.delta(epsilon=at)), points, deviation)
+        if smooth is not None:
+            return smooth[1 if null else 0]
+    exact = [Fraction(point) for point in points]
+    return np.asarray(loss.tail(above=exact, under="null" if null else "alternative"))
+
+
+def _differences(
+    delta: Callable[[Floats], Floats], points: Floats, deviation: float
+) -> tuple[Floats, Floats] | None:
+    """P[L > t] with the target and without, from delta alone; None where that does not do.
 
     By delta(t) = P1[L > t] - e^t P0[L > t], whose slope is -e^t P0[L > t]: where the points of the lattice
     are too close to matter, and the line of integration is cut off rather than summed to its end, differences
     of delta give the tails to 1e-9, many times faster than the tails themselves come. Differences over two
     distances that disagree say that the law is not as smooth as that.
     """
-    deviation = math.sqrt(loss.variance)
-    is_cut = isinstance(loss.engine, Quadrature) and loss.engine.remainder > 0
-    if is_cut and float(loss.loss.step) < 1e-6 * deviation:
-        h = 3e-3 * deviation
-        steps = np.array([-4.0, -2.0, -1.0, 0.0, 1.0, 2.0, 4.0])
-        around = (points + h * steps[:, None]).ravel()
-        a, b, c, d, e, f, g = np.asarray(loss.delta(epsilon=around)).reshape(7, -1)
-        slope, wider = (b - 8 * c + 8 * e - f) / (12 * h), (a - 8 * b + 8 * f - g) / (24 * h)
-        if np.abs(slope - wider).max() < 2e-9:
-            tails = -slope * np.exp(-points) if null else d - slope
-            return np.asarray(np.clip(tails, 0.0, 1.0), dtype=np.float64)
-    exact = [Fraction(point) for point in points]
-    return np.asarray(loss.tail(above=exact, under="null" if null else "alternative"))
+    h = 3e-3 * deviation
+    steps = np.array([-4.0, -2.0, -1.0, 0.0, 1.0, 2.0, 4.0])
+    around = delta((points + h * steps[:, None]).ravel())
+    a, b, c, d, e, f, g = np.moveaxis(around.reshape(*around.shape[:-1], 7, -1), -2, 0)
+    slope, wider = (b - 8 * c + 8 * e - f) / (12 * h), (a - 8 * b + 8 * f - g) / (24 * h)
+    if not np.abs(slope - wider).max() < 2e-9:
+        return None
+    return np.clip(d - slope, 0.0, 1.0), np.clip(-slope * np.exp(-points), 0.0, 1.0)
 
 
 def mean_posteriors(cases: Sequence[Sequence[Noise]], priors: Sequence[Fraction]) -> Floats:
@@ -654,36 +724,63 @@ def right_sentence(profile: RiskProfile) -> str:
 
     >>> print(right_sentence(risk_profile({"Block": "0.0992"}, prior="1/2")))
     Someone who knows every other record, gives the target an even chance and sees everything published is \
-right at most 58.9 times in 100, whatever the method.
+right at most 58.89 times in 100, whatever the method.
     """
     (row,) = profile.overall
     who = f"Someone who {_knows(profile)}"
     if not profile.complete:
         return (
-            f"{who} is right {times(row.accuracy)} if the target is on the main path; other paths were not "
+            f"{who} is right {row.times} if the target is on the main path; other paths were not "
             "looked at, so this is not a bound."
         )
     if not profile.is_bound:
         return (
-            f"{who} is right {times(row.accuracy)} as far as the release is modelled; not all of it is, so "
+            f"{who} is right {row.times} as far as the release is modelled; not all of it is, so "
             "this is not a bound."
         )
-    return f"{who} is right at most {times(row.accuracy, upper=True)}, whatever the method."
+    return f"{who} is right at most {row.times}, whatever the method."
 
 
 def belief_sentence(profile: RiskProfile) -> str:
-    """Say what someone who sees everything published comes to believe of a target who is present."""
+    """Say how likely someone who sees everything published holds a target who is present to be so.
+
+    A quantile is the least value that so many have at most: with atoms more of them may, never fewer.
+
+    >>> print(belief_sentence(risk_profile({"Block": "0.0992"}, prior="1/5")))
+    If the target is present, someone who knows every other record, gives the target a chance of 1 in 5 and \
+sees everything published gives it a probability of at most 0.226 on average, 1.13 times the prior; it is \
+0.111 or less for at least one such target in twenty, 0.217 or less for at least half of them, and 0.38 or \
+less for at least 95 in 100.
+    """
     (row,) = profile.overall
-    most = "at most " if profile.is_bound else ""
-    where = "where the release reveals most"
+    most, write = ("at most ", _up) if profile.is_bound else ("", _c)
+    where = ""
     if not profile.complete:
-        where = "on the main path; others were not looked at"
+        where = " (on the main path; others were not looked at)"
+    elif profile.compared > 1:
+        where = f" (none of the {profile.compared} cases has more)"
+    low, half, high = (_up(row.quantiles[k]) for k in (0, 2, 4))
     return (
-        f"If the target is present, someone who {_knows(profile)} comes to believe it with a chance of "
-        f"{most}{_c(row.expected)} on average, {row.ratio:.3g} times the "
-        f"prior; for one such target in twenty {_c(row.quantiles[0])} or less, for half of them "
-        f"{_c(row.quantiles[2])} or less, for one in twenty more than {_c(row.quantiles[4])} ({where})."
+        f"If the target is present, someone who {_knows(profile)} gives it a probability of "
+        f"{most}{write(row.expected)} on average, {write(row.ratio)} times the prior; it is {low} or less "
+        f"for at least one such target in twenty, {half} or less for at least half of them, and {high} "
+        f"or less for at least 95 in 100{where}."
     )
+
+
+def luck_sentence(profile: RiskProfile) -> str:
+    """Say how sure a lucky draw of the noise may make an adversary: without bound, unless noise is Laplace.
+
+    >>> print(luck_sentence(risk_profile({"Block": "0.0992"}, prior="1/5")))
+    After a lucky draw of the noise an adversary may be far surer; nothing bounds that.
+    """
+    (row,) = profile.overall
+    lucky = "After a lucky draw of the noise an adversary may be"
+    if row.most is None:
+        return f"{lucky} far surer; nothing bounds that."
+    if not profile.is_bound:
+        return f"{lucky} far surer; how much is not said here."
+    return f"{lucky} surer, but never gives a probability of more than {_up(row.most)}: this noise bounds it."
 
 
 def naming_sentence(profile: RiskProfile) -> str:
@@ -693,10 +790,12 @@ def naming_sentence(profile: RiskProfile) -> str:
         f"Someone who {_knows(profile, last=False)}, sees everything published and names only those whom "
         "they then hold likelier than not to be present"
     )
+    where = f" (on {_case(row)}, where the best guess is best)" if profile.compared > 1 else ""
     if row.named < 1e-6 or row.predictive is None:
-        return f"{who} names fewer than one in a million of those who are."
+        return f"{who} names fewer than one in a million of those who are{where}."
     return (
-        f"{who} names {_share(row.named)} of those who are, and is right {times(row.predictive)} when naming."
+        f"{who} names {_share(row.named)} of those who are, and is right {times(row.predictive)} when "
+        f"naming{where}."
     )
 
 
@@ -704,7 +803,7 @@ def explain_profile(profile: RiskProfile, *, title: str = "") -> str:
     """Return the page, as Markdown; the profile must hold one prior.
 
     >>> page = explain_profile(risk_profile({"Block": "0.0992"}, prior="1/2"))
-    >>> "is right 59 times in 100" in page
+    >>> "is right 58.88 times in 100" in page
     True
     """
     from jinja2 import Environment, StrictUndefined
@@ -712,10 +811,10 @@ def explain_profile(profile: RiskProfile, *, title: str = "") -> str:
     (whole,) = profile.overall
     text = files("discreet.risk").joinpath("explain.md.jinja").read_text(encoding="utf-8")
     made = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    made.filters |= {"times": times, "zip": zip, "chance": _c}
+    made.filters |= {"times": times, "zip": zip, "chance": _c, "up": _up}
     made.filters |= {"level": level_name, "place": place_words, "plain": _plain}
     made.globals |= {"right": right_sentence, "belief": belief_sentence, "naming": naming_sentence}
-    made.globals |= {"LOPSIDED": LOPSIDED}
+    made.globals |= {"luck": luck_sentence, "case": _case, "LOPSIDED": LOPSIDED}
     page = made.from_string(text).render(p=profile, title=title, prior=chance_words(whole.prior))
     return f"{page}\n"
 
@@ -724,6 +823,12 @@ def _knows(profile: RiskProfile, *, last: bool = True) -> str:
     """What the adversary who sees everything knows."""
     known = f"knows every other record, gives the target {chance_words(profile.overall[0].prior)}"
     return f"{known} and sees everything published" if last else known
+
+
+def _case(row: Risk) -> str:
+    """The path, or the pair of paths, that decides the accuracy."""
+    assert row.case is not None
+    return f"path {row.case[0]}" if len(row.case) == 1 else f"the pair of paths {row.case}"
 
 
 def _plain(name: str) -> str:
@@ -753,3 +858,16 @@ def _c(chance: float) -> str:
         return f"{chance:.3g}"
     places = min(12, 1 + math.ceil(-math.log10(max(1.0 - chance, 1e-12))))
     return f"{min(math.floor(chance * 10**places) / 10**places, 1.0 - 1e-12):.{places}f}"
+
+
+def _up(value: float) -> str:
+    """A bound in three digits, rounded up; a chance in as many as it takes to tell it from one.
+
+    >>> _up(0.40461), _up(0.2), _up(0.99987123), _up(1.0), _up(3.9194)
+    ('0.405', '0.2', '0.9999', '1', '3.92')
+    """
+    for digits in range(3, 13):
+        text = decimal(Fraction(value * (1.0 - 1e-12)), digits=digits, down=False).lower()
+        if float(text) != 1.0 or value >= 1.0:
+            break
+    return text

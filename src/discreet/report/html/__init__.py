@@ -55,6 +55,7 @@ from discreet.risk.profile import (
     Risk,
     RiskProfile,
     belief_sentence,
+    luck_sentence,
     naming_sentence,
     right_sentence,
     risk_profile,
@@ -363,7 +364,7 @@ def environment() -> Environment:
         keep_trailing_newline=True,
         finalize=lambda value: value if isinstance(value, Markup) else _UNFIT.sub("\ufffd", str(value)),
     )
-    as_they_are = ("number", "plain", "percent", "about", "at_least", "percent_up", "percent_down")
+    as_they_are = ("number", "plain", "percent", "about", "at_least", "percent_down")
     made.filters |= {name: getattr(numbers, name) for name in as_they_are}
     made.filters |= {
         "exactly": numbers.with_fraction,
@@ -372,8 +373,6 @@ def environment() -> Environment:
         "change": lambda value: minus(numbers.change(value)),
         "minus": minus,
         "small": small,
-        "at_most": lambda chance: numbers.at_most(chance, percent=True),
-        "times": lambda chance: numbers.times(chance, upper=True),
         "ends": lambda box, digits=None: [end.replace("E", "e") for end in numbers.interval(box, digits)],
         "safe_to_promise": safe_to_promise,
         "zip": zip,
@@ -389,6 +388,7 @@ def environment() -> Environment:
         "right": right_sentence,
         "belief": belief_sentence,
         "naming": naming_sentence,
+        "luck": luck_sentence,
         "DIGITS": DIGITS,
         "RESULT_DIGITS": numbers.DIGITS,
     }
