@@ -100,6 +100,7 @@ def test_measure_json(measure):
         "unit": "person",
         "neighbours": "bounded",
         "rho": "1277/1260",
+        "at_most": 1,
         "rehearsal": None,
         "not_private": False,
         "exact": [["State", "total"]],

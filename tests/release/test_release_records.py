@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,18 @@ import pytest
 from discreet.budget import Release
 from discreet.cli import run
 from discreet.errors import InputError
-from discreet.release import measure, tabulate
+from discreet.release import (
+    Ledger,
+    Total,
+    check_ledger,
+    create_ledger,
+    ledger_cost,
+    ledger_release,
+    measure,
+    read_ledger,
+    spent,
+    tabulate,
+)
 
 TEXT = """
 name = "survey"
@@ -170,6 +182,92 @@ def test_how_often_a_person_may_appear(tmp_path: Path, capsys: pytest.CaptureFix
     assert (found["records"], found["left_out"]) == (24, 4)
     assert run([*call, "--out", str(tmp_path / "u"), "--at-most", "2"]) == 2
     assert "needs a column that identifies people" in capsys.readouterr().err
+
+
+def two_of_one(folder: Path) -> tuple[Path, Path]:
+    records, units, _ = files(folder, 20)
+    lines = records.read_text().splitlines()
+    records.write_text("\n".join([*lines, lines[1]]) + "\n")
+    return records, units
+
+
+@pytest.mark.parametrize("neighbours", ["bounded", "unbounded"])
+def test_two_records_of_a_person_cost_as_two_people(tmp_path: Path, neighbours: str) -> None:
+    release = Release.from_toml(TEXT.replace('"bounded"', f'"{neighbours}"'))
+    records, units = two_of_one(tmp_path)
+    ledger = tmp_path / "ledger.json"
+    create_ledger(ledger, [Total(unit="person", neighbours=release.neighbours, rho=4 * spent(release))])
+    one = {"units": units, "person": "id", "at_most": 2, "ledger": ledger}
+    done = measure(release, None, tmp_path / "out", records=records, **one)
+    assert done.rho == 4 * spent(release)
+    assert done.as_dict()["at_most"] == 2
+    assert "a person in up to 2 records" in str(done)
+    manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
+    assert (manifest["rho"], manifest["at_most"]) == (str(done.rho), 2)
+    # the noise, and the release that is published with it, are as stated
+    assert Release.from_toml((tmp_path / "out" / "release.toml").read_text()) == release
+    noted = read_ledger(ledger)
+    assert noted.left("person") == 0
+    assert noted.as_dict()["runs"][0]["at_most"] == 2
+    assert "a person in up to 2 records" in str(noted)
+    assert check_ledger(ledger).sound
+    # all the ways to ask give the number of two people, and the pure epsilon too
+    two = release.account(people=2)
+    cost = ledger_cost(noted, unit="person", neighbours=release.neighbours)
+    assert cost.epsilon == two.epsilon(delta="1e-10")
+    assert ledger_release(ledger).account().delta(epsilon=5) == two.delta(epsilon=5)
+    # what an older program reads, which knows no at_most, is the same cost
+    bare = [{k: v for k, v in record.items() if k != "at_most"} for record in noted.records]
+    assert Ledger(noted.id, tuple(bare)).spent("person", release.neighbours) == done.rho
+
+
+def test_a_person_of_several_records_is_refused_as_what_they_cost(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    records, units = two_of_one(tmp_path)
+    (tmp_path / "r.toml").write_text(TEXT)
+    ledger = tmp_path / "ledger.json"
+    create_ledger(ledger, [Total(unit="person", neighbours="bounded", rho=3 * spent(RELEASE))])
+    call = ["measure", str(tmp_path / "r.toml"), "--ledger", str(ledger), "--out", str(tmp_path / "out")]
+    people = ["--records", str(records), "--units", str(units), "--id", "id"]
+    before = ledger.read_bytes()
+    assert run([*call, *people, "--at-most", "2"]) == 2
+    said = capsys.readouterr().err
+    assert f"the run needs rho {4 * spent(RELEASE)} with a person in up to 2 records, but" in said
+    assert (ledger.read_bytes(), (tmp_path / "out").exists()) == (before, False)
+    # a cap on epsilon, which one person would keep and two would not
+    epsilon = Fraction(RELEASE.account().epsilon(delta="1e-10")).limit_denominator(100) + 1
+    capped = tmp_path / "capped.json"
+    create_ledger(capped, [Total(unit="person", neighbours="bounded", epsilon=epsilon, delta="1e-10")])
+    with pytest.raises(InputError, match="would come to"):
+        measure(
+            RELEASE,
+            None,
+            tmp_path / "out",
+            records=records,
+            units=units,
+            person="id",
+            at_most=2,
+            ledger=capped,
+        )
+
+
+def test_counts_know_how_many_records_of_a_person_they_hold(tmp_path: Path) -> None:
+    records, units = two_of_one(tmp_path)
+    tabulate(RELEASE, records, tmp_path / "counted", units=units, person="id", at_most=2)
+    counts = tmp_path / "counted" / "counts.csv"
+    assert measure(RELEASE, counts, tmp_path / "a", units=units).rho == 4 * spent(RELEASE)
+    assert measure(RELEASE, counts, tmp_path / "b", units=units, at_most=3).rho == 9 * spent(RELEASE)
+    with pytest.raises(InputError, match=r"at_most is 1, but the manifest beside .* may have 2 records"):
+        measure(RELEASE, counts, tmp_path / "c", units=units, at_most=1)
+    alone = tmp_path / "counts.csv"
+    alone.write_bytes(counts.read_bytes())
+    assert measure(RELEASE, alone, tmp_path / "d", units=units).rho == spent(RELEASE)
+    with pytest.raises(InputError, match="need records; counts have neither"):
+        measure(RELEASE, alone, tmp_path / "e", units=units, person="id")
+    for wrong in (0, -1, True, 10**13):
+        with pytest.raises(InputError, match="at_most is"):
+            measure(RELEASE, alone, tmp_path / "e", units=units, at_most=wrong)
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,7 @@ from discreet.budget.toml import (
 )
 from discreet.errors import InputError
 from discreet.noise import Noise, grouped
-from discreet.numbers import DIGITS, Exact, decimal, number, shown
+from discreet.numbers import DIGITS, Exact, decimal, number, shown, whole
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
@@ -422,6 +422,27 @@ class Release:
                 levels[place] = Level(name=level.name, queries=queries)
         return self._with_levels(levels)
 
+    def for_people(self, people: int) -> Release:
+        """Return the release as a group of `people`, or a person with so many records, sees it.
+
+        The noise stays; every sensitivity is that many times larger. What was stated as rho is stated as
+        variances.
+
+        >>> state = Level(name="State", rho="1/2", queries=[Query(name="total", share=1)])
+        >>> two = Release(name="small", neighbours="bounded", rho="1/2", levels=[state]).for_people(2)
+        >>> two.rho, two.levels[0].queries[0].variance, two.levels[0].queries[0].sensitivity
+        (Fraction(2, 1), Fraction(2, 1), 2)
+        """
+        if whole(people, name="people") == 1:
+            return self
+        levels = []
+        for level in self.levels:
+            pairs = zip(level.queries, level.events(self.neighbours), strict=True)
+            seen = [(old.with_variance(one.size) if one.is_gaussian else old, one) for old, one in pairs]
+            queries = [replace(old, sensitivity=people * one.sensitivity) for old, one in seen]
+            levels.append(Level(name=level.name, queries=queries))
+        return self._with_levels(levels)
+
     def level(self, name: str) -> Level:
         """Return a level by its name, as a code or as people write it.
 
@@ -508,14 +529,14 @@ def rows(release: Release, runs: Runs) -> Iterator[Row]:
     for run in runs:
         top = levels[run[0]]
         own = top.precision(release.neighbours)
-        whole = sum((levels[name].precision(release.neighbours) for name in run), Fraction(0))
+        sum_of_run = sum((levels[name].precision(release.neighbours) for name in run), Fraction(0))
         for query, event in zip(top.queries, top.events(release.neighbours), strict=True):
             if not event.is_gaussian:
                 yield Row("+".join(run), query.name, event, None, None)
                 continue
             if len(run) > 1:
-                event = event.resized(event.size * own / whole)
-            share = None if top.has_laplace else event.precision / whole
+                event = event.resized(event.size * own / sum_of_run)
+            share = None if top.has_laplace else event.precision / sum_of_run
             rho = event.precision / (1 if release.neighbours == "bounded" else 2)
             yield Row("+".join(run), query.name, event, rho, share)
 

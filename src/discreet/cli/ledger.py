@@ -118,6 +118,8 @@ def show(
 
 
 def _text(path: Path, ledger: Ledger, costs: list[Cost], failed: list[str]) -> Iterator[Block]:
+    from discreet.release.ledger import several
+
     many = len(ledger.entries)
     yield f"{path}: {many} run{'s' * (many != 1)}."
     if ledger.entries:
@@ -125,6 +127,9 @@ def _text(path: Path, ledger: Ledger, costs: list[Cost], failed: list[str]) -> I
         yield _runs(ledger)
     yield from _sums(ledger)
     for number, entry in enumerate(ledger.entries, start=1):
+        if entry.at_most > 1:
+            who = several(entry.release.unit, entry.at_most)
+            yield f"Run {number} has {who}, and costs what they cost together."
         for level, query in entry.exact:
             what = f"{query} of {level_name(level)}"
             yield f"Run {number} publishes {what} without noise, outside the guarantee."

@@ -48,7 +48,10 @@ Person = Annotated[
     str | None,
     Parameter(name="--id", help="With records: the column that identifies people.", metavar="COLUMN"),
 ]
-AtMost = Annotated[int | None, Parameter(help="Records that one person may have. Default: 1.", metavar="K")]
+AtMost = Annotated[
+    int | None,
+    Parameter(help="Records that one person may have; they cost as K people. Default: 1.", metavar="K"),
+]
 Excess = Annotated[
     Literal["refuse", "keep"],
     Parameter(
@@ -142,6 +145,7 @@ def measure(
 
 
 def _text(release: Release, done: Measured) -> Iterator[Block]:
+    from discreet.release.ledger import several
 
     if done.rehearsal is not None:
         yield (
@@ -151,6 +155,7 @@ def _text(release: Release, done: Measured) -> Iterator[Block]:
     yield f"{release.name}: {cells_of_units(done.cells, done.units)} measured, in {done.out}."
     if done.rehearsal is None:
         who = tables.relation(release.neighbours, release.unit)
+        who += f", {several(release.unit, done.at_most)}" if done.at_most > 1 else ""
         yield Hanging(f"Spent: rho {numbers.with_fraction(done.rho)}; {who}.")
     if done.exact:
         pairs = ", ".join(f"{query} of {level_name(level)}" for level, query in done.exact)

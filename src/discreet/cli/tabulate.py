@@ -63,7 +63,7 @@ def _text(done: Tabulated, at_most: int) -> Iterator[Block]:
     yield f"CONFIDENTIAL: {done.cells:,} exact counts of {done.units:,} units, in {done.out}. No noise."
     if at_most > 1:
         yield Hanging(
-            f"A person may have {at_most} records: to protect a person, account with --people {at_most}."
+            f"A person may have {at_most} records: `measure` spends what `account --people {at_most}` says."
         )
     if done.left_out:
         yield f"{done.left_out:,} of {done.records:,} records were left out, chosen at random."

@@ -38,7 +38,7 @@ from discreet.budget.release import UNITS
 from discreet.budget.toml import exact, line, one_of
 from discreet.errors import InputError
 from discreet.noise import Entropy, Noise
-from discreet.numbers import Exact, fraction
+from discreet.numbers import Exact, fraction, whole
 
 if TYPE_CHECKING:
     from discreet.release.signing import Key
@@ -200,13 +200,18 @@ class Total:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One run: the release it made, its inputs and outputs by hash, and when."""
+    """One run: the release it made, its inputs and outputs by hash, and when.
+
+    If a person may have up to `at_most` records, `release` is what such a person sees: the noise of the run,
+    and every sensitivity so many times larger. So it costs what the person pays, in whatever way it is asked.
+    """
 
     id: str
     time: str
     version: str
     command: str
     release: Release
+    at_most: int = 1
     rehearsal: int | None = None
     inputs: tuple[dict[str, Any], ...] = ()
     tree: str = ""
@@ -246,6 +251,7 @@ class Entry:
         data |= {"id": self.id, "time": self.time, "version": self.version, "command": self.command}
         data |= {"rehearsal": self.rehearsal, "unit": self.release.unit}
         data |= {"neighbours": self.release.neighbours, "rho": str(self.rho)}
+        data |= {"at_most": self.at_most} if self.at_most > 1 else {}
         data |= {"exact": [list(pair) for pair in self.exact], "inputs": list(self.inputs)}
         data |= {"tree": self.tree, "output": self.output, "files": dict(self.files)}
         data["release"] = self.release.to_toml()
@@ -263,6 +269,7 @@ class Entry:
             version=data["version"],
             command=data["command"],
             release=release,
+            at_most=whole(data.get("at_most", 1), name=f"at_most of entry {data['id']}"),
             rehearsal=data["rehearsal"],
             inputs=tuple(dict(item) for item in data["inputs"]),
             tree=data["tree"],
@@ -281,6 +288,7 @@ class Entry:
 
     def __str__(self) -> str:
         what = f"rho {self.rho}" if self.counted else f"{NOT_PRIVATE}, a rehearsal: not counted"
+        what += f", {several(self.release.unit, self.at_most)}" if self.at_most > 1 else ""
         kept = f"; exact, outside the guarantee: {_pairs(self.exact)}" if self.exact else ""
         return f"{self.time}  {self.command} {self.release.name}  {what}{kept}"
 
@@ -427,8 +435,9 @@ class Ledger:
                 left = total.rho - self.spent(total.unit, total.neighbours)
                 needed = spent(release, total.neighbours)
                 if needed > left:
+                    who = f" with {several(release.unit, entry.at_most)}" if entry.at_most > 1 else ""
                     raise InputError(
-                        f"the run needs rho {needed}, but of the total {total.rho} of {where} for one "
+                        f"the run needs rho {needed}{who}, but of the total {total.rho} of {where} for one "
                         f"{total.unit} ({total.neighbours} neighbours) only {max(left, Fraction(0))} is "
                         "left; nothing was measured and nothing spent"
                     )
@@ -559,13 +568,14 @@ class Ledger:
             "unit",
             "neighbours",
             "rho",
+            "at_most",
             "rehearsal",
             "exact",
             "output",
         )
         runs = []
         for entry in self.entries:
-            written = entry.to_json()
+            written = entry.to_json() | {"at_most": entry.at_most}
             runs.append({name: written[name] for name in names} | {"release": entry.release.name})
             runs[-1] |= {"files": list(entry.files)}
             if entry.epsilon is not None:
@@ -764,6 +774,15 @@ def now() -> str:
     25
     """
     return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def several(unit: str, at_most: int) -> str:
+    """Say who is protected if one of the unit may have several records.
+
+    >>> several("person", 2)
+    'a person in up to 2 records'
+    """
+    return f"{'an' if unit[0] in 'aeiou' else 'a'} {unit} in up to {at_most} records"
 
 
 def _canonical(data: Any) -> str:

@@ -9,9 +9,11 @@ to each query. Memory follows the records and the cells that get noise, not the 
 
 from __future__ import annotations
 
+import json
 import os
 import secrets
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from importlib.metadata import version
@@ -29,6 +31,7 @@ from discreet.estimation.tables import check_whole, detailed_cells, impossible_c
 from discreet.estimation.tree import Floats, Integers, Tree
 from discreet.files import sha256
 from discreet.noise import Entropy, Noise, sample
+from discreet.numbers import whole
 from discreet.release.commit import free, open_ledger, staging
 from discreet.release.hierarchy.estimates import JointEstimates, write_estimates
 from discreet.release.hierarchy.layout import (
@@ -46,7 +49,7 @@ from discreet.release.hierarchy.layout import (
     units_of,
 )
 from discreet.release.hierarchy.measurements import Exact, Laws, check_cells, published
-from discreet.release.ledger import NOT_PRIVATE, Entry, find_ledger, now, rehearsal_entropy, spent
+from discreet.release.ledger import NOT_PRIVATE, Entry, find_ledger, now, rehearsal_entropy, several, spent
 from discreet.release.signing import read_key
 from discreet.release.tables import (
     Folder,
@@ -294,6 +297,9 @@ def level_pairs(release: Release, pairs: Sequence[tuple[str, str]]) -> tuple[tup
 
 EXCESS = ("refuse", "keep")
 
+COUNTS = "discreet counts 1"
+"""The format of what `tabulate` writes."""
+
 
 @dataclass(frozen=True, slots=True)
 class Tabulated:
@@ -348,10 +354,11 @@ def tabulate(
         folder.json(
             "manifest",
             {
-                "format": "discreet counts 1",
+                "format": COUNTS,
                 "confidential": "exact counts, without noise: not for publication",
                 "version": version("discreet"),
                 "release": release.name,
+                "at_most": at_most or 1,
                 "units": layout.tree.size,
                 "cells": layout.size,
             },
@@ -379,8 +386,8 @@ def count_records(
         raise InputError("records need a table of units: all units, inhabited or not, must be known")
     if excess not in EXCESS:
         raise InputError(f"excess is {excess!r}; it must be refuse or keep")
-    if at_most is not None and (isinstance(at_most, bool) or not isinstance(at_most, int) or at_most < 1):
-        raise InputError(f"at_most is {at_most!r}; it must be a whole number above zero")
+    if at_most is not None:
+        whole(at_most, name="at_most")
     if at_most is not None and person is None:
         raise InputError("a limit on records per person needs a column that identifies people (--id)")
     tree = read_tree(units, release) if geocodes is None else _nested(units, release, geocodes)
@@ -506,6 +513,24 @@ def _at_most(table: ReadTable, person: str, most: int, excess: str) -> NDArray[n
     return kept
 
 
+def records_of_one(counts: Any, at_most: int | None) -> int:
+    """Return how many records of a person a table of counts may hold: as stated, or as `tabulate` noted."""
+    noted = 1
+    if isinstance(counts, str | os.PathLike) and Path(counts).stem == "counts":
+        with suppress(OSError, ValueError, RecursionError):
+            said = json.loads((Path(counts).parent / "manifest.json").read_text(encoding="utf-8"))
+            if isinstance(said, dict) and said.get("format") == COUNTS:
+                noted = whole(said.get("at_most", 1), name="at_most")
+    if at_most is None:
+        return noted
+    if whole(at_most, name="at_most") < noted:
+        raise InputError(
+            f"at_most is {at_most}, but the manifest beside {counts} says that a person may have {noted} "
+            "records in it"
+        )
+    return at_most
+
+
 def _nested(path: Any, release: Release, geocodes: str) -> Tree:
     """Build the tree of units whose codes nest by prefix, from the lowest ones."""
     names = [level.name for level in release.levels]
@@ -591,6 +616,7 @@ class Measured:
     unit: str
     neighbours: str
     exact: tuple[tuple[str, str], ...]
+    at_most: int = 1
 
     def as_dict(self) -> dict[str, object]:
         """Return what JSON says."""
@@ -599,6 +625,7 @@ class Measured:
             "unit": self.unit,
             "neighbours": self.neighbours,
             "rho": str(self.rho),
+            "at_most": self.at_most,
             "rehearsal": self.rehearsal,
             "not_private": self.rehearsal is not None,
             "exact": [list(pair) for pair in self.exact],
@@ -612,6 +639,7 @@ class Measured:
 
     def __str__(self) -> str:
         cost = f"rho {self.rho}" if self.rehearsal is None else f"{NOT_PRIVATE}, seed {self.rehearsal}"
+        cost += f", {several(self.unit, self.at_most)}" if self.at_most > 1 else ""
         return (
             f"{self.name}: {self.cells} noisy cells of {self.units} units in {self.out}, {cost}\n"
             f"  {', '.join(self.files)}\n  {f'ledger {self.ledger}' if self.ledger else 'no ledger'}"
@@ -646,25 +674,30 @@ def measure(
     polars or Arrow table, as are the other tables). `units` (unit, level, parent) may state the tree instead,
     `cells` (query, cell) the cells, so that rows with zeros may be
     left out. Instead of counts, `records` may be given with all `units`: they are counted as `tabulate`
-    does, with its `geocodes`, `person`, `at_most` and `excess`. `invariants` are pairs of a level and a
-    query that are held exact, outside the guarantee. `ledger` is the ledger of the population; without it,
-    the one that the environment names (DISCREET_LEDGER) or `discreet-ledger.json` beside the counts is
-    used, and if there is none, nothing is noted. `key` is the file of the key if the ledger is signed.
-    Counts that the ledger has a run of are refused unless `spend_again`. `rehearsal` is a seed:
-    reproducible noise that protects nobody, in files marked so. Tables are written in the `format` of the
-    counts, or another; `for_spreadsheets` puts an apostrophe before names that a spreadsheet would take for
-    a formula.
+    does, with its `geocodes`, `person`, `at_most` and `excess`. A person with up to `at_most` records changes
+    a count by as much: the noise stays as the release states it, and what is spent and noted is the cost for
+    that many people. For counts, `at_most` states it; of those that `tabulate` wrote, it is known.
+    `invariants` are pairs of a level and a query that are held exact, outside the guarantee. `ledger` is the
+    ledger of the population; without it, the one that the environment names (DISCREET_LEDGER) or
+    `discreet-ledger.json` beside the counts is used, and if there is none, nothing is noted. `key` is the
+    file of the key if the ledger is signed. Counts that the ledger has a run of are refused unless
+    `spend_again`. `rehearsal` is a seed: reproducible noise that protects nobody, in files marked so. Tables
+    are written in the `format` of the counts, or another; `for_spreadsheets` puts an apostrophe before names
+    that a spreadsheet would take for a formula.
 
     Guarantee. Assumed: one record is counted in one unit of each level, along the tree, and as often as
     the release says; the units and cells do not depend on the records; the system's random bits are good.
     Claimed: what is written, but for invariants and the ledger (which holds a hash of the input and is not
     published), is the release's mechanism on the counts, with the noise of `discreet.noise`, and functions of
-    its outcome. So it costs what `release.account()` says. Output and ledger entry both appear, or neither.
+    its outcome. So it costs what `release.account(people=at_most)` says. Output and ledger entry both appear,
+    or neither.
     """
     if post not in POSTS:
         raise InputError(f"post is {post!r}; it must be none, nonnegative or consistent")
     if (counts is None) == (records is None):
         raise InputError("counts or records are needed, exactly one of them")
+    if records is None and (geocodes is not None or person is not None):
+        raise InputError("geocodes and person (--geocodes, --id) need records; counts have neither")
     origin = records if counts is None else counts
     origin = origin if isinstance(origin, str | os.PathLike) else Path("records.parquet")
     kind = output_format(format, "" if format else table_format(origin), for_spreadsheets=for_spreadsheets)
@@ -675,6 +708,7 @@ def measure(
             "post is consistent, which needs counts that add up; leave additive=False (--not-additive) out"
         )
     table = noises(release)
+    most = (at_most or 1) if counts is None else records_of_one(counts, at_most)
     free(out_dir)
     named = find_ledger(ledger, origin)
     signer = None if named is None else read_key(key)
@@ -691,7 +725,8 @@ def measure(
         time=now(),
         version=version("discreet"),
         command="measure",
-        release=release,
+        release=release.for_people(most),
+        at_most=most,
         rehearsal=rehearsal,
         inputs=found.inputs,
         tree=layout.tree.digest,
@@ -699,7 +734,7 @@ def measure(
     )
     if before is not None:
         before.allow(entry, where=str(named), again=spend_again)
-    run = _Run(release, found, pairs, _exact(found, pairs), laws_of(layout, table), source, post)
+    run = _Run(release, most, found, pairs, _exact(found, pairs), laws_of(layout, table), source, post)
     if post == "consistent":  # what cannot be done is said before any noise is drawn
         check_whole(release, layout.tree, run.exact)
     with staging(out_dir, shared, key=signer) as stage:
@@ -722,6 +757,7 @@ def measure(
         release.unit,
         release.neighbours,
         pairs,
+        most,
     )
 
 
@@ -736,6 +772,7 @@ class _Run:
     """All that a run writes of: validated counts, what is held exact, and the noise to be drawn."""
 
     release: Release
+    at_most: int
     found: CountTable
     pairs: tuple[tuple[str, str], ...]
     exact: Exact
@@ -773,7 +810,8 @@ class _Run:
                 "version": version("discreet"),
                 "release": self.release.name,
                 "post": self.post,
-                "rho": str(spent(self.release)),
+                "rho": str(spent(self.release.for_people(self.at_most))),
+                "at_most": self.at_most,
                 "units": layout.tree.size,
                 "cells": layout.size,
                 "columns": columns,
