@@ -20,7 +20,7 @@ from discreet.errors import InputError
 
 
 @contextmanager
-def whole_file(place: Path, *, private: bool = False) -> Iterator[BinaryIO]:
+def whole_file(place: Path, *, private: bool = False, mode: int = 0o666) -> Iterator[BinaryIO]:
     """Give a stream whose content is the file at `place` once the block ends without an error.
 
     A private file can be read by its owner only, and stays through a power failure: its directory is synced.
@@ -31,7 +31,7 @@ def whole_file(place: Path, *, private: bool = False) -> Iterator[BinaryIO]:
     """
     temporary = hidden_name(place, private=private)
     try:
-        with open(_create(temporary, 0o600 if private else 0o666), "wb") as stream:
+        with open(_create(temporary, 0o600 if private else mode), "wb") as stream:
             yield stream
             stream.flush()
             os.fsync(stream.fileno())
@@ -42,8 +42,10 @@ def whole_file(place: Path, *, private: bool = False) -> Iterator[BinaryIO]:
         sync(place.parent)
 
 
-def write_whole(contents: Mapping[Path, bytes]) -> None:
+def write_whole(contents: Mapping[Path, bytes], *, confidential: bool = False) -> None:
     """Write several files: all or none, as far as the file system allows.
+
+    If they are confidential, only their owner can read them.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -55,7 +57,7 @@ def write_whole(contents: Mapping[Path, bytes]) -> None:
     try:
         with ExitStack() as waiting:
             for place, content in contents.items():
-                stream = waiting.enter_context(whole_file(place))
+                stream = waiting.enter_context(whole_file(place, mode=0o600 if confidential else 0o666))
                 stream.write(content)
                 stream.flush()
                 os.fsync(stream.fileno())  # a full disk shows here, before any file is in its place

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+
+from discreet.release import read_ledger
 
 TOML = """\
 name = "counts"
@@ -158,7 +162,11 @@ def test_check_lists_problems_one_a_line(measure, discreet):
     measure("two")
     Path("one", "measurements.csv").write_text("changed")
     Path("two", "units.csv").unlink()
-    discreet("ledger", "total", "ledger.json", "person:bounded:3/4", "--reason", "too late")
+    # a total below what is spent is refused; older versions wrote it
+    low = {"unit": "person", "neighbours": "bounded", "rho": "3/4", "time": "", "reason": "too late"}
+    ledger = read_ledger("ledger.json")
+    records = (*ledger.records, {"kind": "total"} | low)
+    Path("ledger.json").write_text(replace(ledger, records=records).to_text())
     checked = discreet("ledger", "check", "ledger.json")
     assert (checked.status, checked.err) == (2, "")
     head, *problems = checked.out.splitlines()
@@ -168,6 +176,97 @@ def test_check_lists_problems_one_a_line(measure, discreet):
     assert "rho 1, more than the total" in problems[0]
     assert "measurements.csv of one was changed" in problems[1]
     assert "units.csv of two is missing" in problems[2]
+
+
+def _checked(discreet, *folders):
+    done = discreet("ledger", "check", "ledger.json", *folders)
+    assert done.err == ""
+    return done.status, done.out
+
+
+def test_check_reads_the_outputs_that_it_is_given(measure, discreet):
+    discreet("ledger", "new", "ledger.json")
+    measure("one")
+    Path("published").mkdir()
+    copy = Path(shutil.copytree("one", "published/copy"))
+    for folder in ("published", "published/copy", "one"):
+        status, out = _checked(discreet, folder)
+        assert (status, "sound" in out) == (0, True), folder
+    assert "8 files as recorded" in _checked(discreet, "published")[1]
+    for name, old in (("measurements.csv", '"A1"'), ("manifest.json", '"cells": 3')):
+        text = (copy / name).read_text()
+        assert old in text
+        (copy / name).write_text(text.replace(old, old.replace("1", "7").replace("3", "4")))
+        for folder in ("published", copy):
+            status, out = _checked(discreet, folder)
+            assert status == 2
+            assert "1 problem;" in out
+            assert f"{name} of published/copy was changed since it was written" in out
+        (copy / name).write_text(text)
+    (copy / "units.csv").unlink()
+    assert "units.csv of published/copy is missing" in _checked(discreet, "published")[1]
+    (copy / "manifest.json").write_text("{")
+    status, out = _checked(discreet, "published")
+    assert (status, "published/copy has no manifest that can be read" in out) == (2, True)
+
+
+def test_check_finds_outputs_that_the_ledger_lacks(measure, discreet):
+    for name in ("ledger.json", "other.json"):
+        discreet("ledger", "new", name)
+    measure("one")
+    fixed = ("measure", "release.toml", "--counts", "counts.csv", "--out")
+    assert discreet(*fixed, "without").status == 0
+    assert discreet(*fixed, "other", "--ledger", "other.json").status == 0
+    assert discreet(*fixed, "trial", "--rehearsal", 1).status == 0
+    Path("empty").mkdir()
+    said = {
+        "without": "without is of a run that the ledger lacks: it was made without a ledger",
+        "other": "other is of a run of another ledger",
+        "empty": "empty holds no output of a run",
+    }
+    for folder, words in said.items():
+        status, out = _checked(discreet, folder)
+        assert status == 2
+        assert f"problem: {words}" in out
+    status, out = _checked(discreet, ".")
+    assert (status, out.count("problem: ")) == (2, 2)
+    status, out = _checked(discreet, "trial")
+    assert (status, "remark: trial is of a rehearsal, NOT PRIVATE" in out) == (0, True)
+
+
+def test_totals_below_what_is_spent(measure, discreet, refused):
+    discreet("ledger", "new", "ledger.json", "--total", "person:bounded:3/2")
+    measure("one")
+    measure("two")
+    before = Path("ledger.json").read_bytes()
+    total = ("ledger", "total", "ledger.json")
+    message = refused(*total, "person:bounded:1/2", "--reason", "less")
+    assert (
+        "the runs have spent rho 1 on one person (bounded neighbours), more than a total of rho 1/2"
+        in message
+    )
+    cost = discreet("account", "ledger.json", "--delta", "1e-10", "--json")
+    epsilon = json.loads(cost.out)["results"][0]["epsilon"]
+    message = refused(*total, f"person:bounded:{int(epsilon)}@1e-10", "--reason", "less")
+    assert f"the runs have spent epsilon {epsilon:.5f} (exact) at delta 1e-10" in message
+    message = refused(*total, "person:bounded:20@0", "--reason", "pure")
+    assert "no finite epsilon at delta 0" in message
+    message = refused(*total, "person:bounded:20@1e-400", "--reason", "tiny")
+    assert "below 1e-300, the smallest" in message
+    assert "below 1e-300" in refused("ledger", "new", "tiny.json", "--total", "person:bounded:20@1e-400")
+    assert "smallest supported is 1e-300" in refused("ledger", "show", "ledger.json", "--delta", "1e-400")
+    assert Path("ledger.json").read_bytes() == before
+    assert not Path("tiny.json").exists()
+    assert discreet(*total, "person:bounded:1", "--reason", "no more").status == 0
+    assert discreet(*total, f"person:bounded:{int(epsilon) + 1}@1e-10", "--reason", "cap").status == 0
+
+
+def test_words_of_the_cap_and_of_the_help(measure, discreet, refused):
+    discreet("ledger", "new", "ledger.json", "--total", "person:bounded:1@1e-10")
+    refusal = measure("one")
+    assert refusal.status == 2
+    assert " at epsilon 1, more than its total of epsilon 1 at delta 1e-10" in " ".join(refusal.err.split())
+    assert '"' not in discreet("ledger", "--help").out
 
 
 def test_moved_output_is_a_remark(measure, discreet):

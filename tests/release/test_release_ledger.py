@@ -271,6 +271,13 @@ def test_an_entry_that_says_other_than_it_spends(release: Release, country: Coun
         read_ledger(ledger)
 
 
+def lowered(path: Path, total: Total) -> None:
+    """Declare a total below what is spent, as older versions let one do."""
+    ledger = read_ledger(path)
+    record = {"kind": "total", "time": "", "reason": "a mistake"} | total.to_json()
+    write_text(path, replace(ledger, records=(*ledger.records, record)).to_text())
+
+
 def test_a_change_of_total_is_an_entry_with_a_reason(release: Release, country: Country) -> None:
     ledger, rho = country.folder / "ledger.json", spent(release)
     create_ledger(ledger, [person(str(rho))])
@@ -284,7 +291,10 @@ def test_a_change_of_total_is_an_entry_with_a_reason(release: Release, country: 
     measure(release, country.csv(), country.folder / "two", ledger=ledger, spend_again=True)
     with pytest.raises(InputError, match="reason"):
         change_total(ledger, person("5"), "")
-    change_total(ledger, person(str(rho)), "a mistake")
+    with pytest.raises(InputError, match=f"have spent rho {2 * rho} .*; the ledger was not changed"):
+        change_total(ledger, person(str(rho)), "a mistake")
+    assert check_ledger(ledger).sound
+    lowered(ledger, person(str(rho)))
     check = check_ledger(ledger)
     assert not check.sound
     assert "more than the total for one person" in check.problems[0]
@@ -308,7 +318,10 @@ def test_epsilon_is_capped_exactly(release: Release, country: Country) -> None:
         else:
             with pytest.raises(InputError, match=r"would come to delta .* more than its total of epsilon"):
                 measure(release, country.csv(), country.folder / "no", ledger=path, spend_again=True)
-            change_total(path, Total(unit="person", neighbours="bounded", epsilon=1, delta="1e-10"), "less")
+            low = Total(unit="person", neighbours="bounded", epsilon=1, delta="1e-10")
+            with pytest.raises(InputError, match=f"have spent epsilon {cost.epsilon:.5f} "):
+                change_total(path, low, "less")
+            lowered(path, low)
             assert "the runs come to delta" in check_ledger(path).problems[0]
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
+import os
+import stat
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -182,6 +184,23 @@ def test_how_often_a_person_may_appear(tmp_path: Path, capsys: pytest.CaptureFix
     assert (found["records"], found["left_out"]) == (24, 4)
     assert run([*call, "--out", str(tmp_path / "u"), "--at-most", "2"]) == 2
     assert "needs a column that identifies people" in capsys.readouterr().err
+
+
+def test_exact_counts_are_for_their_owner_only(tmp_path: Path) -> None:
+    records, units, _ = files(tmp_path, 20)
+    (tmp_path / "made").mkdir(0o755)
+    old = os.umask(0o022)
+    try:
+        for out in ("counted", "made"):
+            tabulate(RELEASE, records, tmp_path / out, units=units)
+            measure(RELEASE, tmp_path / out / "counts.csv", tmp_path / f"{out}-out", units=units)
+    finally:
+        os.umask(old)
+    for out in ("counted", "made"):
+        assert stat.S_IMODE((tmp_path / out).stat().st_mode) == 0o700
+        modes = {stat.S_IMODE(item.stat().st_mode) for item in (tmp_path / out).iterdir()}
+        assert modes == {0o600}
+        assert stat.S_IMODE((tmp_path / f"{out}-out").stat().st_mode) == 0o755
 
 
 def two_of_one(folder: Path) -> tuple[Path, Path]:

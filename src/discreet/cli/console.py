@@ -502,9 +502,10 @@ class Outputs:
         """The ending of a file's name, which says its kind."""
         return self.planned[option].suffix.lower().removeprefix(".")
 
-    def write(self, contents: Mapping[str, bytes]) -> None:
+    def write(self, contents: Mapping[str, bytes], *, confidential: bool = False) -> None:
         """Write all files, each named by its option; all or none, as far as the file system allows."""
-        write_whole({self.planned[option]: content for option, content in contents.items()})
+        written = {self.planned[option]: content for option, content in contents.items()}
+        write_whole(written, confidential=confidential)
 
     def write_table_and_figure(
         self,

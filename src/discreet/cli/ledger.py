@@ -12,7 +12,7 @@ from discreet.budget.levels import RELATIONS, level_name
 from discreet.cli import console
 from discreet.cli.console import Block, Hanging, Screen, TextTable, say, write
 from discreet.errors import DiscreetError, InputError
-from discreet.numbers import plain, share
+from discreet.numbers import plain, read_delta
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -108,7 +108,7 @@ def show(
     """What runs have spent, in rho and in exact epsilon, and what is left of the totals."""
     from discreet.release import read_ledger
 
-    at = share(delta, name="--delta")
+    at = read_delta(delta)
     ledger = read_ledger(path)
     costs, failed = _costs(ledger, at) if json or any(entry.counted for entry in ledger.entries) else ([], [])
     Screen(json=json, quiet=True).present(
@@ -205,8 +205,7 @@ def witness(
     witness: Annotated[str | None, Parameter(help="A witness printed earlier, to check.")] = None,
     /,
 ) -> None:
-    """A short head of the ledger, to be kept elsewhere; or whether the ledger goes on from one; status "
-    "2 if not."""
+    """A short head of the ledger to keep elsewhere; or whether it goes on from one (status 2 if not)."""
     from discreet.release import read_ledger
 
     ledger = read_ledger(path)

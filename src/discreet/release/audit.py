@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -16,11 +16,14 @@ from discreet.release.commit import (
     RECEIPT,
     contradiction,
     outputs_in,
+    read_manifest,
     read_receipt,
     receipt_free,
 )
-from discreet.release.composition import exceeds
 from discreet.release.ledger import NOT_PRIVATE, Entry, Ledger, read_ledger
+
+RUNS = ("discreet measurements 1", "discreet safetab 1")
+"""The formats of manifests of runs that spend."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +64,9 @@ def check_ledger(
 ) -> LedgerCheck:
     """Check totals, recorded spending, the hashes of all outputs and what outputs say of the ledger.
 
-    `outputs` are directories of runs, or directories of such: an output that the ledger lacks, a ledger
-    that is older than an output, and a chain that was recomputed are found by what their manifests say. A
+    `outputs` are directories of runs, or directories of such, wherever they were copied to: changed and
+    missing files are found, and outputs that the ledger lacks; a ledger that is older than an output, and a
+    chain that was recomputed, by what manifests say. A directory without any output is a problem. A
     `witness` is what `ledger.witness` was at some time; `key` is the public key that entries must be signed
     with. A ledger that does not fit together raises at once. An output that is not where it was written
     (moved, or published and removed) is a remark: its spending counts all the same.
@@ -84,7 +88,11 @@ def check_ledger(
             found.remarks.append(f"{label} is a rehearsal, {NOT_PRIVATE}: its output must not be published")
         for level, query in entry.exact:
             found.remarks.append(f"{label} holds {query!r} of {level} exact, which no rho covers")
-        _files(entry, file.parent / entry.output, label, found)
+        output = file.parent / entry.output
+        if output.is_dir():
+            _files(entry, output, f"{label}: ", entry.output, found)
+        else:
+            found.remarks.append(f"{label}: its output {entry.output} is no longer there")
     _order(ledger, found)
     if any(one["kind"] == "import" for one in ledger.records):
         found.remarks.append("its first entries are of format 1, in which totals were not protected")
@@ -96,24 +104,23 @@ def check_ledger(
     if key is not None and ledger.key != key.strip().lower():
         what = f"signed with the key {ledger.key[:16]}" if ledger.key else "not signed"
         found.problems.append(f"it is {what}, where the key {key.strip()[:16]} was asked for")
-    own = [file.parent / entry.output for entry in ledger.entries]
-    for output in dict.fromkeys([*own, *outputs_in(file.parent), *_outputs(outputs)]):
+    own = [Path(os.path.realpath(file.parent / entry.output)) for entry in ledger.entries]
+    given = _outputs(outputs, found)
+    for output in dict.fromkeys([*own, *outputs_in(file.parent), *given]):
         wrong = contradiction(ledger, output)
         if wrong:
             found.problems.append(wrong)
+    for output, shown in given.items():
+        if output not in own:
+            _given(ledger, output, shown, found)
     return LedgerCheck(ledger, tuple(found.problems), tuple(found.remarks), found.files)
 
 
 def _totals(ledger: Ledger, found: _Findings) -> None:
     for total in ledger.totals:
-        if total.rho is not None:
-            used = ledger.spent(total.unit, total.neighbours)
-            if used > total.rho:
-                found.problems.append(f"the runs spend rho {used}, more than the total for one {total}")
-        elif ledger.runs(total.unit):
-            more = exceeds(total, ledger.runs(total.unit))
-            if more:
-                found.problems.append(f"the runs come to {more}, more than the total for one {total}")
+        more = ledger.over(total)
+        if more:
+            found.problems.append(f"the runs come to {more}, more than the total for one {total}")
 
 
 def _order(ledger: Ledger, found: _Findings) -> None:
@@ -122,20 +129,18 @@ def _order(ledger: Ledger, found: _Findings) -> None:
         found.remarks.append("the times of its entries do not rise: a clock was set back")
 
 
-def _files(entry: Entry, output: Path, label: str, found: _Findings) -> None:
-    if not output.is_dir():
-        found.remarks.append(f"{label}: its output {entry.output} is no longer there")
-        return
+def _files(entry: Entry, output: Path, label: str, shown: str, found: _Findings) -> None:
+    """Compare the files of an output with what the ledger recorded of them."""
     for name, digest in entry.files.items():
         try:
             if _hash(output / name) == digest:
                 found.files += 1
             else:
-                found.problems.append(f"{label}: {name} of {entry.output} was changed since it was written")
+                found.problems.append(f"{label}{name} of {shown} was changed since it was written")
         except FileNotFoundError:
-            found.problems.append(f"{label}: {name} of {entry.output} is missing")
+            found.problems.append(f"{label}{name} of {shown} is missing")
         except OSError as error:
-            found.problems.append(f"{label}: {name} of {entry.output} cannot be read: {error.strerror}")
+            found.problems.append(f"{label}{name} of {shown} cannot be read: {error.strerror}")
 
 
 def _hash(file: Path) -> str:
@@ -150,12 +155,72 @@ def _hash(file: Path) -> str:
     return sha256(file)
 
 
-def _outputs(given: Sequence[str | os.PathLike[str]]) -> Iterator[Path]:
+def _outputs(given: Sequence[str | os.PathLike[str]], found: _Findings) -> dict[Path, str]:
+    """Return the outputs that were named, alone or by a directory of them, and what to call each."""
+    named: dict[Path, str] = {}
     for one in given:
         path = Path(os.path.realpath(one))
         if not path.is_dir():
             raise InputError(f"{one} is not a directory; outputs of runs are needed")
-        if read_receipt(path) is not None:
-            yield path
-        else:
-            yield from outputs_in(path)
+        if _is_output(path):
+            named[path] = str(one)
+            continue
+        try:
+            inside = [item for item in sorted(path.iterdir()) if not item.name.startswith(".")]
+        except OSError as error:
+            raise InputError(f"{one} cannot be read: {error.strerror}") from None
+        inside = [item for item in inside if item.is_dir() and _is_output(item)]
+        named |= {item: str(Path(one) / item.name) for item in inside}
+        if not inside:
+            found.problems.append(f"{one} holds no output of a run")
+    return named
+
+
+def _is_output(folder: Path) -> bool:
+    """Whether a directory looks like the output of a run, also of one whose manifest was damaged."""
+    return any(any(folder.glob(f"{stem}*")) for stem in (*MANIFESTS, "measurements"))
+
+
+def _given(ledger: Ledger, output: Path, shown: str, found: _Findings) -> None:
+    """Check an output that was named and is not where its run put it: a copy, or one the ledger lacks."""
+    said, manifest = read_receipt(output), read_manifest(output)
+    kind = manifest.get("format") if manifest else None
+    number, entry = next(
+        (
+            (number, entry)
+            for number, entry in enumerate(ledger.entries, start=1)
+            if (said is not None and said["entry"] == entry.id) or (said is None and _made(entry, output))
+        ),
+        (0, None),
+    )
+    if entry is not None and manifest is not None and "step" in manifest:
+        found.remarks.append(f"{shown} was made from the output of run {number}; its files are not recorded")
+    elif entry is not None:
+        _files(entry, output, f"run {number} ({entry.time}): ", shown, found)
+        more = sorted({item.name for item in output.iterdir()} - set(entry.files))
+        if more:
+            found.remarks.append(f"{shown} also holds {', '.join(more)}, which run {number} did not write")
+    elif said is not None and said["ledger"] != ledger.id:
+        found.problems.append(f"{shown} is of a run of another ledger, {str(said['ledger'])[:12]}")
+    elif said is not None:
+        pass  # a run that this ledger lacks, which has been said
+    elif manifest is None:
+        found.problems.append(f"{shown} has no manifest that can be read, so its run cannot be told")
+    elif kind == "discreet counts 1":
+        found.remarks.append(f"{shown} holds exact counts, which are confidential and cost nothing yet")
+    elif str(kind).startswith("discreet estimates"):
+        found.remarks.append(f"{shown} holds estimates, which spend nothing; its files are not recorded")
+    elif NOT_PRIVATE in str(manifest.get("warning", "")):
+        found.remarks.append(f"{shown} is of a rehearsal, {NOT_PRIVATE}: it must not be published")
+    elif kind in RUNS:
+        found.problems.append(f"{shown} is of a run that the ledger lacks: it was made without a ledger")
+    else:
+        found.problems.append(f"{shown} is not the output of a run")
+
+
+def _made(entry: Entry, output: Path) -> bool:
+    """Whether an output without a head, as format 1 had them, is that of a run: file by file."""
+    try:
+        return all(_hash(output / name) == digest for name, digest in entry.files.items())
+    except OSError:
+        return False

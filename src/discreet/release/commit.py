@@ -50,8 +50,11 @@ _OWN = re.compile(r"\.discreet-([0-9a-f]{12}|none)-[0-9a-f]{32}\.partial")
 class Staging:
     """A hidden directory that becomes the output, or disappears."""
 
-    def __init__(self, out: Path, ledger: Path | None, *, key: Key | None = None) -> None:
+    def __init__(
+        self, out: Path, ledger: Path | None, *, key: Key | None = None, confidential: bool = False
+    ) -> None:
         self.out, self.ledger, self.key, self.id = out, ledger, key, uuid4().hex
+        self._confidential = confidential
         self._announced = self._renaming = False
         # Directories of one ledger are made and removed under one lock, after the ledger has settled them.
         with locked(out.parent if ledger is None else ledger.parent):
@@ -100,8 +103,12 @@ class Staging:
         return after.entries[-1]
 
     def _appear(self) -> None:
-        """Rename the directory to its final name, readable as the user's mask says."""
-        os.chmod(self.path, 0o777 & ~_mask())
+        """Rename the directory to its final name, readable as the user's mask says, or by its owner only."""
+        if self._confidential:
+            for item in self.path.iterdir():
+                os.chmod(item, 0o600)
+        else:
+            os.chmod(self.path, 0o777 & ~_mask())
         self._renaming = True
         try:
             os.rename(self.path, self.out)
@@ -137,9 +144,15 @@ class Staging:
 
 @contextmanager
 def staging(
-    out: str | os.PathLike[str], ledger: Path | None = None, *, key: Key | None = None
+    out: str | os.PathLike[str],
+    ledger: Path | None = None,
+    *,
+    key: Key | None = None,
+    confidential: bool = False,
 ) -> Iterator[Staging]:
     """Yield a staging directory for the output `out`; on any error nothing stays.
+
+    Only its owner can read an output that is confidential.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -151,7 +164,7 @@ def staging(
     """
     target, appeared = free(out), False
     try:
-        stage = Staging(target, ledger, key=key)
+        stage = Staging(target, ledger, key=key, confidential=confidential)
         try:
             yield stage
         finally:
@@ -318,18 +331,31 @@ def try_lock(folder: Path) -> int | None:
 # -- what outputs say of their ledger ------------------------------------------------------------------------
 
 
-def read_receipt(output: Path) -> dict[str, Any] | None:
-    """Return what the manifest of an output says about its ledger; None if there is nothing."""
+def read_manifest(output: Path) -> dict[str, Any] | None:
+    """Return what the manifest of an output says; of several, one with the head of a ledger."""
+    found = None
     for stem in MANIFESTS:
         for path in sorted(output.glob(f"{stem}*.json")):
             try:
                 data = json.loads(path.read_text(encoding="utf-8"))
             except (OSError, ValueError, RecursionError):
                 continue
-            said = data.get(RECEIPT) if isinstance(data, dict) else None
-            if isinstance(said, dict) and {"ledger", "entry", "number", "head"} <= set(said):
-                return said
-    return None
+            if isinstance(data, dict) and _head_in(data) is not None:
+                return data
+            if isinstance(data, dict):
+                found = found or data
+    return found
+
+
+def read_receipt(output: Path) -> dict[str, Any] | None:
+    """Return what the manifest of an output says about its ledger; None if there is nothing."""
+    return _head_in(read_manifest(output) or {})
+
+
+def _head_in(manifest: dict[str, Any]) -> dict[str, Any] | None:
+    said = manifest.get(RECEIPT)
+    whole = isinstance(said, dict) and {"ledger", "entry", "number", "head"} <= set(said)
+    return said if whole else None
 
 
 def outputs_in(folder: Path) -> list[Path]:

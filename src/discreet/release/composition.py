@@ -102,7 +102,7 @@ def exceeds(total: Total, entries: Sequence[Entry]) -> str:
         return f"epsilon {found} at delta 0" if found > total.epsilon else ""
     delta = _account(entries, total.neighbours).delta(epsilon=total.epsilon)
     # a float is true to ten digits and more: what is equal to that many is refused, the safe side
-    return f"delta {delta:.4g} at this epsilon" if delta > float(total.delta) * (1 - 1e-9) else ""
+    return f"delta {delta:.4g} at epsilon {total.epsilon}" if delta > float(total.delta) * (1 - 1e-9) else ""
 
 
 def _account(entries: Sequence[Entry], neighbours: Neighbours) -> Account:

@@ -38,7 +38,7 @@ from discreet.budget.release import UNITS
 from discreet.budget.toml import exact, line, one_of
 from discreet.errors import InputError
 from discreet.noise import Entropy, Noise
-from discreet.numbers import Exact, fraction, whole
+from discreet.numbers import SMALLEST, Exact, fraction, whole
 
 if TYPE_CHECKING:
     from discreet.release.signing import Key
@@ -403,6 +403,20 @@ class Ledger:
         total = self.total(unit)
         return None if total is None or total.rho is None else total.rho - self.spent(unit, total.neighbours)
 
+    def over(self, total: Total) -> str:
+        """Say what the runs come to if that is more than a total; nothing if it is not.
+
+        >>> Ledger.new().over(Total(unit="person", neighbours="bounded", rho="1/5"))
+        ''
+        """
+        if total.rho is not None:
+            used = self.spent(total.unit, total.neighbours)
+            return f"rho {used}" if used > total.rho else ""
+        from discreet.release.composition import exceeds
+
+        runs = self.runs(total.unit)
+        return exceeds(total, runs) if runs else ""
+
     def allow(self, run: Release | Entry, *, where: str = "the ledger", again: bool = True) -> None:
         """Raise unless a run fits into what is left: exactly, in rho and in epsilon, in the unit it is about.
 
@@ -474,7 +488,25 @@ class Ledger:
         return replace(self._with({"kind": "run"} | salted.to_json(), key), pending=True)
 
     def with_total(self, total: Total, reason: str, key: Key | None = None) -> Ledger:
-        """Return the ledger with a total, in place of an earlier one for the same unit."""
+        """Return the ledger with a total, in place of an earlier one for the same unit.
+
+        A total below what the runs have already spent is refused.
+        """
+        if total.delta and total.delta < SMALLEST:
+            raise InputError(
+                "delta of the total is below 1e-300, the smallest that is supported; for pure privacy it is 0"
+            )
+        found = self.over(total)
+        if found:
+            if total.delta:
+                from discreet.release.composition import ledger_cost
+
+                cost = ledger_cost(self, unit=total.unit, neighbours=total.neighbours, delta=total.delta)
+                found = f"epsilon {cost.kind.beside(cost.epsilon)} at delta {_short(total.delta)}"
+            raise InputError(
+                f"the runs have spent {found} on one {total.unit} ({total.neighbours} neighbours), more than "
+                f"a total of {total.limit}; the ledger was not changed"
+            )
         why = line(reason, name="reason", field=("reason",))
         return self._with({"kind": "total", "time": now(), "reason": why} | total.to_json(), key)
 

@@ -55,7 +55,8 @@ def report(
     with screen.working("Comparing"):
         found = curate(params, data, released, **asdict(counting))
     if out is not None:
-        outputs.write({"--out": curator.page(found).encode(), "the table": curator.table_csv(found).encode()})
+        contents = {"--out": curator.page(found).encode(), "the table": curator.table_csv(found).encode()}
+        outputs.write(contents, confidential=True)
     screen.present(lambda: _found(found), _text(found, outputs))
 
 

@@ -347,7 +347,7 @@ def tabulate(
     )
     kind = output_format(format, found.format)
     layout = found.layout
-    with staging(out_dir) as stage:
+    with staging(out_dir, confidential=True) as stage:
         folder = Folder(stage.path, kind)
         folder.cells("counts", layout, lambda units, _: {"count": found.read(units)})
         folder.units(layout.tree)
