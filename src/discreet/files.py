@@ -10,6 +10,7 @@ import hashlib
 import io
 import os
 import secrets
+import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -89,6 +90,20 @@ no-such-directory
     except OSError as error:
         raise InputError(f"{path} cannot be written: {error.strerror}") from None
     return place
+
+
+def check_regular(path: Path, name: str, *, most: int) -> None:
+    """Raise if a file would never end, such as a pipe or a device, or is longer than any of its kind.
+
+    >>> check_regular(Path("/dev/null"), "the key", most=100)
+    Traceback (most recent call last):
+    discreet.errors.InputError: the key is not a regular file
+    """
+    found = os.stat(path)
+    if not stat.S_ISREG(found.st_mode) and not stat.S_ISDIR(found.st_mode):  # opening a directory says it all
+        raise InputError(f"{name} is not a regular file")
+    if stat.S_ISREG(found.st_mode) and found.st_size > most:
+        raise InputError(f"{name} has {found.st_size:,} bytes; at most {most:,} are read")
 
 
 def hidden_name(place: Path, *, private: bool = False) -> Path:

@@ -591,6 +591,56 @@ def test_keys_of_small_order_are_refused(country: Country) -> None:
         change_total(ledger, person("4"), "more")
 
 
+def test_what_never_ends_is_refused_as_a_ledger_or_a_key(
+    release: Release, country: Country, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pipe = country.folder / "pipe"
+    os.mkfifo(pipe, 0o600)
+    for asked in (read_ledger, check_ledger, read_key):
+        with pytest.raises(InputError, match="pipe is not a regular file"):
+            asked(pipe)
+    ledger = country.folder / "ledger.json"
+    create_ledger(ledger)
+    done = measure(release, country.csv(), country.folder / "out", ledger=ledger)
+    # pipes in an output: found beside a ledger, and in place of a file
+    (country.folder / "other").mkdir()
+    os.mkfifo(country.folder / "other" / "manifest.json")
+    (done.out / "measurements.csv").unlink()
+    os.mkfifo(done.out / "measurements.csv")
+    (problem,) = check_ledger(ledger).problems
+    assert "measurements.csv of out is not a regular file" in problem
+    monkeypatch.setattr("discreet.release.ledger.LARGEST", 100)
+    with pytest.raises(InputError, match=r"bytes; at most 100 are read"):
+        read_ledger(ledger)
+
+
+def test_a_key_is_asked_for_before_anything_is_read(release: Release, country: Country) -> None:
+    ledger, key = country.folder / "ledger.json", country.folder / "key"
+    create_ledger(ledger)
+    no_counts, out = country.folder / "no.csv", country.folder / "out"
+    sign_ledger(ledger, new_key(key))
+    with pytest.raises(InputError, match=r"the ledger is signed, with the key .* with --key, or in"):
+        measure(release, no_counts, out, ledger=ledger)
+    other = new_key(country.folder / "other")
+    with pytest.raises(InputError, match="is not that of the ledger"):
+        measure(release, no_counts, out, ledger=ledger, key=country.folder / "other")
+    with pytest.raises(InputError, match="name the file of the key with --old-key"):
+        sign_ledger(ledger, other)
+    with pytest.raises(InputError, match="it must be 64 hexadecimal digits"):
+        check_ledger(ledger, key="zz")
+
+
+def test_a_ledger_in_a_read_only_directory_is_said_to_be(
+    release: Release, country: Country, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (country.folder / "kept").mkdir()
+    ledger = country.folder / "kept" / "ledger.json"
+    create_ledger(ledger)
+    monkeypatch.setattr(os, "access", lambda path, mode: Path(path).name != "kept")
+    with pytest.raises(InputError, match=r"the ledger .* cannot be written: its directory is read-only"):
+        measure(release, country.folder / "no.csv", country.folder / "out", ledger=ledger)
+
+
 def test_witnesses(release: Release) -> None:
     ledger = Ledger.new([person("1")])
     witness = ledger.witness

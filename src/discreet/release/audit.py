@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
+import stat
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -101,6 +103,8 @@ def check_ledger(
             f"it does not go on from the witness {witness.strip()}: entries were removed or changed "
             "since then"
         )
+    if key is not None and not re.fullmatch("[0-9a-fA-F]{64}", key.strip()):
+        raise InputError(f"the public key is {key[:80]!r}; it must be 64 hexadecimal digits")
     if key is not None and ledger.key != key.strip().lower():
         what = f"signed with the key {ledger.key[:16]}" if ledger.key else "not signed"
         found.problems.append(f"it is {what}, where the key {key.strip()[:16]} was asked for")
@@ -133,7 +137,9 @@ def _files(entry: Entry, output: Path, label: str, shown: str, found: _Findings)
     """Compare the files of an output with what the ledger recorded of them."""
     for name, digest in entry.files.items():
         try:
-            if _hash(output / name) == digest:
+            if not stat.S_ISREG(os.stat(output / name).st_mode):
+                found.problems.append(f"{label}{name} of {shown} is not a regular file")
+            elif _hash(output / name) == digest:
                 found.files += 1
             else:
                 found.problems.append(f"{label}{name} of {shown} was changed since it was written")
@@ -221,6 +227,9 @@ def _given(ledger: Ledger, output: Path, shown: str, found: _Findings) -> None:
 def _made(entry: Entry, output: Path) -> bool:
     """Whether an output without a head, as format 1 had them, is that of a run: file by file."""
     try:
-        return all(_hash(output / name) == digest for name, digest in entry.files.items())
+        return all(
+            (output / name).is_file() and _hash(output / name) == digest
+            for name, digest in entry.files.items()
+        )
     except OSError:
         return False

@@ -260,12 +260,18 @@ def _changing(path: str | os.PathLike[str]) -> Iterator[tuple[Path, Ledger]]:
         raise InputError(f"the ledger {path} cannot be used: {error.strerror}") from None
 
 
-def open_ledger(path: str | os.PathLike[str], out: str | os.PathLike[str]) -> tuple[Path, Ledger]:
+def open_ledger(
+    path: str | os.PathLike[str], out: str | os.PathLike[str], *, key: Key | None = None
+) -> tuple[Path, Ledger]:
     """Return an existing ledger for a run into `out`, after undoing what a killed run may have left in it.
 
-    A ledger that outputs beside it, or beside `out`, show to be an older copy is refused.
+    A ledger that outputs beside it, or beside `out`, show to be an older copy is refused, and so is one that
+    cannot be written to, or not without another `key`: before anything is read or counted.
     """
     with _changing(path) as (file, ledger):
+        if not os.access(file.parent, os.W_OK | os.X_OK):
+            raise InputError(f"the ledger {path} cannot be written: its directory is read-only")
+        ledger.need_key(key, ledger.key)
         for folder in dict.fromkeys([file.parent, Path(os.path.realpath(out)).parent]):
             for output in outputs_in(folder):
                 wrong = contradiction(ledger, output)
@@ -336,6 +342,8 @@ def read_manifest(output: Path) -> dict[str, Any] | None:
     found = None
     for stem in MANIFESTS:
         for path in sorted(output.glob(f"{stem}*.json")):
+            if not path.is_file():  # a pipe would never end
+                continue
             try:
                 data = json.loads(path.read_text(encoding="utf-8"))
             except (OSError, ValueError, RecursionError):

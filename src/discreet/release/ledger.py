@@ -37,6 +37,7 @@ from discreet.budget.levels import RELATIONS
 from discreet.budget.release import UNITS
 from discreet.budget.toml import exact, line, one_of
 from discreet.errors import InputError
+from discreet.files import check_regular
 from discreet.noise import Entropy, Noise
 from discreet.numbers import SMALLEST, Exact, fraction, whole
 
@@ -57,6 +58,10 @@ NOT_PRIVATE = "NOT PRIVATE"
 CONFIDENTIAL = ("counts", "persons", "records")
 """Roles of inputs whose content is protected; the others are public tables and parameters."""
 
+LARGEST = 1 << 28
+"""The most bytes that a ledger may have: some hundred thousand runs."""
+
+_KEY = "--key, or in DISCREET_LEDGER_KEY"
 _ID = re.compile(r"[0-9a-f]{32}(-[A-Za-z]{1,20})?")
 
 
@@ -520,18 +525,24 @@ class Ledger:
         if self.pending:
             raise InputError("a run of the ledger is still pending")
         needed = self.key or (declared.public if declared else None)
-        if needed is not None:
-            if key is None:
-                raise InputError(
-                    f"the ledger is signed, with the key {needed[:16]}: name the file of the key with --key, "
-                    "or in DISCREET_LEDGER_KEY"
-                )
-            if key.public != needed:
-                raise InputError(f"the key {key.public[:16]} is not that of the ledger, {needed[:16]}")
+        self.need_key(key, needed, "--old-key" if declared else _KEY)
+        if key is not None:
             record = {**record, "signature": key.sign(_sha256(self.head, _canonical(record)))}
-        elif key is not None:
-            raise InputError("a key was given, but the ledger is not signed; `discreet ledger sign` signs it")
         return replace(self, records=(*self.records, record))
+
+    @staticmethod
+    def need_key(
+        key: Key | None, needed: str | None, where: str = "--key, or in DISCREET_LEDGER_KEY"
+    ) -> None:
+        """Raise unless the key is the one that is needed, or none is given and none needed."""
+        if needed is None and key is not None:
+            raise InputError("a key was given, but the ledger is not signed; `discreet ledger sign` signs it")
+        if needed is not None and key is None:
+            raise InputError(
+                f"the ledger is signed, with the key {needed[:16]}: name the file of the key with {where}"
+            )
+        if key is not None and needed is not None and key.public != needed:
+            raise InputError(f"the key {key.public[:16]} is not that of the ledger, {needed[:16]}")
 
     def settled(self) -> Ledger:
         """Return the ledger when its last run has appeared."""
@@ -787,6 +798,7 @@ def read_text(file: Path) -> str:
     try:
         if not file.exists():
             raise InputError(f"there is no ledger {file}")
+        check_regular(file, f"the ledger {file}", most=LARGEST)
         if file.is_file() and file.stat().st_nlink > 1:
             raise InputError(
                 f"the ledger {file} has another name too (a hard link), under which an old state would live "

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from discreet.errors import InputError
+from discreet.files import check_regular
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -94,6 +95,7 @@ def read_key(path: str | os.PathLike[str] | None = None) -> Key | None:
     if not named:
         return None
     try:
+        check_regular(Path(named), f"the key {named}", most=1 << 16)
         mode, data = os.stat(named).st_mode, Path(named).read_bytes()
     except OSError as error:
         raise InputError(f"the key {named} cannot be read: {error.strerror}") from None

@@ -712,7 +712,7 @@ def measure(
     free(out_dir)
     named = find_ledger(ledger, origin)
     signer = None if named is None else read_key(key)
-    shared, before = (None, None) if named is None else open_ledger(named, out_dir)
+    shared, before = (None, None) if named is None else open_ledger(named, out_dir, key=signer)
     if counts is not None:
         found = read_counts(release, counts, units=units, cells=cells, additive=additive)
     else:

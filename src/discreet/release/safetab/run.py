@@ -693,7 +693,7 @@ def run(
     drafts = plan.entries()
     if named is not None:
         signer = read_key(key)
-        shared, before = open_ledger(named, out)
+        shared, before = open_ledger(named, out, key=signer)
         before.allow(drafts[0], where=str(named))
     # drawn up first: a budget that cannot be used is told before the long work
     every = plan.mechanisms
