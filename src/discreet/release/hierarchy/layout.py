@@ -19,7 +19,17 @@ from numpy.typing import NDArray
 from discreet.budget import Release
 from discreet.errors import InputError
 from discreet.estimation.tree import Integers, Tree
-from discreet.release.tables import ArrowArray, Codes, Problems, ReadTable, Words, arrow, read_table, spread
+from discreet.release.tables import (
+    ArrowArray,
+    Codes,
+    Problems,
+    ReadTable,
+    Words,
+    arrow,
+    read_table,
+    spread,
+    strings,
+)
 
 # -- units -------------------------------------------------------------------------------------------------
 
@@ -51,6 +61,44 @@ def read_units(path: Any) -> ReadTable:
 def read_tree(path: Any, release: Release | None) -> Tree:
     """Read a table of units and check it against the levels and paths of a release."""
     return listed_tree(read_units(path), release)
+
+
+def nested_tree(path: Any, release: Release, geocodes: str) -> Tree:
+    """Build the tree of units whose codes nest by prefix, from the lowest ones."""
+    names = [level.name for level in release.levels]
+    try:
+        lengths = [int(part) for part in geocodes.split(",")]
+    except ValueError:
+        lengths = []
+    if not lengths or sorted(set(lengths)) != lengths or lengths[0] < 1:
+        raise InputError(f"geocodes is {geocodes!r}; it must be rising lengths such as 2,5,11")
+    if len(names) - len(lengths) not in (0, 1):
+        raise InputError(
+            f"geocodes has {len(lengths)} lengths; the levels {', '.join(names)} need {len(names)}, or one "
+            "fewer if the top is one unit"
+        )
+    table = read_table(path, words=["unit"], name="units")
+    problems = table.problems()
+    codes = table.words["unit"].values.to_pylist()
+    wrong = np.array([len(code) != lengths[-1] for code in codes] + [False])
+    problems.rows(
+        wrong[table.words["unit"].codes], f"a geocode that is not {lengths[-1]} characters long", "unit"
+    )
+    problems.stop()
+    top = len(names) > len(lengths)
+    rows = [(names[0], names[0], -1)] if top else []
+    above = {"": 0} if top else {}
+    for level, length in enumerate(lengths):
+        here = sorted({one[:length] for one in codes})
+        upper = lengths[level - 1] if level else 0
+        first = len(rows)
+        rows += [(code, names[level + top], above.get(code[:upper], -1)) for code in here]
+        above = {code: first + place for place, code in enumerate(here)}
+    units, levels, parents = zip(*rows, strict=True)
+    parent = np.array(parents, dtype=np.int32)
+    codes_of = np.array([names.index(name) for name in levels], dtype=np.int32)
+    found = Listing(strings(units), tuple(names), codes_of, parent, np.zeros(len(rows), dtype=np.int64))
+    return checked_tree(found, release, problems)
 
 
 def listed_tree(table: ReadTable, release: Release | None) -> Tree:

@@ -36,12 +36,11 @@ from discreet.release.commit import free, open_ledger, staging
 from discreet.release.hierarchy.estimates import JointEstimates, write_estimates
 from discreet.release.hierarchy.layout import (
     Layout,
-    Listing,
-    checked_tree,
     declared_cells,
     found_cells,
     listed_tree,
     lookup,
+    nested_tree,
     positions,
     read_tree,
     read_units,
@@ -390,7 +389,7 @@ def count_records(
         whole(at_most, name="at_most")
     if at_most is not None and person is None:
         raise InputError("a limit on records per person needs a column that identifies people (--id)")
-    tree = read_tree(units, release) if geocodes is None else _nested(units, release, geocodes)
+    tree = read_tree(units, release) if geocodes is None else nested_tree(units, release, geocodes)
     wanted = dict.fromkeys(["unit", *attributes.names, *([person] if person else [])])
     table = read_table(records, words=list(wanted), name="records")
     kept = np.ones(table.rows, dtype=bool)
@@ -529,44 +528,6 @@ def records_of_one(counts: Any, at_most: int | None) -> int:
             "records in it"
         )
     return at_most
-
-
-def _nested(path: Any, release: Release, geocodes: str) -> Tree:
-    """Build the tree of units whose codes nest by prefix, from the lowest ones."""
-    names = [level.name for level in release.levels]
-    try:
-        lengths = [int(part) for part in geocodes.split(",")]
-    except ValueError:
-        lengths = []
-    if not lengths or sorted(set(lengths)) != lengths or lengths[0] < 1:
-        raise InputError(f"geocodes is {geocodes!r}; it must be rising lengths such as 2,5,11")
-    if len(names) - len(lengths) not in (0, 1):
-        raise InputError(
-            f"geocodes has {len(lengths)} lengths; the levels {', '.join(names)} need {len(names)}, or one "
-            "fewer if the top is one unit"
-        )
-    table = read_table(path, words=["unit"], name="units")
-    problems = table.problems()
-    codes = table.words["unit"].values.to_pylist()
-    wrong = np.array([len(code) != lengths[-1] for code in codes] + [False])
-    problems.rows(
-        wrong[table.words["unit"].codes], f"a geocode that is not {lengths[-1]} characters long", "unit"
-    )
-    problems.stop()
-    top = len(names) > len(lengths)
-    rows = [(names[0], names[0], -1)] if top else []
-    above = {"": 0} if top else {}
-    for level, length in enumerate(lengths):
-        here = sorted({one[:length] for one in codes})
-        upper = lengths[level - 1] if level else 0
-        first = len(rows)
-        rows += [(code, names[level + top], above.get(code[:upper], -1)) for code in here]
-        above = {code: first + place for place, code in enumerate(here)}
-    units, levels, parents = zip(*rows, strict=True)
-    parent = np.array(parents, dtype=np.int32)
-    codes_of = np.array([names.index(name) for name in levels], dtype=np.int32)
-    found = Listing(strings(units), tuple(names), codes_of, parent, np.zeros(len(rows), dtype=np.int64))
-    return checked_tree(found, release, problems)
 
 
 # -- an example --------------------------------------------------------------------------------------------
