@@ -17,7 +17,7 @@ from discreet.accounting.calibration import calibrate
 from discreet.accounting.comparisons import ZCDP
 from discreet.accounting.overall import account
 from discreet.accounting.privacy_loss import compose
-from discreet.budget import load, preset_names
+from discreet.budget import AnswerKind, load, preset_names
 from discreet.budget.levels import RELATIONS
 from discreet.noise import GaussianNoise, LaplaceNoise
 from discreet.workbench import charts, tasks, words
@@ -339,13 +339,48 @@ def test_the_kind_of_answer_stands_beside_the_number() -> None:
     assert words.epsilon_note(partly) == "main path only"
 
 
+THREE = """
+name = "three"
+neighbours = "bounded"
+levels = [
+  { name = "A", queries = { total = { variance = 3 } } },
+  { name = "B", queries = { total = { variance = 4 } } },
+  { name = "C", queries = { total = { variance = 6 } } },
+]
+[spine.paths]
+1 = ["A", "B", "C"]
+2 = ["A", "B+C"]
+3 = ["A+B", "C"]
+4 = ["A+B+C"]
+"""
+
+
 def test_what_the_numbers_mean() -> None:
-    state = State.of("pl94-2020-units")
-    loss = compose(state.main_events)
-    said = " ".join(words.meaning(numbers_of(state)))
-    # what is promised is rounded to the safe side: misses down, right guesses up
-    assert f"misses at least {math.floor(10_000 * loss.tradeoff(alpha='1/20')) / 100:.2f} %" in said
-    assert f"right at most {math.ceil(500 * (1 + loss.total_variation)) / 10:.1f} times in 100" in said
+    state = State(Release.from_toml(THREE), "three.toml", False)
+    numbers = numbers_of(state)
+    said = " ".join(words.meaning(numbers))
+    # a main path is never called a bound
+    assert numbers.claim.kind is AnswerKind.MAIN
+    assert "at most" not in said
+    assert "at least" not in said
+    whole = tasks.overall(state.release, delta=state.delta, neighbours=state.relation)
+    numbers.overall.found, numbers.overall.of, numbers.overall.asked = whole, ((), ()), ((), ())
+    said = " ".join(words.meaning(numbers))
+    # what is promised is rounded to the safe side: misses down, factors and right guesses up
+    every = account(state.release)
+    assert f"misses at least {math.floor(10_000 * every.tradeoff(alpha='1/20')) / 100:.2f} %" in said
+    assert f"right at most {math.ceil(5000 * (1 + every.total_variation)) / 100:.2f} times in 100" in said
+    (power,) = re.findall(r"at most a factor of e\^([\d.]+)", said)
+    epsilon = float(every.epsilon(delta=state.delta))
+    assert epsilon <= float(power) < epsilon + 0.01
+
+
+def test_the_command_of_estimates_is_offered_where_it_works() -> None:
+    state = State(Release.from_toml(THREE), "three.toml", False)
+    assert words.accuracy_command(state) == ""  # how many areas an area has is not known
+    known = state.with_settings("accuracy", {"tree": "3, 4"})
+    assert words.accuracy_command(known) == "discreet accuracy release.toml --tree 3,4"
+    assert words.accuracy_command(state.with_settings("accuracy", {"tree": "3"})) == ""
 
 
 def test_every_explained_term_is_one_of_its_page() -> None:

@@ -409,6 +409,9 @@ def _place(run: str) -> str:
 
 # -- neighbours --------------------------------------------------------------------------------------------
 
+CHILDREN_2020 = {"State": 51.0, "County": 61.6, "Tract": 23.2, "Block_Group": 2.83, "Block": 34.0}
+"""Children of a unit of the level above, on average over the United States in 2020."""
+
 CaseLabel = tuple[int, ...] | tuple[tuple[int, ...], ...]
 """`(i, j)` or `(i,)` in numbers of paths; for several releases a tuple of those."""
 

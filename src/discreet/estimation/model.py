@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from discreet.budget import Attributes, Release, Tabulation
 from discreet.budget.attributes import Groups
+from discreet.budget.levels import CHILDREN_2020
 from discreet.budget.release import rows as rows_of
 from discreet.errors import InputError
 from discreet.estimation.tree import SMALL, Evidence, Floats, Solution, Tree, solve
@@ -608,10 +609,6 @@ def uniform_tree(release: Release, children: Sequence[float] | None) -> tuple[fl
         if not 1.0 <= one <= 1e9:
             raise InputError(f"a unit has {one:g} children; it must be a number from 1 to a billion")
     return found
-
-
-CHILDREN_2020 = {"State": 51.0, "County": 61.6, "Tract": 23.2, "Block_Group": 2.83, "Block": 34.0}
-"""Children of a unit of the level above, on average over the United States in 2020."""
 
 
 def told_by_level(release: Release, levels: Sequence[str]) -> list[Told]:

@@ -12,7 +12,7 @@ from discreet.budget.levels import level_name
 from discreet.errors import DiscreetError, InputError
 from discreet.numbers import interval, number, percent, plain, positive
 from discreet.numbers import margin as margin_text
-from discreet.report.tables import NoiseLine
+from discreet.report.tables import NoiseLine, calibrated_lines
 from discreet.workbench import charts
 from discreet.workbench import controls as c
 from discreet.workbench import words as say
@@ -307,17 +307,26 @@ def _calibration(page: AccuracyPage) -> None:
             session.commit(session.state.with_release(question.now.release), "calibration")
 
     def promise() -> str:
-        saved, quick, margins = session.numbers.saved, session.numbers.quick.found, page.margins
-        if saved is None or quick is None or not margins:
+        found, quick = session.numbers.saving.now, session.numbers.quick.found
+        if session.numbers.saving.trouble:
+            return f"No saving is stated: {session.numbers.saving.trouble}."
+        if found is None or quick is None:
             return "Finding how little noise is enough …"
-        part = 1 - (1 - saved) ** 0.5
-        name, margin = list(margins.items())[-1]
-        return (
-            f"With zCDP's epsilon of {number(quick.zcdp)} as the promise, every variance "
-            f"could be {percent(saved)} smaller and every margin of error about "
-            f"{percent(part)}: about ± {margin_text(margin * (1 - part))} instead of ± {margin:,} for "
-            f"{level_name(name)}. The button gives the proof."
+        said = (
+            f"With zCDP's epsilon of {number(quick.zcdp)} as the promise, every variance could be "
+            f"{percent(found.savings[0])} smaller. "
         )
+        lines = calibrated_lines(found)
+        if lines:
+            last = max(
+                (one for one in lines if one.level == lines[-1].level), key=lambda one: len(one.queries)
+            )
+            before, after = last.margins
+            would = (
+                f"± {after:,} instead of ± {before:,}" if after != before else f"± {after:,}, as it is now"
+            )
+            said += f"The margin of error of {level_name(last.level)} would be {would}. "
+        return f"{said}The button gives the proof."
 
     def proved() -> str:
         found = question.now

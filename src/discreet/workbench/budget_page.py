@@ -95,11 +95,13 @@ def _sliders(page: c.Page) -> None:
         return session.lasting.with_budget(session.lasting.budget.with_share(place, share))
 
     def total() -> tuple[int, str, str]:
-        rho = plain(page.state.budget.total)
+        rho = plain(page.state.budget.total) if page.state.budget.total else "–"
         return step_of(page.state.factor), f"rho {rho}", rho
 
     def note() -> str:
         factor, exact = page.state.factor, with_fraction(page.state.budget.total)
+        if not page.state.budget.total:
+            return "All noise is Laplace; no rho is shared out."
         stated = "as stated" if factor == 1 else f"{plain(factor)} times the stated"
         return f"{exact}, {stated}" if len(exact) < 40 else stated
 
@@ -173,7 +175,9 @@ def _headline(page: c.Page) -> None:
             epsilon.set(say.epsilon_text(numbers), say.epsilon_note(numbers), name)
             zcdp.set(number(quick.zcdp), f"{ours} is {say.against(exact, quick.zcdp)}")
             gdp.set(number(quick.gdp), f"{ours} is {say.against(exact, quick.gdp)}")
-            note = "of every variance" if saved is not None else "when the slider is let go"
+            waits = "not found" if numbers.saving.trouble else "is being found"
+            note = waits if session.settled else "when the slider is let go"
+            note = "of every variance" if saved is not None else note
             saving.set("–" if saved is None else percent(saved), note)
         bar.set(numbers.overall.progress)
         count.set(str(numbers.quick.updates))
@@ -234,7 +238,7 @@ def _meaning(page: c.Page) -> None:
         c.heading("In words", page.help["advantage"])
         texts = [c.words("", "wb-text", "p").style("margin: 0 0 6px") for _ in range(3)]
         only = "For the main path only; other paths may cost more."
-        page.words(lambda: only if len(numbers.state.base.paths) > 1 else "")
+        page.words(lambda: only if numbers.claim.kind is AnswerKind.MAIN else "")
 
     @page.draw
     def draw() -> None:

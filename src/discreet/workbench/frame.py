@@ -162,8 +162,8 @@ class Frame:
         c.put(self._pin, "title", None if pinned else "Keep this state and compare what follows with it")
         c.show(self._comparison, pinned)
         c.put(self._command, "data-step", str(session.steps))
-        accuracy = session.page == "accuracy"
-        self._command.set(say.accuracy_command(state) if accuracy else say.command(state))
+        accuracy = say.accuracy_command(state) if session.page == "accuracy" else ""
+        self._command.set(accuracy or say.command(state))
         saved = say.target(state) != ["release.toml"]
         self._command_note.set("" if saved else "release.toml is the release on this page: save it first.")
         if session.page:  # the address is kept in step, so that it can be sent or loaded again

@@ -11,9 +11,9 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from discreet.budget import AnswerKind
-from discreet.budget.levels import level_name
+from discreet.budget.levels import CHILDREN_2020, level_name
 from discreet.errors import DiscreetError
-from discreet.numbers import exact_text, number, percent, percent_down, plain
+from discreet.numbers import at_most, decimal, exact_text, number, percent, percent_down, plain
 from discreet.report import tables
 from discreet.workbench.adversary import SCENARIOS, SETTINGS, adversary, read_chance
 from discreet.workbench.state import State
@@ -50,12 +50,15 @@ def command(state: State, verb: str = "account", *options: str) -> str:
 
 
 def accuracy_command(state: State) -> str:
-    """Return the command line of the best estimates.
+    """Return the command line of the best estimates, or nothing where the tree of areas is not known.
 
-    >>> accuracy_command(State.of("dhc-2020").with_settings("accuracy", {"tree": "51, 61.6"}))
-    'discreet accuracy dhc-2020-persons --tree 51,61.6'
+    >>> accuracy_command(State.of("pl94-2020")), accuracy_command(State.of("dhc-2020"))
+    ('discreet accuracy pl94-2020-persons', '')
     """
-    tree = state.setting("accuracy", "tree").replace(" ", "")
+    tree, names = state.setting("accuracy", "tree").replace(" ", ""), [one.name for one in state.base.levels]
+    usual = len(names) == 1 or names == ["US", *CHILDREN_2020]
+    if not (tree.count(",") + 2 == len(names) if tree else usual):
+        return ""
     return shlex.join(["discreet", "accuracy", *target(state), *(["--tree", tree] if tree else [])])
 
 
@@ -176,24 +179,33 @@ def worst_text(numbers: Numbers) -> str:
 
 
 def meaning(numbers: Numbers) -> list[str]:
-    """Say what the numbers mean, for the main path."""
+    """Say what the numbers mean: bounds of all paths once they were compared, before that no bounds."""
     quick, errors, state = numbers.quick.found, numbers.errors.found, numbers.state
     if quick is None:
         return []
-    epsilon, exponent = number(quick.epsilon, 4), quick.epsilon / math.log(10)
-    factor = f", about {number(10 ** (exponent % 1), 2)}e{int(exponent)}"
-    if quick.epsilon < 10:
-        factor = f" = {number(math.exp(quick.epsilon), 3)}"
+    whole = numbers.overall.now if numbers.quick.fresh else None
+    epsilon, advantage = (
+        (quick.epsilon, quick.advantage) if whole is None else (whole.epsilon, whole.advantage)
+    )
+    missed = whole.missed if whole is not None else errors.missed if errors is not None else None
+    several = whole is None and len(state.base.paths) > 1
+    is_bound = not several and numbers.claim.kind in (AnswerKind.EXACT, AnswerKind.BOUND)
+    most, least, about = ("at most ", "at least ", "") if is_bound else ("", "", "about ")
+    exponent = epsilon / math.log(10)
+    factor = (
+        number(math.exp(epsilon), 3) if epsilon < 10 else f"{number(10 ** (exponent % 1), 2)}e{int(exponent)}"
+    )
+    power = decimal(Fraction(epsilon), digits=4, down=False) if is_bound else number(epsilon, 4)
     said = [
         f"If two databases differ by {tables.relation(state.relation, state.base.unit)}, the probabilities "
-        f"of any published result differ by at most a factor of e^{epsilon}{factor}, but for cases of total "
-        f"probability {exact_text(state.delta)}.",
-        "Anyone who must guess which of the two was used, with even odds beforehand, is right at most "
-        f"{quick.right}.",
+        f"of any published result differ by {most}a factor of {about}e^{power} (about {factor}), but for "
+        f"cases of total probability {exact_text(state.delta)}.",
+        f"Anyone who must guess which of the two was used, with even odds beforehand, is right {most}"
+        f"{at_most((1 + advantage) / 2, percent=True)} times in 100.",
     ]
-    if errors is not None:
-        missed = percent_down(errors.missed)
-        said.append(f"A test with 5 % false alarms misses at least {missed} of the time.")
+    if missed is not None:
+        often = percent_down(missed) if is_bound else percent(missed, 2)
+        said.append(f"A test with 5 % false alarms misses {least}{often} of the time.")
     return said
 
 
