@@ -27,7 +27,7 @@ from discreet.cli import run
 from discreet.errors import InputError
 from discreet.estimation import accuracy
 from discreet.noise import GaussianNoise
-from discreet.numbers import fraction, number, percent
+from discreet.numbers import fraction, number, percent, percent_down
 from discreet.numbers import margin as margin_text
 from discreet.report.html import gather, render
 from discreet.risk import risk_profile
@@ -163,6 +163,11 @@ def test_every_surface_shows_the_same_numbers(
     assert value(tab, "Epsilon").split()[-1] == epsilon
     assert value(tab, "zCDP").split()[-1] == zcdp
     assert value(tab, "Gaussian DP").split()[-1] == number(gaussian)
+    if profile.is_bound:  # of all pairs of paths, and not of the main one
+        read = tab.inner_text("body").replace("\u00a0", " ")
+        assert f"misses at least {percent_down(whole_account.tradeoff(alpha='1/20'))}" in read
+        assert f"is right at most {best.times}" in read
+        assert "For the main path only" not in read
     found = calibration_or_none(release)
     assert value(tab, "Noise to save") == ("–" if found is None else percent(found).replace(" ", "\u00a0"))
 

@@ -624,9 +624,10 @@ def _release_text(profile: RiskProfile) -> Iterator[Block]:
 
 
 def _short(chance: float) -> str:
-    if chance > 0.9995:
-        return shown(chance)
-    return f"{chance:.3f}" if chance >= 0.01 else f"{chance:.2g}"
+    places = 3  # or as many as tell it from one
+    while places < 12 and chance < 1.0 <= float(f"{chance:.{places}f}"):
+        places += 1
+    return f"{chance:.{places}f}" if chance >= 0.01 else f"{chance:.2g}"
 
 
 @console.subcommand(
