@@ -292,11 +292,14 @@ def window(term: Noise, theta: float, *, deep: bool = True) -> Window:
     Between atoms that are far apart the tilted law may have nearly all of its weight below the threshold:
     what lies above counts then, however little it is.
     """
-    shift, u, p = term.tilted(theta, nats=700.0 if deep and term.size < _SMALL else 46.0)
+    nats = 700.0 if deep and term.size < _SMALL else 46.0
+    shift, u, p = term.tilted(theta, nats=nats)
+    # a Gaussian's tails beyond e^-nats of its peak weigh less than e^-nats; a Laplace loss has an end
+    missing = 0.0 if term.largest is not None else term.times * math.exp(-nats)
     if term.times == 1:
-        return Window(shift + int(u[0]), p)
+        return Window(shift + int(u[0]), p, missing)
     if term.times * u.size <= _CONVOLVED:
-        return Window(term.times * (shift + int(u[0])), _convolved(p, term.times))
+        return Window(term.times * (shift + int(u[0])), _convolved(p, term.times), missing)
     mean = float(p @ u)
     variance = float(p @ (u - mean) ** 2)
     size = 1 << math.ceil(math.log2(2 * term_width(term, variance) + 2 * u.size))
@@ -366,6 +369,9 @@ class Direct:
         for i in order:
             lists = self._lists(kind, thresholds[i])
             value = lists.sum(kind, thresholds[i])
+            if lists.missing > 1e-11 * value:  # those of a neighbour are cut too short for this one
+                lists = self._lists(kind, thresholds[i], anew=True)
+                value = lists.sum(kind, thresholds[i])
             scale = exact_exponent(lists.scale, lists.theta, thresholds[i])
             if kind is Kind.NULL:
                 scale -= float(thresholds[i])
@@ -377,11 +383,12 @@ class Direct:
                 error[i] = math.inf
         return Tail(log, error)
 
-    def _lists(self, kind: Kind, threshold: Fraction) -> _Lists:
+    def _lists(self, kind: Kind, threshold: Fraction, *, anew: bool = False) -> _Lists:
         """Lists at a tilt that suits the threshold: those of a neighbour, or new ones."""
         place = float(threshold)
         for lists in self._recent:
-            if lists.kind is kind and lists.low <= place <= lists.high:
+            is_near = lists.place == place if anew else lists.low <= place <= lists.high
+            if lists.kind is kind and is_near:
                 return lists
         lists = _Lists(self.loss, kind, place)
         self._recent = [lists, *self._recent[: _REMEMBERED - 1]]
@@ -413,7 +420,7 @@ class _Lists:
     """The two halves at one tilt, the right one with suffix sums of p e^(-rate v)."""
 
     def __init__(self, loss: Loss, kind: Kind, lowest: float) -> None:
-        self.kind = kind
+        self.kind, self.place = kind, lowest
         theta = self.theta = saddle(loss, kind, lowest, 0.0)
         self.rate = theta + 1 if kind is Kind.NULL else theta
         spread = loss.tilted_spread(theta)

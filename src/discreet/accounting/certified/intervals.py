@@ -293,8 +293,8 @@ def _by_points(loss: PrivacyLoss, alpha: Fraction, fine: float) -> Interval:
             else:
                 Y = [certified_tail(loss, Kind.NULL, loss.loss.below(-t), fine) for t in pair]
             slopes = [ball(sign * t).exp() for t in pair]
-            if pair[1] - pair[0] <= loss.loss.step:
-                slopes[0] = slopes[1]  # t2 is the only value there
+            if loss.loss.next_value(pair[0])[1] >= pair[1]:
+                slopes[0] = slopes[1]  # t2 is the only value there, if it is one
             if large:
                 x = max(target, upper(X[1]))
                 is_between = x <= lower(X[0])
