@@ -334,6 +334,18 @@ def number(value: float, digits: int = DIGITS) -> str:
     return "0" if value == 0 else f"{value:#.{digits}g}".rstrip(".")
 
 
+def count_of_digits(value: float, doubt: float, most: int) -> int:
+    """How many significant digits of a number that may be off by `doubt` hold: one at least, `most` at most.
+
+    >>> count_of_digits(24.4566, 1.4e-4, 6), count_of_digits(24.4565144573, 2e-10, 6)
+    (5, 6)
+    """
+    if value == 0 or not 0 < doubt < math.inf:
+        return most
+    unit = math.ceil(math.log10(2 * doubt))
+    return min(max(math.floor(math.log10(abs(value))) - unit + 1, 1), most)
+
+
 def probability(value: float, digits: int = DIGITS, *, exactly_zero: bool = False) -> str:
     """Write a delta; one too small for a float is not called zero unless it is.
 

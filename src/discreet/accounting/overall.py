@@ -33,7 +33,6 @@ from discreet.accounting.privacy_loss import (
     Numbers,
     PrivacyLoss,
     compose,
-    count_of_digits,
     held,
     log_fraction,
     read,
@@ -44,6 +43,7 @@ from discreet.budget.levels import RELATIONS, Case, Cases, Neighbours, cases, jo
 from discreet.budget.release import EXACTLY, AnswerKind, Claim, Release
 from discreet.errors import InputError
 from discreet.noise import Noise
+from discreet.numbers import count_of_digits
 
 if TYPE_CHECKING:
     from discreet.accounting.certified.intervals import UpperBounds

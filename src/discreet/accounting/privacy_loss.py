@@ -669,18 +669,6 @@ def digits_that_hold(value: float, doubt: float, side: Side) -> float:
     )
 
 
-def count_of_digits(value: float, doubt: float, most: int) -> int:
-    """How many significant digits of a number that may be off by `doubt` hold: one at least, `most` at most.
-
-    >>> count_of_digits(24.4566, 1.4e-4, 6), count_of_digits(24.4565144573, 2e-10, 6)
-    (5, 6)
-    """
-    if value == 0 or not 0 < doubt < math.inf:
-        return most
-    unit = math.ceil(math.log10(2 * doubt))
-    return min(max(math.floor(math.log10(abs(value))) - unit + 1, 1), most)
-
-
 FULL = 5e-11
 """Deltas and values of f that are known to this relative accuracy keep all their digits."""
 

@@ -29,7 +29,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -427,6 +427,8 @@ def overall_tradeoff(account: Account, alphas: list[Fraction]) -> list[EnvelopeP
         if len(account.cases) == 1:
             break
         lower = lowest_heights(account, [p.threshold for p in found], asked)
+        for i, (low, _) in zip(open_, lower, strict=True):  # of all cases: never above f
+            points[i] = replace(points[i], beta=min(points[i].beta, low))
         short = [low < p.beta * (1 - settled) for (low, _), p in zip(lower, found, strict=True)]
         wanted: dict[Any, int] = {}
         for (_, label), is_short in zip(lower, short, strict=True):

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from discreet import numbers
-from discreet.accounting.privacy_loss import count_of_digits
 from discreet.budget import AnswerKind, load
 from discreet.budget.levels import level_name
 from discreet.cli import console
@@ -277,7 +276,7 @@ def _sentence(row: PrivacyRow, digits: int, kind: AnswerKind) -> str:
     text = f"At delta {numbers.plain(row.delta)} {stated}"
     if row.epsilon <= 0:
         return f"{text}: delta alone covers the whole loss."
-    saved = numbers.number(gap, count_of_digits(gap, row.accuracy, 3))
+    saved = numbers.number(gap, numbers.count_of_digits(gap, row.accuracy, 3))
     return (
         f"{text}, {saved} ({numbers.percent(gap / row.zcdp)}) below the "
         f"{numbers.number(row.zcdp, digits)} of the usual zCDP conversion."

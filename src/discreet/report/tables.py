@@ -13,7 +13,6 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from discreet import numbers
-from discreet.accounting.privacy_loss import count_of_digits
 from discreet.budget import AnswerKind, Neighbours, Release, Row, load_preset, preset_names
 from discreet.budget.levels import CaseLabel, level_name
 from discreet.budget.release import rows as all_rows
@@ -341,7 +340,7 @@ class PrivacyRow:
     def digits(self, asked: str, most: int) -> int:
         """How many digits of the epsilon or delta that was asked for hold."""
         value = self.epsilon if asked == "epsilon" else self.delta
-        return count_of_digits(value, self.accuracy * (1.0 if asked == "epsilon" else value), most)
+        return numbers.count_of_digits(value, self.accuracy * (1.0 if asked == "epsilon" else value), most)
 
     @property
     def paths(self) -> set[int]:
@@ -438,7 +437,7 @@ def difference(gap: float, doubt: float) -> str:
     """
     if gap == 0 or doubt < 1e-5:
         return numbers.change(gap)
-    return f"{gap:+.{count_of_digits(gap, doubt, 4)}g}"
+    return f"{gap:+.{numbers.count_of_digits(gap, doubt, 4)}g}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -562,7 +561,7 @@ class TwoReleases:
         small, large = sorted((one.epsilon, two.epsilon))
         is_bound = kinds[lower] is AnswerKind.BOUND
         small_text = kinds[lower].beside(small, digits) if is_bound else numbers.number(small, digits)
-        few = count_of_digits(large - small, one.accuracy + two.accuracy, 3)
+        few = numbers.count_of_digits(large - small, one.accuracy + two.accuracy, 3)
         gap = f"{numbers.number(large - small, few)} ({numbers.percent((large - small) / large)})"
         gap = f"at least {gap}" if is_bound else gap
         return (
