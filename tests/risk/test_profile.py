@@ -264,6 +264,19 @@ def test_quantiles_of_a_release_are_the_largest_of_all_cases(neighbours: str, va
     assert (at_most_so_much >= np.array(QUANTILES) - 1e-9).all()
 
 
+@pytest.mark.parametrize("neighbours", ["bounded", "unbounded"])
+def test_many_cases_that_are_not_smooth_are_bounded_closely(
+    neighbours: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("discreet.risk.profile._FEW", 0)
+    whole = account(Release.from_toml(THREE.format(neighbours=neighbours, a=3, b=4, c=6)))
+    largest = np.max([loss_quantiles(whole.case(label)) for label, _ in whole.cases], axis=0)
+    found = worst_quantiles(whole)
+    spread = math.sqrt(whole.case(whole.main).variance)
+    assert (largest <= found).all()
+    assert (found <= largest + 1.001e-3 * spread).all()
+
+
 def test_three_levels_have_the_quantile_of_the_pair_that_has_most() -> None:
     # the pair (3, 4) decides the accuracy and has 0.136; the pair (4, 4) has 0.1687
     three = Release.from_toml(THREE.format(neighbours="bounded", a=3, b=4, c=6))

@@ -68,6 +68,7 @@ _ROUNDING = Fraction(1, 10**12)
 _NATS = 40.0
 _HEIGHT = 14.0  # where e^(-pi y) is below 1e-19
 _ENTRIES = 4_000_000
+_FEW = 64  # cases whose tails are all asked for
 _NEAR = np.array([-0.03, -0.001, 0.001, 0.03])
 _MIDDLE = np.array([0.5])
 
@@ -491,7 +492,8 @@ def worst_quantiles(whole: Account) -> Floats:
 
     From the main case upwards: whichever case has the largest tail beyond its quantiles is solved next, until
     none has too large a one. Where tails are smooth but for a lattice too fine to be seen in them, the result
-    lies above the largest quantile by at most a step of it.
+    lies above the largest quantile by at most a step of it; with many cases that are not smooth, by at most a
+    thousandth of a standard deviation of the loss.
     """
     if whole.together is None:
         return np.asarray(np.max([loss_quantiles(whole.case(label)) for label, _ in whole.cases], axis=0))
@@ -521,6 +523,11 @@ def _tails_of_all(whole: Account, points: Floats) -> tuple[Floats, float]:
         return found
 
     smooth = _differences(deltas, points, together.spread) if together.lattice is None else None
+    if smooth is None and whole.pairs > _FEW:
+        # delta is convex: its fall over h is at least h times the slope at the end, e^t P0[L > t]
+        h = 1e-3 * together.spread
+        before, after = deltas(points), deltas(points + h)
+        return after + (before - after) / h, h
     if smooth is None:
         return 1.0 - np.asarray(whole.errors(threshold=points.tolist())[1]), 0.0
     return smooth[0], max(float(Loss(events).step) for _, events in whole.cases)
