@@ -68,7 +68,7 @@ _ROUNDING = Fraction(1, 10**12)
 _NATS = 40.0
 _HEIGHT = 14.0  # where e^(-pi y) is below 1e-19
 _ENTRIES = 4_000_000
-_FEW = 64  # cases whose tails are all asked for
+_FEW = 16  # cases whose tails are all asked for
 _NEAR = np.array([-0.03, -0.001, 0.001, 0.03])
 _MIDDLE = np.array([0.5])
 
