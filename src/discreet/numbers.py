@@ -44,6 +44,8 @@ write it as a string such as "0.1", or as a Fraction or an int
         return Fraction(value)
     if isinstance(value, float):  # NumPy's float64 too, whose own repr is no number
         shown = repr(float(value))
+        if not math.isfinite(value):
+            raise InputError(f"{name} is {shown}; a finite number is needed")
         raise InputError(
             f"{name} is the float {shown}, which is not exactly what it looks like; "
             f'write it as a string such as "{shown}", or as a Fraction or an int'

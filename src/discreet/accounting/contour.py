@@ -731,7 +731,10 @@ def roots(
             if width > tolerance * abs(better) and not (is_close and step <= tolerance * abs(better)):
                 still.append(i)
         active = still
-    raise PrecisionError(f"a root near {x[active[0]]:.6g} was not found in {most} steps")
+    raise PrecisionError(
+        f"a search did not end in {most} steps (near {x[active[0]]:.6g}); ask for one value at a time, "
+        "or for fewer people"
+    )
 
 
 def saddlepoint_guess(loss: Loss, kind: Kind, log_target: Floats) -> tuple[Floats, Floats, Floats]:

@@ -318,7 +318,7 @@ class _Check:
         return self._answer(
             "refuted",
             f"In case {label} delta at epsilon {number_text(epsilon)} is at least "
-            f"{decimal(box.lower, digits=6, down=True)}, above {number_text(level)}.",
+            f"{_decisive(box.lower, level)}, above {number_text(level)}.",
             label,
             epsilon,
             box,
@@ -616,3 +616,13 @@ def _by_another_contour(task: _Task) -> Iterator[tuple[Interval, str]]:
         yield box, ANOTHER
         gap = float(abs(box.midpoint - task.level) / task.level) if task.level else 0.0
         accuracy = max(min(accuracy / 30, gap / 4), 1e-12)
+
+
+def _decisive(value: Fraction, level: Fraction) -> str:
+    """A number above a level, rounded down, with digits enough to see that it is above.
+
+    >>> _decisive(Fraction("1.000000001e-10"), Fraction("1e-10")), _decisive(Fraction(2, 3), Fraction(1, 2))
+    ('1.000000001E-10', '0.666666')
+    """
+    digits = next(n for n in range(6, 400) if Fraction(decimal(value, digits=n, down=True)) > level)
+    return decimal(value, digits=digits, down=True)

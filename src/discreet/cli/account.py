@@ -266,7 +266,7 @@ def _delta_cells(row: PrivacyRow, account: Account, digits: int) -> tuple[str, .
         if row.delta >= 1e-300 or zero
         else "below 1e-300",
         numbers.probability(row.zcdp, digits),
-        f"{numbers.number(row.zcdp / row.delta, 3)} times less" if row.delta > 0 else "-",
+        f"{numbers.number(row.zcdp / row.delta, 3)} times less" if 0 < row.delta < row.zcdp else "-",
     )
 
 

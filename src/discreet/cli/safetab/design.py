@@ -126,12 +126,15 @@ def _changed(
     from discreet.release.safetab.design import changed
 
     levels = None if chosen.levels is None else chosen.levels.split(",")
+    rhos, margins = _by_place(chosen.rho, "--rho"), _by_place(chosen.margin, "--margin")
+    if twice := sorted(set(rhos) & set(margins)):
+        raise InputError(f"{':'.join(map(str, twice[0]))} has a --rho and a --margin; give one of them")
     found = changed(
         configuration,
         specification,
         levels=None if levels is None else [place for one in levels for place in _places(one)],
-        rhos=_by_place(chosen.rho, "--rho"),
-        margins={place: _whole(text) for place, text in _by_place(chosen.margin, "--margin").items()},
+        rhos=rhos,
+        margins={place: _whole(text) for place, text in margins.items()},
         races=chosen.races,
         gamma=chosen.gamma,
         chance=chosen.chance,
