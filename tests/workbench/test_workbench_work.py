@@ -113,6 +113,17 @@ def test_a_process_that_dies_is_replaced() -> None:
     run(main, Lane(1.0, 1, 2), LONG)
 
 
+def test_processes_that_worked_are_replaced_when_all_is_quiet(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("discreet.workbench.workers._QUIET", 0.2)
+
+    async def main(workers: Workers) -> None:
+        first = await one(workers, os.getpid)
+        assert await gone(first)
+        assert await one(workers, os.getpid) != first
+
+    run(main)
+
+
 def test_a_deadline_ends_the_work() -> None:
     async def main(workers: Workers) -> None:
         pids: list[int] = []

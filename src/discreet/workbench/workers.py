@@ -60,6 +60,7 @@ _SPARE = 1  # processes that are warm and idle, to take the place of one that wa
 _REMEMBERED = 1000  # how long jobs took
 _EACH = 0.005  # seconds that every job counts, however short
 _WELCOME = 1.0  # seconds by which a newcomer goes before others
+_QUIET = 30.0  # seconds without work after which fresh processes replace those that have worked
 _OVERFULL = 4  # jobs that a lane may take over from the one before, beyond its own number
 
 
@@ -136,6 +137,7 @@ class Workers:
         self._all: set[Worker] = set()
         self._ending: set[asyncio.Task[None]] = set()
         self._stopped = False
+        self._rest: asyncio.TimerHandle | None = None
 
     async def run(
         self,
@@ -188,12 +190,14 @@ class Workers:
 
     def warm_up(self) -> None:
         """Start as many processes as the first visitors will need."""
-        for _ in range(self.lanes[0].at_once + _SPARE):
+        while len(self._idle) < self.lanes[0].at_once + _SPARE:
             self._idle.append(self._new())
 
     async def stop(self) -> None:
         """End all processes, in the middle of their work if need be."""
         self._stopped = True
+        if self._rest is not None:
+            self._rest.cancel()
         for lane in self._running:
             for job in list(lane):
                 job.answer.cancel()
@@ -275,6 +279,9 @@ class Workers:
             else:
                 self._idle.append(worker)
             self._fill(job.lane)
+            if self._rest is not None:
+                self._rest.cancel()
+            self._rest = asyncio.get_running_loop().call_later(_QUIET, self._refresh)
 
     # -- processes ---------------------------------------------------------------------------------------
 
@@ -282,6 +289,14 @@ class Workers:
         worker = Worker(asyncio.get_running_loop(), self._warm, self.lanes[0].nice, self._died)
         self._all.add(worker)
         return worker
+
+    def _refresh(self) -> None:
+        """Let go of what the work of those who left has filled: memory comes back only with the process."""
+        if self._stopped or any(self._running):
+            return
+        for worker in [one for one in self._idle if one.has_worked]:
+            self._end(worker)
+        self.warm_up()
 
     def _died(self, worker: Worker) -> None:
         if worker in self._idle:
@@ -310,7 +325,7 @@ class Worker:
         died: Callable[[Worker], None],
     ) -> None:
         self.job: Job | None = None
-        self.nice = nice
+        self.nice, self.has_worked = nice, False
         self._loop = loop
         self._died = died
         starting = _starting(get_temp_dir())
@@ -323,7 +338,7 @@ class Worker:
     def do(self, job: Job, nice: int) -> None:
         """Begin a job."""
         self.job, more = job, nice - self.nice
-        self.nice = nice
+        self.nice, self.has_worked = nice, True
         # what is sent waits in the pipe while the process starts
         threading.Thread(target=self._send, args=(job, more), daemon=True).start()
 
