@@ -187,10 +187,3 @@ def test_a_mistake_of_the_program_shows_itself(discreet, monkeypatch):
 def test_a_place_has_a_budget_or_a_margin(refused):
     said = refused("safetab", "design", "--levels", "USA:2", "--rho", "USA:2=1", "--margin", "USA:2=3")
     assert "USA:2 has a --rho and a --margin; give one of them" in said
-
-
-def test_names_that_turn_text_around(refused, tmp_path):
-    file = tmp_path / "turned.toml"
-    head = 'name = "x\u202ey"\nneighbours = "bounded"\n[[levels]]\nname = "N"\n'
-    file.write_text(head + '[levels.queries]\n"p" = { variance = "3" }\n', encoding="utf-8")
-    assert "without control characters" in refused("show", file)

@@ -37,9 +37,7 @@ MOST_KEYS = 200_000
 LONGEST_KEY = 60
 """Parts of a key with dots."""
 
-_CONTROL = re.compile(
-    "[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
-)  # and what turns text around
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _AT = re.compile(r"(.*?)\s*\(at (?:line (\d+), column (\d+)|end of document)\)", re.DOTALL)
 _PIECE = re.compile(r"([^\n=,{}]*+)([\n=,{}]|\Z)")  # may be a key, if = follows, or the name of a table
 
