@@ -16,6 +16,7 @@ from discreet.accounting.contour import Kind, Tail
 from discreet.accounting.evaluation import Evaluations
 from discreet.accounting.overall import Account
 from discreet.accounting.privacy_loss import PrivacyLoss, compose
+from discreet.errors import InputError
 from discreet.noise import Noise
 
 LONG = {12, 24, 30, 44, 80, 83, 92, 93, 110, 203}
@@ -115,3 +116,8 @@ def test_the_accuracy_of_a_rounded_answer_covers_the_rounding(
             assert 1e-9 < found.accuracy < 1e-6
             # (1e-6: relative to what was found or to the truth)
             assert abs(mpf(Fraction(found)) - true) <= found.accuracy * unit * (1 + 1e-6), (number, found)
+
+
+def test_digits_are_whole() -> None:
+    with pytest.raises(InputError, match=r"digits is 2\.5; it must be a whole number"):
+        compose([G(5)]).delta(epsilon=1, digits=2.5)  # type: ignore[call-overload]

@@ -51,7 +51,7 @@ from discreet.accounting.privacy_loss import PrivacyLoss, compose
 from discreet.errors import PrecisionError
 from discreet.noise import DiscreteGaussian, DiscreteLaplace, Noise
 from discreet.noise.balls import ball, interval, lower, upper, working_bits
-from discreet.numbers import Interval
+from discreet.numbers import Interval, whole
 
 if TYPE_CHECKING:
     from discreet.accounting.overall import Account
@@ -68,7 +68,7 @@ def default_accuracy(loss: PrivacyLoss, digits: int | None) -> float:
     if digits is not None:
         if not 1 <= digits <= MOST_DIGITS:
             raise PrecisionError(f"digits is {digits}; 1 to {MOST_DIGITS} digits are possible")
-        return 0.4 * 10.0**-digits
+        return 0.4 * 10.0 ** -whole(digits, name="digits")
     has_line = isinstance(loss.engine, Quadrature) and loss.engine.h is None
     return LINE_ACCURACY if has_line else LATTICE_ACCURACY
 
