@@ -8,13 +8,21 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from cyclopts import Parameter
-
 from discreet import numbers
 from discreet.budget import AnswerKind, load
 from discreet.budget.levels import level_name
 from discreet.cli import console
-from discreet.cli.console import PLAIN, TABLE_KINDS, Block, Hanging, LongLine, Outputs, Screen, TextTable
+from discreet.cli.console import (
+    PLAIN,
+    TABLE_KINDS,
+    Block,
+    Hanging,
+    LongLine,
+    Outputs,
+    Screen,
+    TextTable,
+    option,
+)
 from discreet.errors import InputError
 from discreet.report import tables
 from discreet.report.tables import (
@@ -51,40 +59,26 @@ def account(
     *targets: console.Targets,
     delta: console.Deltas = None,
     epsilon: Annotated[
-        list[str] | None,
-        Parameter(help="Delta at this epsilon, an exact number such as 4; may be repeated.", metavar="E"),
+        list[str] | None, option("Delta at this epsilon, an exact number such as 4; may be repeated.", "E")
     ] = None,
-    pair: Annotated[
-        tuple[int, int] | None, Parameter(help="Only this pair of paths (bounded).", metavar="I J")
-    ] = None,
-    path: Annotated[int | None, Parameter(help="Only this path (unbounded).", metavar="I")] = None,
+    pair: Annotated[tuple[int, int] | None, option("Only this pair of paths (bounded).", "I J")] = None,
+    path: Annotated[int | None, option("Only this path (unbounded).", "I")] = None,
     all_pairs: Annotated[
         bool,
-        Parameter(
-            help="For several releases: every combination of their paths, or only the main paths.",
+        option(
+            "For several releases: every combination of their paths, or only the main paths.",
             negative="--main-path",
         ),
     ] = True,
-    unit: Annotated[
-        str | None, Parameter(help="The unit, for a ledger with runs about several.", metavar="UNIT")
-    ] = None,
-    curve: Annotated[
-        Path | None, Parameter(help="Write epsilon, exact delta and zCDP's delta.", metavar="FILE.csv")
-    ] = None,
-    tradeoff: Annotated[
-        Path | None, Parameter(help="Write alpha, exact f and zCDP's f.", metavar="FILE.csv")
-    ] = None,
-    plot: Annotated[
-        Path | None, Parameter(help="Plot both curves, exact and zCDP.", metavar="FILE.svg|png|pdf")
-    ] = None,
-    certify: Annotated[
-        bool, Parameter(help="Add intervals that provably contain the values of the table.")
-    ] = False,
-    digits: Annotated[int | None, Parameter(help="Significant digits of the results.", metavar="N")] = None,
+    unit: Annotated[str | None, option("The unit, for a ledger with runs about several.", "UNIT")] = None,
+    curve: Annotated[Path | None, option("Write epsilon, exact delta and zCDP's delta.", "FILE.csv")] = None,
+    tradeoff: Annotated[Path | None, option("Write alpha, exact f and zCDP's f.", "FILE.csv")] = None,
+    plot: Annotated[Path | None, option("Plot both curves, exact and zCDP.", "FILE.svg|png|pdf")] = None,
+    certify: Annotated[bool, option("Add intervals that provably contain the values of the table.")] = False,
+    digits: Annotated[int | None, option("Significant digits of the results.", "N")] = None,
     accuracy: console.Accuracy = None,
     export: Annotated[
-        Path | None,
-        Parameter(help="Write all pairs' curves, and certificates of the results.", metavar="DIR"),
+        Path | None, option("Write all pairs' curves, and certificates of the results.", "DIR")
     ] = None,
     between: console.Comparing = console.ALL_PATHS,
     screen: Screen = PLAIN,
@@ -300,7 +294,7 @@ def compare(
     *,
     delta: console.Deltas = None,
     accuracy: console.Accuracy = None,
-    plot: Annotated[Path | None, Parameter(help="Plot both releases.", metavar="FILE.svg|png|pdf")] = None,
+    plot: Annotated[Path | None, option("Plot both releases.", "FILE.svg|png|pdf")] = None,
     between: console.Comparing = console.ALL_PATHS,
     screen: Screen = PLAIN,
 ) -> None:

@@ -8,13 +8,11 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from cyclopts import Parameter
-
 from discreet.budget import AnswerKind, load
 from discreet.budget.levels import level_name
 from discreet.cli import console
 from discreet.cli.account import drawn
-from discreet.cli.console import PLAIN, Block, Outputs, Screen, TextTable
+from discreet.cli.console import PLAIN, Block, Outputs, Screen, TextTable, option
 from discreet.errors import InputError
 from discreet.numbers import decimal, plain
 from discreet.report.tables import calibrated_lines, heading, scaled_sizes
@@ -39,31 +37,22 @@ def calibrate(
     target: console.Target,
     /,
     *,
-    delta: Annotated[str, Parameter(help="The delta of the promise, such as 1e-10.", metavar="D")],
-    epsilon: Annotated[str | None, Parameter(help="The epsilon of the promise.", metavar="E")] = None,
-    zcdp: Annotated[bool, Parameter(help="Keep what zCDP promises at this delta.")] = False,
+    delta: Annotated[str, option("The delta of the promise, such as 1e-10.", "D")],
+    epsilon: Annotated[str | None, option("The epsilon of the promise.", "E")] = None,
+    zcdp: Annotated[bool, option("Keep what zCDP promises at this delta.")] = False,
     by: Annotated[
         Literal["overall", "level"],
-        Parameter(
-            help="One factor for all variances, or one for each level.",
-            show_choices=False,
-            metavar="overall|level",
-        ),
+        option("One factor for all variances, or one for each level.", "overall|level"),
     ] = "overall",
-    weights: Annotated[str | None, Parameter(help="Share the gain unevenly.", metavar="LEVEL=W,...")] = None,
+    weights: Annotated[str | None, option("Share the gain unevenly.", "LEVEL=W,...")] = None,
     moe: Annotated[
-        str | None,
-        Parameter(help="Instead of a promise: the 95 % margins of error you want.", metavar="LEVEL=M,..."),
+        str | None, option("Instead of a promise: the 95 % margins of error you want.", "LEVEL=M,...")
     ] = None,
     neighbours: console.Relation = None,
     accuracy: console.Accuracy = None,
-    out: Annotated[Path | None, Parameter(help="Write the new release.", metavar="NEW.toml")] = None,
-    certify: Annotated[
-        bool, Parameter(help="Also prove the exact epsilon of the new release at delta.")
-    ] = False,
-    plot: Annotated[
-        Path | None, Parameter(help="Plot the release before and after.", metavar="FILE.svg|png|pdf")
-    ] = None,
+    out: Annotated[Path | None, option("Write the new release.", "NEW.toml")] = None,
+    certify: Annotated[bool, option("Also prove the exact epsilon of the new release at delta.")] = False,
+    plot: Annotated[Path | None, option("Plot the release before and after.", "FILE.svg|png|pdf")] = None,
     jobs: console.Jobs = None,
     screen: Screen = PLAIN,
 ) -> None:

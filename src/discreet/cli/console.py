@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from cyclopts import App, Parameter
 
@@ -43,50 +43,51 @@ FLOAT_DIGITS = 11
 CERTIFIED_DIGITS = 300
 LARGEST_EPSILON = 10**6
 
-Targets = Annotated[str, Parameter(help="A preset's name or a TOML file; several make a portfolio.")]
-Target = Annotated[str, Parameter(help="A preset's name or a TOML file.")]
+
+def option(help: str, metavar: str = "", **more: str | bool) -> Parameter:
+    """Return how an option is shown: its help and what stands for its value; `more` is as cyclopts has it.
+
+    >>> option("Epsilon at this delta.", "D").metavar
+    'D'
+    """
+    known: dict[str, Any] = {"help": help, "show_choices": False, **more}
+    return Parameter(**known | ({"metavar": metavar} if metavar else {}))
+
+
+Targets = Annotated[str, option("A preset's name or a TOML file; several make a portfolio.")]
+Target = Annotated[str, option("A preset's name or a TOML file.")]
 Relation = Annotated[
     Neighbours | None,
-    Parameter(
-        help="bounded: one record is replaced; unbounded: one is added or removed. "
+    option(
+        "bounded: one record is replaced; unbounded: one is added or removed. "
         "Default: what the release was calibrated for.",
-        show_choices=False,
-        metavar="bounded|unbounded",
+        "bounded|unbounded",
     ),
 ]
 Deltas = Annotated[
-    list[str] | None,
-    Parameter(help="Epsilon at this delta, an exact number such as 1e-10; may be repeated.", metavar="D"),
+    list[str] | None, option("Epsilon at this delta, an exact number such as 1e-10; may be repeated.", "D")
 ]
-People = Annotated[int, Parameter(help="How many people change together.", metavar="K")]
+People = Annotated[int, option("How many people change together.", "K")]
 Accuracy = Annotated[
     str | None,
-    Parameter(
-        help="Ask for less and get it sooner: how far an epsilon may be off, or a part of a delta.",
-        metavar="A",
-    ),
+    option("Ask for less and get it sooner: how far an epsilon may be off, or a part of a delta.", "A"),
 ]
-Jobs = Annotated[int | None, Parameter(help="Processes; default: one for each CPU.", metavar="N")]
-Json = Annotated[bool, Parameter(help="Print one JSON object.")]
-Quiet = Annotated[bool, Parameter(help="No progress bar and no time.")]
+Jobs = Annotated[int | None, option("Processes; default: one for each CPU.", "N")]
+Json = Annotated[bool, option("Print one JSON object.")]
+Quiet = Annotated[bool, option("No progress bar and no time.")]
 
 _CHANCE = "The adversary's chance that the target is present, such as 1/2"
 
-Priors = Annotated[list[str], Parameter(help=f"{_CHANCE} or 1/864; may be repeated.", metavar="P")]
-Prior = Annotated[str, Parameter(help=f"{_CHANCE}.", metavar="P")]
-Variances = Annotated[
-    list[str] | None, Parameter(help="Variance of the noise, an exact number.", metavar="V")
-]
+Priors = Annotated[list[str], option(f"{_CHANCE} or 1/864; may be repeated.", "P")]
+Prior = Annotated[str, option(f"{_CHANCE}.", "P")]
+Variances = Annotated[list[str] | None, option("Variance of the noise, an exact number.", "V")]
 Rhos = Annotated[
     list[str] | None,
-    Parameter(
-        help="Instead of the variance: zCDP's rho with a record added or removed, 1/(2 variance).",
-        metavar="R",
-    ),
+    option("Instead of the variance: zCDP's rho with a record added or removed, 1/(2 variance).", "R"),
 ]
-Floor = Annotated[bool, Parameter(help="Negative values were published as zero.")]
-Csv = Annotated[Path | None, Parameter(help="Write the numbers.", metavar="FILE.csv")]
-Plot = Annotated[Path | None, Parameter(help="Plot the numbers.", metavar="FILE.svg|png|pdf")]
+Floor = Annotated[bool, option("Negative values were published as zero.")]
+Csv = Annotated[Path | None, option("Write the numbers.", "FILE.csv")]
+Plot = Annotated[Path | None, option("Plot the numbers.", "FILE.svg|png|pdf")]
 
 
 def jobs_or_cpus(jobs: int | None) -> int:

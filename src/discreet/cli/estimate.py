@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import App, Parameter
 
 from discreet.budget import load
-from discreet.cli.console import PLAIN, Block, Hanging, Screen, need_tables
+from discreet.cli.console import PLAIN, Block, Hanging, Screen, need_tables, option
 from discreet.cli.measure import Format, ForSpreadsheets, OptionalFile, Out
 from discreet.errors import InputError
 
@@ -29,68 +29,50 @@ class Estimating:
 
     queries: Annotated[
         list[str] | None,
-        Parameter(
-            name="--query",
-            help='Tables that were not measured, such as "age * sex" or "adults = age[18-64 | 65+]"; '
+        option(
+            'Tables that were not measured, such as "age * sex" or "adults = age[18-64 | 65+]"; '
             "may be repeated.",
-            metavar="QUERY",
+            "QUERY",
+            name="--query",
         ),
     ] = None
-    areas: Annotated[OptionalFile, Parameter(help="Your own areas as unions of units: area, unit.")] = None
+    areas: Annotated[OptionalFile, option("Your own areas as unions of units: area, unit.")] = None
     differences: Annotated[
         Several,
-        Parameter(
-            name="--difference",
-            help="Differences between areas or units, or between queries; may be repeated.",
+        option(
+            "Differences between areas or units, or between queries; may be repeated.", name="--difference"
         ),
     ] = None
     ratios: Annotated[
-        Several, Parameter(name="--ratio", help="Ratios of areas or units, or of queries; may be repeated.")
+        Several, option("Ratios of areas or units, or of queries; may be repeated.", name="--ratio")
     ] = None
     since: Annotated[
-        Path | None,
-        Parameter(help="Changes since an earlier release: its measurements.", metavar="EARLIER"),
+        Path | None, option("Changes since an earlier release: its measurements.", "EARLIER")
     ] = None
     levels: Annotated[
         list[str] | None,
-        Parameter(
-            name="--level",
-            help="Levels of the intervals; default: 0.9 and 0.95; may be repeated.",
-            metavar="P",
-        ),
+        option("Levels of the intervals; default: 0.9 and 0.95; may be repeated.", "P", name="--level"),
     ] = None
-    down_to: Annotated[
-        str | None, Parameter(help="The lowest level to write; default: all.", metavar="LEVEL")
-    ] = None
-    tables: Annotated[
-        bool, Parameter(help="Add whole numbers, not negative, consistent over tables and levels.")
-    ] = False
-    release: Annotated[
-        str | None,
-        Parameter(help="The release, for a table without one: a preset or a TOML file.", metavar="R"),
-    ] = None
-    units: Annotated[OptionalFile, Parameter(help="All units: unit, level, parent.")] = None
-    invariants: Annotated[OptionalFile, Parameter(help="Counts to keep exact: unit, query, cell, count.")] = (
-        None
+    down_to: Annotated[str | None, option("The lowest level to write; default: all.", "LEVEL")] = None
+    tables: Annotated[bool, option("Add whole numbers, not negative, consistent over tables and levels.")] = (
+        False
     )
+    release: Annotated[
+        str | None, option("The release, for a table without one: a preset or a TOML file.", "R")
+    ] = None
+    units: Annotated[OptionalFile, option("All units: unit, level, parent.")] = None
+    invariants: Annotated[OptionalFile, option("Counts to keep exact: unit, query, cell, count.")] = None
     zeros: Annotated[
-        OptionalFile, Parameter(help="What some units cannot have: unit, and columns of attributes.")
+        OptionalFile, option("What some units cannot have: unit, and columns of attributes.")
     ] = None
     within: Annotated[
         str | None,
-        Parameter(
-            help="Only the part of the Bureau's files within this unit, such as a state.", metavar="GEOCODE"
-        ),
+        option("Only the part of the Bureau's files within this unit, such as a state.", "GEOCODE"),
     ] = None
     engine: Annotated[
-        Literal["local", "spark"],
-        Parameter(
-            help="What works on the lowest units. Default: local.", show_choices=False, metavar="local|spark"
-        ),
+        Literal["local", "spark"], option("What works on the lowest units. Default: local.", "local|spark")
     ] = "local"
-    spark_master: Annotated[
-        str | None, Parameter(help="Where Spark runs; default: this machine.", metavar="URL")
-    ] = None
+    spark_master: Annotated[str | None, option("Where Spark runs; default: this machine.", "URL")] = None
     format: Format = None
     for_spreadsheets: ForSpreadsheets = False
 
@@ -113,10 +95,10 @@ app = App(
 def estimate(
     *noisy: Annotated[
         Path,
-        Parameter(
-            help="The output of `measure`, a noisy table, or the Census Bureau's noisy measurement files. "
+        option(
+            "The output of `measure`, a noisy table, or the Census Bureau's noisy measurement files. "
             "Several are releases of the same people.",
-            metavar="MEASUREMENTS",
+            "MEASUREMENTS",
         ),
     ],
     out: Out,

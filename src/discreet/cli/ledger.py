@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from cyclopts import App, Parameter
+from cyclopts import App
 
 from discreet.budget.levels import RELATIONS, level_name
 from discreet.cli import console
-from discreet.cli.console import Block, Hanging, Screen, TextTable, say, write
+from discreet.cli.console import Block, Hanging, Screen, TextTable, option, say, write
 from discreet.errors import DiscreetError, InputError
 from discreet.numbers import plain, read_delta
 
@@ -20,25 +20,23 @@ if TYPE_CHECKING:
     from discreet.release import Ledger, Total
     from discreet.release.composition import Cost
 
-File = Annotated[Path, Parameter(help="The ledger's file.")]
+File = Annotated[Path, option("The ledger's file.")]
 KeyFile = Annotated[
-    Path | None,
-    Parameter(help="The key file of a signed ledger. Default: DISCREET_LEDGER_KEY.", metavar="FILE"),
+    Path | None, option("The key file of a signed ledger. Default: DISCREET_LEDGER_KEY.", "FILE")
 ]
 LedgerFile = Annotated[
     Path | None,
-    Parameter(
-        help="The ledger of the population; it must exist. Default: DISCREET_LEDGER, or discreet-ledger.json "
+    option(
+        "The ledger of the population; it must exist. Default: DISCREET_LEDGER, or discreet-ledger.json "
         "beside the input.",
-        metavar="FILE",
+        "FILE",
     ),
 ]
 SpendAgain = Annotated[
-    bool, Parameter(help="Release an input again that the ledger has already counted, and spend again.")
+    bool, option("Release an input again that the ledger has already counted, and spend again.")
 ]
 Rehearsal = Annotated[
-    int | None,
-    Parameter(help="Noise that can be repeated and protects nobody: NOT PRIVATE.", metavar="SEED"),
+    int | None, option("Noise that can be repeated and protects nobody: NOT PRIVATE.", "SEED")
 ]
 _TOTAL = "UNIT:NEIGHBOURS:RHO or UNIT:NEIGHBOURS:EPSILON@DELTA"
 
@@ -61,10 +59,10 @@ def new(
     *,
     total: Annotated[
         list[str] | None,
-        Parameter(
-            help="The most that all runs together may spend, such as person:bounded:3/2 or "
+        option(
+            "The most that all runs together may spend, such as person:bounded:3/2 or "
             "person:bounded:20@1e-10; may be repeated.",
-            metavar="UNIT:NEIGHBOURS:LIMIT",
+            "UNIT:NEIGHBOURS:LIMIT",
         ),
     ] = None,
 ) -> None:
@@ -83,10 +81,10 @@ def new(
 @app.command(name="total", usage="Usage: discreet ledger total PATH TOTAL --reason TEXT [OPTIONS]")
 def total(
     path: File,
-    total: Annotated[str, Parameter(help="Such as person:bounded:3/2 or person:bounded:20@1e-10.")],
+    total: Annotated[str, option("Such as person:bounded:3/2 or person:bounded:20@1e-10.")],
     /,
     *,
-    reason: Annotated[str, Parameter(help="Why; the ledger keeps it.", metavar="TEXT")],
+    reason: Annotated[str, option("Why; the ledger keeps it.", "TEXT")],
     key: KeyFile = None,
 ) -> None:
     """Declare or change a total; the change and its reason are an entry of the ledger."""
@@ -102,7 +100,7 @@ def show(
     path: File,
     /,
     *,
-    delta: Annotated[str, Parameter(help="The delta of the epsilon. Default: 1e-10.", metavar="D")] = "1e-10",
+    delta: Annotated[str, option("The delta of the epsilon. Default: 1e-10.", "D")] = "1e-10",
     json: console.Json = False,
 ) -> None:
     """What runs have spent, in rho and in exact epsilon, and what is left of the totals."""
@@ -144,15 +142,13 @@ def _text(path: Path, ledger: Ledger, costs: list[Cost], failed: list[str]) -> I
 @app.command(name="check", usage="Usage: discreet ledger check PATH [DIR ...] [OPTIONS]")
 def check(
     path: File,
-    outputs: Annotated[list[Path] | None, Parameter(help="Outputs of runs, or directories of them.")] = None,
+    outputs: Annotated[list[Path] | None, option("Outputs of runs, or directories of them.")] = None,
     /,
     *,
     witness: Annotated[
-        str | None, Parameter(help="What `discreet ledger witness` printed earlier.", metavar="WITNESS")
+        str | None, option("What `discreet ledger witness` printed earlier.", "WITNESS")
     ] = None,
-    key: Annotated[
-        str | None, Parameter(help="The public key that entries must be signed with.", metavar="HEX")
-    ] = None,
+    key: Annotated[str | None, option("The public key that entries must be signed with.", "HEX")] = None,
 ) -> None:
     """Whether totals, spending, the hashes of all output and what outputs say agree; status 2 if not."""
     from discreet.release import check_ledger
@@ -174,9 +170,9 @@ def sign(
     path: File,
     /,
     *,
-    key: Annotated[Path, Parameter(help="The key's file; it is made if it does not exist.", metavar="FILE")],
+    key: Annotated[Path, option("The key's file; it is made if it does not exist.", "FILE")],
     old_key: Annotated[
-        Path | None, Parameter(help="The file of the present key, if the ledger is signed.", metavar="FILE")
+        Path | None, option("The file of the present key, if the ledger is signed.", "FILE")
     ] = None,
 ) -> None:
     """Sign the ledger: from here on every entry needs the key."""
@@ -202,7 +198,7 @@ def sign(
 @app.command(name="witness", usage="Usage: discreet ledger witness PATH [WITNESS]")
 def witness(
     path: File,
-    witness: Annotated[str | None, Parameter(help="A witness printed earlier, to check.")] = None,
+    witness: Annotated[str | None, option("A witness printed earlier, to check.")] = None,
     /,
 ) -> None:
     """A short head of the ledger to keep elsewhere; or whether it goes on from one (status 2 if not)."""

@@ -13,7 +13,7 @@ from discreet import numbers
 from discreet.budget import load
 from discreet.budget.levels import find_level, level_name
 from discreet.cli import console
-from discreet.cli.console import PLAIN, Block, Hanging, Screen, need_tables
+from discreet.cli.console import PLAIN, Block, Hanging, Screen, need_tables, option
 from discreet.cli.ledger import KeyFile, LedgerFile, Rehearsal, SpendAgain, about_ledger
 from discreet.errors import InputError
 from discreet.report import tables
@@ -29,37 +29,27 @@ ESTIMATES = {
     "not negative and add up over the areas, and over queries if the release states its attributes.",
 }
 
-Out = Annotated[Path, Parameter(help="A new directory for the output.", metavar="DIR")]
+Out = Annotated[Path, option("A new directory for the output.", "DIR")]
 OptionalFile = Annotated[Path | None, Parameter(metavar="FILE")]
 Format = Annotated[
     Literal["csv", "parquet"] | None,
-    Parameter(
-        help="Format of the output. Default: that of the input.", show_choices=False, metavar="csv|parquet"
-    ),
+    option("Format of the output. Default: that of the input.", "csv|parquet"),
 ]
 Geocodes = Annotated[
     str | None,
-    Parameter(
-        help="With records: units are the lowest geocodes, nested by prefixes of these lengths.",
-        metavar="N,N",
-    ),
+    option("With records: units are the lowest geocodes, nested by prefixes of these lengths.", "N,N"),
 ]
 Person = Annotated[
-    str | None,
-    Parameter(name="--id", help="With records: the column that identifies people.", metavar="COLUMN"),
+    str | None, option("With records: the column that identifies people.", "COLUMN", name="--id")
 ]
 AtMost = Annotated[
-    int | None,
-    Parameter(help="Records that one person may have; they cost as K people. Default: 1.", metavar="K"),
+    int | None, option("Records that one person may have; they cost as K people. Default: 1.", "K")
 ]
 Excess = Annotated[
-    Literal["refuse", "keep"],
-    Parameter(
-        help="If a person has more: refuse (default), or keep K at random.", show_choices=False, metavar="HOW"
-    ),
+    Literal["refuse", "keep"], option("If a person has more: refuse (default), or keep K at random.", "HOW")
 ]
 ForSpreadsheets = Annotated[
-    bool, Parameter(help="Put an apostrophe before names that a spreadsheet would read as a formula.")
+    bool, option("Put an apostrophe before names that a spreadsheet would read as a formula.")
 ]
 
 
@@ -68,26 +58,18 @@ ForSpreadsheets = Annotated[
 class Measuring:
     """The options, named as `discreet.measure` has them."""
 
-    counts: Annotated[OptionalFile, Parameter(help="The exact counts, CSV or Parquet.")] = None
+    counts: Annotated[OptionalFile, option("The exact counts, CSV or Parquet.")] = None
     records: Annotated[
         OptionalFile,
-        Parameter(
-            help="Records instead of counts: unit (the lowest), a column per attribute. CSV or Parquet."
-        ),
+        option("Records instead of counts: unit (the lowest), a column per attribute. CSV or Parquet."),
     ] = None
     post: Annotated[
         Literal["none", "nonnegative", "consistent"],
-        Parameter(
-            help="Estimates beside the measurements: none (default), nonnegative or consistent.",
-            show_choices=False,
-            metavar="KIND",
-        ),
+        option("Estimates beside the measurements: none (default), nonnegative or consistent.", "KIND"),
     ] = "none"
-    units: Annotated[
-        OptionalFile, Parameter(help="All units: unit, level, parent. Default: those of FILE.")
-    ] = None
+    units: Annotated[OptionalFile, option("All units: unit, level, parent. Default: those of FILE.")] = None
     cells: Annotated[
-        OptionalFile, Parameter(help="All cells: query, cell. With it, rows with zeros may be left out.")
+        OptionalFile, option("All cells: query, cell. With it, rows with zeros may be left out.")
     ] = None
     geocodes: Geocodes = None
     person: Person = None
@@ -95,18 +77,18 @@ class Measuring:
     excess: Excess = "refuse"
     invariants: Annotated[
         list[str] | None,
-        Parameter(
+        option(
+            "Publish these counts without noise, outside the guarantee; may be repeated.",
+            "LEVEL/QUERY",
             name="--invariant",
-            help="Publish these counts without noise, outside the guarantee; may be repeated.",
-            metavar="LEVEL/QUERY",
         ),
     ] = None
     additive: Annotated[
         bool,
-        Parameter(
+        option(
+            "Check that children add up to their parents (default), or not.",
             name="--additive",
             negative="--not-additive",
-            help="Check that children add up to their parents (default), or not.",
         ),
     ] = True
     ledger: LedgerFile = None

@@ -8,12 +8,10 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from cyclopts import Parameter
-
 from discreet.budget import load
 from discreet.budget.levels import level_name
 from discreet.cli import console
-from discreet.cli.console import PLAIN, Block, Hanging, Outputs, Screen, TextTable, need_tables
+from discreet.cli.console import PLAIN, Block, Hanging, Outputs, Screen, TextTable, need_tables, option
 from discreet.errors import InputError
 
 if TYPE_CHECKING:
@@ -24,11 +22,11 @@ if TYPE_CHECKING:
 
 TreeOption = Annotated[
     str | None,
-    Parameter(
-        name="--tree",
-        help="Children of an area on average, for each level below the top, such as 51,61.6; or a table of "
+    option(
+        "Children of an area on average, for each level below the top, such as 51,61.6; or a table of "
         "units (unit, level, parent). Default: the United States of 2020.",
-        metavar="N,N,...|FILE",
+        "N,N,...|FILE",
+        name="--tree",
     ),
 ]
 
@@ -49,34 +47,26 @@ def plan(
     *,
     keep: Annotated[
         list[str] | None,
-        Parameter(
-            help="Estimates to keep as accurate as now: a level, or one of its queries; may be repeated.",
-            metavar="LEVEL[:QUERY]",
+        option(
+            "Estimates to keep as accurate as now: a level, or one of its queries; may be repeated.",
+            "LEVEL[:QUERY]",
         ),
     ] = None,
     goal: Annotated[
         Path | None,
-        Parameter(
-            help="The accuracy you want: [[goals]] with level, query, and sd or margin95.",
-            metavar="FILE.toml",
-        ),
+        option("The accuracy you want: [[goals]] with level, query, and sd or margin95.", "FILE.toml"),
     ] = None,
     weights: Annotated[
-        str | None,
-        Parameter(help="Minimise the relative variances with these weights.", metavar="LEVEL[:QUERY]=W,..."),
+        str | None, option("Minimise the relative variances with these weights.", "LEVEL[:QUERY]=W,...")
     ] = None,
-    epsilon: Annotated[str | None, Parameter(help="The epsilon that may be spent.", metavar="E")] = None,
-    delta: Annotated[str, Parameter(help="Default: 1e-10.", metavar="D")] = "1e-10",
+    epsilon: Annotated[str | None, option("The epsilon that may be spent.", "E")] = None,
+    delta: Annotated[str, option("Default: 1e-10.", "D")] = "1e-10",
     certify: Annotated[
-        bool,
-        Parameter(
-            negative="--no-certify",
-            help="Prove the epsilon in ball arithmetic (default), or not.",
-        ),
+        bool, option("Prove the epsilon in ball arithmetic (default), or not.", negative="--no-certify")
     ] = True,
-    least_cost: Annotated[bool, Parameter(help="Find the cheapest plan that meets the goals.")] = False,
+    least_cost: Annotated[bool, option("Find the cheapest plan that meets the goals.")] = False,
     tree: TreeOption = None,
-    out: Annotated[Path | None, Parameter(help="Write the new release.", metavar="NEW.toml")] = None,
+    out: Annotated[Path | None, option("Write the new release.", "NEW.toml")] = None,
     screen: Screen = PLAIN,
 ) -> None:
     """Find the plan that is best for the accuracy of the estimates."""
@@ -174,9 +164,7 @@ def accuracy(
     /,
     *,
     tree: TreeOption = None,
-    plot: Annotated[
-        Path | None, Parameter(help="Plot a heat map of levels and queries.", metavar="FILE.svg|png|pdf")
-    ] = None,
+    plot: Annotated[Path | None, option("Plot a heat map of levels and queries.", "FILE.svg|png|pdf")] = None,
     screen: Screen = PLAIN,
 ) -> None:
     """Work out how accurate the estimates of a release will be, for every query at every level."""

@@ -6,11 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from cyclopts import Parameter
-
 from discreet.cli import console
 from discreet.cli.account import read_target
-from discreet.cli.console import PLAIN, Block, Outputs, Screen
+from discreet.cli.console import PLAIN, Block, Outputs, Screen, option
 from discreet.errors import InputError
 from discreet.numbers import plain
 from discreet.numbers import prior as read_prior
@@ -33,23 +31,18 @@ def report(
     target: console.Target,
     /,
     *,
-    out: Annotated[Path | None, Parameter(help="Write the page.", metavar="FILE.html")] = None,
-    pdf: Annotated[
-        Path | None, Parameter(help="Also print it, with Chromium if installed.", metavar="FILE.pdf")
-    ] = None,
+    out: Annotated[Path | None, option("Write the page.", "FILE.html")] = None,
+    pdf: Annotated[Path | None, option("Also print it, with Chromium if installed.", "FILE.pdf")] = None,
     delta: Annotated[
-        list[str] | None,
-        Parameter(help="The delta of the headline, default 1e-10; may be repeated.", metavar="D"),
+        list[str] | None, option("The delta of the headline, default 1e-10; may be repeated.", "D")
     ] = None,
     prior: Annotated[
-        str, Parameter(help="The adversary's prior probability of one answer; default 1/2.", metavar="P")
+        str, option("The adversary's prior probability of one answer; default 1/2.", "P")
     ] = "1/2",
-    before: Annotated[
-        str | None, Parameter(help="A release to compare with, as before a change.", metavar="OTHER")
-    ] = None,
-    title: Annotated[str, Parameter(help="The title of the page.", metavar="TEXT")] = "",
-    no_certify: Annotated[bool, Parameter(help="Skip the proofs; the page says so.")] = False,
-    no_savings: Annotated[bool, Parameter(help="Skip the search for noise that could be saved.")] = False,
+    before: Annotated[str | None, option("A release to compare with, as before a change.", "OTHER")] = None,
+    title: Annotated[str, option("The title of the page.", "TEXT")] = "",
+    no_certify: Annotated[bool, option("Skip the proofs; the page says so.")] = False,
+    no_savings: Annotated[bool, option("Skip the search for noise that could be saved.")] = False,
     between: console.Comparing = console.ALL_PATHS,
     screen: Screen = PLAIN,
 ) -> None:

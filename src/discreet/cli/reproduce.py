@@ -7,10 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from cyclopts import Parameter
-
 from discreet.cli import console
-from discreet.cli.console import PLAIN, Block, Hanging, LongLine, Outputs, Screen, TextTable, show
+from discreet.cli.console import PLAIN, Block, Hanging, LongLine, Outputs, Screen, TextTable, option, show
 from discreet.errors import InputError
 
 if TYPE_CHECKING:
@@ -29,16 +27,12 @@ app = console.command(
 
 @app.default
 def reproduce(
-    name: Annotated[str | None, Parameter(help="A study from --list, or all.", metavar="NAME|all")] = None,
+    name: Annotated[str | None, option("A study from --list, or all.", "NAME|all")] = None,
     /,
     *,
-    out: Annotated[
-        Path | None, Parameter(help="The directory of the files; made if necessary.", metavar="DIR")
-    ] = None,
-    counts: Annotated[
-        Path | None, Parameter(help="Your own counts, for accuracy and slope.", metavar="FILE.csv")
-    ] = None,
-    list_: Annotated[bool, Parameter(name="--list", help="List the studies and stop.")] = False,
+    out: Annotated[Path | None, option("The directory of the files; made if necessary.", "DIR")] = None,
+    counts: Annotated[Path | None, option("Your own counts, for accuracy and slope.", "FILE.csv")] = None,
+    list_: Annotated[bool, option("List the studies and stop.", name="--list")] = False,
     jobs: console.Jobs = None,
     screen: Screen = PLAIN,
 ) -> None:

@@ -28,6 +28,7 @@ from discreet.cli.console import (
     Screen,
     TextTable,
     need_tables,
+    option,
     write,
     write_json,
 )
@@ -73,37 +74,34 @@ TRUTHS = ("present", "absent", "prior")
 def single(
     *,
     noisy: Annotated[
-        list[str],
-        Parameter(help="The published count; may be repeated.", metavar="Y", allow_leading_hyphen=True),
+        list[str], option("The published count; may be repeated.", "Y", allow_leading_hyphen=True)
     ],
     prior: console.Priors,
     variance: console.Variances = None,
     rho: console.Rhos = None,
     known: Annotated[
         list[str] | None,
-        Parameter(
-            help="How many others with the characteristics the adversary knows of; default 0.",
-            metavar="K",
+        option(
+            "How many others with the characteristics the adversary knows of; default 0.",
+            "K",
             allow_leading_hyphen=True,
         ),
     ] = None,
     unsure: Annotated[
-        int | None, Parameter(help="This many others may or may not have the characteristics.", metavar="M")
+        int | None, option("This many others may or may not have the characteristics.", "M")
     ] = None,
     chance: Annotated[
-        list[str] | None,
-        Parameter(help="The chance of each of them, one for all or one for each.", metavar="C"),
+        list[str] | None, option("The chance of each of them, one for all or one for each.", "C")
     ] = None,
     loss: Annotated[
         tuple[str, str, str, str] | None,
-        Parameter(
-            help="Costs of deciding absent, present; first if the target is absent. Default 0 1 1 0.",
-            metavar="A B C D",
+        option(
+            "Costs of deciding absent, present; first if the target is absent. Default 0 1 1 0.", "A B C D"
         ),
     ] = None,
     nonnegative: console.Floor = False,
     together: Annotated[
-        bool, Parameter(help="The noisy values are several counts of the same person, each with its noise.")
+        bool, option("The noisy values are several counts of the same person, each with its noise.")
     ] = False,
     json: console.Json = False,
     csv: console.Csv = None,
@@ -387,29 +385,22 @@ _RENAMED = {"siblings-noisy": "siblings_noisy", "given": "given_smaller"}
 ).default
 def hierarchy(
     *,
-    area: Annotated[
-        list[str] | None, Parameter(help="One area; repeat for the next larger one.", metavar="SPEC")
-    ] = None,
+    area: Annotated[list[str] | None, option("One area; repeat for the next larger one.", "SPEC")] = None,
     prior: console.Prior = "1/2",
-    known: Annotated[
-        int, Parameter(help="How many others in the block the adversary knows of.", metavar="K")
-    ] = 0,
+    known: Annotated[int, option("How many others in the block the adversary knows of.", "K")] = 0,
     siblings: Annotated[
-        str,
-        Parameter(
-            help="Noise of the siblings' sum: exact, or single as in the paper.", metavar="exact|single"
-        ),
+        str, option("Noise of the siblings' sum: exact, or single as in the paper.", "exact|single")
     ] = "exact",
     method: Annotated[
         str,
-        Parameter(
-            help="exact; gibbs: a sampler of the same posterior; gibbs-unconstrained: without the condition "
+        option(
+            "exact; gibbs: a sampler of the same posterior; gibbs-unconstrained: without the condition "
             "that the block counts no more than the group, as in the paper's tables.",
-            metavar="exact|gibbs|gibbs-unconstrained",
+            "exact|gibbs|gibbs-unconstrained",
         ),
     ] = "exact",
-    draws: Annotated[int, Parameter(help="Draws of a sampler.", metavar="N")] = 100_000,
-    seed: Annotated[int | None, Parameter(help="Seed of a sampler.", metavar="N")] = None,
+    draws: Annotated[int, option("Draws of a sampler.", "N")] = 100_000,
+    seed: Annotated[int | None, option("Seed of a sampler.", "N")] = None,
     csv: console.Csv = None,
     plot: console.Plot = None,
     json: console.Json = False,
@@ -511,7 +502,7 @@ def _hierarchy_text(found: HierarchyPosterior, other: float | None) -> Iterator[
 # -- everything that a release publishes ---------------------------------------------------------------------
 
 MainOnly = Annotated[
-    bool, Parameter(help="Only the main pair of paths: quick, but not a bound for the whole release.")
+    bool, option("Only the main pair of paths: quick, but not a bound for the whole release.")
 ]
 
 
@@ -525,15 +516,14 @@ MainOnly = Annotated[
     "--rho block=0.0992 --rho block_group=0.2465 --prior 1/2",
 ).default
 def release(
-    target: Annotated[str | None, Parameter(help="A preset's name or a TOML file.")] = None,
+    target: Annotated[str | None, option("A preset's name or a TOML file.")] = None,
     /,
     *,
     prior: console.Priors | None = None,
     rho: Annotated[
         list[str] | None,
-        Parameter(
-            help="Instead of a target: zCDP's rho of one count of a level, record added or removed.",
-            metavar="LEVEL=RHO",
+        option(
+            "Instead of a target: zCDP's rho of one count of a level, record added or removed.", "LEVEL=RHO"
         ),
     ] = None,
     between: console.Comparing = console.ALL_PATHS,
@@ -643,7 +633,7 @@ def explain(
     /,
     *,
     prior: console.Prior = "1/2",
-    out: Annotated[Path | None, Parameter(help="Write the page.", metavar="FILE.md|txt")] = None,
+    out: Annotated[Path | None, option("Write the page.", "FILE.md|txt")] = None,
     between: console.Comparing = console.ALL_PATHS,
     main_only: MainOnly = False,
     screen: Screen = PLAIN,
@@ -679,22 +669,20 @@ def explain(
     "measurements.parquet --prior 1/10 --known-column others --csv rows.csv",
 ).default
 def table(
-    file: Annotated[Path, Parameter(help="The released table: CSV or Parquet.")],
+    file: Annotated[Path, option("The released table: CSV or Parquet.")],
     /,
     *,
     prior: console.Prior,
     known: Annotated[
         str | None,
-        Parameter(
-            help="How many others with the characteristics the adversary knows of, in every row. Default: "
+        option(
+            "How many others with the characteristics the adversary knows of, in every row. Default: "
             "an average over the counts that may be known if the target is present (see --law).",
-            metavar="K",
+            "K",
             allow_leading_hyphen=True,
         ),
     ] = None,
-    known_column: Annotated[
-        str | None, Parameter(help="The column with this number for each row.", metavar="NAME")
-    ] = None,
+    known_column: Annotated[str | None, option("The column with this number for each row.", "NAME")] = None,
     law: Annotated[
         Literal["table", "flat"],
         Parameter(
@@ -704,16 +692,16 @@ def table(
         ),
     ] = "table",
     noisy_column: Annotated[
-        str | None, Parameter(help="Noisy counts. Default: value, COUNT, noisy or count.", metavar="NAME")
+        str | None, option("Noisy counts. Default: value, COUNT, noisy or count.", "NAME")
     ] = None,
     variance_column: Annotated[
-        str | None, Parameter(help="Variances. Default: variance or NOISE_VARIANCE.", metavar="NAME")
+        str | None, option("Variances. Default: variance or NOISE_VARIANCE.", "NAME")
     ] = None,
     level_column: Annotated[
-        str | None, Parameter(help="Level to summarise by. Default: level or REGION_TYPE.", metavar="NAME")
+        str | None, option("Level to summarise by. Default: level or REGION_TYPE.", "NAME")
     ] = None,
     nonnegative: console.Floor = False,
-    csv: Annotated[Path | None, Parameter(help="Write all rows with their risk.", metavar="FILE.csv")] = None,
+    csv: Annotated[Path | None, option("Write all rows with their risk.", "FILE.csv")] = None,
     plot: console.Plot = None,
     screen: Screen = PLAIN,
 ) -> None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
 
-from cyclopts import App, Parameter
+from cyclopts import App
 
 from discreet.budget import ALIASES, load
 from discreet.budget.levels import level_name
 from discreet.cli import console
-from discreet.cli.console import Block, Hanging, LongLine, Screen, TextTable, write
+from discreet.cli.console import Block, Hanging, LongLine, Screen, TextTable, option, write
 from discreet.errors import InputError
 from discreet.numbers import percent, plain, with_fraction
 from discreet.report.tables import (
@@ -37,7 +37,7 @@ def show(
     /,
     *,
     json: console.Json = False,
-    toml: Annotated[bool, Parameter(help="Print the release as TOML.")] = False,
+    toml: Annotated[bool, option("Print the release as TOML.")] = False,
 ) -> None:
     """Show one release."""
 

@@ -11,7 +11,7 @@ from cyclopts import App, Parameter
 
 from discreet.budget import load
 from discreet.cli import console
-from discreet.cli.console import PLAIN, Block, Hanging, Screen, need_tables
+from discreet.cli.console import PLAIN, Block, Hanging, Screen, need_tables, option
 from discreet.cli.measure import AtMost, Excess, Format, Geocodes, Out, Person
 
 if TYPE_CHECKING:
@@ -32,13 +32,9 @@ class Tabulating:
     """The options, named as `discreet.release.tabulate` has them."""
 
     records: Annotated[
-        Path,
-        Parameter(
-            help="One row per record: unit (the lowest), a column per attribute. CSV or Parquet.",
-            metavar="FILE",
-        ),
+        Path, option("One row per record: unit (the lowest), a column per attribute. CSV or Parquet.", "FILE")
     ]
-    units: Annotated[Path, Parameter(help="All units: unit, level, parent.", metavar="FILE")]
+    units: Annotated[Path, option("All units: unit, level, parent.", "FILE")]
     out_dir: Annotated[Out, Parameter(name="--out")]
     geocodes: Geocodes = None
     person: Person = None

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
 
-from cyclopts import Parameter
-
 from discreet.cli import console
-from discreet.cli.console import PLAIN, Block, Hanging, Screen
+from discreet.cli.console import PLAIN, Block, Hanging, Screen, option
 from discreet.errors import InputError
 
 if TYPE_CHECKING:
@@ -28,15 +26,12 @@ app = console.command(
 @app.default
 def verify(
     *targets: Annotated[
-        str,
-        Parameter(help="A certificate, a claim in TOML or JSON, or beside a claim in options a release."),
+        str, option("A certificate, a claim in TOML or JSON, or beside a claim in options a release.")
     ],
-    epsilon: Annotated[str | None, Parameter(help="The epsilon that is claimed.", metavar="E")] = None,
-    delta: Annotated[str | None, Parameter(help="The delta that is claimed.", metavar="D")] = None,
-    alpha: Annotated[str | None, Parameter(help="The type I error of a test.", metavar="A")] = None,
-    beta: Annotated[
-        str | None, Parameter(help="The least type II error that is claimed for it.", metavar="B")
-    ] = None,
+    epsilon: Annotated[str | None, option("The epsilon that is claimed.", "E")] = None,
+    delta: Annotated[str | None, option("The delta that is claimed.", "D")] = None,
+    alpha: Annotated[str | None, option("The type I error of a test.", "A")] = None,
+    beta: Annotated[str | None, option("The least type II error that is claimed for it.", "B")] = None,
     between: console.Comparing = console.ALL_PATHS,
     screen: Screen = PLAIN,
 ) -> None:

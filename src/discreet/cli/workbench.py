@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from cyclopts import Parameter
-
 from discreet.cli import console
-from discreet.cli.console import write
+from discreet.cli.console import option, write
 from discreet.errors import InputError
 
 app = console.command(
@@ -27,24 +25,21 @@ _WORDS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_"
 @app.default
 def workbench(
     *,
-    port: Annotated[int, Parameter(help=f"Default: {PORT}.", metavar="P")] = PORT,
-    host: Annotated[
-        str, Parameter(help="Default: 127.0.0.1, this machine alone.", metavar="ADDRESS")
-    ] = "127.0.0.1",
+    port: Annotated[int, option(f"Default: {PORT}.", "P")] = PORT,
+    host: Annotated[str, option("Default: 127.0.0.1, this machine alone.", "ADDRESS")] = "127.0.0.1",
     socket: Annotated[
-        str | None,
-        Parameter(help="Listen on a Unix socket that only you can use, not on a port.", metavar="PATH"),
+        str | None, option("Listen on a Unix socket that only you can use, not on a port.", "PATH")
     ] = None,
-    open: Annotated[bool, Parameter(help="Open the page in the browser.")] = False,
+    open: Annotated[bool, option("Open the page in the browser.")] = False,
     token: Annotated[
         str | None,
-        Parameter(
-            help="Every request must show it; `auto`, the default on this machine, makes and prints one.",
-            metavar="T",
+        option(
+            "Every request must show it; `auto`, the default on this machine, makes and prints one.",
+            "T",
             negative="",
         ),
     ] = None,
-    no_token: Annotated[bool, Parameter(help="Serve every program on this machine.", negative="")] = False,
+    no_token: Annotated[bool, option("Serve every program on this machine.", negative="")] = False,
 ) -> None:
     """Serve the pages until Ctrl-C. Nothing leaves this machine."""
     import os
