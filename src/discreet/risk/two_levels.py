@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -99,8 +100,8 @@ class TwoLevels:
         result: Floats = np.empty(flat.shape[1], dtype=np.float64)
         for start in range(0, flat.shape[1], 20_000):
             block_part, group_part, others_part = flat[:, start : start + 20_000]
-            moves = self._transitions(group_part, others_part)
-            result[start : start + 20_000] = moves.stationary(self._from_block(block_part))
+            chain = self.chain(group_part, others_part)
+            result[start : start + 20_000] = chain.stationary(block_part)
         shape = np.broadcast_shapes(x.shape, z.shape, y.shape)
         return np.asarray(result.reshape(shape), dtype=np.float64)
 
@@ -133,12 +134,18 @@ class TwoLevels:
         _, absent, there = self._tables(z, y)
         return np.asarray(log_sum(there, axis=-1) - log_sum(absent, axis=-1))
 
-    def _transitions(self, z: Integers, y: Integers) -> _Transitions:
+    def chain(self, z: Integers, y: Integers) -> UnconstrainedChain:
+        """Return the chain without the condition k1 <= k2, at noisy counts of group and siblings.
+
+        >>> two = TwoLevels(rho=("0.0992", "0.2465"), siblings=27, prior="1/2")
+        >>> two.chain(np.array([1]), np.array([-1])).stationary(np.array([2])).round(4).tolist()
+        [0.5777]
+        """
         k, absent, there = self._tables(z, y)
         beside = [self.siblings.log_pmf(y[..., None] - k + self.known + one) for one in (0, 1)]
         with np.errstate(under="ignore"):
             laws = [np.exp(logs - log_sum(logs, axis=-1)[..., None]) for logs in (absent, there)]
-        return _Transitions(laws[0], laws[1], beside[1] - beside[0])
+        return UnconstrainedChain(self._from_block, laws[0], laws[1], beside[1] - beside[0])
 
     # -- decisions -------------------------------------------------------------------------------------
 
@@ -182,15 +189,15 @@ class TwoLevels:
 
     def _unconstrained(self, z: Integers, y: Integers) -> tuple[Integers, NDArray[np.bool_]]:
         """By halving: the chain's stationary law rises with the block's noisy count."""
-        moves = self._transitions(z, y)
+        chain = self.chain(z, y)
         room = reach(self.variances[0], 1e-40)
         low = np.full(y.shape, self.known - room)
         high = np.full(y.shape, self.known + room + 1)
         while np.any(high - low > 1):
             middle = (low + high) // 2
-            says = moves.stationary(self._from_block(middle)) > 0.5 + _TIE
+            says = chain.stationary(middle) > 0.5 + _TIE
             low, high = np.where(says, low, middle), np.where(says, middle, high)
-        return high, np.abs(moves.stationary(self._from_block(high - 1)) - 0.5) <= _TIE
+        return high, np.abs(chain.stationary(high - 1) - 0.5) <= _TIE
 
     def accuracy(self, *, group: int, block: int | None = None, chance: Chance = "exact") -> float:
         """Return how often the decision is right, given the truth: by default that the target is counted.
@@ -215,16 +222,17 @@ class TwoLevels:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Transitions:
+class UnconstrainedChain:
     """The chain without the condition: laws of X2 given each X1, and what X2 adds to the odds of X1."""
 
+    odds: Callable[[Integers], Floats]
     absent: Floats
     there: Floats
     gain: Floats
 
-    def stationary(self, odds: Floats) -> Floats:
-        """Its stationary probability of X1 = known + 1, at log-odds from the prior and the block's count."""
-        up = logistic(odds[..., None] + self.gain)
+    def stationary(self, x: Integers) -> Floats:
+        """Its stationary probability of X1 = known + 1, at noisy counts of the block."""
+        up = logistic(self.odds(x)[..., None] + self.gain)
         rise = np.einsum("...k,...k->...", self.absent, up)
         fall = np.einsum("...k,...k->...", self.there, 1.0 - up)
         return np.asarray(rise / (rise + fall))

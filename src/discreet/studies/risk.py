@@ -12,8 +12,11 @@ computed without sampling.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -154,11 +157,17 @@ def risk_priors_noisy() -> Study:
     0.525
     """
     noisy = np.arange(-10, 21)
-    rows = []
-    for prior in PRIORS:
-        both = [of(noisy, rho=RHO, prior=prior, known=0) for of in (posterior, ratio)]
-        rows += [(prior, *row) for row in zip(noisy, *both, strict=True)]
-    return made("risk-priors-noisy", "prior noisy posterior ratio", rows)
+    curves = (partial(of, noisy, rho=RHO, known=0) for of in (posterior, ratio))
+    return made("risk-priors-noisy", "prior noisy posterior ratio", _by_prior(noisy, *curves))
+
+
+def _by_prior(places: Sequence[float] | Integers, *curves: Callable[..., Floats]) -> list[tuple[Any, ...]]:
+    """Rows of curves over the same places, for each prior."""
+    return [
+        (prior, *row)
+        for prior in PRIORS
+        for row in zip(places, *(curve(prior=prior) for curve in curves), strict=True)
+    ]
 
 
 def rho_grid(points: int = 121) -> list[float]:
@@ -174,11 +183,8 @@ def risk_priors_rho() -> Study:
     True
     """
     rhos = rho_grid()
-    rows = []
-    for prior in PRIORS:
-        both = [of(rho=rhos, prior=prior) for of in (expected_posterior, expected_ratio)]
-        rows += [(prior, *row) for row in zip(rhos, *both, strict=True)]
-    return made("risk-priors-rho", "prior rho expected_posterior expected_ratio", rows)
+    curves = (partial(of, rho=rhos) for of in (expected_posterior, expected_ratio))
+    return made("risk-priors-rho", "prior rho expected_posterior expected_ratio", _by_prior(rhos, *curves))
 
 
 def risk_accuracy_rho() -> Study:
@@ -188,10 +194,8 @@ def risk_accuracy_rho() -> Study:
     [('.59', '0.5889'), ('.30', '0.3005'), ('.28', '0.2815')]
     """
     rhos = rho_grid(641)
-    rows = []
-    for prior in PRIORS:
-        both = [decision_accuracy(rho=rhos, prior=prior, given=given) for given in ("present", "prior")]
-        rows += [(prior, *row) for row in zip(rhos, *both, strict=True)]
+    curves = (partial(decision_accuracy, rho=rhos, given=given) for given in ("present", "prior"))
+    rows = _by_prior(rhos, *curves)
     found = {row[:2]: float(row[2]) for row in rows}
     mine = {f"p = 1/5, rho = .{k}": found["1/5", k / 10] for k in (5, 6)} | {
         "p = 1/2": found["1/2", float(RHO)]
@@ -320,32 +324,20 @@ def risk_table_8() -> Study:
     )
 
 
-def chain_chances(x: Integers, z: Integers, y: Integers, rhos: tuple[Fraction, Fraction] = RHOS) -> Floats:
+def chain_chances(two: TwoLevels, x: Integers, z: Integers, y: Integers) -> Floats:
     """Return what the chain without the condition tends to, for all noisy counts of block, group, siblings.
 
-    >>> EXAMPLE, chain_chances(*(np.array([one]) for one in EXAMPLE)).round(4).item()
+    >>> EXAMPLE, chain_chances(_two(), *(np.array([one]) for one in EXAMPLE)).round(4).item()
     ((2, 1, -1), 0.5777)
     """
-    rho1, rho2 = map(float, rhos)
-    k = np.arange(max(int(z.max()), int(y.max()) + 1, 0) + 60)
-    beside = [-rho1 / SIBLINGS * (y[:, None] - k + one) ** 2 for one in (0, 1)]
-    laws = []
-    for one in (0, 1):
-        logs = -rho2 * (z[:, None, None] - k) ** 2 + np.where(k >= one, beside[one], -np.inf)
-        weights = np.exp(logs - logs.max(axis=-1, keepdims=True))
-        laws.append(weights / weights.sum(axis=-1, keepdims=True))
-    found = []
-    for value in x:
-        up = 1 / (1 + np.exp(-rho1 * (2 * value - 1) + beside[0] - beside[1]))
-        rise, fall = np.einsum("zyk,yk->zy", laws[0], up), np.einsum("zyk,yk->zy", laws[1], 1 - up)
-        found.append(rise / (rise + fall))
-    return np.array(found)
+    chain = two.chain(*np.broadcast_arrays(z[:, None], y))
+    return np.array([chain.stationary(value) for value in x])
 
 
-def with_draws(two: TwoLevels, group: int, rhos: tuple[Fraction, Fraction] = RHOS) -> float:
+def with_draws(two: TwoLevels, group: int) -> float:
     """Return how often a chain is right that says yes if half of its 1,000 independent draws do, or more."""
     (x, px), (z, pz), (y, py) = two.grid(block=1, group=group, outside=1e-9)
-    return float(np.einsum("x,z,y,xzy->", px, pz, py, says_yes(chain_chances(x, z, y, rhos))))
+    return float(np.einsum("x,z,y,xzy->", px, pz, py, says_yes(chain_chances(two, x, z, y))))
 
 
 def says_yes(chances: Floats, draws: int = DRAWS) -> Floats:
@@ -403,8 +395,7 @@ def risk_group_rho() -> Study:
         for group in groups:
             both = two.accuracy(group=group), two.accuracy(group=group, chance="unconstrained")
             rows.append((float(f"{rho:.6g}"), group, *both))
-    last = (RHO, Fraction(largest))
-    found = with_draws(_two(last), groups[1], last)
+    found = with_draws(_two((RHO, Fraction(largest))), groups[1])
     checks = _drawn("Figure 6", "right decisions, percent", found)
     return made("risk-group-rho", "rho2 group exact chain", rows, checks)
 
@@ -445,7 +436,7 @@ def risk_changed() -> Study:
     before = np.broadcast_to(data[0] >= 1, weights.shape)
     near = 1 / math.sqrt(4 * _inputs("Figure 4", "grid")[5])  # one standard error of the longer runs
     masses, undecided = [], []
-    for chances in (two.probability(*data), chain_chances(x, z, y)):
+    for chances in (two.probability(*data), chain_chances(two, x, z, y)):
         after, close = chances > 0.5, np.abs(chances - 0.5) < near
         to_yes, to_no = (float(weights[mask].sum()) for mask in (after & ~before, before & ~after))
         masses.append((to_yes, to_no, to_yes - to_no))
