@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import multiprocessing
 import multiprocessing.pool
+import os
 import signal
 import sys
 import threading
@@ -23,6 +24,15 @@ Progress = Callable[[int, int], None]
 """Called with (done, total) as work goes on."""
 
 _STARTING = threading.Lock()
+
+
+def usable_cpus() -> int:
+    """Return how many processors this process may use.
+
+    >>> usable_cpus() >= 1
+    True
+    """
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def map_cases(

@@ -44,8 +44,8 @@ COMMANDS = {
 }
 """Each command is the `app` of the module of its name, but for HOMES, and imported when its command runs."""
 
-HOMES = {"accuracy": "plan:accuracy_app", "compare": "account:compare_app", "post": "estimate:post_app"}
-HOMES |= {"presets": "show:presets_app"}
+HOMES = {"accuracy": "plan:accuracy_app", "compare": "account:compare_app", "presets": "show:presets_app"}
+HOMES |= {name: f"measure:{name}_app" for name in ("tabulate", "estimate", "post")}
 """Commands that stand in the module of another."""
 
 _started = time.perf_counter()

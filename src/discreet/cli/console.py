@@ -10,7 +10,6 @@ from __future__ import annotations
 import io
 import json
 import math
-import os
 import re
 import shutil
 import sys
@@ -86,6 +85,23 @@ Rhos = Annotated[
     option("Instead of the variance: zCDP's rho with a record added or removed, 1/(2 variance).", "R"),
 ]
 Floor = Annotated[bool, option("Negative values were published as zero.")]
+KeyFile = Annotated[
+    Path | None, option("The key file of a signed ledger. Default: DISCREET_LEDGER_KEY.", "FILE")
+]
+LedgerFile = Annotated[
+    Path | None,
+    option(
+        "The ledger of the population; it must exist. Default: DISCREET_LEDGER, or discreet-ledger.json "
+        "beside the input.",
+        "FILE",
+    ),
+]
+SpendAgain = Annotated[
+    bool, option("Release an input again that the ledger has already counted, and spend again.")
+]
+Rehearsal = Annotated[
+    int | None, option("Noise that can be repeated and protects nobody: NOT PRIVATE.", "SEED")
+]
 Csv = Annotated[Path | None, option("Write the numbers.", "FILE.csv")]
 Plot = Annotated[Path | None, option("Plot the numbers.", "FILE.svg|png|pdf")]
 
@@ -97,8 +113,9 @@ def jobs_or_cpus(jobs: int | None) -> int:
     3
     """
     if jobs is None:
-        usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        return min(usable, MOST_JOBS)
+        from discreet.accounting.parallel import usable_cpus
+
+        return min(usable_cpus(), MOST_JOBS)
     if whole(jobs, name="jobs") > MOST_JOBS:
         raise InputError(f"jobs is {jobs}; at most {MOST_JOBS} are allowed")
     return jobs
@@ -453,6 +470,18 @@ def json_text(value: object, *, margin: str = "") -> str:
     if isinstance(value, float) and not math.isfinite(value):
         raise ValueError(f"{value} has no place in JSON")
     return json.dumps(value)
+
+
+def about_ledger(ledger: Path | None, what: str, *, counted: bool) -> Iterator[Block]:
+    """Say where a run was noted; or that it was not, and what that means."""
+    if ledger is not None:
+        yield Hanging(f"Ledger: {ledger}. It holds a hash of the {what}: do not publish it.")
+    elif counted:
+        yield Hanging(
+            "No ledger: nothing keeps count of what is spent. Whoever repeats this run on the same people "
+            "spends again, and the noise of repeated runs can be averaged away. `discreet ledger new "
+            "discreet-ledger.json` beside the input makes one."
+        )
 
 
 def need_tables(command: str) -> None:

@@ -21,23 +21,6 @@ if TYPE_CHECKING:
     from discreet.release.composition import Cost
 
 File = Annotated[Path, option("The ledger's file.")]
-KeyFile = Annotated[
-    Path | None, option("The key file of a signed ledger. Default: DISCREET_LEDGER_KEY.", "FILE")
-]
-LedgerFile = Annotated[
-    Path | None,
-    option(
-        "The ledger of the population; it must exist. Default: DISCREET_LEDGER, or discreet-ledger.json "
-        "beside the input.",
-        "FILE",
-    ),
-]
-SpendAgain = Annotated[
-    bool, option("Release an input again that the ledger has already counted, and spend again.")
-]
-Rehearsal = Annotated[
-    int | None, option("Noise that can be repeated and protects nobody: NOT PRIVATE.", "SEED")
-]
 _TOTAL = "UNIT:NEIGHBOURS:RHO or UNIT:NEIGHBOURS:EPSILON@DELTA"
 
 app = App(
@@ -85,7 +68,7 @@ def total(
     /,
     *,
     reason: Annotated[str, option("Why; the ledger keeps it.", "TEXT")],
-    key: KeyFile = None,
+    key: console.KeyFile = None,
 ) -> None:
     """Declare or change a total; the change and its reason are an entry of the ledger."""
     from discreet.release import change_total, read_key
@@ -212,18 +195,6 @@ def witness(
     else:
         say(f"{path} does not continue from this witness: entries were removed or changed since then.")
         raise SystemExit(2)
-
-
-def about_ledger(ledger: Path | None, what: str, *, counted: bool) -> Iterator[Block]:
-    """Say where a run was noted; or that it was not, and what that means."""
-    if ledger is not None:
-        yield Hanging(f"Ledger: {ledger}. It holds a hash of the {what}: do not publish it.")
-    elif counted:
-        yield Hanging(
-            "No ledger: nothing keeps count of what is spent. Whoever repeats this run on the same people "
-            "spends again, and the noise of repeated runs can be averaged away. `discreet ledger new "
-            "discreet-ledger.json` beside the input makes one."
-        )
 
 
 def _total(text: str, name: str) -> Total:

@@ -1,7 +1,9 @@
-"""`discreet measure`: a table of counts with the noise of a release, and what was spent on it."""
+"""`discreet tabulate`, `measure` and `estimate`: from records to counts, to noise, to the best estimates."""
 
 from __future__ import annotations
 
+import csv
+import sys
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -14,20 +16,12 @@ from discreet.budget import load
 from discreet.budget.levels import find_level, level_name
 from discreet.cli import console
 from discreet.cli.console import PLAIN, Block, Hanging, Screen, need_tables, option
-from discreet.cli.ledger import KeyFile, LedgerFile, Rehearsal, SpendAgain, about_ledger
 from discreet.errors import InputError
 from discreet.report import tables
 
 if TYPE_CHECKING:
     from discreet.budget import Release
-    from discreet.release import Measured
-
-ESTIMATES = {
-    "none": "No estimates were asked for; measurements are unbiased and may be negative.",
-    "nonnegative": "The estimates are the measurements, with zero for what is below zero.",
-    "consistent": "The estimates are unbiased, with intervals; their column table has whole numbers that are "
-    "not negative and add up over the areas, and over queries if the release states its attributes.",
-}
+    from discreet.release import Estimated, Measured, Tabulated
 
 Out = Annotated[Path, option("A new directory for the output.", "DIR")]
 OptionalFile = Annotated[Path | None, Parameter(metavar="FILE")]
@@ -51,6 +45,66 @@ Excess = Annotated[
 ForSpreadsheets = Annotated[
     bool, option("Put an apostrophe before names that a spreadsheet would read as a formula.")
 ]
+
+
+# -- exact counts of records ---------------------------------------------------------------------------------
+
+tabulate_app = console.command(
+    "tabulate",
+    "RELEASE.toml --records FILE --units FILE --out DIR [OPTIONS]",
+    "survey.toml --records people.csv --units units.csv --out counts",
+    "survey.toml --records people.csv --units districts.csv --geocodes 2,5 --out counts",
+)
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tabulating:
+    """The options, named as `discreet.release.tabulate` has them."""
+
+    records: Annotated[
+        Path, option("One row per record: unit (the lowest), a column per attribute. CSV or Parquet.", "FILE")
+    ]
+    units: Annotated[Path, option("All units: unit, level, parent.", "FILE")]
+    out_dir: Annotated[Out, Parameter(name="--out")]
+    geocodes: Geocodes = None
+    person: Person = None
+    at_most: AtMost = None
+    excess: Excess = "refuse"
+    format: Format = None
+
+
+@tabulate_app.default
+def tabulate(target: console.Target, /, *, chosen: Tabulating, screen: Screen = PLAIN) -> None:
+    """Count records for every query at every level, zeros included."""
+    release = load(target)
+    need_tables("tabulate")
+    from discreet.release import tabulate as count
+
+    with screen.working(f"Counting {chosen.records}"):
+        done = count(release, **asdict(chosen))
+    screen.present(done.as_dict, _counted(done, chosen.at_most or 1))
+
+
+def _counted(done: Tabulated, at_most: int) -> Iterator[Block]:
+    yield f"CONFIDENTIAL: {done.cells:,} exact counts of {done.units:,} units, in {done.out}. No noise."
+    if at_most > 1:
+        yield Hanging(
+            f"A person may have {at_most} records: `measure` spends what `account --people {at_most}` says."
+        )
+    if done.left_out:
+        yield f"{done.left_out:,} of {done.records:,} records were left out, chosen at random."
+    yield Hanging(f"Files: {', '.join(done.files)}. Next: discreet measure --counts.")
+
+
+# -- counts with noise ---------------------------------------------------------------------------------------
+
+ESTIMATES = {
+    "none": "No estimates were asked for; measurements are unbiased and may be negative.",
+    "nonnegative": "The estimates are the measurements, with zero for what is below zero.",
+    "consistent": "The estimates are unbiased, with intervals; their column table has whole numbers that are "
+    "not negative and add up over the areas, and over queries if the release states its attributes.",
+}
 
 
 @Parameter(name="*")
@@ -91,29 +145,28 @@ class Measuring:
             negative="--not-additive",
         ),
     ] = True
-    ledger: LedgerFile = None
-    key: KeyFile = None
-    spend_again: SpendAgain = False
-    rehearsal: Rehearsal = None
+    ledger: console.LedgerFile = None
+    key: console.KeyFile = None
+    spend_again: console.SpendAgain = False
+    rehearsal: console.Rehearsal = None
     format: Format = None
     for_spreadsheets: ForSpreadsheets = False
 
 
-DEFAULT = Measuring()
+MEASURING = Measuring()
 
-app = App(
-    name="measure",
-    usage="Usage: discreet measure RELEASE.toml (--counts FILE | --records FILE --units FILE) --out DIR",
-    help_epilogue="Examples:\n"
-    "  discreet measure release.toml --counts counts.csv --out trial --rehearsal 1\n"
-    "  discreet measure release.toml --counts counts.parquet --out published --post consistent\n"
-    "  discreet measure release.toml --counts counts.csv --out published --ledger ledger.json",
+app = console.command(
+    "measure",
+    "RELEASE.toml (--counts FILE | --records FILE --units FILE) --out DIR",
+    "release.toml --counts counts.csv --out trial --rehearsal 1",
+    "release.toml --counts counts.parquet --out published --post consistent",
+    "release.toml --counts counts.csv --out published --ledger ledger.json",
 )
 
 
 @app.default
 def measure(
-    target: console.Target, /, *, out: Out, chosen: Measuring = DEFAULT, screen: Screen = PLAIN
+    target: console.Target, /, *, out: Out, chosen: Measuring = MEASURING, screen: Screen = PLAIN
 ) -> None:
     """Add the noise of a release to a table of counts, and note what was spent."""
     release = load(target)
@@ -144,7 +197,7 @@ def _text(release: Release, done: Measured) -> Iterator[Block]:
         yield Hanging(f"Published without noise, outside the guarantee: {pairs}.")
     yield ESTIMATES[done.post]
     yield Hanging(f"Files: {', '.join(done.files)}.")
-    yield from about_ledger(done.ledger, "counts", counted=done.rehearsal is None)
+    yield from console.about_ledger(done.ledger, "counts", counted=done.rehearsal is None)
 
 
 def cells_of_units(cells: int, units: int) -> str:
@@ -170,3 +223,149 @@ def _pair(release: Release, text: str) -> tuple[str, str]:
     if fitting:
         return fitting[0]
     return next((pair for pair in readings if pair[0] in names), readings[0])
+
+
+# -- estimates from noisy measurements; they spend nothing ---------------------------------------------------
+
+Several = Annotated[list[str] | None, Parameter(metavar="A,B")]
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, slots=True)
+class Estimating:
+    """The options, named as `discreet.estimate` has them."""
+
+    queries: Annotated[
+        list[str] | None,
+        option(
+            'Tables that were not measured, such as "age * sex" or "adults = age[18-64 | 65+]"; '
+            "may be repeated.",
+            "QUERY",
+            name="--query",
+        ),
+    ] = None
+    areas: Annotated[OptionalFile, option("Your own areas as unions of units: area, unit.")] = None
+    differences: Annotated[
+        Several,
+        option(
+            "Differences between areas or units, or between queries; may be repeated.", name="--difference"
+        ),
+    ] = None
+    ratios: Annotated[
+        Several, option("Ratios of areas or units, or of queries; may be repeated.", name="--ratio")
+    ] = None
+    since: Annotated[
+        Path | None, option("Changes since an earlier release: its measurements.", "EARLIER")
+    ] = None
+    levels: Annotated[
+        list[str] | None,
+        option("Levels of the intervals; default: 0.9 and 0.95; may be repeated.", "P", name="--level"),
+    ] = None
+    down_to: Annotated[str | None, option("The lowest level to write; default: all.", "LEVEL")] = None
+    tables: Annotated[bool, option("Add whole numbers, not negative, consistent over tables and levels.")] = (
+        False
+    )
+    release: Annotated[
+        str | None, option("The release, for a table without one: a preset or a TOML file.", "R")
+    ] = None
+    units: Annotated[OptionalFile, option("All units: unit, level, parent.")] = None
+    invariants: Annotated[OptionalFile, option("Counts to keep exact: unit, query, cell, count.")] = None
+    zeros: Annotated[
+        OptionalFile, option("What some units cannot have: unit, and columns of attributes.")
+    ] = None
+    within: Annotated[
+        str | None,
+        option("Only the part of the Bureau's files within this unit, such as a state.", "GEOCODE"),
+    ] = None
+    engine: Annotated[
+        Literal["local", "spark"], option("What works on the lowest units. Default: local.", "local|spark")
+    ] = "local"
+    spark_master: Annotated[str | None, option("Where Spark runs; default: this machine.", "URL")] = None
+    format: Format = None
+    for_spreadsheets: ForSpreadsheets = False
+
+
+ESTIMATING = Estimating()
+
+estimate_app = console.command(
+    "estimate",
+    "MEASUREMENTS... --out DIR [OPTIONS]",
+    "published --out estimates",
+    'published --out school --query "age * sex" --areas school-districts.csv',
+    "published --out print --tables",
+    "pl94 dhc --out both --query total",
+    "nmf --release pl94-2020 --within 0144001 --down-to Block_Group --out county",
+)
+
+
+@estimate_app.default
+def estimate(
+    *noisy: Annotated[
+        Path,
+        option(
+            "The output of `measure`, a noisy table, or the Census Bureau's noisy measurement files. "
+            "Several are releases of the same people.",
+            "MEASUREMENTS",
+        ),
+    ],
+    out: Out,
+    chosen: Estimating = ESTIMATING,
+    post: Annotated[Literal["consistent", "nonnegative"] | None, Parameter(show=False)] = None,
+    screen: Screen = PLAIN,
+) -> None:
+    """Estimate every table in every area from all measurements together."""
+    need_tables("estimate")
+    from discreet.release import estimate as find
+
+    if not noisy:
+        raise InputError("there is nothing to estimate from: name the output of `discreet measure`")
+    if post == "nonnegative":
+        raise InputError("--post nonnegative is an option of `measure`; here, use --tables")
+    if post == "consistent":
+        print("--post consistent is called --tables now; the old name goes with version 0.3", file=sys.stderr)
+    given = asdict(chosen) | {
+        "release": None if chosen.release is None else load(chosen.release),
+        "queries": chosen.queries or (),
+        "differences": [_two(text, "--difference") for text in chosen.differences or ()],
+        "ratios": [_two(text, "--ratio") for text in chosen.ratios or ()],
+        "levels": chosen.levels or ("0.9", "0.95"),
+        "tables": chosen.tables or post == "consistent",
+    }
+    with screen.working(f"Estimating from {' and '.join(str(one) for one in noisy)}"):
+        done = find(noisy, out, **given)
+    screen.present(done.as_dict, _estimated(done))
+
+
+post_app = App(name="post", usage="Usage: discreet post MEASUREMENTS... --out DIR [OPTIONS]")
+post_app.default(estimate)
+
+
+def _estimated(done: Estimated) -> Iterator[Block]:
+    if any("NOT-PRIVATE" in name for name in done.files):
+        yield "NOT PRIVATE: made from a rehearsal; nothing of it may be published."
+    yield f"{done.cells:,} estimates of {done.units:,} units, in {done.out}. Nothing was spent."
+    if not done.additive:
+        yield (
+            f"The {done.releases} releases differ in attributes or areas: each was estimated by itself, and "
+            "the means are weighted by inverse variances. They are unbiased, and NOT ADDITIVE."
+        )
+    else:
+        how, what = "each query by itself, for want of attributes", "children"
+        if done.together:
+            many = f" of {done.releases} releases" if done.releases > 1 else ""
+            how, what = f"all queries and levels{many} together", "cells and children"
+        yield f"Best linear unbiased estimates from {how}; {what} add up."
+    yield from (Hanging(f"Not used: {text}.") for text in done.left_out)
+    if done.undetermined:
+        yield f"{done.undetermined:,} of them are not determined by any measurement, and left empty."
+    yield Hanging(f"Files: {', '.join(done.files)}.")
+
+
+def _two(text: str, option: str) -> tuple[str, str]:
+    parts = [part.strip() for part in next(csv.reader([text], skipinitialspace=True), [])]
+    if len(parts) != 2 or not all(parts):
+        raise InputError(
+            f"{option} is {text!r}; it must be two areas or units, or two queries, separated by a comma; a "
+            'name with a comma in it stands in quotes: "Paris, Texas",Rome'
+        )
+    return parts[0], parts[1]

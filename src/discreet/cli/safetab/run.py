@@ -12,8 +12,19 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 from cyclopts import App, Parameter
 
 from discreet.cli import seconds_so_far
-from discreet.cli.console import PLAIN, Block, Hanging, Screen, TextTable, need_tables
-from discreet.cli.ledger import KeyFile, LedgerFile, Rehearsal, SpendAgain, about_ledger
+from discreet.cli.console import (
+    PLAIN,
+    Block,
+    Hanging,
+    KeyFile,
+    LedgerFile,
+    Rehearsal,
+    Screen,
+    SpendAgain,
+    TextTable,
+    about_ledger,
+    need_tables,
+)
 from discreet.cli.safetab import DUCKDB, FORMATS, Counting, Data, Format, Params
 from discreet.errors import InputError
 from discreet.numbers import plain

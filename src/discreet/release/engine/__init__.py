@@ -24,6 +24,7 @@ from pathlib import Path
 from threading import Event, Thread
 from typing import Any, ClassVar
 
+from discreet.accounting.parallel import usable_cpus
 from discreet.errors import DiscreetError, InputError
 from discreet.release.commit import locked, try_lock
 from discreet.release.tables import ArrowTable
@@ -435,8 +436,3 @@ def remove_abandoned(root: Path) -> None:
                 if lock is not None:
                     shutil.rmtree(place, ignore_errors=True)
                     os.close(lock)
-
-
-def usable_cpus() -> int:
-    """Return how many processors this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -20,6 +20,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from discreet.accounting.parallel import usable_cpus
 from discreet.errors import DiscreetError
 from discreet.release.engine import (
     FULL_DISK,
@@ -29,7 +30,6 @@ from discreet.release.engine import (
     Relation,
     UnreadableError,
     connect,
-    usable_cpus,
 )
 from discreet.release.tables import ArrowTable, arrow
 
