@@ -1,6 +1,7 @@
 """Files that appear whole: written under a hidden name beside their place, synced, and moved there.
 
-No reader ever sees half a file, and after a crash it is the old one or the new one.
+No reader ever sees half a file, and after a crash it is the old one or the new one. Results as CSV and JSON
+have them, and PyArrow, which reads and writes tables.
 """
 
 from __future__ import annotations
@@ -13,11 +14,17 @@ import secrets
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import fields
+from functools import cache
+from importlib import import_module
 from pathlib import Path
 from threading import Event
-from typing import BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
-from discreet.errors import InputError
+from discreet.errors import DiscreetError, InputError
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 
 @contextmanager
@@ -125,6 +132,25 @@ def _create(path: Path, mode: int) -> int:
     return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
 
 
+def json_fields(result: DataclassInstance, **names: str) -> dict[str, object]:
+    """Return the fields of a result as JSON has them: paths as texts, tuples as lists, some by another name.
+
+    >>> from dataclasses import dataclass
+    >>> @dataclass
+    ... class Written:
+    ...     out: Path
+    ...     names: tuple[str, ...]
+    >>> json_fields(Written(Path("published"), ("a.csv",)), names="files")
+    {'out': 'published', 'files': ['a.csv']}
+    """
+    found: dict[str, object] = {}
+    for one in fields(result):
+        value = getattr(result, one.name)
+        value = list(value) if isinstance(value, tuple) else str(value) if isinstance(value, Path) else value
+        found[names.get(one.name, one.name)] = value
+    return found
+
+
 def csv_text(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     """Return a table as CSV, every float with all its digits and None as an empty field.
 
@@ -145,3 +171,27 @@ def sha256(file: Path, stop: Event | None = None) -> str:
         while (piece := stream.read(1 << 22)) and not (stop is not None and stop.is_set()):
             hashed.update(piece)
     return hashed.hexdigest()
+
+
+# -- PyArrow -----------------------------------------------------------------------------------------------
+
+ArrowTable = Any
+ArrowArray = Any
+ArrowSchema = Any
+"""What PyArrow gives: it has no types of its own that a checker could use."""
+
+
+def arrow(part: str = "") -> Any:
+    """Return PyArrow, or one of its modules such as `csv`."""
+    try:
+        _prepare()
+        return import_module(f"pyarrow.{part}" if part else "pyarrow")
+    except ImportError:  # pragma: no cover
+        text = "tables are read and written by PyArrow, which is not installed; discreet[release] brings it"
+        raise DiscreetError(text) from None
+
+
+@cache
+def _prepare() -> None:
+    """Let PyArrow load what it loads on first use; later, in a comparison, an interrupt would be misread."""
+    import_module("pyarrow").array([])

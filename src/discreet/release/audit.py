@@ -78,7 +78,9 @@ def check_ledger(
     """
     ledger, file = read_ledger(path), Path(os.path.realpath(path))
     found = _Findings()
-    _totals(ledger, found)
+    for total in ledger.totals:
+        if more := ledger.over(total):
+            found.problems.append(f"the runs come to {more}, more than the total for one {total}")
     declared = {unit for total in ledger.totals for unit in total.units}
     for number, entry in enumerate(ledger.entries, start=1):
         label = f"run {number} ({entry.time})"
@@ -95,7 +97,9 @@ def check_ledger(
             _files(entry, output, f"{label}: ", entry.output, found)
         else:
             found.remarks.append(f"{label}: its output {entry.output} is no longer there")
-    _order(ledger, found)
+    times = [str(one["time"]) for one in ledger.records if one.get("time")]
+    if times != sorted(times):
+        found.remarks.append("the times of its entries do not rise: a clock was set back")
     if any(one["kind"] == "import" for one in ledger.records):
         found.remarks.append("its first entries are of format 1, in which totals were not protected")
     if witness is not None and not ledger.agrees(witness):
@@ -111,26 +115,12 @@ def check_ledger(
     own = [Path(os.path.realpath(file.parent / entry.output)) for entry in ledger.entries]
     given = _outputs(outputs, found)
     for output in dict.fromkeys([*own, *outputs_in(file.parent), *given]):
-        wrong = contradiction(ledger, output)
-        if wrong:
+        if wrong := contradiction(ledger, output):
             found.problems.append(wrong)
     for output, shown in given.items():
         if output not in own:
             _given(ledger, output, shown, found)
     return LedgerCheck(ledger, tuple(found.problems), tuple(found.remarks), found.files)
-
-
-def _totals(ledger: Ledger, found: _Findings) -> None:
-    for total in ledger.totals:
-        more = ledger.over(total)
-        if more:
-            found.problems.append(f"the runs come to {more}, more than the total for one {total}")
-
-
-def _order(ledger: Ledger, found: _Findings) -> None:
-    times = [str(one.get("time", "")) for one in ledger.records if one.get("time")]
-    if times != sorted(times):
-        found.remarks.append("the times of its entries do not rise: a clock was set back")
 
 
 def _files(entry: Entry, output: Path, label: str, shown: str, found: _Findings) -> None:

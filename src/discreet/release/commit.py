@@ -30,12 +30,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 from uuid import uuid4
 
 from discreet.errors import InputError
 from discreet.files import sync, whole_file
-from discreet.release.ledger import Entry, Ledger, Total, is_own, read_text, standing
+from discreet.release.ledger import Entry, JsonDict, Ledger, Total, is_own, read_text, standing
 from discreet.release.signing import Key
 
 RECEIPT = "ledger"
@@ -74,7 +73,8 @@ class Staging:
         of it in the entry is that of the file without it. Unless `again`, an input that the ledger has a run
         of is refused.
         """
-        _sync_tree(self.path)
+        for item in (*self.path.iterdir(), self.path):
+            sync(item)
         if self.ledger is None or entry is None:
             self._appear()
             return entry
@@ -108,7 +108,9 @@ class Staging:
             for item in self.path.iterdir():
                 os.chmod(item, 0o600)
         else:
-            os.chmod(self.path, 0o777 & ~_mask())
+            mask = os.umask(0o077)  # there is no way to ask for the user's mask without setting it
+            os.umask(mask)
+            os.chmod(self.path, 0o777 & ~mask)
         self._renaming = True
         try:
             os.rename(self.path, self.out)
@@ -274,8 +276,7 @@ def open_ledger(
         ledger.need_key(key, ledger.key)
         for folder in dict.fromkeys([file.parent, Path(os.path.realpath(out)).parent]):
             for output in outputs_in(folder):
-                wrong = contradiction(ledger, output)
-                if wrong:
+                if wrong := contradiction(ledger, output):
                     raise InputError(f"the ledger {path} cannot be used: {wrong}; nothing was spent")
         return file, ledger
 
@@ -337,7 +338,7 @@ def try_lock(folder: Path) -> int | None:
 # -- what outputs say of their ledger ------------------------------------------------------------------------
 
 
-def read_manifest(output: Path) -> dict[str, Any] | None:
+def read_manifest(output: Path) -> JsonDict | None:
     """Return what the manifest of an output says; of several, one with the head of a ledger."""
     found = None
     for stem in MANIFESTS:
@@ -355,12 +356,12 @@ def read_manifest(output: Path) -> dict[str, Any] | None:
     return found
 
 
-def read_receipt(output: Path) -> dict[str, Any] | None:
+def read_receipt(output: Path) -> JsonDict | None:
     """Return what the manifest of an output says about its ledger; None if there is nothing."""
     return _head_in(read_manifest(output) or {})
 
 
-def _head_in(manifest: dict[str, Any]) -> dict[str, Any] | None:
+def _head_in(manifest: JsonDict) -> JsonDict | None:
     said = manifest.get(RECEIPT)
     whole = isinstance(said, dict) and {"ledger", "entry", "number", "head"} <= set(said)
     return said if whole else None
@@ -437,19 +438,6 @@ def _is(out: Path, inode: int) -> bool:
     return False
 
 
-def _mask() -> int:
-    """Return the user's mask of permissions; there is no way to ask for it without setting it."""
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask
-
-
 def _empty(folder: Path) -> None:
     for item in folder.iterdir():
         item.unlink()
-
-
-def _sync_tree(folder: Path) -> None:
-    for item in folder.iterdir():
-        sync(item)
-    sync(folder)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -107,8 +108,11 @@ def exceeds(total: Total, entries: Sequence[Entry]) -> str:
 
 def _account(entries: Sequence[Entry], neighbours: Neighbours) -> Account:
     """Return the account of runs about one unit or several: a record of each changes at the same time."""
+    by_unit: dict[str, list[Entry]] = {}
+    for entry in entries:
+        by_unit.setdefault(entry.release.unit, []).append(entry)
     releases, first = [], 1
-    for runs in _by_unit(entries).values():
+    for runs in by_unit.values():
         # numbered through: runs about different units are over different levels, so all paths are combined
         releases.append(_together(runs, neighbours, "the ledger", first=first))
         first += len(runs)
@@ -116,13 +120,6 @@ def _account(entries: Sequence[Entry], neighbours: Neighbours) -> Account:
         return account(releases[0], neighbours=neighbours)
     same = [_renamed(release) for release in releases]
     return portfolio(same, neighbours=neighbours, all_pairs=True)
-
-
-def _by_unit(entries: Sequence[Entry]) -> dict[str, list[Entry]]:
-    found: dict[str, list[Entry]] = {}
-    for entry in entries:
-        found.setdefault(entry.release.unit, []).append(entry)
-    return found
 
 
 def _renamed(release: Release) -> Release:
@@ -195,9 +192,7 @@ def _groups(entries: Sequence[Entry]) -> dict[tuple[str, frozenset[Runs]], list[
 
 def _spine(numbered: list[tuple[int, Entry]], where: str) -> Spine | None:
     groups = _groups([entry for _, entry in numbered])
-    count = 1
-    for _, runs in groups:
-        count *= len(runs)
+    count = math.prod(len(runs) for _, runs in groups)
     if count == 1 and all(len(run) == 1 for _, paths in groups for one in paths for run in one):
         return None
     if count > MOST_PATHS:

@@ -38,7 +38,7 @@ from discreet.budget.release import UNITS
 from discreet.budget.toml import exact, line, one_of
 from discreet.errors import InputError
 from discreet.files import check_regular
-from discreet.noise import Entropy, Noise
+from discreet.noise import Entropy
 from discreet.numbers import SMALLEST, Exact, fraction, whole
 
 if TYPE_CHECKING:
@@ -60,6 +60,10 @@ CONFIDENTIAL = ("counts", "persons", "records")
 
 LARGEST = 1 << 28
 """The most bytes that a ledger may have: some hundred thousand runs."""
+
+JsonDict = dict[str, Any]
+JsonObject = Mapping[str, Any]
+"""What stands in the file: checked when it is read."""
 
 _KEY = "--key, or in DISCREET_LEDGER_KEY"
 _ID = re.compile(r"[0-9a-f]{32}(-[A-Za-z]{1,20})?")
@@ -96,7 +100,9 @@ def spent(release: Release, neighbours: Neighbours | None = None) -> Fraction:
     """
     relation = neighbours or release.neighbours
     worst = max(
-        sum((_precision(event) for event in release.path_events(path)), Fraction(0)) for path in release.paths
+        # twice the rho of each event under unbounded neighbours; for Laplace noise its bound
+        sum((event.precision + event.times * (event.largest or 0) ** 2 for event in events), Fraction(0))
+        for events in map(release.path_events, release.paths)
     )
     return worst if relation == "bounded" else worst / 2
 
@@ -113,20 +119,12 @@ def spent_epsilon(release: Release, neighbours: Neighbours | None = None) -> Fra
     Fraction(3, 4)
     """
     worst = Fraction(0)
-    for path in release.paths:
-        events = release.path_events(path)
-        total = Fraction(0)
-        for event in events:
-            if event.largest is None:
-                return None
-            total += event.times * event.largest
-        worst = max(worst, total)
+    for events in map(release.path_events, release.paths):
+        costs = [event.times * event.largest for event in events if event.largest is not None]
+        if len(costs) < len(events):
+            return None
+        worst = max(worst, sum(costs, Fraction(0)))
     return 2 * worst if (neighbours or release.neighbours) == "bounded" else worst
-
-
-def _precision(event: Noise) -> Fraction:
-    """Twice the rho of an event under unbounded neighbours; for Laplace noise its bound."""
-    return event.precision + event.times * (event.largest or Fraction(0)) ** 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, init=False)
@@ -218,7 +216,7 @@ class Entry:
     release: Release
     at_most: int = 1
     rehearsal: int | None = None
-    inputs: tuple[dict[str, Any], ...] = ()
+    inputs: tuple[JsonDict, ...] = ()
     tree: str = ""
     exact: tuple[tuple[str, str], ...] = ()
     output: str = ""
@@ -250,9 +248,9 @@ class Entry:
         """The hashes of its confidential inputs."""
         return tuple(str(one["sha256"]) for one in self.inputs if one.get("role") in CONFIDENTIAL)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonDict:
         """Return the entry as it stands in the file."""
-        data: dict[str, Any] = {} if self.counted else {"warning": f"{NOT_PRIVATE}: a rehearsal"}
+        data: JsonDict = {} if self.counted else {"warning": f"{NOT_PRIVATE}: a rehearsal"}
         data |= {"id": self.id, "time": self.time, "version": self.version, "command": self.command}
         data |= {"rehearsal": self.rehearsal, "unit": self.release.unit}
         data |= {"neighbours": self.release.neighbours, "rho": str(self.rho)}
@@ -263,7 +261,7 @@ class Entry:
         return data | ({"salt": self.salt} if self.salt else {})
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Entry:
+    def from_json(cls, data: JsonObject) -> Entry:
         """Read an entry, and check that it spends what it says."""
         if not _ID.fullmatch(data["id"]):
             raise InputError(f"an entry's id is {str(data['id'])[:50]!r}, which no run would write")
@@ -294,7 +292,8 @@ class Entry:
     def __str__(self) -> str:
         what = f"rho {self.rho}" if self.counted else f"{NOT_PRIVATE}, a rehearsal: not counted"
         what += f", {several(self.release.unit, self.at_most)}" if self.at_most > 1 else ""
-        kept = f"; exact, outside the guarantee: {_pairs(self.exact)}" if self.exact else ""
+        pairs = ", ".join(f"{level}: {query}" for level, query in self.exact)
+        kept = f"; exact, outside the guarantee: {pairs}" if pairs else ""
         return f"{self.time}  {self.command} {self.release.name}  {what}{kept}"
 
 
@@ -308,7 +307,7 @@ class Ledger:
     """
 
     id: str
-    records: tuple[Mapping[str, Any], ...] = ()
+    records: tuple[JsonObject, ...] = ()
     pending: bool = False
     waiting: str | None = field(default=None, compare=False)
     """Where a pending run of an old ledger waits, relative to the ledger."""
@@ -460,19 +459,15 @@ class Ledger:
                         f"{total.unit} ({total.neighbours} neighbours) only {max(left, Fraction(0))} is "
                         "left; nothing was measured and nothing spent"
                     )
-            else:
-                self._allow_epsilon(total, entry, where)
+                continue
+            from discreet.release.composition import exceeds
 
-    def _allow_epsilon(self, total: Total, entry: Entry, where: str) -> None:
-        from discreet.release.composition import exceeds
-
-        found = exceeds(total, (*self.runs(total.unit), entry))
-        if found:
-            raise InputError(
-                f"with this run all runs of {where} on one {total.unit} ({total.neighbours} neighbours) "
-                f"would come to {found}, more than its total of {total.limit}; nothing was measured and "
-                "nothing spent"
-            )
+            if found := exceeds(total, (*self.runs(total.unit), entry)):
+                raise InputError(
+                    f"with this run all runs of {where} on one {total.unit} ({total.neighbours} neighbours) "
+                    f"would come to {found}, more than its total of {total.limit}; nothing was measured and "
+                    "nothing spent"
+                )
 
     def _first_time(self, entry: Entry, where: str) -> None:
         seen = set(entry.confidential)
@@ -521,7 +516,7 @@ class Ledger:
             raise InputError("the ledger is signed with this key already")
         return self._with({"kind": "key", "time": now(), "public": key.public}, old if self.key else key, key)
 
-    def _with(self, record: Mapping[str, Any], key: Key | None, declared: Key | None = None) -> Ledger:
+    def _with(self, record: JsonObject, key: Key | None, declared: Key | None = None) -> Ledger:
         if self.pending:
             raise InputError("a run of the ledger is still pending")
         needed = self.key or (declared.public if declared else None)
@@ -531,9 +526,7 @@ class Ledger:
         return replace(self, records=(*self.records, record))
 
     @staticmethod
-    def need_key(
-        key: Key | None, needed: str | None, where: str = "--key, or in DISCREET_LEDGER_KEY"
-    ) -> None:
+    def need_key(key: Key | None, needed: str | None, where: str = _KEY) -> None:
         """Raise unless the key is the one that is needed, or none is given and none needed."""
         if needed is None and key is not None:
             raise InputError("a key was given, but the ledger is not signed; `discreet ledger sign` signs it")
@@ -594,7 +587,7 @@ class Ledger:
             reason = str(error) if isinstance(error, InputError) else "a field is of the wrong kind"
             raise InputError(f"the ledger is damaged: {reason} ({where})") from None
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> JsonDict:
         """Return what JSON says; numbers that count are exact fractions."""
         totals: list[dict[str, str]] = []
         for total in self.totals:
@@ -603,23 +596,14 @@ class Ledger:
                 used = self.spent(total.unit, total.neighbours)
                 totals[-1] |= {"spent": str(used), "left": str(total.rho - used)}
         units = dict.fromkeys(entry.release.unit for entry in self.entries if entry.counted)
-        names = (
-            "id",
-            "time",
-            "version",
-            "command",
-            "unit",
-            "neighbours",
-            "rho",
-            "at_most",
-            "rehearsal",
-            "exact",
-            "output",
-        )
+        names = ("id", "time", "version", "command", "unit", "neighbours", "rho", "at_most", "rehearsal")
         runs = []
         for entry in self.entries:
             written = entry.to_json() | {"at_most": entry.at_most}
-            runs.append({name: written[name] for name in names} | {"release": entry.release.name})
+            runs.append(
+                {name: written[name] for name in (*names, "exact", "output")}
+                | {"release": entry.release.name}
+            )
             runs[-1] |= {"files": list(entry.files)}
             if entry.epsilon is not None:
                 runs[-1] |= {"epsilon": str(entry.epsilon)}
@@ -646,7 +630,7 @@ class Ledger:
         return "\n".join(lines) or "an empty ledger, without totals"
 
 
-def _read(kind: type[Ledger], data: Mapping[str, Any]) -> Ledger:
+def _read(kind: type[Ledger], data: JsonObject) -> Ledger:
     records = tuple(dict(one) for one in data["entries"])
     unknown = next(
         (one["kind"] for one in records if one["kind"] not in ("run", "total", "key", "import")), None
@@ -654,11 +638,7 @@ def _read(kind: type[Ledger], data: Mapping[str, Any]) -> Ledger:
     if unknown is not None:
         raise InputError(f"an entry is of the kind {str(unknown)[:50]!r}, which this version does not know")
     ledger = kind(str(data["ledger"]), records, pending=data["pending"] is not None)
-    if ledger.head != data["head"]:
-        raise InputError(
-            "its entries do not match its hash, so one was changed, added or removed by other means than "
-            "a run"
-        )
+    _check_head(ledger.head, data)
     if ledger.pending and (
         data["pending"] != _sha256("pending", ledger.head) or records[-1]["kind"] != "run"
     ):
@@ -666,6 +646,14 @@ def _read(kind: type[Ledger], data: Mapping[str, Any]) -> Ledger:
     _ = ledger.entries, ledger.totals
     _verify(ledger)
     return ledger
+
+
+def _check_head(head: str, data: JsonObject) -> None:
+    if head != data["head"]:
+        raise InputError(
+            "its entries do not match its hash, so one was changed, added or removed by other means than "
+            "a run"
+        )
 
 
 def _verify(ledger: Ledger) -> None:
@@ -686,7 +674,7 @@ def _verify(ledger: Ledger) -> None:
             key = str(one["public"])
 
 
-def _read_old(kind: type[Ledger], data: Mapping[str, Any]) -> Ledger:
+def _read_old(kind: type[Ledger], data: JsonObject) -> Ledger:
     """Read format 1, whose totals were not protected, as the entries that it would be in this one."""
     head = hashlib.sha256(OLD_FORMAT.encode()).hexdigest()
     runs, waiting = [], None
@@ -698,11 +686,7 @@ def _read_old(kind: type[Ledger], data: Mapping[str, Any]) -> Ledger:
         runs.append(bare)
     totals = [Total(**one) for one in data["totals"]]
     entries = [Entry.from_json(one) for one in runs]
-    if head != data["head"]:
-        raise InputError(
-            "its entries do not match its hash, so one was changed, added or removed by other means than "
-            "a run"
-        )
+    _check_head(head, data)
     if waiting is not None:
         name = re.compile(rf"\.discreet-[0-9a-f]{{12}}-{re.escape(entries[-1].id[:32])}\.partial")
         if not name.fullmatch(os.path.basename(waiting)) or (
@@ -710,7 +694,7 @@ def _read_old(kind: type[Ledger], data: Mapping[str, Any]) -> Ledger:
             != os.path.normpath(os.path.dirname(entries[-1].output))
         ):
             raise InputError("an entry names a staging directory that is not its own")
-    records: list[Mapping[str, Any]] = [{"kind": "import", "format": OLD_FORMAT, "head": head}]
+    records: list[JsonObject] = [{"kind": "import", "format": OLD_FORMAT, "head": head}]
     reason = f"declared in {OLD_FORMAT}, which did not protect totals"
     records += [{"kind": "total", "time": "", "reason": reason} | total.to_json() for total in totals]
     records += [{"kind": "run"} | one for one in runs]
@@ -829,7 +813,7 @@ def several(unit: str, at_most: int) -> str:
     return f"{'an' if unit[0] in 'aeiou' else 'a'} {unit} in up to {at_most} records"
 
 
-def _canonical(data: Any) -> str:
+def _canonical(data: object) -> str:
     return json.dumps(data, sort_keys=True, separators=(",", ":"))
 
 
@@ -846,7 +830,3 @@ def _short(delta: Fraction | None) -> str:
     assert delta is not None
     text = f"{float(delta):g}"
     return text if Fraction(text) == delta else str(delta)
-
-
-def _pairs(pairs: tuple[tuple[str, str], ...]) -> str:
-    return ", ".join(f"{level}: {query}" for level, query in pairs)

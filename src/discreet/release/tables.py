@@ -25,21 +25,22 @@ import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass, field, fields
-from functools import cache
-from importlib import import_module
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.errors import DiscreetError, InputError
+from discreet.errors import InputError
+from discreet.files import ArrowArray as ArrowArray
+from discreet.files import ArrowSchema
+from discreet.files import ArrowTable as ArrowTable
+from discreet.files import arrow as arrow
+from discreet.files import json_fields as json_fields
 from discreet.release.ledger import NOT_PRIVATE
 
 if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
-
     from discreet.estimation.tree import Tree
     from discreet.release.hierarchy.layout import Layout
 
@@ -147,27 +148,6 @@ class Problems:
 
 # -- PyArrow -----------------------------------------------------------------------------------------------
 
-ArrowTable = Any
-ArrowArray = Any
-ArrowSchema = Any
-"""What PyArrow gives: it has no types of its own that a checker could use."""
-
-
-def arrow(part: str = "") -> Any:
-    """Return PyArrow, or one of its modules such as `csv`."""
-    try:
-        _prepare()
-        return import_module(f"pyarrow.{part}" if part else "pyarrow")
-    except ImportError:  # pragma: no cover
-        text = "tables are read and written by PyArrow, which is not installed; discreet[release] brings it"
-        raise DiscreetError(text) from None
-
-
-@cache
-def _prepare() -> None:
-    """Let PyArrow load what it loads on first use; later, in a comparison, an interrupt would be misread."""
-    import_module("pyarrow").array([])
-
 
 def strings(values: Sequence[str] | NDArray[np.str_] | ArrowArray) -> ArrowArray:
     """Return texts as an Arrow array."""
@@ -228,6 +208,10 @@ class ReadTable:
         return {"role": role, "sha256": self.sha256, "bytes": self.size, "rows": self.rows}
 
 
+TableSource = Any
+"""A file, or a pandas, polars or Arrow table."""
+
+
 def table_format(path: str | os.PathLike[str]) -> str:
     """Tell the format by the file's ending.
 
@@ -242,7 +226,7 @@ def table_format(path: str | os.PathLike[str]) -> str:
 
 
 def read_table(
-    source: Any,
+    source: TableSource,
     *,
     words: Sequence[str],
     optional: Sequence[str] = (),
@@ -352,7 +336,7 @@ def _read_parquet(
 
 
 def _read_frame(
-    frame: Any, name: str, words: list[str], optional: list[str], whole: list[str], floats: list[str]
+    frame: TableSource, name: str, words: list[str], optional: list[str], whole: list[str], floats: list[str]
 ) -> tuple[ArrowTable, str, int]:
     """Take columns of a pandas, polars or Arrow table, and hash what stands in them."""
     pa, file = arrow(), Path(name)
@@ -665,20 +649,6 @@ def inert(texts: ArrowArray) -> ArrowArray:
     pc = arrow("compute")
     risky = pc.match_substring_regex(texts, r"^[=+\-@\t\r]")
     return pc.if_else(risky, pc.binary_join_element_wise("'", texts, ""), texts)
-
-
-def json_fields(result: DataclassInstance, **names: str) -> dict[str, object]:
-    """Return the fields of a result as JSON has them: paths as texts, tuples as lists, some by another name.
-
-    >>> json_fields(Words(np.array([0]), ("a", "b")), codes="numbers")["values"]
-    ['a', 'b']
-    """
-    found: dict[str, object] = {}
-    for one in fields(result):
-        value = getattr(result, one.name)
-        value = list(value) if isinstance(value, tuple) else str(value) if isinstance(value, Path) else value
-        found[names.get(one.name, one.name)] = value
-    return found
 
 
 class OutputTable:

@@ -59,6 +59,8 @@ from discreet.numbers import prior as prior_of
 
 Floats = NDArray[np.float64]
 Numbers = Any  # Number, or a list, nested list or NumPy array of them
+Answer = Any  # a float or bool where one number was asked for, else an array of them
+LossTable = Any  # two rows, truth absent and present, of two costs, decision absent and present
 Truth = Literal["present", "absent"]
 
 LARGEST = 2**52
@@ -95,7 +97,7 @@ class Costs:
     present: tuple[float, float] = (1.0, 0.0)
 
     @classmethod
-    def read(cls, loss: Any) -> Costs:
+    def read(cls, loss: LossTable) -> Costs:
         """Return the costs from a table of two rows (truth absent, present) and two columns (decision).
 
         >>> Costs.read(None), Costs.read([[0, 1], ["1/2", 0]]).present
@@ -232,16 +234,16 @@ class Attack:
             raise InputError("an attack with unsure others has one variance and one known count")
 
     @property
-    def variance(self) -> Any:
+    def variance(self) -> Answer:
         """The variance of the noise."""
         return answer(self._variance)
 
     @property
-    def known(self) -> Any:
+    def known(self) -> Answer:
         """The count known without the target."""
         return answer(self._known)
 
-    def log_ratio(self, noisy: Numbers) -> Any:
+    def log_ratio(self, noisy: Numbers) -> Answer:
         """Return log P[noisy | present] - log P[noisy | absent].
 
         >>> Attack(variance=5).log_ratio([0, 1]).tolist()
@@ -249,7 +251,7 @@ class Attack:
         """
         return answer(self.evidence(read_whole(noisy)))
 
-    def log_odds(self, noisy: Numbers, *, prior: Numbers) -> Any:
+    def log_odds(self, noisy: Numbers, *, prior: Numbers) -> Answer:
         """Return log(posterior / (1 - posterior)), which still tells values apart where the posterior is 1.
 
         >>> log_odds(10**9, variance=1, prior="1/2", known=0)
@@ -258,7 +260,7 @@ class Attack:
         chance, evidence = self._seen(noisy, prior)
         return answer(np.asarray(chance.log_odds + evidence))
 
-    def posterior(self, noisy: Numbers, *, prior: Numbers) -> Any:
+    def posterior(self, noisy: Numbers, *, prior: Numbers) -> Answer:
         """Return the chance of "present" after the noisy value: a float, or an array by NumPy's broadcasting.
 
         Relative error: a few 1e-16 times the size of the log odds' two terms.
@@ -271,7 +273,7 @@ class Attack:
         chance, evidence = self._seen(noisy, prior)
         return answer(chance.posterior(evidence))
 
-    def ratio(self, noisy: Numbers, *, prior: Numbers) -> Any:
+    def ratio(self, noisy: Numbers, *, prior: Numbers) -> Answer:
         """Return the posterior over the prior, R'(y): how many times likelier the release has made "present".
 
         >>> ratio(1, rho="0.099", prior=["1/2", "1/864"], known=0).round(4).tolist()
@@ -280,7 +282,7 @@ class Attack:
         chance, evidence = self._seen(noisy, prior)
         return answer(chance.ratio(evidence))
 
-    def decide(self, noisy: Numbers, *, prior: Numbers, loss: Any = None) -> Any:
+    def decide(self, noisy: Numbers, *, prior: Numbers, loss: LossTable = None) -> Answer:
         """Return True where "present" has the smaller expected loss; where both are equal, False.
 
         >>> decide([0, 1, 2], rho="0.099", prior="1/2", known=0).tolist()
@@ -291,7 +293,7 @@ class Attack:
 
     def expected_ratio(
         self, *, prior: Numbers, given: Truth = "present", tolerance: Number = TOLERANCE
-    ) -> Any:
+    ) -> Answer:
         """Return R, the mean of the ratio over what may be published, given the truth.
 
         The terms left out add up to less than `tolerance`.
@@ -303,7 +305,7 @@ class Attack:
 
     def expected_posterior(
         self, *, prior: Numbers, given: Truth = "present", tolerance: Number = TOLERANCE
-    ) -> Any:
+    ) -> Answer:
         """Return the mean of the posterior over what may be published, given the truth.
 
         The terms left out add up to less than `tolerance` times the prior.
@@ -315,8 +317,8 @@ class Attack:
         return answer(np.asarray(chance.present * self._mean_ratios(chance, given, tolerance)))
 
     def accuracy(
-        self, *, prior: Numbers, loss: Any = None, given: str = "present", tolerance: Number = TOLERANCE
-    ) -> Any:
+        self, *, prior: Numbers, loss: LossTable = None, given: str = "present", tolerance: Number = TOLERANCE
+    ) -> Answer:
         """Return the chance that the decision of least expected loss is right.
 
         `given` is "present" (the paper's 3.6), "absent", or "prior", the average over the prior. `loss` is a
@@ -332,8 +334,8 @@ class Attack:
         return answer(_given(given, chance, *self._rights(chance, Costs.read(loss), tolerance)))
 
     def expected_loss(
-        self, *, prior: Numbers, loss: Any = None, given: str = "prior", tolerance: Number = TOLERANCE
-    ) -> Any:
+        self, *, prior: Numbers, loss: LossTable = None, given: str = "prior", tolerance: Number = TOLERANCE
+    ) -> Answer:
         """Return what the decision costs on average, over the noise and by default over the prior.
 
         >>> round(expected_loss(variance=10, prior="1/2", loss=[[0, 1], [2, 0]]), 4)
@@ -367,7 +369,7 @@ class Attack:
             logs.append(law)
         return Outcomes(noisy, logs[0], logs[1], self.evidence(noisy))
 
-    def _mixed(self, log_chance: Callable[[Any], Floats], off: Floats) -> Any:
+    def _mixed(self, log_chance: Callable[[Any], Floats], off: Floats) -> Answer:
         """log of the sum over b of P[b others] and the chance at `off` - b."""
         logs = log_chance((off - np.arange(self.others.size)).astype(np.int64))
         return logs[..., 0] if self.others.size == 1 else _log_mean(logs, self.others)
@@ -513,12 +515,12 @@ def _log_mean(logs: Floats, weights: Floats) -> Floats:
 # -- the same in one call -------------------------------------------------------------------------------
 
 
-def _in_one_call(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
+def _in_one_call(name: str, method: Callable[..., Answer]) -> Callable[..., Answer]:
     """A method of `Attack` as a function that also takes what an attack takes; arrays are broadcast."""
     _, *asked_of = inspect.signature(method).parameters.values()
     own = {one.name for one in asked_of}
 
-    def function(*noisy: Numbers, **given: Any) -> Any:
+    def function(*noisy: Numbers, **given: Numbers) -> Answer:
         if "noisy" in own and "known" not in given:
             raise TypeError(f"{name}() needs known=, the count without the target")
         asked = {key: given.pop(key) for key in own if key in given}
@@ -530,7 +532,7 @@ def _in_one_call(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
     both = [*asked_of, *inspect.signature(Attack).parameters.values()]
     if "noisy" in own:
         both = [one.replace(default=inspect.Parameter.empty) if one.name == "known" else one for one in both]
-    function.__signature__ = inspect.Signature(both, return_annotation=Any)  # type: ignore[attr-defined]
+    function.__signature__ = inspect.Signature(both, return_annotation=Answer)  # type: ignore[attr-defined]
     return function
 
 
@@ -562,7 +564,7 @@ class Step:
         return f"{self.noisy}: from {self.prior:.4g} to {self.posterior:.4g}, {self.ratio:.4g} times"
 
 
-def joint_posterior(noisy: Numbers, *, prior: Numbers, known: Numbers, **count: Any) -> Any:
+def joint_posterior(noisy: Numbers, *, prior: Numbers, known: Numbers, **count: Numbers) -> Answer:
     """Return the chance of "present" after several noisy counts; the last axis of `noisy` runs over them.
 
     `variance` (or `rho`) and `known` have one value for each count, or one for all.
@@ -574,7 +576,7 @@ def joint_posterior(noisy: Numbers, *, prior: Numbers, known: Numbers, **count: 
     return answer(chance.posterior(evidence.sum(axis=-1)))
 
 
-def joint_ratio(noisy: Numbers, *, prior: Numbers, known: Numbers, **count: Any) -> Any:
+def joint_ratio(noisy: Numbers, *, prior: Numbers, known: Numbers, **count: Numbers) -> Answer:
     """Return the posterior after several noisy counts over the prior.
 
     >>> round(joint_ratio([2, 1], variance=[5, 2], prior="1/2", known=0), 4)
@@ -584,7 +586,7 @@ def joint_ratio(noisy: Numbers, *, prior: Numbers, known: Numbers, **count: Any)
     return answer(chance.ratio(evidence.sum(axis=-1)))
 
 
-def sequence(noisy: Numbers, *, prior: Number, known: Numbers, **count: Any) -> tuple[Step, ...]:
+def sequence(noisy: Numbers, *, prior: Number, known: Numbers, **count: Numbers) -> tuple[Step, ...]:
     """Return what is believed after each of several releases: a posterior is the prior of the next.
 
     The ratios of the steps multiply to the ratio of all. Beliefs are carried as log odds, so that a posterior
@@ -616,9 +618,9 @@ def joint_accuracy(
     variance: Numbers = None,
     rho: Numbers = None,
     prior: Numbers,
-    loss: Any = None,
+    loss: LossTable = None,
     given: str = "present",
-) -> Any:
+) -> Answer:
     """Return the chance that the decision from several counts is right; the counts are listed in `variance`.
 
     The sum of the evidence is the privacy loss of the counts released together, whose exact tails the
@@ -828,7 +830,7 @@ def logistic(log_odds: Floats) -> Floats:
         return np.asarray(np.where(log_odds >= 0, 1.0, rare) / (1.0 + rare))
 
 
-def answer(values: Floats) -> Any:
+def answer(values: Floats) -> Answer:
     """Return a plain float where one number was asked for, else the array."""
     return float(values) if values.ndim == 0 else values
 

@@ -27,15 +27,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from fractions import Fraction
-from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.errors import DiscreetError, InputError, PrecisionError
-from discreet.files import whole_file
+from discreet.errors import InputError, PrecisionError
+from discreet.files import ArrowArray, ArrowTable, arrow, whole_file
 from discreet.noise.gaussian import DiscreteGaussian, tail_ratio
 from discreet.risk.attack import (
     LARGEST,
@@ -65,6 +64,7 @@ MOST_VALUES = 1 << 18
 DIGITS = 5
 EVERYTHING = "all rows"
 
+SomeRows = NDArray[np.intp] | slice
 CountsLaw = Literal["table", "flat"]
 _NUMBER = re.compile(r"\s*([-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?|[-+]?(nan|inf|infinity))?\s*", re.IGNORECASE)
 _BLOCK = 1 << 22  # bytes of CSV, at a time
@@ -436,7 +436,7 @@ class RowRisk(NamedTuple):
     above: Floats
     targets: Floats
 
-    def at(self, rows: Any) -> RowRisk:
+    def at(self, rows: SomeRows) -> RowRisk:
         """Return that of some rows."""
         return RowRisk(*(values[rows] for values in self))
 
@@ -681,15 +681,6 @@ def noise_parameter(variance: float) -> float:
 # -- the file ----------------------------------------------------------------------------------------
 
 
-def arrow(part: str = "") -> Any:
-    """Return PyArrow, or one of its modules such as `csv`."""
-    try:
-        return import_module(f"pyarrow.{part}" if part else "pyarrow")
-    except ImportError:  # pragma: no cover
-        text = "tables are read by PyArrow, which is not installed; discreet[release] brings it"
-        raise DiscreetError(text) from None
-
-
 @dataclass(frozen=True, slots=True)
 class Columns:
     """The names of the columns that are used; `known` and `level` may be none."""
@@ -712,10 +703,10 @@ class Batch:
     noisy: Floats
     variance: Floats
     known: Floats | None
-    level: Any
-    batch: Any
+    level: ArrowArray
+    batch: ArrowTable
 
-    def by_level(self) -> Iterator[tuple[str, Any]]:
+    def by_level(self) -> Iterator[tuple[str, SomeRows]]:
         """Yield each level with its rows, in the table's order."""
         if self.level is None:
             yield EVERYTHING, slice(None)
@@ -728,7 +719,7 @@ class Batch:
             name = str(names[code]) if code < len(names) and names[code] else "(none)"
             yield name, slice(None) if here.size == codes.size else here
 
-    def by_noise(self) -> Iterator[tuple[tuple[str, float], Any]]:
+    def by_noise(self) -> Iterator[tuple[tuple[str, float], SomeRows]]:
         """Yield each level and parameter of the noise, with its rows."""
         every = np.arange(self.noisy.size)
         for name, rows in self.by_level():
@@ -812,7 +803,7 @@ class ReleasedTable:
         if not seen:
             raise InputError(f"{self.path} has no rows")
 
-    def _batches(self, columns: Columns, names: list[str]) -> Iterator[Any]:
+    def _batches(self, columns: Columns, names: list[str]) -> Iterator[ArrowTable]:
         pa = arrow()
         if self.delimiter is None:
             with _readable(self.path), closing(arrow("parquet").ParquetFile(self.path)) as file:
@@ -847,7 +838,9 @@ class ReleasedTable:
 
 
 @contextmanager
-def _readable(path: Path, fault: Callable[[], str] = lambda: "it is damaged, or no Parquet file") -> Any:
+def _readable(
+    path: Path, fault: Callable[[], str] = lambda: "it is damaged, or no Parquet file"
+) -> Iterator[None]:
     pa = arrow()
     try:
         yield
@@ -863,7 +856,7 @@ def _is_count(values: Floats) -> NDArray[np.bool_]:
     return np.asarray((values == np.floor(values)) & (np.abs(values) <= LARGEST))
 
 
-def _part(batch: Any, columns: Columns, where: str, seen: int, first: int) -> Batch:
+def _part(batch: ArrowTable, columns: Columns, where: str, seen: int, first: int) -> Batch:
     pc = arrow("compute")
 
     def numbers(name: str) -> Floats:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +23,7 @@ from discreet.release.tables import (
     Codes,
     Problems,
     ReadTable,
+    TableSource,
     Words,
     arrow,
     read_table,
@@ -48,7 +48,7 @@ class Listing:
     row: Integers
 
 
-def read_units(path: Any) -> ReadTable:
+def read_units(path: TableSource) -> ReadTable:
     """Read a table of units: unit, level, parent."""
     table = read_table(path, words=["unit", "level"], optional=["parent"], name="units")
     if not table.rows:
@@ -58,12 +58,12 @@ def read_units(path: Any) -> ReadTable:
     return table
 
 
-def read_tree(path: Any, release: Release | None) -> Tree:
+def read_tree(path: TableSource, release: Release | None) -> Tree:
     """Read a table of units and check it against the levels and paths of a release."""
     return listed_tree(read_units(path), release)
 
 
-def nested_tree(path: Any, release: Release, geocodes: str) -> Tree:
+def nested_tree(path: TableSource, release: Release, geocodes: str) -> Tree:
     """Build the tree of units whose codes nest by prefix, from the lowest ones."""
     names = [level.name for level in release.levels]
     try:

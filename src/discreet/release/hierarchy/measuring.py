@@ -19,7 +19,6 @@ from fractions import Fraction
 from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,6 +54,7 @@ from discreet.release.tables import (
     Numbers,
     Problems,
     ReadTable,
+    TableSource,
     json_fields,
     output_format,
     read_table,
@@ -86,10 +86,10 @@ class CountTable:
 
 def read_counts(
     release: Release,
-    counts: Any,
+    counts: TableSource,
     *,
-    units: Any = None,
-    cells: Any = None,
+    units: TableSource = None,
+    cells: TableSource = None,
     additive: bool = True,
 ) -> CountTable:
     """Read and check a table of counts; every problem that is found is reported, with its line."""
@@ -321,10 +321,10 @@ class Tabulated:
 
 def tabulate(
     release: Release,
-    records: Any,
+    records: TableSource,
     out_dir: str | os.PathLike[str],
     *,
-    units: Any,
+    units: TableSource,
     geocodes: str | None = None,
     person: str | None = None,
     at_most: int | None = None,
@@ -369,9 +369,9 @@ def tabulate(
 
 def count_records(
     release: Release,
-    records: Any,
+    records: TableSource,
     *,
-    units: Any,
+    units: TableSource,
     geocodes: str | None = None,
     person: str | None = None,
     at_most: int | None = None,
@@ -512,7 +512,7 @@ def _at_most(table: ReadTable, person: str, most: int, excess: str) -> NDArray[n
     return kept
 
 
-def records_of_one(counts: Any, at_most: int | None) -> int:
+def records_of_one(counts: TableSource, at_most: int | None) -> int:
     """Return how many records of a person a table of counts may hold: as stated, or as `tabulate` noted."""
     noted = 1
     if isinstance(counts, str | os.PathLike) and Path(counts).stem == "counts":
@@ -609,13 +609,13 @@ class Measured:
 
 def measure(
     release: Release,
-    counts: Any,
+    counts: TableSource,
     out_dir: str | os.PathLike[str],
     *,
     post: str = "none",
-    units: Any = None,
-    cells: Any = None,
-    records: Any = None,
+    units: TableSource = None,
+    cells: TableSource = None,
+    records: TableSource = None,
     geocodes: str | None = None,
     person: str | None = None,
     at_most: int | None = None,
