@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 
@@ -18,7 +17,7 @@ from discreet.accounting.privacy_loss import PrivacyLoss, compose
 from discreet.budget import load
 from discreet.noise import DiscreteGaussian, Noise
 from discreet.report.figures import curve_deltas
-from discreet.studies.register import Floats, Study, check, compare, find, made, printed
+from discreet.studies.register import Floats, Study, check, compare, made, printed
 
 ALLOCATION = "dhc-2022-08-25"
 DELTA, OVERALL_DELTA = "1e-11", "1e-10"
@@ -56,7 +55,13 @@ def reduced_events() -> dict[str, DiscreteGaussian]:
     return {one.name: DiscreteGaussian(variance=one.after, times=10) for one in levels}
 
 
-def level_curves(name: str = "level-curves") -> Study:
+def _epsilons(event: DiscreteGaussian, deltas: Sequence[str]) -> tuple[Floats, Floats]:
+    """The exact epsilons of an event at some deltas, not below zero, and those of zCDP."""
+    promise = ZCDP([event]).epsilon(delta=np.array([float(delta) for delta in deltas]))
+    return np.maximum(compose([event]).epsilon(delta=deltas), 0.0), promise
+
+
+def level_curves() -> Study:
     """Compute the eight epsilon-delta curves: exact, exact with reduced noise, and by zCDP.
 
     >>> level_curves().columns
@@ -64,16 +69,10 @@ def level_curves(name: str = "level-curves") -> Study:
     """
     rows = []
     for level, event in level_events().items():
-        both = [compose([one]).epsilon(delta=DELTAS) for one in (event, reduced_events()[level])]
-        promise = ZCDP([event]).epsilon(delta=np.array([float(delta) for delta in DELTAS]))
-        exact = (np.maximum(one, 0.0) for one in both)
-        rows += [(level, *row) for row in zip(map(float, DELTAS), *exact, promise, strict=True)]
-    return made(name, "level delta epsilon reduced_noise_epsilon zcdp_epsilon", rows)
-
-
-def reduced_curves() -> Study:
-    """Compute the same curves; drawn with those of reduced noise, which touch zCDP's at delta = 1e-11."""
-    return level_curves("reduced-curves")
+        exact, promise = _epsilons(event, DELTAS)
+        reduced, _ = _epsilons(reduced_events()[level], DELTAS)
+        rows += [(level, *row) for row in zip(map(float, DELTAS), exact, reduced, promise, strict=True)]
+    return made("level-curves", "level delta epsilon reduced_noise_epsilon zcdp_epsilon", rows)
 
 
 def level_epsilon() -> Study:
@@ -107,9 +106,8 @@ def level_improvement() -> Study:
     rows = []
     deltas = [f"{digit}e-{place}" for place in range(2, 16) for digit in (5, 2, 1)]
     for level, event in level_events().items():
-        promise = ZCDP([event]).epsilon(delta=np.array([float(delta) for delta in deltas]))
-        saved = 100 * (1 - np.maximum(compose([event]).epsilon(delta=deltas), 0.0) / promise)
-        rows += [(level, *row) for row in zip(map(float, deltas), saved, strict=True)]
+        exact, promise = _epsilons(event, deltas)
+        rows += [(level, *row) for row in zip(map(float, deltas), 100 * (1 - exact / promise), strict=True)]
     at_delta = [row[2] for row in rows if row[1] == float(DELTA)]
     ends = {"smallest": min(at_delta), "largest": max(at_delta)}
     what = "epsilon saved at delta 1e-11, percent"
@@ -138,14 +136,6 @@ def level_tradeoff() -> Study:
         promise = ZCDP([event]).tradeoff(alpha=np.array(ALPHAS))
         rows += [(level, *row) for row in zip(ALPHAS, *both, promise, strict=True)]
     return made("level-tradeoff", "level alpha same_noise reduced_noise zcdp", rows)
-
-
-def county_tradeoff() -> Study:
-    """Compute the trade-off curves of County alone."""
-    (entry,) = find("county-tradeoff")
-    return replace(
-        level_tradeoff().where(level="County"), name=entry.name, title=entry.title, notes=entry.notes
-    )
 
 
 def reduced_noise() -> Study:

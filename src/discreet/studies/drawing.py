@@ -5,6 +5,7 @@ Colours are those of Okabe and Ito, and each line has its own dashes for print w
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -75,7 +76,7 @@ def draw(
                 _bars(ax, part, x, shown, by, errors)
             else:
                 _lines(ax, part, x, shown, by, kind, swapped)
-            _show_printed(ax, part, x, shown, printed, kind, place if by else None)
+            _show_printed(ax, part, x, printed, kind, place if by else None)
             _view(ax, views[min(place, len(views) - 1)], 8 if small else 3)
             if place // wide == (many - 1) // wide or place + wide >= many:
                 ax.set_xlabel(labels[0])
@@ -163,33 +164,24 @@ def _map(figure: Figure, ax: Axes, part: Study, x: str, up: str, y: dict[str, st
 
 
 def _show_printed(
-    ax: Axes, part: Study, x: str, y: dict[str, str], wanted: tuple[str, ...], kind: str, place: int | None
+    ax: Axes, part: Study, x: str, wanted: tuple[str, ...], kind: str, place: int | None
 ) -> None:
     """Diamonds at the printed values whose row is a value of `x`; with several names, one a panel."""
-    names = wanted if place is None or len(wanted) < 2 else wanted[place : place + 1]
+    names = tuple(wanted if place is None or len(wanted) < 2 else wanted[place : place + 1])
     rows = [str(value) for value in part.column(x)]
-    across = _across(part, x)
-    numbers = (
-        {f"{value:g}": value for value in across} if rows and not isinstance(part.column(x)[0], str) else {}
-    )
+    is_number = not isinstance(part.column(x)[0], str)
     points = []
     for one in part.checks:
         at = one.printed.at
-        if not any(one.printed.what.startswith(name) for name in names):
+        if not one.printed.what.startswith(names):
             continue
-        if at in rows:
-            points.append((rows.index(at) if kind == "bars" or not numbers else float(at), one.printed.value))
-        elif numbers and _number(at) is not None:
-            points.append((float(at), one.printed.value))
+        if at in rows and (kind == "bars" or not is_number):
+            points.append((float(rows.index(at)), one.printed.value))
+        elif is_number:
+            with suppress(ValueError):
+                points.append((float(at), one.printed.value))
     if points:
         ax.plot(*zip(*points, strict=True), label="printed", **_PRINTED)
-
-
-def _number(text: str) -> float | None:
-    try:
-        return float(text)
-    except ValueError:
-        return None
 
 
 def _view(ax: Axes, view: str, every: int) -> None:

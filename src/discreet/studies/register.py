@@ -13,7 +13,7 @@ from __future__ import annotations
 import tomllib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from enum import StrEnum
 from fractions import Fraction
@@ -335,6 +335,9 @@ class StudyEntry:
     notes: tuple[str, ...] = ()
     is_long: bool = False
     takes_counts: bool = False
+    of: str = ""
+    """The study whose table it shows, or the part of it in which columns are as `where` says."""
+    where: Mapping[str, Value] = field(default_factory=dict)
 
     @property
     def printed(self) -> tuple[Printed, ...]:
@@ -350,6 +353,9 @@ class StudyEntry:
         self, *, jobs: int = 1, progress: Progress | None = None, counts: Path | None = None
     ) -> Study:
         """Compute the tables; `counts` is a user's own file, for the studies that take one."""
+        if self.of:
+            whole = find(self.of)[0].compute(jobs=jobs, progress=progress).where(**self.where)
+            return replace(whole, name=self.name, title=self.title, notes=self.notes)
         work = getattr(import_module(f"discreet.studies.{self.module}"), self.name.replace("-", "_"))
         if counts is not None and not self.takes_counts:
             able = " and ".join(entry.name for entry in studies() if entry.takes_counts)

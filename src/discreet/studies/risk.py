@@ -341,16 +341,14 @@ def with_draws(two: TwoLevels, group: int) -> float:
 
 
 def says_yes(chances: Floats, draws: int = DRAWS) -> Floats:
-    """Return P[Binomial(draws, chance) >= draws / 2], by interpolation between 4,001 exact values.
+    """Return P[Binomial(draws, chance) >= draws / 2].
 
     >>> says_yes(np.array([0.3, 0.5, 0.7])).round(4).tolist()
     [0.0, 0.5126, 1.0]
     """
-    p, k = np.linspace(0.35, 0.65, 4001), np.arange(draws // 2, draws + 1)
-    ways = [math.lgamma(draws + 1) - math.lgamma(j + 1) - math.lgamma(draws - j + 1) for j in k]
-    with np.errstate(under="ignore"):
-        terms = np.multiply.outer(np.log(p), k) + np.multiply.outer(np.log1p(-p), draws - k)
-        return np.asarray(np.interp(chances, p, np.exp(terms + ways).sum(axis=1)))
+    from scipy.special import bdtrc
+
+    return np.asarray(bdtrc(draws // 2 - 1, draws, chances))
 
 
 def _drawn(place: str, what: str, mine: float) -> list[Compared]:
