@@ -8,13 +8,14 @@ from typing import Annotated, Literal
 
 from cyclopts import App, Parameter
 
+from discreet.cli.console import option
+
 Format = Literal["csv", "parquet"]
 FORMATS = Parameter(show_choices=False, metavar="csv|parquet")
-Params = Annotated[Path, Parameter(help="Folder of config.json or safetab.toml and the groups.")]
-Data = Annotated[Path, Parameter(help="Folder of GRF-C and person-records, as text or Parquet.")]
+Params = Annotated[Path, option("Folder of config.json or safetab.toml and the groups.")]
+Data = Annotated[Path, option("Folder of GRF-C and person-records, as text or Parquet.")]
 Engine = Annotated[
-    Literal["duckdb", "spark"],
-    Parameter(help="The engine that counts. Default: duckdb.", show_choices=False, metavar="duckdb|spark"),
+    Literal["duckdb", "spark"], option("The engine that counts. Default: duckdb.", "duckdb|spark")
 ]
 
 
@@ -24,11 +25,9 @@ class Counting:
     """The options of commands that read the records."""
 
     engine: Engine = "duckdb"
-    spark_master: Annotated[str | None, Parameter(help="Where Spark runs.", metavar="URL")] = None
-    memory: Annotated[
-        str | None, Parameter(help="The engine's memory, such as 4GB (default).", metavar="SIZE")
-    ] = None
-    threads: Annotated[int | None, Parameter(help="Threads. Default: one for each CPU.", metavar="N")] = None
+    spark_master: Annotated[str | None, option("Where Spark runs.", "URL")] = None
+    memory: Annotated[str | None, option("The engine's memory, such as 4GB (default).", "SIZE")] = None
+    threads: Annotated[int | None, option("Threads. Default: one for each CPU.", "N")] = None
 
 
 DUCKDB = Counting()

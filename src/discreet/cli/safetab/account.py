@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
 
-from cyclopts import App, Parameter
-
 from discreet import numbers
 from discreet.budget.levels import RELATIONS, Neighbours
 from discreet.cli import console
-from discreet.cli.console import PLAIN, Block, Hanging, Screen, TextTable
+from discreet.cli.console import PLAIN, Block, Hanging, Screen, TextTable, option
 from discreet.cli.safetab import Params
 from discreet.report.tables import relation as words_of
 
@@ -19,12 +17,11 @@ if TYPE_CHECKING:
     from discreet.release.safetab.mechanism import Mechanism
 
 
-app = App(
-    name="account",
-    usage="Usage: discreet safetab account PARAMS [OPTIONS]",
-    help_epilogue="Examples:\n"
-    "  discreet safetab account params\n"
-    "  discreet safetab account params --delta 1e-10 --neighbours unbounded --json",
+app = console.command(
+    "safetab account",
+    "PARAMS [OPTIONS]",
+    "params",
+    "params --delta 1e-10 --neighbours unbounded --json",
 )
 
 
@@ -36,10 +33,9 @@ def account(
     delta: console.Deltas = None,
     neighbours: Annotated[
         Neighbours | None,
-        Parameter(
-            help="bounded: one person is replaced; unbounded: one is added or removed. Default: both.",
-            show_choices=False,
-            metavar="bounded|unbounded",
+        option(
+            "bounded: one person is replaced; unbounded: one is added or removed. Default: both.",
+            "bounded|unbounded",
         ),
     ] = None,
     screen: Screen = PLAIN,

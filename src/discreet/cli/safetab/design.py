@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import App, Parameter
 
 from discreet.cli import console
-from discreet.cli.console import PLAIN, Block, Hanging, Outputs, Screen, TextTable, json_text
+from discreet.cli.console import PLAIN, Block, Hanging, Outputs, Screen, TextTable, json_text, option
 from discreet.errors import InputError
 from discreet.numbers import number, percent, plain
 
@@ -38,39 +38,27 @@ class Designing:
 
     levels: Annotated[
         str | None,
-        Parameter(
-            help="What to tabulate, such as USA,STATE,COUNTY:2 or detailed. Default: all with a budget.",
-            metavar="PLACES",
+        option(
+            "What to tabulate, such as USA,STATE,COUNTY:2 or detailed. Default: all with a budget.", "PLACES"
         ),
     ] = None
-    races: Annotated[int | None, Parameter(help="How many race codes count, 1 to 8.", metavar="N")] = None
-    error: Annotated[str, Parameter(help="Target error, such as 0.1 (default) or 10%.", metavar="E")] = "0.1"
+    races: Annotated[int | None, option("How many race codes count, 1 to 8.", "N")] = None
+    error: Annotated[str, option("Target error, such as 0.1 (default) or 10%.", "E")] = "0.1"
     of: Annotated[
         Literal["cell", "total"],
-        Parameter(
-            help="Error relative to the average cell (default), or to the whole group.",
-            show_choices=False,
-            metavar="cell|total",
-        ),
+        option("Error relative to the average cell (default), or to the whole group.", "cell|total"),
     ] = "cell"
-    rho: Annotated[
-        str | None, Parameter(help="Budgets, such as USA:2=2.134,regional=0.008.", metavar="PLACE=R,...")
-    ] = None
+    rho: Annotated[str | None, option("Budgets, such as USA:2=2.134,regional=0.008.", "PLACE=R,...")] = None
     margin: Annotated[
-        str | None,
-        Parameter(help="Budgets from 95 % margins of a cell, such as COUNTY:2=11.", metavar="PLACE=M,..."),
+        str | None, option("Budgets from 95 % margins of a cell, such as COUNTY:2=11.", "PLACE=M,...")
     ] = None
-    gamma: Annotated[str | None, Parameter(help="The first stage's share of a budget.", metavar="G")] = None
-    chance: Annotated[
-        str | None, Parameter(help="Chance of dropping an empty group; 0: never.", metavar="P")
-    ] = None
-    derive: Annotated[bool, Parameter(help="Derive the thresholds from the target error.")] = False
-    delta: Annotated[str, Parameter(help="The delta of the epsilon. Default: 1e-10.", metavar="D")] = "1e-10"
+    gamma: Annotated[str | None, option("The first stage's share of a budget.", "G")] = None
+    chance: Annotated[str | None, option("Chance of dropping an empty group; 0: never.", "P")] = None
+    derive: Annotated[bool, option("Derive the thresholds from the target error.")] = False
+    delta: Annotated[str, option("The delta of the epsilon. Default: 1e-10.", "D")] = "1e-10"
     out: Annotated[
         Path | None,
-        Parameter(
-            help="Write .xlsx (with live formulas), .csv, .json, or .toml (a safetab.toml).", metavar="FILE"
-        ),
+        option("Write .xlsx (with live formulas), .csv, .json, or .toml (a safetab.toml).", "FILE"),
     ] = None
 
 
@@ -80,8 +68,7 @@ DEFAULT = Designing()
 @app.default
 def design(
     spec: Annotated[
-        str,
-        Parameter(help="2020, or a folder of config.json or safetab.toml and the groups. Default: 2020."),
+        str, option("2020, or a folder of config.json or safetab.toml and the groups. Default: 2020.")
     ] = "2020",
     /,
     *,

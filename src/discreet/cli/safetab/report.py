@@ -7,9 +7,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from cyclopts import App, Parameter
-
-from discreet.cli.console import PLAIN, Block, Hanging, Outputs, Screen, TextTable, need_tables
+from discreet.cli import console
+from discreet.cli.console import PLAIN, Block, Hanging, Outputs, Screen, TextTable, need_tables, option
 from discreet.cli.safetab import DUCKDB, Counting
 from discreet.errors import InputError
 
@@ -18,27 +17,26 @@ if TYPE_CHECKING:
 
 MARK = "CONFIDENTIAL-"
 
-app = App(
-    name="report",
-    usage="Usage: discreet safetab report PARAMS DATA OUT [OPTIONS]",
-    help_epilogue="Examples:\n"
-    "  discreet safetab report nation/params nation/data released\n"
-    "  discreet safetab report nation/params nation/data released --out report.html",
+app = console.command(
+    "safetab report",
+    "PARAMS DATA OUT [OPTIONS]",
+    "nation/params nation/data released",
+    "nation/params nation/data released --out report.html",
 )
 
 
 @app.default
 def report(
-    params: Annotated[Path, Parameter(help="The folder of parameters that OUT was made with.")],
-    data: Annotated[Path, Parameter(help="The folder of records that OUT was made from.")],
-    released: Annotated[Path, Parameter(help="The output of a run.")],
+    params: Annotated[Path, option("The folder of parameters that OUT was made with.")],
+    data: Annotated[Path, option("The folder of records that OUT was made from.")],
+    released: Annotated[Path, option("The output of a run.")],
     /,
     *,
     out: Annotated[
         Path | None,
-        Parameter(
-            help="Also write a page, and beside it a table (.csv); their names begin with CONFIDENTIAL-.",
-            metavar="FILE.html",
+        option(
+            "Also write a page, and beside it a table (.csv); their names begin with CONFIDENTIAL-.",
+            "FILE.html",
         ),
     ] = None,
     counting: Counting = DUCKDB,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 from cyclopts import App, Parameter
 
-from discreet.cli import seconds_so_far
+from discreet.cli import console, seconds_so_far
 from discreet.cli.console import (
     PLAIN,
     Block,
@@ -24,6 +24,7 @@ from discreet.cli.console import (
     TextTable,
     about_ledger,
     need_tables,
+    option,
 )
 from discreet.cli.safetab import DUCKDB, FORMATS, Counting, Data, Format, Params
 from discreet.errors import InputError
@@ -34,13 +35,12 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-app = App(
-    name="run",
-    usage="Usage: discreet safetab run PARAMS DATA OUT [OPTIONS]",
-    help_epilogue="Examples:\n"
-    "  discreet safetab run params data trial --rehearsal 1\n"
-    "  discreet safetab run params data published --memory 8GB\n"
-    "  discreet safetab run params data published --engine spark --spark-master local[4]",
+app = console.command(
+    "safetab run",
+    "PARAMS DATA OUT [OPTIONS]",
+    "params data trial --rehearsal 1",
+    "params data published --memory 8GB",
+    "params data published --engine spark --spark-master local[4]",
 )
 
 
@@ -52,26 +52,23 @@ class Running:
     format: Annotated[
         Format, FORMATS, Parameter(help="Format of the tables. Default: csv, pipe-delimited.")
     ] = "csv"
-    bureau_columns: Annotated[bool, Parameter(help="Leave out TABLE, NOISE_VARIANCE and MOE95.")] = False
+    bureau_columns: Annotated[bool, option("Leave out TABLE, NOISE_VARIANCE and MOE95.")] = False
     bureau_margins: Annotated[
-        bool,
-        Parameter(help="Add MOE95_BUREAU, the Bureau's floor(1.96 sigma), which covers less than 95 %."),
+        bool, option("Add MOE95_BUREAU, the Bureau's floor(1.96 sigma), which covers less than 95 %.")
     ] = False
-    no_coterminous: Annotated[bool, Parameter(help="Let regions made of the same blocks differ.")] = False
+    no_coterminous: Annotated[bool, option("Let regions made of the same blocks differ.")] = False
     tabulation_suppression: Annotated[
-        bool,
-        Parameter(help="Drop groups whose alone count exceeds the combination count; no negative counts."),
+        bool, option("Drop groups whose alone count exceeds the combination count; no negative counts.")
     ] = False
     ledger: LedgerFile = None
     key: KeyFile = None
     spend_again: SpendAgain = False
     rehearsal: Rehearsal = None
     resume: Annotated[
-        bool,
-        Parameter(help="If interrupted before noise is drawn, keep the coded records beside OUT and resume."),
+        bool, option("If interrupted before noise is drawn, keep the coded records beside OUT and resume.")
     ] = False
     no_noise: Annotated[
-        bool, Parameter(help="Required if a budget is infinite: writes exact counts, NOT PRIVATE.")
+        bool, option("Required if a budget is infinite: writes exact counts, NOT PRIVATE.")
     ] = False
 
 
@@ -82,7 +79,7 @@ DEFAULT = Running()
 def run(
     params: Params,
     data: Data,
-    out: Annotated[Path, Parameter(help="A new directory for the output.")],
+    out: Annotated[Path, option("A new directory for the output.")],
     /,
     *,
     counting: Counting = DUCKDB,
@@ -161,12 +158,11 @@ def _short(what: str) -> str:
 
 # -- checks before a run -----------------------------------------------------------------------------------
 
-validate_app = App(
-    name="validate",
-    usage="Usage: discreet safetab validate PARAMS DATA [OPTIONS]",
-    help_epilogue="Examples:\n"
-    "  discreet safetab validate params data\n"
-    "  discreet safetab validate params data --json",
+validate_app = console.command(
+    "safetab validate",
+    "PARAMS DATA [OPTIONS]",
+    "params data",
+    "params data --json",
 )
 
 
@@ -235,16 +231,15 @@ def _validated(problems: list[str], notes: list[str], regions: dict[str, int]) -
 
 # -- what is done to an output -----------------------------------------------------------------------------
 
-Released = Annotated[Path, Parameter(help="The output of `discreet safetab run`.", name="OUT")]
-OldParams = Annotated[Path, Parameter(help="Folder of the parameters of that run.", metavar="DIR")]
-To = Annotated[Path, Parameter(help="A new directory for the result.", metavar="DIR")]
+Released = Annotated[Path, option("The output of `discreet safetab run`.", name="OUT")]
+OldParams = Annotated[Path, option("Folder of the parameters of that run.", "DIR")]
+To = Annotated[Path, option("A new directory for the result.", "DIR")]
 NewFormat = Annotated[Format | None, FORMATS, Parameter(help="Format of the tables. Default: that of OUT.")]
 
-coterminous_app = App(
-    name="coterminous",
-    usage="Usage: discreet safetab coterminous OUT --params DIR --data DIR --to DIR [OPTIONS]",
-    help_epilogue="Examples:\n"
-    "  discreet safetab coterminous published --params params --data data --to agreed",
+coterminous_app = console.command(
+    "safetab coterminous",
+    "OUT --params DIR --data DIR --to DIR [OPTIONS]",
+    "published --params params --data data --to agreed",
 )
 
 
@@ -254,11 +249,10 @@ def coterminous(
     /,
     *,
     params: OldParams,
-    data: Annotated[Path, Parameter(help="Folder of GRF-C; no person record is read.", metavar="DIR")],
+    data: Annotated[Path, option("Folder of GRF-C; no person record is read.", "DIR")],
     to: To,
     order: Annotated[
-        str | None,
-        Parameter(help="Donors, first to last. Default: STATE,COUNTY,TRACT,PLACE,AIANNH.", metavar="NAMES"),
+        str | None, option("Donors, first to last. Default: STATE,COUNTY,TRACT,PLACE,AIANNH.", "NAMES")
     ] = None,
     format: NewFormat = None,
     screen: Screen = PLAIN,

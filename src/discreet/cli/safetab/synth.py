@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from cyclopts import App, Parameter
 
 from discreet.cli import console
-from discreet.cli.console import PLAIN, Hanging, Screen, need_tables
+from discreet.cli.console import PLAIN, Hanging, Screen, need_tables, option
 from discreet.cli.safetab import FORMATS, Format
 
 init_app = App(
@@ -22,16 +22,12 @@ init_app = App(
 
 @init_app.default
 def init(
-    folder: Annotated[Path, Parameter(help="A new directory.")],
+    folder: Annotated[Path, option("A new directory.")],
     /,
     *,
     spec: Annotated[
         Literal["2020"],
-        Parameter(
-            help="The specification: 2020, Detailed DHC-A of the 2020 Census (default).",
-            show_choices=False,
-            metavar="2020",
-        ),
+        option("The specification: 2020, Detailed DHC-A of the 2020 Census (default).", "2020"),
     ] = "2020",
     json: console.Json = False,
 ) -> None:
@@ -60,32 +56,29 @@ def init(
     Screen(json=json, quiet=True).present(lambda: found, text)
 
 
-app = App(
-    name="synth",
-    usage="Usage: discreet safetab synth OUT --persons N [OPTIONS]",
-    help_epilogue="Examples:\n"
-    "  discreet safetab synth nation --persons 20000\n"
-    "  discreet safetab synth nation --persons 10000000 --params params --format parquet",
+app = console.command(
+    "safetab synth",
+    "OUT --persons N [OPTIONS]",
+    "nation --persons 20000",
+    "nation --persons 10000000 --params params --format parquet",
 )
 
 
 @app.default
 def synth(
-    out: Annotated[Path, Parameter(help="A new directory; it gets data/ and params/.")],
+    out: Annotated[Path, option("A new directory; it gets data/ and params/.")],
     /,
     *,
-    persons: Annotated[int, Parameter(help="How many people.", metavar="N")],
+    persons: Annotated[int, option("How many people.", "N")],
     states: Annotated[
         int | None,
-        Parameter(
-            help="How many states, besides Puerto Rico. Default: from PARAMS, or by the number of people.",
-            metavar="S",
+        option(
+            "How many states, besides Puerto Rico. Default: from PARAMS, or by the number of people.", "S"
         ),
     ] = None,
-    seed: Annotated[int, Parameter(help="Another seed makes another nation. Default: 1.", metavar="K")] = 1,
+    seed: Annotated[int, option("Another seed makes another nation. Default: 1.", "K")] = 1,
     params: Annotated[
-        Path | None,
-        Parameter(help="Use the codes of this specification; it is read, not copied.", metavar="PARAMS"),
+        Path | None, option("Use the codes of this specification; it is read, not copied.", "PARAMS")
     ] = None,
     format: Annotated[Format, FORMATS, Parameter(help="Format of the data. Default: csv.")] = "csv",
     screen: Screen = PLAIN,
