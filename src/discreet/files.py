@@ -26,6 +26,9 @@ from discreet.errors import DiscreetError, InputError
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
+FilePath = str | os.PathLike[str]
+"""A file or a directory, as a caller names it."""
+
 
 @contextmanager
 def whole_file(place: Path, *, private: bool = False, mode: int = 0o666) -> Iterator[BinaryIO]:

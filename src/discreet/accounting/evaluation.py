@@ -299,7 +299,7 @@ def window(term: Noise, theta: float, *, deep: bool = True) -> Window:
     if term.times == 1:
         return Window(shift + int(u[0]), p, missing)
     if term.times * u.size <= _CONVOLVED:
-        return Window(term.times * (shift + int(u[0])), _convolved(p, term.times), missing)
+        return Window(term.times * (shift + int(u[0])), convolved(p, term.times), missing)
     mean = float(p @ u)
     variance = float(p @ (u - mean) ** 2)
     size = 1 << math.ceil(math.log2(2 * term_width(term, variance) + 2 * u.size))
@@ -324,8 +324,12 @@ def window(term: Noise, theta: float, *, deep: bool = True) -> Window:
     return Window(term.times * shift + first, law, 1e-18 * size)
 
 
-def _convolved(p: Floats, times: int) -> Floats:
-    """p convolved with itself: sums of positive numbers, so each is good to relative accuracy."""
+def convolved(p: Floats, times: int) -> Floats:
+    """Return p convolved with itself: sums of positive numbers, so each is good to relative accuracy.
+
+    >>> convolved(np.array([0.5, 0.5]), 3).tolist()
+    [0.125, 0.375, 0.375, 0.125]
+    """
     result = np.ones(1)
     while times:
         if times & 1:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from discreet.errors import InputError
-from discreet.files import sha256
+from discreet.files import FilePath, sha256
 from discreet.release.commit import (
     MANIFESTS,
     RECEIPT,
@@ -58,8 +58,8 @@ class _Findings:
 
 
 def check_ledger(
-    path: str | os.PathLike[str],
-    outputs: Sequence[str | os.PathLike[str]] = (),
+    path: FilePath,
+    outputs: Sequence[FilePath] = (),
     *,
     witness: str | None = None,
     key: str | None = None,
@@ -151,7 +151,7 @@ def _hash(file: Path) -> str:
     return sha256(file)
 
 
-def _outputs(given: Sequence[str | os.PathLike[str]], found: _Findings) -> dict[Path, str]:
+def _outputs(given: Sequence[FilePath], found: _Findings) -> dict[Path, str]:
     """Return the outputs that were named, alone or by a directory of them, and what to call each."""
     named: dict[Path, str] = {}
     for one in given:

@@ -33,7 +33,7 @@ from pathlib import Path
 from uuid import uuid4
 
 from discreet.errors import InputError
-from discreet.files import sync, whole_file
+from discreet.files import FilePath, sync, whole_file
 from discreet.release.ledger import Entry, JsonDict, Ledger, Total, is_own, read_text, standing
 from discreet.release.signing import Key
 
@@ -146,7 +146,7 @@ class Staging:
 
 @contextmanager
 def staging(
-    out: str | os.PathLike[str],
+    out: FilePath,
     ledger: Path | None = None,
     *,
     key: Key | None = None,
@@ -183,7 +183,7 @@ def staging(
         raise InputError(text) from None
 
 
-def free(out: str | os.PathLike[str]) -> Path:
+def free(out: FilePath) -> Path:
     """Return the output directory's path if it can be made, or raise: nothing is ever overwritten.
 
     >>> free("no/such/place")
@@ -205,7 +205,7 @@ def free(out: str | os.PathLike[str]) -> Path:
     return Path(os.path.abspath(path))
 
 
-def create_ledger(path: str | os.PathLike[str], totals: Sequence[Total] = ()) -> Ledger:
+def create_ledger(path: FilePath, totals: Sequence[Total] = ()) -> Ledger:
     """Make a new ledger, with the totals that its runs together may spend.
 
     >>> from tempfile import TemporaryDirectory
@@ -224,9 +224,7 @@ def create_ledger(path: str | os.PathLike[str], totals: Sequence[Total] = ()) ->
     return ledger
 
 
-def change_total(
-    path: str | os.PathLike[str], total: Total, reason: str, *, key: Key | None = None
-) -> Ledger:
+def change_total(path: FilePath, total: Total, reason: str, *, key: Key | None = None) -> Ledger:
     """Declare a total in a ledger that exists, in place of an earlier one for the same unit.
 
     >>> from tempfile import TemporaryDirectory
@@ -242,7 +240,7 @@ def change_total(
     return after
 
 
-def sign_ledger(path: str | os.PathLike[str], key: Key, *, old: Key | None = None) -> Ledger:
+def sign_ledger(path: FilePath, key: Key, *, old: Key | None = None) -> Ledger:
     """Begin to sign a ledger with a key, or go on with another; `old` is the one that signs the change."""
     with _changing(path) as (file, before):
         after = before.with_key(key, old)
@@ -251,7 +249,7 @@ def sign_ledger(path: str | os.PathLike[str], key: Key, *, old: Key | None = Non
 
 
 @contextmanager
-def _changing(path: str | os.PathLike[str]) -> Iterator[tuple[Path, Ledger]]:
+def _changing(path: FilePath) -> Iterator[tuple[Path, Ledger]]:
     """Yield the file of a ledger and the ledger itself, settled, under its lock."""
     read_text(Path(path))  # an error names the path as it was given
     file = Path(os.path.realpath(path))
@@ -262,9 +260,7 @@ def _changing(path: str | os.PathLike[str]) -> Iterator[tuple[Path, Ledger]]:
         raise InputError(f"the ledger {path} cannot be used: {error.strerror}") from None
 
 
-def open_ledger(
-    path: str | os.PathLike[str], out: str | os.PathLike[str], *, key: Key | None = None
-) -> tuple[Path, Ledger]:
+def open_ledger(path: FilePath, out: FilePath, *, key: Key | None = None) -> tuple[Path, Ledger]:
     """Return an existing ledger for a run into `out`, after undoing what a killed run may have left in it.
 
     A ledger that outputs beside it, or beside `out`, show to be an older copy is refused, and so is one that

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -14,6 +13,7 @@ from discreet.budget import Level, Neighbours, Release, Spine
 from discreet.budget.levels import MOST_PATHS, Runs
 from discreet.budget.release import AnswerKind, Claim
 from discreet.errors import InputError
+from discreet.files import FilePath
 from discreet.release.ledger import Entry, Ledger, Total, read_ledger, spent_epsilon
 
 DELTA = Fraction(1, 10**10)
@@ -23,7 +23,7 @@ _UNKNOWN = "Which paths of runs over different trees go together is not known, s
 
 
 def ledger_release(
-    path: str | os.PathLike[str], *, unit: str | None = None, neighbours: Neighbours | None = None
+    path: FilePath, *, unit: str | None = None, neighbours: Neighbours | None = None
 ) -> Release:
     """Return one release that stands for all runs of a ledger; rehearsals are left out.
 
@@ -155,7 +155,7 @@ def _together(entries: Sequence[Entry], neighbours: Neighbours, where: str, *, f
     )
 
 
-def _only(found: set[str], what: str, path: str | os.PathLike[str]) -> str:
+def _only(found: set[str], what: str, path: FilePath) -> str:
     if not found:
         raise InputError(f"the ledger {path} has no run that counts, so there is nothing to account for")
     if len(found) > 1:

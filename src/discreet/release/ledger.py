@@ -37,7 +37,7 @@ from discreet.budget.levels import RELATIONS
 from discreet.budget.release import UNITS
 from discreet.budget.toml import exact, line, one_of
 from discreet.errors import InputError
-from discreet.files import check_regular
+from discreet.files import FilePath, check_regular
 from discreet.noise import Entropy
 from discreet.numbers import SMALLEST, Exact, fraction, whole
 
@@ -710,7 +710,7 @@ def _read_old(kind: type[Ledger], data: JsonObject) -> Ledger:
 # -- files ---------------------------------------------------------------------------------------------------
 
 
-def find_ledger(given: str | os.PathLike[str] | None, source: str | os.PathLike[str]) -> Path | None:
+def find_ledger(given: FilePath | None, source: FilePath) -> Path | None:
     """Return the ledger of a run: the one named, that of the environment, or the one beside the input.
 
     None is ever made unasked.
@@ -728,7 +728,7 @@ def find_ledger(given: str | os.PathLike[str] | None, source: str | os.PathLike[
     return beside if beside.exists() or beside.is_symlink() else None
 
 
-def read_ledger(path: str | os.PathLike[str]) -> Ledger:
+def read_ledger(path: FilePath) -> Ledger:
     """Return the ledger as it stands: runs whose output has appeared, and no others.
 
     >>> read_ledger("no-such-ledger.json")
@@ -763,7 +763,7 @@ def is_own(place: Path) -> bool:
         return False
 
 
-def is_ledger(path: str | os.PathLike[str]) -> bool:
+def is_ledger(path: FilePath) -> bool:
     """Tell a ledger from a release by the first bytes of the file.
 
     >>> is_ledger("no-such-file")

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from discreet.errors import InputError
-from discreet.files import check_regular
+from discreet.files import FilePath, check_regular
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -52,7 +52,7 @@ class Key:
         return f"Key({self.public[:16]})"
 
 
-def new_key(path: str | os.PathLike[str]) -> Key:
+def new_key(path: FilePath) -> Key:
     """Make a key and write it to a new file, readable by its owner only.
 
     >>> import tempfile
@@ -80,7 +80,7 @@ def new_key(path: str | os.PathLike[str]) -> Key:
     return Key(private)
 
 
-def read_key(path: str | os.PathLike[str] | None = None) -> Key | None:
+def read_key(path: FilePath | None = None) -> Key | None:
     """Return the key of a file, or of the file that the environment names; None if neither is given.
 
     >>> read_key("no-such.key")

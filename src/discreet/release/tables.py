@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import InputError
 from discreet.files import ArrowArray as ArrowArray
-from discreet.files import ArrowSchema
+from discreet.files import ArrowSchema, FilePath
 from discreet.files import ArrowTable as ArrowTable
 from discreet.files import arrow as arrow
 from discreet.files import json_fields as json_fields
@@ -212,7 +212,7 @@ TableSource = Any
 """A file, or a pandas, polars or Arrow table."""
 
 
-def table_format(path: str | os.PathLike[str]) -> str:
+def table_format(path: FilePath) -> str:
     """Tell the format by the file's ending.
 
     >>> table_format("counts.parquet")

@@ -42,7 +42,7 @@ from __future__ import annotations
 import math
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
@@ -755,34 +755,44 @@ def _passes(chain: AreaChain, spans: Sequence[tuple[int, int]], outside: float) 
             "its noise is too wide for an exact answer here"
         )
     seen = [chain.log_first, *(log_seen(s, v) for s, v in zip(chain.steps, values[1:], strict=True))]
+    kernels = [_Kernel(*step) for step in zip(chain.steps, values[:-1], values[1:], strict=True)]
     up = [seen[0]]
-    for place, step in enumerate(chain.steps):
-        below = up[-1] + step.law.log_child(values[place])
-        up.append(seen[place + 1] + _through(step, below, values[place], values[place + 1], downward=False))
+    for kernel, here in zip(kernels, seen[1:], strict=True):
+        up.append(here + _summed(kernel.from_above, kernel.parent, up[-1] + kernel.child_logs))
     down = [np.zeros(len(values[-1]))]
-    for place in range(len(chain.steps) - 1, -1, -1):
-        step, above = chain.steps[place], down[0] + seen[place + 1]
-        message = _through(step, above, values[place], values[place + 1], downward=True)
-        down.insert(0, message + step.law.log_child(values[place]))
+    for kernel, here in zip(reversed(kernels), reversed(seen[1:]), strict=True):
+        down.insert(0, _summed(kernel.from_below, kernel.child, down[0] + here) + kernel.child_logs)
     total = float(log_sum(up[-1]))
     error = math.exp(min(outside - total, 700.0)) if math.isfinite(total) else math.inf
     logs = tuple(a + b - total if math.isfinite(total) else a for a, b in zip(up, down, strict=True))
     return Sums(tuple(values), logs, tuple(up), total, 0.0 if not chain.steps else error)
 
 
-def _through(step: Rung, message: Floats, child: Integers, parent: Integers, *, downward: bool) -> Floats:
-    """Sum a message over the child's counts (upward) or the parent's (downward)."""
-    low = int(parent[0] - child[-1])
-    kernel = log_step(step, np.arange(low, int(parent[-1] - child[0]) + 1))
-    here, there = (child, parent) if downward else (parent, child)
-    sign = -1 if downward else 1
-    result = np.empty(len(here))
-    rows = max(1, _BLOCK // len(there))
-    for start in range(0, len(here), rows):
-        part = here[start : start + rows]
-        rest = sign * (part[:, None] - there[None, :]) - low
-        result[start : start + rows] = log_sum(kernel[rest] + message[None, :], axis=1)
-    return result
+def _summed(weights: Callable[[Integers], Floats], here: Integers, message: Floats) -> Floats:
+    """Sum a message over the counts on the other side of a step, for each count on this side."""
+    rows = max(1, _BLOCK // len(message))
+    parts = (here[start : start + rows] for start in range(0, len(here), rows))
+    return np.concatenate([log_sum(weights(part) + message, axis=1) for part in parts])
+
+
+class _Kernel:
+    """Log weights of a step between two areas, seen from either side, but for those of the child."""
+
+    def __init__(self, step: Rung, child: Integers, parent: Integers, *, constrained: bool = True) -> None:
+        self.child, self.parent, self.low = child, parent, int(parent[0] - child[-1])
+        rest = np.arange(self.low, int(parent[-1] - child[0]) + 1)
+        self.sound = self.upward = log_step(step, rest)
+        if not constrained and step.siblings is not None:  # the rest may be negative
+            self.upward = step.siblings.log_pmf(step.siblings_noisy - rest)
+        self.child_logs = step.law.log_child(child)
+
+    def from_above(self, parent: Integers) -> Floats:
+        """Weights of the child's values given each of some parents."""
+        return np.asarray(self.upward[parent[:, None] - self.child - self.low])
+
+    def from_below(self, child: Integers) -> Floats:
+        """Weights of the parent's values given each of some children."""
+        return np.asarray(self.sound[self.parent - child[:, None] - self.low])
 
 
 # -- draws from the posterior, as a check and as in the paper ----------------------------------------
@@ -815,10 +825,10 @@ def run_chains(
     chains = min(CHAINS, draws)
     rounds = math.ceil(draws / chains)
     values = sums.values
-    seen = [chain.log_first]
-    for step, value in zip(chain.steps, values[1:], strict=True):
-        seen.append(log_seen(step, value))
-    kernels = [_Kernel(chain, values, place, constrained=constrained) for place in range(len(chain.steps))]
+    steps = zip(chain.steps, values[:-1], values[1:], strict=True)
+    kernels = [_Kernel(*step, constrained=constrained) for step in steps]
+    seen = [chain.log_first, *(log_seen(s, v) for s, v in zip(chain.steps, values[1:], strict=True))]
+    seen = [logs + kernel.child_logs for logs, kernel in zip(seen, kernels, strict=False)] + seen[-1:]
     state = [np.full(chains, start) for start in _start(chain, sums)]
     counts = [np.zeros(len(value)) for value in values]
     hits = np.zeros(chains)
@@ -854,30 +864,6 @@ def _trimmed(sums: Sums) -> Sums:
     return replace(sums, values=cut(sums.values), logs=cut(sums.logs), upward=cut(sums.upward))
 
 
-class _Kernel:
-    """Log weights of a step between two areas, seen from either side."""
-
-    def __init__(
-        self, chain: AreaChain, values: tuple[Integers, ...], place: int, *, constrained: bool = True
-    ) -> None:
-        step, child, parent = chain.steps[place], values[place], values[place + 1]
-        self.child, self.parent, self.low = child, parent, int(parent[0] - child[-1])
-        rest = np.arange(self.low, int(parent[-1] - child[0]) + 1)
-        self.sound = log_step(step, rest)
-        self.upward = self.sound
-        if not constrained and step.siblings is not None:  # the rest may be negative
-            self.upward = step.siblings.log_pmf(step.siblings_noisy - rest)
-        self.child_logs = step.law.log_child(child)
-
-    def from_above(self, parent: Integers) -> Floats:
-        """Weights of the child's values given each chain's parent."""
-        return np.asarray(self.upward[parent[:, None] - self.child[None, :] - self.low] + self.child_logs)
-
-    def from_below(self, child: Integers) -> Floats:
-        """Weights of the parent's values given each chain's child."""
-        return np.asarray(self.sound[self.parent[None, :] - child[:, None] - self.low])
-
-
 def _pick(logs: Floats, random: np.random.Generator) -> Integers:
     """Draw one place in each row, by inversion."""
     with np.errstate(under="ignore"):
@@ -892,7 +878,8 @@ def _start(chain: AreaChain, sums: Sums) -> list[int]:
     values = sums.values
     places = [int(np.argmax(sums.upward[-1]))]
     for place in range(len(chain.steps) - 1, -1, -1):
-        kernel = _Kernel(chain, values, place)
+        kernel = _Kernel(chain.steps[place], values[place], values[place + 1])
         above = np.array([values[place + 1][places[0]]])
-        places.insert(0, int(np.argmax(sums.upward[place] + kernel.from_above(above)[0])))
+        logs = kernel.from_above(above)[0] + kernel.child_logs
+        places.insert(0, int(np.argmax(sums.upward[place] + logs)))
     return places

@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import csv
 import math
-import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
@@ -34,7 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InputError, PrecisionError
-from discreet.files import ArrowArray, ArrowTable, arrow, whole_file
+from discreet.files import ArrowArray, ArrowTable, FilePath, arrow, whole_file
 from discreet.noise.gaussian import DiscreteGaussian, tail_ratio
 from discreet.risk.attack import (
     LARGEST,
@@ -144,7 +143,7 @@ class TableRisk:
 
 
 def table_risk(
-    path: str | os.PathLike[str],
+    path: FilePath,
     *,
     prior: Number,
     known: int | None = None,
@@ -154,7 +153,7 @@ def table_risk(
     known_column: str | None = None,
     law: CountsLaw = "table",
     nonnegative: bool = False,
-    out: str | os.PathLike[str] | None = None,
+    out: FilePath | None = None,
 ) -> TableRisk:
     """Return the risk of a released table (CSV, or Parquet) for someone who knows everyone but the target.
 

@@ -25,6 +25,7 @@ import numpy as np
 
 from discreet.accounting.comparisons import ZCDP, GaussianDP, cumulants
 from discreet.accounting.contour import sieve
+from discreet.accounting.evaluation import convolved
 from discreet.accounting.loss import Loss
 from discreet.accounting.overall import account
 from discreet.accounting.privacy_loss import compose
@@ -211,7 +212,7 @@ def gaps(variance: str, n: int, kappa2: float, kappa4: float) -> tuple[float, fl
     >>> [f"{gap:.1e}" for gap in gaps("1", 16, one.variance, one.fourth)]
     ['5.0e-02', '6.2e-04', '2.6e-06']
     """
-    law = _sum_law(variance, n)
+    law = convolved(DiscreteGaussian(variance).pmf(np.arange(-12, 13)), n)
     reach = law.size // 2
     m = np.arange(-reach, reach + 1, dtype=np.float64)
     below = np.cumsum(law)
@@ -251,19 +252,6 @@ def second_order_bound(variance: str, n: int, kappa2: float, kappa4: float) -> f
 def _smooth(t: Floats, s2: float, fourth: float) -> Floats:
     with np.errstate(under="ignore"):
         return np.asarray(np.exp(-s2 * t * t / 2) * (1 + t * t / 24 + fourth * t**4 / 24) / t)
-
-
-def _sum_law(variance: str, n: int) -> Floats:
-    """Probabilities of S_n, by repeated convolution of positive numbers: small relative errors throughout."""
-    u = np.arange(-12, 13)
-    power, result, left = DiscreteGaussian(variance).pmf(u), np.ones(1), n
-    while left:
-        if left & 1:
-            result = np.convolve(result, power)
-        left >>= 1
-        if left:
-            power = np.convolve(power, power)
-    return result
 
 
 def _cdf(x: Floats) -> Floats:

@@ -37,6 +37,7 @@ from discreet.estimation.estimates import (
 from discreet.estimation.intervals import Term, count_ends, half_widths
 from discreet.estimation.tables import WholeTables, as_written
 from discreet.estimation.tree import Floats, Integers, Tree
+from discreet.files import FilePath
 from discreet.noise import Noise
 from discreet.numbers import fraction
 from discreet.release.commit import free, staging
@@ -464,22 +465,22 @@ class Estimated:
 
 
 def estimate(
-    noisy: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
-    out_dir: str | os.PathLike[str],
+    noisy: FilePath | Sequence[FilePath],
+    out_dir: FilePath,
     *,
     release: Release | None = None,
     queries: Sequence[str] = (),
-    areas: str | os.PathLike[str] | None = None,
+    areas: FilePath | None = None,
     differences: Sequence[tuple[str, str]] = (),
     ratios: Sequence[tuple[str, str]] = (),
-    since: str | os.PathLike[str] | None = None,
+    since: FilePath | None = None,
     levels: Sequence[str | Fraction] = ("0.9", "0.95"),
     down_to: str | None = None,
     within: str | None = None,
     tables: bool = False,
-    units: str | os.PathLike[str] | None = None,
-    invariants: str | os.PathLike[str] | None = None,
-    zeros: str | os.PathLike[str] | None = None,
+    units: FilePath | None = None,
+    invariants: FilePath | None = None,
+    zeros: FilePath | None = None,
     format: str | None = None,
     for_spreadsheets: bool = False,
     streamed: bool | None = None,
@@ -697,7 +698,7 @@ def _flat(names: Sequence[str], level: str) -> Tree:
     return Tree(np.full(many, -1), np.zeros(many, np.int64), (0,), (level,), strings(list(names)))
 
 
-def _areas(path: str | os.PathLike[str], found: JointEstimates) -> dict[str, Found]:
+def _areas(path: FilePath, found: JointEstimates) -> dict[str, Found]:
     """Read unions of units: area, unit."""
     table = read_table(path, words=["area", "unit"])
     problems = table.problems()

@@ -257,12 +257,15 @@ def arrange(found: Listing) -> tuple[Tree, Integers]:
     return Tree(parent, code[found.level[every]], tuple(starts), tuple(used), names), place
 
 
-def units_of(table: ReadTable, tree: Tree, problems: Problems) -> Integers:
-    """Return the unit of each row of a table, and report those that are not in the tree (-1)."""
+def units_of(table: ReadTable, tree: Tree, problems: Problems, *, levels: bool = False) -> Integers:
+    """Return the unit of each row of a table; report those not in the tree (-1) or of another level."""
     words = table.words["unit"]
     index = arrow("compute").index_in(words.values, value_set=tree.names).fill_null(-1)
     unit: Integers = np.append(index.to_numpy(), -1)[words.codes].astype(np.int64)
     problems.rows(unit < 0, "a unit that is not among the units", "unit")
+    if levels:
+        wrong = (unit >= 0) & (lookup(table.words["level"], tree.levels) != tree.kind[np.maximum(unit, 0)])
+        problems.rows(wrong, "the level is not that of the table of units", "level")
     return unit
 
 

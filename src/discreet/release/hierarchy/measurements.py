@@ -11,7 +11,6 @@ they are scanned in batches, and only the part of the tree that is wanted is loo
 
 from __future__ import annotations
 
-import os
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -26,13 +25,12 @@ from discreet.errors import InputError
 from discreet.estimation.estimates import InMemory, NoisySource, Rows
 from discreet.estimation.model import noises, queries_of
 from discreet.estimation.tree import Integers, Tree
-from discreet.files import sha256
+from discreet.files import FilePath, sha256
 from discreet.noise import DiscreteGaussian, Noise
 from discreet.release.hierarchy.layout import (
     Layout,
     Listing,
     arrange,
-    lookup,
     positions,
     read_tree,
     tree_of,
@@ -91,8 +89,8 @@ def read_published(
     source: Path,
     *,
     release: Release | None = None,
-    units: str | os.PathLike[str] | None = None,
-    invariants: str | os.PathLike[str] | None = None,
+    units: FilePath | None = None,
+    invariants: FilePath | None = None,
     streamed: bool | None = None,
 ) -> Published:
     """Read what `measure` wrote, or a noisy table; it is streamed if it is large, or if that is said."""
@@ -213,7 +211,7 @@ def check_cells(layout: Layout, attributes: Attributes) -> None:
         cell_order(layout, query, attributes)
 
 
-def with_zeros(one: Published, zeros: str | os.PathLike[str]) -> Published:
+def with_zeros(one: Published, zeros: FilePath) -> Published:
     """Add values that some units cannot have: unit, and a column for each attribute that is named.
 
     What a unit cannot have, no unit within it can. Each row is a block of cells that are zero.
@@ -257,8 +255,8 @@ def _streamed(
     file: Path,
     release: Release,
     attributes: Attributes,
-    units: str | os.PathLike[str],
-    held: str | os.PathLike[str] | None,
+    units: FilePath,
+    held: FilePath | None,
     marked: bool,
 ) -> Published:
     tree = read_tree(units, release)
@@ -406,7 +404,7 @@ class Streamed:
 
 
 def _layout(
-    table: ReadTable, units: str | os.PathLike[str] | None
+    table: ReadTable, units: FilePath | None
 ) -> tuple[Layout, Integers, dict[tuple[int, str], float]]:
     problems = table.problems()
     if not table.rows:
@@ -416,10 +414,7 @@ def _layout(
     problems.rows(~((sizes > 0) & np.isfinite(sizes)), "a variance is not above zero", "variance")
     problems.stop()
     tree = tree_of(table, None, problems) if units is None else read_tree(units, None)
-    unit = units_of(table, tree, problems)
-    said = lookup(table.words["level"], tree.levels)
-    wrong = (unit >= 0) & (said != tree.kind[np.maximum(unit, 0)])
-    problems.rows(wrong, "the level is not that of the table of units", "level")
+    unit = units_of(table, tree, problems, levels=True)
     layout = _found_layout(table, tree, unit)
     position, there = positions(layout, table, unit, problems)
     if not there.all():
@@ -465,7 +460,7 @@ def _in_order(codes: Numbers, many: int) -> Integers:
     return order[first[order] < len(codes)]
 
 
-def read_held(layout: Layout, invariants: str | os.PathLike[str]) -> Exact:
+def read_held(layout: Layout, invariants: FilePath) -> Exact:
     """Read counts that are held exact: unit, query, cell, count."""
     table = read_table(invariants, words=["unit", "query", "cell"], whole=["count"])
     problems = table.problems()
@@ -840,8 +835,8 @@ class Bureau:
 def read_any(
     source: Path,
     release: Release | None,
-    units: str | os.PathLike[str] | None,
-    invariants: str | os.PathLike[str] | None,
+    units: FilePath | None,
+    invariants: FilePath | None,
     within: str | None,
     streamed: bool | None,
 ) -> Published:

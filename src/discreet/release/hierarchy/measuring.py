@@ -28,7 +28,7 @@ from discreet.errors import InputError
 from discreet.estimation.model import Noises, noises, queries_of
 from discreet.estimation.tables import check_whole, detailed_cells, impossible_cells, shared_cells
 from discreet.estimation.tree import Floats, Integers, Tree
-from discreet.files import sha256
+from discreet.files import FilePath, sha256
 from discreet.noise import Entropy, Noise, sample
 from discreet.numbers import whole
 from discreet.release.commit import free, open_ledger, staging
@@ -105,11 +105,7 @@ def read_counts(
     problems.rows(table.numbers["count"] < 0, "a count is below zero", "count")
     problems.rows(table.numbers["count"] > LARGEST, f"a count is above {LARGEST}", "count")
     tree = tree_of(table, release, problems) if listed is None else listed_tree(listed, release)
-    unit = units_of(table, tree, problems)
-    if listed is not None:
-        said = lookup(table.words["level"], tree.levels)
-        wrong = (unit >= 0) & (said != tree.kind[np.maximum(unit, 0)])
-        problems.rows(wrong, "the level is not that of the table of units", "level")
+    unit = units_of(table, tree, problems, levels=True)
     queries, attributes = queries_of(release), release.attributes
     known = found_cells(table, queries) if declared is None else declared_cells(declared, queries)
     if attributes is not None:  # they say which cells there are, and in which order
@@ -322,7 +318,7 @@ class Tabulated:
 def tabulate(
     release: Release,
     records: TableSource,
-    out_dir: str | os.PathLike[str],
+    out_dir: FilePath,
     *,
     units: TableSource,
     geocodes: str | None = None,
@@ -535,7 +531,7 @@ def records_of_one(counts: TableSource, at_most: int | None) -> int:
 EXAMPLE = ("release.toml", "units.csv", "records.csv")
 
 
-def write_example(folder: str | os.PathLike[str]) -> tuple[Path, ...]:
+def write_example(folder: FilePath) -> tuple[Path, ...]:
     """Write the release, the units and the records of the health survey to a folder; nothing is overwritten.
 
     >>> import tempfile
@@ -610,7 +606,7 @@ class Measured:
 def measure(
     release: Release,
     counts: TableSource,
-    out_dir: str | os.PathLike[str],
+    out_dir: FilePath,
     *,
     post: str = "none",
     units: TableSource = None,
@@ -621,8 +617,8 @@ def measure(
     at_most: int | None = None,
     excess: str = "refuse",
     invariants: Sequence[tuple[str, str]] = (),
-    ledger: str | os.PathLike[str] | None = None,
-    key: str | os.PathLike[str] | None = None,
+    ledger: FilePath | None = None,
+    key: FilePath | None = None,
     spend_again: bool = False,
     rehearsal: int | None = None,
     additive: bool = True,
