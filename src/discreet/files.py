@@ -6,16 +6,17 @@ have them, and PyArrow, which reads and writes tables.
 
 from __future__ import annotations
 
+import atexit
 import csv
 import hashlib
 import io
 import os
 import secrets
 import stat
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import fields
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
 from threading import Event
@@ -31,6 +32,26 @@ FilePath = str | os.PathLike[str]
 
 
 @contextmanager
+def surely(undo: Callable[[], None]) -> Iterator[None]:
+    """Call `undo` when the block ends, and again as the process ends if a signal broke into it.
+
+    What is named before the block and made within it is thus never left behind, whatever moment Ctrl-C or
+    SIGTERM chooses. `undo` may be called twice.
+
+    >>> with surely(lambda: print("gone")):
+    ...     print("there")
+    there
+    gone
+    """
+    atexit.register(undo)
+    try:
+        yield
+    finally:
+        undo()
+        atexit.unregister(undo)
+
+
+@contextmanager
 def whole_file(place: Path, *, private: bool = False, mode: int = 0o666) -> Iterator[BinaryIO]:
     """Give a stream whose content is the file at `place` once the block ends without an error.
 
@@ -41,14 +62,12 @@ def whole_file(place: Path, *, private: bool = False, mode: int = 0o666) -> Iter
     ...     _ = stream.write(b"all of it")
     """
     temporary = hidden_name(place, private=private)
-    try:
+    with surely(partial(temporary.unlink, missing_ok=True)):
         with open(_create(temporary, 0o600 if private else mode), "wb") as stream:
             yield stream
             stream.flush()
             os.fsync(stream.fileno())
         os.replace(temporary, place)
-    finally:
-        temporary.unlink(missing_ok=True)
     if private:
         sync(place.parent)
 
@@ -95,8 +114,8 @@ no-such-directory
         if place.exists() and not os.access(place, os.W_OK):
             raise InputError(f"{path} cannot be written: the file is read-only")
         probe = hidden_name(place)
-        os.close(_create(probe, 0o666))
-        probe.unlink()
+        with surely(partial(probe.unlink, missing_ok=True)):
+            os.close(_create(probe, 0o666))
     except OSError as error:
         raise InputError(f"{path} cannot be written: {error.strerror}") from None
     return place

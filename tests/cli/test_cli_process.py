@@ -57,6 +57,74 @@ def test_an_interrupt_at_either_end(broken, status):
     assert (done.returncode, done.stdout, done.stderr) == (status, "", "")
 
 
+@pytest.mark.parametrize(
+    ("run", "status"),
+    [
+        ("exec('signal.raise_signal(signal.SIGINT)')", 130),  # as in every dataclass that is loaded
+        ("signal.raise_signal(signal.SIGTERM)", 143),
+        ("signal.raise_signal(signal.SIGHUP)", 129),
+        ("as_a_library('SIGTERM')", 143),
+    ],
+)
+def test_a_signal_gives_its_status(run, status, tmp_path):
+    """Also where a library, as DuckDB, says of any signal that it was Ctrl-C. Python never ends by one."""
+    code = (
+        "import os, signal, sys, time, discreet.cli\n"
+        "def as_a_library(name):\n"
+        "    try: signal.raise_signal(getattr(signal, name))\n"
+        "    except SystemExit: raise KeyboardInterrupt\n"
+        f"discreet.cli.run = lambda _: {run}\n"
+        "sys.exit(discreet.cli.main())\n"
+    )
+    (tmp_path / "stopped.py").write_text(code)
+    program = [sys.executable, "-m", "stopped"]
+    done = subprocess.run(program, cwd=tmp_path, check=False, capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (status, "", "")
+
+
+@pytest.mark.parametrize("moment", ["made", "removing", "removed"])
+def test_a_signal_while_something_is_made_or_removed(tmp_path, moment):
+    """A staging directory, one for temporary files, and a file: whatever the moment, nothing stays."""
+    code = (
+        "import os, signal, shutil, sys\n"
+        "from pathlib import Path\n"
+        "import discreet.cli\n"
+        "from discreet.files import whole_file\n"
+        "from discreet.release.commit import staging\n"
+        "from discreet.release.engine import spill_directory\n"
+        "def stop(): signal.raise_signal(signal.SIGTERM)\n"
+        "def once(module, name, first):\n"
+        "    real = getattr(module, name)\n"
+        "    def broken(*given, **named):\n"
+        "        setattr(module, name, real)\n"
+        "        if first: stop()\n"
+        "        done = real(*given, **named); stop(); return done\n"
+        "    setattr(module, name, broken)\n"
+        "def work(_):\n"
+        "    if moment == 'made': once(os, maker, False)\n"
+        "    with which() as made:\n"
+        "        if moment != 'made':\n"
+        "            for name in ('unlink', 'rmdir', 'rename', 'replace'):\n"
+        "                once(os, name, moment == 'removing')\n"
+        "discreet.cli.run = work\n"
+        "out, moment, maker = Path(sys.argv[1]) / 'out', sys.argv[2], sys.argv[3]\n"
+        "which = {'staging': lambda: staging(out), 'spill': spill_directory,\n"
+        "         'file': lambda: whole_file(out)}[sys.argv[4]]\n"
+        "sys.exit(discreet.cli.main())\n"
+    )
+    for maker, which in (("mkdir", "staging"), ("mkdir", "spill"), ("open", "file")):
+        done = subprocess.run(
+            [sys.executable, "-c", code, tmp_path, moment, maker, which],
+            env={**os.environ, "TMPDIR": str(tmp_path)},
+            check=False,
+            capture_output=True,
+            text=True,
+        )
+        assert (done.returncode, done.stdout, done.stderr) == (143, "", ""), which
+        assert [path.name for path in tmp_path.iterdir()] in ([], ["out"]), which
+        (tmp_path / "out").unlink(missing_ok=True)
+
+
 def test_a_real_bug_shows_a_traceback(tmp_path):
     code = (
         "import discreet.budget as b, sys\n"

@@ -2,8 +2,8 @@
 
 A command is one module with a cyclopts `app`, and one line in `COMMANDS`. It ends with an answer, with one
 line that says what is wrong, or by a signal. Exit status: 0 done; 2 the input cannot be used, and nothing was
-written (or a check found a problem); 130 stopped by Ctrl-C. `verify` ends with 1 if what it was given could
-not be proved. A mistake of the program itself shows its traceback and ends with 1.
+written (or a check found a problem); 130 stopped by Ctrl-C, 143 by SIGTERM, 129 by SIGHUP. `verify` ends with
+1 if what it was given could not be proved. A mistake of the program itself shows its traceback, status 1.
 """
 
 from __future__ import annotations
@@ -50,6 +50,10 @@ HOMES |= {name: f"measure:{name}_app" for name in ("tabulate", "estimate", "post
 
 _started = time.perf_counter()
 
+SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
+_signals: list[int] = []
+"""Those that came, in their order."""
+
 
 def seconds_so_far() -> float:
     """Return how long ago the command began.
@@ -62,7 +66,9 @@ def seconds_so_far() -> float:
 
 def main() -> int:
     """Run the program with the arguments of the shell and return its exit status."""
-    signal.signal(signal.SIGTERM, _terminated)
+    for number in SIGNALS:
+        if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup and a shell's background do
+            signal.signal(number, _stopped)
     try:
         status = run(sys.argv[1:])
         try:
@@ -72,8 +78,10 @@ def main() -> int:
     except KeyboardInterrupt:
         status = 130
     # as it ends, the interpreter has no handler left: what was done is done, and its status stands
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    return status
+    for number in SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
+    # libraries say of every signal that it was Ctrl-C
+    return 128 + _signals[0] if status == 130 and _signals else status
 
 
 def build() -> App:
@@ -155,7 +163,10 @@ def _discard_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _terminated(number: int, frame: FrameType | None) -> NoReturn:
+def _stopped(number: int, frame: FrameType | None) -> NoReturn:
+    # Ctrl-C alike: a KeyboardInterrupt that passes through `exec`, as in every dataclass that is loaded,
+    # makes Python end by the signal at last, though it was caught
+    _signals.append(number)
     raise SystemExit(128 + number)
 
 

@@ -33,7 +33,7 @@ from pathlib import Path
 from uuid import uuid4
 
 from discreet.errors import InputError
-from discreet.files import FilePath, sync, whole_file
+from discreet.files import FilePath, surely, sync, whole_file
 from discreet.release.ledger import Entry, JsonDict, Ledger, Total, is_own, read_text, standing
 from discreet.release.signing import Key
 
@@ -55,11 +55,19 @@ class Staging:
         self.out, self.ledger, self.key, self.id = out, ledger, key, uuid4().hex
         self._confidential = confidential
         self._announced = self._renaming = False
+        self._lock: int | None = None
+        self._place("none")
+
+    def _place(self, tag: str) -> None:
+        self.path = self.out.parent / f".discreet-{tag}-{self.id}.partial"
+
+    def make(self) -> None:
+        """Make the directory; `close` removes it, however far this came."""
         # Directories of one ledger are made and removed under one lock, after the ledger has settled them.
-        with locked(out.parent if ledger is None else ledger.parent):
-            tag = "none" if ledger is None else recover(ledger).tag
-            self.path = out.parent / f".discreet-{tag}-{self.id}.partial"
-            _clean(out.parent, tag)
+        with locked(self.out.parent if self.ledger is None else self.ledger.parent):
+            tag = "none" if self.ledger is None else recover(self.ledger).tag
+            _clean(self.out.parent, tag)
+            self._place(tag)
             os.mkdir(self.path, 0o700)
             self._lock = try_lock(self.path)
         self._inode = os.stat(self.path).st_ino
@@ -142,6 +150,7 @@ class Staging:
                 shutil.rmtree(self.path, ignore_errors=True)
         if self._lock is not None:
             os.close(self._lock)
+            self._lock = None
 
 
 @contextmanager
@@ -167,11 +176,12 @@ def staging(
     target, appeared = free(out), False
     try:
         stage = Staging(target, ledger, key=key, confidential=confidential)
-        try:
-            yield stage
-        finally:
-            appeared = stage.appeared  # before the directory is removed, which says it
-            stage.close()
+        with surely(stage.close):
+            stage.make()
+            try:
+                yield stage
+            finally:
+                appeared = stage.appeared  # before the directory is removed, which says it
     except OSError as error:
         reason = error.strerror or type(error).__name__
         if appeared:

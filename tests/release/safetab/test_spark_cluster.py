@@ -12,17 +12,15 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
 
 from discreet.release.safetab.synthetic import Nation, synthesize
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(shutil.which("java") is None, reason="Spark needs Java"),
-]
+pytestmark = pytest.mark.skipif(shutil.which("java") is None, reason="Spark needs Java")
 HERE = {"SPARK_LOCAL_IP": "127.0.0.1", "JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
 
 
@@ -86,6 +84,7 @@ def command(nation: Nation, out: Path, *options: str) -> list[str]:
     return [sys.executable, "-m", "discreet", "safetab", "run", *folders, "--rehearsal", "3", *options]
 
 
+@pytest.mark.slow
 def test_the_counts_are_those_of_duckdb(cluster: str, nation: Nation, tmp_path: Path) -> None:
     environment = {**os.environ, **HERE}
     for name, options in (("one", ()), ("many", ("--engine", "spark", "--spark-master", cluster))):
@@ -98,25 +97,60 @@ def test_the_counts_are_those_of_duckdb(cluster: str, nation: Nation, tmp_path: 
         assert (tmp_path / "many" / file.name).read_bytes() == file.read_bytes()
 
 
-@pytest.mark.parametrize("stage", ["starting", "reading"])
-def test_a_polite_end_has_no_traceback(nation: Nation, tmp_path: Path, stage: str) -> None:
+def processes(word: str) -> list[str]:
+    """The command lines that name something."""
+    found = []
+    for file in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            found.append(file.read_bytes().replace(b"\0", b" ").decode(errors="replace"))
+    return [line for line in found if word in line]
+
+
+@contextmanager
+def started(nation: Nation, place: Path, **environment: str) -> Iterator[subprocess.Popen[str]]:
+    """A run whose temporary files are in `place`; when it has ended, neither they nor a process are left."""
     with subprocess.Popen(
-        command(nation, tmp_path / "out", "--engine", "spark", "--threads", "1"),
-        env={**os.environ, **HERE, "TMPDIR": str(tmp_path)},
+        command(nation, place / "out", "--engine", "spark", "--threads", "1"),
+        env={**os.environ, **HERE, "TMPDIR": str(place), **environment},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-    ) as started:
-        # a directory for temporary files comes first, then those of Java, then those of the session
-        wanted = {"starting": "discreet-spill-*", "reading": "discreet-spill-*/blockmgr-*"}[stage]
-        for _ in range(600):
-            if list(tmp_path.glob(wanted)):
-                break
-            time.sleep(0.1)
-        time.sleep(1)
-        started.send_signal(signal.SIGTERM)
-        out, error = started.communicate(timeout=120)
-    assert started.returncode == 128 + signal.SIGTERM
-    assert (out, error) == ("", "")
-    assert not (tmp_path / "out").exists()
-    assert not list(tmp_path.glob("discreet-spill-*"))
+    ) as run:
+        yield run
+        assert run.communicate(timeout=30) == ("", "")
+    assert not processes(f"{place}/discreet-spill-")
+    assert not [path.name for path in place.iterdir() if path.name != "home"]
+
+
+def until(condition: Callable[[], object]) -> None:
+    for _ in range(1200):
+        if condition():
+            return
+        time.sleep(0.05)
+    pytest.fail("it did not come to pass in a minute")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow)])
+def test_a_polite_end_while_java_starts_ends_java_too(nation: Nation, tmp_path: Path, number: int) -> None:
+    """A Java that never gets ready, as one that was left alone did: it waited for ever."""
+    program = tmp_path / "home" / "bin" / "spark-submit"
+    program.parent.mkdir(parents=True)
+    program.write_text('#!/bin/sh\ntouch "$SPARK_HOME/here"\nsleep 600\n')
+    program.chmod(0o700)
+    with started(nation, tmp_path, SPARK_HOME=str(tmp_path / "home")) as run:
+        until((tmp_path / "home" / "here").exists)
+        run.send_signal(number)
+    assert run.returncode == 128 + number
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("stage", ["shell", "starting", "ready", "reading"])
+def test_a_polite_end_has_no_traceback(nation: Nation, tmp_path: Path, stage: str, number: int) -> None:
+    with started(nation, tmp_path) as run:
+        # a directory for temporary files comes first, then what Java says in it, then what the session has
+        wanted = {"ready": "discreet-spill-*/gateway", "reading": "discreet-spill-*/blockmgr-*"}
+        until(lambda: list(tmp_path.glob(wanted.get(stage, "discreet-spill-*"))))
+        time.sleep(0 if stage in ("shell", "ready") else 1)
+        run.send_signal(number)
+    assert run.returncode == 128 + number

@@ -13,6 +13,7 @@ from __future__ import annotations
 import atexit
 import os
 import re
+import secrets
 import shutil
 import tempfile
 from abc import ABC, abstractmethod
@@ -26,6 +27,7 @@ from typing import Any, ClassVar
 
 from discreet.accounting.parallel import usable_cpus
 from discreet.errors import DiscreetError, InputError
+from discreet.files import surely
 from discreet.release.commit import locked, try_lock
 from discreet.release.tables import ArrowTable
 
@@ -375,20 +377,23 @@ def spill_directory() -> Iterator[Path]:
     False
     """
     root = Path(tempfile.gettempdir())
-    lock: int | None = None
-    try:
-        with locked(root):  # nobody looks for abandoned ones while this one has no lock yet
-            remove_abandoned(root)
-            place = Path(tempfile.mkdtemp(prefix=PREFIX, dir=root))
-            lock = try_lock(place)
-    except OSError as error:
-        raise InputError(f"no temporary directory can be made in {root}: {error.strerror}") from None
-    try:
-        yield place
-    finally:
+    place = root / f"{PREFIX}{secrets.token_hex(8)}"
+    lock: list[int] = []
+
+    def remove() -> None:
         shutil.rmtree(place, ignore_errors=True)
-        if lock is not None:
-            os.close(lock)
+        while lock:
+            os.close(lock.pop())
+
+    with surely(remove):
+        try:
+            with locked(root):  # nobody looks for abandoned ones while this one has no lock yet
+                remove_abandoned(root)
+                place.mkdir(0o700)
+                lock += [held for held in [try_lock(place)] if held is not None]
+        except OSError as error:
+            raise InputError(f"no temporary directory can be made in {root}: {error.strerror}") from None
+        yield place
 
 
 @contextmanager

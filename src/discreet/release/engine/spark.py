@@ -8,15 +8,22 @@ drawn here: measurements have their noise already.
 
 from __future__ import annotations
 
+import atexit
 import logging
 import os
+import shlex
 import shutil
+import signal
+import struct
+import subprocess
 import sys
+import threading
+import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
@@ -32,6 +39,12 @@ from discreet.release.engine import (
     connect,
 )
 from discreet.release.tables import ArrowTable, arrow
+
+if TYPE_CHECKING:
+    from pyspark import SparkConf
+
+STOP = 2.0
+"""Seconds that a session has to stop after an error or a signal."""
 
 
 class Spark(Engine):
@@ -115,8 +128,10 @@ class Spark(Engine):
         for name in self._kept:
             self._session.catalog.dropTempView(name)
         if self._own:
-            with _quiet():
-                self._session.stop()
+            # after a signal, or an error, nobody should wait: Java ends with this process in any case
+            with suppress(Exception), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                _aside(self._session.stop, None if sys.exc_info()[0] is None else STOP)
 
     def _frame(self, expression: Relation) -> Any:
         return self._session.sql(self.sql(expression))
@@ -138,6 +153,7 @@ def need_java() -> None:
 
 
 def _start(place: Path, master: str, memory: int, cores: int) -> Any:
+    from pyspark import SparkConf, SparkContext
     from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 
@@ -156,33 +172,113 @@ def _start(place: Path, master: str, memory: int, cores: int) -> Any:
         settings["spark.sql.shuffle.partitions"] = str(2 * cores)
         # it makes a job of every stage of a plan, to plan the next: worth it where machines are many
         settings["spark.sql.adaptive.enabled"] = "false"
-    builder = SparkSession.builder.appName("discreet").master(master)
-    for key, value in settings.items():
-        builder = builder.config(key, value)
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)
+    conf = SparkConf().setAppName("discreet").setMaster(master).setAll(list(settings.items()))
     try:
-        with _quiet():
-            session = builder.getOrCreate()
+        with _java(place, conf):
+            # asked for in this thread, Spark would take Ctrl-C for itself
+            _aside(lambda: SparkContext.getOrCreate(conf))
+            session = SparkSession.builder.config(conf=conf).getOrCreate()
             session.sparkContext.setLogLevel("OFF")
     except (PySparkException, RuntimeError, OSError):
         text = "Spark did not start; it needs Java 17 or newer, and the master must be reachable"
         raise EngineError(text) from None
     except Exception as error:  # py4j's own errors are no PySparkException
         raise EngineError(f"Spark did not start ({type(error).__name__})") from None
-    logging.getLogger("py4j").setLevel(logging.CRITICAL)
     return session
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
-    """Start Java with its messages going nowhere: they are many, and may repeat what was read."""
-    saved, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, 2)
+def _java(place: Path, conf: SparkConf) -> Iterator[None]:
+    """Start the Java that all sessions of this process share, if there is none, and end it with the process.
+
+    Not left to PySpark: if a signal comes while Java starts, PySpark forgets the process, which then waits
+    for ever. What Java has to say goes nowhere: it is much, and may repeat what was read.
+    """
+    import pyspark.find_spark_home
+    from pyspark import SparkContext
+
+    if SparkContext._gateway is not None or "PYSPARK_GATEWAY_PORT" in os.environ:
+        yield
+        return
+    find_home: Callable[[], str] = pyspark.find_spark_home._find_spark_home
+    said, started = place / "gateway", list[subprocess.Popen[bytes]]()
+    options = [text for key, value in conf.getAll() for text in ("--conf", f"{key}={value}")]
+    more = shlex.split(os.environ.get("PYSPARK_SUBMIT_ARGS", "pyspark-shell"))
+
+    def end() -> None:
+        for process in started:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)  # a shell, and the Java that it starts
+                process.wait()
+        gateway, SparkContext._gateway, SparkContext._jvm = SparkContext._gateway, None, None
+        if gateway is not None:
+            gateway._gateway_client.is_connected = False  # objects that are freed now need not be told
+
+    atexit.register(end)  # after the directory was: it goes when Java has gone
     try:
+        with _signals_wait():
+            started.append(
+                subprocess.Popen(
+                    [os.path.join(find_home(), "bin", "spark-submit"), *options, *more],
+                    env={
+                        **os.environ,
+                        "SPARK_CONNECT_MODE": "0",
+                        "_PYSPARK_DRIVER_CONN_INFO_PATH": str(said),
+                    },
+                    stdin=subprocess.PIPE,  # Java ends when it is closed, also if this process is killed
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                    start_new_session=True,  # Ctrl-C is for this process alone
+                )
+            )
+        while not said.exists():
+            if started[0].poll() is not None:
+                raise RuntimeError
+            time.sleep(0.05)
+        port, _, secret = struct.unpack(f">ii{said.stat().st_size - 8}s", said.read_bytes())
+        os.environ |= {"PYSPARK_GATEWAY_PORT": str(port), "PYSPARK_GATEWAY_SECRET": secret.decode()}
+        yield
+    except BaseException:
+        end()
+        raise
+    finally:
+        for name in ("PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET"):
+            os.environ.pop(name, None)
+
+
+@contextmanager
+def _signals_wait() -> Iterator[None]:
+    """Let Ctrl-C and SIGTERM wait until the block ends: one could come before a new process is known."""
+    came: list[int] = []
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    here = threading.current_thread() is threading.main_thread()
+    try:
+        for number in before if here else ():
+            signal.signal(number, lambda number, frame: came.append(number))
         yield
     finally:
-        os.dup2(saved, 2)
-        os.close(saved)
-        os.close(nowhere)
+        for number, handler in before.items() if here else ():
+            signal.signal(number, handler)
+        if came:
+            signal.raise_signal(came[0])
+
+
+def _aside(work: Callable[[], object], seconds: float | None = None) -> None:
+    """Talk to Java in a thread, into which no signal breaks, and wait for it; at most some seconds."""
+    failed: list[Exception] = []
+
+    def run() -> None:
+        try:
+            work()
+        except Exception as error:
+            failed.append(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    thread.join(seconds)
+    for error in failed:
+        raise error
 
 
 @contextmanager
