@@ -244,7 +244,7 @@ class DuckDB(Engine):
         if sort:
             sql += " ORDER BY " + ", ".join(f'"{name}"' for name in sort)
         with _translated():
-            return self.backend.con.execute(sql).to_arrow_table()
+            return self.backend.con.sql(sql).to_arrow_table()  # `execute` of DuckDB 1.2 has none
 
     def close(self) -> None:
         """End the connection."""
