@@ -7,13 +7,14 @@ import math
 import re
 from fractions import Fraction
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
 from discreet.budget import Release, load
 from discreet.cli import run
 from discreet.numbers import times
-from discreet.risk.profile import RiskProfile, explain_profile, luck_sentence, risk_profile
+from discreet.risk.profile import RiskProfile, belief_sentence, explain_profile, luck_sentence, risk_profile
 
 
 @pytest.fixture(scope="module")
@@ -94,6 +95,18 @@ def test_an_incomplete_profile_claims_no_bound() -> None:
     assert "at most" not in short(page)[0]
     assert "on the main path; others were not looked at" in page
     assert "a chance of 1 in 10" in page
+
+
+@pytest.mark.parametrize("pairs", ["all", "main"])
+def test_a_belief_is_written_alike_everywhere_and_never_below_it(pairs: Literal["all", "main"]) -> None:
+    profile = risk_profile(load("pl94-2020-persons"), prior="1/10", pairs=pairs)
+    (row,) = profile.overall
+    said = re.search(r"probability of (?:at most )?(\S+) on average, (\S+) times", belief_sentence(profile))
+    assert said is not None
+    assert said[1] == row.belief(row.expected)
+    assert row.expected <= float(said[1]) < 1.001 * row.expected
+    assert row.ratio <= float(said[2]) < 1.01 * row.ratio  # of the main path alone it was 0.999999999999
+    assert f"| {row.belief(row.expected)} |" in explain_profile(profile)
 
 
 def one_level(noise: str, neighbours: str = "unbounded") -> Release:

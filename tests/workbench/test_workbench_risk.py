@@ -156,6 +156,12 @@ def test_a_release_without_such_counts_has_no_question() -> None:
 # -- in a browser ----------------------------------------------------------------------------------------
 
 
+CUT_OFF = """() => [...document.querySelectorAll('.wb-chart text')].filter(e => {
+    const text = e.getBoundingClientRect(), whole = e.closest('svg').getBoundingClientRect();
+    return text.left < whole.left || text.right > whole.right; }).map(e => e.textContent)"""
+"""Labels of charts that reach beyond them."""
+
+
 def test_controls_change_the_numbers_to_those_of_the_functions(visit: Callable[..., Any]) -> None:
     page = visit("/risk", preset=PRESET)
     page.get_by_role("combobox", name="Level", exact=True).select_option("State")
@@ -171,6 +177,8 @@ def test_controls_change_the_numbers_to_those_of_the_functions(visit: Callable[.
     page.wait_for_selector("[data-complete-risk=true]")
     best = risk_profile(load(PRESET), prior="1/5").overall[0].accuracy
     wait_for_value(page, "Right decisions, all", bound(best))
+    assert "Optimized block group" in page.locator(".wb-chart").last.text_content()
+    assert not page.evaluate(CUT_OFF)
     updates = int(page.locator("[data-risk-updates]").text_content())
     slider = page.get_by_role("slider", name="Published count", exact=True)
     slider.focus()

@@ -595,8 +595,8 @@ def _release_text(profile: RiskProfile) -> Iterator[Block]:
                 row.what,
                 row.right(),
                 f"{row.advantage:.4f}",
-                shown(row.expected),
-                f"{_short(row.quantiles[0])} to {_short(row.quantiles[-1])}",
+                row.belief(row.expected),
+                f"{row.belief(row.quantiles[0])} to {row.belief(row.quantiles[-1])}",
             )
             for row in part.rows
         ]
@@ -611,13 +611,6 @@ def _release_text(profile: RiskProfile) -> Iterator[Block]:
         "cases none has more. Left out: records that change together with the target's (see "
         "--people), and what is published without noise."
     )
-
-
-def _short(chance: float) -> str:
-    places = 3  # or as many as tell it from one
-    while places < 12 and chance < 1.0 <= float(f"{chance:.{places}f}"):
-        places += 1
-    return f"{chance:.{places}f}" if chance >= 0.01 else f"{chance:.2g}"
 
 
 @console.subcommand(

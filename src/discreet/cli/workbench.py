@@ -45,7 +45,7 @@ def workbench(
     import os
     import secrets
 
-    from discreet.workbench.server import Address, check_port, is_loopback
+    from discreet.workbench.server import Address, check_port, is_loopback, use_system_allocator
 
     if not 1 <= port <= 65535:
         raise InputError(f"port is {port}; it must be 1 to 65535")
@@ -67,6 +67,7 @@ def workbench(
         checked_token(token)
     if socket is None:
         check_port(host, port)
+    use_system_allocator()
     try:
         import nicegui as _  # noqa: F401
     except ImportError:

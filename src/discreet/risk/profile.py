@@ -49,6 +49,7 @@ from discreet.budget.release import EXACTLY, AnswerKind, Claim, Release
 from discreet.errors import InputError, PrecisionError
 from discreet.noise import DiscreteGaussian, Noise, grouped
 from discreet.numbers import Interval, at_most, decimal, times
+from discreet.numbers import chance as chance_text
 from discreet.numbers import prior as read_prior
 from discreet.risk.attack import Floats, logistic, one_variance
 
@@ -125,6 +126,15 @@ class Risk:
         if not self.what.startswith("one count"):
             return at_most(self.accuracy, percent=percent)
         return f"{100 * self.accuracy:.2f}" if percent else f"{self.accuracy:.4f}"
+
+    def belief(self, value: float) -> str:
+        """Write the mean or a quantile of the belief as every surface does, rounded as the accuracy is.
+
+        >>> one, _, every, *_ = risk_profile({"block group": "0.2465", "block": "0.0992"}, prior="1/2").rows
+        >>> one.belief(0.56781), every.belief(0.56781), every.belief(0.99987123)
+        ('0.5678', '0.5679', '0.9999')
+        """
+        return chance_text(value) if self.what.startswith("one count") else _up(value, 4)
 
     @property
     def times(self) -> str:
@@ -755,21 +765,21 @@ def belief_sentence(profile: RiskProfile) -> str:
 
     >>> print(belief_sentence(risk_profile({"Block": "0.0992"}, prior="1/5")))
     If the target is present, someone who knows every other record, gives the target a chance of 1 in 5 and \
-sees everything published gives it a probability of at most 0.226 on average, 1.13 times the prior; it is \
-0.111 or less for at least one such target in twenty, 0.217 or less for at least half of them, and 0.38 or \
-less for at least 95 in 100.
+sees everything published gives it a probability of at most 0.2255 on average, 1.13 times the prior; it is \
+0.111 or less for at least one such target in twenty, 0.2164 or less for at least half of them, and 0.3791 \
+or less for at least 95 in 100.
     """
     (row,) = profile.overall
-    most, write = ("at most ", _up) if profile.is_bound else ("", _c)
+    most = "at most " if profile.is_bound else ""
     where = ""
     if not profile.complete:
         where = " (on the main path; others were not looked at)"
     elif profile.compared > 1:
         where = f" (none of the {profile.compared} cases has more)"
-    low, half, high = (_up(row.quantiles[k]) for k in (0, 2, 4))
+    low, half, high = (row.belief(row.quantiles[k]) for k in (0, 2, 4))
     return (
         f"If the target is present, someone who {_knows(profile)} gives it a probability of "
-        f"{most}{write(row.expected)} on average, {write(row.ratio)} times the prior; it is {low} or less "
+        f"{most}{row.belief(row.expected)} on average, {_up(row.ratio)} times the prior; it is {low} or less "
         f"for at least one such target in twenty, {half} or less for at least half of them, and {high} "
         f"or less for at least 95 in 100{where}."
     )
@@ -818,7 +828,7 @@ def explain_profile(profile: RiskProfile, *, title: str = "") -> str:
     (whole,) = profile.overall
     text = files("discreet.risk").joinpath("explain.md.jinja").read_text(encoding="utf-8")
     made = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    made.filters |= {"times": times, "zip": zip, "chance": _c, "up": _up}
+    made.filters |= {"times": times, "zip": zip}
     made.filters |= {"level": level_name, "place": place_words, "plain": _plain}
     made.globals |= {"right": right_sentence, "belief": belief_sentence, "naming": naming_sentence}
     made.globals |= {"luck": luck_sentence, "case": _case, "LOPSIDED": LOPSIDED}
@@ -855,25 +865,13 @@ def _share(chance: float) -> str:
     return f"{chance * 1e6:.2g} in 1,000,000"
 
 
-def _c(chance: float) -> str:
-    """A chance in three digits, or as many as it takes to tell it from one.
-
-    >>> _c(0.81449), _c(0.99987123), _c(1.0)
-    ('0.814', '0.99987', '0.999999999999')
-    """
-    if chance < 0.9995:
-        return f"{chance:.3g}"
-    places = min(12, 1 + math.ceil(-math.log10(max(1.0 - chance, 1e-12))))
-    return f"{min(math.floor(chance * 10**places) / 10**places, 1.0 - 1e-12):.{places}f}"
-
-
-def _up(value: float) -> str:
+def _up(value: float, least: int = 3) -> str:
     """A bound in three digits, rounded up; a chance in as many as it takes to tell it from one.
 
     >>> _up(0.40461), _up(0.2), _up(0.99987123), _up(1.0), _up(3.9194)
     ('0.405', '0.2', '0.9999', '1', '3.92')
     """
-    for digits in range(3, 13):
+    for digits in range(least, 13):
         text = decimal(Fraction(value * (1.0 - 1e-12)), digits=digits, down=False).lower()
         if float(text) != 1.0 or value >= 1.0:
             break

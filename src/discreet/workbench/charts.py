@@ -246,16 +246,19 @@ def levels(pairs: Sequence[tuple[Risk, Risk]], *, overall: Risk, dark: bool) -> 
     x = axis("right decisions, averaged over the prior", dark, shown=_DIGITS % 4, scale=True, **ends)
     x["axisLine"]["onZero"] = False
     x["axisLabel"].update({"showMinLabel": False, "showMaxLabel": False})
+    names = [level_name(row.scope) for row in one]
+    # not measured by the browser, which does it before the font is there
+    room = min(260, 6.2 * max(map(len, names), default=0))
     y = {
         "type": "category",
-        "data": [level_name(row.scope) for row in one],
+        "data": names,
         "inverse": True,
-        "axisLabel": {"color": ink["soft"], "fontSize": 11},
+        "axisLabel": {"color": ink["soft"], "fontSize": 11, "width": room, "overflow": "truncate"},
         "axisLine": {"lineStyle": {"color": ink["soft"]}},
         "axisTick": {"show": False},
         "splitLine": {"show": True, "lineStyle": {"color": ink["rule"]}},
     }
-    made = chart([*dots, *lines], x, y, dark, left=12, containLabel=True, bottom=30, top=60)
+    made = chart([*dots, *lines], x, y, dark, left=20 + room, top=60)
     made["yAxis"] = [y, {"type": "value", "min": -0.5, "max": last, "show": False, "inverse": True}]
     made["legend"] |= {
         "itemStyle": {},

@@ -5,10 +5,13 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, Generic, TypeVar
+from urllib.parse import unquote
 
 from nicegui import ui
 from nicegui.element import Element
 from nicegui.elements.mixins.text_element import TextElement
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
 
 from discreet.errors import DiscreetError
 from discreet.workbench.charts import Options
@@ -104,13 +107,29 @@ def help_text(term: str, text: str, *, left: bool = False) -> None:
             words(text, tag="p")
 
 
-def button(text: str, act: Callable[[], object], kind: str = "", name: str = "") -> Text:
+def button(text: str, act: Callable[[], object] | None, kind: str = "", name: str = "") -> Text:
     """A button; `kind` is "wb-primary" or "wb-quiet"."""
     made = words(text, f"wb-button {kind}", "button", type="button")
     if name:
         made.props.update({"aria-label": name, "title": name})
-    made.on("click", lambda: act(), args=[])
+    if act is not None:
+        made.on("click", lambda: act(), args=[])
     return made
+
+
+_files: dict[str, Callable[[str, bytes], Awaitable[None]]] = {}
+
+
+async def receive_file(key: str, request: Request) -> Response:
+    """Take the file that a button of `file_button` has sent: one route for all visitors, and none is kept."""
+    try:
+        content = await request.body()
+    except ClientDisconnect:  # or longer than it said, see `server`
+        return Response(status_code=413)
+    if key not in _files:
+        return Response(status_code=404)
+    await _files[key](unquote(request.headers.get("x-name", ""))[:200], content)
+    return Response(status_code=204)
 
 
 def file_button(
@@ -123,34 +142,26 @@ def file_button(
     name: str = "",
 ) -> None:
     """A button that asks for a file; `uploaded` gets its name and content, `failed` what was wrong."""
-    made = button(text, lambda: None, kind, name)
-    # FastAPI keeps the function behind an upload, and all that it refers to, when the visitor has left
-    listeners = [(uploaded, failed)]
-    del uploaded, failed
-    ui.context.client.on_delete(listeners.clear)
+    made, client = button(text, None, kind, name), ui.context.client
+    key = f"{client.id}-{made.id}"
 
     def too_large() -> None:
-        for _, failed in listeners:
-            failed(f"The file is larger than {largest // 10**6} MB; nothing was changed.")
+        failed(f"The file is larger than {largest // 10**6} MB; nothing was changed.")
 
-    async def hear(event: Any) -> None:
-        name = str(event.file.name)[:200]
-        for uploaded, failed in list(listeners):
+    async def hear(name: str, content: bytes) -> None:
+        with client:
             try:
-                if event.file.size() > largest:
+                if len(content) > largest:
                     too_large()
                 else:
-                    await uploaded(name, await event.file.read())
+                    await uploaded(name, content)
                     failed("")
             except DiscreetError as error:
                 failed(f"{name} was not opened: {error}")
-            finally:
-                upload.reset()
 
-    upload = ui.upload(
-        on_upload=hear, on_rejected=too_large, max_file_size=largest, auto_upload=True
-    ).classes("wb-upload")
-    made.on("click", js_handler=f"() => getElement({upload.id}).$refs.qRef.pickFiles()")
+    _files[key] = hear
+    client.on_delete(lambda: _files.pop(key, None))
+    made.on("click", too_large, js_handler=f"() => sendFile('/file/{key}', {largest}, emit)", args=[])
 
 
 def enable(element: Element, enabled: bool) -> None:

@@ -33,3 +33,15 @@ new MutationObserver(changes => {
       }
   }
 }).observe(document.documentElement, {subtree: true, childList: true, attributeFilter: ['data-value']});
+
+// A button that asks for a file sends it to the server, or says that it is too large.
+function sendFile(address, largest, tooLarge) {
+  const asked = document.createElement('input');
+  asked.type = 'file';
+  asked.onchange = () => {
+    const file = asked.files[0];
+    if (file.size > largest) tooLarge();
+    else fetch(address, {method: 'POST', body: file, headers: {'X-Name': encodeURIComponent(file.name)}});
+  };
+  asked.click();
+}

@@ -369,8 +369,8 @@ def _everything(page: RiskPage) -> None:
         best = f"{row.right(percent=True)} %"
         right.set(best, f"{note}; {_right(row.baseline)} with nothing published", name)
         advantage.set(f"{row.advantage:.4f}", f"{note}, over chance")
-        mean.set(chance(row.expected), note)
-        median.set(chance(row.quantiles[2]), "of targets who are present")
+        mean.set(row.belief(row.expected), note)
+        median.set(row.belief(row.quantiles[2]), "of targets who are present")
         for text, said in zip(texts, (right_sentence(profile), belief_sentence(profile)), strict=True):
             text.set(said)
         pairs = list(zip(profile.one_count, profile.levels, strict=True))

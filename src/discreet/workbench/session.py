@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ctypes
+import gc
 import pickle
 import secrets
 from collections import OrderedDict
@@ -39,19 +41,48 @@ _PAUSE = 0.3  # seconds that a question of long work must last before it is aske
 _REMEMBERED = 256
 _DRAWING = 0.04  # seconds that a page takes to be drawn, with as much to spare for those who come
 _FEW = 4  # visitors who may drag as fast as they can
+_QUIET = 2.0  # seconds after someone has left until what they left behind is collected
 _LATELY = 3.0  # seconds after which someone drags no more
 
 
 @dataclass
 class Server:
-    """What all visitors share: processes, and answers that were found."""
+    """What all visitors share: processes, and answers that were found.
+
+    What outlives a visitor is in few pieces of memory. What a visitor leaves behind, objects that refer to
+    each other, is collected once nobody waits; then the memory between them is returned (see `server`).
+    """
 
     workers: Workers
     known: OrderedDict[int, bytes] = field(default_factory=OrderedDict)
-    """Questions with their answers, by the hash of the question, each pair in one piece of memory: as objects
-    they would lie between those of the visitors who asked, and keep the memory of both when these leave."""
+    """Questions with their answers, by the hash of the question, each pair in one piece of memory."""
     dragging: dict[str, float] = field(default_factory=dict)
     """Who has moved a slider, and when last."""
+    _packed: bytes = b""
+    _quiet: asyncio.TimerHandle | None = None
+
+    def left(self) -> None:
+        """A visitor has gone: collect what they left behind, soon."""
+        if self._quiet is not None:
+            self._quiet.cancel()
+        self._quiet = asyncio.get_running_loop().call_later(_QUIET, self._tidy)
+
+    def _tidy(self) -> None:
+        self._quiet = None
+        if self.workers.busy:  # someone waits for a number
+            self.left()
+            return
+        self.workers.forget()
+        self.dragging.clear()
+        self._packed, self.known = pickle.dumps(self._unpacked()), OrderedDict()
+        gc.collect()
+        with contextlib.suppress(OSError, AttributeError):  # only the GNU C library has it
+            ctypes.CDLL(None).malloc_trim(0)
+
+    def _unpacked(self) -> OrderedDict[int, bytes]:
+        if self._packed:
+            self.known, self._packed = pickle.loads(self._packed), b""
+        return self.known
 
     def pace(self, key: str, now: float) -> float:
         """Return the seconds until one who drags is drawn again: all who drag share one event loop."""
@@ -62,7 +93,7 @@ class Server:
 
     def recall(self, key: object) -> Any:
         """Return an answer that is known, or None."""
-        packed = self.known.get(hash(key))
+        packed = self._unpacked().get(hash(key))
         if packed is None:
             return None
         self.known.move_to_end(hash(key))
@@ -71,7 +102,7 @@ class Server:
 
     def remember(self, key: object, found: object) -> None:
         """Keep an answer; the one that was not asked for longest is forgotten."""
-        self.known[hash(key)] = pickle.dumps((key, found))
+        self._unpacked()[hash(key)] = pickle.dumps((key, found))
         while len(self.known) > _REMEMBERED:
             self.known.popitem(last=False)
 
@@ -520,5 +551,7 @@ class Session:
         if self._leaving is not None:
             self._leaving.cancel()
         self.end_work()
+        if self._server is not None:
+            self._server.left()
         self._server = None
         self._listeners.clear()

@@ -184,6 +184,16 @@ class Workers:
         waiting = sum(len(lane.get(owner, ())) for lane in self._waiting)
         return waiting + sum(job.owner == owner for lane in self._running for job in lane)
 
+    @property
+    def busy(self) -> bool:
+        """Whether anyone waits for an answer."""
+        return any(self._running) or any(self._waiting)
+
+    def forget(self) -> None:
+        """Remember no more who has used how much time, and how long jobs took; for when nobody waits."""
+        self._used.clear()
+        self._took.clear()
+
     def running(self, lane: int) -> tuple[Job, ...]:
         """Return the jobs that run in a lane."""
         return tuple(self._running[lane])
