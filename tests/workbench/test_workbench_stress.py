@@ -147,6 +147,7 @@ async def crowd(
     visitors = [Visitor(workbench.url, path) for _ in range(many)]
     rho = State.of(preset).stated.total * factor_at(LAST)
     sizes: list[int] = []
+    dragging = set(range(many))
 
     async def stay(visitor: Visitor, place: int) -> None:
         await asyncio.sleep(APART * place)
@@ -154,6 +155,10 @@ async def crowd(
         await asyncio.to_thread(visitor.load)
         await visitor.connect()
         await visitor.drag(seconds, place)
+        dragging.discard(place)
+        while dragging:  # who says nothing for half a minute is cut off
+            await visitor.acknowledge()
+            await asyncio.sleep(1)
 
     async def measure() -> None:
         while True:
