@@ -173,6 +173,15 @@ def json_fields(result: DataclassInstance, **names: str) -> dict[str, object]:
     return found
 
 
+def csv_header(path: Path, delimiters: str = ",") -> tuple[list[str], str]:
+    """Return the names in the first line of a CSV file, and which of some delimiters makes most of them."""
+    with path.open("rb") as stream:
+        line = stream.readline(1 << 20).removeprefix(b"\xef\xbb\xbf").decode("utf-8")
+    # a name in quotes may hold another sign, so the one that makes more columns is the delimiter
+    found = [(next(csv.reader([line], delimiter=sign), []), sign) for sign in delimiters]
+    return max(found, key=lambda pair: len(pair[0]))
+
+
 def csv_text(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     """Return a table as CSV, every float with all its digits and None as an empty field.
 

@@ -18,7 +18,7 @@ from discreet.risk import expected_ratio, posterior, ratio, table_risk
 from discreet.risk import table as table_module
 from discreet.risk.attack import read_prior
 from discreet.risk.table import MOST_VALUES as MOST
-from discreet.risk.table import Averages, Histogram, Tally, noise_parameter, suggested_law
+from discreet.risk.table import Averages, Histogram, Tally, suggested_law
 from discreet.testing import NotPrivateSeededEntropy
 
 mpmath.mp.dps = 40
@@ -232,7 +232,11 @@ def test_detailed_groups_and_a_column_of_known_counts(tmp_path: Path) -> None:
 def test_small_variances_are_those_of_the_noise(tmp_path: Path) -> None:
     for parameter in ("1/5", "1/2", "1"):
         true = GaussianNoise(parameter).true_variance()
-        assert noise_parameter(true) == pytest.approx(float(Fraction(parameter)), rel=1e-10)
+        assert float(GaussianNoise.of_true_variance(true).variance) == pytest.approx(
+            float(Fraction(parameter)), rel=1e-10
+        )
+    for true in (1e-300, 1e-12, 1e-4, 1.0, 1.3, 1.9):
+        assert GaussianNoise.of_true_variance(true).true_variance() == pytest.approx(true, rel=1e-9)
     true = GaussianNoise("1/5").true_variance()
     path = write(tmp_path / "m.csv", f"value,variance\n1,{true!r}\n")
     assert table_risk(path, prior="1/10", known=0).total.maximum == pytest.approx(

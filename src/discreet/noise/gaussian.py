@@ -119,6 +119,25 @@ write it as a string such as "2.5", or as a Fraction or an int
         """
         return self._size - self.variance_deficit() if self.is_dual else self._primal_variance
 
+    @classmethod
+    def of_true_variance(cls, variance: float) -> DiscreteGaussian:
+        """Return the noise whose E X^2 is this; from 2 on that is its parameter, to the last digit.
+
+        >>> DiscreteGaussian.of_true_variance(4.0).variance
+        Fraction(4, 1)
+        >>> round(DiscreteGaussian.of_true_variance(0.01).true_variance(), 12)
+        0.01
+        """
+        low, high = max(variance, 7e-4), 2.0  # below, E X^2 is less than any float
+        found = cls(Fraction(low).limit_denominator(10**9))
+        if variance >= high or (low == variance and found.true_variance() >= variance * (1 - 1e-12)):
+            return found
+        for _ in range(60):
+            middle = (low + high) / 2
+            size = cls(Fraction(middle).limit_denominator(10**15)).true_variance()
+            low, high = (low, middle) if size >= variance else (middle, high)
+        return cls(Fraction(high).limit_denominator(10**15))
+
     def variance_deficit(self) -> float:
         """Return `variance` minus E X^2: tiny from variance 1 on, where it cannot be seen in floats.
 

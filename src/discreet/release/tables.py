@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import InputError
 from discreet.files import ArrowArray as ArrowArray
-from discreet.files import ArrowSchema, FilePath
+from discreet.files import ArrowSchema, FilePath, csv_header
 from discreet.files import ArrowTable as ArrowTable
 from discreet.files import arrow as arrow
 from discreet.files import json_fields as json_fields
@@ -407,10 +407,8 @@ def _checked(
 
 
 def _header(file: Path) -> list[str]:
-    with file.open("rb") as stream:
-        first = stream.readline(1 << 20).removeprefix(b"\xef\xbb\xbf")
     try:
-        return next(csv.reader([first.decode("utf-8")]), [])
+        return csv_header(file)[0]
     except (UnicodeDecodeError, csv.Error):
         raise InputError(f"the header of {file.name} is not a line of CSV in UTF-8 (line 1)") from None
 

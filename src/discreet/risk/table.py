@@ -33,7 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InputError, PrecisionError
-from discreet.files import ArrowArray, ArrowTable, FilePath, arrow, whole_file
+from discreet.files import ArrowArray, ArrowTable, FilePath, arrow, csv_header, whole_file
 from discreet.noise.gaussian import DiscreteGaussian, tail_ratio
 from discreet.risk.attack import (
     LARGEST,
@@ -655,28 +655,6 @@ def _fit(logs: Floats, seen: Floats) -> Floats:
     return np.asarray(chances / chances.sum())
 
 
-def noise_parameter(variance: float) -> float:
-    """Return the sigma^2 of the discrete Gaussian that has this variance: more, if it is small.
-
-    From variance 2 on the two agree to the last digit.
-
-    >>> noise_parameter(5.0), round(noise_parameter(0.1), 4)
-    (5.0, 0.1729)
-    """
-    if variance >= 2.0:
-        return variance
-    low, high = 7e-4, 2.0
-    for _ in range(200):
-        middle = math.sqrt(low * high)
-        if not low < middle < high:
-            break
-        if DiscreteGaussian(Fraction(middle)).true_variance() < variance:
-            low = middle
-        else:
-            high = middle
-    return high
-
-
 # -- the file ----------------------------------------------------------------------------------------
 
 
@@ -777,14 +755,9 @@ class ReleasedTable:
             if path.suffix.lower() == ".parquet":
                 with closing(arrow("parquet").ParquetFile(path)) as file:
                     return cls(path, tuple(file.schema_arrow.names), None)
-            with path.open(encoding="utf-8-sig", newline="") as stream:
-                line = stream.readline()
-        if not line.strip():
+            names, delimiter = csv_header(path, "|,")
+        if not any(map(str.strip, names)):
             raise InputError(f"{path} is empty; a header and rows are needed")
-        # a name in quotes may hold the other sign, so the one that makes more columns is the delimiter
-        delimiter, names = max(
-            ((sign, next(csv.reader([line], delimiter=sign))) for sign in "|,"), key=lambda pair: len(pair[1])
-        )
         if any("\n" in name or "\r" in name for name in names):
             raise InputError(f"{path} has a column whose name is more than one line; one line is needed")
         if len(set(names)) < len(names):
@@ -883,7 +856,8 @@ def _part(batch: ArrowTable, columns: Columns, where: str, seen: int, first: int
     if columns.variance == "variance" and variance.size and float(variance.min()) < 2.0:
         # that of the noise itself; elsewhere it is the parameter sigma^2, which is more if it is small
         values, place = np.unique(variance, return_inverse=True)
-        variance = np.array([noise_parameter(float(value)) for value in values])[place]
+        laws = map(DiscreteGaussian.of_true_variance, values.tolist())
+        variance = np.array([float(law.variance) for law in laws])[place]
     level = None
     if columns.level:
         level = batch.column(columns.level)

@@ -165,24 +165,8 @@ def _laws(layout: Layout, noise: Mapping[tuple[int, str], float], stated: Releas
                 f"query {query!r} of level {level!r} has noise of variance {size:g}, which is not what the "
                 f"release {'' if stated is None else repr(stated.name)} says"
             )
-        laws[kind, query] = law or gaussian(size)
+        laws[kind, query] = law or DiscreteGaussian.of_true_variance(size)
     return laws
-
-
-def gaussian(variance: float) -> DiscreteGaussian:
-    """Return discrete Gaussian noise whose true variance is this; its parameter differs if it is small.
-
-    >>> gaussian(4.0).variance, round(gaussian(0.01).true_variance(), 12)
-    (Fraction(4, 1), 0.01)
-    """
-    low, high = variance, max(variance, 1.0)
-    if DiscreteGaussian(Fraction(variance).limit_denominator(10**9)).true_variance() < variance * (1 - 1e-12):
-        for _ in range(60):
-            middle = (low + high) / 2
-            size = DiscreteGaussian(Fraction(middle).limit_denominator(10**15)).true_variance()
-            low, high = (low, middle) if size >= variance else (middle, high)
-        return DiscreteGaussian(Fraction(high).limit_denominator(10**15))
-    return DiscreteGaussian(Fraction(variance).limit_denominator(10**9))
 
 
 def cell_order(layout: Layout, query: str, attributes: Attributes | None) -> Integers:
