@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from discreet.errors import DiscreetError, InputError, PrecisionError
     from discreet.noise import GaussianNoise, LaplaceNoise, sample
     from discreet.numbers import Interval
-    from discreet.release.hierarchy import measure
+    from discreet.release.hierarchy.measuring import measure
 
 __version__ = "0.2.0"
 
@@ -91,7 +91,7 @@ _HOMES = {
     "discreet.errors": ("DiscreetError", "InputError", "PrecisionError"),
     "discreet.numbers": ("Interval",),
     "discreet.noise": ("GaussianNoise", "LaplaceNoise", "sample"),
-    "discreet.release.hierarchy": ("measure",),
+    "discreet.release.hierarchy.measuring": ("measure",),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 

@@ -162,7 +162,7 @@ def test_levels_without_queries_leave_the_spine() -> None:
         (["--keep", "Top:age", "--least-cost"], "names query 'age', which the release does not have"),
         (["--weights", "Top=1", "--least-cost"], "they need an epsilon"),
         (["--weights", "Top=0", "--epsilon", "1"], "weight"),
-        (["--goal", "none.toml", "--least-cost"], "cannot be read"),
+        (["--goal", "none.toml", "--least-cost"], "there is no file none.toml"),
         (["--keep", "Top", "--least-cost", "--tree", "x"], "--tree is 'x'"),
     ],
 )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from discreet.budget import load
 from discreet.budget.levels import level_name
+from discreet.budget.release import read_file
 from discreet.cli import console
 from discreet.cli.console import PLAIN, Block, Hanging, Outputs, Screen, TextTable, need_tables, option
 from discreet.errors import InputError
@@ -82,7 +83,7 @@ def plan(
     from discreet.estimation.plan import read_goals
 
     release = load(target)
-    goals = [] if goal is None else read_goals(_read(goal), goal.name)
+    goals = [] if goal is None else read_goals(read_file(goal)[0], goal.name)
     result = find(
         release,
         tree=_children([level.name for level in release.levels], read_tree(tree, release)),
@@ -137,14 +138,6 @@ def _children(levels: list[str], found: object) -> list[float] | None:
         ]
         units.append(sum(int((found.kind == code).sum()) for code in codes))
     return [below / above for above, below in pairwise(units)]
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        raise InputError(f"{path} cannot be read: {reason}") from None
 
 
 # -- accuracy ----------------------------------------------------------------------------------------------
