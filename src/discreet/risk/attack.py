@@ -696,7 +696,7 @@ def read_prior(prior: Numbers) -> Prior:
     """
     read = _read(prior, name="prior", one=prior_of)
     if read.dtype == object:
-        return Prior(_floats(read), _floats(1 - read))
+        return Prior(read.astype(np.float64), np.asarray(1 - read, dtype=np.float64))
     for extreme in (read.min(initial=0.5), read.max(initial=0.5)):
         prior_of(float(extreme))
     return Prior(read, 1.0 - read)
@@ -727,7 +727,7 @@ def read_variance(
         wrong = variances[outside].flat[0]
         found = f"{float(wrong):g}" if 1e-300 < wrong < 1e300 else numbers.shown(wrong)
         raise InputError(f"the noise{of} has variance {found}; between {least:g} and {most:g} is allowed")
-    return _floats(variances)
+    return variances.astype(np.float64)
 
 
 def one_variance(variance: Number | None, rho: Number | None, *, of: str = "") -> Fraction:
@@ -768,7 +768,7 @@ def read_whole(values: Numbers, *, name: str = "noisy") -> Floats:
         )
     if (bad := np.asarray(np.abs(read) > LARGEST)).any():
         raise InputError(f"{name} is {numbers.shown(read[bad].flat[0])}; at most 2^52 in size is allowed")
-    return _floats(read)
+    return read.astype(np.float64)
 
 
 def read_known(known: Numbers) -> Floats:
@@ -873,7 +873,3 @@ def _read(values: Numbers, *, name: str, one: Callable[[Any], Fraction]) -> NDAr
             raise InputError(f"{name} has a value that is not a finite number")
         exact[place] = one(Fraction(value) if isinstance(value, float) else value)
     return exact
-
-
-def _floats(values: NDArray[Any]) -> Floats:
-    return np.asarray(values).astype(np.float64)

@@ -120,25 +120,28 @@ def population(seed: int = SEED) -> SyntheticPopulation:
     sizes[draw.uniform(block_of.size) < EMPTY] = 0
     shares = draw.uniform(tract_of.size * GROUPS).reshape(-1, GROUPS) ** 4 * _NATIONAL
     limits = np.cumsum(shares, axis=1) / shares.sum(axis=1, keepdims=True)
-    home = np.repeat(np.arange(block_of.size), sizes)
-    group = np.zeros(home.size, dtype=np.int64)
-    chance = draw.uniform(home.size)
-    for k in range(GROUPS - 1):
-        group += chance >= limits[block_of[home], k]
-    block = np.bincount(home * GROUPS + group, minlength=block_of.size * GROUPS).reshape(-1, GROUPS)
-    tract = _summed(block, block_of, tract_of.size)
-    county = _summed(tract, tract_of, county_of.size)
-    state = _summed(county, county_of, STATES)
-    return SyntheticPopulation(
-        {"State": state, "County": county, "Tract": tract, "Block": block},
-        {"County": county_of, "Tract": tract_of, "Block": block_of},
-    )
+    block = _sorted_into(draw, sizes, limits[:, :-1], block_of)
+    parents = {"County": county_of, "Tract": tract_of, "Block": block_of}
+    return SyntheticPopulation(_all_levels(block, parents), parents)
 
 
-def _summed(counts: Integers, parent: Integers, many: int) -> Integers:
-    total = np.zeros((many, counts.shape[1]), dtype=np.int64)
-    np.add.at(total, parent, counts)
-    return total
+def _sorted_into(draw: Uniforms, sizes: Integers, limits: Floats, tract: Integers) -> Integers:
+    """Put the people of each block into groups, by the cumulative chances of its tract."""
+    home, many = np.repeat(np.arange(sizes.size), sizes), limits.shape[1] + 1
+    chance, group = draw.uniform(home.size), np.zeros(home.size, dtype=np.int64)
+    for limit in limits.T:
+        group += chance >= limit[tract[home]]
+    return np.bincount(home * many + group, minlength=sizes.size * many).reshape(-1, many)
+
+
+def _all_levels(block: Integers, parents: dict[str, Integers]) -> dict[str, Integers]:
+    """Add blocks up to tracts, counties and states."""
+    levels = {"Block": block}
+    for level, below in (("Tract", "Block"), ("County", "Tract"), ("State", "County")):
+        many = parents[level].size if level in parents else STATES
+        levels[level] = np.zeros((many, block.shape[1]), dtype=np.int64)
+        np.add.at(levels[level], parents[below], levels[below])
+    return dict(reversed(levels.items()))
 
 
 def noises(levels: Sequence[str]) -> dict[str, tuple[Fraction, Fraction]]:
@@ -396,17 +399,8 @@ def _education(seed: int) -> tuple[dict[str, Integers], dict[str, Floats], dict[
     people, draw = population(seed), Uniforms(seed + 3)
     share = 0.05 + 0.6 * draw.uniform(people.levels["Tract"].shape[0]) ** 1.5
     adults = np.rint(0.7 * people.levels["Block"].sum(axis=1)).astype(np.int64)
-    owner = people.parents["Block"]
     limits = np.cumsum((1 - share)[:, None] * _BELOW, axis=1)
-    home = np.repeat(np.arange(adults.size), adults)
-    chance = draw.uniform(home.size)
-    kind = np.zeros(home.size, dtype=np.int64)
-    for k in range(5):
-        kind += chance >= limits[owner[home], k]
-    counts = {"Block": np.bincount(6 * home + kind, minlength=6 * adults.size).reshape(-1, 6)}
-    for level, below in (("Tract", "Block"), ("County", "Tract"), ("State", "County")):
-        counts[level] = _summed(counts[below], people.parents[below], people.levels[level].shape[0])
-    counts = {level: counts[level] for level in people.levels}
+    counts = _all_levels(_sorted_into(draw, adults, limits, people.parents["Block"]), people.parents)
     earnings = {
         level: INTERCEPT + SLOPE * _share(table) + DEVIATION * draw.normal(len(table))
         for level, table in counts.items()
