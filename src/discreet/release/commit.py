@@ -341,6 +341,14 @@ def try_lock(folder: Path) -> int | None:
     return handle
 
 
+def remove_if_dead(folder: Path) -> None:
+    """Remove a directory unless its process lives: the lock dies with it."""
+    lock = try_lock(folder)
+    if lock is not None:
+        shutil.rmtree(folder, ignore_errors=True)
+        os.close(lock)
+
+
 # -- what outputs say of their ledger ------------------------------------------------------------------------
 
 
@@ -430,12 +438,8 @@ def _receipt(manifest: Path, ledger: Ledger) -> None:
 def _clean(parent: Path, tag: str) -> None:
     """Remove staging directories whose run is dead; one that is pending in the ledger was settled before."""
     for folder in parent.glob(f".discreet-{tag}-*.partial"):
-        if not _OWN.fullmatch(folder.name) or not is_own(folder):
-            continue
-        lock = try_lock(folder)
-        if lock is not None:
-            shutil.rmtree(folder, ignore_errors=True)
-            os.close(lock)
+        if _OWN.fullmatch(folder.name) and is_own(folder):
+            remove_if_dead(folder)
 
 
 def _is(out: Path, inode: int) -> bool:

@@ -28,7 +28,7 @@ from typing import Any, ClassVar
 from discreet.accounting.parallel import usable_cpus
 from discreet.errors import DiscreetError, InputError
 from discreet.files import surely
-from discreet.release.commit import locked, try_lock
+from discreet.release.commit import locked, remove_if_dead, try_lock
 from discreet.release.tables import ArrowTable
 
 ENGINES = ("duckdb", "spark")
@@ -437,7 +437,4 @@ def remove_abandoned(root: Path) -> None:
             if place.is_symlink() or place.stat().st_uid != os.getuid():
                 continue
             with suppress(OSError):
-                lock = try_lock(place)
-                if lock is not None:
-                    shutil.rmtree(place, ignore_errors=True)
-                    os.close(lock)
+                remove_if_dead(place)
