@@ -163,6 +163,7 @@ def test_levels_without_queries_leave_the_spine() -> None:
         (["--weights", "Top=1", "--least-cost"], "they need an epsilon"),
         (["--weights", "Top=0", "--epsilon", "1"], "weight"),
         (["--goal", "none.toml", "--least-cost"], "there is no file none.toml"),
+        (["--goal", "/dev/zero", "--least-cost"], "/dev/zero is not a regular file"),  # it never ends
         (["--keep", "Top", "--least-cost", "--tree", "x"], "--tree is 'x'"),
     ],
 )
@@ -187,6 +188,8 @@ def test_refusals(
         ('[[goals]]\nlevel = "Top"\nquery = "sex"\nsd = "-1"', "sd of goal 1"),
         ('[[goals]]\nlevel = "Topp"\nquery = "sex"\nsd = "1"', "a goal names level 'Topp'"),
         ("[[goals", "not valid TOML"),
+        (f"a{'.a' * 50_000} = 1", "a key has 50001 parts"),  # the parser would take minutes
+        (f"a = {'[' * 50_000}", "brackets are nested too deeply"),
     ],
 )
 def test_goals_that_cannot_be_used(

@@ -14,7 +14,6 @@ variance once whatever the number of budgets, so gradients are exact.
 from __future__ import annotations
 
 import math
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -27,7 +26,7 @@ from discreet.accounting.calibration import prove
 from discreet.accounting.overall import account
 from discreet.budget import Level, Query, Release, Spine
 from discreet.budget.levels import find_level, level_name
-from discreet.budget.toml import hint
+from discreet.budget.toml import hint, parse_toml
 from discreet.errors import DiscreetError, InputError, PrecisionError
 from discreet.estimation.accuracy import Accuracy, accuracy, by_level
 from discreet.estimation.model import Model, Told, told_by_level, uniform_tree
@@ -246,10 +245,7 @@ def read_goals(text: str, where: str) -> list[Goal]:
     >>> read_goals('[[goals]]\\nlevel = "State"\\nquery = "total"\\nsd = "3/2"', "goals.toml")
     [Goal(level='State', query='total', sd=1.5)]
     """
-    try:
-        data = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise InputError(f"not valid TOML: {' '.join(str(error).split())} ({where})") from None
+    data = parse_toml(text, where)
     tables = data.get("goals")
     if not isinstance(tables, list) or not tables or set(data) != {"goals"}:
         raise InputError(f"{where} must have tables [[goals]], and nothing else")
