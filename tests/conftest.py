@@ -38,9 +38,10 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
-if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-    # so does a shell start what it runs in the background; Ctrl-C is tested all the same
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+# A shell's background and nohup start what they run with signals ignored; these are tested all the same.
+for _number, _usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
+    if signal.getsignal(_number) is signal.SIG_IGN:
+        signal.signal(_number, _usual)
 
 collect_ignore_glob = ["*conftest.py"]  # fixtures, not modules with doctests
 
