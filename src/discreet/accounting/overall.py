@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from discreet.accounting.all_pairs import FARTHEST, AllPairs, Scan, both_errors
 from discreet.accounting.contour import Kind, Tail
-from discreet.accounting.loss import Floats
+from discreet.accounting.loss import Floats, log_fraction
 from discreet.accounting.parallel import Progress, map_cases
 from discreet.accounting.privacy_loss import (
     COARSEST,
@@ -34,7 +34,6 @@ from discreet.accounting.privacy_loss import (
     PrivacyLoss,
     compose,
     held,
-    log_fraction,
     read,
     read_probabilities,
     rounded,
@@ -108,40 +107,30 @@ class Account:
     # -- single cases ------------------------------------------------------------------------------
 
     @cached_property
-    def _by_label(self) -> dict[Any, tuple[Noise, ...]]:
-        return {} if isinstance(self.cases, Cases) else dict(self.cases)
-
-    @cached_property
-    def _losses(self) -> dict[Any, PrivacyLoss]:
+    def _losses(self) -> dict[tuple[Any, float | None], PrivacyLoss]:
         return {}
+
+    def _place(self, label: Any) -> int | None:
+        if isinstance(self.cases, Cases):
+            return self.cases.find(label)
+        return next((k for k, (own, _) in enumerate(self.cases) if own == label), None)
+
+    def label(self, place: int) -> Any:
+        """The label of a case by its place."""
+        return self.cases.label(place) if isinstance(self.cases, Cases) else self.cases[place][0]
 
     def events(self, label: Any) -> tuple[Noise, ...]:
         """The events of one case by its label; the other cases are not made for it."""
-        if isinstance(self.cases, Cases):
-            place = self.cases.find(label)
-            if place is not None:
-                return self.cases[place][1]
-        elif label in self._by_label:
-            return self._by_label[label]
-        raise InputError(f"there is no case {label} in {self.name} ({self.neighbours} neighbours)")
+        place = self._place(label)
+        if place is None:
+            raise InputError(f"there is no case {label} in {self.name} ({self.neighbours} neighbours)")
+        return self.cases[place][1]
 
-    def case(self, label: Any) -> PrivacyLoss:
-        """The loss of one case by its label."""
-        if label not in self._losses:
-            self._losses[label] = compose(self.events(label))
-        return self._losses[label]
-
-    def _hurried(self, label: Any) -> PrivacyLoss:
-        """The loss of one case, as accurate as is enough."""
-        if self.accuracy is None:
-            return self.case(label)
-        if label not in self._quick:
-            self._quick[label] = self.case(label).hurried(self.accuracy)
-        return self._quick[label]
-
-    @cached_property
-    def _quick(self) -> dict[Any, PrivacyLoss]:
-        return {}
+    def case(self, label: Any, accuracy: float | None = None) -> PrivacyLoss:
+        """The loss of one case by its label, for whom this accuracy is enough."""
+        if (label, accuracy) not in self._losses:
+            self._losses[label, accuracy] = compose(self.events(label)).hurried(accuracy)
+        return self._losses[label, accuracy]
 
     @cached_property
     def rho(self) -> Fraction:
@@ -204,7 +193,7 @@ class Account:
         if not thresholds:
             return []
         sign = 1.0 if kind is Kind.DELTA else -1.0
-        main = self._main_place
+        main = self._place(self.main)
         if self.together is None:
             every = np.arange(len(self.cases))
             tails = self._evaluated(every, kind, [thresholds] * every.size)
@@ -219,7 +208,7 @@ class Account:
             best = float(doubt.log[doubt.known].max())
             # equal but for rounding: name the main case, or else the first
             equal = doubt.places[(doubt.log >= best - _TIE) & doubt.known]
-            place = main if main in equal else int(equal[0])
+            place = next((int(k) for k in equal if k == main), int(equal[0]))
             # (a probability of zero has no error)
             error = float((doubt.log + doubt.slack)[doubt.known].max()) - best if best > -math.inf else 0.0
             found[doubt.threshold] = (sign * best, self.label(place), error)
@@ -287,7 +276,7 @@ class Account:
         """Tails of each chosen case, by itself and with its own thresholds."""
         if len(places) < 64:
             return [
-                self._hurried(self.label(int(place))).tails(kind, row, self.accuracy or COARSEST)
+                self.case(self.label(int(place)), self.accuracy).tails(kind, row, self.accuracy or COARSEST)
                 for place, row in zip(places, thresholds, strict=True)
             ]
         tasks = [
@@ -295,18 +284,6 @@ class Account:
             for k, row in zip(places, thresholds, strict=True)
         ]
         return map_cases(_tails_of_case, tasks, jobs=self.jobs, progress=self.progress)
-
-    def label(self, place: int) -> Any:
-        """The label of a case by its place."""
-        return self.cases.label(place) if isinstance(self.cases, Cases) else self.cases[place][0]
-
-    @cached_property
-    def _main_place(self) -> int:
-        if isinstance(self.cases, Cases):
-            place = self.cases.find(self.main)
-            assert place is not None
-            return place
-        return [label for label, _ in self.cases].index(self.main)
 
     def _log_deltas(
         self, epsilons: list[Fraction], *, only_likeliest: bool = False
@@ -324,7 +301,7 @@ class Account:
         if certified or digits is not None:
             from discreet.accounting.certified.intervals import certified_deltas
 
-            return _boxes(arguments.shape, certified_deltas(self, arguments.values, digits))
+            return arguments.boxes(certified_deltas(self, arguments.values, digits))
         points = self.at_epsilon(epsilon)
         return arguments.answer([p.delta for p in points], np.array([p.accuracy for p in points]))
 
@@ -334,7 +311,7 @@ class Account:
         if certified or digits is not None:
             from discreet.accounting.certified.intervals import certified_epsilons
 
-            return _boxes(arguments.shape, certified_epsilons(self, arguments.values, digits))
+            return arguments.boxes(certified_epsilons(self, arguments.values, digits))
         points = self.at_delta(delta)
         return arguments.answer([p.epsilon for p in points], np.array([p.accuracy for p in points]))
 
@@ -357,7 +334,7 @@ class Account:
         """
         wanted = read_probabilities(delta, name="delta").values
         aims = [log_fraction(target) for target in wanted]
-        start = self._hurried(self.main).epsilon(delta=list(wanted), accuracy=self.accuracy)
+        start = self.case(self.main, self.accuracy).epsilon(delta=list(wanted))
         epsilons, errors = [float(e) for e in start], [float(off) for off in start.accuracy]
         worst = [self.main] * len(wanted)
         for only_likeliest in (True, False):
@@ -369,7 +346,7 @@ class Account:
                 for k, (log, label, _) in zip(open_, found, strict=True):
                     if log <= aims[k] + _TIE or label == worst[k]:
                         continue
-                    better = self._hurried(label).epsilon(delta=wanted[k], accuracy=self.accuracy)
+                    better = self.case(label, self.accuracy).epsilon(delta=wanted[k])
                     if better > epsilons[k]:  # else equal to rounding
                         epsilons[k], errors[k], worst[k] = float(better), better.accuracy, label
                         raised.append(k)
@@ -405,7 +382,7 @@ class Account:
         if certified or digits is not None:
             from discreet.accounting.certified.intervals import certified_tradeoffs
 
-            return _boxes(arguments.shape, certified_tradeoffs(self, arguments.values, digits))
+            return arguments.boxes(certified_tradeoffs(self, arguments.values, digits))
         return arguments.answer([point.beta for point in overall_tradeoff(self, arguments.values)])
 
     def errors(self, *, threshold: Numbers) -> tuple[Any, Any]:
@@ -630,11 +607,3 @@ class _Doubt:
 def _tails_of_case(task: tuple[tuple[Noise, ...], Kind, list[Fraction], float | None]) -> Tail:
     events, kind, thresholds, accuracy = task
     return compose(events).hurried(accuracy).tails(kind, thresholds, accuracy or COARSEST)
-
-
-def _boxes(shape: tuple[int, ...] | None, found: Sequence[Any]) -> Any:
-    if shape is None:
-        return found[0]
-    boxes = np.empty(len(found), dtype=object)
-    boxes[:] = found
-    return boxes.reshape(shape)

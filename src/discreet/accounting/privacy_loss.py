@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, Required, TypedDict, Unpack, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from discreet.accounting.loss import Floats, Loss, log_fraction
 from discreet.accounting.tradeoff import Knots, TradeOff
 from discreet.errors import InputError, PrecisionError
 from discreet.noise import Noise
-from discreet.numbers import Interval, fraction
+from discreet.numbers import Interval, fraction, read_delta
 
 COARSEST = 1e-6
 """By default a delta or f that is not known to this relative accuracy is refused (epsilon: absolute)."""
@@ -30,6 +30,30 @@ F_ACCURACY = 2e-11
 
 _SMALLEST = 1e-307
 _SOON_LISTED = 50_000  # values of half a list: balls take less than a second
+
+
+class InFloats(TypedDict, total=False):
+    """How a float may be asked for."""
+
+    certified: Literal[False]
+    digits: None
+    accuracy: float | None
+
+
+class Proved(TypedDict, total=False):
+    """How an interval may be asked for."""
+
+    certified: Required[Literal[True]]
+    digits: int | None
+    accuracy: float | None
+
+
+class How(TypedDict, total=False):
+    """How either may be asked for."""
+
+    certified: bool
+    digits: int | None
+    accuracy: float | None
 
 
 class PrivacyLoss:
@@ -49,7 +73,7 @@ class PrivacyLoss:
     """
 
     def __init__(self, events: Iterable[Noise], *, aim: float | None = None) -> None:
-        self.loss, self._aim = Loss(events), aim
+        self.loss, self._aim, self._enough = Loss(events), aim, aim or COARSEST
 
     @property
     def events(self) -> tuple[Noise, ...]:
@@ -93,32 +117,11 @@ class PrivacyLoss:
     # -- the privacy profile ---------------------------------------------------------------------
 
     @overload
-    def delta(
-        self,
-        *,
-        epsilon: Number,
-        certified: Literal[False] = ...,
-        digits: None = ...,
-        accuracy: float | None = ...,
-    ) -> Value: ...
+    def delta(self, *, epsilon: Number, **how: Unpack[InFloats]) -> Value: ...
     @overload
-    def delta(
-        self,
-        *,
-        epsilon: Number,
-        certified: Literal[True],
-        digits: int | None = ...,
-        accuracy: float | None = ...,
-    ) -> Interval: ...
+    def delta(self, *, epsilon: Number, **how: Unpack[Proved]) -> Interval: ...
     @overload
-    def delta(
-        self,
-        *,
-        epsilon: Numbers,
-        certified: bool = ...,
-        digits: int | None = ...,
-        accuracy: float | None = ...,
-    ) -> Any: ...
+    def delta(self, *, epsilon: Numbers, **how: Unpack[How]) -> Any: ...
 
     def delta(
         self,
@@ -139,15 +142,13 @@ class PrivacyLoss:
         """
         arguments = read(epsilon, name="epsilon")
         if certified or digits is not None:
-            from discreet.accounting.certified import certified_delta
+            from discreet.accounting.certified.intervals import certified_delta
 
-            return _intervals(arguments, lambda e: certified_delta(self, e, digits=digits))
-        if accuracy is not None and accuracy != self._aim:
-            return self.hurried(accuracy).delta(epsilon=epsilon, accuracy=accuracy)
-        with np.errstate(under="ignore"), self._within_floats():
-            tail = self._delta_tails(arguments.values, accuracy or self._aim or COARSEST)
-            value = np.exp(tail.log)
-            return arguments.answer(*held(value, tail.error, "up", most=1.0))
+            return arguments.boxes([certified_delta(self, e, digits=digits) for e in arguments.values])
+        made = self.hurried(accuracy)
+        with made._within_floats():
+            tail = made._delta_tails(arguments.values, made._enough)
+            return arguments.answer(*held(np.exp(tail.log), tail.error, "up", most=1.0))
 
     def log_delta(self, *, epsilon: Numbers) -> Any:
         """Natural logarithm of delta, for tails that a float cannot hold.
@@ -225,7 +226,7 @@ class PrivacyLoss:
 
     def _refine(self, kind: Kind, threshold: Fraction, tail: Tail, i: int, accuracy: float) -> None:
         """Replace a tail that floats do not reach by one from ball arithmetic."""
-        from discreet.accounting.certified import refined_log
+        from discreet.accounting.certified.intervals import refined_log
 
         found = float(tail.error[i])
         try:
@@ -252,27 +253,11 @@ class PrivacyLoss:
         )
 
     @overload
-    def epsilon(
-        self,
-        *,
-        delta: Number,
-        certified: Literal[False] = ...,
-        digits: None = ...,
-        accuracy: float | None = ...,
-    ) -> Value: ...
+    def epsilon(self, *, delta: Number, **how: Unpack[InFloats]) -> Value: ...
     @overload
-    def epsilon(
-        self,
-        *,
-        delta: Number,
-        certified: Literal[True],
-        digits: int | None = ...,
-        accuracy: float | None = ...,
-    ) -> Interval: ...
+    def epsilon(self, *, delta: Number, **how: Unpack[Proved]) -> Interval: ...
     @overload
-    def epsilon(
-        self, *, delta: Numbers, certified: bool = ..., digits: int | None = ..., accuracy: float | None = ...
-    ) -> Any: ...
+    def epsilon(self, *, delta: Numbers, **how: Unpack[How]) -> Any: ...
 
     def epsilon(
         self,
@@ -294,13 +279,12 @@ class PrivacyLoss:
         """
         arguments = read_probabilities(delta, name="delta")
         if certified or digits is not None:
-            from discreet.accounting.certified import certified_epsilon
+            from discreet.accounting.certified.intervals import certified_epsilon
 
-            return _intervals(arguments, lambda d: certified_epsilon(self, d, digits=digits))
-        if accuracy is not None and accuracy != self._aim:
-            return self.hurried(accuracy).epsilon(delta=delta, accuracy=accuracy)
-        with self._within_floats():
-            value, error = self._epsilons_and_errors(arguments.values, accuracy or self._aim or COARSEST)
+            return arguments.boxes([certified_epsilon(self, d, digits=digits) for d in arguments.values])
+        made = self.hurried(accuracy)
+        with made._within_floats():
+            value, error = made._epsilons_and_errors(arguments.values, made._enough)
             full = np.array([_full_epsilon(x, d) for x, d in zip(value, arguments.values, strict=True)])
             return arguments.answer(*rounded(value, error, full, "up"))
 
@@ -395,7 +379,7 @@ class PrivacyLoss:
         evaluations = self._evaluations
 
         def tails(kind: Kind, thresholds: list[Fraction]) -> Tail:
-            return evaluations.tail(kind, thresholds, self._aim or COARSEST)
+            return evaluations.tail(kind, thresholds, self._enough)
 
         if not self.loss.terms:
             return TradeOff(self.loss, self.tails)
@@ -409,27 +393,11 @@ class PrivacyLoss:
         )
 
     @overload
-    def tradeoff(
-        self,
-        *,
-        alpha: Number,
-        certified: Literal[False] = ...,
-        digits: None = ...,
-        accuracy: float | None = ...,
-    ) -> Value: ...
+    def tradeoff(self, *, alpha: Number, **how: Unpack[InFloats]) -> Value: ...
     @overload
-    def tradeoff(
-        self,
-        *,
-        alpha: Number,
-        certified: Literal[True],
-        digits: int | None = ...,
-        accuracy: float | None = ...,
-    ) -> Interval: ...
+    def tradeoff(self, *, alpha: Number, **how: Unpack[Proved]) -> Interval: ...
     @overload
-    def tradeoff(
-        self, *, alpha: Numbers, certified: bool = ..., digits: int | None = ..., accuracy: float | None = ...
-    ) -> Any: ...
+    def tradeoff(self, *, alpha: Numbers, **how: Unpack[How]) -> Any: ...
 
     def tradeoff(
         self,
@@ -450,18 +418,16 @@ class PrivacyLoss:
         """
         arguments = read_probabilities(alpha, name="alpha", closed=True)
         if certified or digits is not None:
-            from discreet.accounting.certified import certified_tradeoff
+            from discreet.accounting.certified.intervals import certified_tradeoff
 
-            return _intervals(arguments, lambda a: certified_tradeoff(self, a, digits=digits))
-        if accuracy is not None and accuracy != self._aim:
-            return self.hurried(accuracy).tradeoff(alpha=alpha, accuracy=accuracy)
-        with self._within_floats():
-            value, error = self._tradeoffs(arguments.values, accuracy or self._aim or COARSEST)
-            return arguments.answer(*held(value, error, "down"))
+            return arguments.boxes([certified_tradeoff(self, a, digits=digits) for a in arguments.values])
+        made = self.hurried(accuracy)
+        with made._within_floats():
+            return arguments.answer(*held(*made._tradeoffs(arguments.values, made._enough), "down"))
 
     def _tradeoffs(self, alphas: list[Fraction], accuracy: float) -> tuple[Floats, Floats]:
         """f and its relative errors: from ball arithmetic where floats are not enough, or refused."""
-        from discreet.accounting.certified import certified_tradeoff
+        from discreet.accounting.certified.intervals import certified_tradeoff
 
         value, error = self.curve.values(alphas)
         for i in np.flatnonzero(~(error <= F_ACCURACY)):
@@ -503,7 +469,7 @@ class PrivacyLoss:
         """Type I and type II errors (alpha, beta) of the test that rejects above the threshold."""
         arguments = read(threshold, name="threshold")
         points = arguments.values
-        with np.errstate(under="ignore"), self._within_floats():
+        with self._within_floats():
             # P_alt[L <= t] = P_null[L >= -t], by symmetry
             alpha = self._null_tails(points)
             beta = self._null_tails([self.loss.below(-t) for t in points])
@@ -532,7 +498,7 @@ class PrivacyLoss:
             raise InputError(f"under is {under!r}; it must be 'alternative' or 'null'")
         arguments = read(above, name="above")
         kind = Kind.ALT if under == "alternative" else Kind.NULL
-        with np.errstate(under="ignore"), self._within_floats():
+        with self._within_floats():
             return arguments.answer(np.exp(self.log_tails(kind, arguments.values)))
 
     @property
@@ -571,18 +537,6 @@ def _full_epsilon(epsilon: float, delta: Fraction) -> float:
     Where epsilon passes through zero it is as accurate as delta is.
     """
     return max(1e-11 * abs(epsilon), 2e-12 * float(delta))
-
-
-def _intervals(arguments: Arguments, one: Any) -> Any:
-    found = [one(value) for value in arguments.values]
-    if arguments.shape is None:
-        return found[0]
-    boxes = np.empty(len(found), dtype=object)
-    boxes[:] = found
-    return boxes.reshape(arguments.shape)
-
-
-__all__ = ["ACCURACY", "PrecisionError", "PrivacyLoss", "compose", "log_fraction"]
 
 
 # -- numbers that are asked about, and how answers go back -----------------------------------------------
@@ -647,8 +601,16 @@ class Arguments:
         known.accuracy = np.asarray(accuracy).reshape(self.shape)
         return known
 
+    def boxes(self, found: Sequence[Interval]) -> Any:
+        """The same for intervals."""
+        if self.shape is None:
+            return found[0]
+        boxes = np.empty(len(found), dtype=object)
+        boxes[:] = found
+        return boxes.reshape(self.shape)
 
-Side = Literal["up", "down", "nearest"]
+
+Side = Literal["up", "down"]
 
 
 def digits_that_hold(value: float, doubt: float, side: Side) -> float:
@@ -662,11 +624,8 @@ def digits_that_hold(value: float, doubt: float, side: Side) -> float:
     if not 0 < doubt < math.inf or value == 0:
         return value
     exact, room, unit = Fraction(value), Fraction(doubt), Fraction(10) ** math.ceil(math.log10(2 * doubt))
-    if side == "nearest":
-        return float(round(exact / unit) * unit)
-    return float(
-        (math.ceil((exact + room) / unit) if side == "up" else math.floor((exact - room) / unit)) * unit
-    )
+    count = math.ceil((exact + room) / unit) if side == "up" else math.floor((exact - room) / unit)
+    return float(count * unit)
 
 
 FULL = 5e-11
@@ -712,24 +671,19 @@ def read(numbers: Numbers, *, name: str) -> Arguments:
     >>> read("1e-10", name="delta").values, read([0.5, "1/3"], name="alpha").values
     ([Fraction(1, 10000000000)], [Fraction(1, 2), Fraction(1, 3)])
     """
+    asked: Sequence[Number]
     if isinstance(numbers, np.ndarray):
-        if numbers.ndim == 0:
-            return Arguments([_one(numbers.item(), name)], None)
-        return Arguments([_one(x, name) for x in numbers.ravel().tolist()], numbers.shape)
-    if isinstance(numbers, Sequence) and not isinstance(numbers, str):
-        return Arguments([_one(x, name) for x in numbers], (len(numbers),))
-    return Arguments([_one(numbers, name)], None)
-
-
-def _one(number: object, name: str) -> Fraction:
-    if isinstance(number, float | np.floating):
-        value = float(number)
-        if not math.isfinite(value):
-            raise InputError(f"{name} is {value}; a finite number is needed")
-        return Fraction(value)
-    if isinstance(number, np.integer):
-        return Fraction(int(number))
-    return fraction(number, name=name)  # type: ignore[arg-type]
+        asked, shape = numbers.ravel().tolist(), numbers.shape or None
+    elif isinstance(numbers, Sequence) and not isinstance(numbers, str):
+        asked, shape = numbers, (len(numbers),)
+    else:
+        asked, shape = [numbers], None
+    values = []
+    for one in asked:
+        number = float(one) if isinstance(one, float | np.floating) else one
+        is_float = isinstance(number, float) and math.isfinite(number)
+        values.append(Fraction(number) if is_float else fraction(number, name=name))  # type: ignore[arg-type]
+    return Arguments(values, shape)
 
 
 def read_probabilities(numbers: Numbers, *, name: str, closed: bool = False) -> Arguments:
@@ -745,6 +699,8 @@ def read_probabilities(numbers: Numbers, *, name: str, closed: bool = False) -> 
             raise InputError(f"{name} is {_short(value)}; it must lie between 0 and 1")
         if not closed and not 0 < value < 1:
             raise InputError(f"{name} is {_short(value)}; it must lie strictly between 0 and 1")
+        if name == "delta":
+            read_delta(value)
     return arguments
 
 

@@ -45,9 +45,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from flint import acb, arb, arb_poly, fmpq
 from numpy.typing import NDArray
 
 from discreet.accounting.loss import Floats, Loss
@@ -55,9 +56,6 @@ from discreet.errors import InputError, PrecisionError
 from discreet.noise import DiscreteGaussian, Noise
 from discreet.noise.balls import working_bits
 from discreet.numbers import Exact, positive
-
-if TYPE_CHECKING:
-    from flint import arb
 
 MOST_NODES = 2**24
 """More quadrature nodes than this are refused: the lattice is too fine for the method."""
@@ -273,8 +271,6 @@ class SequentialSieve(PublishedMethod):
 
     def _ball_weights(self) -> list[arb]:
         """2 phi(y_j) / (N sin(y_j / 2)) at the surviving nodes but the first."""
-        from flint import acb, arb, fmpq
-
         N = self.nodes
         with working_bits(self._bits()):
             weights = [arb(2) / N / arb.sin_pi_fmpq(fmpq(int(j), N)) for j in self._index[1:]]
@@ -290,8 +286,6 @@ class SequentialSieve(PublishedMethod):
         return weights
 
     def _ball_tail(self, threshold: Fraction) -> arb:
-        from flint import arb, fmpq
-
         first, count = self._window(threshold)
         if count <= 0:
             return arb(0)
@@ -304,8 +298,6 @@ class SequentialSieve(PublishedMethod):
         return total
 
     def _ball_delta(self, epsilon: float, thresholds: tuple[Fraction, Fraction], error: float) -> WithBound:
-        from flint import arb
-
         with working_bits(self._bits()):
             value = self._ball_tail(thresholds[0]) - arb(epsilon).exp() * self._ball_tail(thresholds[1])
             middle = float(value.mid())
@@ -416,8 +408,6 @@ def residual_supremum(*, variance: Exact, times: int) -> float:
     >>> [f"{residual_supremum(variance=v, times=10):.2e}" for v in (1, 5, 10)]
     ['4.18e-08', '2.99e-39', '5.60e-78']
     """
-    from flint import arb, arb_poly, fmpq
-
     sigma2 = positive(variance, name="variance")
     depth = 60 - min(_log_ratio_bound(sigma2, times), 0.0)  # nats: the residual and 26 digits of it
     reach = math.ceil(math.sqrt(2 * float(sigma2) * (depth + math.log(times) + 5)))

@@ -14,19 +14,31 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from discreet.errors import PrecisionError
 from discreet.numbers import Interval
 
 if TYPE_CHECKING:
-    from flint import arb
+    from flint import acb as acb
+    from flint import arb as arb
+    from flint import arb_poly as arb_poly
 
 MAX_BITS = 1 << 16
 """Where a comparison that more bits do not settle gives up, instead of running for ever."""
 
 SPAN = 1 << 22
 """Numbers beyond 2^SPAN, or below 2^-SPAN, are not written out as fractions."""
+
+
+def __getattr__(name: str) -> Any:
+    """FLINT's classes by their names, loaded when one of them is first used: noise alone needs none."""
+    if name not in ("acb", "arb", "arb_poly"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import flint
+
+    globals()[name] = found = getattr(flint, name)
+    return found
 
 
 class _Lock:

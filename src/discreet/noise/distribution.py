@@ -17,10 +17,10 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -28,9 +28,6 @@ from numpy.typing import ArrayLike, NDArray
 from discreet.errors import InputError, PrecisionError
 from discreet.noise import balls
 from discreet.numbers import Exact, Interval, positive, share, whole
-
-if TYPE_CHECKING:
-    from flint import arb
 
 Floats = NDArray[np.float64]
 Complexes = NDArray[np.complex128]
@@ -250,7 +247,7 @@ class Noise(ABC):
         """Return an interval that contains P[X <= x], its relative width below 2^-bits."""
         return self._narrow(lambda: self.ball_upper(-x), bits)
 
-    def _narrow(self, compute: Callable[[], arb], bits: int) -> Interval:
+    def _narrow(self, compute: Callable[[], balls.arb], bits: int) -> Interval:
         """Raise the working precision until the ball is narrow enough."""
         self.single()
         working = bits + 64
@@ -272,15 +269,15 @@ class Noise(ABC):
         """Return log P[X >= m]."""
 
     @abstractmethod
-    def ball_pmf(self, x: int) -> arb:
+    def ball_pmf(self, x: int) -> balls.arb:
         """Return a ball around P[X = x]."""
 
     @abstractmethod
-    def ball_tail(self, m: int) -> arb:
+    def ball_tail(self, m: int) -> balls.arb:
         """Return a ball around P[X >= m]."""
 
     @abstractmethod
-    def ball_pmfs(self, count: int) -> list[arb]:
+    def ball_pmfs(self, count: int) -> list[balls.arb]:
         """Return balls around P[X = 0], ..., P[X = count - 1]."""
 
     @abstractmethod
@@ -300,7 +297,7 @@ class Noise(ABC):
         tail = self.log_tail(np.maximum(m, 1.0 - m))
         return np.where(m >= 1.0, tail, np.log1p(-np.exp(tail)))
 
-    def ball_upper(self, m: int) -> arb:
+    def ball_upper(self, m: int) -> balls.arb:
         """Return a ball around P[X >= m], m of either sign."""
         return self.ball_tail(m) if m >= 1 else 1 - self.ball_tail(1 - m)
 
@@ -348,7 +345,7 @@ class Noise(ABC):
         """log E e^(theta L) of one count, less theta offset + theta^2 precision / 2."""
 
     @abstractmethod
-    def log_factor_ball(self, theta: Fraction) -> arb:
+    def log_factor_ball(self, theta: Fraction) -> balls.arb:
         """The same, enclosed."""
 
     @abstractmethod
@@ -383,6 +380,34 @@ class Noise(ABC):
         # 1e-12 is far above the rounding of the sums
         above = np.flatnonzero(largest + 1e-12 >= math.exp(-2 * (depth / self.times)))
         return float(RADII[above[-1] + 1])
+
+    # The same in balls, at the working precision.
+
+    @abstractmethod
+    def factor_ball(self, theta: Fraction) -> Factor:
+        """The characteristic function of one count's X under the tilt."""
+
+    @abstractmethod
+    def law_ball(self, theta: Fraction) -> tuple[int, list[balls.arb], balls.arb]:
+        """The law of X under the tilt: its first value, probabilities, and a bound of those left out."""
+
+    @abstractmethod
+    def radius_ball(self, depth: float, theta: float) -> float:
+        """A radius, about the least, beyond which modulus^times is proved to stay below e^-depth, or pi."""
+
+    @abstractmethod
+    def moduli_ball(self, theta: Fraction, distances: Sequence[float]) -> list[balls.arb]:
+        """Bounds of times * log |factor| from each of some ascending distances to the next."""
+
+
+class Factor(ABC):
+    """The characteristic function of an integer X under a tilt, in balls."""
+
+    shift: int
+
+    @abstractmethod
+    def at(self, turn: balls.arb) -> balls.acb:
+        """E e^(2 pi i turn (X - shift)), for |turn| <= 1/2."""
 
 
 def grouped(noises: Iterable[Noise]) -> tuple[Noise, ...]:
@@ -480,16 +505,14 @@ def _outside(noise: Noise, times: int) -> NDArray[np.float64]:
 
 def _certified(noise: Noise, chance: Fraction, times: int) -> int:
     """The same by balls, where floats cannot tell."""
-    from flint import arb, arb_poly
-
     bits, nats = 128, _NATS
     while bits <= balls.MAX_BITS:
         reach = math.ceil(noise.reach(nats))
         with balls.working_bits(bits):
             half = noise.ball_pmfs(reach + 1)
-            powers = (arb_poly([*half[:0:-1], *half]) ** times).coeffs()
+            powers = (balls.arb_poly([*half[:0:-1], *half]) ** times).coeffs()
             left_out = 2 * times * noise.ball_tail(reach + 1)  # some draw lies beyond the reach
-            inside, wanted = arb(0), balls.ball(chance)
+            inside, wanted = balls.arb(0), balls.ball(chance)
             for size in range(times * reach + 1):
                 inside += powers[times * reach + size] * (1 if size == 0 else 2)
                 if inside >= wanted:

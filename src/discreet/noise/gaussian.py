@@ -32,20 +32,18 @@ integral is the value at its end: |R| <= 4 (2 pi)^(-2N) (m/v)^(2N - 1).
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from discreet.noise import balls
-from discreet.noise.distribution import Complexes, Floats, Noise, log1p_complex
+from discreet.noise.distribution import Complexes, Factor, Floats, Noise, log1p_complex
 from discreet.numbers import Exact
-
-if TYPE_CHECKING:
-    from flint import arb
 
 DUAL_FROM = Fraction(1, 2)
 """Variances from here on use the dual sum, of which two terms serve a float; smaller ones the sum itself."""
@@ -199,24 +197,22 @@ write it as a string such as "2.5", or as a Fraction or an int
         """Return log P[X >= m]."""
         return self._log_pmf(m) + np.log(tail_ratio(m, self._size))
 
-    def _ball_total(self) -> arb:
-        from flint import arb
-
+    def _ball_total(self) -> balls.arb:
         total = ball_sum(Fraction(0), self.variance)
-        return total * (2 * arb.pi() * balls.ball(self.variance)).sqrt() if self.is_dual else total
+        return total * (2 * balls.arb.pi() * balls.ball(self.variance)).sqrt() if self.is_dual else total
 
-    def _ball_weight(self, x: int) -> arb:
+    def _ball_weight(self, x: int) -> balls.arb:
         return (-balls.ball(Fraction(x * x) / (2 * self.variance))).exp()
 
-    def ball_pmf(self, x: int) -> arb:
+    def ball_pmf(self, x: int) -> balls.arb:
         """Return a ball around P[X = x]."""
         return self._ball_weight(x) / self._ball_total()
 
-    def ball_tail(self, m: int) -> arb:
+    def ball_tail(self, m: int) -> balls.arb:
         """Return a ball around P[X >= m]."""
         return self.ball_pmf(m) * ball_tail_ratio(m, self.variance)
 
-    def ball_pmfs(self, count: int) -> list[arb]:
+    def ball_pmfs(self, count: int) -> list[balls.arb]:
         """Return balls around P[X = 0], ..., P[X = count - 1]."""
         # weight(k + 1) = weight(k) ratio(k), ratio(k + 1) = ratio(k) ratio(0)^2: products, no exp
         weights = [1 / self._ball_total()]
@@ -302,7 +298,7 @@ write it as a string such as "2.5", or as a Fraction or an int
         ratio = dual_log_ratio if self.is_dual else log_ratio
         return ratio(theta * self.sensitivity, float(self.variance))
 
-    def log_factor_ball(self, theta: Fraction) -> arb:
+    def log_factor_ball(self, theta: Fraction) -> balls.arb:
         """The same, enclosed."""
         at_zero = ball_sum(Fraction(0), self.variance)
         return (ball_sum(theta * self.sensitivity, self.variance) / at_zero).log()
@@ -333,6 +329,112 @@ write it as a string such as "2.5", or as a Fraction or an int
                 return better * (1 + 1e-9)
             radius = better
         return math.pi
+
+    # -- the same in balls --------------------------------------------------------------------------
+
+    def factor_ball(self, theta: Fraction) -> GaussianFactor:
+        """The characteristic function of one count's X under the tilt."""
+        return GaussianFactor(self, theta)
+
+    def law_ball(self, theta: Fraction) -> tuple[int, list[balls.arb], balls.arb]:
+        """The law of X under the tilt, as far as the working precision sees it."""
+        shift = round(theta * self.sensitivity)
+        near = theta * self.sensitivity - shift
+        reach = 2 + terms_needed(1 / (2 * float(self.variance)))
+        rate = -1 / (2 * balls.ball(self.variance))
+        weights = [(rate * balls.ball((u - near) ** 2)).exp() for u in range(-reach, reach + 1)]
+        inside = sum(weights, balls.arb(0))
+        # beyond: a geometric series from the first weight left out, of ratio e^(-(reach + 1/2) / variance)
+        edge = reach + Fraction(1, 2)
+        outside = 2 * (rate * balls.ball(edge**2)).exp() / (1 - (2 * rate * float(edge)).exp())
+        total = balls.padded(inside, outside)
+        return shift - reach, [w / total for w in weights], (outside / inside).upper()
+
+    def radius_ball(self, depth: float, theta: float) -> float:
+        """A radius beyond which modulus^times is proved to stay below e^-depth, or pi.
+
+        The modulus falls with the distance (Jacobi's triple product), so its value at the radius proves it.
+        """
+        radius, factor = self.radius(depth, theta), self.factor_ball(Fraction(theta))
+        while radius < math.pi:
+            if (
+                abs(factor.at(balls.ball(Fraction(radius)) / (2 * balls.arb.pi()))).log() * self.times
+                < -depth
+            ):
+                return radius
+            radius *= 1.02
+        return math.pi
+
+    def moduli_ball(self, theta: Fraction, distances: Sequence[float]) -> list[balls.arb]:
+        """Bounds of times * log |factor|: it falls with the distance, so its value at the near end will do.
+
+        Dual: the numerator at its largest, neighbours v = 1, 2, 3 and a bound of the rest, over the
+        denominator at its smallest, whatever the tilt.
+        """
+        if not self.is_dual:
+            factor = self.factor_ball(theta)
+            sizes = [abs(factor.at(balls.ball(Fraction(d)) / (2 * balls.arb.pi()))) for d in distances]
+            return [(size if size > 0 else size.upper()).log() * self.times for size in sizes]
+        pi, sigma2 = balls.arb.pi(), balls.ball(self.variance)
+        q = (-2 * pi**2 * sigma2).exp()
+        if not 3 * q < 1:
+            return [balls.arb(0)] * len(distances)
+        bottom = (1 - 2 * q / (1 - q)).log()
+        weights = [(v, (-2 * pi**2 * sigma2 * (v * v)).exp()) for v in (1, 2, 3)]
+        rest = 4 * (-24 * pi**2 * sigma2).exp()
+        logs = []
+        for distance in distances:
+            d = balls.ball(Fraction(distance))
+            grow = (2 * pi * sigma2 * d).exp()
+            top = 1 + rest
+            for v, weight in weights:
+                power = grow**v
+                top += weight * (power + 1 / power)
+            logs.append(self.times * (-sigma2 * d * d / 2 + top.log() - bottom))
+        return logs
+
+
+class GaussianFactor(Factor):
+    """Characteristic function of a discrete Gaussian around `near`, by the shorter of two sums."""
+
+    def __init__(self, term: DiscreteGaussian, theta: Fraction) -> None:
+        centre = theta * term.sensitivity
+        self.shift = round(centre)
+        self.near = centre - self.shift
+        self.term = term
+        self._norm = ball_sum(self.near, term.variance)
+        # (dual: at half a turn neighbour v of the nearest frequency has weight e^(-rate (v^2 - v)))
+        v = float(term.variance)
+        self._reach = 2 + terms_needed(2 * math.pi**2 * v if term.is_dual else 1 / (2 * v))
+
+    @property
+    def slack(self) -> balls.arb:
+        """A bound of how far a plain factor is from its Gaussian, relatively, up to a quarter turn.
+
+        There each neighbouring frequency has at most e^(-pi^2 variance) of the weight of the nearest.
+        """
+        return 8 * self.term.times * (-(balls.arb.pi() ** 2) * balls.ball(self.term.variance)).exp()
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the correction lies below the working precision wherever the factor counts."""
+        v, times, bits = float(self.term.variance), self.term.times, balls.current_bits() * math.log(2)
+        is_narrow = math.pi**2 * v - math.log(times) > bits + 5 and times * v * math.pi**2 / 8 > 2 * bits
+        return self.term.is_dual and is_narrow
+
+    def at(self, turn: balls.arb) -> balls.acb:
+        """E e^(2 pi i turn (X - shift)), for |turn| <= 1/2."""
+        sigma2, near, total = balls.ball(self.term.variance), balls.ball(self.near), balls.acb(0)
+        rate = -2 * balls.arb.pi() ** 2 * sigma2 if self.term.is_dual else -1 / (2 * sigma2)
+        for v in range(-self._reach, self._reach + 1):
+            if self.term.is_dual:  # Poisson: e^(-2 pi^2 sigma2 (turn - v)^2) e^(2 pi i (turn - v) near)
+                size, angle = (rate * (turn - v) ** 2).exp(), 2 * (turn - v) * near
+            else:
+                size, angle = (rate * (v - near) ** 2).exp(), 2 * turn * v
+            total += balls.acb(size * angle.cos_pi(), size * angle.sin_pi())
+        rest = 4 * (rate * balls.ball(Fraction(2 * self._reach + 1, 2) ** 2)).exp()
+        error = balls.arb(0, rest.upper())
+        return (total + balls.acb(error, error)) / self._norm
 
 
 # -- theta sums ---------------------------------------------------------------------------------------------
@@ -398,7 +500,7 @@ def dual_transform(angle: Floats, near: float, v: float) -> Complexes:
     return np.asarray(real + 1j * (near * angle + ratio.imag))
 
 
-def ball_sum(centre: Fraction, v: Fraction) -> arb:
+def ball_sum(centre: Fraction, v: Fraction) -> balls.arb:
     """A ball around the shorter of the two sums, without its factor sqrt(2 pi v) if that is the dual.
 
     >>> with balls.working_bits(64):
@@ -407,12 +509,10 @@ def ball_sum(centre: Fraction, v: Fraction) -> arb:
     True
     True
     """
-    from flint import arb
-
     centre -= round(centre)
     if v >= DUAL_FROM:
-        rate, turn = 2 * arb.pi() ** 2 * balls.ball(v), 2 * arb.pi() * balls.ball(centre)
-        total = arb(1)
+        rate, turn = 2 * balls.arb.pi() ** 2 * balls.ball(v), 2 * balls.arb.pi() * balls.ball(centre)
+        total = balls.arb(1)
         for k in range(1, terms_needed(2 * math.pi**2 * float(v)) + 1):
             total += 2 * (-rate * (k * k)).exp() * (turn * k).cos()
         # the rest is below twice its first term over (1 - q)
@@ -486,7 +586,7 @@ def erfcx(z: Floats) -> Floats:
     return 2.0 * h / math.pi * z * total + np.where(z < math.pi / h, pole, 0.0)
 
 
-def ball_tail_ratio(m: int, v: Fraction) -> arb:
+def ball_tail_ratio(m: int, v: Fraction) -> balls.arb:
     """Return a ball around T(m), at the working precision.
 
     >>> with balls.working_bits(100):
@@ -514,10 +614,8 @@ def _order(m: float, v: float, nats: float) -> int | None:
     return None
 
 
-def _ball_direct(m: int, v: Fraction, count: int) -> arb:
-    from flint import arb
-
-    term, total = arb(1), arb(0)
+def _ball_direct(m: int, v: Fraction, count: int) -> balls.arb:
+    term, total = balls.arb(1), balls.arb(0)
     quotient = (-balls.ball(Fraction(2 * m + 1) / (2 * v))).exp()
     step = (-balls.ball(1 / v)).exp()
     for _ in range(count + 1):
@@ -528,20 +626,18 @@ def _ball_direct(m: int, v: Fraction, count: int) -> arb:
     return balls.padded(total, term / (1 - quotient))
 
 
-def _ball_euler_maclaurin(m: int, v: Fraction, order: int) -> arb:
-    from flint import arb
-
+def _ball_euler_maclaurin(m: int, v: Fraction, order: int) -> balls.arb:
     variance = balls.ball(v)
     square = balls.ball(Fraction(m * m) / (2 * v))
-    total = (arb.pi() * variance / 2).sqrt() * square.exp() * square.sqrt().erfc() + arb(1) / 2
+    total = (balls.arb.pi() * variance / 2).sqrt() * square.exp() * square.sqrt().erfc() + balls.arb(1) / 2
     slope, inverse = balls.ball(m / v), balls.ball(1 / v)
-    previous, current = arb(1), slope
+    previous, current = balls.arb(1), slope
     for n in range(1, order):
         if n % 2:
-            total += arb.bernoulli(n + 1) / arb.fac_ui(n + 1) * current
+            total += balls.arb.bernoulli(n + 1) / balls.arb.fac_ui(n + 1) * current
         previous, current = current, slope * current - n * inverse * previous
     if m * m >= (4 * order + 2) * v:
-        return balls.padded(total, 4 * slope ** (order - 1) / (2 * arb.pi()) ** order)
-    scale = 2 * arb.pi() * variance.sqrt()
-    remainder = 8 * variance.sqrt() * arb.fac_ui(order).sqrt() / scale**order * (square / 2).exp()
+        return balls.padded(total, 4 * slope ** (order - 1) / (2 * balls.arb.pi()) ** order)
+    scale = 2 * balls.arb.pi() * variance.sqrt()
+    remainder = 8 * variance.sqrt() * balls.arb.fac_ui(order).sqrt() / scale**order * (square / 2).exp()
     return balls.padded(total, remainder)

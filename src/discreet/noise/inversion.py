@@ -33,7 +33,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,9 +41,6 @@ from numpy.typing import NDArray
 from discreet.errors import InputError, PrecisionError
 from discreet.noise import balls
 from discreet.noise.distribution import Noise
-
-if TYPE_CHECKING:
-    from flint import arb
 
 Integers = NDArray[np.int64]
 
@@ -53,7 +50,7 @@ MOST = 1 << 20
 MOST_BITS = 1 << 12
 """Bits that thresholds are sought with."""
 
-Chance = Callable[[], "arb"]
+Chance = Callable[[], "balls.arb"]
 """A probability: called, it gives a ball at the working precision."""
 
 BASE = 1 << 10
@@ -113,7 +110,7 @@ class CountingLaw(ABC):
     """A law on 0, 1, 2, ... by its balls."""
 
     @abstractmethod
-    def ball(self, m: int) -> arb:
+    def ball(self, m: int) -> balls.arb:
         """Return a ball around P[X >= m], m >= 1, at the working precision."""
 
     @abstractmethod
@@ -125,7 +122,7 @@ class CountingLaw(ABC):
         """The largest value, or None if there is none."""
         return None
 
-    def chances(self, count: int) -> list[arb]:
+    def chances(self, count: int) -> list[balls.arb]:
         """Return balls around P[X >= m] for m = 1, ..., count."""
         return [self.ball(m) for m in range(1, count + 1)]
 
@@ -143,7 +140,7 @@ class Kinds(CountingLaw):
 
     weights: tuple[Chance, ...]
 
-    def ball(self, m: int) -> arb:
+    def ball(self, m: int) -> balls.arb:
         """Return the share of the cases from number m on."""
         parts = [weight() for weight in self.weights]
         return sum(parts[m:], balls.ball(0)) / sum(parts, balls.ball(0))
@@ -173,11 +170,11 @@ class Above(CountingLaw):
     bound: int
     given: bool = True
 
-    def ball(self, m: int) -> arb:
+    def ball(self, m: int) -> balls.arb:
         """Return P[X > bound + m | X > bound]."""
         return self.noise.ball_upper(self.bound + 1 + m) * self._unit()
 
-    def _unit(self) -> arb:
+    def _unit(self) -> balls.arb:
         return 1 / self.noise.ball_upper(self.bound + 1) if self.given else balls.ball(1)
 
     def thresholds(self) -> int:
@@ -185,7 +182,7 @@ class Above(CountingLaw):
         weight = float(self.noise.log_sf(self.bound)) if self.given else 0.0
         return max(1, int(self.noise.reach(46.0 - weight)) - self.bound)
 
-    def chances(self, count: int) -> list[arb]:
+    def chances(self, count: int) -> list[balls.arb]:
         """Return the chances, summed from the far end inward, so that the sums only grow."""
         far = self.bound + 1 + count
         reach = max(far, -self.bound)
@@ -213,7 +210,7 @@ class Digit(CountingLaw):
     base: int | None = None
     most: int | None = None
 
-    def ball(self, m: int) -> arb:
+    def ball(self, m: int) -> balls.arb:
         """Return P[X >= m]."""
         return self._ball(self._rate(), m)
 
@@ -230,15 +227,15 @@ class Digit(CountingLaw):
         """The largest digit."""
         return self.most if self.base is None else self.base - 1
 
-    def chances(self, count: int) -> list[arb]:
+    def chances(self, count: int) -> list[balls.arb]:
         """Return the chances, with one logarithm for all."""
         rate = self._rate()
         return [self._ball(rate, m) for m in range(1, count + 1)]
 
-    def _rate(self) -> arb:
+    def _rate(self) -> balls.arb:
         return -((-self.success()).log1p()) * self.power
 
-    def _ball(self, rate: arb, m: int) -> arb:
+    def _ball(self, rate: balls.arb, m: int) -> balls.arb:
         tail = (-rate * m).exp()
         if self.base is None:
             return tail

@@ -9,23 +9,23 @@ tells them apart no better than at it. The weights of Y are a geometric series w
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar
+from itertools import pairwise
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from discreet.errors import PrecisionError
 from discreet.noise import balls
-from discreet.noise.distribution import Floats, Noise
+from discreet.noise.distribution import RADII, Factor, Floats, Noise
 from discreet.numbers import Exact
 
-if TYPE_CHECKING:
-    from flint import acb, arb
-
 _MOST_VALUES = 4_000_000
+_ABOVE_PI = Fraction(355, 113)
 _SUMMED = 48  # series of up to this many terms are summed one by one
 
 
@@ -102,19 +102,19 @@ class DiscreteLaplace(Noise):
         """Return log P[X >= m]."""
         return -m / self._size - math.log1p(math.exp(-1.0 / self._size))
 
-    def _ball_ratio(self) -> arb:
+    def _ball_ratio(self) -> balls.arb:
         return (-balls.ball(1 / self.scale)).exp()
 
-    def ball_pmf(self, x: int) -> arb:
+    def ball_pmf(self, x: int) -> balls.arb:
         """Return a ball around P[X = x]."""
         ratio = self._ball_ratio()
         return (-balls.ball(abs(x) / self.scale)).exp() * (1 - ratio) / (1 + ratio)
 
-    def ball_tail(self, m: int) -> arb:
+    def ball_tail(self, m: int) -> balls.arb:
         """Return a ball around P[X >= m]."""
         return (-balls.ball(m / self.scale)).exp() / (1 + self._ball_ratio())
 
-    def ball_pmfs(self, count: int) -> list[arb]:
+    def ball_pmfs(self, count: int) -> list[balls.arb]:
         """Return balls around P[X = 0], ..., P[X = count - 1]."""
         ratio = self._ball_ratio()
         weights = [(1 - ratio) / (1 + ratio)]
@@ -203,21 +203,49 @@ class DiscreteLaplace(Noise):
         series = np.abs(1 + np.exp(q * mu) - math.expm1(-1 / float(self.scale)) * inner)
         return np.asarray(series[1:] / series[0])
 
-    def series_ball(self, q: acb) -> acb:
+    def series_ball(self, q: balls.acb) -> balls.acb:
         """1 + e^(q mu) + (1 - r) (e^q + ... + e^(q (mu - 1))), mu the sensitivity."""
-        from flint import acb, arb
-
         mu, part = self.sensitivity, 1 - self._ball_ratio()
         if mu <= _SUMMED:
-            inner = sum((((q * j).exp()) for j in range(1, mu)), acb(0))
+            inner = sum((((q * j).exp()) for j in range(1, mu)), balls.acb(0))
         elif q.contains(0):
-            inner = acb(mu - 1) + acb(arb(0, mu), arb(0, mu))  # anything up to its largest
+            inner = balls.acb(mu - 1) + balls.acb(
+                balls.arb(0, mu), balls.arb(0, mu)
+            )  # anything up to its largest
         else:
             inner = q.exp() * (q * (mu - 1)).expm1() / q.expm1()
         return 1 + (q * mu).exp() + part * inner
 
-    def tilted_balls(self, theta: Fraction) -> list[arb]:
-        """E [e^(theta step X); X = j], j = 0..sensitivity: not yet divided by their sum."""
+    def factor_ball(self, theta: Fraction) -> LaplaceFactor:
+        """The characteristic function of one count's X under the tilt."""
+        return LaplaceFactor(self, theta)
+
+    def radius_ball(self, depth: float, theta: float) -> float:
+        """The least radius from that of floats on beyond which modulus^times < e^-depth is proved; or pi."""
+        radius = self.radius(depth, theta)
+        if radius >= math.pi:
+            return radius
+        factor = self.factor_ball(Fraction(theta))
+        bound = (-2 * balls.ball(Fraction(depth)) / self.times).exp()
+        points = [Fraction(float(d)) for d in RADII[int(np.searchsorted(RADII, radius)) :]]
+        points[-1] = _ABOVE_PI
+        for here, there in reversed(list(pairwise(points))):
+            if not factor.square_bound(here, there) < bound:
+                return min(float(there), math.pi)
+        return radius
+
+    def moduli_ball(self, theta: Fraction, distances: Sequence[float]) -> list[balls.arb]:
+        """Bounds of times * log |factor|, which need not fall, from each distance to the next."""
+        factor = self.factor_ball(theta)
+        # a little farther than where the next one begins, for the rounding of distances
+        ends = [
+            (here, there * (1 + Fraction(1, 10**8)) + Fraction(1, 10**11))
+            for here, there in pairwise([*map(Fraction, distances), _ABOVE_PI])
+        ]
+        return [factor.square_bound(*pair).log() / 2 * self.times for pair in ends]
+
+    def law_ball(self, theta: Fraction) -> tuple[int, list[balls.arb], balls.arb]:
+        """The law of X = 0..sensitivity under the tilt: none is left out."""
         mu = self.sensitivity
         if mu > _MOST_VALUES // 8:
             raise PrecisionError(f"a count that changes by {mu} has too many losses to be listed in a proof")
@@ -227,16 +255,54 @@ class DiscreteLaplace(Noise):
         inner = [lowest * (1 - r)]
         for _ in range(mu - 1):
             inner.append(inner[-1] * ratio)
-        highest = balls.ball(theta * self.step * mu).exp() / (1 + r)
-        return [lowest, *inner[1:], highest]
+        weights = [lowest, *inner[1:], balls.ball(theta * self.step * mu).exp() / (1 + r)]
+        total = sum(weights, balls.arb(0))
+        return 0, [w / total for w in weights], balls.arb(0)
 
-    def log_factor_ball(self, theta: Fraction) -> arb:
+    def log_factor_ball(self, theta: Fraction) -> balls.arb:
         """log E e^(theta step X), enclosed."""
-        from flint import acb
-
         mu, r = self.sensitivity, self._ball_ratio()
         rate = 1 / self.scale + theta * self.step
         lead = balls.ball(max(rate, Fraction(0)) * mu - mu / self.scale)
         at_zero = 2 + (1 - r) * (mu - 1)
-        series = self.series_ball(acb(balls.ball(-abs(rate)))).real if rate else at_zero
+        series = self.series_ball(balls.acb(balls.ball(-abs(rate)))).real if rate else at_zero
         return lead + (series / (1 + r)).log()
+
+
+class LaplaceFactor(Factor):
+    """Characteristic function of the tilted loss of discrete Laplace noise: a finite sum."""
+
+    def __init__(self, term: DiscreteLaplace, theta: Fraction) -> None:
+        self.term = term
+        rate = 1 / term.scale + theta * term.step
+        # from the heavier end
+        self._sign = -1 if rate >= 0 else 1
+        self.shift = term.sensitivity if rate >= 0 else 0
+        self._fall = balls.ball(-abs(rate))
+        self._norm = balls.acb(2 + (1 - (-balls.ball(1 / term.scale)).exp()) * (term.sensitivity - 1))
+        if rate:
+            self._norm = term.series_ball(balls.acb(self._fall))
+
+    def at(self, turn: balls.arb) -> balls.acb:
+        """E e^(2 pi i turn (X - shift))."""
+        return (
+            self.term.series_ball(balls.acb(self._fall, self._sign * 2 * balls.arb.pi() * turn)) / self._norm
+        )
+
+    @cached_property
+    def _variance(self) -> balls.arb:
+        """An upper bound of the variance of X: the sum of p_k k^2, counted from the heavier end."""
+        part, ratio = 1 - (-balls.ball(1 / self.term.scale)).exp(), self._fall.exp()
+        whole = balls.arb(self.term.sensitivity) ** 2
+        if not ratio < 1:
+            return whole.upper()
+        series = part * ratio * (1 + ratio) / (1 - ratio) ** 3 + whole * ratio**self.term.sensitivity
+        return min((series / self._norm.real).upper(), whole.upper())
+
+    def square_bound(self, here: Fraction, there: Fraction) -> balls.arb:
+        """A bound of the squared modulus between two distances: a sum of p_u p_v cos((u - v) d).
+
+        Its slope is at most 2 Var(X) d.
+        """
+        at_here = abs(self.at(balls.ball(here) / (2 * balls.arb.pi()))) ** 2
+        return at_here + 2 * self._variance * balls.ball(there * (there - here))

@@ -18,7 +18,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,13 +25,11 @@ from flint import acb, arb, arb_mat
 
 from discreet.accounting.all_pairs import CORE, AllPairs
 from discreet.accounting.certified.tails import (
-    FiniteFactor,
     centred,
     kernel_ball,
     listed_ball,
     log_mgf_ball,
     tail_ball,
-    term_factor,
 )
 from discreet.accounting.contour import (
     Kind,
@@ -49,7 +46,7 @@ from discreet.accounting.loss import MOST_NODES, Floats, Loss, Nodes, log_fracti
 from discreet.accounting.parallel import map_cases
 from discreet.accounting.privacy_loss import PrivacyLoss, compose
 from discreet.errors import PrecisionError
-from discreet.noise import DiscreteGaussian, DiscreteLaplace, Noise
+from discreet.noise import Noise
 from discreet.noise.balls import ball, interval, lower, upper, working_bits
 from discreet.numbers import Interval, whole
 
@@ -543,6 +540,7 @@ class Moduli:
 
     `log[g]` bounds times * log |factor| for all d with floor(rate d^2) = g, and the last for all beyond.
 
+    >>> from discreet.noise import DiscreteGaussian
     >>> table = Moduli(DiscreteGaussian(5, times=10), Fraction(1))
     >>> bool(table.log[0] < 1e-6), bool(table.radius(8.0) < 0.7)
     (True, True)
@@ -556,11 +554,7 @@ class Moduli:
         # (roots rounded down, so that no angle is looked up beyond where its bound was had)
         self.distance = [math.sqrt(g / self.rate) * (1 - 1e-12) for g in range(count + 1)]
         with working_bits(_BITS):
-            if isinstance(term, DiscreteLaplace):
-                logs = _laplace_logs(term, theta, self.distance)
-            else:
-                assert isinstance(term, DiscreteGaussian)
-                logs = _gaussian_logs(term, theta, self.distance)
+            logs = term.moduli_ball(theta, self.distance)
             tops = [min(float(log.upper()), 0.0) if log.is_finite() else 0.0 for log in logs]
         self.log = np.array([top * (1 - 1e-12) + 1e-12 for top in tops])
 
@@ -575,49 +569,6 @@ class Moduli:
         d = np.maximum(_TWO_PI * np.abs(turns(nodes, self.step / period)) - 1e-12, 0.0)
         place = np.minimum(self.rate * (1 - 1e-9) * d * d, self.log.size - 1).astype(np.int64)
         return np.asarray(self.log[place])
-
-
-def _gaussian_logs(term: DiscreteGaussian, theta: Fraction, distances: Sequence[float]) -> list[arb]:
-    """The modulus falls with the distance (Jacobi's triple product), so its value at the near end will do."""
-    if not term.is_dual:
-        factor = term_factor(term, theta)
-        logs = []
-        for distance in distances:
-            size = abs(factor.at(ball(Fraction(distance)) / (2 * arb.pi())))
-            logs.append(size.log() * term.times if size > 0 else size.upper().log() * term.times)
-        return logs
-    # numerator at its largest, neighbours v = 1, 2, 3 and a bound of the rest; denominator at its smallest
-    pi, sigma2 = arb.pi(), ball(term.variance)
-    q = (-2 * pi**2 * sigma2).exp()
-    if not 3 * q < 1:
-        return [arb(0)] * len(distances)
-    bottom = (1 - 2 * q / (1 - q)).log()
-    weights = [(v, (-2 * pi**2 * sigma2 * (v * v)).exp()) for v in (1, 2, 3)]
-    rest = 4 * (-24 * pi**2 * sigma2).exp()
-    logs = []
-    for distance in distances:
-        d = ball(Fraction(distance))
-        grow = (2 * pi * sigma2 * d).exp()
-        top = 1 + rest
-        for v, weight in weights:
-            power = grow**v
-            top += weight * (power + 1 / power)
-        logs.append(term.times * (-sigma2 * d * d / 2 + top.log() - bottom))
-    return logs
-
-
-def _laplace_logs(term: DiscreteLaplace, theta: Fraction, distances: Sequence[float]) -> list[arb]:
-    """The modulus need not fall: bounded between two distances by the slope of its square, 2 Var(X) d."""
-    factor = FiniteFactor(term, theta)
-    twice = 2 * factor.variance()
-    ends = [Fraction(d) for d in distances] + [Fraction(355, 113)]
-    logs = []
-    for here, there in pairwise(ends):
-        # a little farther than where the next one begins, for the rounding of distances
-        there = there * (1 + Fraction(1, 10**8)) + Fraction(1, 10**11)
-        height = abs(factor.at(ball(here) / (2 * arb.pi()))) ** 2 + twice * ball(there * (there - here))
-        logs.append(height.log() / 2 * term.times)
-    return logs
 
 
 class _Path:
@@ -800,7 +751,7 @@ class UpperBounds:
         for term in loss.terms:
             # most terms belong to many paths
             if (term, period) not in self._values:
-                factor = term_factor(term, tilt)
+                factor = term.factor_ball(tilt)
                 rate = term.step / period
                 places = (arb(centred(int(k) * rate.numerator, rate.denominator)) for k in nodes)
                 self._values[term, period] = (
