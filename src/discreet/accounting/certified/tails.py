@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import NamedTuple
@@ -81,11 +82,6 @@ def tail_ball(
         size *= min(1.0, float(gap / h) + math.exp(-theta * step)) + 1e-300
     need = -math.log(accuracy) + 3 - math.log(size)
     plan = period(loss, kind, theta, max(spread, step), place, place, need)
-
-    tilt = Fraction(theta)
-    log_scale = log_mgf_ball(loss, tilt) - ball(tilt * point)
-    if kind is Kind.NULL:
-        log_scale -= ball(point)
     if h is not None:
         count = max(8, math.ceil(plan.length / step))
         spacing, reach = count * h, math.pi / step
@@ -93,86 +89,96 @@ def tail_ball(
         spacing, count = short_above(plan.length), 0
         # the remainder of the kernel beyond the reach, relative to the value; some nodes at the least
         reach = max(2 / (math.pi * size * accuracy), 64 / float(spacing))
-    depth = -math.log(accuracy) - math.log(size) + 3 + math.log(_kernel_mean(kind, theta, step))
-    total = _node_sum(loss, kind, tilt, spacing, count, h, point, gap, reach, max(depth, 5.0))
-    aliases = _aliases(loss, kind, log_scale, tilt, spacing, point, plan.above, plan.below)
-    scaled = log_scale.exp() * total
-    return scaled - arb.union(arb(0), aliases)
+    # a rough size of the mean modulus of the kernel over the nodes
+    mean = max(kernel_size(kind, theta, step), 1.0 if kind is not Kind.DELTA else 1 / (2 * theta))
+    depth = -math.log(accuracy) - math.log(size) + 3 + math.log(mean)
+    contour = _Contour(loss, kind, Fraction(theta), h, point, gap, spacing, count)
+    scaled = contour.log_scale(contour.theta).exp() * contour.node_sum(reach, max(depth, 5.0))
+    return scaled - arb.union(arb(0), contour.aliases(plan.above, plan.below))
 
 
-def _kernel_mean(kind: Kind, theta: float, step: float) -> float:
-    """A rough size of the mean modulus of the kernel over the nodes, for choosing the depth."""
-    return max(kernel_size(kind, theta, step), 1.0 if kind is not Kind.DELTA else 1 / (2 * theta))
+@dataclass(frozen=True, slots=True)
+class _Contour:
+    """A vertical line with its nodes 2 pi j / spacing; the point lies `gap` above the threshold."""
 
+    loss: Loss
+    kind: Kind
+    theta: Fraction
+    h: Fraction | None
+    point: Fraction
+    gap: Fraction
+    spacing: Fraction
+    count: int
+    """Nodes of a whole period; 0 on a line."""
 
-def _aliases(
-    loss: Loss,
-    kind: Kind,
-    log_scale: arb,
-    theta: Fraction,
-    spacing: Fraction,
-    point: Fraction,
-    up: float,
-    down: float,
-) -> arb:
-    """An upper bound of sum_{n != 0} e^(theta n P) G(t + nP), by Chernoff's bound at two tilts."""
-    total = arb(0)
-    for other in (up, down):
-        t = Fraction(rounded(other)) if other not in (0.0, -1.0) else Fraction(int(other))
-        t = max(t, Fraction(-1 if kind is Kind.NULL else 0))
-        ratio = (-ball(abs(t - theta) * spacing)).exp()
-        bound = log_mgf_ball(loss, t) - ball(t * point)
-        if kind is Kind.NULL:
-            bound -= ball(point)
-        total += bound.exp() * ratio / (1 - ratio)
-    return total.upper()
+    def log_scale(self, tilt: Fraction) -> arb:
+        """log of M(t) e^(-t l), under the null hypothesis times e^-l: Chernoff's bound of the tail."""
+        log = log_mgf_ball(self.loss, tilt) - ball(tilt * self.point)
+        return log - ball(self.point) if self.kind is Kind.NULL else log
 
+    def aliases(self, up: float, down: float) -> arb:
+        """An upper bound of sum_{n != 0} e^(theta n P) G(t + nP), by Chernoff's bound at two tilts."""
+        total = arb(0)
+        for other in (up, down):
+            t = Fraction(rounded(other)) if other not in (0.0, -1.0) else Fraction(int(other))
+            t = max(t, Fraction(-1 if self.kind is Kind.NULL else 0))
+            ratio = (-ball(abs(t - self.theta) * self.spacing)).exp()
+            total += self.log_scale(t).exp() * ratio / (1 - ratio)
+        return total.upper()
 
-def _node_sum(
-    loss: Loss,
-    kind: Kind,
-    theta: Fraction,
-    spacing: Fraction,
-    count: int,
-    h: Fraction | None,
-    point: Fraction,
-    gap: Fraction,
-    reach: float,
-    depth: float,
-) -> arb:
-    """(1/N) sum_j of factor * kernel, in units of e^log_scale, all that is left out enclosed."""
-    nodes: Sequence[int]
-    if h is not None and count <= 512:
-        nodes = range(count // 2 + 1)
+    def node_sum(self, reach: float, depth: float) -> arb:
+        """(1/N) sum_j of factor * kernel, in units of e^log_scale, all that is left out enclosed."""
+        h, spacing, count = self.h, self.spacing, self.count
+        nodes: Sequence[int] = range(count // 2 + 1)
         missed = arb(0)
-    else:
-        radii = [term.radius_ball(depth, float(theta)) for term in loss.terms]
-        try:
-            kept = Sieve(*sieved(loss, 0.0, reach, radii), reach, depth)
-            found = kept.nodes(float(spacing), most=MOST_BALL_NODES)
-        except SieveOverflowError as problem:
-            raise PrecisionError(
-                f"a certified value would need {problem} on this contour; ask for fewer digits"
-            ) from None
-        nodes = [int(j) for j in found if h is None or 2 * j <= count]
-        missed = (-ball(Fraction(depth))).exp() * _kernel_sum(kind, theta, spacing, count, h, gap)
+        if h is None or count > 512:
+            radii = [term.radius_ball(depth, float(self.theta)) for term in self.loss.terms]
+            try:
+                kept = Sieve(*sieved(self.loss, 0.0, reach, radii), reach, depth)
+                found = kept.nodes(float(spacing), most=MOST_BALL_NODES)
+            except SieveOverflowError as problem:
+                raise PrecisionError(
+                    f"a certified value would need {problem} on this contour; ask for fewer digits"
+                ) from None
+            nodes = [int(j) for j in found if h is None or 2 * j <= count]
+            missed = (-ball(Fraction(depth))).exp() * self._kernel_mean()
         if h is None:
             # Y is the last node numbered, or less: only nodes up to the reach were looked at
             missed += 1 / (arb.pi() * ball(Fraction(reach * (1 - 1e-12)) - 8 / spacing))
-    factors = Factors(loss, theta, spacing, nodes[-1] if len(nodes) else 0)
-    phase = (factors.centre - point) / spacing
-    tilt = ball(theta)
-    turn = 2 * arb.pi() / ball(spacing)
-    total = arb(0)
-    for j in nodes:
-        z = acb(tilt, turn * j)
-        value = factors.at(j, phase) * kernel_ball(kind, z, h, gap)
-        once = j == 0 or 2 * j == count
-        total += value.real if once else 2 * value.real
-    missed = missed.upper()
-    if h is None:
-        return total / ball(spacing) + arb(0, missed)
-    return total / count + arb(0, missed)
+        factors = Factors(self.loss, self.theta, spacing, nodes[-1] if len(nodes) else 0)
+        phase = (factors.centre - self.point) / spacing
+        tilt, turn, total = ball(self.theta), 2 * arb.pi() / ball(spacing), arb(0)
+        for j in nodes:
+            value = factors.at(j, phase) * kernel_ball(self.kind, acb(tilt, turn * j), h, self.gap)
+            total += value.real if j == 0 or 2 * j == count else 2 * value.real
+        return total / (ball(spacing) if h is None else count) + arb(0, missed.upper())
+
+    def _kernel_mean(self) -> arb:
+        """An upper bound of the mean of |kernel| over all nodes (on a line: the sum over P)."""
+        h, tilt = self.h, ball(self.theta)
+        if h is None:
+            # (1/P) sum 1/|z|^2 = coth(theta P / 2) / (2 theta), and |z + 1| >= |z|; delta only
+            return 1 / (2 * tilt * (tilt * ball(self.spacing) / 2).tanh())
+
+        def mean_square(distance: Fraction) -> arb:
+            # Parseval: the mean of |1 - r e^(i phi)|^-2 over N equidistant angles
+            r = (-ball(distance * h)).exp()
+            rn = (-ball(distance * h * self.count)).exp()
+            return (1 + rn) / ((1 - r * r) * (1 - rn))
+
+        if self.kind is Kind.ALT:
+            return mean_square(self.theta).sqrt()
+        if self.kind is Kind.NULL:
+            return mean_square(self.theta + 1).sqrt()
+        first, second = _gap_weights(h, self.gap)
+        top = first + (-tilt * ball(h)).exp() * second
+        return top * (mean_square(self.theta) * mean_square(self.theta + 1)).sqrt()
+
+
+def _gap_weights(h: Fraction, gap: Fraction) -> tuple[arb, arb]:
+    """1 - e^-gap and e^-gap - e^-h, without cancellation."""
+    shift, step = ball(gap), ball(h)
+    return -((-shift).expm1()), (-shift).exp() * -((shift - step).expm1())
 
 
 def kernel_ball(kind: Kind, z: acb, h: Fraction | None, gap: Fraction) -> acb:
@@ -186,36 +192,8 @@ def kernel_ball(kind: Kind, z: acb, h: Fraction | None, gap: Fraction) -> acb:
         return 1 / e0
     if kind is Kind.NULL:
         return 1 / e1
-    shift = ball(gap)
-    first = -((-shift).expm1())
-    second = (-shift).exp() * -((shift - step).expm1())
+    first, second = _gap_weights(h, gap)
     return (first + (-z * step).exp() * second) / (e0 * e1)
-
-
-def _kernel_sum(
-    kind: Kind, theta: Fraction, spacing: Fraction, count: int, h: Fraction | None, gap: Fraction
-) -> arb:
-    """An upper bound of the mean of |kernel| over all nodes (on a line: the sum over P)."""
-    if h is None:
-        # (1/P) sum 1/|z|^2 = coth(theta P / 2) / (2 theta), and |z + 1| >= |z|; delta only
-        tilt = ball(theta)
-        return 1 / (2 * tilt * (tilt * ball(spacing) / 2).tanh())
-
-    def mean_square(distance: Fraction) -> arb:
-        # Parseval: the mean of |1 - r e^(i phi)|^-2 over N equidistant angles
-        r = (-ball(distance * h)).exp()
-        rn = (-ball(distance * h * count)).exp()
-        return (1 + rn) / ((1 - r * r) * (1 - rn))
-
-    if kind is Kind.ALT:
-        return mean_square(theta).sqrt()
-    if kind is Kind.NULL:
-        return mean_square(theta + 1).sqrt()
-    step, shift = ball(h), ball(gap)
-    first = -((-shift).expm1())
-    second = (-shift).exp() * -((shift - step).expm1())
-    top = first + (-ball(theta) * step).exp() * second
-    return top * (mean_square(theta) * mean_square(theta + 1)).sqrt()
 
 
 # -- the transform at one node ---------------------------------------------------------------------------
