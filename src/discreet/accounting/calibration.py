@@ -40,23 +40,23 @@ times, and beyond the upper end the lattice of possible losses is too fine to be
 SOME = 10**4
 """The largest factor if some levels keep their noise: more would change next to nothing."""
 
-Scaling = Callable[[Fraction, bool], Release]
-"""Releases that get less noisy as a parameter falls; the flag says whether variances are to be short."""
-
 
 @dataclass(frozen=True, slots=True)
 class NoiseChange:
     """The noise of one query before and after; for Laplace noise the variance is rounded to 12 digits."""
 
     name: str
-    before: Fraction
-    after: Fraction
     events: tuple[Noise, Noise]
 
-    @classmethod
-    def between(cls, name: str, before: Noise, after: Noise) -> NoiseChange:
-        """Return the change from one noise to the other."""
-        return cls(name, _variance(before), _variance(after), (before, after))
+    @property
+    def before(self) -> Fraction:
+        """The variance before."""
+        return _variance(self.events[0])
+
+    @property
+    def after(self) -> Fraction:
+        """The variance after."""
+        return _variance(self.events[1])
 
     @property
     def texts(self) -> tuple[str, str]:
@@ -72,9 +72,21 @@ class NoiseChange:
         return old, new
 
     @property
+    def factor(self) -> tuple[bool, Fraction]:
+        """Whether the factor on the variance is exact (of a rounded Laplace scale it is not), and it."""
+        before, after = self.events
+        ratio = after.size / before.size
+        return after.is_gaussian, ratio if after.is_gaussian else ratio**2
+
+    @property
     def saving(self) -> float:
         """The share of the variance that is saved; negative if there is more of it."""
         return float(1 - self.after / self.before)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return what JSON says of the query."""
+        before, after = self.texts
+        return {"name": self.name, "before": before, "after": after, "margins": list(self.margins)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,15 +116,7 @@ class LevelChange:
             "before": float(self.before),
             "after": float(self.after),
             **({} if self.epsilon is None else {"epsilon": float(self.epsilon)}),
-            "queries": [
-                {
-                    "name": query.name,
-                    "before": query.texts[0],
-                    "after": query.texts[1],
-                    "margins": list(query.margins),
-                }
-                for query in self.queries
-            ],
+            "queries": [query.as_dict() for query in self.queries],
         }
 
 
@@ -203,24 +207,17 @@ def changes(before: Release, after: Release) -> tuple[LevelChange, ...]:
     """Return the variances of each level and query, before and after; for Laplace noise to 12 digits."""
     old = {(row.level, row.query): row.event for row in before.variance_table()}
     levels: dict[str, list[NoiseChange]] = {}
-    factors: dict[str, list[tuple[bool, Fraction]]] = {}
     for row in after.variance_table():
-        was, now = old[row.level, row.query], row.event
-        change = NoiseChange.between(row.query, was, now)
+        change = NoiseChange(row.query, (old[row.level, row.query], row.event))
         levels.setdefault(row.level, []).append(change)
-        factors.setdefault(row.level, []).append(_ratio(was, now))
-    # a factor read off Gaussian noise is exact; that of a rounded Laplace scale is not
-    return tuple(LevelChange(name, max(factors[name])[1], tuple(found)) for name, found in levels.items())
+    return tuple(
+        LevelChange(name, max(change.factor for change in found)[1], tuple(found))
+        for name, found in levels.items()
+    )
 
 
 def _variance(event: Noise) -> Fraction:
     return event.size if event.is_gaussian else Fraction(f"{event.true_variance():.12g}")
-
-
-def _ratio(before: Noise, after: Noise) -> tuple[bool, Fraction]:
-    """Return whether the noise is Gaussian, and the factor on its variance."""
-    ratio = after.size / before.size
-    return after.is_gaussian, ratio if after.is_gaussian else ratio**2
 
 
 def named(before: Release, after: Release, note: str) -> Release:
@@ -349,12 +346,24 @@ def solve_factor(
     x = 1.0
     last: tuple[float, float] | None = None
     for step in range(100):
-        value = epsilon(_dyadic(x))
+        unit = Fraction(2) ** (
+            math.frexp(x)[1] - 41
+        )  # some forty binary digits, so that fractions stay short
+        value = epsilon(round(Fraction(x) / unit) * unit)
         if value > target:
             low = max(low, x)
+            if x >= most:
+                raise InputError(
+                    f"epsilon {target:.6g} at this delta is not kept even with {most:.3g} times the "
+                    "variances; a larger epsilon or delta is needed"
+                )
         else:
             high = min(high, x)
-        _check_end(x, value <= target, least, most, target)
+            if x <= least:
+                raise InputError(
+                    f"epsilon {target:.6g} at this delta is kept even with {least:.3g} times the variances, "
+                    "which is next to no noise; choose a smaller epsilon or delta"
+                )
         if low and high / low < 1 + tolerance:
             return rounded_up(high)
         better = math.nan
@@ -378,25 +387,6 @@ def solve_factor(
         if done:
             return rounded_up(x * (1 + tolerance))
     raise PrecisionError(f"no factor was found that keeps epsilon {target:.6g}")
-
-
-def _dyadic(x: float) -> Fraction:
-    """Return x with some forty binary digits, so that fractions stay short."""
-    unit = Fraction(2) ** (math.frexp(x)[1] - 41)
-    return round(Fraction(x) / unit) * unit
-
-
-def _check_end(x: float, is_kept: bool, least: float, most: float, target: float) -> None:
-    if is_kept and x <= least:
-        raise InputError(
-            f"epsilon {target:.6g} at this delta is kept even with {least:.3g} times the variances, which is "
-            "next to no noise; choose a smaller epsilon or delta"
-        )
-    if not is_kept and x >= most:
-        raise InputError(
-            f"epsilon {target:.6g} at this delta is not kept even with {most:.3g} times the variances; a "
-            "larger epsilon or delta is needed"
-        )
 
 
 # -- the proof, and the price of less noise in the far tail --------------------------------------------------
@@ -494,10 +484,10 @@ def calibrate(
     main = main_case(release, relation)
     promise = ZCDP(one_case(release, main))
     target = target or below(promise.epsilon(delta=float(small)))
-    family = _weighted(release, weights) if weights else _uniform(release)
+    family = _family(release, weights)
     ends = bounds(event for level in release.levels for event in level.events(release.neighbours))
     if weights and len(weights) < len(release.levels):
-        if epsilon_or_zero(compose(one_case(family(Fraction(SOME), False), main)), small) > target:
+        if epsilon_or_zero(compose(one_case(family(Fraction(SOME)), main)), small) > target:
             raise InputError(
                 f"epsilon {float(target):.6g} at this delta is not kept even with {SOME:,} times the "
                 f"variances of {', '.join(weights)}: levels without a weight keep their noise, so more of "
@@ -526,7 +516,7 @@ def calibrate(
 
 
 def _least_overall(
-    family: Scaling,
+    family: Callable[[Fraction], Release],
     label: tuple[int, ...],
     relation: Neighbours,
     ends: tuple[float, float],
@@ -546,11 +536,11 @@ def _least_overall(
     for _ in range(6):
 
         def epsilon(size: Fraction, label: tuple[int, ...] = label) -> float:
-            return epsilon_or_zero(compose(one_case(family(size, False), label)).hurried(accuracy), delta)
+            return epsilon_or_zero(compose(one_case(family(size), label)).hurried(accuracy), delta)
 
         found = solve_factor(epsilon, float(target), least=ends[0], most=ends[1], tolerance=tolerance)
         factor = max(factor, found)
-        after = family(factor, True)
+        after = short_scales(family(factor))
         made = account(after, neighbours=relation).with_workers(jobs, progress)
         worst = made.with_accuracy(accuracy).at_delta(delta)[0]
         if Fraction(worst.epsilon) <= target:
@@ -561,9 +551,18 @@ def _least_overall(
     raise PrecisionError(f"no factor was found that keeps epsilon {float(target):.6g}")
 
 
-def _uniform(release: Release) -> Scaling:
-    def family(size: Fraction, short: bool) -> Release:
-        return short_scales(release.scaled(size)) if short else release.scaled(size)
+def _family(release: Release, weights: Mapping[str, Exact] | None) -> Callable[[Fraction], Release]:
+    """Releases, less noisy as a factor x falls; with weights level l has the factor x^(w_l / max w)."""
+    if not weights:
+        return release.scaled
+    shares = {name: positive(size, name=f"the weight of level {name!r}") for name, size in weights.items()}
+    top = max(shares.values())
+
+    def family(size: Fraction) -> Release:
+        result = release
+        for name, share in shares.items():
+            result = result.scaled(_short_factor(float(size) ** float(share / top)), level=name)
+        return result
 
     return family
 
@@ -576,22 +575,6 @@ def _short_factor(factor: float) -> Fraction:
     """
     unit = Fraction(10) ** (math.floor(-math.log10(factor)) - 3)
     return 1 / (math.floor(1 / Fraction(factor) / unit) * unit)
-
-
-def _weighted(release: Release, weights: Mapping[str, Exact]) -> Scaling:
-    """Return releases in which level l has the factor x^(w_l / max w): never negative, being a power."""
-    shares = {
-        name: positive(weight, name=f"the weight of level {name!r}") for name, weight in weights.items()
-    }
-    top = max(shares.values())
-
-    def family(size: Fraction, short: bool) -> Release:
-        result = release
-        for name, share in shares.items():
-            result = result.scaled(_short_factor(float(size) ** float(share / top)), level=name)
-        return short_scales(result) if short else result
-
-    return family
 
 
 # -- each level by itself ------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
 from importlib.metadata import version
@@ -104,9 +104,10 @@ class Certificate:
             raise InputError(
                 "a certificate is of the epsilon at one delta, the delta at one epsilon, or beta at one alpha"
             )
-        ends = Interval(Fraction(0), Fraction(0))
-        plain = cls._stated(releases, neighbours, people, "epsilon", Fraction(1, 2), ends)
-        found = plain.account(jobs=jobs)
+        nothing = Interval(Fraction(0), Fraction(0))
+        found = cls._stated(releases, neighbours, people, "epsilon", Fraction(1, 2), nothing).account(
+            jobs=jobs
+        )
         ((name, at),) = given.items()
         quantity = next(one for one in GIVEN if GIVEN[one] == name)
         ask = found.tradeoff if quantity == "beta" else getattr(found, quantity)
@@ -137,20 +138,10 @@ class Certificate:
         elif worst is None:
             points = account.at_delta([given]) if quantity == "epsilon" else account.at_epsilon([given])
             worst = points[0].worst
-        taken: Any = "all"
-        if account.pairs == 1 and (len(releases) > 1 or _cases_of(releases, account) > 1):
-            taken = "main" if len(releases) > 1 else account.main
-        return cls(
-            releases=tuple(releases),
-            neighbours=account.neighbours,
-            people=account.people,
-            taken=taken,
-            quantity=quantity,
-            given=given,
-            interval=ends,
-            worst=worst,
-            method=_method(account.case(worst), digits),
-        )
+        made = cls._stated(releases, account.neighbours, account.people, quantity, given, ends)
+        if account.pairs == 1 and (len(releases) > 1 or made.account().pairs > 1):
+            made = replace(made, taken="main" if len(releases) > 1 else account.main)
+        return replace(made, worst=worst, method=_method(account.case(worst), digits))
 
     @classmethod
     def claim(
@@ -218,18 +209,13 @@ class Certificate:
         people = whole(self.people, name="people")
         if self.neighbours not in RELATIONS:
             raise InputError(f'neighbours is {shown(self.neighbours)}; it must be "bounded" or "unbounded"')
+        how: Any = {"neighbours": self.neighbours, "people": people, "jobs": jobs}
         if len(self.releases) > 1:
             if self.taken not in ("all", "main"):
                 raise InputError("a single case is of one release, not of several together")
-            return portfolio(
-                self.releases,
-                neighbours=self.neighbours,
-                people=people,
-                jobs=jobs,
-                all_pairs=self.taken == "all",
-            )
+            return portfolio(self.releases, all_pairs=self.taken == "all", **how)
         (release,) = self.releases
-        found = account(release, neighbours=self.neighbours, people=people, jobs=jobs)
+        found = account(release, **how)
         if self.taken == "all":
             return found
         one = [(self.taken, found.events(self.taken))]
@@ -361,10 +347,6 @@ def _method(loss: PrivacyLoss, digits: int | None) -> dict[str, Any]:
         "relative_accuracy": f"{accuracy:.1e}",
         "digits": digits,
     }
-
-
-def _cases_of(releases: Sequence[Release], found: Account) -> int:
-    return account(releases[0], neighbours=found.neighbours, people=found.people).pairs
 
 
 def _event(event: Noise) -> dict[str, Any]:

@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from discreet.accounting.overall import Account
 
 Tails = Callable[[Kind, list[Fraction]], Tail]
+NextValue = Callable[[Fraction], tuple[Fraction, Fraction]]
+"""(before, after]: where the value of the loss next above a threshold lies."""
 
 CLOSE = 2e-14
 """Two thresholds this close have slopes that a float hardly tells apart."""
@@ -75,6 +77,62 @@ class Bracket:
         return 0.0 if self.high - self.low <= step else float(self.high - self.low)
 
 
+class _Search:
+    """The search for the bracket of one target: by secants, and by halves where they creep."""
+
+    def __init__(self, bottom: float, high: Fraction, start: float, slope: float, tight: bool) -> None:
+        self.low, self.high, self.tight = Fraction(bottom), high, tight
+        self.point, self.slope = Fraction(min(max(start, bottom), float(high))), slope
+        self.above, self.below = math.inf, -math.inf  # logarithms relative to the target, at both ends
+        self.last: tuple[Fraction, float] | None = None
+        self.before = self.moved = 4 * (high - self.low)  # how far apart the ends were a round ago
+        self.halves, self.patience = 0, 1
+        self.found: Bracket | None = None
+
+    def cell(self, next_value: NextValue) -> tuple[Fraction, Fraction]:
+        """The point, moved up to a value of the loss: not while moves are small against the room left."""
+        if self.high - self.low > 1000 * self.moved:
+            return self.point, self.point
+        cell = next_value(self.point)
+        self.moved = cell[1] - self.point
+        return cell
+
+    def narrow(self, place: Fraction, height: float) -> None:
+        """Take in how high above its target the tail is at a place, and choose the next point, or be done."""
+        if height > 0:
+            self.low, self.above = max(place, self.low), height
+        else:
+            self.high, self.below = min(place, self.high), height
+        room = self.high - self.low
+        # what the slope leaves open is the room times the part of the tail that lies in it
+        between = self.above - self.below
+        # (among atoms, where rounds are many and long, somewhat less is enough)
+        enough = 1e-15 if self.patience == 1 else 1e-13
+        is_dense = not self.tight and between < 0.1 and float(room) * between < enough
+        if is_dense or room <= CLOSE * (1 + abs(self.high)) / 8:
+            self.found = Bracket(self.low, self.high)
+            return
+        previous, self.last = self.last, (place, height)
+        if previous is not None and place != previous[0]:
+            secant = (height - previous[1]) / float(place - previous[0])
+            self.slope = secant if -math.inf < secant < 0 else self.slope
+        # between atoms that are felt no line leads to the target: then by halves for a while
+        if self.halves:
+            self.halves -= 1
+        elif 4 * room > self.before:
+            self.halves = self.patience
+            self.patience += 1
+        self.before = room
+        self.point = self.low + room / 2
+        if math.isfinite(height) and not self.halves:
+            further = place + Fraction(-1.02 * height / self.slope)
+            if not self.low < further < self.high and math.isfinite(between):
+                further = self.low + room * Fraction(self.above / between)
+            self.point = further if self.low < further < self.high else self.point
+        if room > Fraction(1, 10**9):
+            self.point = Fraction(float(self.point))  # short fractions are quick
+
+
 class TradeOff:
     """Evaluates f for one loss, from its tails and their errors."""
 
@@ -82,15 +140,14 @@ class TradeOff:
         self,
         loss: Loss,
         tails: Tails,
-        next_value: Callable[[Fraction], tuple[Fraction, Fraction]] | None = None,
+        next_value: NextValue | None = None,
         smooth: Tails | None = None,
         *,
         singly: bool = False,
     ) -> None:
         self.loss = loss
         self.tails = tails
-        # (before, after]: where the value of the loss next above a threshold lies; None: only delta is had
-        self.next_value = next_value
+        self.next_value = next_value  # None: only delta is had
         self.smooth = smooth  # without the fine structure of the loss: quick, and close
         self.singly = singly  # whether neighbouring thresholds are had sooner one after the other
 
@@ -189,85 +246,39 @@ class TradeOff:
         of the loss: values that lie far apart are found exactly.
         """
         assert self.next_value is not None
-        count = len(targets)
         aim = np.array([log_fraction(t) for t in targets])
         start, slope, top = saddlepoint_guess(self.loss, kind, aim)
         if self.smooth is not None:
             start = self._rough(kind, targets)
         bottom = self._median_below(kind)
-        low, high = [Fraction(bottom)] * count, [Fraction(max(float(t), bottom)) + 1 for t in top]
+        ends = [Fraction(max(float(t), bottom)) + 1 for t in top]
         if self.loss.largest is not None:
-            high = [max(self.loss.largest, low[0] + 1)] * count
-        # logarithms relative to the target, at both ends
-        above, below = np.full(count, math.inf), np.full(count, -math.inf)
-        point = [Fraction(min(max(s, bottom), float(h))) for s, h in zip(start, high, strict=True)]
-        last: list[tuple[Fraction, float] | None] = [None] * count
-        before = [4 * (h - b) for h, b in zip(high, low, strict=True)]  # how far apart they were a round ago
-        moved = before.copy()
-        halves, patience = [0] * count, [1] * count
-        found: list[Bracket | None] = [None] * count
-        active = list(range(count))
+            ends = [max(self.loss.largest, Fraction(bottom) + 1)] * len(targets)
+        searches = [_Search(bottom, *one, tight) for one in zip(ends, start, slope, strict=True)]
+        active = list(zip(searches, aim, strict=True))
         for _ in range(400):
             if not active:
                 break
-            # moved up to a value of the loss, unless that is the upper end, which is known; or not at all
-            # while such moves are small against the room that is left
-            cells = []
-            for i in active:
-                cell = (point[i], point[i])
-                if high[i] - low[i] <= 1000 * moved[i]:
-                    cell = self.next_value(point[i])
-                    moved[i] = cell[1] - point[i]
-                cells.append(cell)
-            is_end = [after >= high[i] for i, (_, after) in zip(active, cells, strict=True)]
-            asked = [point[i] if end else c[1] for i, c, end in zip(active, cells, is_end, strict=True)]
+            cells = [search.cell(self.next_value) for search, _ in active]
+            # the upper end is known: what lies before it is asked instead
+            is_end = [after >= s.high for (s, _), (_, after) in zip(active, cells, strict=True)]
+            asked = [s.point if end else c[1] for (s, _), c, end in zip(active, cells, is_end, strict=True)]
             logs = self.tails(kind, asked).log
-            still = []
-            for i, place, cell, end, log in zip(active, asked, cells, is_end, logs, strict=True):
-                height = float(log) - float(aim[i])
+            for (search, level), place, cell, end, log in zip(
+                active, asked, cells, is_end, logs, strict=True
+            ):
+                height = float(log) - float(level)
                 if math.isnan(height):  # on which side of the target it lies is not known
                     raise ValueError(f"the tail at {float(place):.6g} is beyond floats")
                 if height >= 0 and end:
-                    found[i] = Bracket(*cell)
-                    continue
-                if height > 0:
-                    low[i], above[i] = max(place, low[i]), height
+                    search.found = Bracket(*cell)
                 else:
-                    high[i], below[i] = min(place, high[i]), height
-                room = high[i] - low[i]
-                # what the slope leaves open is the room times the part of the tail that lies in it
-                between = above[i] - below[i]
-                # (among atoms, where rounds are many and long, somewhat less is enough)
-                enough = 1e-15 if patience[i] == 1 else 1e-13
-                is_dense = not tight and between < 0.1 and float(room) * between < enough
-                if is_dense or room <= CLOSE * (1 + abs(high[i])) / 8:
-                    found[i] = Bracket(low[i], high[i])
-                    continue
-                previous, last[i] = last[i], (place, height)
-                if previous is not None and place != previous[0]:
-                    secant = (height - previous[1]) / float(place - previous[0])
-                    slope[i] = secant if -math.inf < secant < 0 else slope[i]
-                # between atoms that are felt no line leads to the target: then by halves for a while
-                if halves[i]:
-                    halves[i] -= 1
-                elif 4 * room > before[i]:
-                    halves[i] = patience[i]
-                    patience[i] += 1
-                before[i] = room
-                point[i] = low[i] + room / 2
-                if math.isfinite(height) and not halves[i]:
-                    further = place + Fraction(-1.02 * height / slope[i])
-                    if not low[i] < further < high[i] and math.isfinite(between):
-                        further = low[i] + room * Fraction(above[i] / between)
-                    point[i] = further if low[i] < further < high[i] else point[i]
-                if room > Fraction(1, 10**9):
-                    point[i] = Fraction(float(point[i]))  # short fractions are quick
-                still.append(i)
-            active = still
-        if active:
-            raise PrecisionError(
-                f"the threshold of the test of error {float(targets[active[0]]):.6g} was not found"
-            )
+                    search.narrow(place, height)
+            active = [one for one in active if one[0].found is None]
+        found = [search.found for search in searches]
+        if None in found:
+            lost = float(targets[found.index(None)])
+            raise PrecisionError(f"the threshold of the test of error {lost:.6g} was not found")
         return [bracket for bracket in found if bracket is not None]
 
     def previous(self, threshold: Fraction) -> tuple[Fraction, Fraction]:

@@ -186,8 +186,10 @@ def read_statement(path: str | os.PathLike[str]) -> Certificate:
 
 
 class _Found(NamedTuple):
-    """An interval that contains delta of a case, and how it was had."""
+    """An interval that contains delta of a case at an epsilon, and how it was had."""
 
+    label: Any
+    epsilon: Fraction
     box: Interval
     road: str
 
@@ -236,11 +238,10 @@ class _Check:
         return Verification(self.stated, verdict, reason, case, epsilon, box, dict(self.roads))
 
     def _how(self) -> str:
-        parts = [f"{road} ({many})" for road, many in self.roads.most_common()]
-        cases = self.account.pairs
-        if cases == 1:
+        if self.account.pairs == 1:
             return f"One case: {next(iter(self.roads), 'nothing to show')}."
-        return f"All {cases} cases: {', '.join(parts)}."
+        parts = [f"{road} ({many})" for road, many in self.roads.most_common()]
+        return f"All {self.account.pairs} cases: {', '.join(parts)}."
 
     def _likeliest(self, epsilon: Fraction) -> list[Any]:
         """Cases to look at first: where floats see the largest delta, and what the certificate names."""
@@ -251,110 +252,74 @@ class _Check:
             found.append(self.account.main)
         return list(dict.fromkeys(found))
 
-    def _settled(self, labels: Sequence[Any], epsilon: Fraction, level: Fraction) -> list[_Found]:
-        """The named cases, anew."""
-        found = [_settle(_Task(self.account.events(label), epsilon, level, True)) for label in labels]
-        self.roads.update(one.road for one in found)
-        return found
-
-    def _rest(self, known: Sequence[Any], epsilon: Fraction, level: Fraction) -> Iterator[tuple[Any, _Found]]:
-        """All other cases; those with the same events are one."""
-        done = {self.account.events(label) for label in known}
+    def _each(self, epsilon: Fraction, level: Fraction) -> Iterator[_Found]:
+        """Every case, those with the same events as one: the likeliest first and anew, then the others."""
+        first = self._likeliest(epsilon)
+        done = [self.account.events(label) for label in first]
+        known = [_settle(_Task(events, epsilon, level, True)) for events in done]
+        self.roads.update(road for _, road in known)
+        for label, found in zip(first, known, strict=True):
+            yield _Found(label, epsilon, *found)
         waiting: dict[tuple[Noise, ...], list[Any]] = {}
         for label, events in self.account.cases:
             if events not in done:
                 waiting.setdefault(events, []).append(label)
-        self.roads["the same events as another case"] += self.account.pairs - len(known) - len(waiting)
+        self.roads["the same events as another case"] += self.account.pairs - len(first) - len(waiting)
         self.roads += Counter()  # leave out what is zero
-        tops = self._all_at_once(known[0], epsilon, level)
-        for events, labels in list(waiting.items()):
-            if labels[0] in tops:
-                self.roads[TOGETHER] += 1
-                yield labels[0], _Found(Interval(Fraction(0), tops[labels[0]]), TOGETHER)
-                waiting.pop(events)
+        if (together := self.account.together) is not None:
+            # upper bounds by one contour for all
+            tops = UpperBounds(together).at(epsilon, self.account.case(first[0]).loss, lean=LEAN)
+            ends = {self.account.label(k): upper(top) for k, top in enumerate(tops) if top.is_finite()}
+            for events, (label, *_) in list(waiting.items()):
+                if label in ends and ends[label] < level:
+                    self.roads[TOGETHER] += 1
+                    yield _Found(label, epsilon, Interval(Fraction(0), ends[label]), TOGETHER)
+                    waiting.pop(events)
         tasks = [_Task(events, epsilon, level, False) for events in waiting]
-        found = map_cases(_settle, tasks, jobs=self.jobs, progress=self.progress, least=16)
-        for labels, one in zip(waiting.values(), found, strict=True):
-            self.roads[one.road] += 1
-            yield labels[0], one
-
-    def _all_at_once(self, worst: Any, epsilon: Fraction, level: Fraction) -> dict[Any, Fraction]:
-        """Upper bounds of the cases whose delta is shown to lie below the level by one contour for all."""
-        if self.account.together is None:
-            return {}
-        found = UpperBounds(self.account.together).at(epsilon, self.account.case(worst).loss, lean=LEAN)
-        tops = {self.account.label(k): upper(top) for k, top in enumerate(found) if top.is_finite()}
-        return {label: top for label, top in tops.items() if top < level}
+        boxes = map_cases(_settle, tasks, jobs=self.jobs, progress=self.progress, least=16)
+        for (label, *_), (box, road) in zip(waiting.values(), boxes, strict=True):
+            self.roads[road] += 1
+            yield _Found(label, epsilon, box, road)
 
     def _none_exceeds(self, epsilon: Fraction, level: Fraction) -> Verification:
         """Whether delta(epsilon) <= level in every case."""
         self.roads.clear()
-        first = self._likeliest(epsilon)
-        known = list(zip(first, self._settled(first, epsilon, level), strict=True))
-        for label, one in known:
+        at, found = f"delta at epsilon {number_text(epsilon)}", []
+        for one in self._each(epsilon, level):
             if one.box.lower > level:
-                return self._exceeds(label, one.box, epsilon, level)
-        open_: list[tuple[Any, _Found]] = []
-        for label, one in (*known, *self._rest(first, epsilon, level)):
-            if one.box.lower > level:
-                return self._exceeds(label, one.box, epsilon, level)
-            if one.box.upper > level:
-                open_.append((label, one))
+                reason = f"is at least {_decisive(one.box.lower, level)}, above {number_text(level)}."
+                return self._answer("refuted", f"In case {one.label} {at} {reason}", *one[:3])
+            found.append(one)
+        open_ = [one for one in found if one.box.upper > level]
         if not open_:
-            return self._answer("proved", self._how(), known[0][0], epsilon, known[0][1].box)
-        label, one = open_[0]
+            return self._answer("proved", self._how(), *found[0][:3])
+        label, _, box, _ = open_[0]
+        low = decimal(max(box.lower, Fraction(0)), digits=6, down=True)
         return self._answer(
             "undecided",
             f"Of {len(open_)} of {self.account.pairs} cases it could not be shown on which side they lie: "
-            f"in case {label} delta at epsilon {number_text(epsilon)} is between "
-            f"{decimal(max(one.box.lower, Fraction(0)), digits=6, down=True)} and "
-            f"{decimal(one.box.upper, digits=6, down=False)}.",
-            label,
-            epsilon,
-            one.box,
-        )
-
-    def _exceeds(self, label: Any, box: Interval, epsilon: Fraction, level: Fraction) -> Verification:
-        return self._answer(
-            "refuted",
-            f"In case {label} delta at epsilon {number_text(epsilon)} is at least "
-            f"{_decisive(box.lower, level)}, above {number_text(level)}.",
-            label,
-            epsilon,
-            box,
+            f"in case {label} {at} is between {low} and {decimal(box.upper, digits=6, down=False)}.",
+            *open_[0][:3],
         )
 
     def _some_reach(self, epsilon: Fraction, level: Fraction) -> Verification:
         """Whether delta(epsilon) >= level in some case."""
-        first = self._likeliest(epsilon)
-        known = list(zip(first, self._settled(first, epsilon, level), strict=True))
-        for label, one in known:
+        found = []
+        for one in self._each(epsilon, level):
             if one.box.lower >= level:
-                return self._answer("proved", "", label, epsilon, one.box)
-        largest: tuple[Any, _Found] = max(known, key=lambda pair: pair[1].box.upper)
-        for label, one in self._rest(first, epsilon, level):
-            if one.box.lower >= level:
-                return self._answer("proved", "", label, epsilon, one.box)
-            if one.box.upper > largest[1].box.upper:
-                largest = (label, one)
-        if largest[1].box.upper < level:
+                return self._answer("proved", "", *one[:3])
+            found.append(one)
+        largest = max(found, key=lambda one: one.box.upper)
+        at = f"delta at epsilon {number_text(epsilon)}"
+        if largest.box.upper < level:
             return self._answer(
                 "refuted",
-                f"In every case delta at epsilon {number_text(epsilon)} is at most "
-                f"{decimal(largest[1].box.upper, digits=6, down=False)}, below {number_text(level)}: the "
-                "lower end is too high.",
-                largest[0],
-                epsilon,
-                largest[1].box,
+                f"In every case {at} is at most {decimal(largest.box.upper, digits=6, down=False)}, below "
+                f"{number_text(level)}: the lower end is too high.",
+                *largest[:3],
             )
-        return self._answer(
-            "undecided",
-            f"Whether delta at epsilon {number_text(epsilon)} reaches {number_text(level)} in case "
-            f"{largest[0]} could not be shown.",
-            largest[0],
-            epsilon,
-            largest[1].box,
-        )
+        reason = f"Whether {at} reaches {number_text(level)} in case {largest.label} could not be shown."
+        return self._answer("undecided", reason, *largest[:3])
 
     # -- the two errors of a test --------------------------------------------------------------------
 
@@ -540,11 +505,12 @@ def _enclosed(events: tuple[Noise, ...], epsilon: Fraction, accuracy: float) -> 
     return box, ANOTHER
 
 
-def _settle(task: _Task) -> _Found:
+def _settle(task: _Task) -> tuple[Interval, str]:
     """Enclose delta of one case until it is known on which side of the level it lies, or nothing helps."""
     roads: list[Callable[[_Task], Iterator[tuple[Interval, str]]]] = [_by_definition, _by_another_contour]
     if not task.anew:
-        roads = [_by_little, *roads] if _is_soon_defined(task) else [_by_little, *reversed(roads)]
+        is_soon_defined = seconds(task.events, bits=_depth(task) + 60) < 0.3
+        roads = [_by_little, *roads] if is_soon_defined else [_by_little, *reversed(roads)]
     best = Interval(Fraction(0), Fraction(1))
     last = "nothing"
     for road in roads:
@@ -555,10 +521,10 @@ def _settle(task: _Task) -> _Found:
                     raise RuntimeError("two proofs contradict each other, which is a mistake of the program")
                 best = Interval(low, high)
                 if not low < task.level < high:
-                    return _Found(best, last)
+                    return best, last
         except (ArithmeticError, ValueError, MemoryError):
             continue  # refused, or beyond the range of floats, which lead the way: no road here
-    return _Found(best, last)
+    return best, last
 
 
 def _by_little(task: _Task) -> Iterator[tuple[Interval, str]]:
@@ -590,11 +556,6 @@ def _coarse_step(loss: Loss) -> Fraction | None:
 def _depth(task: _Task) -> int:
     """Bits of the level."""
     return 0 if task.level == 0 else max(0, math.ceil(-log_fraction(task.level) / math.log(2)))
-
-
-def _is_soon_defined(task: _Task) -> bool:
-    """Whether the sum from the definition takes less than a contour may."""
-    return seconds(task.events, bits=_depth(task) + 60) < 0.3
 
 
 def _by_definition(task: _Task) -> Iterator[tuple[Interval, str]]:

@@ -263,7 +263,7 @@ def matching_noise(first: Release, second: Release) -> list[tuple[str, NoiseChan
 
     other = {(level, row.query): row for level, rows in levels_of(second).items() for row in rows}
     return [
-        (level, NoiseChange.between(row.query, row.event, match.event))
+        (level, NoiseChange(row.query, (row.event, match.event)))
         for level, rows in levels_of(first).items()
         for row in rows
         if (match := other.get((level, row.query))) is not None
