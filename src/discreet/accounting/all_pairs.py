@@ -38,6 +38,7 @@ from numpy.typing import NDArray
 from discreet.accounting.contour import (
     DEPTH,
     MOST_INTERVALS,
+    OFFSETS,
     Kind,
     Points,
     Quadrature,
@@ -55,7 +56,9 @@ from discreet.accounting.loss import (
     Loss,
     Nodes,
     TiltedTransform,
+    common_step,
     exact_exponent,
+    is_coarse,
     log_scale,
     turn_table,
     turns,
@@ -70,7 +73,6 @@ _ALIAS = 41.0  # aliases below e^-41 of the scale of the value
 _DEEPEST = 37.0  # standard deviations at which a tail is about 1e-300
 CORE = 64  # the core of the contour ends at so many times the largest tilt in use
 _SHALLOW = 34.0  # of the rest only what exceeds e^-34 is looked at: 1e-15 of the value is lost
-_COARSE = 4096  # nodes of a whole period that are all summed
 _MOST_NODES = 200_000
 FARTHEST = 6
 """Octaves beyond the core that are looked at for one case."""
@@ -79,7 +81,6 @@ _SINGLY = 50_000  # nodes of an octave of a case that are quicker than its evalu
 _FEW = 4000  # values of terms that are split together
 _MOST_LATTICES = 12  # beyond so many a product for each takes longer than it saves
 _ROWS = 64  # paths whose products are taken at a time
-_OFFSETS = np.array([0.5, 1, 2, 3, 4.5, 6, 7.5, 8.5, 9.5, 11, 14, 20, 30, 45, 70, 120, 300, 1000])
 _ROUNDING = 2.3e-16
 _MOST_TOGETHER = 2048  # nodes of cases whose errors are summed together
 _MOST_ROWS = 256
@@ -167,11 +168,8 @@ class AllPairs:
     def lattice(self) -> Fraction | None:
         """The step of a lattice of all losses, if it is coarse enough to sum over a whole period."""
         offsets = {loss.offset - self.paths[g][0].offset for g, row in enumerate(self.paths) for loss in row}
-        steps = {loss.step for row in self.paths for loss in row}
-        bottom = math.lcm(*(s.denominator for s in steps))
-        step = Fraction(math.gcd(*(int(s * bottom) for s in steps)), bottom)
-        is_coarse = 20 * max(self.spread, float(step)) <= _COARSE * float(step)
-        return step if is_coarse and offsets == {Fraction(0)} else None
+        step = common_step(loss.step for row in self.paths for loss in row)
+        return step if is_coarse(float(step), self.spread) and offsets == {Fraction(0)} else None
 
     # -- contours ------------------------------------------------------------------------------------
 
@@ -275,7 +273,7 @@ class AllPairs:
         unit = max(spread, h)
         size = kernel_size(kind, theta, h) * min(1.0, (h or 1.0) / (2.5 * spread))
         need = _ALIAS - math.log(size)
-        up = _OFFSETS / unit
+        up = OFFSETS / unit
         if kind is Kind.REST:
             up = np.append(up[up < -theta], -theta)
         room = theta - kind.pole
@@ -371,7 +369,7 @@ class AllPairs:
         for one, two in {(of[a], of[b]) for a, b in zip(i, j, strict=True)}:
             known[one, two] = -1
             if one is not None and two is not None:
-                common = common_step(one, two)
+                common = common_step((one, two))
                 # repetitions that do not coincide must be apart
                 if one == two or math.pi * float(common / one / two) >= CORE * self.tilt:
                     known[one, two] = places.setdefault(common, len(places))
@@ -511,12 +509,6 @@ class AllPairs:
             return table
         i, j = np.triu_indices(table.shape[0])
         return np.asarray(table[i] * table[j], dtype=np.complex128)
-
-
-def common_step(one: Fraction, two: Fraction) -> Fraction:
-    """The largest step of which both are multiples."""
-    bottom = math.lcm(one.denominator, two.denominator)
-    return Fraction(math.gcd(int(one * bottom), int(two * bottom)), bottom)
 
 
 def _points(theta: float, nodes: NDArray[np.int64], period: Fraction) -> Complexes:

@@ -15,6 +15,7 @@ from fractions import Fraction
 from typing import Any, Literal
 
 from discreet.accounting.comparisons import ZCDP
+from discreet.accounting.loss import common_step
 from discreet.accounting.overall import account
 from discreet.accounting.parallel import Progress
 from discreet.accounting.privacy_loss import Number, PrivacyLoss, compose, read, read_probabilities
@@ -256,9 +257,7 @@ def lattice_unit(events: Iterable[Noise]) -> Fraction:
     >>> lattice_unit([DiscreteGaussian(variance=4), DiscreteGaussian(variance="6", sensitivity=5)])
     Fraction(1, 12)
     """
-    steps = {event.step for event in events}
-    bottom = math.lcm(*(step.denominator for step in steps))
-    return Fraction(math.gcd(*(int(step * bottom) for step in steps)) or 1, bottom)
+    return common_step(event.step for event in events) or Fraction(1)
 
 
 def short_above(value: Fraction, unit: Fraction, slack: Fraction = SLACK) -> tuple[Fraction, Fraction]:

@@ -39,7 +39,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, cached_property
 from statistics import NormalDist
-from typing import ClassVar, Self, overload
+from typing import ClassVar, Self, TypeVar
 
 import numpy as np
 
@@ -48,6 +48,8 @@ from discreet.errors import InputError, PrecisionError
 from discreet.noise import DiscreteGaussian, Noise
 from discreet.noise.gaussian import erfcx
 from discreet.numbers import Exact, positive
+
+Real = TypeVar("Real", float, Floats)
 
 _GRID = np.exp(np.arange(-46.0, 60.0, 0.25))
 _GOLDEN = (math.sqrt(5) - 1) / 2
@@ -90,46 +92,31 @@ class Comparison(ABC):
     is_bound: ClassVar[bool]
     """Whether the curve provably errs to the safe side."""
 
-    @overload
-    def log_delta(self, *, epsilon: float) -> float: ...
-    @overload
-    def log_delta(self, *, epsilon: Floats) -> Floats: ...
-    def log_delta(self, *, epsilon: float | Floats) -> float | Floats:
+    def log_delta(self, *, epsilon: Real) -> Real:
         """Return the natural logarithm of delta at `epsilon` >= 0: no underflow, however deep the tail."""
         return _apply(self._log_delta, epsilon, name="epsilon", low=0.0, high=np.inf, ends=(True, False))
 
-    @overload
-    def delta(self, *, epsilon: float) -> float: ...
-    @overload
-    def delta(self, *, epsilon: Floats) -> Floats: ...
-    def delta(self, *, epsilon: float | Floats) -> float | Floats:
+    def delta(self, *, epsilon: Real) -> Real:
         """Return delta at `epsilon` >= 0."""
         logs = self.log_delta(epsilon=epsilon)
         return np.exp(logs) if isinstance(logs, np.ndarray) else float(np.exp(logs))
 
-    @overload
-    def epsilon(self, *, delta: float) -> float: ...
-    @overload
-    def epsilon(self, *, delta: Floats) -> Floats: ...
-    def epsilon(self, *, delta: float | Floats) -> float | Floats:
+    def epsilon(self, *, delta: Real) -> Real:
         """Return epsilon >= 0 at `delta`, strictly between 0 and 1."""
         return _apply(
             lambda d: self._epsilon(np.log(d)), delta, name="delta", low=0.0, high=1.0, ends=(False, False)
         )
 
-    @overload
-    def tradeoff(self, *, alpha: float) -> float: ...
-    @overload
-    def tradeoff(self, *, alpha: Floats) -> Floats: ...
-    def tradeoff(self, *, alpha: float | Floats) -> float | Floats:
+    def tradeoff(self, *, alpha: Real) -> Real:
         """Return the type II error at type I error `alpha` in [0, 1]: 1 at 0, and 0 at 1."""
-        return _apply(self._tradeoff_to_ends, alpha, name="alpha", low=0.0, high=1.0, ends=(True, True))
 
-    def _tradeoff_to_ends(self, alpha: Floats) -> Floats:
-        result = np.where(alpha == 0, 1.0, 0.0)
-        inside = (alpha > 0) & (alpha < 1)
-        result[inside] = self._tradeoff(alpha[inside])
-        return result
+        def to_ends(alpha: Floats) -> Floats:
+            result = np.where(alpha == 0, 1.0, 0.0)
+            inside = (alpha > 0) & (alpha < 1)
+            result[inside] = self._tradeoff(alpha[inside])
+            return result
+
+        return _apply(to_ends, alpha, name="alpha", low=0.0, high=1.0, ends=(True, True))
 
     @abstractmethod
     def _log_delta(self, epsilon: Floats) -> Floats:
@@ -158,13 +145,13 @@ class Comparison(ABC):
 
 def _apply(
     function: Callable[[Floats], Floats],
-    value: float | Floats,
+    value: Real,
     *,
     name: str,
     low: float,
     high: float,
     ends: tuple[bool, bool],
-) -> float | Floats:
+) -> Real:
     """Check the range, flatten to a vector, compute, and give back the caller's shape."""
     array = np.asarray(value, dtype=np.float64)
     above = array >= low if ends[0] else array > low
@@ -174,7 +161,14 @@ def _apply(
         left, right = "[" if ends[0] else "(", "]" if ends[1] else ")"
         raise InputError(f"{name} is {found:g}; it must lie in {left}{low:g}, {high:g}{right}")
     result = function(array.ravel()).reshape(array.shape)
-    return float(result) if array.ndim == 0 else result
+    return float(result) if array.ndim == 0 else result  # type: ignore[return-value]
+
+
+def _composed(events: Iterable[Noise]) -> Loss:
+    loss = Loss(events)
+    if not loss.terms:
+        raise InputError("the list of events is empty; a comparison needs at least one event")
+    return loss
 
 
 # -- zCDP and Renyi DP ---------------------------------------------------------------------------------------
@@ -194,7 +188,7 @@ def zcdp_rho(events: Iterable[Noise]) -> Fraction:
     for event in events:
         rho += (event.precision + event.times * (event.largest or 0) ** 2) / 2
     if rho == 0:
-        raise InputError("the list of events is empty; a comparison needs at least one event")
+        _composed(())  # says that there are no events
     return rho
 
 
@@ -313,9 +307,7 @@ class RenyiDP(_ByOrder):
     is_bound = True
 
     def __init__(self, events: Iterable[Noise]) -> None:
-        self.loss = Loss(events)
-        if not self.loss.terms:
-            raise InputError("the list of events is empty; a comparison needs at least one event")
+        self.loss = _composed(events)
 
     def divergence(self, *, order: float) -> float:
         """Return the Renyi divergence of the composition at an order above 1.
@@ -366,9 +358,7 @@ class GaussianDP(Comparison):
     is_bound = False
 
     def __init__(self, events: Iterable[Noise]) -> None:
-        loss = Loss(events)
-        if not loss.terms:
-            raise InputError("the list of events is empty; a comparison needs at least one event")
+        loss = _composed(events)
         mean, variance = float(loss.R) / 2, float(loss.R)
         for term in loss.terms:
             if term.precision == 0:  # discrete Laplace
@@ -448,10 +438,7 @@ def cumulants(events: Iterable[Noise]) -> Cumulants:
     >>> round(found.mean, 12), round(found.variance, 6), found.third, round(found.fourth, 6)
     (4.0, 7.983666, 0.0, 0.644637)
     """
-    loss = Loss(events)
-    if not loss.terms:
-        raise InputError("the list of events is empty; a comparison needs at least one event")
-    totals = np.sum([_of_term(term) for term in loss.terms], axis=0)
+    totals = np.sum([_of_term(term) for term in _composed(events).terms], axis=0)
     return Cumulants(*totals.tolist())
 
 

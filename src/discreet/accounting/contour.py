@@ -52,7 +52,7 @@ DEPTH = 48.0
 
 MOST_INTERVALS = 4_000_000
 
-_OFFSETS = np.array([0.5, 1, 2, 3, 4.5, 6, 7.5, 8.5, 9.5, 11, 14, 20, 30, 45, 70, 120, 300, 1000])
+OFFSETS = np.array([0.5, 1, 2, 3, 4.5, 6, 7.5, 8.5, 9.5, 11, 14, 20, 30, 45, 70, 120, 300, 1000])
 _SHALLOWEST = 8.0
 _PIECES = 16
 _ALIAS = 37.0  # aliases below e^-37 of the value
@@ -177,7 +177,7 @@ def period(
     """
     unit = math.sqrt(need / 40) / spread
     base = float(loss.log_mgf(np.array([theta]))[0])
-    up = _OFFSETS * unit
+    up = OFFSETS * unit
     if kind is Kind.REST:
         up = np.append(up[up < -theta], -theta)
     above = (loss.log_mgf(theta + up) - base - up * low + need) / up

@@ -66,6 +66,7 @@ from discreet.accounting.loss import (
     Loss,
     TiltedTransform,
     exact_exponent,
+    is_coarse,
     log_scale,
 )
 from discreet.noise import Noise
@@ -118,14 +119,9 @@ class Evaluations:
         self.loss, self.aim = loss, aim
 
     @cached_property
-    def _spread(self) -> float:
-        return self.loss.spread
-
-    @cached_property
     def is_coarse(self) -> bool:
         """Whether one period of the contour has so few nodes that none needs to be left out."""
-        h = float(self.loss.step)
-        return 20 * max(self._spread, h) <= 4096 * h
+        return is_coarse(float(self.loss.step), self.loss.spread)
 
     @cached_property
     def listed(self) -> float:
@@ -145,7 +141,7 @@ class Evaluations:
     @cached_property
     def first(self) -> Evaluation:
         """The evaluation that is asked first."""
-        loss, spread = self.loss, self._spread
+        loss, spread = self.loss, self.loss.spread
         whole_list = self.direct if self.listed <= MOST_VALUES else None
         # a list of many values of one term is quicker than their transform at thousands of nodes
         values = sum(term.tilted(0.0)[1].size for term in loss.primal)
@@ -203,7 +199,7 @@ class Evaluations:
         """
         first = self.first
         if first is self.grid or (isinstance(first, Quadrature) and first.is_explored):
-            return Quadrature(self.loss, Strategy(None, 64 * _DEEPEST / self._spread))
+            return Quadrature(self.loss, Strategy(None, 64 * _DEEPEST / self.loss.spread))
         return None
 
     def next_value(self) -> Callable[[Fraction], tuple[Fraction, Fraction]] | None:

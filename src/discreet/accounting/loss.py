@@ -44,6 +44,22 @@ _NEGLIGIBLE = 80.0  # a modulus below e^-80 counts for nothing, whatever the ker
 _TWO_PI = 2 * math.pi
 
 
+def common_step(steps: Iterable[Fraction]) -> Fraction:
+    """The largest step of which all are multiples; zero if there are none.
+
+    >>> common_step([Fraction(1, 4), Fraction(5, 6)])
+    Fraction(1, 12)
+    """
+    different = set(steps)
+    bottom = math.lcm(*(step.denominator for step in different))
+    return Fraction(math.gcd(*(int(step * bottom) for step in different)), bottom)
+
+
+def is_coarse(step: float, spread: float) -> bool:
+    """Whether one period of the contour has so few nodes that none needs to be left out."""
+    return 20 * max(spread, step) <= 4096 * step
+
+
 class Loss:
     """The composed loss of a list of events, with its transform on the real axis.
 
@@ -95,9 +111,7 @@ class Loss:
     @cached_property
     def step(self) -> Fraction:
         """The lattice step h: L lies in offset + h Z. Zero for an empty composition."""
-        steps = {t.step for t in self.terms}
-        denominator = math.lcm(*(s.denominator for s in steps))
-        return Fraction(math.gcd(*(int(s * denominator) for s in steps)), denominator)
+        return common_step(t.step for t in self.terms)
 
     @cached_property
     def multiples(self) -> dict[int, int]:

@@ -35,7 +35,7 @@ from discreet.accounting.certified.definition import defined_delta, seconds
 from discreet.accounting.certified.intervals import UpperBounds
 from discreet.accounting.certified.tails import log_mgf_ball, tail_ball
 from discreet.accounting.contour import Kind, Quadrature, saddle
-from discreet.accounting.loss import Loss, log_fraction
+from discreet.accounting.loss import Loss, is_coarse, log_fraction
 from discreet.accounting.parallel import Progress, map_cases
 from discreet.accounting.privacy_loss import compose
 from discreet.accounting.tradeoff import heights, lowest_heights, overall_tradeoff
@@ -550,7 +550,7 @@ def _by_little(task: _Task) -> Iterator[tuple[Interval, str]]:
 
 def _coarse_step(loss: Loss) -> Fraction | None:
     """The step of a lattice with so few nodes that all are summed; else None, for a cut line."""
-    return loss.step if 20 * max(loss.spread, float(loss.step)) <= 4096 * float(loss.step) else None
+    return loss.step if is_coarse(float(loss.step), loss.spread) else None
 
 
 def _depth(task: _Task) -> int:
