@@ -80,6 +80,7 @@ FARTHEST = 6
 _SINGLY = 50_000  # nodes of an octave of a case that are quicker than its evaluation
 _FEW = 4000  # values of terms that are split together
 _MOST_LATTICES = 12  # beyond so many a product for each takes longer than it saves
+_MOST_POINTS = 2**23  # of the grids of all paths together
 _ROWS = 64  # paths whose products are taken at a time
 _ROUNDING = 2.3e-16
 _MOST_TOGETHER = 2048  # nodes of cases whose errors are summed together
@@ -429,10 +430,11 @@ class AllPairs:
         point = float(threshold)
         theta = saddle(self.main, Kind.DELTA, point, 0.0)
         length, alias = self.alias_free(Kind.DELTA, theta, point, point)
-        h = length / size
         chosen = np.array([self.cases.choice(int(place))[0] for place in places])
         paths, where = np.unique(chosen, return_inverse=True)
         where = where.reshape(chosen.shape)
+        size = min(size, 1 << int(math.log2(_MOST_POINTS / paths.size)))
+        h = length / size
         laws = [GridLaw.of(self.paths[0][k], theta, size, h, _FEW) for k in paths]
         table, missing = np.array([law.spectrum for law in laws]), np.array([law.left_out for law in laws])
         # delta is the sum over points of the grid, from the threshold on, of p e^(-theta x) (1 - e^-x)

@@ -52,7 +52,8 @@ MOST_COMBINATIONS = 200_000
 
 _TIE = 2e-12  # two cases whose deltas differ by less are equal as far as floats can tell
 _EXACT = 3e-13  # values known better than this are not looked at again
-_GRID = 2**14  # points of a grid that bounds cases from above
+_GRID = 2**14  # points of a grid that bounds cases from above ...
+_FINE_GRIDS = (2**18, 2**20, 2**21)  # ... and of those that are quicker than the evaluation of hard cases
 _MANY = 4  # thresholds a case, from which it is not looked at threshold by threshold
 _ENOUGH = 4  # cases from which on all are had at once
 
@@ -251,6 +252,7 @@ class Account:
         """Narrow down the cases that may be the extreme one by what is quicker than their evaluation.
 
         That is upper bounds from a grid that serves them all, and octaves of the contour beyond the core.
+        Where those have too many nodes a case takes seconds by itself: then the grid gets finer.
         """
         assert self.together is not None
         open_places = [doubt.open(likeliest=False) for doubt in doubts]
@@ -258,8 +260,9 @@ class Account:
             return  # a case that is evaluated by itself answers at all its thresholds together
         for doubt in doubts:
             threshold = thresholds[doubt.threshold]
+            is_bounded = kind is Kind.DELTA and len(self.together.paths) == 1
             places = doubt.open(likeliest=False)
-            if kind is Kind.DELTA and len(self.together.paths) == 1 and places.size >= _ENOUGH:
+            if is_bounded and places.size >= _ENOUGH:
                 doubt.bound(places, *self.together.on_grid(threshold, places, _GRID))
             given_up: set[int] = set()
             for octave in range(FARTHEST):
@@ -269,6 +272,10 @@ class Account:
                         given_up.add(place)
                     else:
                         doubt.add(place, *more)
+            for size in _FINE_GRIDS:
+                places = np.array([k for k in doubt.open(likeliest=False) if int(k) in given_up])
+                if is_bounded and places.size > 1:
+                    doubt.bound(places, *self.together.on_grid(threshold, places, size))
 
     def _evaluated(
         self, places: Sequence[int] | NDArray[np.int64], kind: Kind, thresholds: Sequence[list[Fraction]]
