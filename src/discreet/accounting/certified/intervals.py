@@ -25,6 +25,8 @@ from flint import acb, arb, arb_mat
 
 from discreet.accounting.all_pairs import CORE, AllPairs
 from discreet.accounting.certified.tails import (
+    FEW_BALL_NODES,
+    MOST_BALL_NODES,
     centred,
     kernel_ball,
     listed_ball,
@@ -76,32 +78,36 @@ def certified_tail(loss: PrivacyLoss, kind: Kind, threshold: Fraction, accuracy:
     aim, bits = accuracy, 48 - math.log2(accuracy)
     size = abs(float(threshold)) + float(abs(loss.loss.offset)) + 2
     bits += 2 * math.log2(size) + 10
-    listing = isinstance(engine, Direct) or loss.is_listed_sooner
-    value, is_second = arb(0, 1), False
+    contour = engine if isinstance(engine, Quadrature) else None
+    has_list = contour is not None and contour.fallback is not None
+    if isinstance(engine, Direct) or loss.is_listed_sooner:
+        roads = [0, *([MOST_BALL_NODES] if has_list else [])]  # most nodes of a contour; none: by listing
+    else:
+        roads = [FEW_BALL_NODES, 0, MOST_BALL_NODES] if has_list else [MOST_BALL_NODES]
+    value = arb(0, 1)
     for _ in range(6):
         with working_bits(bits):
             try:
-                if listing:
+                if not roads[0]:
                     value = listed_ball(loss.loss, kind, threshold)
+                elif contour is not None:
+                    h, most = contour.h, roads[0]
+                    value = tail_ball(loss.loss, kind, threshold, h=h, accuracy=aim, most=most)
                 else:
-                    if not isinstance(engine, Quadrature):
-                        raise PrecisionError(
-                            "the losses have no usable common step and too many values; results are bounds "
-                            "on a grid, in floating point, and cannot be proved"
-                        )
-                    value = tail_ball(loss.loss, kind, threshold, h=engine.h, accuracy=aim)
+                    raise PrecisionError(
+                        "the losses have no usable common step and too many values; results are bounds "
+                        "on a grid, in floating point, and cannot be proved"
+                    )
             except PrecisionError:
-                if is_second or not isinstance(engine, Quadrature) or engine.fallback is None:
+                if len(roads) == 1:
                     raise
-                # too long a contour, and few values can also be listed; or the other way round
-                listing, is_second = not listing, True
+                roads = roads[1:]  # too long a contour, and few values can also be listed; or vice versa
                 continue
             if value.is_exact() or (value > 0 and value.rad() < accuracy * value.mid()):
                 return value
-        bits, aim = (2.2 if listing else 1.5) * bits, aim / 50
+        bits, aim = (1.5 if roads[0] else 2.2) * bits, aim / 50
         # atoms that differ by orders of magnitude are hard on a contour, and easy in a list
-        if not listing and isinstance(engine, Quadrature) and engine.fallback is not None:
-            listing = is_second = True
+        roads = [0] if has_list and roads[0] else roads
     found = float(value.rad() / value.mid()) if value > 0 else math.inf
     raise PrecisionError(
         f"the relative accuracy reached is {found:.1g}, not {accuracy:.1g} as asked; ask for fewer digits"

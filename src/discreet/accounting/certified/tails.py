@@ -44,6 +44,7 @@ from discreet.noise.gaussian import GaussianFactor
 
 
 MOST_BALL_NODES = 3_000_000
+FEW_BALL_NODES = 50_000  # that take about a second
 
 
 def log_mgf_ball(loss: Loss, theta: Fraction) -> arb:
@@ -55,13 +56,20 @@ def log_mgf_ball(loss: Loss, theta: Fraction) -> arb:
 
 
 def tail_ball(
-    loss: Loss, kind: Kind, threshold: Fraction, *, h: Fraction | None, accuracy: float, lean: float = 0.0
+    loss: Loss,
+    kind: Kind,
+    threshold: Fraction,
+    *,
+    h: Fraction | None,
+    accuracy: float,
+    lean: float = 0.0,
+    most: int = MOST_BALL_NODES,
 ) -> arb:
     """Enclose delta(t), P[L > t] or P_null[L > t], aiming at a relative radius of `accuracy`.
 
     `h` is the lattice step, or None for a cut line, on which only delta has a proved remainder. The working
     precision is the caller's. `lean` puts the contour to the right of the saddle point, by this part of its
-    distance from the pole: the value is the same, by other numbers.
+    distance from the pole: the value is the same, by other numbers. More than `most` nodes are refused.
     """
     if kind is Kind.REST or (h is None and kind is not Kind.DELTA):
         raise PrecisionError(f"the tail of kind {kind.value!r} cannot be certified on this contour")
@@ -93,7 +101,7 @@ def tail_ball(
     mean = max(kernel_size(kind, theta, step), 1.0 if kind is not Kind.DELTA else 1 / (2 * theta))
     depth = -math.log(accuracy) - math.log(size) + 3 + math.log(mean)
     contour = _Contour(loss, kind, Fraction(theta), h, point, gap, spacing, count)
-    scaled = contour.log_scale(contour.theta).exp() * contour.node_sum(reach, max(depth, 5.0))
+    scaled = contour.log_scale(contour.theta).exp() * contour.node_sum(reach, max(depth, 5.0), most)
     return scaled - arb.union(arb(0), contour.aliases(plan.above, plan.below))
 
 
@@ -126,7 +134,7 @@ class _Contour:
             total += self.log_scale(t).exp() * ratio / (1 - ratio)
         return total.upper()
 
-    def node_sum(self, reach: float, depth: float) -> arb:
+    def node_sum(self, reach: float, depth: float, most: int) -> arb:
         """(1/N) sum_j of factor * kernel, in units of e^log_scale, all that is left out enclosed."""
         h, spacing, count = self.h, self.spacing, self.count
         nodes: Sequence[int] = range(count // 2 + 1)
@@ -135,7 +143,7 @@ class _Contour:
             radii = [term.radius_ball(depth, float(self.theta)) for term in self.loss.terms]
             try:
                 kept = Sieve(*sieved(self.loss, 0.0, reach, radii), reach, depth)
-                found = kept.nodes(float(spacing), most=MOST_BALL_NODES)
+                found = kept.nodes(float(spacing), most=most)
             except SieveOverflowError as problem:
                 raise PrecisionError(
                     f"a certified value would need {problem} on this contour; ask for fewer digits"
