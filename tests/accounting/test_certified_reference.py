@@ -238,3 +238,12 @@ def test_few_queries_of_three_digit_rho_are_listed(
         assert mpf(listed.lower) <= truth <= mpf(listed.upper)
         assert mpf(summed.lower) <= truth <= mpf(summed.upper)
     assert summed.lower <= listed.lower <= listed.upper <= summed.upper
+
+
+def test_atoms_that_make_a_contour_long_are_listed() -> None:
+    # losses 1/500 apart over a range of ten thousand: 400,000 nodes a value, and no end in 200 s
+    events = (G(1000, 2), G("0.0001"))
+    loss = compose(events)
+    found = loss.epsilon(delta="1e-10", certified=True)
+    assert found.relative_width < 1e-10
+    assert Fraction(float(loss.epsilon(delta="1e-10"))) in found

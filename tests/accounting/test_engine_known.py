@@ -255,3 +255,13 @@ def test_two_counts_of_a_pure_release(scales: tuple[str, str]) -> None:
     top = math.prod(1 / (1 + math.exp(-1 / float(Fraction(s)))) for s in scales)
     expected = float(largest) + math.log1p(-1e-10 / top)
     assert loss.epsilon(delta="1e-10") == pytest.approx(expected, rel=1e-12)
+
+
+def test_a_delta_below_the_smallest_is_refused_in_python_too() -> None:
+    loss = compose([G(5)])
+    assert loss.epsilon(delta="1e-300") > 0
+    for delta in ("1e-301", 1e-305, ["1e-5", "1e-400"]):
+        with pytest.raises(InputError, match="the smallest supported is 1e-300"):
+            loss.epsilon(delta=delta)
+    with pytest.raises(InputError, match="the smallest supported is 1e-300"):
+        account(load("dhc-2022-08-25")).epsilon(delta="1e-301")

@@ -105,14 +105,6 @@ def _pull(distance: float, h: float) -> float:
     return h / math.expm1(h * distance) if h > 0 else 1 / distance
 
 
-def _kernel_pull(kind: Kind, distance: float, h: float) -> tuple[float, float]:
-    """The pull of all poles, and how fast it falls with the distance: p (p + h) for each."""
-    pulls = [_pull(distance, h)]
-    if kind.has_both_poles:
-        pulls.append(_pull(distance + (-1 if kind is Kind.REST else 1), h))
-    return sum(pulls), sum(p * (p + h) for p in pulls)
-
-
 def saddle(loss: Loss, kind: Kind, threshold: float, h: float) -> float:
     """The tilt at which the integrand is flattest: K'(theta) = threshold + pull of the kernel.
 
@@ -123,8 +115,11 @@ def saddle(loss: Loss, kind: Kind, threshold: float, h: float) -> float:
 
     def excess(distance: float) -> tuple[float, float]:
         mean, variance = loss.tilted_moments(pole + distance)
-        pull, fall = _kernel_pull(kind, distance, h)
-        return mean - threshold - pull, variance + fall
+        pulls = [_pull(distance, h)]
+        if kind.has_both_poles:
+            pulls.append(_pull(distance + (-1 if kind is Kind.REST else 1), h))
+        # the pull of a pole falls with the distance like p (p + h)
+        return mean - threshold - sum(pulls), variance + sum(p * (p + h) for p in pulls)
 
     if kind is Kind.REST:
         distance = 0.5

@@ -245,7 +245,8 @@ def _explore(loss: Loss, spread: float, kind: Kind, most: int = _MOST_NODES) -> 
                 return Strategy(loss.step, whole, joined(parts), serves)
             # worth a look only where the rest of the contour may be long
             if nodes > 30_000 or end >= 3e6 * tilt:
-                remainder = size * _mean_modulus(loss, part, period, end - start, most) / end
+                logs = TiltedTransform(loss, 0.0).log(part.nodes(float(period), most), period).real
+                remainder = size * (float(np.exp(logs).sum()) * per_node / (end - start)) / end
                 many_peaks = part.low.size >= 50 and remainder < _REMAINDER
                 settled = many_peaks or (end >= 3e6 * tilt and remainder < 1e-18)
         except SieveOverflowError:
@@ -255,13 +256,6 @@ def _explore(loss: Loss, spread: float, kind: Kind, most: int = _MOST_NODES) -> 
     if settled or (start >= 1e5 * tilt and remainder < enough * _REMAINDER):
         return Strategy(None, start, joined(parts), serves, remainder=4 * remainder / size)
     return None
-
-
-def _mean_modulus(loss: Loss, part: Sieve, period: Fraction, length: float, most: int) -> float:
-    """The mean of |transform| over a stretch of the contour."""
-    nodes = part.nodes(float(period), most)
-    moduli = np.exp(TiltedTransform(loss, 0.0).log(nodes, period).real)
-    return float(moduli.sum()) * (2 * math.pi / float(period)) / length
 
 
 # -- lists of values -----------------------------------------------------------------------------------------
@@ -338,9 +332,7 @@ def convolved(p: Floats, times: int) -> Floats:
 
 def partition(loss: Loss, theta: float) -> tuple[list[Noise], list[Noise], float, float]:
     """Split the terms into two halves of about equal numbers of values."""
-    widths = []
-    for term in loss.terms:
-        widths.append((term_width(term, term.tilted_variance(theta)), term))
+    widths = [(term_width(term, term.tilted_variance(theta)), term) for term in loss.terms]
     halves: tuple[list[Noise], list[Noise]] = ([], [])
     sizes = [1.0, 1.0]
     for width, term in sorted(widths, key=lambda pair: -pair[0]):

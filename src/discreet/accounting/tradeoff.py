@@ -343,7 +343,9 @@ class TradeOff:
                 narrower = max(narrower, math.sqrt(8 * noise / curve))
                 if error <= _AIM or narrower > 0.7 * step:
                     break
-                point, step = self._vertex(point, step, left, middle, right), narrower
+                bend = left - 2 * middle + right
+                point += 0.5 * step * (left - right) / bend if bend < 0 else 0.0
+                step = narrower
             elif max(left, right) - middle <= 2 * noise:
                 step *= 4  # too close together to tell them apart
             else:
@@ -352,11 +354,6 @@ class TradeOff:
             if step > 1e3 * spread:
                 break
         return best, best_error
-
-    @staticmethod
-    def _vertex(point: float, step: float, left: float, middle: float, right: float) -> float:
-        bend = left - 2 * middle + right
-        return point + (0.5 * step * (left - right) / bend if bend < 0 else 0.0)
 
     def knots(self, low: Fraction, high: Fraction, most: int) -> tuple[Knots, float]:
         """All knots with alpha in [low, high], and the largest relative error among them."""
