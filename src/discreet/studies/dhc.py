@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import cache
+from typing import Any
 
 import numpy as np
 
 from discreet.accounting.calibration import calibrate, solve_factor
-from discreet.accounting.comparisons import ZCDP
+from discreet.accounting.comparisons import ZCDP, GaussianDP
 from discreet.accounting.contour import Kind
 from discreet.accounting.overall import account
 from discreet.accounting.parallel import Progress, map_cases
@@ -17,7 +18,7 @@ from discreet.accounting.privacy_loss import PrivacyLoss, compose
 from discreet.budget import load
 from discreet.noise import DiscreteGaussian, Noise
 from discreet.report.figures import curve_deltas
-from discreet.studies.register import Floats, Study, check, compare, made, printed
+from discreet.studies.register import Floats, Found, Study, check, compare, made, printed, study
 
 ALLOCATION = "dhc-2022-08-25"
 DELTA, OVERALL_DELTA = "1e-11", "1e-10"
@@ -26,6 +27,26 @@ DELTAS = [f"1e-{place}" for place in range(1, 22)]
 ALPHAS = [0.0, 0.001, *(k / 200 for k in range(1, 20)), *(k / 40 for k in range(4, 41))]
 
 PRESET, MAIN = "dhc-2020", 13
+
+Curve = PrivacyLoss | ZCDP | GaussianDP
+
+
+def epsilons(deltas: Sequence[str], *curves: Curve) -> Iterator[tuple[Any, ...]]:
+    """Return rows of a delta and the epsilon of each curve there, not below zero."""
+    small = np.array([float(delta) for delta in deltas])
+    found = [
+        one.epsilon(delta=deltas) if isinstance(one, PrivacyLoss) else one.epsilon(delta=small)
+        for one in curves
+    ]
+    return zip(small, *(np.maximum(values, 0.0) for values in found), strict=True)
+
+
+def tradeoffs(alphas: Sequence[float], *curves: Curve) -> list[tuple[Any, ...]]:
+    """Return rows of a type I error and the type II error of each curve there."""
+    # where a factor of the transform vanishes exactly NumPy warns of inf * 0; the engine handles it
+    with np.errstate(invalid="ignore"):
+        found = [one.tradeoff(alpha=np.array(alphas)) for one in curves]
+    return list(zip(alphas, *found, strict=True))
 
 
 # -- the levels of 2022, one by one ----------------------------------------------------------------------
@@ -55,90 +76,78 @@ def reduced_events() -> dict[str, DiscreteGaussian]:
     return {one.name: DiscreteGaussian(variance=one.after, times=10) for one in levels}
 
 
-def _epsilons(event: DiscreteGaussian, deltas: Sequence[str]) -> tuple[Floats, Floats]:
-    """The exact epsilons of an event at some deltas, not below zero, and those of zCDP."""
-    promise = ZCDP([event]).epsilon(delta=np.array([float(delta) for delta in deltas]))
-    return np.maximum(compose([event]).epsilon(delta=deltas), 0.0), promise
+def _of_levels() -> Iterator[tuple[str, tuple[PrivacyLoss, PrivacyLoss, ZCDP]]]:
+    """Each level with its curves: exact, exact with reduced noise, and zCDP's."""
+    for level, event in level_events().items():
+        yield level, (compose([event]), compose([reduced_events()[level]]), ZCDP([event]))
 
 
-def level_curves() -> Study:
+@study("level delta epsilon reduced_noise_epsilon zcdp_epsilon")
+def level_curves() -> Found:
     """Compute the eight epsilon-delta curves: exact, exact with reduced noise, and by zCDP.
 
     >>> level_curves().columns
     ('level', 'delta', 'epsilon', 'reduced_noise_epsilon', 'zcdp_epsilon')
     """
-    rows = []
-    for level, event in level_events().items():
-        exact, promise = _epsilons(event, DELTAS)
-        reduced, _ = _epsilons(reduced_events()[level], DELTAS)
-        rows += [(level, *row) for row in zip(map(float, DELTAS), exact, reduced, promise, strict=True)]
-    return made("level-curves", "level delta epsilon reduced_noise_epsilon zcdp_epsilon", rows)
+    for level, curves in _of_levels():
+        yield from ((level, *row) for row in epsilons(DELTAS, *curves))
 
 
-def level_epsilon() -> Study:
+@study("level delta epsilon zcdp_epsilon improvement")
+def level_epsilon() -> Found:
     """Compute epsilon of each level at delta = 1e-11 and 1e-5.
 
     >>> [(check.printed.text, check.verdict.value) for check in level_epsilon().checks][:2]
     [('11.07', 'confirmed'), ('7.79', 'confirmed')]
     """
-    rows, exact, zcdp = [], {}, {}
+    mine: dict[str, dict[str, float]] = {"epsilon by zCDP": {}, "exact epsilon": {}}
     for level, event in level_events().items():
         for delta in (DELTA, "1e-5"):
-            at = f"{level}, {delta}"
-            exact[at] = float(compose([event]).epsilon(delta=delta))
-            zcdp[at] = ZCDP([event]).epsilon(delta=float(delta))
-            rows.append((level, delta, exact[at], zcdp[at], 1 - exact[at] / zcdp[at]))
-    return made(
-        "level-epsilon",
-        "level delta epsilon zcdp_epsilon improvement",
-        rows,
-        compare("pnas", "section 3.1", "epsilon by zCDP", zcdp),
-        compare("pnas", "section 3.1", "exact epsilon", exact),
-    )
+            exact, zcdp = (
+                float(compose([event]).epsilon(delta=delta)),
+                ZCDP([event]).epsilon(delta=float(delta)),
+            )
+            for values, value in zip(mine.values(), (zcdp, exact), strict=True):
+                values[f"{level}, {delta}"] = value
+            yield level, delta, exact, zcdp, 1 - exact / zcdp
+    for what, values in mine.items():
+        yield from compare("pnas", "section 3.1", what, values)
 
 
-def level_improvement() -> Study:
+@study("level delta improvement_percent")
+def level_improvement() -> Found:
     """Compute by how much the exact epsilon lies below zCDP's, against delta.
 
     >>> [(check.printed.text, check.verdict.value) for check in level_improvement().checks][:2]
     [('8.49', 'wrong'), ('13.21', 'wrong')]
     """
-    rows = []
+    saved = []
     deltas = [f"{digit}e-{place}" for place in range(2, 16) for digit in (5, 2, 1)]
-    for level, event in level_events().items():
-        exact, promise = _epsilons(event, deltas)
-        rows += [(level, *row) for row in zip(map(float, deltas), 100 * (1 - exact / promise), strict=True)]
-    at_delta = [row[2] for row in rows if row[1] == float(DELTA)]
-    ends = {"smallest": min(at_delta), "largest": max(at_delta)}
+    for level, (exact, _, promise) in _of_levels():
+        for delta, mine, zcdp in epsilons(deltas, exact, promise):
+            yield level, delta, 100 * (1 - mine / zcdp)
+            saved += [100 * (1 - mine / zcdp)] if delta == float(DELTA) else []
+    ends = {"smallest": min(saved), "largest": max(saved)}
     what = "epsilon saved at delta 1e-11, percent"
     other = "section 3.1 prints another range, 8.50 to 13.76, which is right at delta = 1e-11"
-    return made(
-        "level-improvement",
-        "level delta improvement_percent",
-        rows,
-        compare("pnas", "introduction", what, ends, explained=other),
-        compare("pnas", "section 3.1, range", what, ends),
-    )
+    yield from compare("pnas", "introduction", what, ends, explained=other)
+    yield from compare("pnas", "section 3.1, range", what, ends)
 
 
-def level_tradeoff() -> Study:
+@study("level alpha same_noise reduced_noise zcdp")
+def level_tradeoff() -> Found:
     """Compute trade-off curves of each level: with the same noise, with reduced noise, and by zCDP.
 
     >>> study = level_tradeoff()
     >>> all(row[2] >= row[3] >= row[4] for row in study.rows)   # same noise protects best, zCDP knows least
     True
     """
-    rows = []
-    for level, event in level_events().items():
-        # where a factor of the transform vanishes exactly NumPy warns of inf * 0; the engine handles it
-        with np.errstate(invalid="ignore"):
-            both = [compose([one]).tradeoff(alpha=ALPHAS) for one in (event, reduced_events()[level])]
-        promise = ZCDP([event]).tradeoff(alpha=np.array(ALPHAS))
-        rows += [(level, *row) for row in zip(ALPHAS, *both, promise, strict=True)]
-    return made("level-tradeoff", "level alpha same_noise reduced_noise zcdp", rows)
+    for level, curves in _of_levels():
+        yield from ((level, *row) for row in tradeoffs(ALPHAS, *curves))
 
 
-def reduced_noise() -> Study:
+@study("level share_percent queries variance reduced_variance reduction_percent")
+def reduced_noise() -> Found:
     """Compute the table of reduced noise: the variance with which each level just keeps its zCDP promise.
 
     >>> study = reduced_noise()
@@ -147,35 +156,26 @@ def reduced_noise() -> Study:
     """
     release = load(ALLOCATION)
     assert release.rho is not None
-    names, rows = [level.name for level in release.levels], []
+    columns: list[dict[str, float]] = [{}, {}, {}, {}, {}]
     for level in release.levels:
         assert level.rho is not None
         before, after = level_events()[level.name].variance, reduced_events()[level.name].variance
         share, saved = float(100 * level.rho / release.rho), float(100 * (1 - after / before))
-        rows.append((share, len(level.queries), float(before), float(after), saved))
-    shares, queries, variances, reduced, saving = (
-        dict(zip(names, map(float, column), strict=True)) for column in zip(*rows, strict=True)
-    )
+        row = (share, len(level.queries), float(before), float(after), saved)
+        for column, value in zip(columns, row, strict=True):
+            column[level.name] = value
+        yield level.name, *row
+    shares, queries, variances, reduced, saving = columns
     queries["PEPG and Tract Subset Group"] = queries["PEPG"] + queries["Tract Subset Group"]
+    saving["national"] = saving["US"]
+    yield from compare("pnas", "Table 1", "variance of the Bureau's noise", variances)
+    yield from compare("pnas", "Table 1", "reduced variance", reduced)
+    yield from compare("pnas", "Table 1", "reduction, percent", saving)
     mixed = "this is State's reduction, as the table has it; that of the nation (US) is 20.88"
-    return made(
-        "reduced-noise",
-        "level share_percent queries variance reduced_variance reduction_percent",
-        [(name, *row) for name, row in zip(names, rows, strict=True)],
-        compare("pnas", "Table 1", "variance of the Bureau's noise", variances),
-        compare("pnas", "Table 1", "reduced variance", reduced),
-        compare("pnas", "Table 1", "reduction, percent", saving),
-        compare(
-            "pnas",
-            "text on Table 1",
-            "reduction, percent",
-            {"Block": saving["Block"], "national": saving["US"]},
-            explained=mixed,
-        ),
-        compare("pnas", "Table 3", "share of the level, percent", shares),
-        compare("pnas", "Table 3", "number of queries", queries),
-        compare("pnas", "Table 3", "rho", {"total": float(release.rho)}),
-    )
+    yield from compare("pnas", "text on Table 1", "reduction, percent", saving, explained=mixed)
+    yield from compare("pnas", "Table 3", "share of the level, percent", shares)
+    yield from compare("pnas", "Table 3", "number of queries", queries)
+    yield from compare("pnas", "Table 3", "rho", {"total": float(release.rho)})
 
 
 # -- all levels together -----------------------------------------------------------------------------------
@@ -198,7 +198,8 @@ def _first_tail_epsilon(loss: PrivacyLoss, delta: str = OVERALL_DELTA) -> float:
     return float(high)
 
 
-def overall_reduction() -> Study:
+@study("method target_epsilon reduction_percent")
+def overall_reduction() -> Found:
     """Compute the reduction for all levels together: by the paper's bound, and exactly.
 
     The bound leaves the second tail out: delta(eps) = P[L > eps] - e^eps P0[L > eps] < P[L > eps].
@@ -221,58 +222,51 @@ def overall_reduction() -> Study:
         for aim in (stated.value, target)
         for name, epsilon in methods.items()
     ]
+    yield from rows
     what = "reduction of all variances together, percent"
     both = f"the first tail alone, at the printed target; both tails at zCDP's epsilon allow {rows[3][2]:.2f}"
+    yield from compare("pnas", "appendix A.6", what, {"first tail": rows[0][2]}, why=both)
     formula = "3.65 + 2 sqrt(3.65 ln 1e10) is 21.985; where 21.97 comes from is not said"
+    yield check(stated, target, explained=formula)
     (bound,) = printed("pnas", "appendix A.6", "bound").values()
-    return made(
-        "overall-reduction",
-        "method target_epsilon reduction_percent",
-        rows,
-        compare("pnas", "appendix A.6", what, {"first tail": rows[0][2]}, why=both),
-        [check(stated, target, explained=formula)],
-        [check(bound, None, why="what exactly it bounds is not known to us")],
-    )
+    yield check(bound, None, why="what exactly it bounds is not known to us")
 
 
-def _reductions() -> tuple[Fraction, Fraction]:
-    """Factors of all variances: as the paper reduces them, and as far as both tails allow."""
+def _reduced() -> list[PrivacyLoss]:
+    """All levels with their noise, as the paper reduces it, and reduced as far as both tails allow."""
     what = "reduction of all variances together, percent"
     stated = printed("pnas", "appendix A.6", what)["first tail"]
     found = calibrate(load(ALLOCATION), zcdp=True, delta=OVERALL_DELTA).factor
     assert found is not None
-    return 1 - Fraction(stated.text) / 100, found
+    return [_whole(factor) for factor in (Fraction(1), 1 - Fraction(stated.text) / 100, found)]
 
 
-def overall_curve() -> Study:
+@study("delta epsilon first_tail_epsilon reduced_as_printed_epsilon reduced_epsilon zcdp_epsilon")
+def overall_curve() -> Found:
     """Compute the epsilon-delta curve of all levels together: exact, with reduced noise, and by zCDP.
 
     >>> row = overall_curve().where(delta=1e-10).rows[0]
     >>> [round(float(x), 4) for x in row[1:]]
     [20.3247, 20.8371, 21.4474, 21.9851, 21.9851]
     """
-    loss = _whole()
-    exact, *less = (one.epsilon(delta=DELTAS) for one in (loss, *map(_whole, _reductions())))
-    tails = [_first_tail_epsilon(loss, delta) for delta in DELTAS]
-    small = np.array([float(delta) for delta in DELTAS])
-    rows = zip(small, exact, tails, *less, ZCDP(loss.events).epsilon(delta=small), strict=True)
-    columns = "delta epsilon first_tail_epsilon reduced_as_printed_epsilon reduced_epsilon zcdp_epsilon"
-    return made("overall-curve", columns, rows)
+    loss, *less = _reduced()
+    curves = epsilons(DELTAS, loss, *less, ZCDP(loss.events))
+    for text, (delta, exact, *others) in zip(DELTAS, curves, strict=True):
+        yield delta, exact, _first_tail_epsilon(loss, text), *others
 
 
-def overall_tradeoff() -> Study:
+@study("alpha same_noise reduced_as_printed reduced_noise zcdp")
+def overall_tradeoff() -> Found:
     """Compute the trade-off curve of all levels together: same noise, reduced noise, and zCDP.
 
     >>> study = overall_tradeoff()
     >>> all(row[1] >= row[2] >= row[3] >= row[4] for row in study.rows)
     True
     """
-    losses = [_whole(), *map(_whole, _reductions())]
+    losses = _reduced()
     # dense near 0, where a curve of this epsilon falls
     alphas = sorted({*np.geomspace(1e-6, 0.01, 41).round(12).tolist(), *ALPHAS})
-    promise = ZCDP(losses[0].events).tradeoff(alpha=np.array(alphas))
-    rows = zip(alphas, *(loss.tradeoff(alpha=alphas) for loss in losses), promise, strict=True)
-    return made("overall-tradeoff", "alpha same_noise reduced_as_printed reduced_noise zcdp", rows)
+    yield from tradeoffs(alphas, *losses, ZCDP(losses[0].events))
 
 
 # -- all pairs of 2020 -----------------------------------------------------------------------------------
@@ -288,31 +282,23 @@ def _log_deltas(task: tuple[tuple[Noise, ...], list[Fraction]]) -> Floats:
     return compose(events).log_deltas(epsilons)
 
 
-def dhc_profile() -> Study:
+@study("epsilon zcdp_delta delta worst_pair main_delta")
+def dhc_profile() -> Found:
     """Compute the overall curve of the 2020 DHC, over all 946 pairs, at zCDP's epsilons for 0.5, ..., 1e-21.
 
     >>> study = dhc_profile()
     >>> study.where(zcdp_delta=1e-10).column("worst_pair")
     ['(6, 6)']
     """
-    whole = account(load(PRESET))
-    epsilons = [Fraction(e) for e in _main_zcdp().epsilon(delta=curve_deltas())]
-    points = whole.at_epsilon(epsilons)
-    main = np.exp(whole.case(whole.main).log_deltas(epsilons))
-    worst = ["({}, {})".format(*point.worst) for point in points]
-    deltas = [point.delta for point in points]
-    rows = zip(map(float, epsilons), curve_deltas(), deltas, worst, main, strict=True)
-    mine = {
-        f"{delta:.0e}".replace("e-0", "e-"): value for delta, value in zip(curve_deltas(), main, strict=True)
-    }
+    whole, mine = account(load(PRESET)), {}
+    at = [Fraction(e) for e in _main_zcdp().epsilon(delta=curve_deltas())]
+    main = np.exp(whole.case(whole.main).log_deltas(at))
+    for epsilon, delta, point, value in zip(at, curve_deltas(), whole.at_epsilon(at), main, strict=True):
+        yield float(epsilon), delta, point.delta, "({}, {})".format(*point.worst), value
+        mine[f"{delta:.0e}".replace("e-0", "e-")] = value
     cut = "the printed sum is cut at an absolute tail mass, which e^epsilon then multiplies"
     place = "tables of all pairs, authors' repository"
-    return made(
-        "dhc-profile",
-        "epsilon zcdp_delta delta worst_pair main_delta",
-        rows,
-        compare("sieve", place, "delta of the main pair", mine, explained=cut),
-    )
+    yield from compare("sieve", place, "delta of the main pair", mine, explained=cut)
 
 
 def dhc_sensitivity(*, jobs: int = 1, progress: Progress | None = None, every: int = 1) -> Study:
@@ -321,34 +307,35 @@ def dhc_sensitivity(*, jobs: int = 1, progress: Progress | None = None, every: i
     `every` takes each k-th pair only, for tests.
     """
     whole = account(load(PRESET))
-    epsilons = _main_zcdp().epsilon(delta=curve_deltas())
+    at = _main_zcdp().epsilon(delta=curve_deltas())
     chosen = [case for k, case in enumerate(whole.cases) if k % every == 0 or case[0] == whole.main]
-    tasks = [(events, [Fraction(e) for e in epsilons]) for _, events in chosen]
+    tasks = [(events, [Fraction(e) for e in at]) for _, events in chosen]
     logs = np.array(map_cases(_log_deltas, tasks, jobs=jobs, progress=progress))
     main = logs[[label for label, _ in chosen].index(whole.main)]
     gaps = np.expm1(logs - main)  # delta of each pair over that of the main one, less 1
     ends = gaps.max(axis=0), gaps.min(axis=0), np.median(gaps, axis=0)
-    rows = zip(epsilons, curve_deltas(), np.exp(main), *ends, strict=True)
+    rows = zip(at, curve_deltas(), np.exp(main), *ends, strict=True)
     columns = "epsilon zcdp_delta main_delta largest_excess smallest_excess median_excess"
     return made("dhc-sensitivity", columns, rows, low=gaps.min(), high=gaps.max())
 
 
-def dhc_tradeoff(*, alphas: int = 9) -> Study:
+@study("alpha overall main_pair zcdp")
+def dhc_tradeoff(*, alphas: int = 9) -> Found:
     """Compute the overall trade-off curve: the envelope over all pairs, beside the main pair and zCDP.
 
     The envelope is found at `alphas` type I errors; the main pair's curve is dense.
     """
     few = np.array([0.001, 0.005, 0.01, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8][:alphas])
     smooth = [np.geomspace(1e-5, 0.01, 49), np.linspace(0, 0.1, 21), np.linspace(0.1, 1, 37)]
-    dense = np.union1d(np.concatenate(smooth), few)
     whole = account(load(PRESET))
     overall = dict(zip(few.tolist(), whole.tradeoff(alpha=few.tolist()), strict=True))
-    alone, promise = whole.case(whole.main).tradeoff(alpha=dense.tolist()), _main_zcdp().tradeoff(alpha=dense)
-    rows = [(a, overall.get(float(a)), f, g) for a, f, g in zip(dense, alone, promise, strict=True)]
-    return made("dhc-tradeoff", "alpha overall main_pair zcdp", rows)
+    dense = np.union1d(np.concatenate(smooth), few).tolist()
+    for alpha, *values in tradeoffs(dense, whole.case(whole.main), _main_zcdp()):
+        yield alpha, overall.get(alpha), *values
 
 
-def dhc_reduction() -> Study:
+@study("delta reduction_percent zcdp_epsilon")
+def dhc_reduction() -> Found:
     """Compute how far all variances of the 2020 DHC could shrink, on the main pair.
 
     >>> [(row[0], round(row[1], 3)) for row in dhc_reduction().rows]
@@ -360,42 +347,38 @@ def dhc_reduction() -> Study:
         whole = account(release.scaled(size))
         return float(whole.case(whole.main).epsilon(delta=delta))
 
-    rows = []
     for delta in ("1e-10", "1e-11"):
         target = _main_zcdp().epsilon(delta=float(delta))
         factor = solve_factor(lambda size, delta=delta: epsilon(size, delta), target)  # type: ignore[misc]
-        rows.append((delta, float(100 * (1 - factor)), target))
+        saved = float(100 * (1 - factor))
+        yield delta, saved, target
     carried = "carried over from the PNAS paper: by level, 2022 allocation, add or remove, delta 1e-11"
-    both = dict.fromkeys(("smallest", "largest"), rows[1][1])
-    checks = compare("sieve", "abstract", "reduction of the noise, percent", both, explained=carried)
-    return made("dhc-reduction", "delta reduction_percent zcdp_epsilon", rows, checks)
+    both = dict.fromkeys(("smallest", "largest"), saved)
+    yield from compare("sieve", "abstract", "reduction of the noise, percent", both, explained=carried)
 
 
-def dhc_spines() -> Study:
+@study("spine epsilon zcdp_delta delta delta_same_path excess_over_main excess_same_path")
+def dhc_spines() -> Found:
     """Compute the curves of the 43 allocations: against the main path, and both people on the same path.
 
     >>> len(dhc_spines().distinct("spine"))
     43
     """
-    whole = account(load(PRESET))
+    whole, paths = account(load(PRESET)), load(PRESET).paths
     deltas = np.array([float(f"1e-{place}") for place in range(1, 22, 2)])
-    epsilons = [Fraction(e) for e in _main_zcdp().epsilon(delta=deltas)]
-    main = whole.case(whole.main).log_deltas(epsilons)
-    rows = []
-    paths = load(PRESET).paths
+    at = [Fraction(e) for e in _main_zcdp().epsilon(delta=deltas)]
+    main = whole.case(whole.main).log_deltas(at)
     for spine in paths:
         pairs = ((min(MAIN, spine), max(MAIN, spine)), (spine, spine))
-        logs = [whole.case(pair).log_deltas(epsilons) for pair in pairs]
+        logs = [whole.case(pair).log_deltas(at) for pair in pairs]
         values = (*map(np.exp, logs), *(np.expm1(log - main) for log in logs))
-        rows += [(spine, *row) for row in zip(map(float, epsilons), deltas, *values, strict=True)]
+        yield from ((spine, *row) for row in zip(map(float, at), deltas, *values, strict=True))
     many = {"allocations": len(paths), "pairs": len(whole.cases)}
-    columns = "spine epsilon zcdp_delta delta delta_same_path excess_over_main excess_same_path"
-    return made(
-        "dhc-spines", columns, rows, compare("sieve", "number of pairs", "allocations and pairs", many)
-    )
+    yield from compare("sieve", "number of pairs", "allocations and pairs", many)
 
 
-def dhc_spine_tradeoff(*, spines: Sequence[int] | None = None) -> Study:
+@study("spine alpha exact main_pair zcdp")
+def dhc_spine_tradeoff(*, spines: Sequence[int] | None = None) -> Found:
     """Compute the trade-off curve of each of the 43 allocations, both people on the same path.
 
     >>> study = dhc_spine_tradeoff(spines=[1])
@@ -404,10 +387,7 @@ def dhc_spine_tradeoff(*, spines: Sequence[int] | None = None) -> Study:
     """
     alphas = [0.0, *np.geomspace(1e-5, 0.1, 9).round(9).tolist(), 0.25, 0.5, 0.75, 1.0]
     whole = account(load(PRESET))
-    promise = _main_zcdp().tradeoff(alpha=np.array(alphas))
-    main = whole.case(whole.main).tradeoff(alpha=alphas)
-    rows = []
+    shared = tradeoffs(alphas, whole.case(whole.main), _main_zcdp())
     for spine in spines or load(PRESET).paths:
-        exact = whole.case((spine, spine)).tradeoff(alpha=alphas)
-        rows += [(spine, *row) for row in zip(alphas, exact, main, promise, strict=True)]
-    return made("dhc-spine-tradeoff", "spine alpha exact main_pair zcdp", rows)
+        own = tradeoffs(alphas, whole.case((spine, spine)))
+        yield from ((spine, *mine, *others) for mine, (_, *others) in zip(own, shared, strict=True))

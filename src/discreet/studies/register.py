@@ -12,16 +12,16 @@ from __future__ import annotations
 
 import tomllib
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from enum import StrEnum
 from fractions import Fraction
-from functools import cache
+from functools import cache, wraps
 from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec
 
 import numpy as np
 from numpy.typing import NDArray
@@ -235,6 +235,10 @@ def compare(paper: str, place: str, what: str, mine: Mapping[str, float], **more
 
 # -- studies ---------------------------------------------------------------------------------------------
 
+Found = Iterator[Sequence[Any] | Compared]
+"""What the function of a study yields: rows of its table, and comparisons with print."""
+P = ParamSpec("P")
+
 
 @dataclass(frozen=True, slots=True)
 class Study:
@@ -435,3 +439,19 @@ def made(
     title = entry.title.format(**facts) if facts else entry.title
     table = tuple(tuple(row) for row in rows)
     return Study(name, title, entry.source, tuple(columns.split()), table, notes, tuple(found))
+
+
+def study(columns: str) -> Callable[[Callable[P, Found]], Callable[P, Study]]:
+    """Make a study of a function that yields its rows, with these columns, and its comparisons with print."""
+
+    def decorate(function: Callable[P, Found]) -> Callable[P, Study]:
+        @wraps(function)
+        def compute(*args: P.args, **kwargs: P.kwargs) -> Study:
+            found = list(function(*args, **kwargs))
+            checks = [one for one in found if isinstance(one, Compared)]
+            rows = [one for one in found if not isinstance(one, Compared)]
+            return made(function.__name__.replace("_", "-"), columns, rows, checks)
+
+        return compute
+
+    return decorate

@@ -12,7 +12,7 @@ computed without sampling.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
@@ -33,7 +33,7 @@ from discreet.risk import (
     posterior,
     ratio,
 )
-from discreet.studies.register import Compared, Floats, Integers, Study, Value, check, compare, made, printed
+from discreet.studies.register import Compared, Floats, Found, Integers, check, compare, printed, study
 
 PRIORS = ("1/2", "1/5", "1/10", "1/50", "1/864")
 LEVELS = ("US", "State", "County", "Tract", "Optimized block group", "Block")
@@ -55,7 +55,11 @@ def paper_rho(level: str) -> Fraction:
 RHO = paper_rho("Block")
 
 
-def risk_levels() -> Study:
+@study(
+    "level share_of_level share_of_detailed rho variance_as_published expected_ratio_as_published "
+    "accuracy_as_published variance_real expected_ratio_real accuracy_real"
+)
+def risk_levels() -> Found:
     """Compute what each level of the 2020 Redistricting Data tells, with both readings of its rho.
 
     >>> row = risk_levels().rows[-1]
@@ -64,7 +68,7 @@ def risk_levels() -> Study:
     """
     release = load("pl94-2020-persons")
     assert release.rho is not None
-    rows, shares, parts = [], {}, {}
+    shares, parts = {}, {}
     for name, level in zip(LEVELS, release.levels, strict=True):
         place = next(i for i, query in enumerate(level.queries) if query.name == "detailed")
         event = level.events(release.neighbours)[place]
@@ -74,7 +78,7 @@ def risk_levels() -> Study:
         for variance in (event.size / 2, event.size):
             right = decision_accuracy(variance=variance, prior="1/2")
             values += [float(variance), float(expected_ratio(variance=variance, prior="1/2")), float(right)]
-        rows.append((name, shares[name], parts[name], float(1 / event.size), *values))
+        yield name, shares[name], parts[name], float(1 / event.size), *values
     rhos = {name: float(paper_rho(name)) for name in LEVELS}
     promise = ZCDP.from_rho(Fraction(printed("risk", "Table 2", _TOTALS)["rho"].text)).epsilon(delta=1e-10)
     totals = {"rho": float(release.rho), "epsilon": promise}
@@ -83,29 +87,20 @@ def risk_levels() -> Study:
     )
     cut = "2.56 + 2 sqrt(2.56 ln 1e10), cut off instead of rounded"
     twice = "0.24648 rounds to 0.246; 0.247 is 0.2465 rounded again"
-    return made(
-        "risk-levels",
-        "level share_of_level share_of_detailed rho variance_as_published expected_ratio_as_published "
-        "accuracy_as_published variance_real expected_ratio_real accuracy_real",
-        rows,
-        compare("risk", "Table 2", "share of the level", shares),
-        compare("risk", "Table 2", "share of the detailed query", parts),
-        compare("risk", "Table 2", "rho", rhos, why="the printed shares of the printed 2.56"),
-        compare("risk", "Table 2", _TOTALS, totals, explained=cut),
-        compare("risk", "captions", "rho", captions, explained=twice),
-        _table_3(),
-    )
-
-
-def _table_3() -> list[Compared]:
-    """Table 3 is data; what can be computed from it are its sum and the numbers of cells."""
+    yield from compare("risk", "Table 2", "share of the level", shares)
+    yield from compare("risk", "Table 2", "share of the detailed query", parts)
+    yield from compare("risk", "Table 2", "rho", rhos, why="the printed shares of the printed 2.56")
+    yield from compare("risk", "Table 2", _TOTALS, totals, explained=cut)
+    yield from compare("risk", "captions", "rho", captions, explained=twice)
+    # Table 3 is data; what can be computed from it are its sum and the numbers of cells
     people = printed("risk", "Table 3", "people of district 28-21 by group, and together")
-    whole = sum(int(people[at].text) for at in ("first", "second", "third"))
+    yield check(people["together"], sum(int(people[at].text) for at in ("first", "second", "third")))
     cells = {at: math.prod(map(int, at.split("*"))) for at in ("2*6*8*9", "2*2*8*63")}
-    return [check(people["together"], whole), *compare("risk", "Table 3", "cells of a table", cells)]
+    yield from compare("risk", "Table 3", "cells of a table", cells)
 
 
-def risk_table_4() -> Study:
+@study("prior noisy mass_present mass_absent posterior ratio")
+def risk_table_4() -> Found:
     """Compute posterior and ratio at noisy values 1 to 5 for five priors, and how likely each value is.
 
     >>> [f"{row[2]:.3f} {row[3]:.3f} {row[4]:.3f}" for row in risk_table_4().rows[:2]]
@@ -115,41 +110,35 @@ def risk_table_4() -> Study:
     masses = {str(noisy): (float(noise.pmf(noisy - 1)), float(noise.pmf(noisy))) for noisy in range(1, 6)}
     other = "printed are the masses given X1 = 0; the caption says given X1 = 1"
     present = {at: mass for at, (mass, _) in masses.items()}
-    rows, checks = [], compare("risk", "Table 4", "mass", present, explained=other)
+    yield from compare("risk", "Table 4", "mass", present, explained=other)
     for prior in PRIORS:
         both = [
             {at: float(of(int(at), rho=RHO, prior=prior, known=0)) for at in masses}
             for of in (posterior, ratio)
         ]
         if prior != "1/864":  # of which only the ratios are printed
-            checks += compare("risk", "Table 4", f"posterior, p = {prior}", both[0])
-        checks += compare("risk", "Table 4", f"ratio, p = {prior}", both[1])
-        rows += [(prior, int(at), *masses[at], both[0][at], both[1][at]) for at in masses]
-    return made("risk-table-4", "prior noisy mass_present mass_absent posterior ratio", rows, checks)
+            yield from compare("risk", "Table 4", f"posterior, p = {prior}", both[0])
+        yield from compare("risk", "Table 4", f"ratio, p = {prior}", both[1])
+        yield from ((prior, int(at), *masses[at], both[0][at], both[1][at]) for at in masses)
 
 
-def risk_table_5() -> Study:
+@study("prior expected_posterior expected_ratio expected_ratio_real_noise")
+def risk_table_5() -> Found:
     """Compute the expected posterior and R, the expected ratio, for five priors.
 
     >>> [round(row[2], 2) for row in risk_table_5().rows]
     [1.05, 1.13, 1.17, 1.21, 1.22]
     """
     beliefs, ratios = (of(rho=RHO, prior=PRIORS).tolist() for of in (expected_posterior, expected_ratio))
-    real = expected_ratio(variance=1 / RHO, prior=PRIORS)
-    ends = {"smallest": min(ratios), "largest": max(ratios)}
-    return made(
-        "risk-table-5",
-        "prior expected_posterior expected_ratio expected_ratio_real_noise",
-        zip(PRIORS, beliefs, ratios, real, strict=True),
-        compare("risk", "Table 5", "expected posterior", dict(zip(PRIORS, beliefs, strict=True))),
-        compare("risk", "Table 5", "expected ratio", dict(zip(PRIORS, ratios, strict=True))),
-        compare(
-            "risk", "text on Table 5", "expected ratio", ends, explained="leaves out the last row, p = 1/864"
-        ),
-    )
+    yield from zip(PRIORS, beliefs, ratios, expected_ratio(variance=1 / RHO, prior=PRIORS), strict=True)
+    yield from compare("risk", "Table 5", "expected posterior", dict(zip(PRIORS, beliefs, strict=True)))
+    yield from compare("risk", "Table 5", "expected ratio", dict(zip(PRIORS, ratios, strict=True)))
+    ends, why = {"smallest": min(ratios), "largest": max(ratios)}, "leaves out the last row, p = 1/864"
+    yield from compare("risk", "text on Table 5", "expected ratio", ends, explained=why)
 
 
-def risk_priors_noisy() -> Study:
+@study("prior noisy posterior ratio")
+def risk_priors_noisy() -> Found:
     """Compute posterior and ratio over the noisy value for five priors.
 
     >>> study = risk_priors_noisy().where(prior="1/2", noisy=1)
@@ -157,8 +146,7 @@ def risk_priors_noisy() -> Study:
     0.525
     """
     noisy = np.arange(-10, 21)
-    curves = (partial(of, noisy, rho=RHO, known=0) for of in (posterior, ratio))
-    return made("risk-priors-noisy", "prior noisy posterior ratio", _by_prior(noisy, *curves))
+    yield from _by_prior(noisy, *(partial(of, noisy, rho=RHO, known=0) for of in (posterior, ratio)))
 
 
 def _by_prior(places: Sequence[float] | Integers, *curves: Callable[..., Floats]) -> list[tuple[Any, ...]]:
@@ -175,7 +163,8 @@ def rho_grid(points: int = 121) -> list[float]:
     return sorted([*(float(f"{rho:.6g}") for rho in np.geomspace(1e-3, 10.0, points)), float(RHO), 0.5, 0.6])
 
 
-def risk_priors_rho() -> Study:
+@study("prior rho expected_posterior expected_ratio")
+def risk_priors_rho() -> Found:
     """Compute the expected posterior and R over rho for five priors.
 
     >>> study = risk_priors_rho().where(prior="1/2")
@@ -183,11 +172,11 @@ def risk_priors_rho() -> Study:
     True
     """
     rhos = rho_grid()
-    curves = (partial(of, rho=rhos) for of in (expected_posterior, expected_ratio))
-    return made("risk-priors-rho", "prior rho expected_posterior expected_ratio", _by_prior(rhos, *curves))
+    yield from _by_prior(rhos, *(partial(of, rho=rhos) for of in (expected_posterior, expected_ratio)))
 
 
-def risk_accuracy_rho() -> Study:
+@study("prior rho accuracy_present accuracy_average")
+def risk_accuracy_rho() -> Found:
     """Compute how often the decision is right over rho: given that the person is there, and on average.
 
     >>> [(check.printed.text, f"{check.computed:.4f}") for check in risk_accuracy_rho().checks]
@@ -196,12 +185,11 @@ def risk_accuracy_rho() -> Study:
     rhos = rho_grid(641)
     curves = (partial(decision_accuracy, rho=rhos, given=given) for given in ("present", "prior"))
     rows = _by_prior(rhos, *curves)
+    yield from rows
     found = {row[:2]: float(row[2]) for row in rows}
-    mine = {f"p = 1/5, rho = .{k}": found["1/5", k / 10] for k in (5, 6)} | {
-        "p = 1/2": found["1/2", float(RHO)]
-    }
-    checks = compare("risk", "Figure 3, text", "right decisions", mine)
-    return made("risk-accuracy-rho", "prior rho accuracy_present accuracy_average", rows, checks)
+    mine = {f"p = 1/5, rho = .{k}": found["1/5", k / 10] for k in (5, 6)}
+    mine["p = 1/2"] = found["1/2", float(RHO)]
+    yield from compare("risk", "Figure 3, text", "right decisions", mine)
 
 
 # -- a block and its block group ---------------------------------------------------------------------------
@@ -263,9 +251,8 @@ def sampler(*, condition: bool) -> Sampler:
     )
 
 
-def _sampled(place: str, what: str, laws: list[tuple[Floats, Floats]]) -> list[Compared]:
+def _sampled(place: str, what: str, laws: list[tuple[Floats, Floats]]) -> Iterator[Compared]:
     """Compare printed shares of draws with (law, variance) of the exact posterior and of the chain."""
-    found = []
     for at, entry in printed("risk", place, what).items():
         assert entry.draws is not None
         exact, limit = (100 * float(law[int(at)]) for law, _ in laws)
@@ -274,11 +261,11 @@ def _sampled(place: str, what: str, laws: list[tuple[Floats, Floats]]) -> list[C
             f"the program leaves out k1 <= k2; its chain tends to {limit:.3g}, "
             f"{abs(entry.value - limit) / errors[1]:.1f} standard errors from the print"
         )
-        found.append(check(entry, exact, error=errors[0], explained=why))
-    return found
+        yield check(entry, exact, error=errors[0], explained=why)
 
 
-def risk_two_levels() -> Study:
+@study("method probability standard_error")
+def risk_two_levels() -> Found:
     """Compute the posterior at the paper's example by every method.
 
     >>> [(row[0], round(float(row[1]), 4)) for row in risk_two_levels().rows[1:3]]
@@ -292,36 +279,30 @@ def risk_two_levels() -> Study:
         return [block, Area(name="block group", noisy=z, variance=v2)]
 
     exact, limit = sampler(condition=True), sampler(condition=False)
-    rows: list[tuple[Value, ...]] = [
-        ("block alone", hierarchy_posterior([Area(noisy=x, rho=RHO)], prior="1/2").probability, None),
-        ("exact", hierarchy_posterior(areas(1), prior="1/2").probability, None),
-        ("chain without the condition", float(limit.block[1]), None),
-    ]
+    alone = hierarchy_posterior([Area(noisy=x, rho=RHO)], prior="1/2")
+    yield "block alone", alone.probability, None
+    yield "exact", hierarchy_posterior(areas(1), prior="1/2").probability, None
+    yield "chain without the condition", float(limit.block[1]), None
     for name, method in (("sampler, sound", "gibbs"), ("sampler, without", "gibbs-unconstrained")):
         drawn = hierarchy_posterior(areas(1), prior="1/2", method=method, draws=100_000, seed=2020)  # type: ignore[arg-type]
-        rows.append((name, drawn.probability, drawn.standard_error))
-    rows.append(("exact, real noise 1/rho", hierarchy_posterior(areas(2), prior="1/2").probability, None))
+        yield name, drawn.probability, drawn.standard_error
+    yield "exact, real noise 1/rho", hierarchy_posterior(areas(2), prior="1/2").probability, None
     laws = [(one.block, one.block_variance) for one in (exact, limit)]
-    checks = _sampled("Table 7", "posterior of the block's count, percent", laws)
-    return made("risk-two-levels", "method probability standard_error", rows, checks)
+    yield from _sampled("Table 7", "posterior of the block's count, percent", laws)
 
 
-def risk_table_8() -> Study:
+@study("count exact_percent chain_percent standard_error_exact standard_error_chain")
+def risk_table_8() -> Found:
     """Compute the posterior of the group's count at the example, exactly and as the chain has it.
 
     >>> [round(row[1], 1) for row in risk_table_8().rows][:4]
     [12.9, 38.7, 29.8, 13.9]
     """
     laws = [(one.group, one.group_variance) for one in (sampler(condition=True), sampler(condition=False))]
-    checks = _sampled("Table 8", "posterior of the group's count, percent", laws)
+    checks = list(_sampled("Table 8", "posterior of the group's count, percent", laws))
     columns = [100 * law for law, _ in laws] + [100 * np.sqrt(variance / 10_000) for _, variance in laws]
-    rows = zip(map(str, range(len(checks))), *columns, strict=False)
-    return made(
-        "risk-table-8",
-        "count exact_percent chain_percent standard_error_exact standard_error_chain",
-        rows,
-        checks,
-    )
+    yield from zip(map(str, range(len(checks))), *columns, strict=False)
+    yield from checks
 
 
 def chain_chances(two: TwoLevels, x: Integers, z: Integers, y: Integers) -> Floats:
@@ -351,51 +332,47 @@ def says_yes(chances: Floats, draws: int = DRAWS) -> Floats:
     return np.asarray(bdtrc(draws // 2 - 1, draws, chances))
 
 
-def _drawn(place: str, what: str, mine: float) -> list[Compared]:
+def _drawn(place: str, what: str, mine: float) -> Compared:
     """Compare a printed percentage of right decisions with the chain of 1,000 draws."""
     (entry,) = printed("risk", place, what).values()
     assert entry.draws is not None
     error = 100 * math.sqrt(mine * (1 - mine) / entry.draws)
     why = "beside 1,000 draws that say yes at a share of one half; decided exactly, 58.97 % would be right"
-    return [check(entry, 100 * mine, error=error, why=why)]
+    return check(entry, 100 * mine, error=error, why=why)
 
 
-def risk_group_count() -> Study:
+def _right(two: TwoLevels, group: int) -> tuple[float, float]:
+    """How often the exact posterior and the chain decide rightly, given that the target is counted."""
+    return two.accuracy(group=group), two.accuracy(group=group, chance="unconstrained")
+
+
+@study("group exact chain chain_1000_draws block_alone exact_averaged_over_prior")
+def risk_group_count() -> Found:
     """Compute how often the decision is right, given that the target is counted, by the group's true count.
 
     >>> study = risk_group_count().where(group=1)
     >>> [round(float(study.numbers(name)[0]), 4) for name in ("exact", "chain", "chain_1000_draws")]
     [0.3182, 0.5946, 0.5954]
     """
-    two = _two()
-    alone = float(decision_accuracy(rho=RHO, prior="1/2"))
+    two, alone = _two(), float(decision_accuracy(rho=RHO, prior="1/2"))
     sampled = {group: with_draws(two, group) for group in (1, 2, 4, 10)}
-    rows = []
     for group in (1, 2, 3, 4, 6, 8, 10, 15):
-        both = two.accuracy(group=group), two.accuracy(group=group, chance="unconstrained")
-        rows.append((group, *both, sampled.get(group), alone, two.averaged_accuracy(rest=group - 1)))
+        averaged = two.averaged_accuracy(rest=group - 1)
+        yield group, *_right(two, group), sampled.get(group), alone, averaged
     what = "right decisions from the block alone, percent"
-    return made(
-        "risk-group-count",
-        "group exact chain chain_1000_draws block_alone exact_averaged_over_prior",
-        rows,
-        compare("risk", "Figure 5", what, {"block alone": 100 * alone}),
-        _drawn("Figure 5", "right decisions, mean over larger groups, percent", sampled[10]),
-    )
+    yield from compare("risk", "Figure 5", what, {"block alone": 100 * alone})
+    yield _drawn("Figure 5", "right decisions, mean over larger groups, percent", sampled[10])
 
 
-def risk_group_rho() -> Study:
+@study("rho2 group exact chain")
+def risk_group_rho() -> Found:
     """Compute the accuracy against the group's rho up to 100, the block's kept."""
     *groups, largest, _ = _inputs("Figure 6", "counts of the group, largest rho2, draws")
-    rows = []
     for rho in np.geomspace(0.01, largest, 7):
         two = _two((RHO, Fraction(f"{rho:.6g}")))
-        for group in groups:
-            both = two.accuracy(group=group), two.accuracy(group=group, chance="unconstrained")
-            rows.append((float(f"{rho:.6g}"), group, *both))
+        yield from ((float(f"{rho:.6g}"), group, *_right(two, group)) for group in groups)
     found = with_draws(_two((RHO, Fraction(largest))), groups[1])
-    checks = _drawn("Figure 6", "right decisions, percent", found)
-    return made("risk-group-rho", "rho2 group exact chain", rows, checks)
+    yield _drawn("Figure 6", "right decisions, percent", found)
 
 
 def _grid() -> tuple[Integers, Integers]:
@@ -404,22 +381,21 @@ def _grid() -> tuple[Integers, Integers]:
     return np.arange(a, b + 1), np.arange(c, d + 1)
 
 
-def risk_decisions() -> Study:
+@study("group_noisy siblings_noisy exact chain block_alone")
+def risk_decisions() -> Found:
     """Compute the least noisy block count at which the adversary says yes, for every pair of the others.
 
     >>> row = risk_decisions().where(group_noisy=1, siblings_noisy=-1).rows[0]
     >>> row[2:4]
     (2, 1)
     """
-    z, y = _grid()
-    two = _two()
+    two, (z, y) = _two(), _grid()
     exact, chain = two.thresholds(z, y), two.thresholds(z, y, chance="unconstrained")
-    places = ((i, j) for i in range(len(z)) for j in range(len(y)))
-    rows = [(z[i], y[j], exact[i, j], chain[i, j], 1) for i, j in places]
-    return made("risk-decisions", "group_noisy siblings_noisy exact chain block_alone", rows)
+    yield from ((z[i], y[j], exact[i, j], chain[i, j], 1) for i, j in np.ndindex(exact.shape))
 
 
-def risk_changed() -> Study:
+@study("change exact chain chain_undecided")
+def risk_changed() -> Found:
     """Compute how often the group changes the decision, in percent, on Figure 4's grid, the truth (1, 1, 0).
 
     >>> [(row[0], round(row[1], 3), round(row[2], 3)) for row in risk_changed().rows]
@@ -440,29 +416,16 @@ def risk_changed() -> Study:
         masses.append((to_yes, to_no, to_yes - to_no))
         undecided.append([weights[close & mask] for mask in (~after & ~before, after & before)])
     sums = [float(part.sum()) for part in undecided[1]]
-    rows = [
-        (at, *pair, open_)
-        for at, *pair, open_ in zip(("to yes", "to no", "net"), *masses, (*sums, None), strict=True)
-    ]
-    error = math.sqrt(sum(float((part**2).sum()) for part in undecided[0]) / 4)
-    what = "mass of decisions that the group changes, percent"
-    changes = [
-        check(
-            printed("risk", "Figure 4", what)[at],
-            exact,
-            error=error,
-            explained=f"the program leaves out k1 <= k2; its chain's limit is {limit:.3f}, and data that its "
-            f"longest runs cannot decide carry {sums[0]:.3f} (to yes) and {sums[1]:.3f} (to no)",
-        )
-        for at, exact, limit, _ in rows
-    ]
+    rows = list(zip(("to yes", "to no", "net"), *masses, (*sums, None), strict=True))
+    yield from rows
     on_grid = {"all": 100 * float(pz.sum() * py.sum())}
-    return made(
-        "risk-changed",
-        "change exact chain chain_undecided",
-        rows,
-        compare(
-            "risk", "Figure 4", "mass on the grid, percent", on_grid, explained="a little less than said"
-        ),
-        changes,
-    )
+    less = "a little less than said"
+    yield from compare("risk", "Figure 4", "mass on the grid, percent", on_grid, explained=less)
+    error = math.sqrt(sum(float((part**2).sum()) for part in undecided[0]) / 4)
+    said = printed("risk", "Figure 4", "mass of decisions that the group changes, percent")
+    for at, exact, limit, _ in rows:
+        why = (
+            f"the program leaves out k1 <= k2; its chain's limit is {limit:.3f}, and data that its "
+            f"longest runs cannot decide carry {sums[0]:.3f} (to yes) and {sums[1]:.3f} (to no)"
+        )
+        yield check(said[at], exact, error=error, explained=why)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from fractions import Fraction
 from functools import cache
 from math import log, sqrt
@@ -22,7 +23,7 @@ from discreet.release.safetab.design import (
 )
 from discreet.release.safetab.mechanism import noise_for, suppression_threshold
 from discreet.release.safetab.tables import Z95, bureau_margin, margin, variance_of
-from discreet.studies.register import Compared, Study, check, made, printed
+from discreet.studies.register import Compared, Found, check, printed, study
 
 GAMMA, CHANCE = Fraction(1, 10), Fraction(9999, 10000)
 LARGEST = 300
@@ -33,72 +34,67 @@ def _stage_two(rho: Fraction) -> Noise:
     return noise_for((1 - GAMMA) * rho, STABILITY, "zcdp")
 
 
-def safetab_suppression() -> Study:
+@study("rho sigma2 threshold size suppressed bias_if_released bias_dropped_as_zero")
+def safetab_suppression() -> Found:
     """Compute the chance of suppression and the bias of released totals by the size of a group.
 
     >>> [(check.printed.text, check.verdict.value) for check in safetab_suppression().checks[:3]]
     [('93', 'confirmed'), ('21', 'confirmed'), ('11', 'confirmed')]
     """
-    rows: list[tuple[object, ...]] = []
-    sizes = np.arange(LARGEST + 1)
-    checks: list[Compared] = []
-    below: list[Compared] = []
+    sizes, below = np.arange(LARGEST + 1), []
     dropped = printed("safetab", "section 5.3.2", "chance that an empty group is dropped, percent")
     for at, entry in printed("safetab", "Table 6", "suppression threshold T").items():
         rho = Fraction(at)
         noise = _stage_two(rho)
         threshold = suppression_threshold(noise, CHANCE)
         assert threshold is not None
-        checks.append(check(entry, threshold))
+        yield check(entry, threshold)
         less, at_most = (float(100 * noise.cdf(edge)) for edge in (threshold - 1, threshold))
         said = f'"less than T" in the text; equations (12), (13) keep what is above T: {at_most:.4f}'
         below.append(check(dropped[at], less, explained=said))
         found = shown(sizes, noise, threshold)
         by_size = zip(sizes, found.suppressed, found.bias, found.overall_bias, strict=True)
-        rows += [(float(rho), float(variance_of(noise)), threshold, *row) for row in by_size]
-    columns = "rho sigma2 threshold size suppressed bias_if_released bias_dropped_as_zero"
-    return made("safetab-suppression", columns, rows, checks, below)
+        yield from ((float(rho), float(variance_of(noise)), threshold, *row) for row in by_size)
+    yield from below
 
 
-def safetab_margins() -> Study:
+@study(
+    "pass geography level wanted_margin rho rho_for_wanted_margin sigma2 margin_by_formula "
+    "exact_margin exact_rho"
+)
+def safetab_margins() -> Found:
     """Compute rho from the margins of error, and margins from the rho of 2020, by geography and level.
 
     >>> rows = safetab_margins().where(geography="COUNTY").rows
     >>> [(row[2], row[3], row[4], round(row[5], 4), row[7], row[8]) for row in rows]
     [('regional', 50, 0.008, 0.0077, 49, 49), ('detailed', 11, 0.159, 0.1587, 10, 11)]
     """
-    rows = []
     for which, preset in (("US", "ddhca-2020"), ("PR", "ddhca-2020-pr")):
         for level in load(preset).levels:
             assert level.rho is not None
-            geography, kind = level.name.split(", ")
-            wanted = wanted_margin(level.rho)
-            noise = _stage_two(level.rho)
+            wanted, noise = wanted_margin(level.rho), _stage_two(level.rho)
             variance = variance_of(noise)
             rhos = (float(level.rho), float(rho_for_margin(wanted, stability=STABILITY, gamma=GAMMA)))
             least = float(exact_rho_for_margin(wanted, stability=STABILITY, gamma=GAMMA))
-            margins = (bureau_margin(variance), margin(noise))
-            rows.append((which, geography, kind, wanted, *rhos, float(variance), *margins, least))
-    columns = (
-        "pass geography level wanted_margin rho rho_for_wanted_margin sigma2 margin_by_formula "
-        "exact_margin exact_rho"
-    )
-    return made("safetab-margins", columns, rows, _table_7(), _coverage(), _claims())
+            margins = (float(variance), bureau_margin(variance), margin(noise))
+            yield which, *level.name.split(", "), wanted, *rhos, *margins, least
+    yield from _table_7()
+    yield from _coverage()
+    yield from _claims()
 
 
-def _table_7() -> list[Compared]:
+def _table_7() -> Iterator[Compared]:
     twice = "twice the rounded value beside it, not rounded once"
-    found = []
     for scope, factor in (("add or remove", 1), ("replacement", 2)):
         for step, part in (("step 2", 1 - GAMMA), ("total", Fraction(1))):
             for at, entry in printed("safetab", "Table 7", f"rho, {scope}, {step}").items():
                 rho = factor * part * rho_for_margin(at, stability=STABILITY, gamma=GAMMA)
-                found.append(check(entry, float(rho), explained=twice))
+                yield check(entry, float(rho), explained=twice)
     (levels,) = printed("safetab", "Table 7", "levels").values()
-    return [*found, check(levels, len(load("ddhca-2020").levels))]
+    yield check(levels, len(load("ddhca-2020").levels))
 
 
-def _coverage() -> list[Compared]:
+def _coverage() -> Iterator[Compared]:
     """How often floor(1.96 sigma) covers the noise of a cell and of sums of cells, with 2020's parameters."""
     detailed, states = Fraction("0.159"), Fraction("2.134")
     cells = {
@@ -107,33 +103,29 @@ def _coverage() -> list[Compared]:
         "sum of 4 cells": (_stage_two(detailed), 4),
         "nation, sum of 18 cells": (_stage_two(states), 18),
     }
-    found = []
     entries = printed("safetab", "section 6.1", "chance that floor(1.96 sigma) covers the noise, percent")
     for at, entry in entries.items():
         noise, many = cells[at]
         edge = bureau_margin(many * variance_of(noise))
         chance = 100 * noise.within(edge, draws=many)
-        found.append(check(entry, chance, explained=f"the margin is {edge}; noise takes whole numbers"))
-    return found
+        yield check(entry, chance, explained=f"the margin is {edge}; noise takes whole numbers")
 
 
-def _claims() -> list[Compared]:
+def _claims() -> Iterator[Compared]:
     """The other numbers of the paper: rho of a margin, three races, both kinds of noise, iterations."""
     (formula,) = printed("safetab", "rho from a margin", "rho times the squared margin").values()
+    yield check(formula, float((1 - GAMMA) * rho_for_margin(1, stability=1, gamma=GAMMA)))
     races = printed("safetab", "three races instead of eight", "stability and change of the margins, percent")
     eight, three = (max(2, most) + 1 for most in (8, 3))
+    yield check(races["stability, 8"], eight)
+    yield check(races["stability, 3"], three)
+    yield check(races["margins"], 100 * (sqrt(three / eight) - 1))
     normal, exact = geometric_cost()
     (roughly,) = printed("safetab", "Gaussian against geometric noise", "advantage, percent").values()
     why = f"normal margins, one stage, all eleven levels, delta 1e-10; with exact margins it is {exact:.1f}"
+    yield check(roughly, normal, explained=why)
     (all_,) = printed("safetab", "iterations", "number of iterations").values()
-    return [
-        check(formula, float((1 - GAMMA) * rho_for_margin(1, stability=1, gamma=GAMMA))),
-        check(races["stability, 8"], eight),
-        check(races["stability, 3"], three),
-        check(races["margins"], 100 * (sqrt(three / eight) - 1)),
-        check(roughly, normal, explained=why),
-        check(all_, sum(one.level > 0 for one in specification_2020().iterations)),
-    ]
+    yield check(all_, sum(one.level > 0 for one in specification_2020().iterations))
 
 
 @cache

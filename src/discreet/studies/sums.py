@@ -32,35 +32,37 @@ from discreet.accounting.privacy_loss import compose
 from discreet.accounting.published import LatticeNormal, SequentialSieve, residual_supremum
 from discreet.budget import load
 from discreet.noise import DiscreteGaussian, Noise
-from discreet.studies.register import Floats, Study, Value, check, compare, made, printed
+from discreet.studies.dhc import DELTAS, epsilons
+from discreet.studies.register import Floats, Found, check, compare, printed, study
 
 # -- residuals and variances -------------------------------------------------------------------------------
 
 VARIANCES = (1, 5, 10)
 
 
-def residuals() -> Study:
+@study("n sigma2 supremum bound printed_bound")
+def residuals() -> Found:
     """Compute sup over y of |P(S_n = y) - normal density|, and bounds on it.
 
     >>> row = residuals().where(n=10, sigma2=1).rows[0]
     >>> f"{row[2]:.3g} {row[3]:.3g} {row[4]:.0e}"
     '4.18e-08 5.53e-08 4e-07'
     """
-    rows, checks, suprema = [], [], {}
+    suprema = {}
     for variance in VARIANCES:
         for at, entry in printed("pnas", "Table 2", f"bound on the residual, variance {variance}").items():
             value = suprema[variance, at] = residual_supremum(variance=variance, times=int(at))
             bound = LatticeNormal([DiscreteGaussian(variance=variance, times=int(at))]).residual_bound
-            rows.append((int(at), variance, value, bound, entry.value))
-            checks.append(check(entry, value, why=f"{entry.value / value:.0f} times the supremum"))
+            yield int(at), variance, value, bound, entry.value
+            yield check(entry, value, why=f"{entry.value / value:.0f} times the supremum")
     worst = max(residual_supremum(variance=16, times=times) for times in (5, 9, 10))  # it falls with n
     what = "bound on the residual, variance"
-    checks += compare("pnas", "Table 2", f"{what} 16 and more", {"all n": worst}, why="largest at n = 5")
-    checks += compare("pnas", "Fact C.1", f"{what} 5", {"10": suprema[5, "10"]})
-    return made("residuals", "n sigma2 supremum bound printed_bound", rows, checks)
+    yield from compare("pnas", "Table 2", f"{what} 16 and more", {"all n": worst}, why="largest at n = 5")
+    yield from compare("pnas", "Fact C.1", f"{what} 5", {"10": suprema[5, "10"]})
 
 
-def variance_deficit() -> Study:
+@study("sigma2 deficit printed_bound")
+def variance_deficit() -> Found:
     """Compute how far the variance of N_Z(0, sigma^2) lies below sigma^2.
 
     >>> [f"{check.computed:.2g}" for check in variance_deficit().checks]
@@ -72,12 +74,12 @@ def variance_deficit() -> Study:
     bounds = dict(zip(lowest, ranges.values(), strict=True))
     sigma2 = [quarters / 4 for quarters in range(1, 45)]
     deficits = {one: DiscreteGaussian(Fraction(one)).variance_deficit() for one in sigma2}
-    rows = [(one, deficits[one], bounds[one].value if one in bounds else None) for one in sigma2]
-    checks = [check(entry, deficits[one], why="largest at the lower end") for one, entry in bounds.items()]
-    return made("variance-deficit", "sigma2 deficit printed_bound", rows, checks)
+    yield from ((one, deficits[one], bounds[one].value if one in bounds else None) for one in sigma2)
+    yield from (check(entry, deficits[one], why="largest at the lower end") for one, entry in bounds.items())
 
 
-def many_fold() -> Study:
+@study("sigma2 delta epsilon gaussian_dp_epsilon zcdp_epsilon")
+def many_fold() -> Found:
     """Compute the 1,890-fold composition at sigma^2 = 200 and 400.
 
     >>> study = many_fold().where(sigma2=200)
@@ -87,15 +89,10 @@ def many_fold() -> Study:
     """
     design = printed("pnas", "1,890-fold composition (ACS)", "number of queries and variances")
     times, *variances = (int(entry.text) for entry in design.values())
-    deltas = [f"1e-{place}" for place in range(1, 22)]
-    small = np.array([float(delta) for delta in deltas])
-    rows = []
     for variance in variances:
         events = [DiscreteGaussian(variance=variance, times=times)]
-        normal, zcdp = GaussianDP(events).epsilon(delta=small), ZCDP(events).epsilon(delta=small)
-        exact = compose(events).epsilon(delta=deltas)
-        rows += [(variance, *values) for values in zip(small, exact, normal, zcdp, strict=True)]
-    return made("many-fold", "sigma2 delta epsilon gaussian_dp_epsilon zcdp_epsilon", rows)
+        curves = epsilons(DELTAS, compose(events), GaussianDP(events), ZCDP(events))
+        yield from ((variance, *row) for row in curves)
 
 
 # -- why heterogeneous noise is harder -----------------------------------------------------------------------
@@ -108,7 +105,8 @@ DISCARD = 1e-18
 _MOST = 6_000_000
 
 
-def convolution() -> Study:
+@study("case sum probability normal")
+def convolution() -> Found:
     """Compute P(S = s) for S = a_1 X_1 + a_2 X_2, a = 1 / variance, beside the normal density on the lattice.
 
     >>> study = convolution()
@@ -118,7 +116,6 @@ def convolution() -> Study:
     >>> bool((unequal.numbers("probability") / unequal.numbers("normal")).max() > 30)
     True
     """
-    rows = []
     for name, variances in PAIRS.items():
         laws = [DiscreteGaussian(v) for v in variances]
         loss = Loss([DiscreteGaussian(variance=v) for v in variances])
@@ -132,11 +129,11 @@ def convolution() -> Study:
         normal = h * np.exp(-((h * values) ** 2) / (2 * R)) / math.sqrt(2 * math.pi * R)
         for m, chance, density in zip(values, total, normal, strict=True):
             if abs(h * m) <= 2.5 * math.sqrt(R) and chance > 1e-12:
-                rows.append((name, h * m, chance, density))
-    return made("convolution", "case sum probability normal", rows)
+                yield name, h * m, chance, density
 
 
-def nodes(*, spines: int | None = None) -> Study:
+@study("pair nodes sequential_survivors interval_survivors intervals")
+def nodes(*, spines: int | None = None) -> Found:
     """Compute how many quadrature nodes the pair (13, spine) needs, without and with the sieve.
 
     Nodes and sequential survivors are those of the published method; interval survivors those of the
@@ -150,12 +147,9 @@ def nodes(*, spines: int | None = None) -> Study:
     whole = account(release)
     main = whole.events((13, 13))
     deep = SequentialSieve(main, digits=50)
-    rows: list[tuple[Value, ...]] = [("(13, 13), 50 digits", deep.nodes, deep.survivors, None, None)]
+    yield "(13, 13), 50 digits", deep.nodes, deep.survivors, None, None
     for spine in release.paths[:spines]:
-        events = whole.events((min(13, spine), max(13, spine)))
-        total, survivors, kept, intervals = _counts(events)
-        rows.append((f"(13, {spine})", total, survivors, kept, intervals))
-    return made("nodes", "pair nodes sequential_survivors interval_survivors intervals", rows)
+        yield f"(13, {spine})", *_counts(whole.events((min(13, spine), max(13, spine))))
 
 
 def _counts(events: tuple[Noise, ...]) -> tuple[int, int | None, int, int]:
@@ -180,7 +174,11 @@ SMALL_VARIANCES = ("1/4", "1/2", "1")
 _ROUNDING = 1e-13  # of the sums of the convolution and of the integrals: far below every gap shown
 
 
-def edgeworth() -> Study:
+@study(
+    "sigma2 n variance fourth_cumulant gap_at_jumps gap_normal gap_second_order bound_second_order "
+    "n_times_gap n2_times_gap_second"
+)
+def edgeworth() -> Found:
     """Compute the gaps over n, and the bound on the second-order one.
 
     >>> study = edgeworth().where(sigma2="1/2")
@@ -188,7 +186,6 @@ def edgeworth() -> Study:
     >>> bool(abs(scaled[-1] / scaled[-2] - 1) < 0.01)
     True
     """
-    rows = []
     for variance in SMALL_VARIANCES:
         one = cumulants([DiscreteGaussian(variance=variance)])
         # the loss is X / sigma^2: back to X itself
@@ -197,12 +194,7 @@ def edgeworth() -> Study:
         for n in TIMES:
             jump, half, second = gaps(variance, n, kappa2, kappa4)
             bound = second_order_bound(variance, n, kappa2, kappa4)
-            rows.append((variance, n, kappa2, kappa4, jump, half, second, bound, n * half, n * n * second))
-    columns = (
-        "sigma2 n variance fourth_cumulant gap_at_jumps gap_normal gap_second_order bound_second_order "
-        "n_times_gap n2_times_gap_second"
-    )
-    return made("edgeworth", columns, rows)
+            yield variance, n, kappa2, kappa4, jump, half, second, bound, n * half, n * n * second
 
 
 def gaps(variance: str, n: int, kappa2: float, kappa4: float) -> tuple[float, float, float]:
