@@ -47,7 +47,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -142,9 +142,8 @@ class Uniform(RestLaw):
         """Return the logarithm of what makes the law given each child add up to one."""
         if self.upper is None:
             return np.zeros(len(child))
-        room = np.maximum(self.upper - child + 1, 0).astype(np.float64)
-        with np.errstate(divide="ignore"):
-            return np.where(room > 0, -np.log(room), -math.inf)
+        room = np.maximum(self.upper - child + 1, 0)
+        return np.where(room > 0, -np.log(np.maximum(room, 1)), -math.inf)
 
     def __str__(self) -> str:
         return "uniform" if self.upper is None else f"uniform up to {self.upper}"
@@ -373,15 +372,18 @@ class Area:
         given_smaller: RestLaw | str = "uniform",
         count: int | None = None,
     ) -> None:
-        put = object.__setattr__
         who = f" of {name}" if name else ""
-        put(self, "name", name)
-        put(self, "variance", one_variance(variance, rho, of=who))
-        put(self, "noisy", _whole(noisy, f"noisy count{who}"))
-        put(self, "siblings", _whole(siblings, f"number of siblings{who}"))
-        put(self, "siblings_noisy", _whole(siblings_noisy, f"siblings' noisy sum{who}"))
-        put(self, "given_smaller", read_law(given_smaller))
-        put(self, "count", _whole(count, f"known count{who}"))
+        read = {
+            "name": name,
+            "variance": one_variance(variance, rho, of=who),
+            "noisy": _whole(noisy, f"noisy count{who}"),
+            "siblings": _whole(siblings, f"number of siblings{who}"),
+            "siblings_noisy": _whole(siblings_noisy, f"siblings' noisy sum{who}"),
+            "given_smaller": read_law(given_smaller),
+            "count": _whole(count, f"known count{who}"),
+        }
+        for field, value in read.items():
+            object.__setattr__(self, field, value)
         if self.siblings is None or self.siblings < 0:
             raise InputError(f"number of siblings{who} is {siblings}; it must be zero or more")
         if self.siblings == 0 and self.siblings_noisy is not None:
@@ -505,25 +507,17 @@ def build_chain(
         raise InputError(f"a hierarchy has 1 to {_MOST_AREAS} areas; {len(areas)} were given")
     if siblings not in SIBLINGS:
         raise InputError(f"siblings is {siblings!r}; it must be 'exact' or 'single'")
-    found = _whole(known, "known")
-    if found is None or found < 0:
+    if (_whole(known, "known") or 0) < 0 or known is None:
         raise InputError(f"known is {known}; the count of the others in the block is zero or more")
-    known = found
     _check_nesting(areas, known)
     values = np.array([known, known + 1])
-    logs = np.log([float(1 - prior), float(prior)])
-    block = areas[0]
-    if block.noisy is not None:
-        logs = logs + log_noise(float(block.variance), block.noisy - values)
-    if block.count is not None:
-        logs = np.where(values == block.count, logs, -math.inf)
+    logs = np.log([float(1 - prior), float(prior)]) + _log_seen(areas[0], values)
     steps = []
     for below, area in pairwise(areas):
         noise = None
         if below.siblings > 0 and below.siblings_noisy is not None:
             noise = SiblingNoise.of(below.siblings, float(below.variance), exact=siblings == "exact")
-        seen = (area.given_smaller, area.noisy, float(area.variance))
-        steps.append(Rung(*seen, noise, below.siblings_noisy or 0, below.siblings == 0, area.count))
+        steps.append(Rung(below, area, noise))
     return AreaChain(values, logs, tuple(steps))
 
 
@@ -596,7 +590,7 @@ def hierarchy_posterior(
     if not 1e-300 <= tolerance < 1:
         raise InputError(f"tolerance is {tolerance}; it must lie between 1e-300 and 1")
     chain = build_chain(areas, prior=chance, known=known, siblings=siblings)
-    error = max((step.siblings.error for step in chain.steps if step.siblings is not None), default=0.0)
+    error = max((step.noise.error for step in chain.steps if step.noise is not None), default=0.0)
     sums = posterior_sums(chain, tolerance=tolerance)
     if method != "exact":
         values, probabilities, spread, total = run_chains(
@@ -616,18 +610,30 @@ def hierarchy_posterior(
 # -- exact sums, by messages from area to area -----------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Rung:
-    """One area of the chain, above the first: what was seen of it and of the siblings below it."""
+class Rung(NamedTuple):
+    """One step: an area, the next larger one, and the noise of the siblings' sum, if that is used."""
 
-    law: RestLaw
-    noisy: int | None
-    variance: float
-    siblings: SiblingNoise | None
-    """None: the smaller area is alone in this one, or the sum of its siblings is not used."""
-    siblings_noisy: int
-    alone: bool
-    known: int | None
+    below: Area
+    area: Area
+    noise: SiblingNoise | None
+
+    def log_rest(self, rest: Integers) -> Floats:
+        """Return log h: the law of the rest and, if used, what the sum of the siblings says of it."""
+        if self.below.siblings == 0:
+            return np.where(rest == 0, 0.0, -math.inf)
+        logs = self.area.given_smaller.log_rest(rest)
+        return logs if self.noise is None else logs + self.log_beside(rest)
+
+    def log_beside(self, rest: Integers) -> Floats:
+        """Return what the sum of the siblings says of the rest."""
+        assert self.noise is not None
+        assert self.below.siblings_noisy is not None
+        return self.noise.log_pmf(self.below.siblings_noisy - rest)
+
+    def log_seen(self, values: Integers) -> Floats:
+        """Return log g: what the noisy count, the known count and the largest count say of each value."""
+        logs, largest = _log_seen(self.area, values), self.area.given_smaller.largest
+        return logs if largest is None else np.where(values <= largest, logs, -math.inf)
 
 
 @dataclass(frozen=True, slots=True)
@@ -659,32 +665,18 @@ def log_noise(variance: float, offsets: Integers) -> Floats:
     return DiscreteGaussian(Fraction(variance)).log_pmf(offsets)
 
 
-def log_step(step: Rung, rest: Integers) -> Floats:
-    """Return log h: the law of the rest and, if used, what the sum of the siblings says of it."""
-    if step.alone:
-        return np.where(rest == 0, 0.0, -math.inf)
-    logs = step.law.log_rest(rest)
-    if step.siblings is not None:
-        logs = logs + step.siblings.log_pmf(step.siblings_noisy - rest)
-    return logs
-
-
-def log_seen(step: Rung, values: Integers) -> Floats:
-    """Return log g: what the noisy count, the known count and the largest count say of each value."""
+def _log_seen(area: Area, values: Integers) -> Floats:
+    """What the noisy and the known count of an area say of each value."""
     logs = np.zeros(len(values))
-    if step.noisy is not None:
-        logs = logs + log_noise(step.variance, step.noisy - values)
-    if step.known is not None:
-        logs = np.where(values == step.known, logs, -math.inf)
-    if step.law.largest is not None:
-        logs = np.where(values <= step.law.largest, logs, -math.inf)
-    return logs
+    if area.noisy is not None:
+        logs = logs + log_noise(float(area.variance), area.noisy - values)
+    return logs if area.count is None else np.where(values == area.count, logs, -math.inf)
 
 
 def windows(chain: AreaChain, nats: float) -> tuple[list[tuple[int, int]], float] | None:
     """Return the window of each count and a bound on log(weight outside), or None if one is empty."""
     spans = [(int(chain.first[0]), int(chain.first[-1]))]
-    rests: list[tuple[int, float]] = []
+    rests: list[tuple[int, float]] = []  # how many more than in the smaller area
     tails: list[float] = []
 
     def around(centre: int, variance: float) -> tuple[int, int]:
@@ -692,24 +684,20 @@ def windows(chain: AreaChain, nats: float) -> tuple[list[tuple[int, int]], float
         tails.append(math.log(2.0) - (reach + 1) ** 2 / (2.0 * variance))
         return centre - reach, centre + reach
 
-    for step in chain.steps:
-        low: int = 0
-        high: float = math.inf  # of the rest: how many more than in the smaller area
-        if step.alone:
-            high = 0
-        elif step.siblings is not None:
-            left, right = around(step.siblings_noisy, step.siblings.count * step.siblings.variance)
-            low, high = max(left, 0), right
-        rests.append((low, high))
-        bottom: float = spans[-1][0] + low
-        top: float = spans[-1][1] + high
-        if step.noisy is not None:
-            left, right = around(step.noisy, step.variance)
-            bottom, top = max(bottom, left), min(top, right)
-        if step.law.largest is not None:
-            top = min(top, step.law.largest)
-        if step.known is not None:
-            bottom, top = max(bottom, step.known), min(top, step.known)
+    for below, area, noise in chain.steps:
+        rest: tuple[int, float] = (0, math.inf if below.siblings else 0)
+        if noise is not None:
+            low, high = around(below.siblings_noisy or 0, noise.count * noise.variance)
+            rest = (max(low, 0), high)
+        rests.append(rest)
+        ends: list[tuple[float, float]] = [(spans[-1][0] + rest[0], spans[-1][1] + rest[1])]
+        if area.noisy is not None:
+            ends.append(around(area.noisy, float(area.variance)))
+        if area.given_smaller.largest is not None:
+            ends.append((-math.inf, area.given_smaller.largest))
+        if area.count is not None:
+            ends.append((area.count, area.count))
+        bottom, top = max(low for low, _ in ends), min(high for _, high in ends)
         if bottom > top:
             return None
         spans.append((int(bottom), int(top)))
@@ -754,8 +742,7 @@ def _passes(chain: AreaChain, spans: Sequence[tuple[int, int]], outside: float) 
             f"the sums over this hierarchy have {steps:.1e} terms, more than {MOST_STEPS:.1e}; "
             "its noise is too wide for an exact answer here"
         )
-    seen = [chain.log_first, *(log_seen(s, v) for s, v in zip(chain.steps, values[1:], strict=True))]
-    kernels = [_Kernel(*step) for step in zip(chain.steps, values[:-1], values[1:], strict=True)]
+    seen, kernels = _parts(chain, values)
     up = [seen[0]]
     for kernel, here in zip(kernels, seen[1:], strict=True):
         up.append(here + _summed(kernel.from_above, kernel.parent, up[-1] + kernel.child_logs))
@@ -766,6 +753,15 @@ def _passes(chain: AreaChain, spans: Sequence[tuple[int, int]], outside: float) 
     error = math.exp(min(outside - total, 700.0)) if math.isfinite(total) else math.inf
     logs = tuple(a + b - total if math.isfinite(total) else a for a, b in zip(up, down, strict=True))
     return Sums(tuple(values), logs, tuple(up), total, 0.0 if not chain.steps else error)
+
+
+def _parts(
+    chain: AreaChain, values: Sequence[Integers], *, constrained: bool = True
+) -> tuple[list[Floats], list[_Kernel]]:
+    """What is seen of each count by itself, and the weights of each step between two of them."""
+    seen = [chain.log_first, *(step.log_seen(v) for step, v in zip(chain.steps, values[1:], strict=True))]
+    steps = zip(chain.steps, values[:-1], values[1:], strict=True)
+    return seen, [_Kernel(*step, constrained=constrained) for step in steps]
 
 
 def _summed(weights: Callable[[Integers], Floats], here: Integers, message: Floats) -> Floats:
@@ -781,10 +777,9 @@ class _Kernel:
     def __init__(self, step: Rung, child: Integers, parent: Integers, *, constrained: bool = True) -> None:
         self.child, self.parent, self.low = child, parent, int(parent[0] - child[-1])
         rest = np.arange(self.low, int(parent[-1] - child[0]) + 1)
-        self.sound = self.upward = log_step(step, rest)
-        if not constrained and step.siblings is not None:  # the rest may be negative
-            self.upward = step.siblings.log_pmf(step.siblings_noisy - rest)
-        self.child_logs = step.law.log_child(child)
+        self.sound = step.log_rest(rest)
+        self.upward = self.sound if constrained else step.log_beside(rest)  # whose rest may be negative
+        self.child_logs = step.area.given_smaller.log_child(child)
 
     def from_above(self, parent: Integers) -> Floats:
         """Weights of the child's values given each of some parents."""
@@ -814,8 +809,9 @@ def run_chains(
             raise InputError(
                 "the unconstrained chain has two levels; use method='gibbs' for other hierarchies"
             )
-        (step,) = chain.steps
-        if step.siblings is None or step.noisy is None or step.law != Uniform() or step.known is not None:
+        ((_, area, noise),) = chain.steps
+        seen_alone = area.given_smaller == Uniform() and area.count is None
+        if noise is None or area.noisy is None or not seen_alone:
             raise InputError(
                 "the unconstrained chain needs the noisy counts of block, group and siblings, and the "
                 "uniform prior; use method='gibbs' otherwise"
@@ -825,11 +821,9 @@ def run_chains(
     chains = min(CHAINS, draws)
     rounds = math.ceil(draws / chains)
     values = sums.values
-    steps = zip(chain.steps, values[:-1], values[1:], strict=True)
-    kernels = [_Kernel(*step, constrained=constrained) for step in steps]
-    seen = [chain.log_first, *(log_seen(s, v) for s, v in zip(chain.steps, values[1:], strict=True))]
+    seen, kernels = _parts(chain, values, constrained=constrained)
+    state = [np.full(chains, start) for start in _start(sums, _parts(chain, values)[1])]
     seen = [logs + kernel.child_logs for logs, kernel in zip(seen, kernels, strict=False)] + seen[-1:]
-    state = [np.full(chains, start) for start in _start(chain, sums)]
     counts = [np.zeros(len(value)) for value in values]
     hits = np.zeros(chains)
     for number in range(BURN_IN + rounds):
@@ -873,13 +867,10 @@ def _pick(logs: Floats, random: np.random.Generator) -> Integers:
     return np.asarray((sums <= aim[:, None]).sum(axis=1), dtype=np.int64)
 
 
-def _start(chain: AreaChain, sums: Sums) -> list[int]:
+def _start(sums: Sums, kernels: Sequence[_Kernel]) -> list[int]:
     """Places of a possible path: the likeliest top, and each count below it the likeliest given the next."""
-    values = sums.values
     places = [int(np.argmax(sums.upward[-1]))]
-    for place in range(len(chain.steps) - 1, -1, -1):
-        kernel = _Kernel(chain.steps[place], values[place], values[place + 1])
-        above = np.array([values[place + 1][places[0]]])
-        logs = kernel.from_above(above)[0] + kernel.child_logs
-        places.insert(0, int(np.argmax(sums.upward[place] + logs)))
+    for kernel, upward in zip(reversed(kernels), reversed(sums.upward[:-1]), strict=True):
+        logs = kernel.from_above(kernel.parent[places[:1]])[0] + kernel.child_logs
+        places.insert(0, int(np.argmax(upward + logs)))
     return places

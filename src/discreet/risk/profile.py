@@ -33,9 +33,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import lru_cache
-from importlib.resources import files
-from typing import Literal
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -52,6 +51,9 @@ from discreet.numbers import Interval, at_most, decimal, times
 from discreet.numbers import chance as chance_text
 from discreet.numbers import prior as read_prior
 from discreet.risk.attack import Floats, logistic, one_variance
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 Pairs = Literal["all", "main"]
 
@@ -71,7 +73,6 @@ _HEIGHT = 14.0  # where e^(-pi y) is below 1e-19
 _ENTRIES = 4_000_000
 _FEW = 16  # cases whose tails are all asked for
 _NEAR = np.array([-0.03, -0.001, 0.001, 0.03])
-_MIDDLE = np.array([0.5])
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +136,11 @@ class Risk:
         ('0.5678', '0.5679', '0.9999')
         """
         return chance_text(value) if self.what.startswith("one count") else _up(value, 4)
+
+    @property
+    def factor(self) -> str:
+        """The ratio as every surface writes it, rounded as the accuracy is."""
+        return f"{self.ratio:.3g}" if self.what.startswith("one count") else _up(self.ratio)
 
     @property
     def times(self) -> str:
@@ -300,50 +306,50 @@ def part_risks(
     (0.5628, 0.5121)
     """
     if len(events) == 1 and events[0].times == 1 and _reach(events[0]) <= _MOST_VALUES:
-        return tuple(_count_risk(events[0], p, scope=scope, what=what) for p in priors)
-    return tuple(
-        replace(row, scope=scope, what=what) for row in _part_risks(tuple(grouped(events)), tuple(priors))
-    )
+        rows = tuple(_count_risk(events[0], p) for p in priors)
+    else:
+        rows = _part_risks(tuple(grouped(events)), tuple(priors))
+    return tuple(replace(row, scope=scope, what=what) for row in rows)
 
 
 @lru_cache(maxsize=256)
 def _part_risks(events: tuple[Noise, ...], priors: tuple[Fraction, ...]) -> tuple[Risk, ...]:
     """The risks of some counts, kept: a level alone may be all of a release, and every surface asks."""
     loss = compose(events)
-    deltas = np.asarray(loss.delta(epsilon=[Fraction(0), *(_threshold(p) for p in priors)]))
-    means = mean_posteriors([loss.events], priors)[0]
-    marks = loss_quantiles(loss)
+    none, *deltas = np.asarray(loss.delta(epsilon=[Fraction(0), *map(_threshold, priors)])).tolist()
+    means, marks = mean_posteriors([loss.events], priors)[0].tolist(), loss_quantiles(loss)
     return tuple(
-        _risk(loss, p, float(delta), float(deltas[0]), float(mean), marks, loss.loss.largest)
-        for p, delta, mean in zip(priors, deltas[1:], means, strict=True)
+        _risk(p, _naming(loss, p), accuracy_at(p, delta), none, mean, marks, loss.loss.largest)
+        for p, delta, mean in zip(priors, deltas, means, strict=True)
     )
 
 
 def _risk(
-    loss: PrivacyLoss,
     p: Fraction,
-    delta: float,
+    naming: Sequence[float],
+    accuracy: float,
     advantage: float,
     mean: float,
     marks: Floats,
     largest: Fraction | None,
 ) -> Risk:
-    """The risk from a loss, its delta where p decides, and quantiles and the largest value of the loss."""
+    """The risk, from how often a present and an absent target is named, and from quantiles of the loss.
+
+    The posterior rises with the loss: its quantiles and its largest value are those of the loss.
+    """
+    true, false = naming
+    named = float(p) * true + float(1 - p) * false
+    predictive = None if named <= 0 else min(float(p) * true / named, 1.0)
+    ends = marks if largest is None else np.append(marks, float(largest))
+    posteriors = logistic(ends + (math.log(p) - math.log(1 - p))).tolist()
+    quantiles, most = tuple(posteriors[: marks.size]), None if largest is None else posteriors[-1]
+    return Risk("", "", float(p), accuracy, advantage, mean, quantiles, min(true, 1.0), predictive, most)
+
+
+def _naming(loss: PrivacyLoss, p: Fraction) -> list[float]:
+    """How often a present target, and an absent one, is held likelier than not to be present."""
     odds = np.array([math.log(1 - p) - math.log(p)])
-    named = _named(p, *(float(_tails(loss, odds, null=null)[0]) for null in (False, True)))
-    found = accuracy_at(p, delta), advantage, mean, _posteriors(marks, p), *named, _most(largest, p)
-    return Risk("", "", float(p), *found)
-
-
-def _most(largest: Fraction | None, prior: Fraction) -> float | None:
-    """The posterior that no outcome exceeds, from the largest loss."""
-    return None if largest is None else _posteriors(np.array([float(largest)]), prior)[0]
-
-
-def _named(prior: Fraction, true: float, false: float) -> tuple[float, float | None]:
-    """How often a present target is named, and how often a named one is present."""
-    named = float(prior) * true + float(1 - prior) * false
-    return min(true, 1.0), None if named <= 0 else min(float(prior) * true / named, 1.0)
+    return [float(_tails(loss, odds, null=null)[0]) for null in (False, True)]
 
 
 def accuracy_at(prior: Fraction, delta: float) -> float:
@@ -370,27 +376,22 @@ def _threshold(prior: Fraction) -> Fraction:
 
 def _overall(whole: Account, priors: Sequence[Fraction], *, certify: bool) -> tuple[Risk, ...]:
     if whole.pairs == 1:
-        rows = tuple(replace(row, case=whole.main) for row in part_risks(whole.cases[0][1], priors))
+        rows, cases = part_risks(whole.cases[0][1], priors), [whole.main] * len(priors)
     else:
-        none, *points = whole.at_epsilon([Fraction(0), *(_threshold(p) for p in priors)])
-        means = mean_posteriors([events for _, events in whole.cases], priors).max(axis=0)
+        none, *points = whole.at_epsilon([Fraction(0), *map(_threshold, priors)])
+        means = mean_posteriors([events for _, events in whole.cases], priors).max(axis=0).tolist()
         bounds = [Loss(events).largest for _, events in whole.cases]
         of_all = worst_quantiles(whole), None if None in bounds else max(filter(None, bounds))
+        cases = [point.worst for point in points]
         rows = tuple(
-            replace(
-                _risk(whole.case(point.worst), p, point.delta, none.delta, float(mean), *of_all),
-                case=point.worst,
-            )
-            for p, point, mean in zip(priors, points, means, strict=True)
+            _risk(p, _naming(whole.case(at.worst), p), accuracy_at(p, at.delta), none.delta, mean, *of_all)
+            for p, at, mean in zip(priors, points, means, strict=True)
         )
+    proofs = [_certified(whole, p) if certify else None for p in priors]
+    about = {"scope": "overall", "what": "everything published"}
     return tuple(
-        replace(
-            row,
-            scope="overall",
-            what="everything published",
-            certified=_certified(whole, p) if certify else None,
-        )
-        for row, p in zip(rows, priors, strict=True)
+        replace(row, **about, case=case, certified=proof)  # type: ignore[arg-type]
+        for row, case, proof in zip(rows, cases, proofs, strict=True)
     )
 
 
@@ -438,7 +439,7 @@ def _advantage(event: Noise) -> float:
     return float(np.maximum(present - absent, 0.0).sum())
 
 
-def _count_risk(event: Noise, prior: Fraction, *, scope: str, what: str) -> Risk:
+def _count_risk(event: Noise, prior: Fraction) -> Risk:
     """The risk of one count, by sums over its values."""
     present, absent, losses = _values(event)
     places = np.searchsorted(np.cumsum(present), np.array(QUANTILES) * (1.0 - 1e-15))
@@ -448,15 +449,9 @@ def _count_risk(event: Noise, prior: Fraction, *, scope: str, what: str) -> Risk
     # p P1 / (p P1 + q P0), from the loss so that values of tiny chances count too
     odds = losses + (math.log(prior) - math.log(1 - prior))
     mean = min(float(present @ logistic(odds)), 1.0)
-    naming = _named(prior, float(present[odds > 0].sum()), float(absent[odds > 0].sum()))
-    accuracy = min(max(p, q) + gain, 1.0)
-    most = _most(Loss([event]).largest, prior)
-    return Risk(scope, what, p, accuracy, _advantage(event), mean, _posteriors(marks, prior), *naming, most)
-
-
-def _posteriors(losses: Floats, prior: Fraction) -> tuple[float, ...]:
-    """The posterior rises with the loss, so its quantiles are those of the loss, turned into chances."""
-    return tuple(logistic(losses + (math.log(prior) - math.log(1 - prior))).tolist())
+    naming = [float(law[odds > 0].sum()) for law in (present, absent)]
+    accuracy, largest = min(max(p, q) + gain, 1.0), Loss([event]).largest
+    return _risk(prior, naming, accuracy, _advantage(event), mean, marks, largest)
 
 
 # -- many counts --------------------------------------------------------------------------------------------
@@ -484,9 +479,7 @@ def loss_quantiles(loss: PrivacyLoss, chances: Sequence[float] = QUANTILES) -> F
         low, high = points[place - 1], points[place]
         # the middle, and points close to where a smooth tail would have the value
         share = (tails[place - 1] - above) / np.maximum(tails[place - 1] - tails[place], 1e-300)
-        steps = np.concatenate(
-            [np.clip(share[:, None] + _NEAR, 0.0, 1.0), _MIDDLE + 0 * share[:, None]], axis=1
-        )
+        steps = np.append(np.clip(share[:, None] + _NEAR, 0.0, 1.0), np.full((share.size, 1), 0.5), axis=1)
         open_ = high - low > enough
         asked = np.unique((low[:, None] + (high - low)[:, None] * steps)[open_])
         asked = asked[~np.isin(asked, points)]
@@ -743,19 +736,7 @@ def right_sentence(profile: RiskProfile) -> str:
     Someone who knows every other record, gives the target an even chance and sees everything published is \
 right at most 58.89 times in 100, whatever the method.
     """
-    (row,) = profile.overall
-    who = f"Someone who {_knows(profile)}"
-    if not profile.complete:
-        return (
-            f"{who} is right {row.times} if the target is on the main path; other paths were not "
-            "looked at, so this is not a bound."
-        )
-    if not profile.is_bound:
-        return (
-            f"{who} is right {row.times} as far as the release is modelled; not all of it is, so "
-            "this is not a bound."
-        )
-    return f"{who} is right at most {row.times}, whatever the method."
+    return _said("right", profile)
 
 
 def belief_sentence(profile: RiskProfile) -> str:
@@ -769,20 +750,7 @@ sees everything published gives it a probability of at most 0.2255 on average, 1
 0.111 or less for at least one such target in twenty, 0.2164 or less for at least half of them, and 0.3791 \
 or less for at least 95 in 100.
     """
-    (row,) = profile.overall
-    most = "at most " if profile.is_bound else ""
-    where = ""
-    if not profile.complete:
-        where = " (on the main path; others were not looked at)"
-    elif profile.compared > 1:
-        where = f" (none of the {profile.compared} cases has more)"
-    low, half, high = (row.belief(row.quantiles[k]) for k in (0, 2, 4))
-    return (
-        f"If the target is present, someone who {_knows(profile)} gives it a probability of "
-        f"{most}{row.belief(row.expected)} on average, {_up(row.ratio)} times the prior; it is {low} or less "
-        f"for at least one such target in twenty, {half} or less for at least half of them, and {high} "
-        f"or less for at least 95 in 100{where}."
-    )
+    return _said("belief", profile)
 
 
 def luck_sentence(profile: RiskProfile) -> str:
@@ -791,29 +759,12 @@ def luck_sentence(profile: RiskProfile) -> str:
     >>> print(luck_sentence(risk_profile({"Block": "0.0992"}, prior="1/5")))
     After a lucky draw of the noise an adversary may be far surer; nothing bounds that.
     """
-    (row,) = profile.overall
-    lucky = "After a lucky draw of the noise an adversary may be"
-    if row.most is None:
-        return f"{lucky} far surer; nothing bounds that."
-    if not profile.is_bound:
-        return f"{lucky} far surer; how much is not said here."
-    return f"{lucky} surer, but never gives a probability of more than {_up(row.most)}: this noise bounds it."
+    return _said("luck", profile)
 
 
 def naming_sentence(profile: RiskProfile) -> str:
     """Say whom an adversary would name, and how often rightly."""
-    (row,) = profile.overall
-    who = (
-        f"Someone who {_knows(profile, last=False)}, sees everything published and names only those whom "
-        "they then hold likelier than not to be present"
-    )
-    where = f" (on {_case(row)}, where the best guess is best)" if profile.compared > 1 else ""
-    if row.named < 1e-6 or row.predictive is None:
-        return f"{who} names fewer than one in a million of those who are{where}."
-    return (
-        f"{who} names {_share(row.named)} of those who are, and is right {times(row.predictive)} when "
-        f"naming{where}."
-    )
+    return _said("naming", profile)
 
 
 def explain_profile(profile: RiskProfile, *, title: str = "") -> str:
@@ -823,29 +774,25 @@ def explain_profile(profile: RiskProfile, *, title: str = "") -> str:
     >>> "is right 58.88 times in 100" in page
     True
     """
-    from jinja2 import Environment, StrictUndefined
-
-    (whole,) = profile.overall
-    text = files("discreet.risk").joinpath("explain.md.jinja").read_text(encoding="utf-8")
-    made = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    made.filters |= {"times": times, "zip": zip}
-    made.filters |= {"level": level_name, "place": place_words, "plain": _plain}
-    made.globals |= {"right": right_sentence, "belief": belief_sentence, "naming": naming_sentence}
-    made.globals |= {"luck": luck_sentence, "case": _case, "LOPSIDED": LOPSIDED}
-    page = made.from_string(text).render(p=profile, title=title, prior=chance_words(whole.prior))
+    page = _words().get_template("explain.md.jinja").render(p=profile, title=title)
     return f"{page}\n"
 
 
-def _knows(profile: RiskProfile, *, last: bool = True) -> str:
-    """What the adversary who sees everything knows."""
-    known = f"knows every other record, gives the target {chance_words(profile.overall[0].prior)}"
-    return f"{known} and sees everything published" if last else known
+@cache
+def _words() -> Environment:
+    """The templates of the page and of its sentences, and how they write numbers and names."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    made = Environment(loader=PackageLoader("discreet.risk", ""), undefined=StrictUndefined)
+    made.trim_blocks = made.lstrip_blocks = True
+    made.filters |= {"times": times, "share": _share, "up": _up, "prior": chance_words, "zip": zip}
+    made.filters |= {"level": level_name, "place": place_words, "plain": _plain}
+    made.globals["LOPSIDED"] = LOPSIDED
+    return made
 
 
-def _case(row: Risk) -> str:
-    """The path, or the pair of paths, that decides the accuracy."""
-    assert row.case is not None
-    return f"path {row.case[0]}" if len(row.case) == 1 else f"the pair of paths {row.case}"
+def _said(sentence: str, profile: RiskProfile) -> str:
+    return str(getattr(_words().get_template("sentences.md.jinja").module, sentence)(profile))
 
 
 def _plain(name: str) -> str:
