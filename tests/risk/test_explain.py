@@ -168,6 +168,34 @@ def test_rows_of_bounds_are_rounded_up_and_attacks_are_not() -> None:
             assert 100 * row.accuracy <= float(said) < 100 * row.accuracy + 0.01
 
 
+def test_the_advantage_and_the_ratio_of_bounds_are_rounded_up_too() -> None:
+    # 0.280113 was printed as 0.2801, and 1.2702 times the prior as 1.27
+    profile = risk_profile({"Block_Group": "0.2465", "Block": "0.0992"}, prior="1/2")
+    rows = re.findall(r"^\| [^|]+ \| [\d.]+ \| ([\d.]+) \|", explain_profile(profile), flags=re.MULTILINE)
+    for said, row in zip(rows, profile.rows, strict=True):
+        gap = float(said) - row.advantage
+        assert abs(gap) <= 5e-5 if row in profile.one_count else -1e-12 <= gap < 1e-4
+    lopsided = risk_profile({"Block_Group": "0.2465", "Block": "0.0992"}, prior="1/10")
+    said = re.findall(
+        r"one of at most \S+ from all counts of this level, (\S+) times", explain_profile(lopsided)
+    )
+    for text, row in zip(said, lopsided.levels, strict=True):
+        assert row.ratio * (1 - 1e-12) <= float(text) < 1.01 * row.ratio
+
+
+def test_large_ratios_and_shares_are_written_out() -> None:
+    # they read "1.6e+2 times the prior", "1e+03 times" and "names 1e+02 in 100"
+    page = explain_profile(risk_profile({"Block": 5}, prior="1/3000"))
+    assert "160 times the prior" in page
+    sure = explain_profile(risk_profile({"Block": 5000}, prior="1/3000"))
+    assert "3,000 times the prior" in sure
+    assert "names 100 in 100 of those who are" in sure
+    near = explain_profile(risk_profile({"Block": 10}, prior="1/864"))
+    assert re.search(r"names 99\.\d+ in 100 of those who are", near)
+    for text in (page, sure, near):
+        assert not re.search(r"\de\+\d", text)
+
+
 def test_names_and_near_certainty_read_well() -> None:
     page = explain_profile(risk_profile({"STATE, *": "7"}, prior="1/2"))
     assert r'in the area of "State, \*"' in page  # an unescaped star would start an emphasis

@@ -165,3 +165,12 @@ def test_what_cannot_be_used(change: dict[str, object], says: str) -> None:
 def test_a_prior_that_is_no_whole_float_is_refused(prior: object) -> None:
     with pytest.raises(InputError, match="at least 1e-300"):
         posterior(2, rho="0.1", prior=prior, known=0)
+
+
+@pytest.mark.parametrize("smallest", ["1/10000", "0.0001", Fraction(1, 10**4), 1e-4])
+def test_the_smallest_variance_is_allowed_however_it_is_written(smallest: object) -> None:
+    # the exact 1/10000 lies below the float 1e-4, and was refused: "0.0001; between 0.0001 and 1e+10"
+    assert posterior([0, 1], variance=smallest, prior="1/2", known=0).tolist() == [0.0, 1.0]
+    assert posterior(1, rho=5000, prior="1/2", known=0) == 1.0
+    with pytest.raises(InputError, match="between 0.0001 and"):
+        posterior(1, variance="0.0000999", prior="1/2", known=0)

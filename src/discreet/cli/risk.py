@@ -594,7 +594,7 @@ def _release_text(profile: RiskProfile) -> Iterator[Block]:
                 level_name(row.scope),
                 row.what,
                 row.right(),
-                f"{row.advantage:.4f}",
+                row.over_chance,
                 row.belief(row.expected),
                 f"{row.belief(row.quantiles[0])} to {row.belief(row.quantiles[-1])}",
             )

@@ -709,6 +709,8 @@ def read_variance(
 
     >>> read_variance(rho="1/10"), read_variance(variance=[5, "5/2"])
     (array(5.), array([5. , 2.5]))
+    >>> read_variance(variance="1/10000"), read_variance(rho=5000), read_variance(variance=1e-4)
+    (array(0.0001), array(0.0001), array(0.0001))
     >>> read_variance(rho=-1)
     Traceback (most recent call last):
     discreet.errors.InputError: rho is -1; it must be above zero
@@ -721,12 +723,15 @@ def read_variance(
     read = _read(rho if variance is None else variance, name=name, one=partial(fraction, name=name))
     if (read <= 0).any():
         raise InputError(f"{name} is {numbers.shown(read[read <= 0].flat[0])}; it must be above zero")
-    variances, least = np.asarray(read if variance is not None else 1 / (2 * read)), VARIANCES[0]
+    variances = np.asarray(read if variance is not None else 1 / (2 * read))
+    least = Fraction(str(VARIANCES[0])) if variances.dtype == object else VARIANCES[0]  # no float is 1/10000
     outside = np.asarray((variances < least) | (variances > most), dtype=bool)
     if outside.any():  # compared before they are floats, which end at 1e308
         wrong = variances[outside].flat[0]
         found = f"{float(wrong):g}" if 1e-300 < wrong < 1e300 else numbers.shown(wrong)
-        raise InputError(f"the noise{of} has variance {found}; between {least:g} and {most:g} is allowed")
+        raise InputError(
+            f"the noise{of} has variance {found}; between {VARIANCES[0]:g} and {most:g} is allowed"
+        )
     return variances.astype(np.float64)
 
 

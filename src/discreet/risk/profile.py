@@ -117,6 +117,11 @@ class Risk:
         """The query of a row of one count."""
         return self.what.removeprefix("one count of ")
 
+    @property
+    def is_one_count(self) -> bool:
+        """Whether the row is of one count, whose numbers are rounded; those of other rows are rounded up."""
+        return self.what.startswith("one count")
+
     def right(self, *, percent: bool = False) -> str:
         """Write the accuracy as every surface does: of one count rounded, of more than one rounded up.
 
@@ -124,9 +129,19 @@ class Risk:
         >>> [row.right() for row in profile.rows], profile.overall[0].right(percent=True)
         (['0.6401', '0.5888', '0.6401', '0.5889', '0.6614'], '66.14')
         """
-        if not self.what.startswith("one count"):
+        if not self.is_one_count:
             return at_most(self.accuracy, percent=percent)
         return f"{100 * self.accuracy:.2f}" if percent else f"{self.accuracy:.4f}"
+
+    @property
+    def over_chance(self) -> str:
+        """The advantage as every surface writes it, rounded as the accuracy is.
+
+        >>> profile = risk_profile({"block group": "0.2465", "block": "0.0992"}, prior="1/2")
+        >>> [f"{row.over_chance} of {row.advantage:.6f}" for row in profile.rows[::2]]
+        ['0.2801 of 0.280113', '0.2802 of 0.280113', '0.3227 of 0.322630']
+        """
+        return f"{self.advantage:.4f}" if self.is_one_count else at_most(self.advantage)
 
     def belief(self, value: float) -> str:
         """Write the mean or a quantile of the belief as every surface does, rounded as the accuracy is.
@@ -135,12 +150,18 @@ class Risk:
         >>> one.belief(0.56781), every.belief(0.56781), every.belief(0.99987123)
         ('0.5678', '0.5679', '0.9999')
         """
-        return chance_text(value) if self.what.startswith("one count") else _up(value, 4)
+        return chance_text(value) if self.is_one_count else _up(value, 4)
 
     @property
     def factor(self) -> str:
-        """The ratio as every surface writes it, rounded as the accuracy is."""
-        return f"{self.ratio:.3g}" if self.what.startswith("one count") else _up(self.ratio)
+        """The ratio as every surface writes it, rounded as the accuracy is.
+
+        >>> [row.factor for row in risk_profile({"block": 5000}, prior="1/3000").rows[:2]]
+        ['3,000', '3,000']
+        """
+        if self.ratio >= 999:
+            return f"{self.ratio if self.is_one_count else math.ceil(self.ratio * (1.0 - 1e-12)):,.0f}"
+        return f"{self.ratio:.3g}" if self.is_one_count else _up(self.ratio)
 
     @property
     def times(self) -> str:
@@ -803,9 +824,11 @@ def _plain(name: str) -> str:
 def _share(chance: float) -> str:
     """Write a share of people.
 
-    >>> _share(0.0315), _share(0.00002)
-    ('3.1 in 100', '2 in 100,000')
+    >>> _share(0.0315), _share(0.00002), _share(0.9996)
+    ('3.1 in 100', '2 in 100,000', '99.96 in 100')
     """
+    if chance >= 0.995:
+        return times(chance).replace(" times", "")
     for whole in (100, 1000, 10_000, 100_000):
         if chance * whole >= 1:
             return f"{chance * whole:.2g} in {whole:,}"
@@ -815,11 +838,11 @@ def _share(chance: float) -> str:
 def _up(value: float, least: int = 3) -> str:
     """A bound in three digits, rounded up; a chance in as many as it takes to tell it from one.
 
-    >>> _up(0.40461), _up(0.2), _up(0.99987123), _up(1.0), _up(3.9194)
-    ('0.405', '0.2', '0.9999', '1', '3.92')
+    >>> _up(0.40461), _up(0.2), _up(0.99987123), _up(1.0), _up(3.9194), _up(159.3)
+    ('0.405', '0.2', '0.9999', '1', '3.92', '160')
     """
     for digits in range(least, 13):
         text = decimal(Fraction(value * (1.0 - 1e-12)), digits=digits, down=False).lower()
         if float(text) != 1.0 or value >= 1.0:
             break
-    return text
+    return text if value < 1.0 else f"{float(text):g}"

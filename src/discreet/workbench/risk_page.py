@@ -368,7 +368,7 @@ def _everything(page: RiskPage) -> None:
             name = "Right decisions, at most"
         best = f"{row.right(percent=True)} %"
         right.set(best, f"{note}; {_right(row.baseline)} with nothing published", name)
-        advantage.set(f"{row.advantage:.4f}", f"{note}, over chance")
+        advantage.set(row.over_chance, f"{note}, over chance")
         mean.set(row.belief(row.expected), note)
         median.set(row.belief(row.quantiles[2]), "of targets who are present")
         for text, said in zip(texts, (right_sentence(profile), belief_sentence(profile)), strict=True):
