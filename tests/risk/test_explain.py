@@ -141,6 +141,7 @@ def test_beliefs_are_true_where_the_loss_has_atoms(prior: str) -> None:
     # nobody is ever surer than this, so that luck is bounded
     (most,) = re.findall(r"never gives a probability of more than ([\d.]+): this noise bounds it", page)
     assert values[1] <= float(most) < 1.01 * values[1]
+    assert most == said[2]  # the largest belief is the 95 % quantile here: in as many digits
     assert "nothing bounds that" not in page
 
 

@@ -172,5 +172,5 @@ def test_the_smallest_variance_is_allowed_however_it_is_written(smallest: object
     # the exact 1/10000 lies below the float 1e-4, and was refused: "0.0001; between 0.0001 and 1e+10"
     assert posterior([0, 1], variance=smallest, prior="1/2", known=0).tolist() == [0.0, 1.0]
     assert posterior(1, rho=5000, prior="1/2", known=0) == 1.0
-    with pytest.raises(InputError, match="between 0.0001 and"):
+    with pytest.raises(InputError, match=r"between 0\.0001 and"):
         posterior(1, variance="0.0000999", prior="1/2", known=0)

@@ -502,3 +502,13 @@ def test_tails_from_differences_are_the_tails(events: list[Noise], smooth: bool)
         apart = 1e-7 * math.sqrt(loss.variance)
         below, above = (float(loss.tail(above=Fraction(mark + side))) for side in (-apart, apart))
         assert above - 1e-8 <= 1 - chance <= below + 1e-8
+
+
+def test_a_certified_chance_is_at_most_one() -> None:
+    release = Release.from_toml(
+        'name = "a"\nneighbours = "unbounded"\n[[levels]]\nname = "A"\nqueries = { q = { variance = "1/10000" } }'
+    )
+    (row,) = risk_profile(release, prior="1/2", certify=True).overall
+    assert row.certified is not None
+    assert 1 - Fraction(1, 10**9) < row.certified.lower <= row.certified.upper == 1  # it was 1.000000000001
+    assert row.accuracy in row.certified

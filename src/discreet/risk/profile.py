@@ -431,7 +431,7 @@ def _certified(whole: Account, prior: Fraction) -> Interval:
     # delta falls by no more than epsilon rises, so the exact t costs the lower end no more than its width
     low = max(box.lower - threshold.width, Fraction(0))
     # wide enough for the float beside it, which is rounded
-    return Interval(1 - q + q * low - _ROUNDING, 1 - q + q * box.upper + _ROUNDING)
+    return Interval(1 - q + q * low - _ROUNDING, min(1 - q + q * box.upper + _ROUNDING, Fraction(1)))
 
 
 # -- one count, value by value -----------------------------------------------------------------------------
@@ -806,7 +806,7 @@ def _words() -> Environment:
 
     made = Environment(loader=PackageLoader("discreet.risk", ""), undefined=StrictUndefined)
     made.trim_blocks = made.lstrip_blocks = True
-    made.filters |= {"times": times, "share": _share, "up": _up, "prior": chance_words, "zip": zip}
+    made.filters |= {"times": times, "share": _share, "prior": chance_words, "zip": zip}
     made.filters |= {"level": level_name, "place": place_words, "plain": _plain}
     made.globals["LOPSIDED"] = LOPSIDED
     return made
