@@ -506,7 +506,8 @@ def test_tails_from_differences_are_the_tails(events: list[Noise], smooth: bool)
 
 def test_a_certified_chance_is_at_most_one() -> None:
     release = Release.from_toml(
-        'name = "a"\nneighbours = "unbounded"\n[[levels]]\nname = "A"\nqueries = { q = { variance = "1/10000" } }'
+        'name = "a"\nneighbours = "unbounded"\n'
+        '[[levels]]\nname = "A"\nqueries = { q = { variance = "1/10000" } }'
     )
     (row,) = risk_profile(release, prior="1/2", certify=True).overall
     assert row.certified is not None
