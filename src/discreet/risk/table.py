@@ -182,36 +182,26 @@ chance of 0.1
     if chance.present.ndim:
         raise InputError("a table has one adversary with one prior")
     fixed = None if known is None else read_known(known)
-    source = ReleasedTable.open(Path(path))
-    columns = choose(source.names, str(path), (noisy_column, variance_column, level_column, known_column))
-
-    def parts() -> Iterator[Batch]:
-        for part in source.parts(columns, everything=out is not None):
-            if nonnegative and (part.noisy < 0).any():
-                raise InputError(
-                    f"{path} has negative noisy counts, but negative values are said to be published as zero"
-                )
-            yield part
-
-    summary = _Summary()
-    seen = None
+    asked = (noisy_column, variance_column, level_column, known_column)
+    source = ReleasedTable.open(Path(path), asked, everything=out is not None, nonnegative=nonnegative)
+    summary, flat = _Summary(), 0
     with _writing(None if out is None else Path(out), fixed, known_column) as write:
         if fixed is None and known_column is None:
             seen = _Seen(chance, suggested=law == "table", nonnegative=nonnegative)
-            for part in parts():
+            for part in source.parts():
                 seen.add(part)
             seen.summarise(summary)
-            for part in parts() if out is not None else ():
+            flat = seen.flat_rows
+            for part in source.parts() if out is not None else ():
                 write(part, seen.risk(part))
         else:
-            for part in parts():
+            for part in source.parts():
                 count = part.known if part.known is not None else fixed
                 assert count is not None
                 risk = known_risk(chance, part.noisy, part.variance, count, nonnegative=nonnegative)
                 for name, rows in part.by_level():
                     summary.add(name, risk.at(rows))
                 write(part, risk)
-    flat = seen.flat_rows if seen is not None else 0
     who = _words(fixed, known_column, law, flat, float(chance.present), nonnegative)
     return summary.result(float(chance.present), who)
 
@@ -517,17 +507,17 @@ class Averages:
     ) -> None:
         self.variance, self.prior = variance, prior
         self.first, self.ratio, self.above = _flat(variance, prior)
-        self.targets = np.maximum(np.arange(self.ratio.size) + self.first, 1.0)
         self.zero = _flat_zero(variance, prior) if nonnegative else None
         self.is_suggested = rows is not None and rows.rows >= FEWEST_ROWS
-        if rows is not None and self.is_suggested:
-            top = math.ceil(_TOP * math.sqrt(variance)) + 20
+        top = math.ceil(_TOP * math.sqrt(variance)) + 20
+        if self.is_suggested:
             more = max(0, int(top - self.first) + 1 - self.ratio.size)
             self.ratio, self.above = (np.append(x, np.full(more, x[-1])) for x in (self.ratio, self.above))
-            self.targets = np.maximum(np.arange(self.ratio.size) + self.first, 1.0)
+        values = np.arange(self.ratio.size) + self.first
+        self.targets = np.maximum(values, 1.0)
+        if rows is not None and self.is_suggested:
             law = suggested_law(rows, nonnegative=nonnegative)
             found = law.averages(prior, nonnegative=nonnegative)
-            values = np.arange(self.ratio.size) + self.first
             inside = (values >= law.noisy[0]) & (values <= top)
             for mine, theirs in zip((self.ratio, self.above, self.targets), found, strict=True):
                 mine[inside] = np.interp(values[inside], law.noisy, theirs)
@@ -658,21 +648,6 @@ def _fit(logs: Floats, seen: Floats) -> Floats:
 # -- the file ----------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Columns:
-    """The names of the columns that are used; `known` and `level` may be none."""
-
-    noisy: str
-    variance: str
-    level: str | None
-    known: str | None
-
-    @property
-    def numbers(self) -> list[str]:
-        """Those of numbers."""
-        return [name for name in (self.noisy, self.variance, self.known) if name is not None]
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Batch:
     """Some rows: their numbers, a code and the name of the level of each, and the Arrow batch itself."""
@@ -705,87 +680,95 @@ class Batch:
                 yield (name, variance), here[some]
 
 
-def choose(found: Sequence[str], where: str, asked: Sequence[str | None] = (None,) * 4) -> Columns:
-    """Return the columns to use: those asked for, in the order of `Columns`, or those of the usual names.
+def choose(found: Sequence[str], where: str, asked: Sequence[str | None] = (None,) * 4) -> list[str | None]:
+    """Return the columns of noisy counts, variances, levels and known counts: those asked for, or the usual.
 
     >>> choose(["level", "value", "variance"], "t.csv")
-    Columns(noisy='value', variance='variance', level='level', known=None)
+    ['value', 'variance', 'level', None]
     >>> choose(["unit", "estimate"], "t.csv")
     Traceback (most recent call last):
     discreet.errors.InputError: t.csv has no column of noisy counts (value, COUNT, noisy or count); it has \
 unit, estimate
     """
+    listed = ", ".join(found[:20]) + (", ..." if len(found) > 20 else "") if found else "none"
     chosen: list[str | None] = []
     for name, usual, needed in zip(
         asked, (NOISY, VARIANCE, LEVEL, ()), ("noisy counts", "variances", "", ""), strict=True
     ):
         if name is not None and name not in found:
-            raise InputError(f"{where} has no column {name!r}; it has {_listed(found)}")
+            raise InputError(f"{where} has no column {name!r}; it has {listed}")
         here = name or next((one for one in usual if one in found), None)
         if here is None and needed:
-            *most, last = usual
-            choice = f"{', '.join(most)} or {last}"
-            raise InputError(f"{where} has no column of {needed} ({choice}); it has {_listed(found)}")
+            choice = f"{', '.join(usual[:-1])} or {usual[-1]}"
+            raise InputError(f"{where} has no column of {needed} ({choice}); it has {listed}")
         chosen.append(here)
     if len(set(names := [name for name in chosen if name is not None])) < len(names):
         raise InputError(f"{where}: one column is named for two purposes: {', '.join(names)}")
-    return Columns(*chosen)  # type: ignore[arg-type]  # the first two are needed
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(names[:20]) + (", ..." if len(names) > 20 else "") if names else "none"
+    return chosen
 
 
 @dataclass(frozen=True, slots=True)
 class ReleasedTable:
-    """A file of rows, its columns, and how it is read."""
+    """A file of rows, its columns, and how it is read; with `everything` each batch has all columns."""
 
     path: Path
     names: tuple[str, ...]
     delimiter: str | None  # None: Parquet
+    numbers: list[str]  # noisy counts, variances, and known counts if a column has them
+    level: str | None
+    everything: bool
+    nonnegative: bool
 
     @classmethod
-    def open(cls, path: Path) -> ReleasedTable:
-        """Look at the header of a file."""
+    def open(
+        cls, path: Path, asked: Sequence[str | None], *, everything: bool, nonnegative: bool
+    ) -> ReleasedTable:
+        """Look at the header of a file, and choose the columns."""
         if path.suffix.lower() not in (".csv", ".psv", ".txt", ".parquet"):
             raise InputError(f"{path} must end in .csv, .psv, .txt or .parquet")
         if not path.is_file():
             raise InputError(f"there is no file {path}")
+        names: Sequence[str]
+        delimiter: str | None = None
         with _readable(path):
             if path.suffix.lower() == ".parquet":
                 with closing(arrow("parquet").ParquetFile(path)) as file:
-                    return cls(path, tuple(file.schema_arrow.names), None)
-            names, delimiter = csv_header(path, "|,")
-        if not any(map(str.strip, names)):
-            raise InputError(f"{path} is empty; a header and rows are needed")
-        if any("\n" in name or "\r" in name for name in names):
-            raise InputError(f"{path} has a column whose name is more than one line; one line is needed")
-        if len(set(names)) < len(names):
-            raise InputError(f"{path} has two columns of the same name")
-        return cls(path, tuple(names), delimiter)
+                    names = file.schema_arrow.names
+            else:
+                names, delimiter = csv_header(path, "|,")
+        if delimiter is not None:
+            if not any(map(str.strip, names)):
+                raise InputError(f"{path} is empty; a header and rows are needed")
+            if any("\n" in name or "\r" in name for name in names):
+                raise InputError(f"{path} has a column whose name is more than one line; one line is needed")
+            if len(set(names)) < len(names):
+                raise InputError(f"{path} has two columns of the same name")
+        noisy, variance, level, known = choose(names, str(path), asked)
+        numbers = [name for name in (noisy, variance, known) if name is not None]
+        return cls(path, tuple(names), delimiter, numbers, level, everything, nonnegative)
 
-    def parts(self, columns: Columns, *, everything: bool) -> Iterator[Batch]:
-        """Yield the rows, some at a time; with `everything` each batch has all columns."""
+    def parts(self) -> Iterator[Batch]:
+        """Yield the rows, some at a time."""
         seen = 0
-        used = [*columns.numbers, *([columns.level] if columns.level else [])]
-        for batch in self._batches(columns, list(self.names) if everything else used):
+        for batch in self._batches():
             if batch.num_rows:
-                yield _part(batch, columns, f"{self.path}", seen, 2 if self.delimiter else 1)
+                yield self._part(batch, seen + (2 if self.delimiter else 1))
             seen += batch.num_rows
         if not seen:
             raise InputError(f"{self.path} has no rows")
 
-    def _batches(self, columns: Columns, names: list[str]) -> Iterator[ArrowTable]:
-        pa = arrow()
+    def _batches(self) -> Iterator[ArrowTable]:
+        pa, used = arrow(), [*self.numbers, *([self.level] if self.level else [])]
+        names = list(self.names) if self.everything else used
         if self.delimiter is None:
             with _readable(self.path), closing(arrow("parquet").ParquetFile(self.path)) as file:
                 yield from file.iter_batches(batch_size=_ROWS, columns=names)
             return
-        with _readable(self.path, lambda: self._fault(columns)):
+        with _readable(self.path, self._fault):
             text = arrow("csv")
-            types = dict.fromkeys(names, pa.string()) | dict.fromkeys(columns.numbers, pa.float64())
-            if columns.level and names != list(self.names):
-                types[columns.level] = pa.dictionary(pa.int32(), pa.string())
+            types = dict.fromkeys(names, pa.string()) | dict.fromkeys(self.numbers, pa.float64())
+            if self.level and names != list(self.names):
+                types[self.level] = pa.dictionary(pa.int32(), pa.string())
             with text.open_csv(
                 self.path,
                 read_options=text.ReadOptions(block_size=_BLOCK),
@@ -796,17 +779,62 @@ class ReleasedTable:
             ) as reader:
                 yield from reader
 
-    def _fault(self, columns: Columns) -> str:
+    def _fault(self) -> str:
         """Say what is wrong with the first row that cannot be read, and in which line, not what it has."""
         many = len(self.names)
         with self.path.open(encoding="utf-8-sig", newline="", errors="replace") as file, suppress(csv.Error):
             for row in (rows := csv.reader(file, delimiter=self.delimiter or ",")):
                 if row and len(row) != many:
                     return f"the header has {many} fields, but line {rows.line_num} has {len(row)}"
-                for name in columns.numbers if row and rows.line_num > 1 else ():
+                for name in self.numbers if row and rows.line_num > 1 else ():
                     if not _NUMBER.fullmatch(row[self.names.index(name)]):
                         return f"column {name!r}, row in line {rows.line_num}: it is not a number"
         return "a row is too long, or a quotation mark in it is not closed"
+
+    def _part(self, batch: ArrowTable, line: int) -> Batch:
+        """The numbers of a batch, checked; `line` is that of its first row."""
+        noisy, variance, *known = columns = [self._floats(batch, name) for name in self.numbers]
+        with np.errstate(invalid="ignore"):
+            is_count = [(values == np.floor(values)) & (np.abs(values) <= LARGEST) for values in columns]
+            rules = [
+                (is_count[0], "a noisy count is a whole number, at most 2^52 in size"),
+                (
+                    (variance > 0) & (variance <= VARIANCES[1]),
+                    f"a variance is above zero, and at most {VARIANCES[1]:g}",
+                ),
+            ]
+            rules += [
+                (is_count[2] & (x >= 0), "a known count is a whole number, zero or more") for x in known
+            ]
+        for name, (allowed, rule) in zip(self.numbers, rules, strict=True):
+            if not allowed.all():
+                wrong = line + int(np.argmin(allowed))
+                raise InputError(f"{self.path}: column {name!r}, row in line {wrong}: {rule}")
+        if self.nonnegative and (noisy < 0).any():
+            raise InputError(
+                f"{self.path} has negative noisy counts, but negative values are said to be published as zero"
+            )
+        if self.numbers[1] == "variance" and variance.size and float(variance.min()) < 2.0:
+            # that of the noise itself; elsewhere it is the parameter sigma^2, which is more if it is small
+            values, place = np.unique(variance, return_inverse=True)
+            laws = map(DiscreteGaussian.of_true_variance, values.tolist())
+            variance = np.array([float(law.variance) for law in laws])[place]
+        level = None
+        if self.level:
+            level = batch.column(self.level)
+            if not arrow("types").is_dictionary(level.type):
+                pc = arrow("compute")
+                level = pc.dictionary_encode(pc.cast(level, "string"))
+        return Batch(noisy, variance, known[0] if known else None, level, batch)
+
+    def _floats(self, batch: ArrowTable, name: str) -> Floats:
+        pc, column = arrow("compute"), batch.column(name)
+        try:  # a whole number too long for a float is refused later, as too large
+            column = pc.cast(column, "float64", safe=False)
+        except Exception:
+            text = f"{self.path}: column {name!r} is of type {column.type}, not of numbers"
+            raise InputError(text) from None
+        return np.asarray(pc.fill_null(column, float("nan")).to_numpy(zero_copy_only=False), dtype=np.float64)
 
 
 @contextmanager
@@ -822,45 +850,3 @@ def _readable(
         raise InputError(f"{path} cannot be read: {fault()}") from None
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror or 'it is damaged'}") from None
-
-
-def _is_count(values: Floats) -> NDArray[np.bool_]:
-    return np.asarray((values == np.floor(values)) & (np.abs(values) <= LARGEST))
-
-
-def _part(batch: ArrowTable, columns: Columns, where: str, seen: int, first: int) -> Batch:
-    pc = arrow("compute")
-
-    def numbers(name: str) -> Floats:
-        column = batch.column(name)
-        try:  # a whole number too long for a float is refused below, as too large
-            column = pc.cast(column, "float64", safe=False)
-        except Exception:
-            text = f"{where}: column {name!r} is of type {column.type}, not of numbers"
-            raise InputError(text) from None
-        return np.asarray(pc.fill_null(column, float("nan")).to_numpy(zero_copy_only=False), dtype=np.float64)
-
-    noisy, variance = numbers(columns.noisy), numbers(columns.variance)
-    known = numbers(columns.known) if columns.known else None
-    with np.errstate(invalid="ignore"):
-        rules = [(columns.noisy, _is_count(noisy), "a noisy count is a whole number, at most 2^52 in size")]
-        usual = (variance > 0) & (variance <= VARIANCES[1])
-        rules.append((columns.variance, usual, f"a variance is above zero, and at most {VARIANCES[1]:g}"))
-        if known is not None and columns.known:
-            rule = "a known count is a whole number, zero or more"
-            rules.append((columns.known, _is_count(known) & (known >= 0), rule))
-    for name, allowed, rule in rules:
-        if not allowed.all():
-            line = seen + first + int(np.argmin(allowed))
-            raise InputError(f"{where}: column {name!r}, row in line {line}: {rule}")
-    if columns.variance == "variance" and variance.size and float(variance.min()) < 2.0:
-        # that of the noise itself; elsewhere it is the parameter sigma^2, which is more if it is small
-        values, place = np.unique(variance, return_inverse=True)
-        laws = map(DiscreteGaussian.of_true_variance, values.tolist())
-        variance = np.array([float(law.variance) for law in laws])[place]
-    level = None
-    if columns.level:
-        level = batch.column(columns.level)
-        if not arrow("types").is_dictionary(level.type):
-            level = pc.dictionary_encode(pc.cast(level, "string"))
-    return Batch(noisy, variance, known, level, batch)
