@@ -3,36 +3,29 @@
 >>> from discreet.risk import posterior
 >>> posterior([1, 2, 3, 4, 5], rho="0.099", prior="1/2", known=0).round(3).tolist()
 [0.525, 0.574, 0.621, 0.667, 0.709]
-
-Names are loaded when they are first used.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from discreet.risk.attack import (
-        Attack,
-        Step,
-        decide,
-        decision_accuracy,
-        expected_loss,
-        expected_posterior,
-        expected_ratio,
-        independent_others,
-        joint_accuracy,
-        joint_posterior,
-        joint_ratio,
-        log_odds,
-        posterior,
-        ratio,
-        sequence,
-    )
-    from discreet.risk.hierarchy import Area, HierarchyPosterior, Poisson, Table, Uniform, hierarchy_posterior
-    from discreet.risk.profile import Risk, RiskProfile, explain_profile, risk_profile
-    from discreet.risk.table import table_risk
-    from discreet.risk.two_levels import TwoLevels
+from discreet.risk.attack import (
+    Attack,
+    Step,
+    decide,
+    decision_accuracy,
+    expected_loss,
+    expected_posterior,
+    expected_ratio,
+    independent_others,
+    joint_accuracy,
+    joint_posterior,
+    joint_ratio,
+    log_odds,
+    posterior,
+    ratio,
+    sequence,
+)
+from discreet.risk.hierarchy import Area, HierarchyPosterior, Poisson, Table, Uniform, hierarchy_posterior
+from discreet.risk.profile import Risk, RiskProfile, explain_profile, risk_profile
+from discreet.risk.table import table_risk
+from discreet.risk.two_levels import TwoLevels
 
 __all__ = [
     "Area",
@@ -63,27 +56,3 @@ __all__ = [
     "sequence",
     "table_risk",
 ]
-
-_HOMES = {  # the others are in `attack`
-    "hierarchy": ("Area", "HierarchyPosterior", "Poisson", "Table", "Uniform", "hierarchy_posterior"),
-    "profile": ("Risk", "RiskProfile", "explain_profile", "risk_profile"),
-    "table": ("table_risk",),
-    "two_levels": ("TwoLevels",),
-}
-_HOME = {name: module for module, names in _HOMES.items() for name in names}
-
-
-def __getattr__(name: str) -> object:
-    """Load a public name from its module, once."""
-    if name not in __all__:
-        raise AttributeError(f"module 'discreet.risk' has no attribute {name!r}")
-    from importlib import import_module
-
-    value = getattr(import_module(f"discreet.risk.{_HOME.get(name, 'attack')}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    """List the public names, loaded or not."""
-    return sorted({*globals(), *__all__})
