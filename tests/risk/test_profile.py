@@ -513,3 +513,15 @@ def test_a_certified_chance_is_at_most_one() -> None:
     assert row.certified is not None
     assert 1 - Fraction(1, 10**9) < row.certified.lower <= row.certified.upper == 1  # it was 1.000000000001
     assert row.accuracy in row.certified
+
+
+def test_page_and_report_name_the_same_level_where_two_tell_as_much() -> None:
+    from discreet.report.html import gather, render
+
+    level = '[[levels]]\nname = "{}"\nqueries = {{ q = {{ variance = 5 }} }}\n'
+    release = Release.from_toml(
+        'name = "a"\nneighbours = "unbounded"\n' + "".join(map(level.format, ("Region", "District")))
+    )
+    assert "sees only the region's count" in explain_profile(risk_profile(release, prior="1/2"))
+    report = render(gather(release, certify=False, savings=False))
+    assert "most informative count is at level “Region”" in report  # it was the last of them, District

@@ -424,27 +424,26 @@ class Attack:
         def means(one: Attack, part: Prior) -> Floats:
             seen = one.outcomes(tolerance=bound, smallest=float(part.present.min(initial=1.0)))
             weights = np.exp(seen.log_present if given == "present" else seen.log_absent)
-            found = [p.ratio(seen.log_ratio) @ weights for p in _columns(part, weights.size)]
-            return np.asarray(np.concatenate(found)[None])
+            return _in_parts(part, weights.size, lambda p: [p.ratio(seen.log_ratio) @ weights])
 
         return np.asarray(self._each(prior, means, 1)[0])
 
-    def _rights(self, prior: Prior, costs: Costs, tolerance: Number) -> tuple[Floats, Floats]:
+    def _rights(self, prior: Prior, costs: Costs, tolerance: Number) -> Floats:
         """The chances of a right decision, given "present" and given "absent"."""
         bound = read_tolerance(tolerance)
 
         def sums(one: Attack, part: Prior) -> Floats:
             seen = one.outcomes(tolerance=bound)
             present, absent = np.exp(seen.log_present), np.exp(seen.log_absent)
-            right = []
-            for p in _columns(part, present.size):
+
+            def right(p: Prior) -> list[Floats]:
                 chosen = costs.says_present(p.log_odds + seen.log_ratio)
-                right.append([np.where(chosen, present, 0.0).sum(1), np.where(chosen, 0.0, absent).sum(1)])
-            return np.concatenate(right, axis=1)
+                return [np.where(chosen, present, 0.0).sum(1), np.where(chosen, 0.0, absent).sum(1)]
+
+            return _in_parts(part, present.size, right)
 
         plain = self.others.size == 1 and not self.nonnegative
-        present, absent = self._each(prior, (lambda one, p: one._tails(p, costs)) if plain else sums, 2)
-        return present, absent
+        return self._each(prior, (lambda one, p: one._tails(p, costs)) if plain else sums, 2)
 
     def _tails(self, prior: Prior, costs: Costs) -> Floats:
         """The same from exact tails of the noise."""
@@ -452,9 +451,8 @@ class Attack:
             certain = np.full(prior.present.shape, float(costs.threshold < 0))
             return np.stack([certain, 1.0 - certain])
         noise = DiscreteGaussian(Fraction(float(self._variance)))
-        edge = 0.5 + self._variance * (
-            costs.threshold - prior.log_odds
-        )  # "present" beyond, or below if reversed
+        # "present" beyond, or below if reversed
+        edge = 0.5 + self._variance * (costs.threshold - prior.log_odds)
         if costs.is_reversed:
             last = np.ceil(edge).astype(np.int64) - 1
             return np.stack([noise.cdf(last - 1), noise.sf(last)])
@@ -498,12 +496,12 @@ def _given(given: str, prior: Prior, present: Floats, absent: Floats) -> Floats:
     return np.asarray(found[given])
 
 
-def _columns(prior: Prior, size: int) -> Iterator[Prior]:
-    """The priors as columns, in parts that fit in memory against so many outcomes."""
-    present, absent = prior.present.reshape(-1, 1), prior.absent.reshape(-1, 1)
+def _in_parts(prior: Prior, size: int, of: Callable[[Prior], list[Floats]]) -> Floats:
+    """What is computed from the priors as columns, in parts that fit in memory against so many outcomes."""
     step = max(1, _BLOCK // max(size, 1))
-    for start in range(0, present.shape[0], step):
-        yield Prior(present[start : start + step], absent[start : start + step])
+    starts = range(0, prior.present.size, step)
+    both = [(prior.present[i : i + step, None], prior.absent[i : i + step, None]) for i in starts]
+    return np.concatenate([of(Prior(*columns)) for columns in both], axis=1)
 
 
 def _log_mean(logs: Floats, weights: Floats) -> Floats:

@@ -20,6 +20,7 @@ from fractions import Fraction
 from functools import cache, wraps
 from importlib import import_module
 from importlib.resources import files
+from itertools import compress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec
 
@@ -123,17 +124,9 @@ class Compared:
     def as_dict(self) -> dict[str, str | float | None]:
         """Return what JSON and CSV show."""
         entry = self.printed
-        return {
-            "paper": entry.paper,
-            "place": entry.place,
-            "what": entry.what,
-            "at": entry.at,
-            "published": entry.text,
-            "computed": self.computed,
-            "difference": self.difference,
-            "verdict": self.verdict.value,
-            "why": self.why,
-        }
+        about = (entry.paper, entry.place, entry.what, entry.at, entry.text)
+        found = (*about, self.computed, self.difference, self.verdict.value, self.why)
+        return dict(zip(PRINTED_COLUMNS, found, strict=True))
 
 
 @cache
@@ -212,16 +205,12 @@ def check(
             if error is None and chance is None:
                 return Compared(entry, computed, Verdict.NOT_CHECKED, why)
             if error is not None and beyond <= STANDARD_ERRORS * error:
-                why = _joined(f"standard error {error:.2g}", why)
+                why = "; ".join(filter(None, (f"standard error {error:.2g}", why)))
                 return Compared(entry, computed, Verdict.MONTE_CARLO, why)
             if chance is not None and chance >= RAREST:
                 return Compared(entry, computed, Verdict.MONTE_CARLO, why)
     verdict = Verdict.CONFIRMED if holds else Verdict.WRONG
-    return Compared(entry, computed, verdict, _joined(said if holds else explained, why))
-
-
-def _joined(*parts: str) -> str:
-    return "; ".join(part for part in parts if part)
+    return Compared(entry, computed, verdict, "; ".join(filter(None, (said if holds else explained, why))))
 
 
 def compare(paper: str, place: str, what: str, mine: Mapping[str, float], **more: str) -> list[Compared]:
@@ -301,10 +290,9 @@ class Study:
 
     def where(self, **equal: Value) -> Study:
         """Return the study with only those rows whose columns have these values."""
-        kept = np.ones(len(self.rows), dtype=bool)
-        for name, value in equal.items():
-            kept &= [one == value for one in self.column(name)]
-        return replace(self, rows=tuple(row for row, keep in zip(self.rows, kept, strict=True) if keep))
+        columns = [self.column(name) for name in equal]
+        kept = [values == tuple(equal.values()) for values in zip(*columns, strict=True)]
+        return replace(self, rows=tuple(compress(self.rows, kept)) if equal else self.rows)
 
 
 def verdicts(checks: Iterable[Compared]) -> str:
@@ -318,7 +306,7 @@ def verdicts(checks: Iterable[Compared]) -> str:
     if not total:
         return "no printed values"
     parts = ", ".join(f"{many} {verdict.value}" for verdict, many in sorted(found.items()))
-    return f"{total} printed value{'s' if total > 1 else ''}: {parts}"
+    return f"{total} printed value{'s' * (total > 1)}: {parts}"
 
 
 # -- the list ----------------------------------------------------------------------------------------------
@@ -365,8 +353,7 @@ class StudyEntry:
             able = " and ".join(entry.name for entry in studies() if entry.takes_counts)
             raise InputError(f"{self.name} takes no counts; --counts is for {able}")
         more = {"counts": counts} if counts else {"jobs": jobs, "progress": progress} if self.is_long else {}
-        study: Study = work(**more)
-        return study
+        return work(**more)  # type: ignore[no-any-return]
 
     def draw(self, study: Study) -> Figure:
         """Draw the figure of its table."""
