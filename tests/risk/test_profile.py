@@ -525,3 +525,10 @@ def test_page_and_report_name_the_same_level_where_two_tell_as_much() -> None:
     assert "sees only the region's count" in explain_profile(risk_profile(release, prior="1/2"))
     report = render(gather(release, certify=False, savings=False))
     assert "most informative count is at level “Region”" in report  # it was the last of them, District
+
+
+@pytest.mark.parametrize("prior", ["1/3", "1/7", "2/3", "1/864"])
+def test_nothing_learned_is_right_as_often_as_nothing_published(prior: str) -> None:
+    # 0.6666666666666666 beside a baseline of 0.6666666666666667
+    for row in risk_profile({"a": "1e-6", "b": "1e-7"}, prior=prior).rows:
+        assert row.baseline <= row.accuracy == pytest.approx(row.baseline, abs=2e-16)

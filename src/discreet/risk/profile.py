@@ -364,6 +364,7 @@ def _risk(
     ends = marks if largest is None else np.append(marks, float(largest))
     posteriors = logistic(ends + (math.log(p) - math.log(1 - p))).tolist()
     quantiles, most = tuple(posteriors[: marks.size]), None if largest is None else posteriors[-1]
+    accuracy = max(accuracy, float(p), 1.0 - float(p))  # in the last digit it may lie below the baseline
     return Risk("", "", float(p), accuracy, advantage, mean, quantiles, min(true, 1.0), predictive, most)
 
 
