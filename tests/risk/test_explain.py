@@ -184,6 +184,16 @@ def test_the_advantage_and_the_ratio_of_bounds_are_rounded_up_too() -> None:
         assert row.ratio * (1 - 1e-12) <= float(text) < 1.01 * row.ratio
 
 
+def test_one_count_is_never_said_to_tell_more_than_everything() -> None:
+    # right 100.00 times in 100 from one count, at most 99.99991 from everything
+    one, every, whole = risk_profile({"Block": "0.0992"}, prior="0.999999").rows
+    assert [row.right(percent=True) for row in (one, every, whole)] == ["99.9999"] * 3
+    assert [row.right() for row in (one, every, whole)] == ["0.999999"] * 3
+    sure = risk_profile({"Block": "12"}, prior="1/2").one_count[0]
+    assert sure.advantage < 1 - 1e-6
+    assert float(sure.over_chance) < 1
+
+
 def test_large_ratios_and_shares_are_written_out() -> None:
     # they read "1.6e+2 times the prior", "1e+03 times" and "names 1e+02 in 100"
     page = explain_profile(risk_profile({"Block": 5}, prior="1/3000"))

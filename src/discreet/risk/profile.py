@@ -49,6 +49,7 @@ from discreet.errors import InputError, PrecisionError
 from discreet.noise import DiscreteGaussian, Noise, grouped
 from discreet.numbers import Interval, at_most, decimal, times
 from discreet.numbers import chance as chance_text
+from discreet.numbers import percent as in_percent
 from discreet.numbers import prior as read_prior
 from discreet.risk.attack import Floats, logistic, one_variance
 
@@ -129,9 +130,7 @@ class Risk:
         >>> [row.right() for row in profile.rows], profile.overall[0].right(percent=True)
         (['0.6401', '0.5888', '0.6401', '0.5889', '0.6614'], '66.14')
         """
-        if not self.is_one_count:
-            return at_most(self.accuracy, percent=percent)
-        return f"{100 * self.accuracy:.2f}" if percent else f"{self.accuracy:.4f}"
+        return (_nearest if self.is_one_count else at_most)(self.accuracy, percent=percent)
 
     @property
     def over_chance(self) -> str:
@@ -141,7 +140,7 @@ class Risk:
         >>> [f"{row.over_chance} of {row.advantage:.6f}" for row in profile.rows[::2]]
         ['0.2801 of 0.280113', '0.2802 of 0.280113', '0.3227 of 0.322630']
         """
-        return f"{self.advantage:.4f}" if self.is_one_count else at_most(self.advantage)
+        return (_nearest if self.is_one_count else at_most)(self.advantage)
 
     def belief(self, value: float) -> str:
         """Write the mean or a quantile of the belief as every surface does, rounded as the accuracy is.
@@ -834,6 +833,16 @@ def _share(chance: float) -> str:
         if chance * whole >= 1:
             return f"{chance * whole:.2g} in {whole:,}"
     return f"{chance * 1e6:.2g} in 1,000,000"
+
+
+def _nearest(value: float, *, percent: bool = False) -> str:
+    """A chance in four digits, or in as many as it takes to tell it from none and from certainty.
+
+    >>> _nearest(0.58882), _nearest(0.58882, percent=True), _nearest(0.9999988), _nearest(1.0)
+    ('0.5888', '58.88', '0.999999', '1.0000')
+    """
+    hundred = in_percent(value, 2).removesuffix(" %")
+    return hundred if percent else f"{value:.{len(hundred.partition('.')[2]) + 2}f}"
 
 
 def _up(value: float, least: int = 3) -> str:
