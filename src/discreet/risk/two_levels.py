@@ -32,6 +32,7 @@ from discreet.risk.attack import Floats, log_sum, logistic, one_variance
 from discreet.risk.hierarchy import TRUNCATION, Integers, SiblingNoise, log_noise
 
 Chance = Literal["exact", "unconstrained"]
+_SOME = 20_000  # noisy counts, at a time
 _TIE = 1e-10  # odds closer to even than this are even: what differs from them does so by far more
 
 
@@ -95,15 +96,13 @@ class TwoLevels:
 
     def unconstrained_probability(self, block: object, group: object, others: object) -> Floats:
         """Return what the chain without the condition k1 <= k2 tends to: not the posterior of the model."""
-        x, z, y = _grids(block, group, others)
-        flat = np.stack([a.ravel() for a in np.broadcast_arrays(x, z, y)])
-        result: Floats = np.empty(flat.shape[1], dtype=np.float64)
-        for start in range(0, flat.shape[1], 20_000):
-            block_part, group_part, others_part = flat[:, start : start + 20_000]
-            chain = self.chain(group_part, others_part)
-            result[start : start + 20_000] = chain.stationary(block_part)
-        shape = np.broadcast_shapes(x.shape, z.shape, y.shape)
-        return np.asarray(result.reshape(shape), dtype=np.float64)
+        arrays = np.broadcast_arrays(*_grids(block, group, others))
+        x, z, y = (array.ravel() for array in arrays)
+        found = [
+            self.chain(z[i : i + _SOME], y[i : i + _SOME]).stationary(x[i : i + _SOME])
+            for i in range(0, x.size, _SOME)
+        ]
+        return np.concatenate(found or [np.empty(0)]).reshape(arrays[0].shape)
 
     def published_probability(self, block: object, group: object, others: object) -> Floats:
         """Return `unconstrained_probability`, under its old name."""

@@ -188,22 +188,14 @@ def _view(ax: Axes, view: str, every: int) -> None:
     """Scales and ends of the axes: delta (downwards from 1), unit (square), both log, log x or y, zero."""
     if view.startswith("delta"):
         low = int(view.removeprefix("delta") or -21)
-        ax.set_yscale("log")
-        ax.set_ylim(10.0**low, 2.0)
-        ax.set_yticks(10.0 ** np.arange(0, low - 1, -every, dtype=np.float64))
-        ax.set_xlim(left=0)
+        ticks = 10.0 ** np.arange(0, low - 1, -every, dtype=np.float64)
+        ax.set(yscale="log", ylim=(10.0**low, 2.0), yticks=ticks, xlim=(0, None))
     elif view == "unit":
-        ax.set_xlim(-0.015, 1.0)
-        ax.set_ylim(-0.015, 1.0)
+        ax.set(xlim=(-0.015, 1.0), ylim=(-0.015, 1.0))
     elif view == "logunit":
-        ax.set_xscale("log")
-        ax.set_yscale("log")
-        ax.set_xlim(1e-5, 1.2)
-        ax.set_ylim(1e-7, 1.5)
+        ax.set(xscale="log", yscale="log", xlim=(1e-5, 1.2), ylim=(1e-7, 1.5))
     elif view == "zero":
         ax.set_ylim(bottom=0)
     else:
-        for axis in ("x", "y"):
-            if f"log{axis}" in view:
-                getattr(ax, f"set_{axis}scale")("log")
+        ax.set(**{f"{axis}scale": "log" for axis in "xy" if f"log{axis}" in view})
     ax.minorticks_off()
