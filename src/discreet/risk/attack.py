@@ -382,12 +382,7 @@ class Attack:
     def evidence(self, noisy: Floats) -> Floats:
         """Return the log ratio of the likelihoods at noisy values that have been read."""
         distance, v, m = noisy - self._known, self._variance, self.others.size
-        if m == 1:
-            found = np.asarray((distance - 0.5) / v)
-        else:
-            flat = distance.reshape(-1)
-            parts = np.array_split(flat, 1 + flat.size * m // _BLOCK)
-            found = np.concatenate([self._mixed_evidence(part) for part in parts]).reshape(distance.shape)
+        found = np.asarray((distance - 0.5) / v) if m == 1 else self._mixed_evidence(distance)
         if not self.nonnegative:
             return found
         if (noisy < 0).any():
@@ -402,12 +397,12 @@ class Attack:
         return found
 
     def _mixed_evidence(self, distance: Floats) -> Floats:
-        # -(d - b)^2 / (2v) without its d^2 / (2v), which cancels and would swamp the rest
-        b = np.arange(self.others.size, dtype=np.float64)
-        d = distance[:, None]
-        present = (b + 1.0) * (d - (b + 1.0) / 2.0) / self._variance
-        absent = b * (d - b / 2.0) / self._variance
-        return np.asarray(_log_mean(present, self.others) - _log_mean(absent, self.others))
+        found, b = [], np.arange(self.others.size + 1, dtype=np.float64)
+        for part in np.array_split(distance.reshape(-1, 1), 1 + distance.size * self.others.size // _BLOCK):
+            # -(d - b)^2 / (2v) without its d^2 / (2v), which cancels and would swamp the rest
+            logs = b * (part - b / 2.0) / self._variance
+            found.append(_log_mean(logs[:, 1:], self.others) - _log_mean(logs[:, :-1], self.others))
+        return np.concatenate(found).reshape(distance.shape)
 
     def _zero_evidence(self) -> float:
         """That of a published zero with unsure others: two tails, without their common factor."""

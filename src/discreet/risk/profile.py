@@ -290,7 +290,7 @@ def risk_profile(
     if pairs not in ("all", "main"):
         raise InputError(f"pairs is {pairs!r}; it must be 'all' or 'main'")
     if not isinstance(release, Release):
-        return _profile_of_rhos(_read_rhos(release), priors)
+        return _profile_of_rhos(release, priors)
     if whole is None:
         whole = account(release, neighbours=neighbours, people=people, jobs=jobs)
     if progress is not None:
@@ -686,8 +686,8 @@ def _period(a: float, strip: int, odds: float, size: float, first: float, second
 # -- counts that are stated by their rhos alone ------------------------------------------------------------
 
 
-def _read_rhos(rhos: object) -> dict[str, Fraction]:
-    """The variance of each level's noise, from rhos by level or in a list."""
+def _profile_of_rhos(rhos: object, priors: Sequence[Fraction]) -> RiskProfile:
+    """One count a level, all of them about the same target: rhos by level, or in a list."""
     if isinstance(rhos, np.ndarray):
         rhos = np.atleast_1d(rhos).tolist()
     if isinstance(rhos, str) or not isinstance(rhos, Mapping | Sequence):
@@ -698,12 +698,10 @@ def _read_rhos(rhos: object) -> dict[str, Fraction]:
     if not rhos:
         raise InputError("no rho is given; rhos by level such as {'block': '0.0992'} are needed")
     named = rhos if isinstance(rhos, Mapping) else {f"level {i}": rho for i, rho in enumerate(rhos, start=1)}
-    return {str(name): one_variance(None, rho, of=f" of {name}") for name, rho in named.items()}
-
-
-def _profile_of_rhos(variances: Mapping[str, Fraction], priors: Sequence[Fraction]) -> RiskProfile:
-    """One count a level, all of them about the same target."""
-    events = {name: DiscreteGaussian(variance=variance) for name, variance in variances.items()}
+    events = {
+        str(name): DiscreteGaussian(variance=one_variance(None, rho, of=f" of {name}"))
+        for name, rho in named.items()
+    }
     single, levels = (
         tuple(row for name, one in events.items() for row in part_risks([one], priors, scope=name, what=what))
         for what in ("one count", "every count of the level")

@@ -102,7 +102,8 @@ def draw(
 def _lines(ax: Axes, part: Study, x: str, y: dict[str, str], by: str, kind: str, swapped: bool) -> None:
     parts = [(str(v), part.where(**{by: v})) for v in part.distinct(by)] if by else [("", part)]
     for k, (value, one) in enumerate(parts):
-        across = _across(one, x)
+        # by their numbers, or at 0, 1, ... if they have names
+        across = np.arange(len(one.rows)) if isinstance(one.column(x)[0], str) else one.numbers(x)
         for j, (column, label) in enumerate(y.items()):
             up = one.numbers(column)
             style = dict(LINES[(k if by else j) % 8])
@@ -131,12 +132,6 @@ def _bars(ax: Axes, part: Study, x: str, y: dict[str, str], by: str, errors: str
             ax.bar_label(bars, [f"{v:.3g}" for v in one.numbers(column)], padding=2, fontsize=7)
     ax.grid(axis="x", visible=False)
     _name_ticks(ax, series[0][1], x, False)
-
-
-def _across(part: Study, x: str) -> Any:
-    """Places of the rows: their numbers, or 0, 1, ... if they have names."""
-    named = isinstance(part.column(x)[0], str)
-    return np.arange(len(part.rows)) if named else part.numbers(x)
 
 
 def _name_ticks(ax: Axes, part: Study, x: str, swapped: bool) -> None:
