@@ -187,13 +187,9 @@ chance of 0.1
     summary, flat = _Summary(), 0
     with _writing(None if out is None else Path(out), fixed, known_column) as write:
         if fixed is None and known_column is None:
-            seen = _Seen(chance, suggested=law == "table", nonnegative=nonnegative)
-            for part in source.parts():
-                seen.add(part)
-            seen.summarise(summary)
-            flat = seen.flat_rows
+            risk_of, flat = _averaged(source, summary, chance, law)
             for part in source.parts() if out is not None else ():
-                write(part, seen.risk(part))
+                write(part, risk_of(part))
         else:
             for part in source.parts():
                 count = part.known if part.known is not None else fixed
@@ -224,55 +220,42 @@ def _words(
     return f"{who}, and gives the target a chance of {prior:.6g}{floor}"
 
 
-class _Seen:
-    """What a table says of its counts, by level and noise, and the risk that follows."""
+def _averaged(
+    source: ReleasedTable, summary: _Summary, prior: Prior, law: CountsLaw
+) -> tuple[Callable[[Batch], RowRisk], int]:
+    """Add up a table by what it says of its counts, by level and noise.
 
-    def __init__(self, prior: Prior, *, suggested: bool, nonnegative: bool) -> None:
-        self.prior, self.suggested, self.nonnegative = prior, suggested, nonnegative
-        self.seen: dict[tuple[str, float], Histogram] = {}
-        self._made: dict[tuple[str, float], Averages] = {}
-        self._entries = 0
-
-    def add(self, part: Batch) -> None:
-        """Count the rows of a part."""
+    Returned are what gives the risk of a part, and how many rows have the flat law unasked, because too few
+    others have their noise.
+    """
+    seen: dict[tuple[str, float], Histogram] = {}
+    entries = 0
+    for part in source.parts():
         for key, rows in part.by_noise():
-            if key not in self.seen:
-                made = Histogram(key[1])
-                self._entries += made.counts.size
-                if self._entries > MOST_ENTRIES:
+            if key not in seen:
+                seen[key] = Histogram(key[1])
+                entries += seen[key].counts.size
+                if entries > MOST_ENTRIES:
                     raise PrecisionError(
                         "the table has too many different variances to average each over the counts that may "
                         "be known: state the known count, or its column"
                     )
-                self.seen[key] = made
-            self.seen[key].add(part.noisy[rows])
+            seen[key].add(part.noisy[rows])
+    averages, flat = {}, 0
+    for key, counted in seen.items():
+        used = counted if law == "table" else None
+        averages[key] = Averages(key[1], prior, nonnegative=source.nonnegative, rows=used)
+        flat += 0 if used is None or averages[key].is_suggested else used.rows
+        values, often = counted.seen()
+        summary.add(key[0], averages[key].at(values), often)
 
-    def averages(self, key: tuple[str, float]) -> Averages:
-        """Return the averages of one level and noise, made once."""
-        if key not in self._made:
-            rows = self.seen[key] if self.suggested else None
-            self._made[key] = Averages(key[1], self.prior, nonnegative=self.nonnegative, rows=rows)
-        return self._made[key]
-
-    @property
-    def flat_rows(self) -> int:
-        """How many rows have the flat law, because too few others have their noise."""
-        if not self.suggested:
-            return 0
-        return sum(rows.rows for key, rows in self.seen.items() if not self.averages(key).is_suggested)
-
-    def summarise(self, summary: _Summary) -> None:
-        """Add up all rows that were seen, value by value."""
-        for key, rows in self.seen.items():
-            values, often = rows.seen()
-            summary.add(key[0], self.averages(key).at(values), often)
-
-    def risk(self, part: Batch) -> RowRisk:
-        """Return the risk of the rows of a part."""
+    def risk(part: Batch) -> RowRisk:
         found = np.empty((4, part.noisy.size))
         for key, rows in part.by_noise():
-            found[:, rows] = self.averages(key).at(part.noisy[rows])
+            found[:, rows] = averages[key].at(part.noisy[rows])
         return RowRisk(*found)
+
+    return risk, flat
 
 
 class _Summary:
