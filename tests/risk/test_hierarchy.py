@@ -419,3 +419,16 @@ def test_old_names_are_read_with_a_warning() -> None:
         assert float(two.published_probability(2, 1, -1)) == float(two.unconstrained_probability(2, 1, -1))
     with pytest.warns(DeprecationWarning, match="'unconstrained'"):
         assert two.accuracy(group=4, chance="published") == two.accuracy(group=4, chance="unconstrained")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("noisy", [0, 2, 7])
+def test_what_is_left_out_is_said_as_a_bound(noisy: int) -> None:
+    # 4.41e-24 was printed as at most 4e-24
+    found = hierarchy_posterior([replace_noisy(BLOCK, noisy), GROUP], prior="1/2")
+    said = float(str(found).partition("at most ")[2].split()[0])
+    assert found.truncation_error * (1 - 1e-11) <= said < 10 * found.truncation_error
+
+
+def replace_noisy(area: Area, noisy: int) -> Area:
+    count = area.siblings_noisy
+    return Area(variance=area.variance, noisy=noisy, siblings=area.siblings, siblings_noisy=count)

@@ -343,3 +343,11 @@ def test_headers_in_quotes(tmp_path: Path) -> None:
     file.write_text('value,variance,"two\nlines"\n8,5,x\n')
     with pytest.raises(InputError, match="more than one line"):
         table_risk(file, prior="1/10", known=0)
+
+
+def test_the_largest_ratio_is_said_as_a_bound(tmp_path: Path) -> None:
+    file = tmp_path / "t.csv"
+    file.write_text("value,variance\n8,5\n1,5\n")
+    found = table_risk(file, prior="1/10", known=0)
+    # 3.32427 was said to be at most 3.324
+    assert found.total.maximum <= float(str(found).rpartition("at most ")[2]) < 1.001 * found.total.maximum

@@ -490,12 +490,14 @@ def _hierarchy_text(found: HierarchyPosterior, other: float | None) -> Iterator[
     ]
     yield TextTable(("area", "mean count", "standard deviation", "95 % of the posterior"), rows)
     if other is not None:
+        from discreet.risk.hierarchy import small_bound
+
         there = "one discrete Gaussian" if found.siblings == "exact" else "the exact sum"
         yield ""
         yield Hanging(
             f"Siblings' noise as {there} instead: posterior {other:.6g}, "
             f"{abs(other - found.probability):.1e} away; "
-            f"the two laws differ by at most {found.sibling_error:.1e}, relatively."
+            f"the two laws differ by at most {small_bound(found.sibling_error, 1)}, relatively."
         )
 
 

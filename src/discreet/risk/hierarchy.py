@@ -55,6 +55,7 @@ from numpy.typing import NDArray
 from discreet.accounting.privacy_loss import Number, read
 from discreet.errors import InputError, PrecisionError
 from discreet.noise import DiscreteGaussian
+from discreet.numbers import decimal
 from discreet.numbers import prior as read_prior
 from discreet.risk.attack import Floats, log_sum, one_number, one_variance
 
@@ -404,6 +405,18 @@ def _whole(value: object, name: str) -> int | None:
     return value
 
 
+def small_bound(value: float, places: int = 0) -> str:
+    """Write a bound as a power of ten, rounded up so that it stays one.
+
+    >>> small_bound(4.41e-24), small_bound(1e-15), small_bound(2.64e-40, 1), small_bound(0.0)
+    ('5e-24', '1e-15', '2.7e-40', '0e+00')
+    """
+    if not math.isfinite(value):
+        return f"{value}"
+    up = decimal(Fraction(value * (1.0 - 1e-12)), digits=places + 1, down=False)
+    return f"{float(up):.{places}e}"
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Marginal:
     """The posterior of one area's count: its values and their probabilities."""
@@ -490,7 +503,7 @@ class HierarchyPosterior:
 
     def __str__(self) -> str:
         how = {
-            "exact": f"exact sum, at most {self.truncation_error:.0e} of it left out",
+            "exact": f"exact sum, at most {small_bound(self.truncation_error)} of it left out",
             "gibbs": f"Gibbs sampler, {self.draws} draws, standard error {self.standard_error or 0:.1e}",
             "gibbs-unconstrained": "Gibbs sampler that lets the block count more than the group, "
             f"{self.draws} draws, standard error {self.standard_error or 0:.1e}; not the posterior of the "
@@ -578,7 +591,7 @@ def hierarchy_posterior(
     >>> round(found.probability, 4), found.truncation_error < 1e-15
     (0.5033, True)
     >>> print(found)
-    posterior 0.503267, 1.007 times the prior 0.5 (exact sum, at most 4e-24 of it left out)
+    posterior 0.503267, 1.007 times the prior 0.5 (exact sum, at most 5e-24 of it left out)
     """
     chance = read_prior(prior)
     if method == "gibbs-as-published":  # type: ignore[comparison-overlap]

@@ -35,6 +35,7 @@ from numpy.typing import NDArray
 from discreet.errors import InputError, PrecisionError
 from discreet.files import ArrowArray, ArrowTable, FilePath, arrow, csv_header, whole_file
 from discreet.noise.gaussian import DiscreteGaussian, tail_ratio
+from discreet.numbers import decimal
 from discreet.risk.attack import (
     LARGEST,
     VARIANCES,
@@ -136,9 +137,8 @@ class TableRisk:
     def __str__(self) -> str:
         lines = [f"{self.rows} rows; {self.adversary}"]
         for one in (*self.levels, self.total):
-            lines.append(
-                f"{one.level}: ratio above 2 in {one.share_above_two:.2%}, at most {one.maximum:.4g}"
-            )
+            most = float(decimal(Fraction(one.maximum), digits=4, down=False))
+            lines.append(f"{one.level}: ratio above 2 in {one.share_above_two:.2%}, at most {most:.4g}")
         return "\n".join(lines)
 
 
@@ -170,7 +170,7 @@ def table_risk(
     ...     print(table_risk(file, prior="1/10", known=0))
     3 rows; someone who knows everyone else in the row, 0 with the characteristics, and gives the target a \
 chance of 0.1
-    Block: ratio above 2 in 50.00%, at most 3.324
+    Block: ratio above 2 in 50.00%, at most 3.325
     State: ratio above 2 in 100.00%, at most 10
     all rows: ratio above 2 in 66.67%, at most 10
     """
