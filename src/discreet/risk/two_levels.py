@@ -114,10 +114,10 @@ class TwoLevels:
         odds = self._log_odds + (2.0 * (x - self.known) - 1.0) / (2.0 * self.variances[0])
         return np.asarray(odds, dtype=np.float64)
 
-    def _tables(self, z: Integers, y: Integers) -> tuple[Integers, Floats, Floats]:
-        """The group's counts k, and log weight of each given X1 = known and given X1 = known + 1.
+    def _tables(self, z: Integers, y: Integers) -> tuple[Floats, Floats, Floats]:
+        """Log weights of the group's counts given X1 = known and known + 1, and what the siblings add to the odds.
 
-        Weights are for arrays z, y of one shape, k along a new last axis.
+        For arrays z, y of one shape, the group's counts along a new last axis.
         """
         # the product of both Gaussians is centred between z and y + known, and narrower than the first
         top = max(int(z.max(initial=0)), int(y.max(initial=0)) + self.known + 1, self.known)
@@ -125,12 +125,12 @@ class TwoLevels:
         seen = log_noise(self.variances[1], z[..., None] - k)
         beside = [self.siblings.log_pmf(y[..., None] - k + self.known + one) for one in (0, 1)]
         there = np.where(k >= self.known + 1, seen + beside[1], -math.inf)
-        return k, seen + beside[0], there
+        return seen + beside[0], there, beside[1] - beside[0]
 
     def _from_above(self, z: Integers, y: Integers) -> Floats:
         """Log-odds from the group and the siblings: log of a quotient of two sums over the group's count."""
         z, y = np.broadcast_arrays(z, y)
-        _, absent, there = self._tables(z, y)
+        absent, there, _ = self._tables(z, y)
         return np.asarray(log_sum(there, axis=-1) - log_sum(absent, axis=-1))
 
     def chain(self, z: Integers, y: Integers) -> UnconstrainedChain:
@@ -140,11 +140,10 @@ class TwoLevels:
         >>> two.chain(np.array([1]), np.array([-1])).stationary(np.array([2])).round(4).tolist()
         [0.5777]
         """
-        k, absent, there = self._tables(z, y)
-        beside = [self.siblings.log_pmf(y[..., None] - k + self.known + one) for one in (0, 1)]
+        absent, there, gain = self._tables(z, y)
         with np.errstate(under="ignore"):
             laws = [np.exp(logs - log_sum(logs, axis=-1)[..., None]) for logs in (absent, there)]
-        return UnconstrainedChain(self._from_block, laws[0], laws[1], beside[1] - beside[0])
+        return UnconstrainedChain(self._from_block, *laws, gain)
 
     # -- decisions -------------------------------------------------------------------------------------
 
