@@ -115,7 +115,7 @@ class TwoLevels:
         return np.asarray(odds, dtype=np.float64)
 
     def _tables(self, z: Integers, y: Integers) -> tuple[Floats, Floats, Floats]:
-        """Log weights of the group's counts given X1 = known and known + 1, and what the siblings add to the odds.
+        """Log weights of group counts given X1 = known and known + 1, and what siblings add to the odds.
 
         For arrays z, y of one shape, the group's counts along a new last axis.
         """
