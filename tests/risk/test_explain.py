@@ -178,7 +178,8 @@ def test_the_advantage_and_the_ratio_of_bounds_are_rounded_up_too() -> None:
         assert abs(gap) <= 5e-5 if row in profile.one_count else -1e-12 <= gap < 1e-4
     lopsided = risk_profile({"Block_Group": "0.2465", "Block": "0.0992"}, prior="1/10")
     said = re.findall(
-        r"one of at most \S+ from all counts of this level, (\S+) times", explain_profile(lopsided)
+        r"gives it at most \S+ on average from all counts of this level, (\S+) times",
+        explain_profile(lopsided),
     )
     for text, row in zip(said, lopsided.levels, strict=True):
         assert row.ratio * (1 - 1e-12) <= float(text) < 1.01 * row.ratio

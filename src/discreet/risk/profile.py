@@ -759,7 +759,7 @@ right at most 58.89 times in 100, whatever the method.
 
 
 def belief_sentence(profile: RiskProfile) -> str:
-    """Say how likely someone who sees everything published holds a target who is present to be so.
+    """Say what probability someone who sees everything published gives a target who is present.
 
     A quantile is the least value that so many have at most: with atoms more of them may, never fewer.
 
