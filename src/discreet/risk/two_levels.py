@@ -143,7 +143,7 @@ class TwoLevels:
         absent, there, gain = self._tables(z, y)
         with np.errstate(under="ignore"):
             laws = [np.exp(logs - log_sum(logs, axis=-1)[..., None]) for logs in (absent, there)]
-        return UnconstrainedChain(self._from_block, *laws, gain)
+        return UnconstrainedChain(self._from_block, laws[0], laws[1], gain)
 
     # -- decisions -------------------------------------------------------------------------------------
 
