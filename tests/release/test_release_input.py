@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,9 @@ import pyarrow.parquet as pq
 import pytest
 from release_country import TOML, Country
 
-from discreet.budget import Release
+from discreet.budget import Release, load_file
 from discreet.errors import InputError
-from discreet.release import create_ledger, estimate, measure, read_ledger
+from discreet.release import create_ledger, estimate, measure, read_ledger, tabulate, write_example
 
 SECRET = "31415926"
 """A count that must never be seen in a message."""
@@ -316,6 +317,12 @@ def test_estimate_checks_its_input(release: Release, country: Country) -> None:
         noisy.replace(",9\n", ",8\n", 1),
         units=units,
     )
+    fails("a variance is below 1e-300 (lines 2 and 3", noisy.replace(",9\n", ",1e-320\n"), units=units)
+    fails(
+        "variance is not a number (lines 2 and 3",
+        noisy.replace(",9\n", ",\N{ARABIC-INDIC DIGIT NINE}\n"),
+        units=units,
+    )
     loop = country.folder / "loop.csv"
     loop.write_text(units.read_text().replace('"A","State","N"', '"A","State","A1"'))
     fails("some units have no way up", units=loop)
@@ -324,3 +331,66 @@ def test_estimate_checks_its_input(release: Release, country: Country) -> None:
     fails("a unit has some cells of query 'sex' and lacks others", units=units, invariants=totals)
     with pytest.raises(InputError, match="there are no measurements"):
         estimate(country.folder, country.folder / "out")
+
+
+@pytest.mark.parametrize(
+    ("variance", "message"),
+    [
+        (["9"], "column variance of noisy.parquet is of type string; a column of numbers is needed"),
+        ([{"a": 9}], "; a column of numbers is needed"),
+        ([[9.0]], "; a column of numbers is needed"),
+        ([True], "column variance of noisy.parquet is of type bool; a column of numbers is needed"),
+        ([datetime(2020, 1, 1)], "; a column of numbers is needed"),
+        ([None], "a value is missing (row 1 of noisy.parquet, column variance)"),
+    ],
+)
+def test_variances_that_are_no_numbers(
+    release: Release, country: Country, variance: list[Any], message: str
+) -> None:
+    done = measure(release, country.parquet(), country.folder / "run")
+    table = pq.read_table(done.out / "measurements.parquet")
+    column = pa.chunked_array([variance * table.num_rows], None if variance[0] is not None else pa.float64())
+    place = table.column_names.index("variance")
+    pq.write_table(table.set_column(place, "variance", column), country.folder / "noisy.parquet")
+    with pytest.raises(InputError) as caught:
+        estimate(country.folder / "noisy.parquet", country.folder / "out", units=done.out / "units.parquet")
+    assert message in str(caught.value)
+    assert not (country.folder / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda values: [None, *values[1:]], r"\(row 1 of measurements.parquet, field value\)"),
+        (lambda values: [2**62, *values[1:]], r"\(row 1 of measurements.parquet, field value\)"),
+        (lambda values: [float(one) for one in values], "a column of integers is needed"),
+        (lambda values: ["x"] * len(values), "a column of integers is needed"),
+        (None, "has no column value"),
+    ],
+)
+def test_what_is_streamed_is_checked_as_well(tmp_path: Path, change: Any, message: str) -> None:
+    write_example(tmp_path / "survey")
+    survey = load_file(tmp_path / "survey" / "release.toml")
+    records, units = tmp_path / "survey" / "records.csv", tmp_path / "survey" / "units.csv"
+    done = measure(survey, None, tmp_path / "run", records=records, units=units, format="parquet")
+    file = done.out / "measurements.parquet"
+    table = pq.read_table(file)
+    values, place = table.column("value").to_pylist(), table.column_names.index("value")
+    changed = None if change is None else table.set_column(place, "value", pa.array(change(values)))
+    pq.write_table(table.drop_columns("value") if changed is None else changed, file)
+    with pytest.raises(InputError, match=message):
+        estimate(done.out, tmp_path / "out", streamed=True)
+    assert not (tmp_path / "out").exists()
+
+
+def test_geocodes_need_units(tmp_path: Path) -> None:
+    write_example(tmp_path / "survey")
+    survey = load_file(tmp_path / "survey" / "release.toml")
+    units = tmp_path / "units.csv"
+    units.write_text("unit\n")
+    records, lengths = (
+        tmp_path / "survey" / "records.csv",
+        ",".join(str(k + 1) for k in range(len(survey.levels))),
+    )
+    with pytest.raises(InputError, match="there are no units"):
+        tabulate(survey, records, tmp_path / "out", units=units, geocodes=lengths)

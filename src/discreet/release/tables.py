@@ -25,7 +25,9 @@ import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -50,12 +52,6 @@ MOST = 20
 """Places named of one kind of problem, and kinds in one report."""
 
 
-@dataclass(slots=True)
-class _Kind:
-    lines: list[int] = field(default_factory=list)
-    count: int = 0
-
-
 class Problems:
     """Collect problems by kind, then raise them together.
 
@@ -78,7 +74,8 @@ class Problems:
     def __init__(self, where: str = "", *, first_line: int = 1, word: str = "line") -> None:
         """Of any files, or of the table `where`, whose row 0 is `first_line`; a place is called by `word`."""
         self.where, self._first, self._word = where, first_line, word
-        self._kinds: dict[tuple[str, str, str], _Kind] = {}
+        # how many places of each kind there are, and the lines of the first
+        self._kinds: dict[tuple[str, str, str], tuple[int, list[int]]] = {}
 
     def __bool__(self) -> bool:
         return bool(self._kinds)
@@ -96,12 +93,9 @@ class Problems:
         """Report `total` places at once, of which `lines` are the first; nothing if there are none."""
         if total <= 0:
             return
-        kind = self._kinds.setdefault((text, file or self.where, field), _Kind())
-        kind.count += total
-        for line in lines:
-            if len(kind.lines) >= MOST:
-                break
-            kind.lines.append(line)
+        kind = text, file or self.where, field
+        count, known = self._kinds.get(kind, (0, []))
+        self._kinds[kind] = count + total, [*known, *islice(lines, MOST - len(known))]
 
     def rows(self, wrong: NDArray[np.bool_], text: str, column: str) -> None:
         """Report the rows of the table where a mask is true."""
@@ -112,36 +106,28 @@ class Problems:
         """Report one row of the table."""
         self.at(text, line=row + self._first, field=column)
 
-    def say(self, text: str) -> None:
-        """Report what is wrong with the table as a whole."""
-        self.at(text)
-
     def line(self, row: int) -> str:
         """Name a row of the table as a person finds it in the file."""
         return f"{self._word} {row + self._first}"
 
-    def texts(self) -> list[str]:
-        """Return one line of text for each kind, in the order in which they were found."""
-        return [
-            f"{text} ({self._spots(file, kind)}{file}{f', field {field}' if field else ''})"
+    def stop(self) -> None:
+        """Raise if there is any problem: one line of text for each kind, in the order they were found."""
+        texts = [
+            f"{text} ({self._spots(file, *kind)}{file}{f', field {field}' if field else ''})"
             for (text, file, field), kind in self._kinds.items()
         ]
-
-    def stop(self) -> None:
-        """Raise if there is any problem."""
-        texts = self.texts()
         if len(texts) == 1:
             raise InputError(texts[0])
         if texts:  # numbered, for the command line puts them into one line
             lines = [f"  {place}. {text}" for place, text in enumerate(texts[:MOST], 1)]
             raise InputError(f"{len(texts)} kinds of problems:\n" + "\n".join(lines))
 
-    def _spots(self, file: str, kind: _Kind) -> str:
+    def _spots(self, file: str, count: int, lines: list[int]) -> str:
         """Write `line 3 of `, `lines 3, 9 and 12 of `, or `lines 3, 9 and 40 more of `."""
-        if not kind.lines:
-            return f"{kind.count} times in " if kind.count > 1 else ""
-        rest = kind.count - len(kind.lines)
-        words = [str(line) for line in kind.lines] + ([f"{rest} more"] if rest else [])
+        if not lines:
+            return f"{count} times in " if count > 1 else ""
+        rest = count - len(lines)
+        words = [str(line) for line in lines] + ([f"{rest} more"] if rest else [])
         many = f"s {', '.join(words[:-1])} and {words[-1]}" if len(words) > 1 else f" {words[0]}"
         return f"{'row' if file.endswith('.parquet') else self._word}{many} of "
 
@@ -187,7 +173,10 @@ class Words:
 
 @dataclass(frozen=True, slots=True)
 class ReadTable:
-    """A table that was read: columns of texts as codes, columns of numbers, and the hash of the file."""
+    """A table that was read: columns of texts as codes, columns of numbers, and the hash of the file.
+
+    What is wrong with it is gathered in `problems`. The header of a CSV file is its line 1.
+    """
 
     path: Path
     format: str
@@ -196,12 +185,7 @@ class ReadTable:
     rows: int
     words: dict[str, Words]
     numbers: dict[str, Numbers]
-
-    def problems(self) -> Problems:
-        """Return an empty report about this file. The header of a CSV file is its line 1."""
-        if self.format == "csv":
-            return Problems(self.path.name, first_line=2, word="line")
-        return Problems(self.path.name, first_line=1, word="row")
+    problems: Problems
 
     def origin(self, role: str) -> dict[str, object]:
         """Return what a ledger says about an input: by hash, never by content."""
@@ -233,34 +217,58 @@ def read_table(
     whole: Sequence[str] = (),
     floats: Sequence[str] = (),
     name: str = "the table",
+    of: str = "",
 ) -> ReadTable:
     """Read the named columns of a table: `words`, and what exists of `optional`, as codes, numbers as such.
 
     The source is a file, or a pandas, polars or Arrow table, which messages call by `name`. Other columns are
-    not looked at.
+    not looked at. A table `of` something must have rows. Texts must not be empty (but for the parent of a top
+    unit), nor break a line.
     """
-    columns = list(words), list(optional), list(whole), list(floats)
-    if not isinstance(source, str | os.PathLike):
-        file, kind = Path(name), "parquet"
-        found, digest, size = _read_frame(source, name, *columns)
-    else:
-        file, kind = Path(source), table_format(source)
-        try:
-            if not file.is_file():
-                raise InputError(f"there is no file {file}")
-            found, digest, size = (_read_csv if kind == "csv" else _read_parquet)(file, *columns)
-        except OSError as error:
-            raise InputError(f"{file} cannot be read: {error.strerror or 'it is damaged'}") from None
-    texts, numbers = {}, {}
-    for name in found.column_names:
-        column = found.column(name)
-        if name in whole or name in floats:
-            numbers[name] = column.to_numpy()
+    pa, pc, memory = arrow(), arrow("compute"), not isinstance(source, str | os.PathLike)
+    file = Path(name if memory else source)
+    kind = "parquet" if memory else table_format(source)
+    types = dict.fromkeys(whole, pa.int64()) | dict.fromkeys(floats, pa.float64())
+
+    choose = partial(chosen_columns, needed=[*words, *types], optional=optional, file=file.name)
+    try:
+        if memory:
+            found, digest, size = _from_memory(source, choose, types, name)
+        elif not file.is_file():
+            raise InputError(f"there is no file {file}")
         else:
-            texts[name] = words_of(column)
-    table = ReadTable(file, kind, digest, size, found.num_rows, texts, numbers)
-    _check_words(table)
-    return table
+            found, digest, size = (_read_csv if kind == "csv" else _read_parquet)(file, choose, types)
+    except OSError as error:
+        raise InputError(f"{file} cannot be read: {error.strerror or 'it is damaged'}") from None
+    texts = {one: words_of(found.column(one)) for one in found.column_names if one not in types}
+    numbers = {one: found.column(one).to_numpy() for one in types}
+    first, word = (2, "line") if kind == "csv" else (1, "row")
+    problems = Problems(file.name, first_line=first, word=word)
+    for one, text in texts.items():
+        bad = pc.match_substring_regex(text.values, r"[\x00-\x1f\x7f]").to_numpy(zero_copy_only=False)
+        if bad.any():
+            problems.rows(np.append(bad, False)[text.codes], "a text has a control character in it", one)
+        empty = np.append(pc.equal(text.values, "").to_numpy(zero_copy_only=False), True)
+        if one != "parent" and (empty[:-1].any() or (text.codes < 0).any()):
+            problems.rows(empty[text.codes], "a text is missing", one)
+    problems.stop()
+    if of and not found.num_rows:
+        problems.at(f"there are no {of}")
+        problems.stop()
+    return ReadTable(file, kind, digest, size, found.num_rows, texts, numbers, problems)
+
+
+def chosen_columns(
+    names: Sequence[str], *, needed: Sequence[str], optional: Sequence[str], file: str
+) -> list[str]:
+    """Return the columns to read of those that a table has, each of which must be there once."""
+    for one in [*needed, *optional]:
+        if list(names).count(one) > 1:
+            raise InputError(f"{file} has two columns named {one}; each may occur once")
+    for one in needed:
+        if one not in names:
+            raise InputError(f"{file} has no column {one}; it must have {', '.join(needed)}")
+    return [*needed, *(one for one in optional if one in names)]
 
 
 class _Hashing(io.RawIOBase):
@@ -284,15 +292,18 @@ class _Hashing(io.RawIOBase):
         super().close()
 
 
-def _read_csv(
-    file: Path, words: list[str], optional: list[str], whole: list[str], floats: list[str]
-) -> tuple[ArrowTable, str, int]:
+Choose = Callable[[Sequence[str]], list[str]]
+"""What gives the columns that are read, of those that a table has."""
+
+_Read = tuple[ArrowTable, str, int]
+"""A table, the hash of what was read, and its size."""
+
+
+def _read_csv(file: Path, choose: Choose, types: Mapping[str, Any]) -> _Read:
     pa, pc = arrow(), arrow("csv")
-    chosen = _choose(_header(file), words + whole + floats, optional, file)
+    header = _header(file)
+    chosen = choose(header)
     text = pa.dictionary(pa.int32(), pa.string())
-    types = (
-        dict.fromkeys(chosen, text) | dict.fromkeys(whole, pa.int64()) | dict.fromkeys(floats, pa.float64())
-    )
     stream = _Hashing(file)
     table = None
     # Arrow's own error repeats what it found, so it must not even be the context of the one that is raised.
@@ -302,7 +313,10 @@ def _read_csv(
             read_options=pc.ReadOptions(block_size=BLOCK),
             parse_options=pc.ParseOptions(ignore_empty_lines=False),
             convert_options=pc.ConvertOptions(
-                column_types=types, include_columns=chosen, null_values=[], strings_can_be_null=False
+                column_types={name: types.get(name, text) for name in chosen},
+                include_columns=chosen,
+                null_values=[],
+                strings_can_be_null=False,
             ),
         )
     digest, size = stream.hash.hexdigest(), stream.size
@@ -313,33 +327,27 @@ def _read_csv(
     while held() is not None and time.monotonic() < limit:
         time.sleep(0.001)
     if table is None:
-        _find_fault(file, whole, floats)
+        _find_fault(file, header, types)
         raise InputError(f"{file.name} cannot be read as CSV in UTF-8, with commas and a header")
     return table, digest, size
 
 
-def _read_parquet(
-    file: Path, words: list[str], optional: list[str], whole: list[str], floats: list[str]
-) -> tuple[ArrowTable, str, int]:
+def _read_parquet(file: Path, choose: Choose, types: Mapping[str, Any]) -> _Read:
     pa, pq = arrow(), arrow("parquet")
     content = file.read_bytes()
     try:
-        source = pq.ParquetFile(pa.BufferReader(content))
-        chosen = _choose(source.schema_arrow.names, words + whole + floats, optional, file)
-        types = source.schema_arrow
-        texts = [name for name in chosen if name not in whole and name not in floats]
-        coded = [name for name in texts if pa.types.is_string(types.field(name).type)]
-        table = pq.ParquetFile(pa.BufferReader(content), read_dictionary=coded).read(columns=chosen)
+        schema = pq.read_schema(pa.BufferReader(content))
+        chosen = choose(schema.names)
+        texts = [name for name in chosen if name not in types and pa.types.is_string(schema.field(name).type)]
+        table = pq.ParquetFile(pa.BufferReader(content), read_dictionary=texts).read(columns=chosen)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError):
         raise InputError(f"{file.name} cannot be read as Parquet") from None
-    return _checked(table, types, file, whole, floats), hashlib.sha256(content).hexdigest(), len(content)
+    return checked_types(table, types, file.name), hashlib.sha256(content).hexdigest(), len(content)
 
 
-def _read_frame(
-    frame: TableSource, name: str, words: list[str], optional: list[str], whole: list[str], floats: list[str]
-) -> tuple[ArrowTable, str, int]:
+def _from_memory(frame: TableSource, choose: Choose, types: Mapping[str, Any], name: str) -> _Read:
     """Take columns of a pandas, polars or Arrow table, and hash what stands in them."""
-    pa, file = arrow(), Path(name)
+    pa = arrow()
     if isinstance(frame, pa.RecordBatch | pa.RecordBatchReader):
         frame = pa.table(frame) if isinstance(frame, pa.RecordBatch) else frame.read_all()
     is_arrow, is_pandas = isinstance(frame, pa.Table), hasattr(frame, "iloc")
@@ -347,8 +355,7 @@ def _read_frame(
         raise InputError(
             f"{name} is of type {type(frame).__name__}; a file or a pandas, polars or Arrow table is needed"
         )
-    names = frame.column_names if is_arrow else list(frame.columns)
-    chosen = _choose(names, words + whole + floats, optional, file)
+    chosen = choose(frame.column_names if is_arrow else list(frame.columns))
     table = None
     # what Arrow says of a column that it cannot take repeats values of it
     with suppress(pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
@@ -358,51 +365,44 @@ def _read_frame(
             table = frame.select(chosen) if is_arrow else frame.select(chosen).to_arrow()
     if table is None:
         raise InputError(f"a column of {name} holds values of several kinds; each must hold texts or numbers")
-    table = _checked(table, table.schema, file, whole, floats, numbers_as_text=True)
+    table = checked_types(table, types, name, in_memory=True)
     digest, size = hashlib.sha256(), 0
-    for column in table.columns:
-        text = words_of(column)
+    for text in map(words_of, table.columns):
         digest.update(text.codes.tobytes() + "\n".join(text.values.to_pylist()).encode())
         size += text.codes.nbytes
     return table, digest.hexdigest(), size
 
 
-def _checked(
-    table: ArrowTable,
-    types: ArrowSchema,
-    file: Path,
-    whole: list[str],
-    floats: list[str],
-    *,
-    numbers_as_text: bool = False,
+def checked_types(
+    table: ArrowTable, types: Mapping[str, Any], file: str, *, in_memory: bool = False
 ) -> ArrowTable:
-    """Check the types of columns, and return the table with its numbers as such."""
-    pa = arrow()
-    texts = [name for name in table.column_names if name not in whole and name not in floats]
-    for name in whole:
-        kind = types.field(name).type
-        if not pa.types.is_integer(kind):
-            raise InputError(
-                f"column {name} of {file.name} is of type {kind}; a column of integers is needed"
-            )
-    for name in [*whole, *floats]:
-        column = table.column(name)
+    """Check the types of columns, and return the table with its numbers as `types` says; the rest is text."""
+    pa, is_a = arrow(), arrow().types
+    text = [is_a.is_string, is_a.is_large_string, is_a.is_integer]
+    if in_memory:  # whole numbers beside which some are missing are floats in pandas
+        text += [is_a.is_string_view, is_a.is_floating, is_a.is_null]
+    numbers = [is_a.is_integer, is_a.is_floating, is_a.is_decimal]
+    for place, name in enumerate(table.column_names):
+        column, wanted = table.column(name), types.get(name)
+        kind = column.type
+        if wanted is None:
+            kind = kind.value_type if is_a.is_dictionary(kind) else kind
+            good, need = text, "it must hold text"
+        elif is_a.is_integer(wanted):
+            good, need = [is_a.is_integer], "a column of integers is needed"
+        else:
+            good, need = numbers, "a column of numbers is needed"
+        if not any(is_one(kind) for is_one in good):
+            raise InputError(f"column {name} of {file} is of type {kind}; {need}")
+        if wanted is None:
+            continue
         if column.null_count:
             row = int(np.flatnonzero(column.is_null().to_numpy())[0])
-            raise InputError(f"a value is missing (row {row + 1} of {file.name}, column {name})")
+            raise InputError(f"a value is missing (row {row + 1} of {file}, column {name})")
         try:
-            column = column.cast(pa.int64() if name in whole else pa.float64())
+            table = table.set_column(place, name, column.cast(wanted))
         except pa.ArrowInvalid:
-            raise InputError(f"column {name} of {file.name} has a number too large to be used") from None
-        table = table.set_column(table.column_names.index(name), name, column)
-    for name in texts:
-        kind = types.field(name).type
-        kind = kind.value_type if pa.types.is_dictionary(kind) else kind
-        good = [pa.types.is_string, pa.types.is_large_string, pa.types.is_integer]
-        if numbers_as_text:  # whole numbers beside which some are missing are floats in pandas
-            good += [pa.types.is_string_view, pa.types.is_floating, pa.types.is_null]
-        if not any(is_one(kind) for is_one in good):
-            raise InputError(f"column {name} of {file.name} is of type {kind}; it must hold text")
+            raise InputError(f"column {name} of {file} has a number too large to be used") from None
     return table
 
 
@@ -411,16 +411,6 @@ def _header(file: Path) -> list[str]:
         return csv_header(file)[0]
     except (UnicodeDecodeError, csv.Error):
         raise InputError(f"the header of {file.name} is not a line of CSV in UTF-8 (line 1)") from None
-
-
-def _choose(found: Sequence[str], needed: list[str], optional: list[str], file: Path) -> list[str]:
-    for name in [*needed, *optional]:
-        if list(found).count(name) > 1:
-            raise InputError(f"{file.name} has two columns named {name}; each may occur once")
-    for name in needed:
-        if name not in found:
-            raise InputError(f"{file.name} has no column {name}; it must have {', '.join(needed)}")
-    return needed + [name for name in optional if name in found]
 
 
 def words_of(column: ArrowArray) -> Words:
@@ -444,49 +434,33 @@ def words_of(column: ArrowArray) -> Words:
     return Words(codes, values)
 
 
-def _check_words(table: ReadTable) -> None:
-    """Refuse empty texts (but for the parent of a top unit) and those that would break a line."""
-    pc, problems = arrow("compute"), table.problems()
-    for name, words in table.words.items():
-        bad = pc.match_substring_regex(words.values, r"[\x00-\x1f\x7f]").to_numpy(zero_copy_only=False)
-        if bad.any():
-            problems.rows(np.append(bad, False)[words.codes], "a text has a control character in it", name)
-        empty = np.append(pc.equal(words.values, "").to_numpy(zero_copy_only=False), True)
-        if name != "parent" and (empty[:-1].any() or (words.codes < 0).any()):
-            problems.rows(empty[words.codes], "a text is missing", name)
-    problems.stop()
-
-
-_WHOLE = re.compile(r"\s*-?\d{1,18}\s*")
-_FLOAT = re.compile(r"\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*")
-
-
-def _find_fault(file: Path, whole: list[str], floats: list[str]) -> None:
+def _find_fault(file: Path, header: list[str], types: Mapping[str, Any]) -> None:
     """Read a CSV file line by line to find what the fast reader stumbled over."""
-    problems = Problems(file.name, first_line=2, word="line")
-    kinds = [(name, _WHOLE, "a whole number") for name in whole]
-    kinds += [(name, _FLOAT, "a number") for name in floats]
-    header = _header(file)
-    places = [(header.index(name), name, pattern, what) for name, pattern, what in kinds]
+    whole = re.compile(r"\s*-?[0-9]{1,18}\s*"), "a whole number"
+    number = re.compile(r"\s*[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?\s*"), "a number"
+    problems = Problems(file.name, first_line=2)
+    places = [
+        (header.index(name), name, *(whole if arrow().types.is_integer(kind) else number))
+        for name, kind in types.items()
+    ]
     with file.open(encoding="utf-8", errors="surrogateescape", newline="") as stream:
-        rows = csv.reader(stream)
-        found, row = 0, 0
+        rows, row, found = csv.reader(stream), 0, 0
         try:
             next(rows)
             for fields in rows:
+                faults = []
                 if len(fields) != len(header):
                     text = f"{len(fields)} fields, {len(header)} expected" if fields else "an empty line"
-                    problems.row(row, text, "all")
-                    found += 1
+                    faults = [(text, "all")]
                 elif any("\udc80" <= letter <= "\udcff" for letter in "".join(fields)):
-                    problems.row(row, "not UTF-8", "all")
-                    found += 1
+                    faults = [("not UTF-8", "all")]
                 else:
                     for place, name, pattern, what in places:
                         if not pattern.fullmatch(fields[place]):
-                            problems.row(row, f"{name} is not {what}", name)
-                            found += 1
-                row = rows.line_num - 1  # where the next one begins
+                            faults.append((f"{name} is not {what}", name))
+                for text, column in faults:
+                    problems.row(row, text, column)
+                found, row = found + len(faults), rows.line_num - 1  # where the next one begins
                 if found >= 10:
                     break
         except (csv.Error, StopIteration):
@@ -561,15 +535,11 @@ class Folder:
         text = json.dumps({**head, **data}, indent=1, ensure_ascii=False)
         self.file(stem, "json").write_text(text + "\n", encoding="utf-8")
 
-    def cells(self, stem: str, layout: Layout, columns: Mapping[str, Numbers] | Columns) -> None:
-        """Write a table of cells: unit, level, query, cell, and columns of numbers, one item a cell.
+    def cells(self, stem: str, *blocks: tuple[Layout, Mapping[str, Numbers] | Columns]) -> None:
+        """Write tables of cells one after the other: unit, level, query, cell, and columns of numbers.
 
         The columns may be a function that gives them for some units, called from the first to the last.
         """
-        self.blocks(stem, [(layout, columns)])
-
-    def blocks(self, stem: str, blocks: Sequence[tuple[Layout, Mapping[str, Numbers] | Columns]]) -> None:
-        """Write tables of cells that have the same columns one after the other to one file."""
         self._table(stem, (part for layout, columns in blocks for part in self._parts(layout, columns)))
 
     def units(self, tree: Tree) -> None:

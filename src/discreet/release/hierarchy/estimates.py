@@ -530,13 +530,13 @@ def estimate(
             if len(found.groups) == 1:
                 folder.units(found.tree)
             if unions:
-                folder.cells("areas", *_of_areas(found, unions, wanted, chances))
+                folder.cells("areas", _of_areas(found, unions, wanted, chances))
             if contrasts:
-                folder.blocks(
-                    "contrasts", list(_contrast_blocks(found, contrasts, unions, wanted, chances, done.tree))
+                folder.cells(
+                    "contrasts", *_contrast_blocks(found, contrasts, unions, wanted, chances, done.tree)
                 )
             if earlier is not None:
-                folder.cells("changes", *_changes(found, earlier, done.tree, queries, wanted, chances))
+                folder.cells("changes", _changes(found, earlier, done.tree, queries, wanted, chances))
             origins = [one.origin for one in given]
             folder.json(
                 "manifest",
@@ -654,7 +654,7 @@ def write_estimates(
             table["table"] = np.ma.masked_less(table["table"], 0)
         return table
 
-    folder.cells("estimates", layout, counted)
+    folder.cells("estimates", (layout, counted))
     return written
 
 
@@ -700,15 +700,11 @@ def _flat(names: Sequence[str], level: str) -> Tree:
 
 def _areas(path: FilePath, found: JointEstimates) -> dict[str, Found]:
     """Read unions of units: area, unit."""
-    table = read_table(path, words=["area", "unit"])
-    problems = table.problems()
-    if not table.rows:
-        problems.say("there are no areas")
-    unit = units_of(table, found.tree, problems)
-    problems.stop()
-    names = table.words["area"].values.to_pylist()
-    codes = table.words["area"].codes
-    return {name: found.union(unit[codes == code]) for code, name in enumerate(names)}
+    table = read_table(path, words=["area", "unit"], of="areas")
+    unit, area = units_of(table, found.tree), table.words["area"]
+    table.problems.stop()
+    names = enumerate(area.values.to_pylist())
+    return {name: found.union(unit[area.codes == code]) for code, name in names}
 
 
 def _of_areas(

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,29 +39,33 @@ from discreet.release.tables import (
 class Listing:
     """Units as they were found, in any order: names, one level and one parent each (-1: none).
 
-    `row` is the row of the file in which a unit first stands.
+    `row` is the row of the file in which a unit first stands, `problems` gathers what is wrong there.
     """
 
     names: ArrowArray
     levels: tuple[str, ...]
     level: Codes
     parent: Codes
-    row: Integers
+    row: Integers | None = None
+    problems: Problems = field(default_factory=Problems)
+
+    def report(self, wrong: NDArray[np.bool_], text: str, column: str) -> None:
+        """Report units by the first row of them in the file."""
+        units = np.flatnonzero(wrong)
+        if units.size:
+            row = 0 if self.row is None else int(self.row[units].min())
+            more = f", for {units.size} units" if units.size > 1 else ""
+            self.problems.row(row, f"{text}{more}", column)
 
 
 def read_units(path: TableSource) -> ReadTable:
     """Read a table of units: unit, level, parent."""
-    table = read_table(path, words=["unit", "level"], optional=["parent"], name="units")
-    if not table.rows:
-        problems = table.problems()
-        problems.say("there are no units")
-        problems.stop()
-    return table
+    return read_table(path, words=["unit", "level"], optional=["parent"], name="units", of="units")
 
 
 def read_tree(path: TableSource, release: Release | None) -> Tree:
     """Read a table of units and check it against the levels and paths of a release."""
-    return listed_tree(read_units(path), release)
+    return tree_of(read_units(path), release, once=True)
 
 
 def nested_tree(path: TableSource, release: Release, geocodes: str) -> Tree:
@@ -72,48 +77,31 @@ def nested_tree(path: TableSource, release: Release, geocodes: str) -> Tree:
         lengths = []
     if not lengths or sorted(set(lengths)) != lengths or lengths[0] < 1:
         raise InputError(f"geocodes is {geocodes!r}; it must be rising lengths such as 2,5,11")
-    if len(names) - len(lengths) not in (0, 1):
+    top = len(names) - len(lengths)
+    if top not in (0, 1):
         raise InputError(
             f"geocodes has {len(lengths)} lengths; the levels {', '.join(names)} need {len(names)}, or one "
             "fewer if the top is one unit"
         )
-    table = read_table(path, words=["unit"], name="units")
-    problems = table.problems()
+    table = read_table(path, words=["unit"], name="units", of="units")
     codes = table.words["unit"].values.to_pylist()
-    wrong = np.array([len(code) != lengths[-1] for code in codes] + [False])
-    problems.rows(
-        wrong[table.words["unit"].codes], f"a geocode that is not {lengths[-1]} characters long", "unit"
-    )
-    problems.stop()
-    top = len(names) > len(lengths)
-    rows = [(names[0], names[0], -1)] if top else []
-    above = {"": 0} if top else {}
-    for level, length in enumerate(lengths):
-        here = sorted({one[:length] for one in codes})
-        upper = lengths[level - 1] if level else 0
-        first = len(rows)
-        rows += [(code, names[level + top], above.get(code[:upper], -1)) for code in here]
-        above = {code: first + place for place, code in enumerate(here)}
+    wrong = np.array([len(code) != lengths[-1] for code in codes])
+    text = f"a geocode that is not {lengths[-1]} characters long"
+    table.problems.rows(wrong[table.words["unit"].codes], text, "unit")
+    table.problems.stop()
+    rows = [(names[0], 0, -1)] * top
+    above, upper = {"": 0} if top else {}, 0
+    for level, length in enumerate(lengths, start=top):
+        here = sorted({code[:length] for code in codes})
+        rows += [(code, level, above.get(code[:upper], -1)) for code in here]
+        above, upper = {code: len(rows) - len(here) + place for place, code in enumerate(here)}, length
     units, levels, parents = zip(*rows, strict=True)
-    parent = np.array(parents, dtype=np.int32)
-    codes_of = np.array([names.index(name) for name in levels], dtype=np.int32)
-    found = Listing(strings(units), tuple(names), codes_of, parent, np.zeros(len(rows), dtype=np.int64))
-    return checked_tree(found, release, problems)
+    level_of, parent = np.array(levels, dtype=np.int32), np.array(parents, dtype=np.int32)
+    return checked_tree(Listing(strings(units), tuple(names), level_of, parent), release)
 
 
-def listed_tree(table: ReadTable, release: Release | None) -> Tree:
-    """Return the tree of a table with one row a unit, checked as `read_tree` does."""
-    problems = table.problems()
-    again = np.ones(table.rows, dtype=bool)
-    again[np.unique(table.words["unit"].codes, return_index=True)[1]] = False
-    problems.rows(again, "a unit is listed twice", "unit")
-    tree = tree_of(table, release, problems)
-    problems.stop()
-    return tree
-
-
-def tree_of(table: ReadTable, release: Release | None, problems: Problems) -> Tree:
-    """Return the tree that a table with unit, level and parent states, in one or many rows a unit.
+def tree_of(table: ReadTable, release: Release | None, *, once: bool = False) -> Tree:
+    """Return the tree that a table with unit, level and parent states, in one row a unit if `once`.
 
     Without a tree there is nothing more to check: what is wrong with it is raised.
     """
@@ -122,79 +110,73 @@ def tree_of(table: ReadTable, release: Release | None, problems: Problems) -> Tr
             f"{table.path.name} has no column parent; the tree of units is needed, either there or in a "
             "table of units (unit, level, parent)"
         )
-    before = problems.count
-    return checked_tree(_listing(table, problems), release, problems, before)
+    pc, problems, before = arrow("compute"), table.problems, table.problems.count
+    units, levels = table.words["unit"], table.words["level"]
+    none = Words(np.full(table.rows, -1, dtype=np.int32), strings([]))
+    above = table.words.get("parent", none)
+    row = np.empty(len(units.values), dtype=np.int64)
+    # Later writes win, so writing backwards leaves each unit's first row.
+    row[units.codes[::-1]] = np.arange(table.rows - 1, -1, -1)
+    if once:
+        problems.rows(row[units.codes] != np.arange(table.rows), "a unit is listed twice", "unit")
+    to_unit = np.append(pc.index_in(above.values, value_set=units.values).fill_null(-2).to_numpy(), -1)
+    to_unit[np.append(pc.equal(above.values, "").to_numpy(zero_copy_only=False), True)] = -1
+    parents = to_unit.astype(np.int32)[above.codes]
+    problems.rows(parents == -2, "a child without a parent: the parent is not among the units", "parent")
+    level, parent = levels.codes[row], parents[row]
+    problems.rows(levels.codes != level[units.codes], "a unit has another level than before", "level")
+    problems.rows(parents != parent[units.codes], "a unit has another parent than before", "parent")
+    names = tuple(levels.values.to_pylist())
+    return checked_tree(Listing(units.values, names, level, parent, row, problems), release, before)
 
 
-def checked_tree(found: Listing, release: Release | None, problems: Problems, before: int = 0) -> Tree:
+def checked_tree(found: Listing, release: Release | None, before: int = 0) -> Tree:
     """Put units into canonical order, and check them against the levels and paths of a release.
 
     `before` is how many kinds of problems there were before those of the tree.
     """
     if release is not None:
-        _check_levels(found, release, problems)
-    if problems.count > before:
-        problems.stop()
+        _check_levels(found, release)
+    if found.problems.count > before:
+        found.problems.stop()
     tree, place = arrange(found)
     if release is not None:
-        _check_paths(tree, found, place, release, problems)
+        _check_paths(tree, found, place, release)
     elif tree.size < len(found.level):
-        problems.say("some units have no way up to a unit without a parent")
-    if problems.count > before:
-        problems.stop()
+        found.problems.at("some units have no way up to a unit without a parent")
+    if found.problems.count > before:
+        found.problems.stop()
     return tree
 
 
-def _listing(table: ReadTable, problems: Problems) -> Listing:
-    units, levels = table.words["unit"], table.words["level"]
-    none = Words(np.full(table.rows, -1, dtype=np.int32), arrow().array([], type=arrow().string()))
-    above = table.words.get("parent", none)
-    row = np.empty(len(units.values), dtype=np.int64)
-    # Later writes win, so writing backwards leaves each unit's first row.
-    row[units.codes[::-1]] = np.arange(table.rows - 1, -1, -1)
-    known = arrow("compute").index_in(above.values, value_set=units.values)
-    is_top = np.append(arrow("compute").equal(above.values, "").to_numpy(zero_copy_only=False), True)
-    to_unit = np.append(known.fill_null(-2).to_numpy(zero_copy_only=False).astype(np.int32), -1)
-    to_unit[is_top] = -1
-    parents = to_unit[above.codes]
-    problems.rows(parents == -2, "a child without a parent: the parent is not among the units", "parent")
-    level, parent = levels.codes[row], parents[row]
-    problems.rows(levels.codes != level[units.codes], "a unit has another level than before", "level")
-    problems.rows(parents != parent[units.codes], "a unit has another parent than before", "parent")
-    return Listing(units.values, tuple(levels.values.to_pylist()), level, parent, row)
-
-
-def _check_levels(found: Listing, release: Release, problems: Problems) -> None:
+def _check_levels(found: Listing, release: Release) -> None:
     """Check that each unit lies on a path of the release, from its top level to its lowest one.
 
     A unit that is merged with its only child has a run such as "State+County" as its level.
     """
     order = {level.name: place for place, level in enumerate(release.levels)}
     runs = {"+".join(run) for path in release.paths for run in release.runs(path)}
-    allowed = np.array([name in runs for name in found.levels] + [False])
-    bad = ~allowed[found.level]
+    bad = ~np.array([name in runs for name in found.levels])[found.level]
     if bad.any():
-        names = ", ".join(order)
         merged = ", or levels merged on one of its paths joined by +" if len(release.paths) > 1 else ""
-        _first(bad, found, f"the release has no such level; it has {names}{merged}", "level", problems)
+        found.report(bad, f"the release has no such level; it has {', '.join(order)}{merged}", "level")
         return
     parts = [name.split("+") for name in found.levels]
     top = np.array([order.get(part[0], 0) for part in parts])[found.level]
     low = np.array([order.get(part[-1], 0) for part in parts])[found.level]
     has_parent = found.parent >= 0
-    text = "a child without a parent: only units of the top level have none"
-    _first((found.parent == -1) & (top > 0), found, text, "parent", problems)
-    _first(has_parent & (top == 0), found, "a unit of the top level has a parent", "parent", problems)
-    gap = has_parent & (top > 0) & (low[found.parent] + 1 != top)
-    _first(gap, found, "a missing level: the parent is not of the level just above", "parent", problems)
     leaf = np.ones(len(top), dtype=bool)
     leaf[found.parent[has_parent]] = False
-    last = len(order) - 1
+    text = "a child without a parent: only units of the top level have none"
+    found.report((found.parent == -1) & (top > 0), text, "parent")
+    found.report(has_parent & (top == 0), "a unit of the top level has a parent", "parent")
+    gap = has_parent & (top > 0) & (low[found.parent] + 1 != top)
+    found.report(gap, "a missing level: the parent is not of the level just above", "parent")
     text = f"a missing level: a unit above the lowest level, {release.levels[-1].name}, has no children"
-    _first(leaf & (low < last), found, text, "level", problems)
+    found.report(leaf & (low < len(order) - 1), text, "level")
 
 
-def _check_paths(tree: Tree, found: Listing, rank: Integers, release: Release, problems: Problems) -> None:
+def _check_paths(tree: Tree, found: Listing, rank: Integers, release: Release) -> None:
     """Check that the levels from the top to each lowest unit make a path that the release accounts for."""
     paths = {tuple("+".join(run) for run in release.runs(path)) for path in release.paths}
     chains: list[tuple[str, ...]] = [()]
@@ -202,39 +184,24 @@ def _check_paths(tree: Tree, found: Listing, rank: Integers, release: Release, p
     for part in tree.depths:
         pairs = chain[tree.parent[part]] * len(tree.levels) + tree.kind[part]
         distinct, inverse = np.unique(pairs, return_inverse=True)
-        first = len(chains)
-        for pair in distinct.tolist():
-            before, level = divmod(pair, len(tree.levels))
+        chain[part] = len(chains) + inverse
+        for before, level in zip(*np.divmod(distinct, len(tree.levels)), strict=True):
             chains.append((*chains[before], tree.levels[level]))
-        chain[part] = first + inverse
-    known = np.array([one in paths for one in chains])
-    bad = tree.leaf & ~known[chain[:-1]]
+    bad = tree.leaf & ~np.array([one in paths for one in chains])[chain[:-1]]
     if bad.any():
-        example = ", ".join(chains[int(chain[np.flatnonzero(bad)[0]])])
+        example = ", ".join(chains[int(chain[np.argmax(bad)])])
         text = f"a unit lies on the path {example}, which the release does not have"
-        _first(bad[rank], found, text, "level", problems)
-
-
-def _first(wrong: NDArray[np.bool_], found: Listing, text: str, column: str, problems: Problems) -> None:
-    """Report units by their first row in the file."""
-    units = np.flatnonzero(wrong)
-    if units.size:
-        row = int(found.row[units].min())
-        more = f", for {units.size} units" if units.size > 1 else ""
-        problems.row(row, f"{text}{more}", column)
+        found.report(bad[rank], text, "level")
 
 
 def arrange(found: Listing) -> tuple[Tree, Integers]:
     """Put units into canonical order; also return the place of each unit of the listing in it."""
-    pc = arrow("compute")
     count = len(found.level)
-    by_name = pc.sort_indices(found.names).to_numpy()
     name_rank = np.empty(count, dtype=np.int64)
-    name_rank[by_name] = np.arange(count)
+    name_rank[arrow("compute").sort_indices(found.names).to_numpy()] = np.arange(count)
     place = np.full(count, -1, dtype=np.int64)
-    order: list[Integers] = []
-    starts = []
-    at = 0
+    order: list[Integers] = [np.empty(0, dtype=np.int64)]
+    starts, at = [], 0
     here = np.flatnonzero(found.parent == -1)
     here = here[np.argsort(name_rank[here])]
     children_order = np.argsort(found.parent, kind="stable")
@@ -248,31 +215,31 @@ def arrange(found: Listing) -> tuple[Tree, Integers]:
         many = np.searchsorted(parents_sorted, here, side="right") - first
         below = children_order[spread(first, many)]
         here = below[np.lexsort((name_rank[below], place[found.parent[below]]))]
-    every = np.concatenate(order) if order else np.empty(0, dtype=np.int64)
+    every = np.concatenate(order)
     above = found.parent[every]
-    parent = np.where(above >= 0, place[above], -1)
     names = found.names.take(arrow().array(every))
     used = sorted({found.levels[i] for i in np.unique(found.level)})
     code = np.array([used.index(name) if name in used else -1 for name in found.levels], dtype=np.int64)
+    parent = np.where(above >= 0, place[above], -1)
     return Tree(parent, code[found.level[every]], tuple(starts), tuple(used), names), place
 
 
-def units_of(table: ReadTable, tree: Tree, problems: Problems, *, levels: bool = False) -> Integers:
+def units_of(table: ReadTable, tree: Tree, *, levels: bool = False) -> Integers:
     """Return the unit of each row of a table; report those not in the tree (-1) or of another level."""
     words = table.words["unit"]
     index = arrow("compute").index_in(words.values, value_set=tree.names).fill_null(-1)
     unit: Integers = np.append(index.to_numpy(), -1)[words.codes].astype(np.int64)
-    problems.rows(unit < 0, "a unit that is not among the units", "unit")
+    table.problems.rows(unit < 0, "a unit that is not among the units", "unit")
     if levels:
         wrong = (unit >= 0) & (lookup(table.words["level"], tree.levels) != tree.kind[np.maximum(unit, 0)])
-        problems.rows(wrong, "the level is not that of the table of units", "level")
+        table.problems.rows(wrong, "the level is not that of the table of units", "level")
     return unit
 
 
 # -- cells -------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Layout:
     """The tree, the cells of each query by name, and the queries that each kind of unit asks, in order.
 
@@ -283,21 +250,20 @@ class Layout:
     cells: Mapping[str, ArrowArray]
     asked: tuple[tuple[str, ...], ...]
     kind: Integers
-    base: Integers = field(init=False, repr=False)
-    """Where each unit begins, and where the table ends."""
-    _offsets: list[dict[str, int]] = field(init=False, repr=False)
-    _widths: Integers = field(init=False, repr=False)
 
-    def __post_init__(self) -> None:
-        offsets: list[dict[str, int]] = []
-        widths = []
-        for queries in self.asked:
-            ends = np.cumsum([0, *(len(self.cells[query]) for query in queries)])
-            offsets.append(dict(zip(queries, ends.tolist(), strict=False)))
-            widths.append(int(ends[-1]))
-        object.__setattr__(self, "_offsets", offsets)
-        object.__setattr__(self, "_widths", np.array(widths, dtype=np.int64))
-        object.__setattr__(self, "base", np.concatenate([[0], np.cumsum(self._widths[self.kind])]))
+    @cached_property
+    def _ends(self) -> list[Integers]:
+        """Where each query of a unit of each kind begins, and where the unit ends."""
+        return [np.cumsum([0, *(len(self.cells[query]) for query in some)]) for some in self.asked]
+
+    @cached_property
+    def _widths(self) -> Integers:
+        return np.array([ends[-1] for ends in self._ends], dtype=np.int64)
+
+    @cached_property
+    def base(self) -> Integers:
+        """Where each unit begins, and where the table ends."""
+        return np.concatenate([[0], np.cumsum(self._widths[self.kind])])
 
     @classmethod
     def of(cls, release: Release, tree: Tree, cells: Mapping[str, ArrowArray]) -> Layout:
@@ -322,11 +288,12 @@ class Layout:
 
     def offset(self, kind: int, query: str) -> int:
         """Return where a query begins within a unit of a kind; -1 if the query is not asked there."""
-        return self._offsets[kind].get(query, -1)
+        asked = self.asked[kind]
+        return int(self._ends[kind][asked.index(query)]) if query in asked else -1
 
     def first(self, query: str) -> Integers:
         """Return for each unit the position of the first cell of a query; -1 where it is not asked."""
-        offset = np.array([one.get(query, -1) for one in self._offsets], dtype=np.int64)[self.kind]
+        offset = np.array([self.offset(kind, query) for kind in range(len(self.asked))])[self.kind]
         return np.where(offset >= 0, self.base[:-1] + offset, -1)
 
     def chunks(self, rows: int) -> Iterator[tuple[slice, slice]]:
@@ -349,30 +316,25 @@ class Layout:
         pa, pc, queries = arrow(), arrow("compute"), self.queries
         words = pa.chunked_array([self.cells[query] for query in queries], type=pa.string()).unique()
         codes = {query: pc.index_in(self.cells[query], value_set=words).to_numpy() for query in queries}
-        query: list[Integers] = [np.empty(0, dtype=np.int64)]
-        cell: list[Integers] = [np.empty(0, dtype=np.int64)]
-        for names in self.asked:
-            query += [np.full(len(codes[name]), queries.index(name)) for name in names]
-            cell += [codes[name] for name in names]
-        return words, np.concatenate(query).astype(np.int32), np.concatenate(cell).astype(np.int32)
+        every = [name for names in self.asked for name in names]
+        query = np.repeat([queries.index(name) for name in every], [len(codes[name]) for name in every])
+        cell = np.concatenate([np.empty(0, dtype=np.int32), *(codes[name] for name in every)])
+        return words, query.astype(np.int32), cell.astype(np.int32)
 
 
 def declared_cells(table: ReadTable, queries: Sequence[str]) -> dict[str, ArrowArray]:
     """Return the cells of each query from a table that declares them, in the order of its rows."""
-    problems = table.problems()
     names, cells = table.words["query"], table.words["cell"]
-    unknown = lookup(names, queries) < 0
-    problems.rows(unknown, f"the release has no such query; it has {_some(queries)}", "query")
+    table.problems.rows(lookup(names, queries) < 0, _no_such_query(queries), "query")
     pairs = names.codes.astype(np.int64) * len(cells.values) + cells.codes
-    _, first = np.unique(pairs, return_index=True)
     again = np.ones(table.rows, dtype=bool)
-    again[first] = False
-    problems.rows(again, "a cell is declared twice for one query", "cell")
+    again[np.unique(pairs, return_index=True)[1]] = False
+    table.problems.rows(again, "a cell is declared twice for one query", "cell")
     words = names.values.to_pylist()
     for query in queries:
         if query not in words:
-            problems.say(f"no cells are declared for query {query!r}")
-    problems.stop()
+            table.problems.at(f"no cells are declared for query {query!r}")
+    table.problems.stop()
     return {
         query: cells.values.take(arrow().array(cells.codes[names.codes == words.index(query)]))
         for query in queries
@@ -381,40 +343,30 @@ def declared_cells(table: ReadTable, queries: Sequence[str]) -> dict[str, ArrowA
 
 def found_cells(table: ReadTable, queries: Sequence[str]) -> dict[str, ArrowArray]:
     """Return the cells that a table has anywhere for each query, in alphabetical order."""
-    pc, names, cells = arrow("compute"), table.words["query"], table.words["cell"]
-    words, found = names.values.to_pylist(), {}
-    seen = np.zeros((len(words) + 1, len(cells.values) + 1), dtype=bool)
-    seen[names.codes, cells.codes] = True
-    for query in queries:
-        mine = seen[words.index(query), :-1] if query in words else np.zeros(len(cells.values), dtype=bool)
-        chosen = cells.values.take(arrow().array(np.flatnonzero(mine)))
-        found[query] = chosen.take(pc.sort_indices(chosen))
-    return found
+    cells = table.words["cell"]
+    seen = np.zeros((len(queries) + 1, len(cells.values)), dtype=bool)
+    seen[lookup(table.words["query"], queries), cells.codes] = True
+    chosen = [cells.values.take(arrow().array(np.flatnonzero(mine))) for mine in seen[:-1]]
+    return {query: one.sort() for query, one in zip(queries, chosen, strict=True)}
 
 
-def positions(
-    layout: Layout, table: ReadTable, unit: Integers, problems: Problems
-) -> tuple[Integers, NDArray[np.bool_]]:
+def positions(layout: Layout, table: ReadTable, unit: Integers) -> tuple[Integers, NDArray[np.bool_]]:
     """Return the position of each row, whose unit is known, and which cells of the table are there.
 
     Rows that have no position, or the same one, are reported.
     """
-    queries, cells = table.words["query"], table.words["cell"]
-    known = unit >= 0
-    names = layout.queries
-    query = lookup(queries, names)
-    problems.rows(query < 0, f"the release has no such query; it has {_some(names)}", "query")
-    # One table of offsets by kind of unit and query, one of cells by query and cell.
+    cells, names, problems = table.words["cell"], layout.queries, table.problems
+    known, query = unit >= 0, lookup(table.words["query"], names)
+    problems.rows(query < 0, _no_such_query(names), "query")
+    # One table of offsets by kind of unit and query, one of cells by query and cell; the last stand for none.
     offsets = np.full((len(layout.asked), len(names) + 1), -1, dtype=np.int32)
-    for kind in range(len(layout.asked)):
-        offsets[kind, :-1] = [layout.offset(kind, name) for name in names]
+    ranks = np.full((len(names) + 1, len(cells.values)), -1, dtype=np.int32)
+    for number, name in enumerate(names):
+        offsets[:, number] = [layout.offset(kind, name) for kind in range(len(layout.asked))]
+        places = arrow("compute").index_in(cells.values, value_set=layout.cells[name])
+        ranks[number] = places.fill_null(-1).to_numpy()
     offset = offsets[layout.kind[np.maximum(unit, 0)], query]
     problems.rows((query >= 0) & known & (offset < 0), "the unit's level does not ask this query", "query")
-    ranks = np.full((len(names) + 1, len(cells.values) + 1), -1, dtype=np.int32)
-    for number, name in enumerate(names):
-        ranks[number, :-1] = (
-            arrow("compute").index_in(cells.values, value_set=layout.cells[name]).fill_null(-1).to_numpy()
-        )
     rank = ranks[query, cells.codes]
     problems.rows((query >= 0) & (rank < 0), "unknown cell: it is not declared for the query", "cell")
     good = known & (offset >= 0) & (rank >= 0)
@@ -437,6 +389,6 @@ def lookup(words: Words, names: Sequence[str]) -> Codes:
     return np.array([*table, -1], dtype=np.int32)[words.codes]
 
 
-def _some(names: Sequence[str]) -> str:
-    shown = ", ".join(repr(name) for name in names[:12])
-    return shown if len(names) <= 12 else f"{shown} and {len(names) - 12} more"
+def _no_such_query(names: Sequence[str]) -> str:
+    more = f" and {len(names) - 12} more" if len(names) > 12 else ""
+    return f"the release has no such query; it has {', '.join(map(repr, names[:12]))}{more}"

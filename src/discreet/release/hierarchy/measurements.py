@@ -31,6 +31,7 @@ from discreet.release.hierarchy.layout import (
     Layout,
     Listing,
     arrange,
+    lookup,
     positions,
     read_tree,
     tree_of,
@@ -44,6 +45,8 @@ from discreet.release.tables import (
     Numbers,
     ReadTable,
     arrow,
+    checked_types,
+    chosen_columns,
     find_output,
     read_table,
     strings,
@@ -52,6 +55,9 @@ from discreet.release.tables import (
 
 LARGEST = 10**13
 """The largest absolute value of a noisy count."""
+
+SMALLEST = 1e-300
+"""The smallest variance: its inverse is a number."""
 
 MOST_ROWS = 10_000_000
 """Rows of a table that are read into memory; a larger one is streamed if it is as `measure` writes it."""
@@ -207,13 +213,11 @@ def with_zeros(one: Published, zeros: FilePath) -> Published:
     named = [name for name in attributes.names if name in table.words]
     if not named:
         raise InputError(f"{table.path.name} names no attribute; it must have columns of {attributes.names}")
-    problems = table.problems()
-    unit = units_of(table, tree, problems)
+    unit = units_of(table, tree)
     for name in named:
-        known = dict(attributes.values)[name]
-        good = np.array([word in known for word in table.words[name].values.to_pylist()] + [False])
-        problems.rows(~good[table.words[name].codes], f"a value that attribute {name!r} does not have", name)
-    problems.stop()
+        wrong = lookup(table.words[name], dict(attributes.values)[name]) < 0
+        table.problems.rows(wrong, f"a value that attribute {name!r} does not have", name)
+    table.problems.stop()
     codes = np.column_stack([table.words[name].codes for name in named])
     distinct, of = np.unique(codes, axis=0, return_inverse=True)
     exact, blocks = dict(one.exact), dict(one.blocks)
@@ -265,10 +269,14 @@ class Streamed:
     """
 
     in_order = True
+    COLUMNS = ("unit", "query", "cell", "value", "variance")
 
     def __init__(self, file: Path, tree: Tree, release: Release, attributes: Attributes) -> None:
         self._file, self._parquet = file, arrow("parquet").ParquetFile(file)
-        meta = self._parquet.metadata
+        schema, meta = self._parquet.schema_arrow, self._parquet.metadata
+        chosen = chosen_columns(schema.names, needed=self.COLUMNS, optional=(), file=file.name)
+        types = {"value": arrow().int64(), "variance": arrow().float64()}
+        checked_types(schema.empty_table().select(chosen), types, file.name)
         self._starts = [0]
         for group in range(meta.num_row_groups):
             self._starts.append(self._starts[-1] + meta.row_group(group).num_rows)
@@ -348,7 +356,7 @@ class Streamed:
         first, last = int(layout.base[units.start]), int(layout.base[units.stop])
         if first == last:
             return
-        table = self._rows(first, last, ["unit", "query", "cell", "value", "variance"])
+        table = self._rows(first, last, self.COLUMNS)
         column = layout.columns(units)
         width = np.diff(layout.base[units.start : units.stop + 1])
         due: dict[str, tuple[ArrowArray, Numbers]] = {
@@ -370,11 +378,14 @@ class Streamed:
                 if wrong.any():
                     raise self._wrong(first + at + int(np.argmax(wrong)), name)
                 at += len(found)
-        sizes = table.column("variance").to_numpy()
-        wrong = ~(np.abs(sizes - self._size_of[column]) <= 1e-6 * self._size_of[column])
-        if wrong.any():
-            raise self._wrong(first + int(np.argmax(wrong)), "variance")
-        value = table.column("value").to_numpy()
+        sizes, value = (table.column(name).to_numpy() for name in ("variance", "value"))
+        due_size = self._size_of[column]
+        for name, good in (
+            ("variance", np.abs(sizes - due_size) <= 1e-6 * due_size),
+            ("value", np.abs(value) <= LARGEST),  # what is missing is nan
+        ):
+            if not good.all():
+                raise self._wrong(first + int(np.argmin(good)), name)
         kinds = layout.kind[units]
         for kind in np.unique(kinds):
             mine = np.flatnonzero(kinds == kind)
@@ -390,21 +401,22 @@ class Streamed:
 def _layout(
     table: ReadTable, units: FilePath | None
 ) -> tuple[Layout, Integers, dict[tuple[int, str], float]]:
-    problems = table.problems()
+    problems = table.problems
     if not table.rows:
-        problems.say("the table has no rows")
+        problems.at("the table has no rows")
     problems.rows(np.abs(table.numbers["value"]) > LARGEST, f"a value is beyond {LARGEST}", "value")
     sizes = table.numbers["variance"]
     problems.rows(~((sizes > 0) & np.isfinite(sizes)), "a variance is not above zero", "variance")
+    problems.rows((sizes > 0) & (sizes < SMALLEST), f"a variance is below {SMALLEST}", "variance")
     problems.stop()
-    tree = tree_of(table, None, problems) if units is None else read_tree(units, None)
-    unit = units_of(table, tree, problems, levels=True)
+    tree = tree_of(table, None) if units is None else read_tree(units, None)
+    unit = units_of(table, tree, levels=True)
     layout = _found_layout(table, tree, unit)
-    position, there = positions(layout, table, unit, problems)
+    position, there = positions(layout, table, unit)
     if not there.all():
         missing = int(np.count_nonzero(~there))
         some = "1 cell is" if missing == 1 else f"{missing} cells are"
-        problems.say(f"{some} missing: each unit must have all cells of its level")
+        problems.at(f"{some} missing: each unit must have all cells of its level")
     problems.stop()
     names = table.words["query"]
     pair = tree.kind[unit] * len(names.values) + names.codes
@@ -447,10 +459,10 @@ def _in_order(codes: Numbers, many: int) -> Integers:
 def read_held(layout: Layout, invariants: FilePath) -> Exact:
     """Read counts that are held exact: unit, query, cell, count."""
     table = read_table(invariants, words=["unit", "query", "cell"], whole=["count"])
-    problems = table.problems()
+    problems = table.problems
     problems.rows(table.numbers["count"] < 0, "a count is below zero", "count")
     problems.rows(table.numbers["count"] > LARGEST, f"a count is above {LARGEST}", "count")
-    position, _ = positions(layout, table, units_of(table, layout.tree, problems), problems)
+    position, _ = positions(layout, table, units_of(table, layout.tree))
     problems.stop()
     order = np.argsort(position)
     position, counts = position[order], table.numbers["count"][order]
@@ -461,7 +473,7 @@ def read_held(layout: Layout, invariants: FilePath) -> Exact:
         mine = (start >= 0) & (position >= start) & (position < start + width)
         who, have = np.unique(unit[mine], return_counts=True)
         if (have < width).any():
-            problems.say(f"a unit has some cells of query {query!r} and lacks others; hold all or none")
+            problems.at(f"a unit has some cells of query {query!r} and lacks others; hold all or none")
         elif who.size:
             found[query] = who.astype(np.int64), counts[mine].reshape(-1, width)
     problems.stop()
@@ -694,7 +706,6 @@ def _tree(
             tuple(one.level for one in files[first:]),
             np.array(levels, dtype=np.int32),
             np.array(parents, dtype=np.int32),
-            np.zeros(len(names), dtype=np.int64),
         )
     )
     early = np.flatnonzero(tree.leaf[: tree.starts[-1]])

@@ -37,7 +37,6 @@ from discreet.release.hierarchy.layout import (
     Layout,
     declared_cells,
     found_cells,
-    listed_tree,
     lookup,
     nested_tree,
     positions,
@@ -98,27 +97,26 @@ def read_counts(
     optional = ["parent"] if listed is None else []
     words = ["unit", "level", "query", "cell"]
     table = read_table(counts, words=words, optional=optional, whole=["count"], name="counts")
-    problems = table.problems()
+    problems = table.problems
     if not table.rows and (listed is None or declared is None):
-        problems.say("the table has no rows")
+        problems.at("the table has no rows")
         problems.stop()
     problems.rows(table.numbers["count"] < 0, "a count is below zero", "count")
     problems.rows(table.numbers["count"] > LARGEST, f"a count is above {LARGEST}", "count")
-    tree = tree_of(table, release, problems) if listed is None else listed_tree(listed, release)
-    unit = units_of(table, tree, problems, levels=True)
+    tree = tree_of(table, release) if listed is None else tree_of(listed, release, once=True)
+    unit = units_of(table, tree, levels=True)
     queries, attributes = queries_of(release), release.attributes
     known = found_cells(table, queries) if declared is None else declared_cells(declared, queries)
     if attributes is not None:  # they say which cells there are, and in which order
-        stated = {query: strings(list(attributes.tabulation(query).labels)) for query in queries}
         if declared is not None:
             check_cells(Layout.of(release, tree, known), attributes)
-        known = stated
+        known = {query: strings(list(attributes.tabulation(query).labels)) for query in queries}
     layout = Layout.of(release, tree, known)
-    position, there = positions(layout, table, unit, problems)
+    position, there = positions(layout, table, unit)
     problems.stop()
     if declared is None:
         _check_complete(layout, there, position, problems, found=attributes is None)
-    problems.stop()
+        problems.stop()
     vector = np.zeros(layout.size, dtype=np.int64)
     vector[position] = table.numbers["count"]
     if attributes is not None:
@@ -128,13 +126,13 @@ def read_counts(
         if attributes is not None:
             _check_queries(layout, vector, position, attributes, problems)
     problems.stop()
-    origins = [table.origin("counts")]
-    origins += [one.origin(role) for one, role in ((listed, "units"), (declared, "cells")) if one is not None]
+    given = {"counts": table, "units": listed, "cells": declared}
+    origins = tuple(one.origin(role) for role, one in given.items() if one is not None)
 
     def read(units: slice) -> Integers:
         return vector[layout.base[units.start] : layout.base[units.stop]].copy()
 
-    return CountTable(layout, read, tuple(origins), table.format)
+    return CountTable(layout, read, origins, table.format)
 
 
 def _check_complete(
@@ -146,7 +144,7 @@ def _check_complete(
     """
     for query in layout.queries:
         if not len(layout.cells[query]):
-            problems.say(f"there are no rows of query {query!r}")
+            problems.at(f"there are no rows of query {query!r}")
     missing = layout.size - int(np.count_nonzero(there))
     if not missing:
         return
@@ -167,7 +165,7 @@ def _check_complete(
     rows = np.flatnonzero((position >= layout.base[unit]) & (position < layout.base[unit + 1]))
     who = f"the unit of {problems.line(int(rows[0]))}" if rows.size else "a unit without rows"
     some = "1 cell is" if missing == 1 else f"{missing} cells are"
-    problems.say(
+    problems.at(
         f"{some} missing: {who} lacks a cell of query {query!r}; a unit must have every cell of its "
         "queries, zeros included, or the cells must be declared in a table of cells (query, cell)"
     )
@@ -344,7 +342,7 @@ def tabulate(
     layout = found.layout
     with staging(out_dir, confidential=True) as stage:
         folder = Folder(stage.path, kind)
-        folder.cells("counts", layout, lambda units, _: {"count": found.read(units)})
+        folder.cells("counts", (layout, lambda units, _: {"count": found.read(units)}))
         folder.units(layout.tree)
         folder.json(
             "manifest",
@@ -387,21 +385,19 @@ def count_records(
         raise InputError("a limit on records per person needs a column that identifies people (--id)")
     tree = read_tree(units, release) if geocodes is None else nested_tree(units, release, geocodes)
     wanted = dict.fromkeys(["unit", *attributes.names, *([person] if person else [])])
-    table = read_table(records, words=list(wanted), name="records")
-    kept = np.ones(table.rows, dtype=bool)
-    if person is not None:
-        kept = _at_most(table, person, at_most or 1, excess)
+    table = read_table(records, words=list(wanted), name="records", of="records")
+    kept = (
+        np.ones(table.rows, dtype=bool) if person is None else _at_most(table, person, at_most or 1, excess)
+    )
     unit, cell = _codes(table, tree, attributes)
     tables = {query: attributes.tabulation(query) for query in queries_of(release)}
     layout = Layout.of(release, tree, {query: strings(list(one.labels)) for query, one in tables.items()})
-    rows, left_out = table.rows, int(np.count_nonzero(~kept))
-    origin = table.origin("records")
-    kind = table.format
-    del table
+    left_out = int(np.count_nonzero(~kept))
     if left_out:
         unit, cell = unit[kept], cell[kept]
-    read = _sums(layout, attributes, unit, cell)
-    return CountTable(layout, read, (origin,), kind, rows, left_out)
+    told = (table.origin("records"),), table.format, table.rows, left_out
+    del table
+    return CountTable(layout, _sums(layout, attributes, unit, cell), *told)
 
 
 def _sums(
@@ -464,11 +460,7 @@ def _distinct(keys: Integers, counts: Integers | None) -> tuple[Integers, Intege
 
 def _codes(table: ReadTable, tree: Tree, attributes: Attributes) -> tuple[Integers, Integers]:
     """Return the unit and the detailed cell of each record, or report what cannot be."""
-    problems = table.problems()
-    if not table.rows:
-        problems.say("there are no records")
-        problems.stop()
-    unit = units_of(table, tree, problems)
+    problems, unit = table.problems, units_of(table, tree)
     problems.rows(
         (unit >= 0) & ~tree.leaf[unit], "a unit with others below it: records are in the lowest units", "unit"
     )
@@ -501,10 +493,9 @@ def _at_most(table: ReadTable, person: str, most: int, excess: str) -> NDArray[n
     kept = np.zeros(table.rows, dtype=bool)
     kept[by] = np.arange(table.rows) - start < most
     if excess == "refuse":
-        problems = table.problems()
         text = "an identifier occurs twice" if most == 1 else f"an identifier occurs more than {most} times"
-        problems.rows(~kept, f"{text}; --at-most says how often it may", person)
-        problems.stop()
+        table.problems.rows(~kept, f"{text}; --at-most says how often it may", person)
+        table.problems.stop()
     return kept
 
 
@@ -557,42 +548,29 @@ POSTS = ("none", "nonnegative", "consistent")
 """Estimates beside the measurements: none, values below zero set to zero, or those of `estimate`."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
     """What a run wrote, and what it spent."""
 
-    out: Path
-    ledger: Path | None
     name: str
-    units: int
-    cells: int
-    post: str
-    rho: Fraction
-    rehearsal: int | None
-    files: tuple[str, ...]
     unit: str
     neighbours: str
+    rho: Fraction
+    at_most: int
+    rehearsal: int | None
+    not_private: bool
     exact: tuple[tuple[str, str], ...]
-    at_most: int = 1
+    post: str
+    units: int
+    cells: int
+    out: Path
+    files: tuple[str, ...]
+    ledger: Path | None
 
     def as_dict(self) -> dict[str, object]:
         """Return what JSON says."""
-        return {
-            "release": self.name,
-            "unit": self.unit,
-            "neighbours": self.neighbours,
-            "rho": str(self.rho),
-            "at_most": self.at_most,
-            "rehearsal": self.rehearsal,
-            "not_private": self.rehearsal is not None,
-            "exact": [list(pair) for pair in self.exact],
-            "post": self.post,
-            "units": self.units,
-            "cells": self.cells,
-            "out": str(self.out),
-            "files": list(self.files),
-            "ledger": None if self.ledger is None else str(self.ledger),
-        }
+        pairs = [list(pair) for pair in self.exact]
+        return json_fields(self, name="release") | {"rho": str(self.rho), "exact": pairs}
 
     def __str__(self) -> str:
         cost = f"rho {self.rho}" if self.rehearsal is None else f"{NOT_PRIVATE}, seed {self.rehearsal}"
@@ -702,19 +680,20 @@ def measure(
         entry = replace(entry, id=stage.id, files=files)
         stage.commit(entry, manifest=folder.names[-1], again=spend_again)
     return Measured(
-        Path(out_dir),
-        named,
-        release.name,
-        layout.tree.size,
-        layout.size,
-        post,
-        entry.rho,
-        rehearsal,
-        tuple(folder.names),
-        release.unit,
-        release.neighbours,
-        pairs,
-        most,
+        name=release.name,
+        unit=release.unit,
+        neighbours=release.neighbours,
+        rho=entry.rho,
+        at_most=most,
+        rehearsal=rehearsal,
+        not_private=rehearsal is not None,
+        exact=pairs,
+        post=post,
+        units=layout.tree.size,
+        cells=layout.size,
+        out=Path(out_dir),
+        files=tuple(folder.names),
+        ledger=named,
     )
 
 
@@ -752,13 +731,13 @@ class _Run:
                 kept[rows] = values
             return {"value": values, "variance": pattern[layout.columns(units)]}
 
-        folder.cells("measurements", layout, measured)
+        folder.cells("measurements", (layout, measured))
         columns = {"measurements": {"variance": "the variance of the noise"}}
         if kept is not None:
             columns["estimates"] = self._estimates(folder, kept, pattern)
         folder.units(layout.tree)
         if self.exact:
-            folder.cells("invariants", *_held(layout, self.exact))
+            folder.cells("invariants", _held(layout, self.exact))
         folder.text("release", "toml", self.release.to_toml())
         folder.json(
             "manifest",
@@ -787,7 +766,7 @@ class _Run:
         for query, (who, counts) in exact.items():
             rows = layout.first(query)[who][:, None] + np.arange(counts.shape[1])
             estimate[rows], variance[rows] = counts, 0.0
-        folder.cells("estimates", layout, {"estimate": estimate, "variance": variance})
+        folder.cells("estimates", (layout, {"estimate": estimate, "variance": variance}))
         return {"variance": "the variance of the noise, before values below zero were set to zero"}
 
 
