@@ -428,6 +428,112 @@ def test_only_the_directory_of_the_pending_entry_is_removed(
     assert (folder / "target" / "kept.txt").read_text() == "kept"
 
 
+@pytest.mark.parametrize("signed", [False, True])
+def test_a_run_whose_output_is_there_is_never_forgotten(
+    release: Release, country: Country, signed: bool
+) -> None:
+    """Anybody can compute the mark of a pending run, and make a directory with the name of its staging."""
+    folder, ledger, key = country.folder, country.folder / "ledger.json", None
+    create_ledger(ledger)
+    if signed:
+        key = folder / "key"
+        sign_ledger(ledger, new_key(key))
+    (folder / "published").mkdir()
+    measure(release, country.csv(), folder / "published" / "out", ledger=ledger, key=key)
+    made = replace(read_ledger(ledger), pending=True)
+    ledger.write_text(made.to_text())
+    waiting = made.staging(folder)
+    assert waiting is not None
+    waiting.mkdir()
+    assert len(read_ledger(ledger).entries) == 1
+    assert check_ledger(ledger).sound
+    with pytest.raises(InputError, match="was released before"):
+        measure(release, country.csv(), folder / "next", ledger=ledger, key=key)
+    assert len(read_ledger(ledger).entries) == 1
+
+
+def test_a_run_of_format_1_whose_output_is_there_is_never_forgotten(samples: Path) -> None:
+    path = samples / "totals.json"
+    data = json.loads(path.read_text())
+    staged = f".discreet-{'ab' * 6}-{data['entries'][-1]['id']}.partial"
+    data["entries"][-1]["staged"] = staged
+    path.write_text(json.dumps(data))
+    (samples / staged).mkdir()
+    assert len(read_ledger(path).entries) == 3
+    change_total(path, Total(unit="person", neighbours="bounded", rho=9), "more")
+    assert len(read_ledger(path).entries) == 3
+
+
+def test_only_half_written_ledgers_are_removed(release: Release, country: Country) -> None:
+    ledger = country.folder / "ledger.json"
+    create_ledger(ledger)
+    mine, half, folder = (
+        country.folder / f".discreet-{name}.tmp" for name in ("notes", "0123abcd", "4567abcd")
+    )
+    mine.write_text("my notes")
+    half.write_text("half a ledger")
+    folder.mkdir()
+    measure(release, country.csv(), country.folder / "out", ledger=ledger)
+    assert mine.read_text() == "my notes"
+    assert folder.is_dir()
+    assert not half.exists()
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"output": "a\0b"},
+        {"output": "\ud800"},
+        {"files": {"a\0b": "0"}},
+        {"files": {"\ud800": "0"}},
+        {"files": ["a"]},
+        {"inputs": [{"role": "counts"}]},
+        {"inputs": [{"role": "counts", "sha256": 5}]},
+        {"time": 5},
+        {"time": "\ud800"},
+        {"command": [1]},
+        {"exact": [[1, 2]]},
+        {"tree": 5},
+        {"salt": 5},
+    ],
+)
+def test_fields_that_no_run_would_write(release: Release, country: Country, changes: dict[str, Any]) -> None:
+    ledger = country.folder / "ledger.json"
+    create_ledger(ledger)
+    measure(release, country.csv(), country.folder / "out", ledger=ledger)
+    data = json.loads(ledger.read_text())
+    data["entries"][-1].update(changes)
+    data["head"] = Ledger(data["ledger"], tuple(data["entries"])).head
+    ledger.write_text(json.dumps(data))
+    for function in (read_ledger, check_ledger, ledger_release):
+        with pytest.raises(InputError, match=r"damaged: (a field is of the wrong kind|the key 'sha256')"):
+            function(ledger)
+
+
+def test_an_output_whose_name_is_too_long_is_not_there(release: Release, country: Country) -> None:
+    ledger = country.folder / "ledger.json"
+    create_ledger(ledger)
+    measure(release, country.csv(), country.folder / "out", ledger=ledger)
+    rewritten(ledger, lambda entries: entries[0].update(output="x" * 5000, files={"y" * 5000: "0"}))
+    assert "is no longer there" in str(check_ledger(ledger))
+
+
+def test_an_old_copy_is_found_by_what_lies_beside_its_outputs(release: Release, country: Country) -> None:
+    data, published, elsewhere = (country.folder / name for name in ("data", "published", "elsewhere"))
+    for folder in (data, published, elsewhere):
+        folder.mkdir()
+    ledger = data / "ledger.json"
+    create_ledger(ledger)
+    measure(release, country.csv(), published / "one", ledger=ledger)
+    old = ledger.read_bytes()
+    measure(release, country.csv(), published / "two", ledger=ledger, spend_again=True)
+    ledger.write_bytes(old)
+    (problem,) = check_ledger(ledger).problems
+    assert "the output two was made when the ledger had 2 entries" in problem
+    with pytest.raises(InputError, match=r"cannot be used: the output two .* an older copy"):
+        measure(release, country.csv(), elsewhere / "three", ledger=ledger, spend_again=True)
+
+
 def test_an_old_copy_that_is_put_back_is_found(release: Release, country: Country) -> None:
     ledger = country.folder / "ledger.json"
     create_ledger(ledger, [person(str(2 * spent(release)))])
@@ -724,7 +830,8 @@ def test_a_pending_run_of_format_1_is_settled(samples: Path, waiting: bool) -> N
     data["entries"][-1]["staged"] = staged
     path.write_text(json.dumps(data, indent=1, ensure_ascii=False))
     if waiting:
-        (samples / staged).mkdir()
+        # an output is in one place only: it waits, or it has appeared
+        os.rename(samples / data["entries"][-1]["output"], samples / staged)
         (samples / staged / "half.csv").write_text("half")
     assert len(read_ledger(path).entries) == 3 - waiting
     change_total(path, Total(unit="person", neighbours="bounded", rho=9), "more")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 import re
 import stat
@@ -12,17 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from discreet.errors import InputError
-from discreet.files import FilePath, sha256
-from discreet.release.commit import (
-    MANIFESTS,
-    RECEIPT,
-    contradiction,
-    outputs_in,
-    read_manifest,
-    read_receipt,
-    receipt_free,
-)
-from discreet.release.ledger import NOT_PRIVATE, Entry, Ledger, read_ledger
+from discreet.files import FilePath
+from discreet.release.commit import contradiction, outputs_of, read_manifest, read_receipt
+from discreet.release.ledger import MANIFESTS, NOT_PRIVATE, Entry, Ledger, read_ledger, recorded_hash
 
 RUNS = ("discreet measurements 1", "discreet safetab 1")
 """The formats of manifests of runs that spend."""
@@ -93,7 +83,7 @@ def check_ledger(
         for level, query in entry.exact:
             found.remarks.append(f"{label} holds {query!r} of {level} exact, which no rho covers")
         output = file.parent / entry.output
-        if output.is_dir():
+        if os.path.isdir(output):
             _files(entry, output, f"{label}: ", entry.output, found)
         else:
             found.remarks.append(f"{label}: its output {entry.output} is no longer there")
@@ -114,7 +104,7 @@ def check_ledger(
         found.problems.append(f"it is {what}, where the key {key.strip()[:16]} was asked for")
     own = [Path(os.path.realpath(file.parent / entry.output)) for entry in ledger.entries]
     given = _outputs(outputs, found)
-    for output in dict.fromkeys([*own, *outputs_in(file.parent), *given]):
+    for output in dict.fromkeys([*outputs_of(ledger, file), *given]):
         if wrong := contradiction(ledger, output):
             found.problems.append(wrong)
     for output, shown in given.items():
@@ -129,7 +119,7 @@ def _files(entry: Entry, output: Path, label: str, shown: str, found: _Findings)
         try:
             if not stat.S_ISREG(os.stat(output / name).st_mode):
                 found.problems.append(f"{label}{name} of {shown} is not a regular file")
-            elif _hash(output / name) == digest:
+            elif recorded_hash(output / name) == digest:
                 found.files += 1
             else:
                 found.problems.append(f"{label}{name} of {shown} was changed since it was written")
@@ -137,18 +127,6 @@ def _files(entry: Entry, output: Path, label: str, shown: str, found: _Findings)
             found.problems.append(f"{label}{name} of {shown} is missing")
         except OSError as error:
             found.problems.append(f"{label}{name} of {shown} cannot be read: {error.strerror}")
-
-
-def _hash(file: Path) -> str:
-    """The hash of a file of an output; a manifest's is that before the ledger's head came into it."""
-    if file.name.split(".")[0] in MANIFESTS and file.suffix == ".json":
-        try:
-            text = file.read_text(encoding="utf-8")
-            if RECEIPT in json.loads(text):
-                return hashlib.sha256(receipt_free(text).encode()).hexdigest()
-        except (ValueError, TypeError):
-            pass
-    return sha256(file)
 
 
 def _outputs(given: Sequence[FilePath], found: _Findings) -> dict[Path, str]:
@@ -185,7 +163,7 @@ def _given(ledger: Ledger, output: Path, shown: str, found: _Findings) -> None:
         (
             (number, entry)
             for number, entry in enumerate(ledger.entries, start=1)
-            if (said is not None and said["entry"] == entry.id) or (said is None and _made(entry, output))
+            if (said is not None and said["entry"] == entry.id) or (said is None and entry.made(output))
         ),
         (0, None),
     )
@@ -212,14 +190,3 @@ def _given(ledger: Ledger, output: Path, shown: str, found: _Findings) -> None:
         found.problems.append(f"{shown} is of a run that the ledger lacks: it was made without a ledger")
     else:
         found.problems.append(f"{shown} is not the output of a run")
-
-
-def _made(entry: Entry, output: Path) -> bool:
-    """Whether an output without a head, as format 1 had them, is that of a run: file by file."""
-    try:
-        return all(
-            (output / name).is_file() and _hash(output / name) == digest
-            for name, digest in entry.files.items()
-        )
-    except OSError:
-        return False

@@ -34,15 +34,21 @@ from uuid import uuid4
 
 from discreet.errors import InputError
 from discreet.files import FilePath, surely, sync, whole_file
-from discreet.release.ledger import Entry, JsonDict, Ledger, Total, is_own, read_text, standing
+from discreet.release.ledger import (
+    MANIFESTS,
+    Entry,
+    JsonDict,
+    Ledger,
+    Total,
+    is_own,
+    json_text,
+    read_text,
+    standing,
+)
+from discreet.release.ledger import RECEIPT as RECEIPT
 from discreet.release.signing import Key
 
-RECEIPT = "ledger"
-"""The key of an output's manifest under which the head of the ledger stands."""
-
-MANIFESTS = ("manifest", "summary")
-"""The files of an output that carry the head of a ledger, without their endings."""
-
+_WRITING = re.compile(r"\.discreet-[0-9a-f]{8}\.tmp")
 _OWN = re.compile(r"\.discreet-([0-9a-f]{12}|none)-[0-9a-f]{32}\.partial")
 
 
@@ -273,17 +279,17 @@ def _changing(path: FilePath) -> Iterator[tuple[Path, Ledger]]:
 def open_ledger(path: FilePath, out: FilePath, *, key: Key | None = None) -> tuple[Path, Ledger]:
     """Return an existing ledger for a run into `out`, after undoing what a killed run may have left in it.
 
-    A ledger that outputs beside it, or beside `out`, show to be an older copy is refused, and so is one that
-    cannot be written to, or not without another `key`: before anything is read or counted.
+    A ledger that outputs beside it, beside `out` or beside outputs of its runs show to be an older copy is
+    refused, and so is one that cannot be written to, or not without another `key`: before anything is read or
+    counted.
     """
     with _changing(path) as (file, ledger):
         if not os.access(file.parent, os.W_OK | os.X_OK):
             raise InputError(f"the ledger {path} cannot be written: its directory is read-only")
         ledger.need_key(key, ledger.key)
-        for folder in dict.fromkeys([file.parent, Path(os.path.realpath(out)).parent]):
-            for output in outputs_in(folder):
-                if wrong := contradiction(ledger, output):
-                    raise InputError(f"the ledger {path} cannot be used: {wrong}; nothing was spent")
+        for output in outputs_of(ledger, file, Path(os.path.realpath(out))):
+            if wrong := contradiction(ledger, output):
+                raise InputError(f"the ledger {path} cannot be used: {wrong}; nothing was spent")
         return file, ledger
 
 
@@ -295,7 +301,8 @@ def recover(file: Path) -> Ledger:
     """
     raw = Ledger.from_text(read_text(file), where=str(file))
     for left_over in file.parent.glob(".discreet-*.tmp"):
-        left_over.unlink()  # of a run killed while it wrote a ledger: a living one would hold the lock
+        if _WRITING.fullmatch(left_over.name) and left_over.is_file():
+            left_over.unlink()  # of a run killed while it wrote a ledger: a living one would hold the lock
     if not raw.pending:
         return raw
     place, ledger = raw.staging(file.parent), standing(raw, file.parent)
@@ -381,13 +388,14 @@ def _head_in(manifest: JsonDict) -> JsonDict | None:
     return said if whole else None
 
 
-def outputs_in(folder: Path) -> list[Path]:
-    """Return the outputs in a folder that carry the head of a ledger."""
-    try:
-        inside = sorted(item for item in folder.iterdir() if item.is_dir() and not item.name.startswith("."))
-    except OSError:
-        return []
-    return [item for item in inside if read_receipt(item) is not None]
+def outputs_of(ledger: Ledger, file: Path, *more: Path) -> list[Path]:
+    """Return outputs with the head of a ledger: those in its folder, and those beside its own or `more`."""
+    own = [Path(os.path.realpath(file.parent / entry.output)) for entry in ledger.entries]
+    found = dict.fromkeys(own)
+    for folder in dict.fromkeys([file.parent, *(one.parent for one in (*more, *own))]):
+        with suppress(OSError):
+            found |= dict.fromkeys(one for one in sorted(folder.iterdir()) if not one.name.startswith("."))
+    return [one for one in found if os.path.isdir(one) and read_receipt(one) is not None]
 
 
 def contradiction(ledger: Ledger, output: Path) -> str:
@@ -412,14 +420,6 @@ def contradiction(ledger: Ledger, output: Path) -> str:
     )
 
 
-def receipt_free(text: str) -> str:
-    """Return the text of a manifest as it was before the ledger's head was written into it."""
-    data = json.loads(text)
-    if isinstance(data, dict):
-        data.pop(RECEIPT, None)
-    return json.dumps(data, indent=1, ensure_ascii=False) + "\n"
-
-
 def _receipt(manifest: Path, ledger: Ledger) -> None:
     """Write the head of the ledger into a manifest."""
     data = json.loads(manifest.read_text(encoding="utf-8"))
@@ -430,7 +430,7 @@ def _receipt(manifest: Path, ledger: Ledger) -> None:
         "head": ledger.head,
     }
     with manifest.open("w", encoding="utf-8") as stream:
-        stream.write(json.dumps(data, indent=1, ensure_ascii=False) + "\n")
+        stream.write(json_text(data))
         stream.flush()
         os.fsync(stream.fileno())
 

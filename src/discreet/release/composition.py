@@ -14,7 +14,7 @@ from discreet.budget.levels import MOST_PATHS, Runs
 from discreet.budget.release import AnswerKind, Claim
 from discreet.errors import InputError
 from discreet.files import FilePath
-from discreet.release.ledger import Entry, Ledger, Total, read_ledger, spent_epsilon
+from discreet.release.ledger import Entry, Ledger, Total, read_ledger, sum_epsilon
 
 DELTA = Fraction(1, 10**10)
 """The delta at which a ledger states an epsilon, unless another is asked for."""
@@ -96,10 +96,9 @@ def exceeds(total: Total, entries: Sequence[Entry]) -> str:
     assert total.epsilon is not None
     assert total.delta is not None
     if total.delta == 0:
-        costs = [spent_epsilon(entry.release, total.neighbours) for entry in entries]
-        if any(one is None for one in costs):
+        found = sum_epsilon(entries, total.neighbours)
+        if found is None:
             return "no finite epsilon at delta 0, since Gaussian noise gives none"
-        found = sum((one for one in costs if one is not None), Fraction(0))
         return f"epsilon {found} at delta 0" if found > total.epsilon else ""
     delta = _account(entries, total.neighbours).delta(epsilon=total.epsilon)
     # a float is true to ten digits and more: what is equal to that many is refused, the safe side

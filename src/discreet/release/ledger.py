@@ -25,6 +25,7 @@ import re
 import secrets
 import stat
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -37,7 +38,7 @@ from discreet.budget.levels import RELATIONS
 from discreet.budget.release import UNITS
 from discreet.budget.toml import exact, line, one_of
 from discreet.errors import InputError
-from discreet.files import FilePath, check_regular
+from discreet.files import FilePath, check_regular, sha256
 from discreet.noise import Entropy
 from discreet.numbers import SMALLEST, Exact, fraction, whole
 
@@ -54,6 +55,12 @@ VARIABLE = "DISCREET_LEDGER"
 
 NOT_PRIVATE = "NOT PRIVATE"
 """The mark of everything that a rehearsal writes."""
+
+RECEIPT = "ledger"
+"""The key of an output's manifest under which the head of the ledger stands."""
+
+MANIFESTS = ("manifest", "summary")
+"""The files of an output that carry the head of a ledger, without their endings."""
 
 CONFIDENTIAL = ("counts", "persons", "records")
 """Roles of inputs whose content is protected; the others are public tables and parameters."""
@@ -155,23 +162,21 @@ class Total:
         epsilon: Exact | None = None,
         delta: Exact | None = None,
     ) -> None:
-        put = object.__setattr__
         names = [one.strip() for one in str(unit).split("+")]
         joined = [one_of(one, UNITS, name="unit of a total", field=("unit",)) for one in names]
         if len(set(joined)) < len(joined):
             raise InputError(f"unit of a total is {unit!r}, which names one twice")
-        put(self, "unit", "+".join(joined))
         relation = one_of(neighbours, RELATIONS, name="neighbours of a total", field=("neighbours",))
-        put(self, "neighbours", relation)
         if (rho is None) == (epsilon is None) or (delta is None) != (epsilon is None):
             raise InputError("a total is a rho, or an epsilon with a delta: give one of the two")
-        put(self, "rho", None if rho is None else exact(rho, name="rho of a total", field=("rho",)))
-        limit = None if epsilon is None else exact(epsilon, name="epsilon of a total", field=("epsilon",))
-        put(self, "epsilon", limit)
+        found: JsonDict = {"unit": "+".join(joined), "neighbours": relation}
+        for name, limit in (("rho", rho), ("epsilon", epsilon)):
+            found[name] = None if limit is None else exact(limit, name=f"{name} of a total", field=(name,))
         at = None if delta is None else fraction(delta, name="delta of a total")
         if at is not None and not 0 <= at < 1:
             raise InputError(f"delta of a total is {delta}; it must be at least 0 and below 1")
-        put(self, "delta", at)
+        for name, value in (found | {"delta": at}).items():
+            object.__setattr__(self, name, value)
 
     @property
     def units(self) -> tuple[str, ...]:
@@ -186,16 +191,14 @@ class Total:
     @property
     def limit(self) -> str:
         """The limit in words."""
-        if self.rho is not None:
+        if self.delta is None:
             return f"rho {self.rho}"
         return f"epsilon {self.epsilon} at delta {_short(self.delta)}"
 
     def to_json(self) -> dict[str, str]:
         """Return the total as a ledger writes it."""
-        data: dict[str, str] = {"unit": self.unit, "neighbours": self.neighbours}
-        if self.rho is not None:
-            return data | {"rho": str(self.rho)}
-        return data | {"epsilon": str(self.epsilon), "delta": str(self.delta)}
+        limits = ("rho",) if self.delta is None else ("epsilon", "delta")
+        return {name: str(getattr(self, name)) for name in ("unit", "neighbours", *limits)}
 
     def __str__(self) -> str:
         return f"{self.unit}, {self.neighbours} neighbours: {self.limit}"
@@ -209,11 +212,11 @@ class Entry:
     and every sensitivity so many times larger. So it costs what the person pays, in whatever way it is asked.
     """
 
-    id: str
-    time: str
-    version: str
-    command: str
     release: Release
+    id: str = ""
+    time: str = ""
+    version: str = ""
+    command: str = ""
     at_most: int = 1
     rehearsal: int | None = None
     inputs: tuple[JsonDict, ...] = ()
@@ -222,11 +225,6 @@ class Entry:
     output: str = ""
     files: Mapping[str, str] = field(default_factory=dict)
     salt: str = ""
-
-    @classmethod
-    def draft(cls, release: Release) -> Entry:
-        """Return the entry that a run of this release would make, without the rest."""
-        return cls(id=secrets.token_hex(16), time="", version="", command="", release=release)
 
     @property
     def counted(self) -> bool:
@@ -242,11 +240,6 @@ class Entry:
     def epsilon(self) -> Fraction | None:
         """The epsilon of pure privacy that it spent, if all of its noise is Laplace noise."""
         return spent_epsilon(self.release) if self.counted else Fraction(0)
-
-    @property
-    def confidential(self) -> tuple[str, ...]:
-        """The hashes of its confidential inputs."""
-        return tuple(str(one["sha256"]) for one in self.inputs if one.get("role") in CONFIDENTIAL)
 
     def to_json(self) -> JsonDict:
         """Return the entry as it stands in the file."""
@@ -265,21 +258,15 @@ class Entry:
         """Read an entry, and check that it spends what it says."""
         if not _ID.fullmatch(data["id"]):
             raise InputError(f"an entry's id is {str(data['id'])[:50]!r}, which no run would write")
-        release = Release.from_toml(data["release"], where=f"the release of entry {data['id']}")
         entry = cls(
-            id=data["id"],
-            time=data["time"],
-            version=data["version"],
-            command=data["command"],
-            release=release,
+            **{name: _plain(data[name]) for name in ("id", "time", "version", "command", "tree", "output")},
+            release=Release.from_toml(data["release"], where=f"the release of entry {data['id']}"),
             at_most=whole(data.get("at_most", 1), name=f"at_most of entry {data['id']}"),
             rehearsal=data["rehearsal"],
-            inputs=tuple(dict(item) for item in data["inputs"]),
-            tree=data["tree"],
-            exact=tuple((level, query) for level, query in data["exact"]),
-            output=str(data["output"]),
-            files={str(name): str(digest) for name, digest in dict(data["files"]).items()},
-            salt=data.get("salt", ""),
+            inputs=tuple({**one, "sha256": _plain(one["sha256"])} for one in data["inputs"]),
+            exact=tuple((_plain(level), _plain(query)) for level, query in data["exact"]),
+            files={_plain(name): _plain(digest) for name, digest in data["files"].items()},
+            salt=_plain(data.get("salt", "")),
         )
         if data["rho"] != str(entry.rho):
             raise InputError(f"entry {entry.id} says rho {data['rho']}, but its release spends {entry.rho}")
@@ -288,6 +275,16 @@ class Entry:
     def staging(self, folder: Path, tag: str) -> Path:
         """Return where its output waited before it appeared: a name that no other file would have."""
         return (folder / self.output).parent / f".discreet-{tag}-{self.id[:32]}.partial"
+
+    def made(self, output: Path) -> bool:
+        """Whether the files of a directory are those of this run."""
+        try:
+            return bool(self.files) and all(
+                os.path.isfile(output / name) and recorded_hash(output / name) == digest
+                for name, digest in self.files.items()
+            )
+        except OSError:
+            return False
 
     def __str__(self) -> str:
         what = f"rho {self.rho}" if self.counted else f"{NOT_PRIVATE}, a rehearsal: not counted"
@@ -384,6 +381,11 @@ class Ledger:
 
     # -- what is spent -----------------------------------------------------------------------------------
 
+    @property
+    def units(self) -> tuple[str, ...]:
+        """What the runs that count are about, each once."""
+        return tuple(dict.fromkeys(entry.release.unit for entry in self.entries if entry.counted))
+
     def runs(self, unit: str) -> tuple[Entry, ...]:
         """The runs that count and are about a unit, or one of several joined by `+`."""
         return tuple(one for one in self.entries if one.counted and one.release.unit in unit.split("+"))
@@ -394,9 +396,7 @@ class Ledger:
 
     def spent_epsilon(self, unit: str, neighbours: Neighbours) -> Fraction | None:
         """Return the sum of the epsilons of pure privacy; None if a run has noise that gives none."""
-        costs = [spent_epsilon(one.release, neighbours) for one in self.runs(unit)]
-        found = [one for one in costs if one is not None]
-        return sum(found, Fraction(0)) if len(found) == len(costs) else None
+        return sum_epsilon(self.runs(unit), neighbours)
 
     def total(self, unit: str) -> Total | None:
         """Return the total of rho that is declared for a unit."""
@@ -416,9 +416,12 @@ class Ledger:
         if total.rho is not None:
             used = self.spent(total.unit, total.neighbours)
             return f"rho {used}" if used > total.rho else ""
+        return self._exceeds(total, self.runs(total.unit))
+
+    @staticmethod
+    def _exceeds(total: Total, runs: Sequence[Entry]) -> str:
         from discreet.release.composition import exceeds
 
-        runs = self.runs(total.unit)
         return exceeds(total, runs) if runs else ""
 
     def allow(self, run: Release | Entry, *, where: str = "the ledger", again: bool = True) -> None:
@@ -435,49 +438,40 @@ class Ledger:
         discreet.errors.InputError: the run needs rho 1/4, but of the total 1/5 of the ledger for one person \
 (bounded neighbours) only 1/5 is left; nothing was measured and nothing spent
         """
-        entry = run if isinstance(run, Entry) else Entry.draft(run)
+        entry = run if isinstance(run, Entry) else Entry(release=run)
         if not entry.counted:
             return
         release = entry.release
-        if not again:
-            self._first_time(entry, where)
-        if self.totals and all(release.unit not in total.units for total in self.totals):
+        for number, one in enumerate(self.entries, start=1):
+            if not again and one.counted and not _confidential(one).isdisjoint(_confidential(entry)):
+                raise InputError(
+                    f"this input was released before, in run {number} of {where} ({one.time}, "
+                    f"{one.command} {one.release.name}). Releasing it again spends again, and readers can "
+                    "average the noise away. If you mean to, give --spend-again (spend_again=True); nothing "
+                    "was measured and nothing spent"
+                )
+        totals = [total for total in self.totals if release.unit in total.units]
+        if self.totals and not totals:
             raise InputError(
                 f"{where} declares totals for {', '.join(one.unit for one in self.totals)}, but none for "
                 f"{release.unit}, which release {release.name!r} is about; declare one, or use another ledger"
             )
-        for total in self.totals:
-            if release.unit not in total.units:
-                continue
+        for total in totals:
+            about = f"one {total.unit} ({total.neighbours} neighbours)"
             if total.rho is not None:
                 left = total.rho - self.spent(total.unit, total.neighbours)
                 needed = spent(release, total.neighbours)
                 if needed > left:
                     who = f" with {several(release.unit, entry.at_most)}" if entry.at_most > 1 else ""
                     raise InputError(
-                        f"the run needs rho {needed}{who}, but of the total {total.rho} of {where} for one "
-                        f"{total.unit} ({total.neighbours} neighbours) only {max(left, Fraction(0))} is "
-                        "left; nothing was measured and nothing spent"
+                        f"the run needs rho {needed}{who}, but of the total {total.rho} of {where} for "
+                        f"{about} only {max(left, Fraction(0))} is left; nothing was measured and nothing "
+                        "spent"
                     )
-                continue
-            from discreet.release.composition import exceeds
-
-            if found := exceeds(total, (*self.runs(total.unit), entry)):
+            elif found := self._exceeds(total, (*self.runs(total.unit), entry)):
                 raise InputError(
-                    f"with this run all runs of {where} on one {total.unit} ({total.neighbours} neighbours) "
-                    f"would come to {found}, more than its total of {total.limit}; nothing was measured and "
-                    "nothing spent"
-                )
-
-    def _first_time(self, entry: Entry, where: str) -> None:
-        seen = set(entry.confidential)
-        for number, one in enumerate(self.entries, start=1):
-            if one.counted and seen & set(one.confidential):
-                raise InputError(
-                    f"this input was released before, in run {number} of {where} ({one.time}, "
-                    f"{one.command} {one.release.name}). Releasing it again spends again, and readers can "
-                    "average the noise away. If you mean to, give --spend-again (spend_again=True); nothing "
-                    "was measured and nothing spent"
+                    f"with this run all runs of {where} on {about} would come to {found}, more than its "
+                    f"total of {total.limit}; nothing was measured and nothing spent"
                 )
 
     # -- what is written ---------------------------------------------------------------------------------
@@ -541,17 +535,11 @@ class Ledger:
         """Return the ledger when its last run has appeared."""
         return replace(self, pending=False, waiting=None)
 
-    def without_pending(self) -> Ledger:
-        """Return the ledger before its last run, which has not appeared."""
-        return replace(self, records=self.records[:-1], pending=False, waiting=None) if self.pending else self
-
     def staging(self, folder: Path) -> Path | None:
         """Return where the output of a pending run waits, if one is pending."""
         if not self.pending:
             return None
-        if self.waiting is not None:
-            return folder / self.waiting
-        return self.entries[-1].staging(folder, self.tag)
+        return folder / (self.waiting or self.entries[-1].staging(folder, self.tag))
 
     @property
     def tag(self) -> str:
@@ -562,7 +550,7 @@ class Ledger:
         """Return the ledger as the text of its file."""
         pending = _sha256("pending", self.head) if self.pending else None
         data = {"format": FORMAT, "ledger": self.id, "head": self.head, "pending": pending}
-        return json.dumps({**data, "entries": list(self.records)}, indent=1, ensure_ascii=False) + "\n"
+        return json_text({**data, "entries": list(self.records)})
 
     @classmethod
     def from_text(cls, text: str, *, where: str) -> Ledger:
@@ -595,28 +583,18 @@ class Ledger:
             if total.rho is not None:
                 used = self.spent(total.unit, total.neighbours)
                 totals[-1] |= {"spent": str(used), "left": str(total.rho - used)}
-        units = dict.fromkeys(entry.release.unit for entry in self.entries if entry.counted)
         names = ("id", "time", "version", "command", "unit", "neighbours", "rho", "at_most", "rehearsal")
         runs = []
         for entry in self.entries:
             written = entry.to_json() | {"at_most": entry.at_most}
-            runs.append(
-                {name: written[name] for name in (*names, "exact", "output")}
-                | {"release": entry.release.name}
-            )
-            runs[-1] |= {"files": list(entry.files)}
-            if entry.epsilon is not None:
-                runs[-1] |= {"epsilon": str(entry.epsilon)}
-        return {
-            "head": self.head,
-            "key": self.key,
-            "totals": totals,
-            "spent": [
-                {"unit": unit, **{relation: str(self.spent(unit, relation)) for relation in RELATIONS}}
-                for unit in units
-            ],
-            "runs": runs,
-        }
+            run = {name: written[name] for name in (*names, "exact", "output")}
+            run |= {"release": entry.release.name, "files": list(entry.files)}
+            runs.append(run if entry.epsilon is None else run | {"epsilon": str(entry.epsilon)})
+        spent = [
+            {"unit": unit, **{relation: str(self.spent(unit, relation)) for relation in RELATIONS}}
+            for unit in self.units
+        ]
+        return {"head": self.head, "key": self.key, "totals": totals, "spent": spent, "runs": runs}
 
     def __str__(self) -> str:
         lines = []
@@ -624,7 +602,7 @@ class Ledger:
             left = f", left {self.left(total.unit)}" if total.rho is not None else ""
             lines.append(f"total for one {total}{left}")
         lines += [str(entry) for entry in self.entries]
-        for unit in dict.fromkeys(entry.release.unit for entry in self.entries if entry.counted):
+        for unit in self.units:
             spends = (f"{self.spent(unit, relation)} {relation}" for relation in RELATIONS)
             lines.append(f"spent on one {unit}: rho {', '.join(spends)}")
         return "\n".join(lines) or "an empty ledger, without totals"
@@ -632,18 +610,17 @@ class Ledger:
 
 def _read(kind: type[Ledger], data: JsonObject) -> Ledger:
     records = tuple(dict(one) for one in data["entries"])
-    unknown = next(
-        (one["kind"] for one in records if one["kind"] not in ("run", "total", "key", "import")), None
-    )
-    if unknown is not None:
-        raise InputError(f"an entry is of the kind {str(unknown)[:50]!r}, which this version does not know")
-    ledger = kind(str(data["ledger"]), records, pending=data["pending"] is not None)
+    for one in records:
+        if one["kind"] not in ("run", "total", "key", "import"):
+            text = f"an entry is of the kind {str(one['kind'])[:50]!r}, which this version does not know"
+            raise InputError(text)
+    ledger = kind(_plain(data["ledger"]), records, pending=data["pending"] is not None)
     _check_head(ledger.head, data)
     if ledger.pending and (
         data["pending"] != _sha256("pending", ledger.head) or records[-1]["kind"] != "run"
     ):
         raise InputError("it says that a run is pending, but not of which")
-    _ = ledger.entries, ledger.totals
+    _ = ledger.entries, ledger.totals, ledger.to_text().encode()  # what can be read, and written again
     _verify(ledger)
     return ledger
 
@@ -749,10 +726,13 @@ def standing(ledger: Ledger, folder: Path) -> Ledger:
     """Return the ledger without a pending run whose output still waits in its staging directory.
 
     The rename that makes the output appear makes that directory disappear, in one step. So the run counts
-    unless its directory is there; if somebody removed that by hand, it counts: the safe side.
+    unless its directory is there; if somebody removed that by hand, it counts: the safe side. It also counts
+    if its output is there, whatever stands beside it under the name of its directory.
     """
     place = ledger.staging(folder)
-    return ledger.without_pending() if place is not None and is_own(place) else ledger.settled()
+    if place is None or not is_own(place) or ledger.entries[-1].made(folder / ledger.entries[-1].output):
+        return ledger.settled()
+    return replace(ledger.settled(), records=ledger.records[:-1])
 
 
 def is_own(place: Path) -> bool:
@@ -811,6 +791,40 @@ def several(unit: str, at_most: int) -> str:
     'a person in up to 2 records'
     """
     return f"{'an' if unit[0] in 'aeiou' else 'a'} {unit} in up to {at_most} records"
+
+
+def sum_epsilon(entries: Sequence[Entry], neighbours: Neighbours) -> Fraction | None:
+    """Return the epsilon of pure privacy of runs together; None if one has noise that gives none."""
+    costs = [spent_epsilon(one.release, neighbours) for one in entries]
+    found = [one for one in costs if one is not None]
+    return sum(found, Fraction(0)) if len(found) == len(costs) else None
+
+
+def recorded_hash(file: Path) -> str:
+    """Return the hash of a file of an output; a manifest's is that before the ledger's head came into it."""
+    if file.name.split(".")[0] in MANIFESTS and file.suffix == ".json":
+        with suppress(ValueError, RecursionError):
+            data = json.loads(file.read_text(encoding="utf-8"))
+            if isinstance(data, dict) and data.pop(RECEIPT, None) is not None:
+                return hashlib.sha256(json_text(data).encode()).hexdigest()
+    return sha256(file)
+
+
+def json_text(data: JsonObject) -> str:
+    """Return the text of a JSON file, as ledgers and manifests are written."""
+    return json.dumps(data, indent=1, ensure_ascii=False) + "\n"
+
+
+def _confidential(entry: Entry) -> set[str]:
+    """Return the hashes of the confidential inputs of a run."""
+    return {one["sha256"] for one in entry.inputs if one.get("role") in CONFIDENTIAL}
+
+
+def _plain(text: Any) -> str:
+    """Return what must be a text, and one that can name a file."""
+    if not isinstance(text, str) or "\0" in text:
+        raise TypeError
+    return text
 
 
 def _canonical(data: object) -> str:
