@@ -21,7 +21,7 @@ from discreet.noise import GaussianNoise
 from discreet.release import measure
 from discreet.release.hierarchy.estimates import JointEstimates
 from discreet.release.hierarchy.layout import Layout
-from discreet.release.hierarchy.measurements import published
+from discreet.release.hierarchy.measurements import in_memory, published
 from discreet.release.hierarchy.measuring import add_noise, laws_of
 from discreet.release.tables import strings
 from discreet.testing import NotPrivateSeededEntropy
@@ -126,7 +126,7 @@ def experiment(
     counts = exact.reshape(-1, REPEATS)
     who = np.array(hold, dtype=np.int64)
     held = {"q": (who, counts[who])} if len(who) else {}
-    found = JointEstimates.of([published(layout, values, laws, held, None, "csv")])
+    found = JointEstimates.of([published(layout, in_memory(layout, values, laws, None), held, None, "csv")])
     every = np.arange(len(names))
     estimate, deviation, _ = found.numbers(found.at(every), len(names), "q", ())
     whole = found.whole().rows("q", every)

@@ -49,6 +49,13 @@ class Listing:
     row: Integers | None = None
     problems: Problems = field(default_factory=Problems)
 
+    @classmethod
+    def of(cls, levels: Sequence[str], rows: Sequence[tuple[str, int, int]]) -> Listing:
+        """List units by name, level and parent, the latter by their places."""
+        names, level, parent = zip(*rows, strict=True)
+        codes = np.array(level, dtype=np.int32), np.array(parent, dtype=np.int32)
+        return cls(strings(names), tuple(levels), *codes)
+
     def report(self, wrong: NDArray[np.bool_], text: str, column: str) -> None:
         """Report units by the first row of them in the file."""
         units = np.flatnonzero(wrong)
@@ -95,9 +102,7 @@ def nested_tree(path: TableSource, release: Release, geocodes: str) -> Tree:
         here = sorted({code[:length] for code in codes})
         rows += [(code, level, above.get(code[:upper], -1)) for code in here]
         above, upper = {code: len(rows) - len(here) + place for place, code in enumerate(here)}, length
-    units, levels, parents = zip(*rows, strict=True)
-    level_of, parent = np.array(levels, dtype=np.int32), np.array(parents, dtype=np.int32)
-    return checked_tree(Listing(strings(units), tuple(names), level_of, parent), release)
+    return checked_tree(Listing.of(names, rows), release)
 
 
 def tree_of(table: ReadTable, release: Release | None, *, once: bool = False) -> Tree:

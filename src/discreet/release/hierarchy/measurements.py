@@ -12,9 +12,11 @@ they are scanned in batches, and only the part of the tree that is wanted is loo
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +44,7 @@ from discreet.release.tables import (
     MARKED,
     ArrowArray,
     ArrowTable,
+    Codes,
     Numbers,
     ReadTable,
     arrow,
@@ -109,11 +112,15 @@ def read_published(
     stated = release or (load_file(written) if written else None)
     attributes = None if stated is None else stated.attributes
     held, listed = invariants or find_output(folder, "invariants"), units or find_output(folder, "units")
-    marked = MARKED in file.name
+    marked, found, rows = MARKED in file.name, None, 0
     if stated is not None and attributes is not None and listed and table_format(file) == "parquet":
         rows = arrow("parquet").ParquetFile(file).metadata.num_rows
         if rows > MOST_ROWS if streamed is None else streamed:
-            return _streamed(file, stated, attributes, listed, held, marked)
+            found = Streamed(file, read_tree(listed, stated), stated, attributes)
+    if found is not None:
+        exact = {} if held is None else read_held(found.layout, held)
+        origin = {"role": "measurements", "sha256": sha256(file), "bytes": file.stat().st_size, "rows": rows}
+        return published(found.layout, found, exact, attributes, "parquet", marked, origin)
     table = read_table(
         file,
         words=["unit", "level", "query", "cell"],
@@ -121,58 +128,39 @@ def read_published(
         whole=["value"],
         floats=["variance"],
     )
-    layout, position, noise = _layout(table, listed)
-    values = np.zeros(layout.size, dtype=np.int64)
-    values[position] = table.numbers["value"]
-    exact = {} if held is None else read_held(layout, held)
-    marked = marked or MARK in table.words
-    laws = _laws(layout, noise, stated)
-    return published(
-        layout, values, laws, exact, attributes, table.format, marked, table.origin("measurements")
-    )
+    layout, values, laws = _layout(table, listed, stated)
+    exact, marked = {} if held is None else read_held(layout, held), marked or MARK in table.words
+    source_of = in_memory(layout, values, laws, attributes)
+    return published(layout, source_of, exact, attributes, table.format, marked, table.origin("measurements"))
+
+
+def in_memory(layout: Layout, values: Integers, laws: Laws, attributes: Attributes | None) -> InMemory:
+    """Return noisy counts as a layout has them, with the laws of the noise by kind and query."""
+    noisy = {}
+    for query in layout.queries:
+        first = layout.first(query)
+        who = np.flatnonzero(first >= 0)
+        noisy[query] = who, values[first[who][:, None] + cell_order(layout, query, attributes)]
+    by_kind = [{query: laws[kind, query] for query in queries} for kind, queries in enumerate(layout.asked)]
+    return InMemory(by_kind, noisy)
 
 
 def published(
     layout: Layout,
-    values: Integers,
-    laws: Laws,
+    source: NoisySource,
     exact: Exact,
     attributes: Attributes | None,
     format: str,
     marked: bool = False,
     origin: dict[str, object] | None = None,
 ) -> Published:
-    """Return measurements in memory: values as a layout has them, laws of the noise by kind and query."""
-    order = {query: cell_order(layout, query, attributes) for query in layout.queries}
-    noisy = {}
-    for query in layout.queries:
-        first = layout.first(query)
-        who = np.flatnonzero(first >= 0)
-        noisy[query] = who, values[first[who][:, None] + order[query]]
-    by_kind = [{query: laws[kind, query] for query in queries} for kind, queries in enumerate(layout.asked)]
-    turned = {query: (who, rows[:, order[query]]) for query, (who, rows) in exact.items()}
-    source = InMemory(by_kind, noisy)
+    """Return measurements of a source, and counts held exact, which stand as the layout has them."""
+    turned = {
+        query: (who, rows[:, cell_order(layout, query, attributes)]) for query, (who, rows) in exact.items()
+    }
     return Published(
         layout.tree, attributes, layout.cells, source, turned, format, marked, origin or {}, layout.kind
     )
-
-
-def _laws(layout: Layout, noise: Mapping[tuple[int, str], float], stated: Release | None) -> Laws:
-    """Return the laws that the release says, or Gaussian ones of the variances in the table."""
-    known = {} if stated is None else noises(stated)
-    laws: dict[tuple[int, str], Noise] = {}
-    for (kind, query), size in noise.items():
-        level = layout.tree.levels[kind]
-        law = known.get((level, query))
-        if stated is not None and law is None:
-            raise InputError(f"release {stated.name!r} has no query {query!r} at level {level!r}")
-        if law is not None and abs(law.true_variance() - size) > 1e-6 * size:
-            raise InputError(
-                f"query {query!r} of level {level!r} has noise of variance {size:g}, which is not what the "
-                f"release {'' if stated is None else repr(stated.name)} says"
-            )
-        laws[kind, query] = law or DiscreteGaussian.of_true_variance(size)
-    return laws
 
 
 def cell_order(layout: Layout, query: str, attributes: Attributes | None) -> Integers:
@@ -239,29 +227,6 @@ def with_zeros(one: Published, zeros: FilePath) -> Published:
 # -- tables that are streamed ------------------------------------------------------------------------------
 
 
-def _streamed(
-    file: Path,
-    release: Release,
-    attributes: Attributes,
-    units: FilePath,
-    held: FilePath | None,
-    marked: bool,
-) -> Published:
-    tree = read_tree(units, release)
-    source = Streamed(file, tree, release, attributes)
-    exact = {} if held is None else read_held(source.layout, held)
-    turned = {query: (who, rows[:, source.order[query]]) for query, (who, rows) in exact.items()}
-    origin = {
-        "role": "measurements",
-        "sha256": sha256(file),
-        "bytes": file.stat().st_size,
-        "rows": source.layout.size,
-    }
-    return Published(
-        tree, attributes, source.layout.cells, source, turned, "parquet", marked, origin, tree.kind
-    )
-
-
 class Streamed:
     """A table in Parquet as `measure` writes it: units in canonical order, all of one level alike.
 
@@ -277,9 +242,8 @@ class Streamed:
         chosen = chosen_columns(schema.names, needed=self.COLUMNS, optional=(), file=file.name)
         types = {"value": arrow().int64(), "variance": arrow().float64()}
         checked_types(schema.empty_table().select(chosen), types, file.name)
-        self._starts = [0]
-        for group in range(meta.num_row_groups):
-            self._starts.append(self._starts[-1] + meta.row_group(group).num_rows)
+        sizes_of_groups = (meta.row_group(group).num_rows for group in range(meta.num_row_groups))
+        self._starts = list(accumulate(sizes_of_groups, initial=0))
         tables = {query: attributes.tabulation(query) for query in queries_of(release)}
         labels = {query: strings(list(one.labels)) for query, one in tables.items()}
         layout = Layout.of(release, tree, labels)
@@ -295,8 +259,7 @@ class Streamed:
             for level, names in zip(tree.levels, self.layout.asked, strict=True)
         ]
         self.cells = {query: tables[query].cells for query in layout.queries}
-        words, query_of, cell_of = self.layout.patterns()
-        self._words, self._query_of, self._cell_of = words, query_of, cell_of
+        self._words, self._query_of, self._cell_of = self.layout.patterns()
         sizes = [
             np.full(self.cells[query], law.true_variance()) for one in self.laws for query, law in one.items()
         ]
@@ -399,13 +362,16 @@ class Streamed:
 
 
 def _layout(
-    table: ReadTable, units: FilePath | None
-) -> tuple[Layout, Integers, dict[tuple[int, str], float]]:
-    problems = table.problems
+    table: ReadTable, units: FilePath | None, stated: Release | None
+) -> tuple[Layout, Integers, dict[tuple[int, str], Noise]]:
+    """Return where the cells of a table stand, its values there, and the laws of the noise.
+
+    The laws are what the release says, or Gaussian ones of the variances in the table.
+    """
+    problems, value, sizes = table.problems, table.numbers["value"], table.numbers["variance"]
     if not table.rows:
         problems.at("the table has no rows")
-    problems.rows(np.abs(table.numbers["value"]) > LARGEST, f"a value is beyond {LARGEST}", "value")
-    sizes = table.numbers["variance"]
+    problems.rows(np.abs(value) > LARGEST, f"a value is beyond {LARGEST}", "value")
     problems.rows(~((sizes > 0) & np.isfinite(sizes)), "a variance is not above zero", "variance")
     problems.rows((sizes > 0) & (sizes < SMALLEST), f"a variance is below {SMALLEST}", "variance")
     problems.stop()
@@ -423,37 +389,44 @@ def _layout(
     pairs, first, of = np.unique(pair, return_index=True, return_inverse=True)
     differs = sizes != sizes[first][of.ravel()]
     problems.rows(differs, "the variance differs within one level and query", "variance")
-    kinds, codes = np.divmod(pairs, len(names.values))
-    queries = names.values.to_pylist()
-    noise = {
-        (int(kind), queries[code]): float(size)
-        for kind, code, size in zip(kinds, codes, sizes[first], strict=True)
-    }
     problems.stop()
-    return layout, position, noise
+    known = {} if stated is None else noises(stated)
+    laws: dict[tuple[int, str], Noise] = {}
+    for at, size in zip(pairs.tolist(), sizes[first].tolist(), strict=True):
+        kind, code = divmod(at, len(names.values))
+        level, query = tree.levels[kind], names.values[code].as_py()
+        law = known.get((level, query))
+        if stated is not None and law is None:
+            raise InputError(f"release {stated.name!r} has no query {query!r} at level {level!r}")
+        if stated is not None and law is not None and abs(law.true_variance() - size) > 1e-6 * size:
+            raise InputError(
+                f"query {query!r} of level {level!r} has noise of variance {size:g}, which is not what the "
+                f"release {stated.name!r} says"
+            )
+        laws[kind, query] = law or DiscreteGaussian.of_true_variance(size)
+    values = np.zeros(layout.size, dtype=np.int64)
+    values[position] = value
+    return layout, values, laws
 
 
 def _found_layout(table: ReadTable, tree: Tree, unit: Integers) -> Layout:
     """Take queries and cells in the order in which they first appear: for the queries, level by level."""
     names, cells = table.words["query"], table.words["cell"]
-    words = names.values.to_pylist()
-    kinds = np.append(tree.kind, -1)[unit]
-    asked: list[tuple[str, ...]] = []
-    for kind in range(len(tree.levels)):
-        asked.append(tuple(words[code] for code in _in_order(names.codes[kinds == kind], len(words))))
-    known = {}
-    for code, query in enumerate(words):
-        order = _in_order(cells.codes[names.codes == code], len(cells.values))
-        known[query] = cells.values.take(arrow().array(order))
+    words, kinds = names.values.to_pylist(), np.append(tree.kind, -1)[unit]
+
+    def in_order(codes: Codes) -> Integers:
+        distinct, first = np.unique(codes, return_index=True)
+        return distinct[np.argsort(first)].astype(np.int64)
+
+    asked = [
+        tuple(words[code] for code in in_order(names.codes[kinds == kind]))
+        for kind in range(len(tree.levels))
+    ]
+    known = {
+        query: cells.values.take(arrow().array(in_order(cells.codes[names.codes == code])))
+        for code, query in enumerate(words)
+    }
     return Layout(tree, known, tuple(asked), tree.kind)
-
-
-def _in_order(codes: Numbers, many: int) -> Integers:
-    """Return the distinct codes by first appearance."""
-    first = np.full(many, len(codes), dtype=np.int64)
-    first[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)
-    order = np.argsort(first, kind="stable")
-    return order[first[order] < len(codes)]
 
 
 def read_held(layout: Layout, invariants: FilePath) -> Exact:
@@ -510,16 +483,15 @@ class _Files:
     """The parts of one level."""
 
     level: str
-    queries: tuple[Path, ...]
-    constraints: tuple[Path, ...]
+    parts: Mapping[bool, Sequence[Path]]
+    """Those with queries, and those with constraints."""
 
     def scan(self, columns: Sequence[str], within: str, *, constraints: bool = False) -> Iterator[ArrowTable]:
         """Yield batches of rows of units whose geocode begins so."""
         ds, pc = arrow("dataset"), arrow("compute")
-        files = self.constraints if constraints else self.queries
-        if not files:
+        if not self.parts[constraints]:
             return
-        dataset = ds.dataset([str(file) for file in files], format="parquet")
+        dataset = ds.dataset([str(file) for file in self.parts[constraints]], format="parquet")
         code = ds.field("geocode").cast(arrow().string())
         # the bounds let whole row groups be skipped; the prefix decides
         wanted = (ds.field("geocode") >= within) & pc.starts_with(code, pattern=within) if within else None
@@ -535,7 +507,7 @@ def read_bureau(source: Path, release: Release, *, within: str | None = None) ->
     names = _Names(release, attributes)
     units, told = _units(files, names, prefix)
     tree, place = _tree(files, units, prefix, source)
-    kinds, kind = _kinds(release, files, told, place, tree)
+    kinds, kind = _kinds(release, told, place, tree)
     found = Bureau(files, tree, names, kinds, attributes, prefix)
     exact, left = _constraints(files, tree, names, prefix)
     origin: dict[str, object] = {
@@ -556,22 +528,20 @@ def _levels(source: Path, release: Release) -> list[_Files]:
         place = known.pop(level.name.lower().replace(" ", "_"), None)
         if place is None:
             continue
-        parts = sorted(place.rglob("*.parquet")) if place.is_dir() else [place]
-        queries: list[Path] = []
-        constraints: list[Path] = []
-        for part in parts:
+        parts: dict[bool, list[Path]] = {False: [], True: []}  # queries, constraints
+        for part in sorted(place.rglob("*.parquet")) if place.is_dir() else [place]:
             if part.is_dir():
                 continue
             have = _columns(part)
-            kind, due = (constraints, CONSTRAINTS) if "sign" in have else (queries, QUERIES)
+            due = CONSTRAINTS if "sign" in have else QUERIES
             missing = [name for name in due if name not in have]
             if missing:
                 raise InputError(
                     f"{part.relative_to(source)} has no column {missing[0]}; it must have {', '.join(due)}"
                 )
-            kind.append(part)
-        if queries:
-            found.append(_Files(level.name, tuple(queries), tuple(constraints)))
+            parts["sign" in have].append(part)
+        if parts[False]:
+            found.append(_Files(level.name, parts))
     if known:
         raise InputError(
             f"{source} has {', '.join(sorted(one.name for one in known.values()))}, which is no level of "
@@ -587,21 +557,16 @@ class _Names:
 
     def __init__(self, release: Release, attributes: Attributes) -> None:
         self._attributes = attributes
-        self._known = dict.fromkeys(query.name for level in release.levels for query in level.queries)
+        self._plain = {name.replace(" ", ""): name for name in queries_of(release)}
         self._found: dict[str, str | None] = {}
 
     def query(self, text: str) -> str | None:
         """Return the query of a name, or None."""
         if text not in self._found:
-            plain = {one.replace(" ", ""): one for one in self._known}
             bare = text.replace(" ", "")
-            fitting = [one for one in plain if bare == one or bare.startswith((f"{one}_", f"{one}-"))]
-            self._found[text] = plain[max(fitting, key=len)] if fitting else None
+            fitting = [one for one in self._plain if bare == one or bare.startswith((f"{one}_", f"{one}-"))]
+            self._found[text] = self._plain[max(fitting, key=len)] if fitting else None
         return self._found[text]
-
-    def cells(self, query: str) -> int:
-        """Return the number of cells of a query."""
-        return self._attributes.tabulation(query).cells
 
     def rows(self, batch: ArrowTable, query: str, which: Integers, file: str) -> Numbers:
         """Return the values of some rows of a batch, all of one query, in the order of the attributes."""
@@ -614,24 +579,20 @@ class _Names:
                 f"query {query!r} has {wrong:g} values in {file}; the attributes give it {table.cells} cells"
             )
         if "query_shape" in batch.schema.names:
-            self._check_shape(batch, query, which, file)
+            due = [len(groups) for groups in table.by_attribute if len(groups) > 1]
+            shape = batch.column("query_shape")[int(which[0])].as_py()
+            if isinstance(shape, str):
+                shape = [int(part) for part in shape.strip("()[] ").replace(" ", "").split(",") if part]
+            if [int(one) for one in shape or () if int(one) > 1] != due:
+                due_text = tuple(due) or (1,)
+                raise InputError(
+                    f"query {query!r} has shape {shape} in {file}; the attributes give it {due_text}"
+                )
         values = column.flatten()
         if values.null_count:
             raise InputError(f"query {query!r} has values that are missing in {file}")
         found: Numbers = values.to_numpy(zero_copy_only=False).reshape(-1, table.cells)
         return found
-
-    def _check_shape(self, batch: ArrowTable, query: str, which: Integers, file: str) -> None:
-        table = self._attributes.tabulation(query)
-        due = [len(groups) for groups in table.by_attribute if len(groups) > 1]
-        shape = batch.column("query_shape")[int(which[0])].as_py()
-        if isinstance(shape, str):
-            shape = [int(part) for part in shape.strip("()[] ").replace(" ", "").split(",") if part]
-        given = [int(one) for one in shape or () if int(one) > 1]
-        if given != due:
-            raise InputError(
-                f"query {query!r} has shape {shape} in {file}; the attributes give it {tuple(due) or (1,)}"
-            )
 
 
 Asked = dict[tuple[int, str], float]
@@ -678,9 +639,7 @@ def _tree(
         raise InputError(f"{source} has no unit whose geocode begins with {prefix!r}")
     if prefix and prefix not in units[first]:
         raise InputError(f"{source} has no unit {prefix!r}; within must be the geocode of a unit")
-    names: list[str] = []
-    levels: list[int] = []
-    parents: list[int] = []
+    rows: list[tuple[str, int, int]] = []
     above: dict[str, int] = {}
     for place in range(first, len(files)):
         if not units[place]:
@@ -695,19 +654,10 @@ def _tree(
                     f"a unit of {files[place].level}.parquet lies in no unit of "
                     f"{files[place - 1].level}.parquet: its geocode has none of theirs as its beginning"
                 )
-            here[code] = len(names)
-            names.append(code)
-            levels.append(place - first)
-            parents.append(parent)
+            here[code] = len(rows)
+            rows.append((code, place - first, parent))
         above = here
-    tree, rank = arrange(
-        Listing(
-            strings(names),
-            tuple(one.level for one in files[first:]),
-            np.array(levels, dtype=np.int32),
-            np.array(parents, dtype=np.int32),
-        )
-    )
+    tree, rank = arrange(Listing.of([one.level for one in files[first:]], rows))
     early = np.flatnonzero(tree.leaf[: tree.starts[-1]])
     if early.size:
         raise InputError(
@@ -718,11 +668,7 @@ def _tree(
 
 
 def _kinds(
-    release: Release,
-    files: Sequence[_Files],
-    told: Sequence[Asked],
-    place: Sequence[Integers],
-    tree: Tree,
+    release: Release, told: Sequence[Asked], place: Sequence[Integers], tree: Tree
 ) -> tuple[list[dict[str, Noise]], Integers]:
     """Return the laws of each kind of unit, told apart by queries and variances, and each unit's kind."""
     known = noises(release)
@@ -734,52 +680,47 @@ def _kinds(
     kind = np.zeros(tree.size, dtype=np.int64)
     for unit, sizes in enumerate(by_unit):
         kind[unit] = numbers.setdefault((int(tree.kind[unit]), *sorted(sizes.items())), len(numbers))
-    laws: list[dict[str, Noise]] = []
-    for level, *asked in numbers:
-        mine: dict[str, Noise] = {}
-        for query, size in asked:
-            law = known.get((tree.levels[level], query))
-            same = law is not None and law.is_gaussian and abs(float(law.size) / size - 1) < 1e-6
-            mine[query] = law if same and law else DiscreteGaussian(Fraction(size).limit_denominator(10**9))
-        laws.append(mine)
-    return laws, kind
+
+    def law(level: int, query: str, size: float) -> Noise:
+        stated = known.get((tree.levels[level], query))
+        if stated is not None and stated.is_gaussian and abs(float(stated.size) / size - 1) < 1e-6:
+            return stated
+        return DiscreteGaussian(Fraction(size).limit_denominator(10**9))
+
+    return [{query: law(level, query, size) for query, size in asked} for level, *asked in numbers], kind
 
 
 def _constraints(
     files: Sequence[_Files], tree: Tree, names: _Names, prefix: str
 ) -> tuple[Exact, tuple[str, ...]]:
     """Return the counts that are exact, and what is left out: bounds, and sums that are no query."""
-    pc = arrow("compute")
-    exact: dict[str, tuple[list[int], list[Numbers]]] = {}
-    left: dict[str, int] = {}
+    exact: dict[str, dict[int, Numbers]] = {}
+    left: Counter[str] = Counter()
     for one in files:
         if one.level not in tree.levels:
             continue
         mine = np.flatnonzero(tree.kind == tree.levels.index(one.level))
         codes = tree.names.take(arrow().array(mine))
         for batch in one.scan(CONSTRAINTS, prefix, constraints=True):
-            place = pc.index_in(batch.column("geocode").cast(arrow().string()), value_set=codes)
-            for row, (unit, name, sign) in enumerate(
-                zip(
-                    [None if at is None else int(mine[at]) for at in place.to_pylist()],
-                    batch.column("query_name").to_pylist(),
-                    batch.column("sign").to_pylist(),
-                    strict=True,
-                )
-            ):
-                query = names.query(name)
-                if sign not in ("=", "==") or query is None or unit is None:
-                    text = f"constraint {name!r} ({sign}) at {one.level}"
-                    left[text] = left.get(text, 0) + 1
+            geocode = batch.column("geocode").cast(arrow().string())
+            place = arrow("compute").index_in(geocode, value_set=codes).to_pylist()
+            signs = zip(batch.column("query_name").to_pylist(), batch.column("sign").to_pylist(), strict=True)
+            for row, (name, sign) in enumerate(signs):
+                query, at = names.query(name), place[row]
+                if sign not in ("=", "==") or query is None or at is None:
+                    left[f"constraint {name!r} ({sign}) at {one.level}"] += 1
                     continue
                 rows = names.rows(batch, query, np.array([row]), f"{one.level}.parquet")
-                exact.setdefault(query, ([], []))
-                exact[query][0].append(unit)
-                exact[query][1].append(rows[0])
+                if not np.array_equal(
+                    exact.setdefault(query, {}).setdefault(int(mine[at]), rows[0]), rows[0]
+                ):
+                    raise InputError(
+                        f"constraint {name!r} holds two counts in one unit of {one.level}.parquet"
+                    )
     found: Exact = {}
-    for query, (who, counts) in exact.items():
-        order = np.argsort(who)
-        found[query] = np.array(who, dtype=np.int64)[order], np.array(counts, dtype=np.int64)[order]
+    for query, counts in exact.items():
+        who = np.array(sorted(counts), dtype=np.int64)
+        found[query] = who, np.array([counts[unit] for unit in who.tolist()], dtype=np.int64)
     return found, tuple(f"{text}, {many} times" for text, many in left.items())
 
 

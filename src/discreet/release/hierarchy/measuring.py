@@ -45,7 +45,7 @@ from discreet.release.hierarchy.layout import (
     tree_of,
     units_of,
 )
-from discreet.release.hierarchy.measurements import Exact, Laws, check_cells, published
+from discreet.release.hierarchy.measurements import Exact, Laws, check_cells, in_memory, published
 from discreet.release.ledger import NOT_PRIVATE, Entry, find_ledger, now, rehearsal_entropy, several, spent
 from discreet.release.signing import read_key
 from discreet.release.tables import (
@@ -760,7 +760,9 @@ class _Run:
         """Write the estimates that are asked for; return what their columns are."""
         layout, exact = self.found.layout, self.exact
         if self.post == "consistent":
-            given = published(layout, values, self.laws, exact, self.release.attributes, folder.kind)
+            attributes = self.release.attributes
+            source = in_memory(layout, values, self.laws, attributes)
+            given = published(layout, source, exact, attributes, folder.kind)
             return write_estimates(folder, JointEstimates.of([given]), tables=True).columns
         estimate, variance = np.maximum(values, 0), pattern[layout.columns(slice(0, layout.tree.size))]
         for query, (who, counts) in exact.items():
