@@ -222,3 +222,13 @@ def test_what_is_needed(tmp_path: Path) -> None:
     (folder / "Block.parquet").mkdir()
     with pytest.raises(InputError, match=r"Block.parquet, which is no level of release 'health'"):
         estimate(folder, tmp_path / "x", release=RELEASE)
+
+
+def test_constraints_that_contradict_each_other(tmp_path: Path) -> None:
+    folder, _ = write(tmp_path, constraints=True)
+    held = [{"geocode": "01", "query_name": "total_con", "value": [1], "sign": "="}]
+    more = folder / "Region.parquet" / "constraints" / "part-1.parquet"
+    pq.write_table(pa.Table.from_pylist(held), more)
+    with pytest.raises(InputError, match=r"'total_con' holds two counts in one unit of Region.parquet"):
+        estimate(folder, tmp_path / "out", release=RELEASE)
+    assert not (tmp_path / "out").exists()

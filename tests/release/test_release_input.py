@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
@@ -394,3 +395,14 @@ def test_geocodes_need_units(tmp_path: Path) -> None:
     )
     with pytest.raises(InputError, match="there are no units"):
         tabulate(survey, records, tmp_path / "out", units=units, geocodes=lengths)
+
+
+def test_the_same_measurements_are_not_taken_twice(release: Release, country: Country) -> None:
+    """Their noise is one: two copies would halve the variance on paper."""
+    done = measure(release, country.csv(), country.folder / "run")
+    copied = country.folder / "copy"
+    shutil.copytree(done.out, copied)
+    for given, more in (([done.out, done.out], {}), ([done.out, copied], {}), (done.out, {"since": copied})):
+        with pytest.raises(InputError, match="holds the same measurements as"):
+            estimate(given, country.folder / "out", **more)  # type: ignore[arg-type]
+        assert not (country.folder / "out").exists()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
 
@@ -13,7 +13,7 @@ from discreet.budget import Level, Neighbours, Release, Spine
 from discreet.budget.levels import MOST_PATHS, Runs
 from discreet.budget.release import AnswerKind, Claim
 from discreet.errors import InputError
-from discreet.files import FilePath
+from discreet.files import FilePath, json_fields
 from discreet.release.ledger import Entry, Ledger, Total, read_ledger, sum_epsilon
 
 DELTA = Fraction(1, 10**10)
@@ -55,15 +55,9 @@ class Cost:
     epsilon: float
     kind: AnswerKind
 
-    def as_dict(self) -> dict[str, str | float]:
+    def as_dict(self) -> dict[str, object]:
         """Return what JSON says."""
-        return {
-            "unit": self.unit,
-            "neighbours": self.neighbours,
-            "delta": float(self.delta),
-            "epsilon": self.epsilon,
-            "kind": str(self.kind),
-        }
+        return json_fields(self) | {"delta": float(self.delta), "kind": str(self.kind)}
 
     def __str__(self) -> str:
         return (
@@ -117,21 +111,9 @@ def _account(entries: Sequence[Entry], neighbours: Neighbours) -> Account:
         first += len(runs)
     if len(releases) == 1:
         return account(releases[0], neighbours=neighbours)
-    same = [_renamed(release) for release in releases]
+    # a portfolio is of one unit
+    same = [replace(release, unit="person") for release in releases]
     return portfolio(same, neighbours=neighbours, all_pairs=True)
-
-
-def _renamed(release: Release) -> Release:
-    """Return the release as if it were about a person: a portfolio is of one unit."""
-    return Release(
-        name=release.name,
-        unit="person",
-        neighbours=release.neighbours,
-        levels=release.levels,
-        spine=release.spine,
-        kind=release.kind,
-        reason=release.reason,
-    )
 
 
 def _together(entries: Sequence[Entry], neighbours: Neighbours, where: str, *, first: int = 1) -> Release:
@@ -171,12 +153,8 @@ def _levels(release: Release, number: int) -> list[Level]:
             query.with_variance(event.size) if event.is_gaussian else query
             for query, event in zip(level.queries, level.events(release.neighbours), strict=True)
         ]
-        levels.append(Level(name=_named(level.name, number), queries=queries))
+        levels.append(Level(name=f"run {number} {level.name}", queries=queries))
     return levels
-
-
-def _named(level: str, number: int) -> str:
-    return f"run {number} {level}"
 
 
 def _groups(entries: Sequence[Entry]) -> dict[tuple[str, frozenset[Runs]], list[int]]:
@@ -206,12 +184,8 @@ def _spine(numbered: list[tuple[int, Entry]], where: str) -> Spine | None:
             for members, one in zip(groups.values(), chosen, strict=True)
             for place in members
         }
-        texts = [
-            "+".join(_named(name, number) for name in run)
-            for number in sorted(by_number)
-            for run in by_number[number]
-        ]
-        paths.append(texts)
+        runs_of = [(number, run) for number in sorted(by_number) for run in by_number[number]]
+        paths.append(["+".join(f"run {number} {name}" for name in run) for number, run in runs_of])
     # The main path, which merges the fewest levels, gets the number 1.
     paths.sort(key=lambda texts: -len(texts))
     return Spine(paths=dict(enumerate(paths, start=1)))

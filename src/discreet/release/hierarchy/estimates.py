@@ -117,14 +117,8 @@ class _Moved:
     source: NoisySource
     place: Integers
     laws: Sequence[Mapping[str, Noise]]
-
-    @property
-    def cells(self) -> Mapping[str, int]:
-        return self.source.cells
-
-    @property
-    def in_order(self) -> bool:
-        return self.source.in_order
+    cells: Mapping[str, int]
+    in_order: bool
 
     def read(self, units: slice) -> Iterator[tuple[str, Integers, Numbers]]:
         first, last = np.searchsorted(self.place, [units.start, units.stop])
@@ -225,14 +219,6 @@ class JointEstimates:
             raise InputError(f"down_to names level {level!r}; the units have {', '.join(tree.levels)}")
         last = int(np.flatnonzero(np.isin(tree.kind, wanted))[-1])
         return int(next(part.stop for part in tree.depths if part.start <= last < part.stop))
-
-    def whole(self) -> WholeTables:
-        """Return whole numbers of the one group that there is."""
-        if len(self.groups) > 1:
-            raise InputError(
-                "whole-number tables add up; estimates of releases that differ do not: leave them out"
-            )
-        return WholeTables(self.groups[0].estimates)
 
     def at(self, units: Integers) -> FoundUnits:
         """Return the estimates of some units in each group, and which of the units the group has."""
@@ -412,8 +398,9 @@ def _group(given: Sequence[Published], streamed: bool | None, workers: SharedWor
         placed.append((one, place, level))
     _, first, kind = np.unique(kind, return_index=True, return_inverse=True)
     for one, place, level in placed:
-        laws = [*one.source.laws, {}]
-        sources.append(_Moved(one.source, place, [laws[level[unit]] for unit in first.tolist()]))
+        source, laws = one.source, [*one.source.laws, {}]
+        own = [laws[level[unit]] for unit in first.tolist()]
+        sources.append(_Moved(source, place, own, source.cells, source.in_order))
         for query, (who, rows) in one.exact.items():
             exact[query] = _join_exact(query, exact.get(query), (place[who], rows))
     blocks = {query: block for one in given for query, block in one.blocks.items()}
@@ -512,12 +499,11 @@ def estimate(
         given = [read_any(Path(one), release, units, invariants, within, streamed) for one in sources]
         if zeros is not None:
             given = [with_zeros(one, zeros) for one in given]
-        found = JointEstimates.of(given, lean, cluster)
-        earlier = None
+        found, earlier = JointEstimates.of(given, lean, cluster), None
         if since is not None:
-            before = read_any(Path(since), release, None, None, within, streamed)
-            earlier = JointEstimates.of([before], lean, cluster)
-            given.append(before)
+            given.append(read_any(Path(since), release, None, None, within, streamed))
+            earlier = JointEstimates.of(given[-1:], lean, cluster)
+        _check_distinct([*sources, *([] if since is None else [since])], given)
         wanted = found.queries(queries)
         found.units_down_to(down_to)
         unions = {} if areas is None else _areas(areas, found)
@@ -570,6 +556,19 @@ def estimate(
         tuple(folder.names),
         found.left_out,
     )
+
+
+def _check_distinct(paths: Sequence[FilePath], given: Sequence[Published]) -> None:
+    """Refuse measurements that are given twice: their noise is one, so their errors are not independent."""
+    seen: dict[object, FilePath] = {}
+    for path, one in zip(paths, given, strict=True):
+        mark = one.origin.get("sha256", os.path.realpath(path))
+        if mark in seen:
+            raise InputError(
+                f"{path} holds the same measurements as {seen[mark]}; the same noise tells nothing more, "
+                "and no change: leave one out"
+            )
+        seen[mark] = path
 
 
 CONTRASTS = {
@@ -626,7 +625,11 @@ def write_estimates(
 ) -> Written:
     """Write the estimates of queries in all units, or those down to a level, with intervals."""
     wanted = found.queries(()) if queries is None else queries
-    whole = found.whole() if tables else None
+    if tables and len(found.groups) > 1:
+        raise InputError(
+            "whole-number tables add up; estimates of releases that differ do not: leave them out"
+        )
+    whole = WholeTables(found.groups[0].estimates) if tables else None
     tree = found.tree.first(found.units_down_to(down_to))
     layout = found.layout(tree, wanted)
     together = found.groups[0].attributes is not None

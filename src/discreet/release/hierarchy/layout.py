@@ -9,7 +9,7 @@ which cells are empty. So positions need no index, only arithmetic, and the whol
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -50,11 +50,23 @@ class Listing:
     problems: Problems = field(default_factory=Problems)
 
     @classmethod
-    def of(cls, levels: Sequence[str], rows: Sequence[tuple[str, int, int]]) -> Listing:
-        """List units by name, level and parent, the latter by their places."""
+    def nested(cls, levels: Sequence[str], codes: Sequence[Iterable[str]]) -> Listing:
+        """List units level by level, each below the one whose code its own begins with, if there is any.
+
+        A single unit is above all: it need not be a beginning.
+        """
+        rows: list[tuple[str, int, int]] = []
+        above: dict[str, int] = {}
+        for place, some in enumerate(codes):
+            here, only = {}, next(iter(above.values())) if len(above) == 1 else -1
+            for code in some:
+                ahead = (above[code[:n]] for n in range(len(code), -1, -1) if code[:n] in above)
+                here[code] = len(rows)
+                rows.append((code, place, next(ahead, only)))
+            above = here
         names, level, parent = zip(*rows, strict=True)
-        codes = np.array(level, dtype=np.int32), np.array(parent, dtype=np.int32)
-        return cls(strings(names), tuple(levels), *codes)
+        places = np.array(level, dtype=np.int32), np.array(parent, dtype=np.int32)
+        return cls(strings(names), tuple(levels), *places)
 
     def report(self, wrong: NDArray[np.bool_], text: str, column: str) -> None:
         """Report units by the first row of them in the file."""
@@ -96,13 +108,8 @@ def nested_tree(path: TableSource, release: Release, geocodes: str) -> Tree:
     text = f"a geocode that is not {lengths[-1]} characters long"
     table.problems.rows(wrong[table.words["unit"].codes], text, "unit")
     table.problems.stop()
-    rows = [(names[0], 0, -1)] * top
-    above, upper = {"": 0} if top else {}, 0
-    for level, length in enumerate(lengths, start=top):
-        here = sorted({code[:length] for code in codes})
-        rows += [(code, level, above.get(code[:upper], -1)) for code in here]
-        above, upper = {code: len(rows) - len(here) + place for place, code in enumerate(here)}, length
-    return checked_tree(Listing.of(names, rows), release)
+    by_level = [[names[0]]] * top + [sorted({code[:length] for code in codes}) for length in lengths]
+    return checked_tree(Listing.nested(names, by_level), release)
 
 
 def tree_of(table: ReadTable, release: Release | None, *, once: bool = False) -> Tree:

@@ -639,25 +639,18 @@ def _tree(
         raise InputError(f"{source} has no unit whose geocode begins with {prefix!r}")
     if prefix and prefix not in units[first]:
         raise InputError(f"{source} has no unit {prefix!r}; within must be the geocode of a unit")
-    rows: list[tuple[str, int, int]] = []
-    above: dict[str, int] = {}
-    for place in range(first, len(files)):
-        if not units[place]:
-            raise InputError(f"{files[place].level}.parquet has no unit within {prefix!r}")
-        here = {}
-        for code in units[place]:
-            ahead = (above[code[:n]] for n in range(len(code), -1, -1) if code[:n] in above)
-            # the top need not be a prefix
-            parent = next(ahead, next(iter(above.values())) if len(above) == 1 else -1)
-            if above and parent < 0:
-                raise InputError(
-                    f"a unit of {files[place].level}.parquet lies in no unit of "
-                    f"{files[place - 1].level}.parquet: its geocode has none of theirs as its beginning"
-                )
-            here[code] = len(rows)
-            rows.append((code, place - first, parent))
-        above = here
-    tree, rank = arrange(Listing.of([one.level for one in files[first:]], rows))
+    for one, codes in zip(files[first:], units[first:], strict=True):
+        if not codes:
+            raise InputError(f"{one.level}.parquet has no unit within {prefix!r}")
+    listing = Listing.nested([one.level for one in files[first:]], units[first:])
+    lost = np.flatnonzero((listing.parent < 0) & (listing.level > 0))
+    if lost.size:
+        place = first + int(listing.level[lost[0]])
+        raise InputError(
+            f"a unit of {files[place].level}.parquet lies in no unit of {files[place - 1].level}.parquet: "
+            "its geocode has none of theirs as its beginning"
+        )
+    tree, rank = arrange(listing)
     early = np.flatnonzero(tree.leaf[: tree.starts[-1]])
     if early.size:
         raise InputError(
