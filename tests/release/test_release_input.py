@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import os
 import shutil
 from collections.abc import Callable
@@ -406,3 +407,22 @@ def test_the_same_measurements_are_not_taken_twice(release: Release, country: Co
         with pytest.raises(InputError, match="holds the same measurements as"):
             estimate(given, country.folder / "out", **more)  # type: ignore[arg-type]
         assert not (country.folder / "out").exists()
+
+
+def test_areas_of_releases_that_differ(release: Release, country: Country, tmp_path: Path) -> None:
+    write_example(tmp_path / "survey")
+    survey = load_file(tmp_path / "survey" / "release.toml")
+    records, units = tmp_path / "survey" / "records.csv", tmp_path / "survey" / "units.csv"
+    one = measure(survey, None, tmp_path / "one", records=records, units=units).out
+    two = measure(release, country.csv(), tmp_path / "two").out
+    with pytest.raises(InputError, match="'A' and 'North' are of releases that differ; none has both"):
+        estimate([one, two], tmp_path / "out", differences=[("A", "North")])
+    assert not (tmp_path / "out").exists()
+    areas = tmp_path / "areas.csv"
+    areas.write_text("area,unit\nall,N\n")
+    done = estimate([one, two], tmp_path / "out", areas=areas, ratios=[("A", "B")])
+    for name, known in (("areas", {"all"}), ("contrasts", {"A / B"})):
+        rows = list(csv.DictReader((done.out / f"{name}.csv").read_text().splitlines()))
+        assert {row["unit"] for row in rows} == known
+        # what the survey alone was asked is not determined in units that it does not have
+        assert all((row["estimate"] != "") == (row["query"] in ("total", "sex")) for row in rows)

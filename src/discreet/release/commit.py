@@ -130,7 +130,7 @@ class Staging:
             os.rename(self.path, self.out)
         except OSError:
             # A network file system may report an error for a rename that it has done.
-            if not self.appeared or not _is(self.out, self._inode):
+            if not self.appeared or not os.path.isdir(self.out) or os.stat(self.out).st_ino != self._inode:
                 raise
         with suppress(OSError):
             sync(self.out.parent)
@@ -361,20 +361,13 @@ def remove_if_dead(folder: Path) -> None:
 
 def read_manifest(output: Path) -> JsonDict | None:
     """Return what the manifest of an output says; of several, one with the head of a ledger."""
-    found = None
-    for stem in MANIFESTS:
-        for path in sorted(output.glob(f"{stem}*.json")):
-            if not path.is_file():  # a pipe would never end
-                continue
-            try:
-                data = json.loads(path.read_text(encoding="utf-8"))
-            except (OSError, ValueError, RecursionError):
-                continue
-            if isinstance(data, dict) and _head_in(data) is not None:
-                return data
-            if isinstance(data, dict):
-                found = found or data
-    return found
+    found: list[JsonDict] = []
+    for path in (path for stem in MANIFESTS for path in sorted(output.glob(f"{stem}*.json"))):
+        with suppress(OSError, ValueError, RecursionError):
+            # a pipe would never end
+            data = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
+            found += [data] if isinstance(data, dict) else []
+    return next((one for one in found if _head_in(one) is not None), found[0] if found else None)
 
 
 def read_receipt(output: Path) -> JsonDict | None:
@@ -384,8 +377,7 @@ def read_receipt(output: Path) -> JsonDict | None:
 
 def _head_in(manifest: JsonDict) -> JsonDict | None:
     said = manifest.get(RECEIPT)
-    whole = isinstance(said, dict) and {"ledger", "entry", "number", "head"} <= set(said)
-    return said if whole else None
+    return said if isinstance(said, dict) and {"ledger", "entry", "number", "head"} <= set(said) else None
 
 
 def outputs_of(ledger: Ledger, file: Path, *more: Path) -> list[Path]:
@@ -440,12 +432,6 @@ def _clean(parent: Path, tag: str) -> None:
     for folder in parent.glob(f".discreet-{tag}-*.partial"):
         if _OWN.fullmatch(folder.name) and is_own(folder):
             remove_if_dead(folder)
-
-
-def _is(out: Path, inode: int) -> bool:
-    with suppress(OSError):
-        return os.stat(out).st_ino == inode
-    return False
 
 
 def _empty(folder: Path) -> None:

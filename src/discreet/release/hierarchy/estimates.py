@@ -10,7 +10,7 @@ the smallest variance of any such mean, but not additive.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -237,31 +237,26 @@ class JointEstimates:
             part, turn = parts[0][0], self.groups[0].turned
             widths = [turn(query, part.widths(query, level)) for _, level in chances]
             return turn(query, part.values(query)), turn(query, part.deviations(query)), widths
-        many = len(self.names(query))
-        values, sizes, classes = [], [], []
-        for group, got in zip(self.groups, parts, strict=True):
-            value, size = np.full((units, many), np.nan), np.full((units, many), np.nan)
-            code = np.full((units, many), -1)
-            if got is not None and group.answers(query):
-                part, there = got
-                projection = group.estimates.model.projection(query)
-                value[there] = group.turned(query, part.values(query))
-                size[there] = group.turned(query, part.deviations(query)) ** 2
-                own = (
-                    projection.classes[None]
-                    + len(projection.class_sizes) * group.estimates.node[part.units][:, None]
-                )
-                code[there] = group.turned(query, own)
-                code[np.isnan(size)] = -1
-            values.append(value)
-            sizes.append(size)
-            classes.append(code.ravel())
-        weights, variance = inverse_variance_weights(np.stack(sizes))
-        estimate = np.nansum(weights * np.stack(values), axis=0)
+        shape = len(self.groups), units, len(self.names(query))
+        values, sizes, codes = np.full(shape, np.nan), np.full(shape, np.nan), np.full(shape, -1)
+        for place, (group, got) in enumerate(zip(self.groups, parts, strict=True)):
+            if got is None or not group.answers(query):
+                continue
+            (part, there), projection = got, group.estimates.model.projection(query)
+            values[place, there] = group.turned(query, part.values(query))
+            sizes[place, there] = group.turned(query, part.deviations(query)) ** 2
+            node = group.estimates.node[part.units][:, None]
+            codes[place, there] = group.turned(
+                query, projection.classes[None] + len(projection.class_sizes) * node
+            )
+        codes[np.isnan(sizes)] = -1
+        weights, variance = inverse_variance_weights(sizes)
+        estimate = np.nansum(weights * values, axis=0)
         lost = np.isnan(variance)
         estimate[lost] = np.nan
         # cells with the same law in every group have the same width
-        distinct, first, of = np.unique(np.stack(classes), axis=1, return_index=True, return_inverse=True)
+        flat_codes = codes.reshape(len(self.groups), -1)
+        distinct, first, of = np.unique(flat_codes, axis=1, return_index=True, return_inverse=True)
         terms = []
         for column, cell in zip(distinct.T.tolist(), first.tolist(), strict=True):
             some: list[Term] = []
@@ -310,6 +305,10 @@ class JointEstimates:
             for block, row in zip(wide, rows, strict=True):
                 block[mask] = row
             got.append(wide)
+        if not got:  # no release tells it
+            units = next(len(found[1]) for found in one if found is not None)
+            x, y = (np.full((units, len(self.names(name))), np.nan) for name in (query, its))
+            return x, y, x, y, x
         if len(got) == 1:
             x, y, vx, vy, covariance = got[0]
             return x, y, vx, vy, covariance
@@ -757,6 +756,8 @@ def _contrasts(
     for kind, pair in pairs:
         one, two = (area(name) for name in pair)
         if one is not None and two is not None:
+            if not any(here and there for here, there in zip(one, two, strict=True)):
+                raise InputError(f"{pair[0]!r} and {pair[1]!r} are of releases that differ; none has both")
             contrasts.append(_Contrast(kind, *pair, (one, two)))
             continue
         first, second = (queries.get(shown(name)) for name in pair)
@@ -799,10 +800,13 @@ def _compared(kind: str, moments: Moments, chances: Chances) -> dict[str, Number
     return columns
 
 
-def _compared_all(some: Sequence[tuple[str, Moments]], chances: Chances) -> dict[str, Numbers]:
-    """Return the columns of several differences and ratios, one below the other."""
-    tables = [_compared(kind, moments, chances) for kind, moments in some]
-    return {name: np.concatenate([one[name] for one in tables]) for name in tables[0]}
+def _beside(queries: Iterable[Sequence[tuple[str, Moments]]], chances: Chances) -> dict[str, Numbers]:
+    """Return the columns of differences and ratios: those of one query one below the other."""
+    tables = []
+    for some in queries:
+        made = [_compared(kind, moments, chances) for kind, moments in some]
+        tables.append({name: np.concatenate([one[name] for one in made]) for name in made[0]})
+    return _side_by_side(tables)
 
 
 def _contrast_blocks(
@@ -814,38 +818,24 @@ def _contrast_blocks(
     tree: Tree,
 ) -> Iterator[tuple[Layout, dict[str, Numbers] | Columns]]:
     """Yield contrasts of areas, query by query, then contrasts of queries, unit by unit and area by area."""
-    of_areas = [(one, one.areas) for one in contrasts if one.areas is not None]
+    moments = found.moments
+    of_areas = [(one, *one.areas) for one in contrasts if one.areas is not None]
     if of_areas:
-        pairs = [(one.kind, a, b) for one, (a, b) in of_areas]
-        tables = [
-            _compared_all([(kind, found.moments(a, query, b, query)) for kind, a, b in pairs], chances)
-            for query in queries
-        ]
-        flat = _flat([one.name for one, _ in of_areas], "contrast")
-        yield found.layout(flat, queries), _side_by_side(tables)
+        flat = _flat([one.name for one, _, _ in of_areas], "contrast")
+        got = ([(one.kind, moments(a, query, b, query)) for one, a, b in of_areas] for query in queries)
+        yield found.layout(flat, queries), _beside(got, chances)
     of_queries = [one for one in contrasts if one.areas is None]
     if not of_queries:
         return
     cells = {one.name: found.names(one.one) for one in of_queries}
 
-    def in_units(units: slice, _: slice) -> dict[str, Numbers]:
-        who = np.arange(units.start, units.stop)
-        parts = found.at(who)
-        moments = [found.moments(parts, one.one, parts, one.two) for one in of_queries]
-        return _side_by_side(
-            [_compared(one.kind, its, chances) for one, its in zip(of_queries, moments, strict=True)]
-        )
+    def of(*places: Found) -> dict[str, Numbers]:
+        got = ([(one.kind, moments(at, one.one, at, one.two)) for at in places] for one in of_queries)
+        return _beside(got, chances)
 
-    yield Layout.same(tree, cells), in_units
+    yield Layout.same(tree, cells), lambda units, _: of(found.at(np.arange(units.start, units.stop)))
     if unions:
-        areas = list(unions.values())
-        tables = [
-            _compared_all(
-                [(one.kind, found.moments(area, one.one, area, one.two)) for area in areas], chances
-            )
-            for one in of_queries
-        ]
-        yield Layout.same(_flat(list(unions), "area"), cells), _side_by_side(tables)
+        yield Layout.same(_flat(list(unions), "area"), cells), of(*unions.values())
 
 
 def _changes(
