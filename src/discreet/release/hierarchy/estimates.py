@@ -853,15 +853,12 @@ def _changes(
         raise InputError("no unit of the earlier release is among the units, so there is no change to give")
     queries = []
     for query in wanted:
-        if any(group.answers(query) for group in before.groups):
-            if now.names(query).equals(before.names(query)):
-                queries.append(query)
-                continue
-            reason = "has other cells in the earlier release"
-        else:
-            reason = "cannot be answered by the earlier release"
-        if named:
-            raise InputError(f"query {query!r} {reason}, so there is no change to give")
+        able = any(group.answers(query) for group in before.groups)
+        if able and now.names(query).equals(before.names(query)):
+            queries.append(query)
+        elif named:
+            reason = "has other cells in" if able else "cannot be answered by"
+            raise InputError(f"query {query!r} {reason} the earlier release, so there is no change to give")
     if not queries:
         raise InputError("no query is the same in the earlier release, so there is no change to give")
     names = tree.names.take(arrow().array(shared))

@@ -505,9 +505,9 @@ def read_bureau(source: Path, release: Release, *, within: str | None = None) ->
     attributes, prefix = release.attributes, within or ""
     files = _levels(source, release)
     names = _Names(release, attributes)
-    units, told = _units(files, names, prefix)
-    tree, place = _tree(files, units, prefix, source)
-    kinds, kind = _kinds(release, told, place, tree)
+    asked = _asked(files, names, prefix)
+    tree, place = _tree(files, asked, prefix, source)
+    kinds, kind = _kinds(release, asked, place, tree)
     found = Bureau(files, tree, names, kinds, attributes, prefix)
     exact, left = _constraints(files, tree, names, prefix)
     origin: dict[str, object] = {
@@ -595,16 +595,15 @@ class _Names:
         return found
 
 
-Asked = dict[tuple[int, str], float]
-"""The variance of what the units of a level were asked, by unit and query."""
+Asked = dict[str, dict[str, float]]
+"""What the units of a level were asked, by geocode: queries, and the variance of each."""
 
 
-def _units(files: Sequence[_Files], names: _Names, prefix: str) -> tuple[list[list[str]], list[Asked]]:
-    """Return for each level the geocodes, and what its units were asked: unit, query, variance."""
-    units, told = [], []
+def _asked(files: Sequence[_Files], names: _Names, prefix: str) -> list[Asked]:
+    """Return for each level its units and what they were asked."""
+    found = []
     for one in files:
-        codes: dict[str, int] = {}
-        rows: dict[tuple[int, str], float] = {}
+        asked: Asked = {}
         for batch in one.scan(["geocode", "query_name", "variance"], prefix):
             if any(batch.column(name).null_count for name in ("geocode", "query_name", "variance")):
                 raise InputError(f"a row of {one.level}.parquet has no geocode, query or variance")
@@ -614,24 +613,22 @@ def _units(files: Sequence[_Files], names: _Names, prefix: str) -> tuple[list[li
                 batch.column("variance").cast(arrow().float64()).to_pylist(),
                 strict=True,
             ):
-                query = names.query(name)
+                query, mine = names.query(name), asked.setdefault(code, {})
                 if query is None:
                     raise InputError(
                         f"{one.level}.parquet has the query {name!r}, which is none of the release's"
                     )
                 if not 0.0 < size < float("inf"):
                     raise InputError(f"a variance of query {name!r} in {one.level}.parquet is not above zero")
-                key = (codes.setdefault(code, len(codes)), query)
-                if key in rows:
+                if query in mine:
                     raise InputError(f"query {name!r} occurs twice for one unit of {one.level}.parquet")
-                rows[key] = size
-        units.append(list(codes))
-        told.append(rows)
-    return units, told
+                mine[query] = size
+        found.append(asked)
+    return found
 
 
 def _tree(
-    files: Sequence[_Files], units: Sequence[list[str]], prefix: str, source: Path
+    files: Sequence[_Files], units: Sequence[Asked], prefix: str, source: Path
 ) -> tuple[Tree, list[Integers]]:
     """Return the tree, and for each level the place of each of its units in it."""
     first = next((place for place, codes in enumerate(units) if codes), None)
@@ -661,18 +658,17 @@ def _tree(
 
 
 def _kinds(
-    release: Release, told: Sequence[Asked], place: Sequence[Integers], tree: Tree
+    release: Release, asked: Sequence[Asked], place: Sequence[Integers], tree: Tree
 ) -> tuple[list[dict[str, Noise]], Integers]:
     """Return the laws of each kind of unit, told apart by queries and variances, and each unit's kind."""
-    known = noises(release)
-    by_unit: list[dict[str, float]] = [{} for _ in range(tree.size)]
-    for rows, at in zip(told, place, strict=True):
-        for (unit, query), size in rows.items():
-            by_unit[at[unit]][query] = size
+    known, by_unit = noises(release), dict[int, dict[str, float]]()
+    for some, at in zip(asked, place, strict=True):
+        by_unit |= zip(at.tolist(), some.values(), strict=True)
     numbers: dict[tuple[Any, ...], int] = {}
     kind = np.zeros(tree.size, dtype=np.int64)
-    for unit, sizes in enumerate(by_unit):
-        kind[unit] = numbers.setdefault((int(tree.kind[unit]), *sorted(sizes.items())), len(numbers))
+    for unit in range(tree.size):
+        told = int(tree.kind[unit]), *sorted(by_unit[unit].items())
+        kind[unit] = numbers.setdefault(told, len(numbers))
 
     def law(level: int, query: str, size: float) -> Noise:
         stated = known.get((tree.levels[level], query))
@@ -680,7 +676,7 @@ def _kinds(
             return stated
         return DiscreteGaussian(Fraction(size).limit_denominator(10**9))
 
-    return [{query: law(level, query, size) for query, size in asked} for level, *asked in numbers], kind
+    return [{query: law(level, query, size) for query, size in some} for level, *some in numbers], kind
 
 
 def _constraints(
