@@ -572,20 +572,12 @@ class Folder:
     def _parts(
         self, layout: Layout, columns: Mapping[str, Numbers] | Columns
     ) -> Iterator[dict[str, ArrowArray]]:
-        tree, (words, query, cell) = layout.tree, layout.patterns()
-        levels, queries, cells = map(self._text, (strings(tree.levels), strings(layout.queries), words))
         for units, rows in chunks(layout):
-            width = np.diff(layout.base[units.start : units.stop + 1])
-            names = self._text(tree.names.slice(units.start, width.size))
-            column = layout.columns(units)
             found = columns(units, rows) if callable(columns) else {k: v[rows] for k, v in columns.items()}
-            yield {
-                "unit": coded(np.repeat(np.arange(width.size), width), names),
-                "level": coded(np.repeat(tree.kind[units], width), levels),
-                "query": coded(query[column], queries),
-                "cell": coded(cell[column], cells),
-                **{name: _numbers(one) for name, one in found.items()},
+            names = {
+                name: coded(codes, self._text(words)) for name, (words, codes) in layout.rows(units).items()
             }
+            yield names | {name: _numbers(one) for name, one in found.items()}
 
 
 def output_format(asked: str | None, default: str, *, for_spreadsheets: bool = False) -> str:

@@ -22,6 +22,7 @@ from discreet.estimation.tree import Integers, Tree
 from discreet.release.tables import (
     ArrowArray,
     Codes,
+    Numbers,
     Problems,
     ReadTable,
     TableSource,
@@ -323,8 +324,9 @@ class Layout:
         base = self.base[units.start : units.stop + 1]
         return np.arange(base[0], base[-1]) + np.repeat(starts[self.kind[units]] - base[:-1], np.diff(base))
 
-    def patterns(self) -> tuple[ArrowArray, Codes, Codes]:
-        """Return all names of cells, and by column (see `columns`) the numbers of query and cell."""
+    @cached_property
+    def _patterns(self) -> tuple[ArrowArray, Codes, Codes]:
+        """All names of cells, and by column (see `columns`) the numbers of query and cell."""
         pa, pc, queries = arrow(), arrow("compute"), self.queries
         words = pa.chunked_array([self.cells[query] for query in queries], type=pa.string()).unique()
         codes = {query: pc.index_in(self.cells[query], value_set=words).to_numpy() for query in queries}
@@ -332,6 +334,18 @@ class Layout:
         query = np.repeat([queries.index(name) for name in every], [len(codes[name]) for name in every])
         cell = np.concatenate([np.empty(0, dtype=np.int32), *(codes[name] for name in every)])
         return words, query.astype(np.int32), cell.astype(np.int32)
+
+    def rows(self, units: slice) -> dict[str, tuple[ArrowArray, Numbers]]:
+        """Name the rows of some units: the words of each column, and which of them stands in each row."""
+        tree, column = self.tree, self.columns(units)
+        width = np.diff(self.base[units.start : units.stop + 1])
+        words, query, cell = self._patterns
+        return {
+            "unit": (tree.names.slice(units.start, width.size), np.repeat(np.arange(width.size), width)),
+            "level": (strings(tree.levels), np.repeat(tree.kind[units], width)),
+            "query": (strings(self.queries), query[column]),
+            "cell": (words, cell[column]),
+        }
 
 
 def declared_cells(table: ReadTable, queries: Sequence[str]) -> dict[str, ArrowArray]:

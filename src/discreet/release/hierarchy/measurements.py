@@ -54,6 +54,7 @@ from discreet.release.tables import (
     read_table,
     strings,
     table_format,
+    words_of,
 )
 
 LARGEST = 10**13
@@ -234,7 +235,7 @@ class Streamed:
     """
 
     in_order = True
-    COLUMNS = ("unit", "query", "cell", "value", "variance")
+    COLUMNS = ("unit", "level", "query", "cell", "value", "variance")
 
     def __init__(self, file: Path, tree: Tree, release: Release, attributes: Attributes) -> None:
         self._file, self._parquet = file, arrow("parquet").ParquetFile(file)
@@ -259,7 +260,6 @@ class Streamed:
             for level, names in zip(tree.levels, self.layout.asked, strict=True)
         ]
         self.cells = {query: tables[query].cells for query in layout.queries}
-        self._words, self._query_of, self._cell_of = self.layout.patterns()
         sizes = [
             np.full(self.cells[query], law.true_variance()) for one in self.laws for query, law in one.items()
         ]
@@ -320,29 +320,14 @@ class Streamed:
         if first == last:
             return
         table = self._rows(first, last, self.COLUMNS)
-        column = layout.columns(units)
-        width = np.diff(layout.base[units.start : units.stop + 1])
-        due: dict[str, tuple[ArrowArray, Numbers]] = {
-            "unit": (
-                layout.tree.names.slice(units.start, len(width)),
-                np.repeat(np.arange(len(width)), width),
-            ),
-            "query": (strings(layout.queries), self._query_of[column]),
-            "cell": (self._words, self._cell_of[column]),
-        }
-        for name, (words, expected) in due.items():
-            at = 0
-            for chunk in table.column(name).chunks:
-                coded = chunk if hasattr(chunk, "dictionary") else chunk.dictionary_encode()
-                place = pc.index_in(coded.dictionary.cast(arrow().string()), value_set=words).fill_null(-1)
-                place = np.append(place.to_numpy(), -1)
-                found = place[coded.indices.fill_null(-1).to_numpy(zero_copy_only=False)]
-                wrong = found != expected[at : at + len(found)]
-                if wrong.any():
-                    raise self._wrong(first + at + int(np.argmax(wrong)), name)
-                at += len(found)
+        for name, (words, expected) in layout.rows(units).items():
+            text = words_of(table.column(name))
+            place = pc.index_in(text.values, value_set=words).fill_null(-1).to_numpy()
+            wrong = np.append(place, -1)[text.codes] != expected
+            if wrong.any():
+                raise self._wrong(first + int(np.argmax(wrong)), name)
         sizes, value = (table.column(name).to_numpy() for name in ("variance", "value"))
-        due_size = self._size_of[column]
+        due_size = self._size_of[layout.columns(units)]
         for name, good in (
             ("variance", np.abs(sizes - due_size) <= 1e-6 * due_size),
             ("value", np.abs(value) <= LARGEST),  # what is missing is nan
