@@ -464,6 +464,21 @@ def test_a_run_of_format_1_whose_output_is_there_is_never_forgotten(samples: Pat
     assert len(read_ledger(path).entries) == 3
 
 
+@pytest.mark.parametrize("name", ["*" * 12, "?" * 32, "a/../../x", ""])
+def test_a_ledger_by_a_prepared_name_removes_nothing_of_others(
+    release: Release, country: Country, name: str
+) -> None:
+    other = Ledger.new().with_run(entry(release, 7, output="out"))
+    waiting = other.staging(country.folder)
+    assert waiting is not None
+    waiting.mkdir()
+    ledger = country.folder / "ledger.json"
+    ledger.write_text(Ledger(name).to_text())
+    with pytest.raises(InputError, match=r"its name is .* which no ledger would have"):
+        measure(release, country.csv(), country.folder / "next", ledger=ledger)
+    assert waiting.is_dir()
+
+
 def test_only_half_written_ledgers_are_removed(release: Release, country: Country) -> None:
     ledger = country.folder / "ledger.json"
     create_ledger(ledger)

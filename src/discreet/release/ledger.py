@@ -31,6 +31,7 @@ from datetime import UTC, datetime
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from discreet.budget import Neighbours, Release
@@ -365,8 +366,7 @@ class Ledger:
         >>> len(Ledger.new().witness)
         41
         """
-        digits = self.head[:32]
-        return f"{len(self.records)}:{'-'.join(digits[k : k + 4] for k in range(0, 32, 4))}"
+        return f"{len(self.records)}:{'-'.join(wrap(self.head[:32], 4))}"
 
     def agrees(self, witness: str) -> bool:
         """Whether this ledger goes on from the one that the witness was taken of."""
@@ -614,7 +614,9 @@ def _read(kind: type[Ledger], data: JsonObject) -> Ledger:
         if one["kind"] not in ("run", "total", "key", "import"):
             text = f"an entry is of the kind {str(one['kind'])[:50]!r}, which this version does not know"
             raise InputError(text)
-    ledger = kind(_plain(data["ledger"]), records, pending=data["pending"] is not None)
+    if not re.fullmatch("[0-9a-f]{32}", data["ledger"]):  # its directories are named after it
+        raise InputError(f"its name is {str(data['ledger'])[:50]!r}, which no ledger would have")
+    ledger = kind(data["ledger"], records, pending=data["pending"] is not None)
     _check_head(ledger.head, data)
     if ledger.pending and (
         data["pending"] != _sha256("pending", ledger.head) or records[-1]["kind"] != "run"
