@@ -9,13 +9,22 @@ from pathlib import Path
 import pytest
 
 from discreet.cli import run
-from discreet.release.safetab.census2020 import configuration_2020, specification_2020
+from discreet.release.safetab.census2020 import configuration_2020, packaged, specification_2020
 from discreet.release.safetab.configuration import read_configuration
 from discreet.release.safetab.specification import read_specification
 
 
-def test_it_is_the_published_one() -> None:
-    found = specification_2020()
+@pytest.mark.parametrize(
+    ("name", "size", "wanted"),
+    [
+        # SHA-256 of the same rows made of the Bureau's five files by `read_specification`
+        ("2020", 2 * 1755 + 3054, "7c4180bb9e58da72283d68cbbe4f7d7a4c22141b09d01a749ae09b7918d458ce"),
+        # of the rows that a program invented until version 0.2
+        ("invented", 2 * 136 + 162, "db99c86f31127acd7ec8448b6a2a24d1b83792395d7e592e8626323bbfe4604f"),
+    ],
+)
+def test_it_is_the_published_one(name: str, size: int, wanted: str) -> None:
+    found = packaged(name)
     rows = [
         *(f"{code}|{name}" for code, name in found.codes.items()),
         *(
@@ -24,9 +33,7 @@ def test_it_is_the_published_one() -> None:
         ),
         *(f"{code}|{' '.join(groups)}" for code, groups in found.mapped.items()),
     ]
-    assert len(rows) == 2 * 1755 + 3054
-    # SHA-256 of the same rows made of the Bureau's five files by `read_specification`
-    wanted = "7c4180bb9e58da72283d68cbbe4f7d7a4c22141b09d01a749ae09b7918d458ce"
+    assert len(rows) == size
     assert hashlib.sha256("\n".join(rows).encode()).hexdigest() == wanted
 
 

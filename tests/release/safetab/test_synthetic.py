@@ -92,6 +92,13 @@ def test_same_arguments_same_bytes(small: Nation, tmp_path: Path) -> None:
     assert contents(other.out)["data/GRF-C.txt"] != contents(small.out)["data/GRF-C.txt"]
 
 
+def test_same_arguments_same_parquet(tmp_path: Path) -> None:
+    one, two = (
+        synthesize(tmp_path / name, people=30_000, states=9, seed=5, format="parquet") for name in "ab"
+    )
+    assert contents(one.out) == contents(two.out)
+
+
 def test_bytes_do_not_depend_on_threads_or_order(tmp_path: Path) -> None:
     made = population(PORTION + 1000, seed=3)
     made.portion(1)  # before the first one

@@ -2,7 +2,7 @@
 
 Facts of the Census Bureau's public specification of the product, in a form of our own (`data/`): the codes;
 the groups with the codes that belong to each, where `1010-1390` is every code of the list between the two;
-and the settings as a `safetab.toml`.
+and the settings as a `safetab.toml`. The invented groups of a synthetic nation are there in the same form.
 """
 
 from __future__ import annotations
@@ -26,18 +26,13 @@ def _text(name: str) -> str:
     return (files("discreet.release.safetab") / "data" / name).read_text(encoding="utf-8")
 
 
-@lru_cache(maxsize=1)
-def specification_2020() -> Specification:
-    """Return the groups and codes of 2020.
-
-    >>> found = specification_2020()
-    >>> len(found.codes), len(found.iterations), sum(map(len, found.mapped.values()))
-    (1755, 3054, 14088)
-    """
-    codes = {row["code"]: row["name"] for row in csv.DictReader(_text("codes-2020.csv").splitlines())}
+@lru_cache(maxsize=2)
+def packaged(name: str) -> Specification:
+    """Return a specification that comes with the package: `2020` or `invented`."""
+    codes = {row["code"]: row["name"] for row in csv.DictReader(_text(f"codes-{name}.csv").splitlines())}
     order = list(codes)
     iterations, mapped = [], {code: list[str]() for code in codes}
-    for row in csv.DictReader(_text("groups-2020.csv").splitlines()):
+    for row in csv.DictReader(_text(f"groups-{name}.csv").splitlines()):
         total_only, coarse_only = _SHOWN[row["shown"]]
         iterations.append(
             Iteration(
@@ -59,6 +54,16 @@ def specification_2020() -> Specification:
         codes=codes,
         mapped={code: tuple(sorted(groups)) for code, groups in mapped.items()},
     )
+
+
+def specification_2020() -> Specification:
+    """Return the groups and codes of 2020.
+
+    >>> found = specification_2020()
+    >>> len(found.codes), len(found.iterations), sum(map(len, found.mapped.values()))
+    (1755, 3054, 14088)
+    """
+    return packaged("2020")
 
 
 def configuration_2020() -> Configuration:

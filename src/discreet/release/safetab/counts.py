@@ -33,7 +33,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import reduce
 from itertools import pairwise
-from operator import add, or_
+from operator import add, and_, or_
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -48,12 +48,15 @@ from discreet.release.engine import DuckDB, Engine, Relation, connect
 from discreet.release.safetab.configuration import Configuration
 from discreet.release.safetab.specification import (
     BELOW_STATE,
+    CODE_FILE,
     GEOGRAPHIES,
     LEVELS,
     NULL,
     PASSES,
+    PR_GEOGRAPHIES,
     PUERTO_RICO,
     STATES,
+    US_GEOGRAPHIES,
     Specification,
 )
 from discreet.release.safetab.tables import RANGES, TOP_AGE
@@ -88,9 +91,9 @@ class Geography:
 
     def from_atoms(self, geography: str) -> ArrowTable:
         """Return an Arrow table: `part`, an atom, and its `region`."""
-        pa, region = arrow(), self.atoms[geography]
+        region = self.atoms[geography]
         inside = np.flatnonzero(region >= 0).astype(np.int32)
-        return pa.table({"part": pa.array(inside), "region": pa.array(region[inside])})
+        return _pairs(inside, region[inside])
 
     def coterminous(self, water: frozenset[str] = frozenset()) -> Classes:
         """Return the classes of two and more regions of one pass that are made of the same blocks.
@@ -118,12 +121,14 @@ def build(codes: ArrowTable, configuration: Configuration) -> Geography:
     """Build from the distinct codes of GRF-C: an Arrow table of state, county, tract, place and area."""
     pa = arrow()
     columns = {name: np.asarray(codes.column(name).to_pylist(), dtype=str) for name in codes.column_names}
-    state = columns["state"]
-    us = np.isin(state, configuration.state_filter_us) & configuration.run_us
-    puerto = (state == PUERTO_RICO) & configuration.run_pr
+    states = columns["state"]
+    us = np.isin(states, configuration.state_filter_us) & configuration.run_us
+    puerto = (states == PUERTO_RICO) & configuration.run_pr
     inside = us | puerto
     if not inside.any():
-        raise InputError(_nothing(configuration))
+        wanted = ["no state of state_filter_us"] * configuration.run_us
+        wanted += [f"not Puerto Rico ({PUERTO_RICO})"] * configuration.run_pr
+        raise InputError(f"GRF-C has {' and '.join(wanted)}, so nothing would be tabulated")
     # a filter of all states, as in production, fits any GRF-C; one that names some and finds none is wrong
     some = set(configuration.state_filter_us) != set(STATES)
     if configuration.run_us and some and not us.any():
@@ -131,76 +136,43 @@ def build(codes: ArrowTable, configuration: Configuration) -> Geography:
             "GRF-C has no state of state_filter_us, so nothing of the United States would be tabulated; "
             "name other states, or set run_us to false"
         )
-    atom = np.full(state.size, OUTSIDE, dtype=np.int32)
+    atom = np.full(states.size, OUTSIDE, dtype=np.int32)
     atom[inside] = np.arange(int(inside.sum()), dtype=np.int32)
-    kept = {name: values[inside] for name, values in columns.items()}
+    state, county, tract, place, area = (columns[name][inside] for name in AREAS if name != "block")
+    county = np.char.add(state, county)
+    tract = np.char.add(county, tract)
+    place = np.where(place == NO_PLACE, "", np.char.add(state, place))
+    area = np.where(area == NO_AREA, "", area)
+    # an empty name is no region
+    names = [np.full(state.size, "1"), state, county, tract, place, area]
     regions: dict[str, tuple[str, ...]] = {}
     atoms: dict[str, NDArray[np.int32]] = {}
-    for which, chosen in (("US", us), ("PR", puerto)):
-        for geography, names in _names(kept, which).items():
-            _add(geography, names, chosen[inside], regions, atoms)
-    tract = _joined(kept["state"], kept["county"], kept["tract"])
+    for geographies, chosen, own in ((US_GEOGRAPHIES, us, names), (PR_GEOGRAPHIES, puerto, names[1:5])):
+        for geography, texts in zip(geographies, own, strict=True):
+            there = chosen[inside] & (texts != "")
+            found, index = np.unique(texts[there], return_inverse=True)
+            regions[geography] = tuple(found.tolist())
+            atoms[geography] = np.full(texts.size, -1, dtype=np.int32)
+            atoms[geography][there] = index
     keys = codes.append_column("atom", pa.array(atom))
-    keys = keys.append_column("part", pa.array(state.astype(np.int8)))
-    return Geography(regions, atoms, keys, tuple(tract.tolist()), _notes(configuration, state))
+    keys = keys.append_column("part", pa.array(states.astype(np.int8)))
+    return Geography(regions, atoms, keys, tuple(tract.tolist()), _notes(configuration, set(states.tolist())))
 
 
-def _names(codes: Mapping[str, NDArray[np.str_]], which: str) -> dict[str, NDArray[np.str_]]:
-    """Return the name of each atom's region by geography; an empty name is no region."""
-    state, county = codes["state"], _joined(codes["state"], codes["county"])
-    tract = _joined(county, codes["tract"])
-    place = np.where(codes["place"] == NO_PLACE, "", _joined(state, codes["place"]))
-    if which == "PR":
-        return {"PR-STATE": state, "PR-COUNTY": county, "PR-TRACT": tract, "PR-PLACE": place}
-    area = np.where(codes["area"] == NO_AREA, "", codes["area"])
-    nation = np.full(state.size, "1")
-    return {"USA": nation, "STATE": state, "COUNTY": county, "TRACT": tract, "PLACE": place, "AIANNH": area}
+def _notes(configuration: Configuration, found: set[str]) -> tuple[str, ...]:
+    def many(states: Sequence[str]) -> str:
+        return f"{len(states)} state{'s' * (len(states) != 1)}"
 
-
-def _joined(first: NDArray[np.str_], *more: NDArray[np.str_]) -> NDArray[np.str_]:
-    for texts in more:
-        first = np.char.add(first, texts)
-    return first
-
-
-def _add(
-    geography: str,
-    names: NDArray[np.str_],
-    chosen: NDArray[np.bool_],
-    regions: dict[str, tuple[str, ...]],
-    atoms: dict[str, NDArray[np.int32]],
-) -> None:
-    there = chosen & (names != "")
-    found, index = np.unique(names[there], return_inverse=True)
-    regions[geography] = tuple(found.tolist())
-    atoms[geography] = np.full(names.size, -1, dtype=np.int32)
-    atoms[geography][there] = index.astype(np.int32)
-
-
-def _nothing(configuration: Configuration) -> str:
-    wanted = []
-    if configuration.run_us:
-        wanted.append("no state of state_filter_us")
-    if configuration.run_pr:
-        wanted.append(f"not Puerto Rico ({PUERTO_RICO})")
-    return f"GRF-C has {' and '.join(wanted)}, so nothing would be tabulated"
-
-
-def _notes(configuration: Configuration, states: NDArray[np.str_]) -> tuple[str, ...]:
-    found, notes = set(states.tolist()), []
+    notes = []
     absent = [state for state in configuration.state_filter_us if state not in found]
     if configuration.run_us and absent:
-        notes.append(f"state_filter_us names {_count(absent)} not in GRF-C: {', '.join(absent)}")
+        notes.append(f"state_filter_us names {many(absent)} not in GRF-C: {', '.join(absent)}")
     outside = sorted(found - {*configuration.state_filter_us, PUERTO_RICO})
     if configuration.run_us and outside:
-        notes.append(f"GRF-C has {_count(outside)} that state_filter_us leaves out: {', '.join(outside)}")
+        notes.append(f"GRF-C has {many(outside)} that state_filter_us leaves out: {', '.join(outside)}")
     if configuration.run_pr and PUERTO_RICO not in found:
         notes.append(f"run_pr is true, but GRF-C has no block of Puerto Rico ({PUERTO_RICO})")
     return tuple(notes)
-
-
-def _count(states: Sequence[str]) -> str:
-    return f"{len(states)} state{'s' * (len(states) != 1)}"
 
 
 # -- records -----------------------------------------------------------------------------------------------
@@ -212,7 +184,10 @@ WIDTHS = dict(zip(AREA_COLUMNS, (2, 3, 6, 4, 5, 4), strict=True))
 AREAS = dict(zip(("state", "county", "tract", "block", "place", "area"), AREA_COLUMNS, strict=True))
 """What the columns of GRF-C are called here."""
 RACE_COLUMNS = tuple(f"QRACE{place}" for place in range(1, 9))
-PERSON_COLUMNS = ("QAGE", "QSEX", *BLOCK_COLUMNS, *RACE_COLUMNS, "QSPAN")
+CODE_COLUMNS = (*RACE_COLUMNS, "QSPAN")
+PERSON_COLUMNS = ("QAGE", "QSEX", *BLOCK_COLUMNS, *CODE_COLUMNS)
+IDENTIFIER = "RECORD_ID"
+"""A column that names each record once, if there is one: no two records may have the same."""
 UNUSED_COLUMNS = ("HOUSEHOLDER", "CENRACE")
 """Columns of the format that no table needs: they must be there, and are not read."""
 AGES = len(RANGES[-1])
@@ -278,6 +253,55 @@ def tract(people: Relation) -> Relation:
     return ibis.ifelse(right, people.TABBLKST + people.TABBLKCOU + people.TABTRACTCE, ibis.null("string"))
 
 
+def described(
+    engine: Engine, people: Relation, block_table: Relation, specification: Specification
+) -> Relation:
+    """Return each record with what its fields mean: part and atom, cell, and the numbers of its codes.
+
+    What a field means is null if it means nothing; its own columns (`code0` to `code8`, of the eight races
+    and the origin) stay beside it.
+    """
+    fields = {f"code{place}": people[name].nullif(NULL) for place, name in enumerate(CODE_COLUMNS)}
+    kept = [name for name in ("row", IDENTIFIER) if name in people.columns]
+    found = people.select(
+        *kept, tract=tract(people), block=people.TABBLK, age=people.QAGE, sex=people.QSEX, **fields
+    )
+    kept += ["age", "sex", *fields, "part", "atom"]
+    found = found.left_join(block_table, ["tract", "block"]).select(*kept)
+    kept.append("cell")
+    found = found.left_join(engine.upload(cells()), ["age", "sex"]).select(*kept)
+    known = engine.upload(numbers(specification))
+    for place, field in enumerate(fields):
+        own = known.select(**{f"key{place}": known.code, f"number{place}": known.number})
+        kept.append(f"number{place}")
+        found = found.left_join(own, found[field] == own[f"key{place}"]).select(*kept)
+    return found
+
+
+def broken_rules(found: Relation) -> dict[tuple[str, str], Relation]:
+    """Return which described records break a rule, by what is said of it and the field it is said of.
+
+    Ages and sexes are not among them: together they have no cell.
+    """
+    given = [found[f"code{place}"].notnull() for place in range(len(CODE_COLUMNS))]
+    number = [found[f"number{place}"] for place in range(len(CODE_COLUMNS))]
+    races, unknown = given[:-1], f"a code is not in {CODE_FILE}"
+    none = reduce(and_, (~there for there in races))
+    return {
+        ("a block is not in GRF-C", "TABBLK"): found.atom.isnull(),
+        ("a person has no race code; at least one is required", RACE_COLUMNS[0]): none,
+        **{
+            ("a race code follows an empty one", name): ~before & after
+            for name, (before, after) in zip(RACE_COLUMNS[1:], pairwise(races), strict=True)
+        },
+        **{
+            (unknown, name): there & number[place].isnull()
+            for place, (name, there) in enumerate(zip(RACE_COLUMNS, races, strict=True))
+        },
+        (unknown, CODE_COLUMNS[-1]): number[-1].isnull(),
+    }
+
+
 def coded(engine: Engine, people: Relation, block_table: Relation, specification: Specification) -> Relation:
     """Return each record as integers: part, atom, cell, codes, whether it breaks a rule, and that it is one.
 
@@ -285,36 +309,17 @@ def coded(engine: Engine, people: Relation, block_table: Relation, specification
     """
     import ibis
 
-    fields = {f"code{place}": people[name].nullif(NULL) for place, name in enumerate(RACE_COLUMNS)}
-    fields[f"code{len(RACE_COLUMNS)}"] = people.QSPAN.nullif(NULL)
-    found = people.select(
-        tract=tract(people), block=people.TABBLK, age=people.QAGE, sex=people.QSEX, **fields
-    )
-    found = found.left_join(block_table, ["tract", "block"]).select("part", "atom", "age", "sex", *fields)
-    found = found.left_join(engine.upload(cells()), ["age", "sex"]).select("part", "atom", "cell", *fields)
-    known = engine.upload(numbers(specification))
-    for place, field in enumerate(fields):
-        own = known.select(**{f"key{place}": known.code, f"number{place}": known.number})
-        kept = [*("part", "atom", "cell"), *fields, *(f"number{before}" for before in range(place + 1))]
-        found = found.left_join(own, found[field] == own[f"key{place}"]).select(*kept)
-    given = [found[field].notnull() for field in fields]
-    named = [found[f"number{place}"] for place in range(len(fields))]
-    races = given[:-1]
-    wrong = [
-        found.atom.isnull(),
-        found.cell.isnull(),
-        ~races[0],
-        named[-1].isnull(),
-        *(~before & after for before, after in pairwise(races)),
-        *(there & number.isnull() for there, number in zip(races, named, strict=False)),
+    found = described(engine, people, block_table, specification)
+    wrong = reduce(or_, (found.cell.isnull(), *broken_rules(found).values()))
+    shifted = [
+        found[f"number{place}"].fill_null(0) * (1 << BITS * (place % 3)) for place in range(len(CODE_COLUMNS))
     ]
-    shifted = [number.fill_null(0) * (1 << BITS * (place % 3)) for place, number in enumerate(named)]
     return found.select(
         part=found.part.fill_null(NOWHERE),
         atom=found.atom,
         cell=found.cell,
         **{name: reduce(add, shifted[3 * k : 3 * k + 3]) for k, name in enumerate(CODES)},
-        wrong=ibis.ifelse(reduce(or_, wrong), ibis.literal(1, "int8"), ibis.literal(0, "int8")),
+        wrong=ibis.ifelse(wrong, ibis.literal(1, "int8"), ibis.literal(0, "int8")),
         people=ibis.literal(1, "int64"),
     )
 
@@ -327,14 +332,6 @@ def combinations(engine: Engine, people: Relation) -> Relation:
     # ordered, for an engine that computes it twice must find the same numbers
     number = ibis.row_number().over(order_by=[distinct[name] for name in CODES])
     return engine.keep(distinct.mutate(combination=number.cast("int32")))
-
-
-def base_counts(people: Relation, combined: Relation) -> Relation:
-    """Return people by atom, combination and cell, of those who are tabulated."""
-    inside = people.filter(people.atom >= 0)
-    keys = ["atom", "cell", *CODES]
-    some = inside.group_by(keys).agg(people=inside.people.sum())
-    return some.inner_join(combined, list(CODES)).select("atom", "combination", "cell", "people")
 
 
 def _code(combined: Relation, place: int) -> Relation:
@@ -506,10 +503,9 @@ class CodedRecords:
         if not batches:
             return False
         rows = self.of(*(state for batch in batches for state in batch))
-        bad = rows.filter(rows.wrong > 0)
-        return bool(self.engine.fetch(bad.agg(rows=bad.count())).column("rows").to_pylist()[0])
+        return any(self.engine.count(rows.filter(rows.wrong > 0)))
 
-    def close(self, error: type[BaseException] | None = None) -> None:
+    def close(self, error: type[BaseException] | None = None, *_: object) -> None:
         """Remove what was stored, unless an interrupted run (`error`) can be resumed from it."""
         interrupted = error is not None and not issubclass(error, Exception)
         if not (interrupted and self._resumable is not None and (self._folder / NOTE).exists()):
@@ -577,7 +573,17 @@ class GroupCounts:
 
         The bound is proved from the specification alone; this looks at the people who are there.
         """
-        levels = self._engine.upload(_levels(self.specification))
+        groups = self.specification.iterations
+        levels = self._engine.upload(
+            arrow().table(
+                {
+                    "iteration": np.arange(len(groups), dtype=np.int32),
+                    "level": self._levels,
+                    "below": self._below,
+                    "above": self._above,
+                }
+            )
+        )
         found = self._members.inner_join(levels, "iteration")
         many = found.group_by(["combination", "level"]).agg(
             below=found.below.cast("int64").sum(), above=found.above.cast("int64").sum()
@@ -598,7 +604,9 @@ class GroupCounts:
     def _count(self, batch: Sequence[int], combined: Relation, *, apart: bool) -> None:
         """Sum up some states: their base, kept for cells, and their totals by atom and group."""
         engine, records = self._engine, self._parts.of(*batch)
-        base = base_counts(records, combined)
+        inside = records.filter(records.atom >= 0)
+        base = inside.group_by(["atom", "cell", *CODES]).agg(people=inside.people.sum())
+        base = base.inner_join(combined, list(CODES)).select("atom", "combination", "cell", "people")
         if apart:
             (state,) = batch
             engine.store(base, self._parts.place("atoms", state))
@@ -674,9 +682,8 @@ class GroupCounts:
         size = np.uint32(self._levels.size)  # a wider one would widen the keys
         here = ((self._levels == level) & shown)[key % size]
         region, iteration = np.divmod(key[here], size)
-        pa = arrow()
-        columns = [region.astype(np.int32), iteration.astype(np.int32), count[here].astype(np.int64)]
-        return pa.Table.from_arrays([pa.array(one) for one in columns], schema=_schema(_TOTALS))
+        columns = {"region": region, "iteration": iteration, "count": count[here]}
+        return arrow().table(columns).cast(_schema(_TOTALS))
 
     def cells(self, geography: str, level: int, groups: ArrowTable) -> ArrowTable:
         """Return region, iteration, sex, age range and count of cells with people, for groups of `totals`."""
@@ -722,22 +729,8 @@ class GroupCounts:
         return self._engine.stored(self._parts.place(own)).rename(part=part), pairs
 
 
-def _levels(specification: Specification) -> ArrowTable:
-    """Return an Arrow table of the iterations: level, and whether tabulated below the states, and above."""
-    pa, all_of_them = arrow(), specification.iterations
-    return pa.table(
-        {
-            "iteration": pa.array(range(len(all_of_them)), pa.int32()),
-            "level": pa.array([one.level for one in all_of_them], pa.int8()),
-            "below": pa.array([one.tabulated("COUNTY") for one in all_of_them], pa.bool_()),
-            "above": pa.array([one.tabulated("STATE") for one in all_of_them], pa.bool_()),
-        }
-    )
-
-
 def _pairs(part: NDArray[np.int32], region: NDArray[np.int32]) -> ArrowTable:
-    pa = arrow()
-    return pa.table({"part": pa.array(part), "region": pa.array(region)})
+    return arrow().table({"part": part, "region": region})
 
 
 def summed(parts: Sequence[Sums]) -> Sums:

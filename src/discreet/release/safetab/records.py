@@ -14,9 +14,9 @@ from __future__ import annotations
 import csv
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
-from itertools import pairwise
+from functools import partial
 from pathlib import Path
 from threading import Event
 from typing import TextIO
@@ -29,8 +29,8 @@ from discreet.release.safetab.counts import (
     AREA_COLUMNS,
     AREAS,
     BLOCK_COLUMNS,
+    IDENTIFIER,
     PERSON_COLUMNS,
-    RACE_COLUMNS,
     STEPS,
     UNUSED_COLUMNS,
     WIDTHS,
@@ -40,14 +40,14 @@ from discreet.release.safetab.counts import (
     Progress,
     Resumable,
     blocks,
+    broken_rules,
     build,
     cells,
     coded,
-    numbers,
-    tract,
+    described,
 )
-from discreet.release.safetab.specification import CODE_FILE, NULL, Specification
-from discreet.release.tables import MOST, ArrowTable, Problems, arrow
+from discreet.release.safetab.specification import Specification
+from discreet.release.tables import MOST, Problems, arrow
 
 # -- files -------------------------------------------------------------------------------------------------
 
@@ -55,8 +55,6 @@ ROLES = {
     "blocks": ("GRF-C", AREA_COLUMNS, ()),
     "persons": ("person-records", PERSON_COLUMNS, UNUSED_COLUMNS),
 }
-IDENTIFIER = "RECORD_ID"
-"""A column that names each record once, if there is one: no two records may have the same."""
 ENDINGS = (".txt", ".csv", ".parquet")
 _NUMBERS = ("QAGE", "QSEX")
 """Columns that may be numbers in Parquet; codes are texts, for they have leading zeros."""
@@ -228,21 +226,21 @@ def _opened(source: Source) -> TextIO:
     return source.path.open(encoding="utf-8-sig", errors="surrogateescape", newline="")
 
 
-class _BrokenRecordError(Exception):
-    """A record that is none, with its first line."""
+def _records(lines: Iterable[str], *, strict: bool = False) -> Iterator[tuple[int, list[str] | None]]:
+    """Yield the first line and the fields of each record after the header; blank lines are none.
 
-
-def _records(lines: Iterable[str], *, strict: bool = False) -> Iterator[tuple[int, list[str]]]:
-    """Yield the first line and the fields of each record after the header; blank lines are none."""
+    A record that cannot be taken apart has no fields and is the last one.
+    """
     reader = csv.reader(lines, delimiter="|", strict=strict)
     next(reader, None)
     while True:
         line = reader.line_num + 1
         try:
-            fields = next(reader, None)
+            fields = next(reader)
+        except StopIteration:
+            return
         except csv.Error:
-            raise _BrokenRecordError(line) from None
-        if fields is None:
+            yield line, None
             return
         if fields:
             yield line, fields
@@ -269,16 +267,14 @@ def _report_records(source: Source, problems: Problems) -> None:
     """Report records with too few or too many fields, and quotes that are not closed."""
     due = len(source.header)
     with _opened(source) as stream:
-        try:
-            for line, fields in _records(stream, strict=True):
-                many = len(fields)
-                if many != due and not (many == due + 1 and not fields[-1]):
-                    size = "fewer" if many < due else "more"
-                    text = f"a record has {size} than the {due} fields of the header"
-                    problems.at(text, file=source.name, line=line)
-        except _BrokenRecordError as error:
-            text = "a quoted field does not end, or goes on behind its quote"
-            problems.at(text, file=source.name, line=error.args[0])
+        for line, fields in _records(stream, strict=True):
+            if fields is None:
+                text = "a quoted field does not end, or goes on behind its quote"
+                problems.at(text, file=source.name, line=line)
+            elif len(fields) != due and (len(fields) != due + 1 or fields[-1]):
+                size = "fewer" if len(fields) < due else "more"
+                text = f"a record has {size} than the {due} fields of the header"
+                problems.at(text, file=source.name, line=line)
 
 
 def check(
@@ -312,8 +308,9 @@ def checked(
     """Read both files and check them; what was read is kept, as coded records."""
     problems = Problems()
     grfc, persons = sources
-    parts = CodedRecords(engine, resumable)
-    try:
+    with ExitStack() as undo:
+        parts = CodedRecords(engine, resumable)
+        undo.push(parts.close)
         local = parts.engine
         areas = _areas(grfc, local, problems)
         geography = _geography(areas, configuration, local, problems, stop=False)
@@ -326,16 +323,13 @@ def checked(
                 parts.write(records, progress=progress)
             if parts.wrong() or _identified_twice(engine, persons):
                 before = problems.count
-                places = local.fetch(table.select("tract", "block"))
-                _locate(persons, local, places, specification, problems)
+                _locate(persons, local, problems, partial(_person_rules, local, table, specification))
                 if problems.count == before:  # two engines that read one file differently; never seen
                     problems.at("a record breaks a rule, and which one cannot be told", file=persons.name)
         local.drop(table)
         problems.stop()
         parts.note()
-    except BaseException as error:
-        parts.close(type(error))
-        raise
+        undo.pop_all()
     return geography, parts
 
 
@@ -346,7 +340,7 @@ def _identified_twice(engine: Engine, persons: Source) -> bool:
     rows = persons.relation(engine)
     named = rows.filter(rows[IDENTIFIER].notnull())
     many = named.group_by(IDENTIFIER).agg(many=named.count())
-    return bool(_sizes(engine, many.filter(many.many > 1))[0])
+    return any(engine.count(many.filter(many.many > 1)))
 
 
 @contextmanager
@@ -364,24 +358,12 @@ def _areas(source: Source, engine: Engine, problems: Problems) -> Relation:
     """Read GRF-C and report what is wrong with it."""
     with _readable(source, problems):
         areas = engine.keep(source.relation(engine))
-    rows, right, blocks = _sizes(engine, areas, _whole(areas), areas.select(*BLOCK_COLUMNS).distinct())
+    rows, right, blocks = engine.count(areas, _whole(areas), areas.select(*BLOCK_COLUMNS).distinct())
     if not rows:
         raise InputError(f"{source.name} has no block; it must list all of them")
     if right < rows or blocks < rows:
-        _locate_areas(source, engine, problems)
+        _locate(source, engine, problems, _area_rules)
     return areas
-
-
-def _sizes(engine: Engine, *relations: Relation) -> list[int]:
-    """Count the rows of relations, all in one question to the engine."""
-    import ibis  # type: ignore[import-untyped]
-
-    counts = [
-        relation.agg(rows=relation.count()).mutate(place=ibis.literal(place, "int32"))
-        for place, relation in enumerate(relations)
-    ]
-    sizes: list[int] = engine.fetch(ibis.union(*counts), sort=["place"]).column("rows").to_pylist()
-    return sizes
 
 
 def _right(areas: Relation, name: str) -> Relation:
@@ -410,92 +392,62 @@ def _geography(
         raise
 
 
-@contextmanager
-def _numbered(source: Source, engine: Engine) -> Iterator[tuple[Engine, Relation]]:
-    """Read a file again with its rows numbered from 0 (`row`), which DuckDB can and Spark cannot."""
+Rules = tuple[Relation, dict[tuple[str, str], Relation]]
+"""Numbered rows, and which of them break a rule, by what is said of it and the field it is said of."""
+
+
+def _locate(source: Source, engine: Engine, problems: Problems, rules: Callable[[Relation], Rules]) -> None:
+    """Read a file again, its rows numbered from 0 (`row`), and report the lines that break each rule."""
+    # DuckDB can number rows, and Spark cannot
     with nullcontext(engine) if isinstance(engine, DuckDB) else connect("duckdb") as local:
         assert isinstance(local, DuckDB)
         table = local.keep(source.relation(local), in_order=True)
-        yield local, table.mutate(row=table.rowid())
+        rows, broken = rules(table.mutate(row=table.rowid()))
+        flags = local.keep(rows.select("row", **{f"rule{at}": one for at, one in enumerate(broken.values())}))
+        some: dict[tuple[str, str], tuple[list[int], int]] = {}
+        wrong = [flags.filter(flags[f"rule{at}"]) for at in range(len(broken))]
+        for rule, those, total in zip(broken, wrong, local.count(*wrong), strict=True):
+            if total:
+                first = local.fetch(those.select("row").order_by("row").limit(MOST), sort=["row"])
+                some[rule] = first.column("row").to_pylist(), total
+        local.drop(flags)
         local.drop(table)
+    lines = line_numbers(source, (row for places, _ in some.values() for row in places))
+    for (text, field), (places, total) in some.items():
+        named = [lines[row] for row in places if row in lines]
+        problems.many(text, file=source.name, lines=named, total=total, field=field)
 
 
-class _Places:
-    """Collect the rows that break rules, then report them by line."""
+def _again(rows: Relation, *names: str) -> Relation:
+    """Whether a row above has the same values in these columns."""
+    import ibis  # type: ignore[import-untyped]
 
-    def __init__(self, source: Source, engine: Engine, problems: Problems) -> None:
-        self._source, self._engine, self._problems = source, engine, problems
-        self._found: list[tuple[str, str, list[int], int]] = []
-
-    def add(self, text: str, field: str, wrong: Relation) -> None:
-        """Note the rows of a relation with a column `row`."""
-        (total,) = _sizes(self._engine, wrong)
-        if total:
-            first = self._engine.fetch(wrong.select("row").order_by("row").limit(MOST), sort=["row"])
-            self._found.append((text, field, first.column("row").to_pylist(), total))
-
-    def report(self) -> None:
-        """Give all to the problems, with lines for rows."""
-        lines = line_numbers(self._source, (row for *_, rows, _ in self._found for row in rows))
-        for text, field, rows, total in self._found:
-            named = [lines[row] for row in rows if row in lines]
-            self._problems.many(text, file=self._source.name, lines=named, total=total, field=field)
+    return ibis.row_number().over(group_by=[rows[name] for name in names], order_by=rows.row) > 0
 
 
-def _locate_areas(source: Source, engine: Engine, problems: Problems) -> None:
-    import ibis
-
-    with _numbered(source, engine) as (local, rows):
-        places = _Places(source, local, problems)
-        for name, width in WIDTHS.items():
-            places.add(f"a code is not of {width} digits", name, rows.filter(~_right(rows, name)))
-        place = ibis.row_number().over(group_by=[rows[name] for name in BLOCK_COLUMNS], order_by=rows.row)
-        again = rows.mutate(place=place)
-        places.add("a block occurs twice; each may occur once", "TABBLK", again.filter(again.place > 0))
-        places.report()
+def _area_rules(rows: Relation) -> Rules:
+    rules = {
+        (f"a code is not of {width} digits", name): ~_right(rows, name) for name, width in WIDTHS.items()
+    }
+    rules["a block occurs twice; each may occur once", "TABBLK"] = _again(rows, *BLOCK_COLUMNS)
+    return rows, rules
 
 
-def _locate(
-    source: Source, engine: Engine, blocks: ArrowTable, specification: Specification, problems: Problems
-) -> None:
-    """Read the records again to say which lines break which rule."""
-    import ibis
+def _person_rules(engine: Engine, blocks: Relation, specification: Specification, rows: Relation) -> Rules:
+    found, known = described(engine, rows, blocks, specification), cells()
 
-    with _numbered(source, engine) as (local, rows):
-        places = _Places(source, local, problems)
-        known = cells()
-        for field, column, text in (
-            ("QAGE", "age", "an age is not a whole number from 0 to 115"),
-            ("QSEX", "sex", "a sex is not 1 or 2"),
-        ):
-            allowed = local.upload(known.group_by(column).aggregate([]))
-            places.add(text, field, rows.anti_join(allowed, rows[field] == allowed[column]))
-        table = local.upload(blocks)
-        keys = rows.mutate(tract=tract(rows), block=rows.TABBLK)
-        places.add("a block is not in GRF-C", "TABBLK", keys.anti_join(table, ["tract", "block"]))
-        codes = local.upload(numbers(specification))
-        _locate_codes(rows, codes, places)
-        if IDENTIFIER in source.columns:
-            named = rows.filter(rows[IDENTIFIER].notnull())
-            place = ibis.row_number().over(group_by=named[IDENTIFIER], order_by=named.row)
-            again = named.mutate(place=place)
-            text = "a record identifier occurs twice; each may occur once"
-            places.add(text, IDENTIFIER, again.filter(again.place > 0))
-        places.report()
+    def outside(column: str) -> Relation:
+        return ~found[column].isin(known.column(column).unique().to_pylist()).fill_null(False)
 
-
-def _locate_codes(rows: Relation, codes: Relation, places: _Places) -> None:
-    empty = {name: rows[name].isnull() | (rows[name] == NULL) for name in RACE_COLUMNS}
-    none = rows.filter([empty[name] for name in RACE_COLUMNS])
-    places.add("a person has no race code; at least one is required", RACE_COLUMNS[0], none)
-    for before, name in pairwise(RACE_COLUMNS):
-        places.add("a race code follows an empty one", name, rows.filter(empty[before] & ~empty[name]))
-    for name in RACE_COLUMNS:
-        given = rows.filter(~empty[name])
-        unknown = given.anti_join(codes, given[name] == codes.code)
-        places.add(f"a code is not in {CODE_FILE}", name, unknown)
-    span = rows.anti_join(codes, codes.code == rows.QSPAN)
-    places.add(f"a code is not in {CODE_FILE}", "QSPAN", span)
+    rules = {
+        ("an age is not a whole number from 0 to 115", "QAGE"): outside("age"),
+        ("a sex is not 1 or 2", "QSEX"): outside("sex"),
+        **broken_rules(found),
+    }
+    if IDENTIFIER in rows.columns:
+        text = "a record identifier occurs twice; each may occur once"
+        rules[text, IDENTIFIER] = found[IDENTIFIER].notnull() & _again(found, IDENTIFIER)
+    return found, rules
 
 
 def count(
@@ -513,13 +465,14 @@ def count(
     steps are done: reading is half of them, then the states.
     """
     sources = find_sources(data)
-    hashes = Hashes(sources)
 
     def read(part: float) -> None:
         if progress is not None:
             progress(round(part * STEPS / 2), STEPS)
 
-    try:
+    with ExitStack() as undo:
+        hashes = Hashes(sources)
+        undo.callback(hashes.close)
         geography, parts = checked(
             sources,
             configuration,
@@ -528,14 +481,10 @@ def count(
             resumable=None if resumable is None else resumable(sources),
             progress=None if progress is None else read,
         )
-        try:
-            read(1)
-            for source in sources:
-                source.unchanged()
-            return GroupCounts(geography, parts, configuration, specification, hashes, progress)
-        except BaseException as error:
-            parts.close(type(error))
-            raise
-    except BaseException:
-        hashes.close()
-        raise
+        undo.push(parts.close)
+        read(1)
+        for source in sources:
+            source.unchanged()
+        counts = GroupCounts(geography, parts, configuration, specification, hashes, progress)
+        undo.pop_all()
+    return counts

@@ -1,13 +1,11 @@
-"""A small complete specification with invented groups, so that a trial needs nobody's files.
+"""A synthetic nation in the file formats of the tabulation, of any size, all or nothing.
 
-It has what a real one has: six races (LEVEL 0, not tabulated), regional groups (1) and detailed ones (2),
-each alone and in any combination; origins; groups that are published as totals only, for the nation and the
-states (DETAILED_ONLY); groups that are published below the states only (COARSE_ONLY). A code belongs to one
-regional and one detailed group, so that the stability is that of the Bureau's production, 9.
+*The groups* are those of a given specification or invented (`data/`), so that a trial needs nobody's files.
+The invented ones are what a real specification has: six races (LEVEL 0, not tabulated), regional groups (1)
+and detailed ones (2), each alone and in any combination; origins; groups that are published as totals only,
+for the nation and the states (DETAILED_ONLY); groups that are published below the states only (COARSE_ONLY).
+A code belongs to one regional and one detailed group, so that the stability is that of production, 9.
 
-A synthetic nation in the file formats of the tabulation, of any size, all or nothing.
-
-Its groups, regions and people are invented; with `params` the groups are those of a given specification.
 Randomness is NumPy's, seeded by an argument: these are data, not noise, and protect nobody.
 
 *The tree.* Real files are uneven, and a program meets trouble where they are: a few states hold most people,
@@ -28,7 +26,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import combinations
@@ -41,14 +39,12 @@ from numpy.typing import NDArray
 from discreet.errors import InputError
 from discreet.numbers import whole
 from discreet.release.commit import free, staging
-from discreet.release.safetab.census2020 import configuration_2020
+from discreet.release.safetab.census2020 import configuration_2020, packaged
 from discreet.release.safetab.configuration import BUDGET_KEYS, JSON_FILE, MOST_CODES, read_configuration
 from discreet.release.safetab.counts import AREA_COLUMNS, BLOCK_COLUMNS, RACE_COLUMNS
 from discreet.release.safetab.specification import (
     PUERTO_RICO,
     STATES,
-    Iteration,
-    Kind,
     Specification,
     read_specification,
     write_specification,
@@ -58,146 +54,10 @@ from discreet.release.tables import ArrowArray, OutputTable, arrow, coded, json_
 
 # -- the groups --------------------------------------------------------------------------------------------
 
-RACES = {
-    "1": (
-        "Avaric",
-        {
-            "Upper Avaric": ("Aldish", "Amberian", "Anvari", "Ashmoric", "Arlene", "Auvish"),
-            "Lower Avaric": ("Balic", "Bresian", "Brunnic", "Boreth", "Birran"),
-        },
-    ),
-    "3": (
-        "Cassian",
-        {
-            "Inland Cassian": ("Cadrian", "Callish", "Corvane", "Cressic", "Cymar"),
-            "Coastal Cassian": ("Dalmar", "Dornic", "Duvane", "Desmian"),
-        },
-    ),
-    "5": (
-        "Elder Nations",
-        {
-            "River Nations": (
-                "Elk River",
-                "Otter River",
-                "Red River",
-                "Long River",
-                "Cold River",
-                "Twin River",
-            ),
-            "Hill Nations": ("High Hill", "Stone Hill", "Cedar Hill", "Cloud Hill", "Far Hill"),
-        },
-    ),
-    "4": (
-        "Fenwari",
-        {
-            "East Fenwari": ("Faldan", "Fiorin", "Fusani", "Fremic", "Farrow"),
-            "West Fenwari": ("Galdan", "Gorian", "Gellish", "Gamric"),
-        },
-    ),
-    "7": (
-        "Islander",
-        {"Near Islander": ("Halo", "Hanui", "Hele"), "Far Islander": ("Ilana", "Ivo")},
-    ),
-    "8": ("Other", {}),
-}
-"""First digit of the codes: the race, its regional groups, and their detailed groups, the last one rare."""
-ORIGINS = {
-    "Mirandan": ("Marisol", "Meridan", "Montero"),
-    "Norteño": ("Navarin", "Nerida", "Nuevan"),
-    "Isleño": ("Oriente", "Olvidan"),
-}
-NO_ORIGIN = "9900"
 
-
-class _Groups:
-    """A specification while it grows."""
-
-    def __init__(self) -> None:
-        self.codes: dict[str, str] = {}
-        self.iterations: list[Iteration] = []
-        self.mapped: dict[str, list[str]] = {}
-
-    def code(self, first: str, name: str) -> str:
-        """Add a code and return it."""
-        number = f"{first}{sum(code[0] == first for code in self.codes) * 5:03d}"
-        self.codes[number] = name
-        return number
-
-    def race(self, name: str, level: int, codes: Sequence[str], *, shown: str = "") -> None:
-        """Add an iteration twice: alone, and alone or in any combination."""
-        self.add(f"{name} alone", level, codes, "alone", shown=shown)
-        self.add(f"{name} alone or in any combination", level, codes, "combination", shown=shown)
-
-    def add(
-        self, name: str, level: int, codes: Sequence[str], kind: Kind = "ethnicity", *, shown: str = ""
-    ) -> None:
-        """Add an iteration; `shown` may be `total` or `coarse`."""
-        number = str(1001 + len(self.iterations))
-        self.iterations.append(
-            Iteration(
-                code=number,
-                name=name,
-                level=level,
-                kind=kind,
-                total_only=shown == "total",
-                coarse_only=shown == "coarse",
-            )
-        )
-        for code in codes:
-            self.mapped.setdefault(code, []).append(number)
-
-
-def invented_groups() -> Specification:
-    """Return the invented specification.
-
-    >>> made = invented_groups()
-    >>> len(made.codes), len(made.iterations), made.iterations[2].name
-    (136, 162, 'Upper Avaric alone')
-    """
-    made = _Groups()
-    for first, (race, regions) in RACES.items():
-        own = [made.code(first, f"{race} (Checkbox)"), made.code(first, f"{race} (Write-in)")]
-        place = len(made.iterations)
-        for region, groups in regions.items():
-            own += _region(made, first, region, groups)
-        if not regions:
-            mixed = [made.code(first, "Many origins"), made.code(first, "No origin named")]
-            made.race("Mixed answers", 1, mixed, shown="total")
-            made.race("Many origins", 2, mixed[:1], shown="total")
-            own += mixed
-        made.race(race, 0, own)
-        made.iterations[place:] = made.iterations[-2:] + made.iterations[place:-2]
-    every: list[str] = []
-    for region, groups in ORIGINS.items():
-        codes = [made.code("2", name) for name in groups] + [made.code("2", f"Other {region}")]
-        made.add(region, 1, codes)
-        for name, code in zip(groups, codes, strict=False):
-            made.add(name, 2, [code], shown="total" if name == groups[-1] else "")
-        made.add(f"Other {region}", 2, codes[-1:], shown="coarse")
-        every += codes
-    made.codes[NO_ORIGIN] = "No such origin (Checkbox)"
-    made.add("Of one of these origins (of any race)", 0, every)
-    made.add("Of none of these origins (of any race)", 0, [NO_ORIGIN])
-    return Specification(
-        iterations=tuple(made.iterations),
-        codes=dict(sorted(made.codes.items())),
-        mapped={code: tuple(made.mapped[code]) for code in sorted(made.codes)},
-    )
-
-
-def _region(made: _Groups, first: str, region: str, groups: Sequence[str]) -> list[str]:
-    common = {name: [made.code(first, name), made.code(first, f"{name} (By write-in)")] for name in groups}
-    rest = [made.code(first, f"Other {region}, specified"), made.code(first, f"{region}, not specified")]
-    codes = [code for pair in common.values() for code in pair] + rest
-    made.race(region, 1, codes)
-    for rank, (name, pair) in enumerate(common.items(), 1):
-        made.race(name, 2, pair, shown="total" if rank == len(common) else "")
-    made.race(f"Other {region}", 2, rest, shown="coarse")
-    return codes
-
-
-def invented_settings(states: Sequence[str]) -> str:
-    """Return a `config.json` with the settings of Detailed DHC-A 2020, for some of its states."""
+def write_invented(folder: Path, states: Sequence[str]) -> None:
+    """Write the invented groups, and the settings of Detailed DHC-A 2020 for some of its states."""
+    write_specification(packaged("invented"), folder)
     of_2020 = configuration_2020()
     settings: dict[str, object] = {"max_race_codes": of_2020.max_race_codes}
     settings |= {key: float(of_2020.budgets[place] or 0) or 0 for key, place in BUDGET_KEYS.items()}
@@ -205,16 +65,10 @@ def invented_settings(states: Sequence[str]) -> str:
     settings["thresholds_p"] = {
         f"({geography}, {level})": steps for (geography, level), steps in of_2020.thresholds.items()
     }
-    settings |= {"zero_suppression_chance": float(of_2020.zero_suppression_chance)}
+    settings["zero_suppression_chance"] = float(of_2020.zero_suppression_chance)
     settings |= {key: getattr(of_2020, key) for key in ("allow_negative_counts", "run_us", "run_pr")}
     settings |= {"reader": "csv", "state_filter_us": states, "privacy_defn": of_2020.privacy}
-    return json.dumps(settings, indent=1) + "\n"
-
-
-def write_invented(folder: Path, states: Sequence[str]) -> None:
-    """Write the specification and its configuration as the five files of a PARAMS folder."""
-    write_specification(invented_groups(), folder)
-    (folder / JSON_FILE).write_text(invented_settings(states), encoding="utf-8")
+    (folder / JSON_FILE).write_text(json.dumps(settings, indent=1) + "\n", encoding="utf-8")
 
 
 # -- the tree ----------------------------------------------------------------------------------------------
@@ -222,6 +76,8 @@ def write_invented(folder: Path, states: Sequence[str]) -> None:
 ONE_COUNTY = "11"
 """A state that is one county and one place, as the District of Columbia is."""
 NO_PLACE, NO_AREA = 99999, 9999
+WATER = 990000
+"""The code of tracts without land."""
 PEOPLE_IN_A_TRACT, PEOPLE_IN_A_BLOCK = 4000, 30
 FEWEST_TRACTS, USUAL_TRACTS = 3, 6
 """Of a state in a small nation."""
@@ -258,27 +114,24 @@ class Country:
 
     def texts(self) -> list[NDArray[np.str_]]:
         """Return the columns of `GRF-C.txt`."""
-        state = np.array(self.states)[self.tracts.state][self.tract]
-        county = _padded(self.tracts.county, 3)[self.tract]
-        code = _padded(self.tracts.code, 6)[self.tract]
-        columns = [
-            state,
-            county,
-            code,
-            _padded(self.number, 4),
-            _padded(self.place, 5),
-            _padded(self.area, 4),
-        ]
-        return [np.asarray(column, dtype=np.str_) for column in columns]
+        tracts = self.tracts
+        own = (np.array(self.states)[tracts.state], _padded(tracts.county, 3), _padded(tracts.code, 6))
+        places = (_padded(self.number, 4), _padded(self.place, 5), _padded(self.area, 4))
+        return [*(column[self.tract] for column in own), *places]
 
 
 def build(people: int, states: tuple[str, ...], source: np.random.Generator) -> Country:
     """Draw a nation of these states and Puerto Rico."""
     every = (*sorted(states), PUERTO_RICO)
-    shares = _shares(every, source)
+    # a few states are large; Puerto Rico, the last one, has 2 in 100
+    shares = source.permutation(np.arange(1.0, len(every)) ** -0.8)
+    shares = np.append(0.98 * (shares / shares.sum()), 0.02)
     tracts = _tracts(people, every, shares, source)
-    tract, number = _blocks(people, tracts.state.size, source)
-    first = np.searchsorted(tract, np.arange(tracts.state.size))
+    many = tracts.state.size
+    mean = max(8.0, people / PEOPLE_IN_A_BLOCK / many)
+    sizes = np.clip(np.rint(mean * source.lognormal(-0.08, 0.4, many)), 3, 8000).astype(np.int64)
+    first, tract = np.cumsum(sizes) - sizes, np.repeat(np.arange(many), sizes)
+    number = 1000 + np.arange(tract.size) - first[tract]
     place = _places(every, tracts, tract, first, source)
     area = _areas(every, tracts, tract, first, place, source)
     return Country(every, tracts, tract, number, place, area, _people(people, shares, tracts, tract, source))
@@ -296,15 +149,11 @@ def _tracts(people: int, states: tuple[str, ...], shares: Floats, source: np.ran
         county.append(np.repeat(2 * np.arange(counties) + 1, sizes))
         code.append(100 * within + source.choice([0, 0, 0, 1, 2], own))
     found = Tracts(np.concatenate(state), np.concatenate(county), np.concatenate(code))
-    found.code[_wet(found)] = 990000
+    # tracts of water only: the last one of every fortieth county, where there are several
+    last = np.flatnonzero(np.diff(found.state * 1000 + found.county, append=-1))
+    alone = np.diff(last, prepend=-1) < 3
+    found.code[last[~alone][::40]] = WATER
     return found
-
-
-def _shares(states: tuple[str, ...], source: np.random.Generator) -> Floats:
-    """Return the part of each state: a few are large. Puerto Rico, the last one, has 2 in 100."""
-    shares = source.permutation(np.arange(1.0, len(states)) ** -0.8)
-    shares /= shares.sum()
-    return np.append(0.98 * shares, 0.02)
 
 
 def _split(many: int, shares: Floats, *, least: int) -> Ints:
@@ -319,29 +168,11 @@ def _split(many: int, shares: Floats, *, least: int) -> Ints:
     return parts
 
 
-def _wet(tracts: Tracts) -> Ints:
-    """Return tracts of water only: the last one of every fortieth county, where there are several."""
-    group = tracts.state * 1000 + tracts.county
-    last = np.flatnonzero(np.diff(group, append=-1))
-    alone = np.diff(last, prepend=-1) < 3
-    found: Ints = last[~alone][::40]
-    return found
-
-
-def _blocks(people: int, tracts: int, source: np.random.Generator) -> tuple[Ints, Ints]:
-    """Return the tract and the number of each block."""
-    mean = max(8.0, people / PEOPLE_IN_A_BLOCK / tracts)
-    sizes = np.clip(np.rint(mean * source.lognormal(-0.08, 0.4, tracts)), 3, 8000).astype(np.int64)
-    ends = np.cumsum(sizes)
-    within = np.arange(ends[-1]) - np.repeat(ends - sizes, sizes)
-    return np.repeat(np.arange(tracts), sizes), 1000 + within
-
-
 def _people(people: int, shares: Floats, tracts: Tracts, tract: Ints, source: np.random.Generator) -> Ints:
     """Return the people of each block: lognormal sizes, one block in four empty, states by their shares."""
     weight = source.lognormal(0.0, 1.2, tract.size) * (source.random(tract.size) > 0.27)
     weight *= source.lognormal(0.0, 0.4, tracts.state.size)[tract]
-    weight[np.isin(tract, np.flatnonzero(tracts.code == 990000))] = 0
+    weight[np.isin(tract, np.flatnonzero(tracts.code == WATER))] = 0
     state = tracts.state[tract]
     weight *= (shares / np.maximum(np.bincount(state, weight), 1e-9))[state]
     ends = np.rint(people * (np.cumsum(weight) / weight.sum())).astype(np.int64)
@@ -559,27 +390,19 @@ class Population:
         age = self._ages[2 * self._profile[tract] + sex, slot].astype(np.uint8)
         householder = (age >= 18) & (source.integers(0, 100, many, dtype=np.uint8) < 49)
         races, majors = self._races(block, tract, source)
+        origin = np.full(many, self.answers.no_origin, dtype=np.int16)
+        has = np.flatnonzero(source.random(many, dtype=np.float32) < self._origin[tract])
+        if self.answers.origins.size:
+            origin[has] = self.answers.origins[source.integers(0, SLOTS, has.size, dtype=np.uint32)]
         return People(
             age=age,
             sex=sex + np.uint8(1),
             householder=householder,
             block=block,
             races=races,
-            origin=self._origins(tract, source),
+            origin=origin,
             majors=majors,
         )
-
-    def _first_race(
-        self, block: NDArray[np.int64], tract: NDArray[np.int64], source: np.random.Generator
-    ) -> NDArray[np.int16]:
-        many = block.size
-        race = self.answers.races[source.integers(0, SLOTS, many, dtype=np.uint32)]
-        near = np.flatnonzero(source.random(many, dtype=np.float32) < self._closeness[tract])
-        race[near] = self._own[tract[near], source.integers(0, OWN, near.size)]
-        area = self.country.area[block]
-        tribal = np.flatnonzero((area != NO_AREA) & (source.random(many, dtype=np.float32) < 0.7))
-        race[tribal] = self._nation[area[tribal]]
-        return race
 
     def _races(
         self, block: NDArray[np.int64], tract: NDArray[np.int64], source: np.random.Generator
@@ -587,8 +410,14 @@ class Population:
         """Return up to eight distinct races of each person, and the set of major races they belong to."""
         many = block.size
         races = np.full((many, MOST_CODES), -1, dtype=np.int16)
-        races[:, 0] = self._first_race(block, tract, source)
-        majors = np.uint8(1) << self.answers.major[races[:, 0]]
+        first = self.answers.races[source.integers(0, SLOTS, many, dtype=np.uint32)]
+        near = np.flatnonzero(source.random(many, dtype=np.float32) < self._closeness[tract])
+        first[near] = self._own[tract[near], source.integers(0, OWN, near.size)]
+        area = self.country.area[block]
+        tribal = np.flatnonzero((area != NO_AREA) & (source.random(many, dtype=np.float32) < 0.7))
+        first[tribal] = self._nation[area[tribal]]
+        races[:, 0] = first
+        majors = np.uint8(1) << self.answers.major[first]
         named = self._named[source.integers(0, SLOTS, many, dtype=np.uint32)] + 1
         several = np.flatnonzero(named > 1)
         more = self.answers.rare[source.integers(0, SLOTS, (several.size, MOST_CODES), dtype=np.uint32)]
@@ -601,13 +430,6 @@ class Population:
         bits = np.where(more >= 0, np.uint8(1) << self.answers.major[more], np.uint8(0)).astype(np.uint8)
         majors[several] = np.bitwise_or.reduce(bits, axis=1)
         return races, majors
-
-    def _origins(self, tract: NDArray[np.int64], source: np.random.Generator) -> NDArray[np.int16]:
-        origin = np.full(tract.size, self.answers.no_origin, dtype=np.int16)
-        has = np.flatnonzero(source.random(tract.size, dtype=np.float32) < self._origin[tract])
-        if self.answers.origins.size:
-            origin[has] = self.answers.origins[source.integers(0, SLOTS, has.size, dtype=np.uint32)]
-        return origin
 
 
 def _pyramid(profile: int, sex: int) -> NDArray[np.float64]:
@@ -637,22 +459,23 @@ def _table(
     file: Path, columns: Sequence[str], format: Format
 ) -> Iterator[Callable[[dict[str, ArrowArray]], None]]:
     """Give a function that appends columns of texts to a new file."""
-    schema = arrow().schema(
-        [(name, arrow().dictionary(arrow().int32(), arrow().string())) for name in columns]
-    )
+    pa = arrow()
+    schema = pa.schema([(name, pa.dictionary(pa.int32(), pa.string())) for name in columns])
     if format == "csv":
         with OutputTable(file, format, schema, pipes=True) as lines:
             yield lambda found: lines.write([found[name] for name in columns])
         return
     # the schema that Arrow would store says "dictionary"; readers should see plain texts
     with arrow("parquet").ParquetWriter(file, schema, store_schema=False) as writer:
-        yield lambda found: writer.write_table(arrow().table(found, schema=schema))
+        yield lambda found: writer.write_table(pa.table(found, schema=schema))
 
 
 def _words(index: NDArray[Any], values: Sequence[str] | NDArray[np.str_]) -> ArrowArray:
     """Return a column of the texts that occur, so that a small portion does not carry a large dictionary."""
     used, place = np.unique(index, return_inverse=True)
-    return coded(place, [str(values[at]) for at in used.tolist()])
+    # each once: the bytes of a Parquet file would depend on more than its rows
+    words, where = np.unique([values[at] for at in used.tolist()], return_inverse=True)
+    return coded(where[place], words.tolist())
 
 
 def write_blocks(file: Path, country: Country, format: Format) -> None:
@@ -664,27 +487,21 @@ def write_blocks(file: Path, country: Country, format: Format) -> None:
 
 def write_people(file: Path, population: Population, format: Format, *, threads: int = 2) -> Iterator[int]:
     """Write the person records, and yield after each portion how many there are."""
-    texts = population.country.texts()[:4]
+    texts, many, done = population.country.texts()[:4], population.portions, 0
 
     def make(index: int) -> dict[str, ArrowArray]:
         return _columns(population, population.portion(index), texts)
 
-    done = 0
-    with _table(file, PERSON, format) as append:
-        for columns in _ordered(make, population.portions, threads):
+    with ThreadPoolExecutor(threads) as pool, _table(file, PERSON, format) as append:
+        # a few portions are made ahead, and written in their order
+        waiting = [pool.submit(make, index) for index in range(min(many, threads + 1))]
+        for index in range(many):
+            columns = waiting.pop(0).result()
+            if index + threads + 1 < many:
+                waiting.append(pool.submit(make, index + threads + 1))
             append(columns)
             done += len(columns["QAGE"])
             yield done
-
-
-def _ordered(make: Callable[[int], Any], many: int, threads: int) -> Iterator[Any]:
-    """Make portions on several threads, a few ahead, and give them in their order."""
-    with ThreadPoolExecutor(threads) as pool:
-        waiting: list[Future[Any]] = [pool.submit(make, index) for index in range(min(many, threads + 1))]
-        for index in range(many):
-            yield waiting.pop(0).result()
-            if index + threads + 1 < many:
-                waiting.append(pool.submit(make, index + threads + 1))
 
 
 def _columns(population: Population, people: People, texts: list[NDArray[np.str_]]) -> dict[str, ArrowArray]:
