@@ -55,15 +55,10 @@ def report(
     if out is not None:
         contents = {"--out": curator.page(found).encode(), "the table": curator.table_csv(found).encode()}
         outputs.write(contents, confidential=True)
-    screen.present(lambda: _found(found), _text(found, outputs))
-
-
-def _found(found: Curated) -> dict[str, object]:
-    from discreet.report import curator
-
-    answer = found.as_dict()
-    head = {name: answer.pop(name) for name in ("warning", "out", "rehearsal")}
-    return {**head, "headline": curator.headline(found), **answer}
+    # the sentences follow what the report is of
+    head = dict.fromkeys(("warning", "out", "rehearsal"))
+    answer = head | {"headline": curator.headline(found)} | found.as_dict()
+    screen.present(lambda: answer, _text(found, outputs))
 
 
 def _plan(outputs: Outputs, out: Path, released: Path) -> None:
@@ -92,7 +87,7 @@ def _text(found: Curated, outputs: Outputs) -> Iterator[Block]:
         yield ""
         yield f"{sheet.title}. {sheet.note}"
         yield TextTable(sheet.columns, sheet.rows, range(sheet.left))
-        marked |= any(cell.endswith(curator.MARK) for row in sheet.rows for cell in row)
+        marked |= sheet.marked
     yield ""
     if marked:
         yield curator.star()

@@ -16,8 +16,8 @@ that the state has.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from math import ceil, nan, sqrt
@@ -27,7 +27,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.release.commit import read_receipt
+from discreet.noise import Noise
+from discreet.release.commit import read_manifest, read_receipt
 from discreet.release.ledger import find_ledger, read_ledger
 from discreet.release.safetab.configuration import Configuration, Privacy, read_configuration
 from discreet.release.safetab.counts import Classes
@@ -263,18 +264,17 @@ class ReleaseChances:
     """Chances under given parameters; `classes` are regions of the same blocks that share numbers."""
 
     def __init__(self, configuration: Configuration, specification: Specification, classes: Classes) -> None:
-        self._configuration = configuration
-        self._simple = np.array([one.total_only for one in specification.iterations], dtype=bool)
+        self.configuration, groups = configuration, specification.iterations
+        self.simple = np.array([one.total_only for one in groups], dtype=bool)
+        self._tabulated = {
+            name: np.array([one.tabulated(name) for one in groups], dtype=bool) for name in GEOGRAPHIES
+        }
         self._shared: dict[str, dict[int, tuple[str, ...]]] = {}
         for members in classes:
             names = tuple(sorted((name for name, _ in members), key=lambda name: _RANK.get(name, 0)))
             for name, region in members:
                 self._shared.setdefault(name, {})[region] = names
         self.mechanism = lru_cache(maxsize=None)(partial(mechanism, configuration, specification))
-        self._tabulated = {
-            name: np.array([one.tabulated(name) for one in specification.iterations], dtype=bool)
-            for name in GEOGRAPHIES
-        }
 
     def kept(self, geography: str, level: int, region: Codes, iteration: Codes, count: Ints) -> Floats:
         """Return the chance that groups of these true sizes are released."""
@@ -300,7 +300,9 @@ class ReleaseChances:
         for rows, names in self._parts(geography, region):
             open_ = np.ones(rows.size, dtype=bool)
             for one in self._mechanisms(names, level):
-                noise = np.where(self._simple[iteration[rows]], _variance(one, 0), _variance(one, 2))
+                noise = np.where(
+                    self.simple[iteration[rows]], _variance(one.total_only), _variance(one.stage_two)
+                )
                 own = open_ & self._tabulated[one.geography][iteration[rows]]
                 own &= np.isclose(variance[rows], noise, rtol=1e-9, atol=0.0)
                 if one.suppression is not None:
@@ -325,31 +327,27 @@ class ReleaseChances:
 
     def _any(self, names: Sequence[str], level: int, iteration: Codes, count: Ints) -> Floats:
         """Return the chance that at least one of these geographies releases a group."""
-        missed = np.ones(count.size)
-        simple = self._simple[iteration]
+        missed, simple = np.ones(count.size), self.simple[iteration]
         for one in self._mechanisms(names, level):
-            here = self._tabulated[one.geography][iteration]
-            missed *= np.where(here, 1 - self._alone(one, count, simple), 1)
+            dropped = np.zeros(count.size)
+            if one.suppression is not None:
+                only, first, second = (
+                    law(self.configuration.privacy, _variance(noise), 1)
+                    for noise in (one.total_only, one.stage_one, one.stage_two)
+                )
+                limit = one.suppression - count
+                small = np.where(simple, only.below(limit), second.below(limit))
+                moved = np.where(simple, 0.0, 1 - first.below(one.thresholds[0] - 1 - count))
+                dropped = (1 - moved) * small
+            missed *= np.where(self._tabulated[one.geography][iteration], dropped, 1)
         return 1 - missed
 
-    def _alone(self, one: Mechanism, count: Ints, simple: NDArray[np.bool_]) -> Floats:
-        """Return the chance that one geography releases groups: moved up, or large enough."""
-        if one.suppression is None:
-            return np.ones(count.size)
-        privacy = self._configuration.privacy
-        only, first, second = (law(privacy, _variance(one, stage), 1) for stage in range(3))
-        limit = one.suppression - count
-        small = np.where(simple, only.below(limit), second.below(limit))
-        moved = np.where(simple, 0.0, 1 - first.below(one.thresholds[0] - 1 - count))
-        return 1 - (1 - moved) * small
-
     def _mechanisms(self, names: Sequence[str], level: int) -> list[Mechanism]:
-        return [self.mechanism(name, level) for name in names if self._configuration.runs(name, level)]
+        return [self.mechanism(name, level) for name in names if self.configuration.runs(name, level)]
 
 
-def _variance(one: Mechanism, stage: int) -> float:
-    """Return the variance of a total-only count (0) or of a stage (1, 2)."""
-    return float(variance_of((one.total_only, one.stage_one, one.stage_two)[stage]))
+def _variance(noise: Noise | None) -> float:
+    return float(variance_of(noise))
 
 
 def curate(
@@ -367,64 +365,33 @@ def curate(
     from discreet.release.engine import connect
     from discreet.release.safetab.records import count
 
-    configuration, specification = read_configuration(Path(params)), read_specification(Path(params))
-    with (
-        connect(engine, memory=memory, threads=threads, spark_master=spark_master) as connected,
-        count(Path(data), configuration, specification, engine=connected) as counts,
-    ):
-        regions = {geography: counts.regions(geography) for geography in GEOGRAPHIES}
-        released = read_released(Path(out), specification, regions)
-        water = read_water(Path(params))
-        return compare(
-            configuration,
-            specification,
-            counts,
-            released,
-            Path(out),
-            data=Path(data),
-            water=water,
-            progress=progress,
-        )
-
-
-def compare(
-    configuration: Configuration,
-    specification: Specification,
-    counts: GroupCounts,
-    released: Released,
-    out: Path,
-    *,
-    data: Path | None = None,
-    water: frozenset[str] = frozenset(),
-    progress: Callable[[int, int], None] | None = None,
-) -> Curated:
-    """Compare released tables with counts that are there already."""
-    places = [place for which in configuration.passes for place in configuration.levels(which)]
-    summary = _summary(out)
-    shares = bool(summary.get("options", {}).get("coterminous"))
-    releasing = ReleaseChances(
-        configuration, specification, counts.geography.coterminous(water) if shares else ()
-    )
+    params, data, out = Path(params), Path(data), Path(out)
+    configuration, specification = read_configuration(params), read_specification(params)
     errors: list[ErrorLine] = []
     groups: list[GroupLine] = []
-    for done, (geography, level) in enumerate(places, 1):
-        found = _Place(
-            configuration.privacy,
-            specification,
-            releasing,
-            counts,
-            released,
-            released.parts[geography, level],
-        )
-        errors += found.errors()
-        groups += found.groups(len(counts.regions(geography)))
-        if progress is not None:
-            progress(done, len(places))
+    with (
+        connect(engine, memory=memory, threads=threads, spark_master=spark_master) as connected,
+        count(data, configuration, specification, engine=connected) as counts,
+    ):
+        regions = counts.geography.regions
+        released, summary = read_released(out, specification, regions), read_manifest(out) or {}
+        options, water = summary.get("options", {}), read_water(params)
+        classes = counts.geography.coterminous(water) if options.get("coterminous") else ()
+        releasing = ReleaseChances(configuration, specification, classes)
+        places = [place for which in configuration.passes for place in configuration.levels(which)]
+        for done, place in enumerate(places, 1):
+            found = _Place(releasing, counts, released, released.parts[place])
+            errors += found.errors()
+            iterations = np.array(specification.places(*place), dtype=np.int32)
+            groups += found.groups(len(regions[place[0]]), iterations)
+            if progress is not None:
+                progress(done, len(places))
+        notes = tuple(_notes(configuration, released, summary, counts, out, data))
     return Curated(
         errors=tuple(errors),
         groups=tuple(groups),
-        notes=tuple(_notes(configuration, released, summary, counts, out, data)),
-        rehearsal=summary.get("options", {}).get("rehearsal") is not None,
+        notes=notes,
+        rehearsal=options.get("rehearsal") is not None,
         out=out.name,
     )
 
@@ -433,24 +400,20 @@ class _Place:
     """One geography and level: the released groups beside the true ones."""
 
     def __init__(
-        self,
-        privacy: Privacy,
-        specification: Specification,
-        releasing: ReleaseChances,
-        counts: GroupCounts,
-        released: Released,
-        part: Part,
+        self, releasing: ReleaseChances, counts: GroupCounts, released: Released, part: Part
     ) -> None:
-        self._privacy, self._releasing, self._part = privacy, releasing, part
+        self._releasing, self._part = releasing, part
         self._labels = None if released.bureau else released.labels
         self._where = part.geography, part.level
-        self._mechanism = releasing.mechanism(*self._where)
-        self._simple = np.array([one.total_only for one in specification.iterations], dtype=bool)
-        self._iterations = np.array(specification.places(*self._where), dtype=np.int32)
         table = counts.totals(*self._where)
-        self._groups = column(table, "region"), column(table, "iteration")
-        self._true = keys(*self._groups), column(table, "count")
-        self._total = _looked_up(self._true, keys(part.region, part.iteration))
+        self._groups, self._count = (
+            (column(table, "region"), column(table, "iteration")),
+            column(table, "count"),
+        )
+        key, wanted = keys(*self._groups), keys(part.region, part.iteration)
+        place = np.searchsorted(key, wanted)
+        # a group that is not among those with people is empty
+        self._total = np.where(np.append(key, -1)[place] == wanted, np.append(self._count, 0)[place], 0)
         self._large = part.keep(part.table > 0)
         self._truth = replace(self._large, values=np.zeros_like(self._large.values))
         fill(counts, self._truth, np.arange(self._truth.size))
@@ -458,12 +421,18 @@ class _Place:
     def errors(self) -> list[ErrorLine]:
         """Return the errors of all numbers that were released here."""
         part, cells = self._part, self._part.widths()
-        variance = self._variance(cells)
-        size = np.searchsorted(SIZES, self._total, side="right") - 1
+        # the variance of one cell of each group: as published, or as the parameters say
+        if self._labels is not None:
+            words = np.array([float(one.variance) for one in self._labels.total])
+            variance = words[part.label.astype(np.int64) * len(TABLES) + part.table] / cells
+        else:
+            one = self._releasing.mechanism(*self._where)
+            simple = self._releasing.simple[part.iteration]
+            variance = np.where(simple, _variance(one.total_only), _variance(one.stage_two))
         cut = self._releasing.cut(*self._where, part.region, part.iteration, self._total, variance)
         cut[part.table > 0] = NO_CUT
         every = np.arange(part.size)
-        lines = self._lines("total", size, every, part.totals() - self._total, variance * cells, cells, cut)
+        lines = self._lines("total", every, part.totals() - self._total, variance * cells, cells, cut)
         if not self._large.size:
             return lines
         error = with_sexes(self._large) - with_sexes(self._truth)
@@ -474,61 +443,33 @@ class _Place:
             at = group[chosen]
             summed = cells[at] // 2 if kind == "sex" else np.ones_like(at)
             none = np.full(at.size, NO_CUT)
-            lines += self._lines(kind, size[at], at, error[chosen], variance[at] * summed, summed, none)
+            lines += self._lines(kind, at, error[chosen], variance[at] * summed, summed, none)
         return lines
 
-    def _variance(self, cells: Ints) -> Floats:
-        """Return the variance of one cell of each group: as published, or as the parameters say."""
-        if self._labels is not None:
-            words = np.array([float(one.variance) for one in self._labels.total])
-            published: Floats = words[self._number()] / cells
-            return published
-        simple, other = (
-            float(variance_of(noise)) for noise in (self._mechanism.total_only, self._mechanism.stage_two)
-        )
-        return np.where(self._simple[self._part.iteration], simple, other)
-
-    def _number(self) -> Ints:
-        """Return where the margins of each group stand among the labels."""
-        return self._part.label.astype(np.int64) * len(TABLES) + self._part.table
-
-    def _margin(self, kind: str, group: NDArray[np.intp], variance: Floats, cells: Ints) -> Ints:
-        """Return the margins of error: as published, or as the law of the noise has them."""
-        if self._labels is None:
-            kinds, place = np.unique(np.stack([variance / cells, cells]), axis=1, return_inverse=True)
-            found = [law(self._privacy, float(each), int(many)).margin() for each, many in kinds.T]
-            return np.array(found, dtype=np.int64)[place.ravel()]
-        number = self._number()[group]
-        if kind == "total":
-            return np.array([one.margin for one in self._labels.total], dtype=np.int64)[number]
-        rows = np.array([one.margin for one in self._labels.rows], dtype=np.int64)
-        return rows[2 * number + (kind == "cell")]
-
-    def _expected(self, variance: Floats, cells: NDArray[Any], cut: Ints, margin: Ints) -> Expected:
-        """Return the expectations of each number, one law at a time."""
-        made = Expected(*(np.zeros(variance.size) for _ in range(4)))
-        kinds, which = np.unique(np.stack([variance, cells.astype(float)]), axis=1, return_inverse=True)
-        for place, (each, many) in enumerate(kinds.T):
-            chosen = np.flatnonzero(which.ravel() == place)
-            part = law(self._privacy, float(each), int(many)).expected(cut[chosen], margin[chosen])
-            for name in Expected.__slots__:
-                getattr(made, name)[chosen] = getattr(part, name)
-        return made
-
     def _lines(
-        self,
-        kind: str,
-        size: NDArray[Any],
-        group: NDArray[np.intp],
-        error: Ints,
-        variance: Floats,
-        cells: Ints,
-        cut: Ints,
+        self, kind: str, group: NDArray[np.intp], error: Ints, variance: Floats, cells: Ints, cut: Ints
     ) -> list[ErrorLine]:
         """Sum up numbers of one kind, each of a group, with the variance of a sum of so many cells."""
-        margin = self._margin(kind, group, variance, cells)
-        expected = self._expected(variance / cells, cells, cut, margin)
-        code = size * len(TABLES) + self._part.table[group]
+        if self._labels is None:
+            margin = np.zeros(group.size, dtype=np.int64)
+        else:
+            said = {
+                "total": self._labels.total,
+                "sex": self._labels.rows[::2],
+                "cell": self._labels.rows[1::2],
+            }
+            number = self._part.label[group].astype(np.int64) * len(TABLES) + self._part.table[group]
+            margin = np.array([one.margin for one in said[kind]], dtype=np.int64)[number]
+        expected = Expected(*(np.zeros(group.size) for _ in range(4)))
+        kinds, which = np.unique(np.stack([variance / cells, cells]), axis=1, return_inverse=True)
+        for place, (each, many) in enumerate(kinds.T):
+            chosen = np.flatnonzero(which.ravel() == place)
+            one = law(self._releasing.configuration.privacy, float(each), int(many))
+            if self._labels is None:
+                margin[chosen] = one.margin()
+            part = one.expected(cut[chosen], margin[chosen])
+            for name in Expected.__slots__:
+                getattr(expected, name)[chosen] = getattr(part, name)
         sums = {
             "error": error,
             "absolute": np.abs(error),
@@ -539,6 +480,7 @@ class _Place:
             "expected_square": expected.square,
             "expected_within": expected.within,
         }
+        code = _size(self._total[group]) * len(TABLES) + self._part.table[group]
         many = len(SIZES) * len(TABLES)
         numbers = np.bincount(code, minlength=many)
         totals = {name: np.bincount(code, values, many) for name, values in sums.items()}
@@ -556,17 +498,16 @@ class _Place:
             for at in np.flatnonzero(numbers).tolist()
         ]
 
-    def groups(self, regions: int) -> list[GroupLine]:
+    def groups(self, regions: int, iterations: Codes) -> list[GroupLine]:
         """Return how many groups there are and how many were released, by size."""
-        count, many = self._true[1], len(SIZES)
-        size = np.searchsorted(SIZES, count, side="right") - 1
-        groups = np.bincount(size, minlength=many)
-        expected = np.bincount(size, self._releasing.kept(*self._where, *self._groups, count), many)
-        released = np.bincount(np.searchsorted(SIZES, self._total, side="right") - 1, minlength=many)
-        groups[0] += regions * self._iterations.size - count.size
+        count, chances, many = self._count, self._releasing, len(SIZES)
+        groups = np.bincount(_size(count), minlength=many)
+        expected = np.bincount(_size(count), chances.kept(*self._where, *self._groups, count), many)
+        released = np.bincount(_size(self._total), minlength=many)
+        groups[0] += regions * iterations.size - count.size
         # the empty groups: as if all were, less those that are not
-        expected[0] += self._releasing.kept_if_empty(*self._where, regions, self._iterations)
-        expected[0] -= self._releasing.kept(*self._where, *self._groups, np.zeros_like(count)).sum()
+        expected[0] += chances.kept_if_empty(*self._where, regions, iterations)
+        expected[0] -= chances.kept(*self._where, *self._groups, np.zeros_like(count)).sum()
         return [
             GroupLine(
                 geography=self._where[0],
@@ -575,29 +516,15 @@ class _Place:
                 groups=int(groups[place]),
                 released=int(released[place]),
                 expected=float(expected[place]),
-                suppressing=self._mechanism.suppression is not None,
+                suppressing=chances.mechanism(*self._where).suppression is not None,
             )
             for place in np.flatnonzero(groups).tolist()
         ]
 
 
-def _looked_up(known: tuple[Ints, Ints], wanted: Ints) -> Ints:
-    """Return the count of each group, zero for one that is empty."""
-    key, count = known
-    if not key.size:
-        return np.zeros(wanted.size, dtype=np.int64)
-    place = np.minimum(np.searchsorted(key, wanted), key.size - 1)
-    return np.where(key[place] == wanted, count[place], 0).astype(np.int64)
-
-
-def _summary(out: Path) -> dict[str, Any]:
-    for file in sorted(out.glob("summary*.json")):
-        try:
-            found = json.loads(file.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            continue
-        return found if isinstance(found, dict) else {}
-    return {}
+def _size(count: Ints) -> NDArray[np.intp]:
+    """Return the class of sizes of each group."""
+    return np.searchsorted(SIZES, count, side="right") - 1
 
 
 def _notes(
@@ -606,7 +533,7 @@ def _notes(
     summary: dict[str, Any],
     counts: GroupCounts,
     out: Path,
-    data: Path | None,
+    data: Path,
 ) -> Iterable[str]:
     """Say what a reader must know to read the numbers."""
     options = summary.get("options", {})
@@ -620,25 +547,17 @@ def _notes(
         yield "Counts below zero were set to zero, which raises small ones; expectations ignore it."
     if released.bureau:
         yield "The tables state no margins of error; those of the parameters are used."
-    known = {one["sha256"] for one in counts.origins()}
-    said = _hashes(out, data)
-    if said and not known <= said:
-        yield "WARNING: the ledger says that the output was made from other files than these."
-
-
-def _hashes(out: Path, data: Path | None) -> set[str]:
-    """Return the hashes of the inputs of the output's run, if the ledger beside the data has it."""
-    found: set[str] = set()
-    receipt, ledger = read_receipt(out), None if data is None else find_ledger(None, data)
+    # the hashes of the inputs of the output's run, if the ledger beside the data has it
+    said: set[str] = set()
+    receipt, ledger = read_receipt(out), find_ledger(None, data)
     if receipt is not None and ledger is not None:
         for one in read_ledger(ledger).entries:
             if one.id == receipt["entry"]:
-                found |= {str(item["sha256"]) for item in one.inputs}
+                said |= {str(item["sha256"]) for item in one.inputs}
     # outputs of version 0.1 have a ledger of their own inside
     for file in out.glob("ledger*.json"):
-        try:
+        with suppress(OSError):
             text = file.read_text(encoding="utf-8")
-        except OSError:
-            continue
-        found |= {word for word in text.replace('"', " ").split() if len(word) == 64}
-    return found
+            said |= {word for word in text.replace('"', " ").split() if len(word) == 64}
+    if said and not {one["sha256"] for one in counts.origins()} <= said:
+        yield "WARNING: the ledger says that the output was made from other files than these."

@@ -12,7 +12,6 @@ epsilon is a number; if a setting is changed, its cell says that `discreet` must
 
 from __future__ import annotations
 
-import csv
 import io
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -32,6 +31,7 @@ from discreet.accounting.privacy_loss import compose
 from discreet.budget import Claim, Neighbours
 from discreet.budget.release import EXACTLY
 from discreet.errors import DiscreetError, InputError
+from discreet.files import csv_text
 from discreet.noise import DiscreteGaussian, DiscreteLaplace, Noise
 from discreet.numbers import Exact, fraction, positive
 from discreet.release.safetab.account import (
@@ -261,43 +261,39 @@ def _check(configuration: Configuration, which: Pass) -> None:
         raise InputError(f"the budgets add up to more than {LARGEST}, which protects nobody")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SizedLevel:
-    """One geography and level: its noise, its margin of error, and the sizes from which tables are shown."""
+    """One geography and level: its noise, its margin of error, and the sizes from which tables are shown.
+
+    `stability` is how many groups of one region a person can be in, `rho` what is spent, one person added or
+    removed, `variance` that of a published cell.
+    """
 
     mechanism: Mechanism
+    place: Place
+    stability: int
+    rho: Fraction
+    variance: Fraction
     margin: int
     sizes: tuple[int, int, int, int]
+    thresholds: tuple[int, int, int]
+    suppression: int | None
 
-    @property
-    def place(self) -> Place:
-        """The geography and level."""
-        return self.mechanism.place
-
-    @property
-    def rho(self) -> Fraction:
-        """What it spends, one person added or removed."""
-        return self.mechanism.budget or Fraction(0)
-
-    @property
-    def stability(self) -> int:
-        """Groups of one region that a person can be in."""
-        return self.mechanism.stability.value
-
-    @property
-    def variance(self) -> Fraction:
-        """The variance of a published cell."""
-        return Fraction(variance_of(self.mechanism.stage_two))
-
-    @property
-    def thresholds(self) -> tuple[int, int, int]:
-        """From which noisy total on sex by 4, 9 and 23 ages is shown."""
-        return self.mechanism.thresholds
-
-    @property
-    def suppression(self) -> int | None:
-        """Up to which count a group with a total only is dropped; None if nothing is."""
-        return self.mechanism.suppression
+    @classmethod
+    def of(cls, one: Mechanism, error: Fraction, of: Of) -> SizedLevel:
+        """Return a mechanism that has noise with what follows from a target error."""
+        assert one.stage_two is not None
+        return cls(
+            mechanism=one,
+            place=one.place,
+            stability=one.stability.value,
+            rho=one.budget or Fraction(0),
+            variance=Fraction(variance_of(one.stage_two)),
+            margin=margin_of(one.stage_two),
+            sizes=smallest_sizes(one.stage_two, relative_margin=error, of=of),
+            thresholds=one.thresholds,
+            suppression=one.suppression,
+        )
 
     def as_dict(self) -> dict[str, object]:
         """Return what JSON says."""
@@ -396,14 +392,7 @@ def sizing(
     if derive:
         configuration = with_derived(configuration, specification, error=part, of=of)
     parts = mechanisms(configuration, specification, which)
-    levels = []
-    for one in parts:
-        assert one.stage_two is not None
-        levels.append(
-            SizedLevel(
-                one, margin_of(one.stage_two), smallest_sizes(one.stage_two, relative_margin=part, of=of)
-            )
-        )
+    levels = tuple(SizedLevel.of(one, part, of) for one in parts)
     costs = [
         cost(configuration, specification, which, delta=delta, neighbours=one, exact=exact, progress=progress)
         for one in ("unbounded", "bounded")
@@ -417,7 +406,7 @@ def sizing(
         error=part,
         of=of,
         delta=fraction(delta, name="delta"),
-        levels=tuple(levels),
+        levels=levels,
         costs=tuple(costs),
         rivals=together,
         claim=claim(parts),
@@ -524,18 +513,12 @@ def rivals(margins: Sequence[tuple[int, int]], *, delta: Exact) -> Rivals:
     small = fraction(delta, name="delta")
     variances = tuple(_widest(DiscreteGaussian, margin) for margin, _ in margins)
     scales = tuple(_widest(DiscreteLaplace, margin) for margin, _ in margins)
-    kinds: list[list[Noise]] = [
-        [
-            DiscreteGaussian(variance=size, times=counts)
-            for size, (_, counts) in zip(variances, margins, strict=True)
-        ],
-        [
-            DiscreteLaplace(scale=size, times=counts)
-            for size, (_, counts) in zip(scales, margins, strict=True)
-        ],
-    ]
-    epsilons = [max(float(compose(events).epsilon(delta=small)), 0.0) for events in kinds]
-    return Rivals(tuple(margins), variances, scales, *epsilons)
+    kinds: list[list[Noise]] = [[*map(DiscreteGaussian, variances)], [*map(DiscreteLaplace, scales)]]
+    gaussian, geometric = (
+        max(float(compose([one.repeated(n) for one, (_, n) in each]).epsilon(delta=small)), 0.0)
+        for each in (zip(laws, margins, strict=True) for laws in kinds)
+    )
+    return Rivals(tuple(margins), variances, scales, gaussian, geometric)
 
 
 @lru_cache(maxsize=256)
@@ -652,22 +635,8 @@ def rows(found: Sequence[Sizing]) -> list[tuple[Any, ...]]:
 
 def csv_bytes(found: Sequence[Sizing]) -> bytes:
     """Return the table of designs as CSV, a row for each geography and level."""
-    stream = io.StringIO(newline="")
-    writer = csv.writer(stream, lineterminator="\n")
-    first = found[0]
-    writer.writerow(["pass", *(cell.name for cell in cells(first, first.levels[0]) if cell.name)])
-    writer.writerows(rows(found))
-    return stream.getvalue().encode()
-
-
-_SETTINGS = {  # name: row of its value on the first sheet, counted from 0
-    "race_codes": 2,
-    "first_share": 3,
-    "target_error": 4,
-    "confidence_level": 5,
-    "drop_chance": 6,
-    "wanted_delta": 7,
-}
+    first = cells(found[0], found[0].levels[0])
+    return csv_text(["pass", *(cell.name for cell in first if cell.name)], rows(found)).encode()
 
 
 def xlsx_bytes(found: Sequence[Sizing], specification: Specification) -> bytes:
@@ -689,7 +658,9 @@ class _Book:
     """The workbook while it grows."""
 
     def __init__(self, book: Any, found: Sequence[Sizing]) -> None:
-        self.book, self.found = book, found
+        from xlsxwriter.utility import xl_col_to_name
+
+        self.book, self.found, self.letter = book, found, xl_col_to_name
         self.design = book.add_worksheet("Design")
         self.noise = book.add_worksheet("Noise")
         self.about = book.add_worksheet("About")
@@ -714,19 +685,16 @@ class _Book:
         """Fill all sheets."""
         first, put, form = self.found[0], self.design.write, self.formats
         put(0, 0, "SafeTab design: shaded cells are settings, all else follows from them", form["title"])
-        values = {
-            "race_codes": ("race codes that are counted, 1 to 8", first.configuration.max_race_codes),
-            "first_share": ("gamma, the first stage's part of a rho", float(first.configuration.gamma)),
-            "target_error": (f"target error, a part of the {_PARTS[first.of]}", float(first.error)),
-            "confidence_level": ("confidence of margins", float(CONFIDENCE)),
-            "drop_chance": (
-                "chance to drop an empty group",
-                float(first.configuration.zero_suppression_chance),
-            ),
-            "wanted_delta": ("delta", float(first.delta)),
-        }
-        for name, row in _SETTINGS.items():
-            words, value = values[name]
+        plan = first.configuration
+        settings = (
+            ("race_codes", "race codes that are counted, 1 to 8", plan.max_race_codes),
+            ("first_share", "gamma, the first stage's part of a rho", float(plan.gamma)),
+            ("target_error", f"target error, a part of the {_PARTS[first.of]}", float(first.error)),
+            ("confidence_level", "confidence of margins", float(CONFIDENCE)),
+            ("drop_chance", "chance to drop an empty group", float(plan.zero_suppression_chance)),
+            ("wanted_delta", "delta", float(first.delta)),
+        )
+        for row, (name, words, value) in enumerate(settings, 2):
             put(row, 0, words, form["text"])
             put(row, 5, value, form["input"])
             self.book.define_name(name, f"=Design!$F${row + 1}")
@@ -759,7 +727,7 @@ class _Book:
         total = sum((level.rho for level in one.levels), Fraction(0))
         self.design.write(last + 1, 0, "together", form["bold"])
         for column, value in ((5, total), (8, 2 * total)):
-            name = _letter(column)
+            name = self.letter(column)
             self.design.write_formula(
                 last + 1, column, f"=SUM({name}{row + 2}:{name}{last + 1})", form["bold"], float(value)
             )
@@ -769,7 +737,7 @@ class _Book:
     def _level(self, one: Sizing, level: SizedLevel, row: int) -> None:
         form, r = self.formats, row + 1
         name = LEVEL_WORDS[level.place[1]]
-        column = _letter(self._law(f"{level.place[0]} {name}", r, float(level.variance)))
+        column = self.letter(self._law(f"{level.place[0]} {name}", r, float(level.variance)))
         end = f"Noise!{column}${self.reach + 3}"
         law = Law(f"Noise!{column}$3:{column}${self.reach + 3}", end, self.reach)
         for place, cell in enumerate(cells(one, level, r, law)):
@@ -782,7 +750,7 @@ class _Book:
     def _law(self, name: str, row: int, variance: float) -> int:
         """Write the sums of weights exp(-x^2 / 2 variance) over |x| <= 0, 1, ...; return their column."""
         self.column += 1
-        letter, weight = _letter(self.column), 1.0
+        letter, weight = self.letter(self.column), 1.0
         self.noise.write(0, self.column, name, self.formats["head"])
         self.noise.write_formula(1, self.column, f"=2*Design!J{row}", self.formats["decimal"], 2 * variance)
         self.noise.write_number(2, self.column, 1, self.formats["decimal"])
@@ -856,17 +824,3 @@ class _Book:
 
 
 _PARTS = {"cell": "average cell", "total": "whole group"}
-
-
-def _letter(column: int) -> str:
-    """Name a column.
-
-    >>> _letter(0), _letter(25), _letter(26)
-    ('A', 'Z', 'AA')
-    """
-    name = ""
-    column += 1
-    while column:
-        column, rest = divmod(column - 1, 26)
-        name = chr(65 + rest) + name
-    return name
