@@ -23,7 +23,7 @@ from discreet.accounting.privacy_loss import compose
 from discreet.budget import AnswerKind, Claim, Level, Neighbours, Query, Release, grouped
 from discreet.budget.levels import RELATIONS
 from discreet.errors import DiscreetError, PrecisionError
-from discreet.noise import DiscreteGaussian, DiscreteLaplace, Noise
+from discreet.noise import Noise
 from discreet.numbers import Exact, fraction
 from discreet.release.safetab.configuration import BUDGET_WORDS, Configuration, read_configuration
 from discreet.release.safetab.mechanism import Mechanism, mechanism
@@ -272,28 +272,27 @@ def budget_release(configuration: Configuration, specification: Specification, w
     Under zCDP every group has two stages, as in the preset `ddhca-2020`: a total-only group spends the
     same rho at once. Under pure privacy total-only groups cost more, so as many as a person can be in are.
     """
-    levels, spent = [], Fraction(0)
-    for part in mechanisms(configuration, specification, which):
-        assert part.budget is not None
-        spent += part.budget
+    parts, levels = mechanisms(configuration, specification, which), []
+    for part in parts:
         often = max(part.stability.value, 1)
         single = 0
         if configuration.privacy == "puredp":
             single = min(most_total_only(configuration, specification, part.geography, part.level), often)
-        stages = (("stage 1", part.stage_one, often - single), ("stage 2", part.stage_two, often - single))
+        groups = {"total only": single, "stage 1": often - single, "stage 2": often - single}
+        sizes = [(law.size, None) if law.is_gaussian else (None, law.size) for law in part.laws]
         queries = [
-            _query(name, noise, groups)
-            for name, noise, groups in (("total only", part.total_only, single), *stages)
-            if groups
+            Query(name=name, variance=variance, scale=scale, groups=many)
+            for (name, many), (variance, scale) in zip(groups.items(), sizes, strict=True)
+            if many
         ]
         levels.append(Level(name=f"{part.geography}, {LEVEL_WORDS[part.level]}", queries=queries))
-    said = claim(mechanisms(configuration, specification, which))
+    said = claim(parts)
     return Release(
         name=f"safetab-{which.lower()}",
         title=f"SafeTab-P, {PASS_NAMES[which]}",
         unit="person",
         neighbours="unbounded",
-        rho=spent if configuration.privacy == "zcdp" else None,
+        rho=spent(configuration, which) if configuration.privacy == "zcdp" else None,
         levels=levels,
         kind=said.kind,
         reason=" ".join(said.reasons),
@@ -344,12 +343,19 @@ def _cases(
     A person's groups are the same in the nation and in a state, so one number for each level says it all.
     """
     parts = mechanisms(configuration, specification, which)
-    choices = []
+    choices: list[Sequence[int]] = []
     for level in LEVELS:
         above = [part for part in parts if part.level == level and part.geography not in BELOW_STATE]
         sizes = [most_total_only(configuration, specification, one.geography, level) for one in above]
-        most = max(sizes, default=0)
-        choices.append(_choices(above, most, people))
+        often = people * min(max(sizes, default=0), max((one.stability.value for one in above), default=0))
+        laws = [part.laws[0] for part in above]
+        if not often or not laws[0].is_gaussian:
+            # Geometric noise on a count that changes by one is randomized response, which is the worst
+            # mechanism of its epsilon: two stages of the same sum are never worse.
+            choices.append((often,))
+        else:
+            smooth = min(law.size for law in laws) >= SMOOTH
+            choices.append((0, often) if smooth else range(often + 1))
     return [
         ((regional, detailed), _events(parts, {1: regional, 2: detailed}, people))
         for regional, detailed in product(*choices)
@@ -372,41 +378,14 @@ def most_total_only(
     return part.stability(level, configuration.max_race_codes, geography).value
 
 
-def _choices(parts: Sequence[Mechanism], most: int, people: int) -> Sequence[int]:
-    """How many total-only groups must be compared for one level, over all `people` together."""
-    if not parts or most == 0:
-        return (0,)
-    often = people * min(most, max(part.stability.value for part in parts))
-    if all(isinstance(part.total_only, DiscreteLaplace) for part in parts):
-        # Geometric noise on a count that changes by one is randomized response, which is the worst
-        # mechanism of its epsilon: two stages of the same sum are never worse.
-        return (often,)
-    sizes = [part.total_only.variance for part in parts if isinstance(part.total_only, DiscreteGaussian)]
-    return (0, often) if min(sizes) >= SMOOTH else range(often + 1)
-
-
 def _events(parts: Sequence[Mechanism], singles: dict[int, int], people: int) -> tuple[Noise, ...]:
     events: list[Noise] = []
     for part in parts:
         often = people * max(part.stability.value, 1)
         single = 0 if part.geography in BELOW_STATE else min(singles[part.level], often)
-        if single:
-            events.append(_event(part.total_only, single))
-        if often > single:
-            events += [_event(part.stage_one, often - single), _event(part.stage_two, often - single)]
+        often_each = zip(part.laws, (single, often - single, often - single), strict=True)
+        events += [law.repeated(times) for law, times in often_each if times]
     return grouped(events)
-
-
-def _event(noise: Noise | None, times: int) -> Noise:
-    assert noise is not None
-    return noise.repeated(times)
-
-
-def _query(name: str, noise: Noise | None, groups: int) -> Query:
-    assert noise is not None
-    if noise.is_gaussian:
-        return Query(name=name, variance=noise.size, groups=groups)
-    return Query(name=name, scale=noise.size, groups=groups)
 
 
 def _points(exact: Account | None, deltas: list[Fraction]) -> list[Point | None]:

@@ -70,6 +70,12 @@ class Mechanism:
         return self.geography, self.level
 
     @property
+    def laws(self) -> tuple[Noise, Noise, Noise]:
+        """The noise of total-only groups and of both stages, where there is noise."""
+        first, second, third = (one for one in (self.total_only, self.stage_one, self.stage_two) if one)
+        return first, second, third
+
+    @property
     def noises(self) -> tuple[Noise | None, Noise | None]:
         """The noise of a published cell by the group's label: STAGE_TWO, TOTAL_ONLY."""
         return self.stage_two, self.total_only
@@ -215,9 +221,7 @@ def draws_all(mechanism: Mechanism) -> bool:
     """Whether every group is drawn: nothing is suppressed, or without noise an empty group is large."""
     if mechanism.suppression is None:
         return True
-    if mechanism.stage_one is None or mechanism.stage_two is None:
-        return mechanism.thresholds[0] <= 0 or mechanism.suppression < 0
-    return False
+    return mechanism.stage_two is None and (mechanism.thresholds[0] <= 0 or mechanism.suppression < 0)
 
 
 def survivors(
@@ -234,14 +238,14 @@ def survivors(
     `iterations` are the sorted indices of the iterations that are tabulated; `region` and `iteration` are
     sorted.
     """
-    if mechanism.stage_one is None or mechanism.stage_two is None or not regions or not iterations.size:
+    if mechanism.stage_two is None or not regions or not iterations.size:
         # without noise an empty group stays empty, and is dropped
         return Part.of(mechanism.geography, mechanism.level, [], [], [], [], [])
     survival = Survival.of(mechanism)
     taken = region.astype(np.int64) * iterations.size + np.searchsorted(iterations, iteration)
     pairs = [np.zeros(0, dtype=np.int64)]
     for found in Trials(survival).successes(regions * iterations.size, source=source):
-        pairs.append(found[~_among(found, taken)])
+        pairs.append(found[np.append(taken, -1)[np.searchsorted(taken, found)] != found])
     pair = np.concatenate(pairs)
     table, values = outcomes(survival, pair.size, source=source)
     return Part(
@@ -269,15 +273,6 @@ def outcomes(
     cells = spread(starts[table > 0], widths[table > 0])
     values[cells] = sample(survival.second, cells.size, source=source)
     return table, values
-
-
-def _among(found: Integers, taken: Integers) -> NDArray[np.bool_]:
-    """Return which of the found pairs are among the taken ones; both rise."""
-    if not taken.size:
-        return np.zeros(found.size, dtype=bool)
-    place = np.minimum(np.searchsorted(taken, found), taken.size - 1)
-    hits: NDArray[np.bool_] = taken[place] == found
-    return hits
 
 
 STAGE_TWO, TOTAL_ONLY = 0, 1
@@ -309,16 +304,12 @@ def noisy(
     regions = len(counts.regions(geography))
     found = counts.totals(geography, level)
     region, iteration, count = (column(found, name) for name in ("region", "iteration", "count"))
-    if draws_all(mechanism):
+    every = draws_all(mechanism)
+    if every:
         region, iteration, count = grid(regions, iterations, region, iteration, count)
-        part = measured(counts, mechanism, total_only, region, iteration, count, source)
-    else:
-        part = joined(
-            [
-                measured(counts, mechanism, total_only, region, iteration, count, source),
-                survivors(mechanism, regions, iterations, region, iteration, source=source),
-            ]
-        )
+    part = measured(counts, mechanism, total_only, region, iteration, count, source)
+    if not every:
+        part = joined([part, survivors(mechanism, regions, iterations, region, iteration, source=source)])
     return part if allow_negative else part.clamped()
 
 
