@@ -24,6 +24,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -165,9 +166,8 @@ def read_counts(path: Path) -> dict[str, Integers]:
     """
     found: dict[str, list[int]] = {}
     for line, row in _rows(path, ("level", "count")):
-        found.setdefault(_level(path, line, row["level"]), []).append(
-            _whole(path, line, "count", row["count"])
-        )
+        level = _level(path, line, row["level"])
+        found.setdefault(level, []).append(_whole(path, line, "count", row["count"]))
     return {level: np.array(counts, dtype=np.int64) for level, counts in found.items()}
 
 
@@ -195,16 +195,15 @@ def read_education(path: Path) -> tuple[dict[str, Integers], dict[str, Floats], 
             raise InputError(f"earnings in line {line} of {path} are not a number")
         counts.setdefault(kind, []).append([_whole(path, line, name, row[name]) for name in EDUCATION])
         paid.setdefault(kind, []).append(value)
-    for kind, rows in counts.items():
-        table = np.array(rows, dtype=np.int64)
+    tables = {kind: np.array(rows, dtype=np.int64) for kind, rows in counts.items()}
+    for kind, table in tables.items():
         share = _share(table[table.sum(axis=1) > 0])
         if share.size < 3 or share.min() == share.max():
             raise InputError(
                 f"{path} has {share.size} areas of type {kind!r} with adults in them, or one share with "
                 "a degree for all; a slope needs three areas or more whose shares differ"
             )
-    made = {kind: np.array(rows, dtype=np.int64) for kind, rows in counts.items()}
-    return made, {kind: np.array(values, dtype=np.float64) for kind, values in paid.items()}, levels
+    return tables, {kind: np.array(values, dtype=np.float64) for kind, values in paid.items()}, levels
 
 
 def _rows(path: Path, needed: Sequence[str]) -> list[tuple[int, dict[str, str | None]]]:
@@ -240,7 +239,10 @@ def _whole(path: Path, line: int, name: str, text: str | None) -> int:
 
 # -- errors of counts ----------------------------------------------------------------------------------------
 
-MEASURES = ("MSE", "MAE")
+MEASURES = {"MSE": 2, "MAE": 1}
+"""Mean squared and mean absolute error: the power of an error that is averaged."""
+POSTS = {"none": "no post-processing", "non-negative": "non-negative"}
+"""What is done to noisy counts, and in the words of the register."""
 SPREAD = {"MSE": 4.0, "MAE": math.pi - 2}
 """Twice the squared relative deviation of one squared, or absolute, normal error: old and new noise."""
 
@@ -257,69 +259,66 @@ def accuracy(*, counts: Path | None = None, draws: int = DRAWS, seed: int = SEED
     from discreet.testing import NotPrivateSeededEntropy
 
     people = population(seed)
-    levels = (
-        {name: table.ravel() for name, table in people.levels.items()}
-        if counts is None
-        else read_counts(counts)
-    )
+    levels = {name: table.ravel() for name, table in people.levels.items()}
+    if counts is not None:
+        levels = read_counts(counts)
     source = NotPrivateSeededEntropy(seed + 1)
-    rows: list[tuple[Value, ...]] = []
+    mine: dict[tuple[str, str, str], tuple[Value, ...]] = {}
     for level, (before, after) in noises(list(levels)).items():
-        moments = [[_moment(variance, measure) for variance in (after, before)] for measure in MEASURES]
         old, new = (_errors(levels[level], variance, draws, source) for variance in (before, after))
-        for k, ((was, spread), (now, spread_now)) in enumerate(zip(old, new, strict=True)):
-            post, expected = (
-                ("none", "non-negative")[k // 2],
-                100 * (1 - moments[k % 2][0] / moments[k % 2][1]),
-            )
-            error = 100 * (now / was) * math.hypot(spread / was, spread_now / now) if was else math.nan
-            saved = 100 * (1 - now / was)
-            rows.append((level, post, MEASURES[k % 2], was, now, saved, error, expected if k < 2 else None))
+        for post, measure in product(POSTS, MEASURES):
+            (was, spread), (now, spread_now) = old[post, measure], new[post, measure]
+            error = 100 * (now / was) * math.hypot(spread / was, spread_now / now)
+            expected = None
+            if post == "none":
+                expected = 100 * (1 - _moment(after, measure) / _moment(before, measure))
+            row = (level, post, measure, was, now, 100 * (1 - now / was), error, expected)
+            mine[level, post, measure] = row
     checks = []
-    mine = {(row[0], row[1], row[2]): row for row in rows}
-    for measure in MEASURES:
-        for post, words in (("none", "no post-processing"), ("non-negative", "non-negative")):
-            what = f"{measure}, {words}: reduction, percent"
-            for at, entry in printed("pnas", "errors, Pennsylvania 2010", what).items():
-                row = mine.get((at, post, measure))
-                value = None if row is None else float(str(row[5 if post == "non-negative" else 7]))
-                said = "simulated on other counts; how many draws is not printed"
-                if post == "none" and value is not None:
-                    many = 9 * (1 - value / 100) ** 2 * SPREAD[measure] / ((value - entry.value) / 100) ** 2
-                    said += f"; within three standard errors if at most {many:,.0f} counts were drawn"
-                checks.append(check(entry, value, why=said))
+    for measure, (post, words) in product(MEASURES, POSTS.items()):
+        what = f"{measure}, {words}: reduction, percent"
+        for at, entry in printed("pnas", "errors, Pennsylvania 2010", what).items():
+            found = mine.get((at, post, measure))
+            value = None if found is None else float(str(found[5 if post == "non-negative" else 7]))
+            said = "simulated on other counts; how many draws is not printed"
+            if post == "none" and value is not None:
+                many = 9 * (1 - value / 100) ** 2 * SPREAD[measure] / ((value - entry.value) / 100) ** 2
+                said += f"; within three standard errors if at most {many:,.0f} counts were drawn"
+            checks.append(check(entry, value, why=said))
+    about = f"The population is {people}" if counts is None else f"Counts of {counts.name}"
     return made(
         "accuracy",
         "level post_processing measure old_noise new_noise reduction_percent standard_error expected_percent",
-        rows,
+        list(mine.values()),
         checks,
         data="SYNTHETIC population" if counts is None else counts.name,
-        about=f"The population is {people}; seed {seed}."
-        if counts is None
-        else f"Counts of {counts.name}; seed {seed}.",
+        about=f"{about}; seed {seed}.",
     )
 
 
-def _errors(counts: Integers, variance: Fraction, draws: int, source: Entropy) -> list[tuple[float, float]]:
-    """Mean squared and absolute error with their standard errors, without and with non-negativity."""
-    noise: Integers = sample(
-        DiscreteGaussian(variance), (math.ceil(draws / counts.size), counts.size), source=source
-    )
-    result = []
-    for shown in (counts + noise, np.maximum(counts + noise, 0)):
-        error: Floats = (shown - counts).astype(np.float64)
-        for values in (error**2, np.abs(error)):
-            result.append((float(values.mean()), float(values.std() / math.sqrt(values.size))))
+def _errors(
+    counts: Integers, variance: Fraction, draws: int, source: Entropy
+) -> dict[tuple[str, str], tuple[float, float]]:
+    """Mean errors with their standard errors, by post-processing and measure."""
+    size = math.ceil(draws / counts.size), counts.size
+    noisy = counts + sample(DiscreteGaussian(variance), size, source=source)
+    result = {}
+    for (post, shown), measure in product(zip(POSTS, (noisy, np.maximum(noisy, 0)), strict=True), MEASURES):
+        values = np.abs((shown - counts).astype(np.float64)) ** MEASURES[measure]
+        result[post, measure] = float(values.mean()), float(values.std() / math.sqrt(values.size))
     return result
 
 
 def _moment(variance: Fraction, measure: str) -> float:
     """E X^2 or E |X| of the noise."""
     x = np.arange(1, math.ceil(12 * math.sqrt(variance)))
-    return float(2 * (x ** (2 if measure == "MSE" else 1) * DiscreteGaussian(variance).pmf(x)).sum())
+    return float(2 * (x ** MEASURES[measure] * DiscreteGaussian(variance).pmf(x)).sum())
 
 
 # -- error of a slope ----------------------------------------------------------------------------------------
+
+
+PRINTED_SLOPE = ("pnas", "slope of earnings on education", "MAE of the slope: reduction, percent")
 
 
 def slope(*, counts: Path | None = None, repeats: int = REPEATS, seed: int = SEED) -> Study:
@@ -344,18 +343,16 @@ def slope(*, counts: Path | None = None, repeats: int = REPEATS, seed: int = SEE
         truth = float(_slopes(people[None], paid)[0])
         # at most a few hundred million counts are drawn
         often = max(10, min(repeats, 40_000_000 // people.size))
-        found = [
-            np.abs(_noisy_slopes(people, paid, v, often, source) - truth) for v in found_noises[levels[kind]]
-        ]
-        (old, new), errors = (
-            [float(one.mean()) for one in found],
-            [float(one.std() / math.sqrt(often)) for one in found],
+        (old, spread), (new, spread_new) = (
+            (float(one.mean()), float(one.std() / math.sqrt(often)))
+            for one in (
+                np.abs(_noisy_slopes(people, paid, variance, often, source) - truth)
+                for variance in found_noises[levels[kind]]
+            )
         )
-        rows.append((kind, len(people), often, truth, old, errors[0], new, errors[1], 100 * (1 - new / old)))
+        rows.append((kind, len(people), often, truth, old, spread, new, spread_new, 100 * (1 - new / old)))
     expected, low, high, chance = three_trials()
-    (entry,) = printed(
-        "pnas", "slope of earnings on education", "MAE of the slope: reduction, percent"
-    ).values()
+    (entry,) = printed(*PRINTED_SLOPE).values()
     why = (
         f"from three trials, of which nine in ten reductions lie between {low:.0f} and {high:.0f}, and one "
         f"in {1 / chance:.0f} is this large; {expected:.1f} is expected from the variances"
@@ -387,9 +384,7 @@ def three_trials(trials: int = 200_000) -> tuple[float, float, float, float]:
     draw = Uniforms(SEED + 4)
     old, new = (np.abs(draw.normal(3 * trials)).reshape(-1, 3).mean(axis=1) for _ in range(2))
     seen = 100 * (1 - factor * new / old)
-    (entry,) = printed(
-        "pnas", "slope of earnings on education", "MAE of the slope: reduction, percent"
-    ).values()
+    (entry,) = printed(*PRINTED_SLOPE).values()
     low, high = np.quantile(seen, [0.05, 0.95])
     return 100 * (1 - factor), float(low), float(high), float((seen >= entry.value).mean())
 

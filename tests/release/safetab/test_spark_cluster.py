@@ -154,3 +154,21 @@ def test_a_polite_end_has_no_traceback(nation: Nation, tmp_path: Path, stage: st
         time.sleep(0 if stage in ("shell", "ready") else 1)
         run.send_signal(number)
     assert run.returncode == 128 + number
+
+
+@pytest.mark.slow
+def test_after_a_master_that_is_not_there_another_can_be_named() -> None:
+    """In one process: what is left of the first try must not be in the way of the second."""
+    program = """
+from discreet.release.engine import EngineError, connect
+for master in ("spark://localhost:1", "local[1]"):
+    try:
+        with connect("spark", spark_master=master, threads=1) as engine:
+            print(engine.name)
+    except EngineError as error:
+        print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    said, name = done.stdout.splitlines()
+    assert "the master must be reachable" in said
+    assert name == "spark"

@@ -154,7 +154,6 @@ def need_java() -> None:
 
 def _start(place: Path, master: str, memory: int, cores: int) -> Any:
     from pyspark import SparkConf, SparkContext
-    from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 
     settings = {
@@ -174,18 +173,24 @@ def _start(place: Path, master: str, memory: int, cores: int) -> Any:
         settings["spark.sql.adaptive.enabled"] = "false"
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
     conf = SparkConf().setAppName("discreet").setMaster(master).setAll(list(settings.items()))
+    own, opened = SparkSession.getActiveSession() is None, list[SparkContext]()
     try:
         with _java(place, conf):
             # asked for in this thread, Spark would take Ctrl-C for itself
-            _aside(lambda: SparkContext.getOrCreate(conf))
+            _aside(lambda: opened.append(SparkContext.getOrCreate(conf)))
             session = SparkSession.builder.config(conf=conf).getOrCreate()
             session.sparkContext.setLogLevel("OFF")
-    except (PySparkException, RuntimeError, OSError):
+            return session
+    except Exception:
+        for context in opened if own else ():  # or the next try would be given it
+            with suppress(Exception):
+                context.stop()
         text = "Spark did not start; it needs Java 17 or newer, and the master must be reachable"
         raise EngineError(text) from None
-    except Exception as error:  # py4j's own errors are no PySparkException
-        raise EngineError(f"Spark did not start ({type(error).__name__})") from None
-    return session
+
+
+_started: list[subprocess.Popen[bytes]] = []
+"""The Java that all sessions of this process share."""
 
 
 @contextmanager
@@ -195,32 +200,24 @@ def _java(place: Path, conf: SparkConf) -> Iterator[None]:
     Not left to PySpark: if a signal comes while Java starts, PySpark forgets the process, which then waits
     for ever. What Java has to say goes nowhere: it is much, and may repeat what was read.
     """
-    import pyspark.find_spark_home
-    from pyspark import SparkContext
+    import pyspark
+    from pyspark.sql import SparkSession
 
-    if SparkContext._gateway is not None or "PYSPARK_GATEWAY_PORT" in os.environ:
+    if _started or "PYSPARK_GATEWAY_PORT" in os.environ or SparkSession.getActiveSession() is not None:
         yield
         return
-    find_home: Callable[[], str] = pyspark.find_spark_home._find_spark_home
-    said, started = place / "gateway", list[subprocess.Popen[bytes]]()
+    package = Path(pyspark.__file__).parent
+    homes = (os.environ.get("SPARK_HOME"), package / "spark-distribution", package)
+    home = next(Path(one) for one in homes if one and Path(one).is_dir())
     options = [text for key, value in conf.getAll() for text in ("--conf", f"{key}={value}")]
     more = shlex.split(os.environ.get("PYSPARK_SUBMIT_ARGS", "pyspark-shell"))
-
-    def end() -> None:
-        for process in started:
-            if process.poll() is None:
-                os.killpg(process.pid, signal.SIGKILL)  # a shell, and the Java that it starts
-                process.wait()
-        gateway, SparkContext._gateway, SparkContext._jvm = SparkContext._gateway, None, None
-        if gateway is not None:
-            gateway._gateway_client.is_connected = False  # objects that are freed now need not be told
-
-    atexit.register(end)  # after the directory was: it goes when Java has gone
+    said = place / "gateway"
+    atexit.register(_end_java)  # after the directory was: it goes when Java has gone
     try:
         with _signals_wait():
-            started.append(
+            _started.append(
                 subprocess.Popen(
-                    [os.path.join(find_home(), "bin", "spark-submit"), *options, *more],
+                    [home / "bin" / "spark-submit", *options, *more],
                     env={
                         **os.environ,
                         "SPARK_CONNECT_MODE": "0",
@@ -233,18 +230,28 @@ def _java(place: Path, conf: SparkConf) -> Iterator[None]:
                 )
             )
         while not said.exists():
-            if started[0].poll() is not None:
+            if _started[0].poll() is not None:
                 raise RuntimeError
             time.sleep(0.05)
         port, _, secret = struct.unpack(f">ii{said.stat().st_size - 8}s", said.read_bytes())
-        os.environ |= {"PYSPARK_GATEWAY_PORT": str(port), "PYSPARK_GATEWAY_SECRET": secret.decode()}
-        yield
     except BaseException:
-        end()
+        _end_java()
         raise
+    # PySpark takes this Java for its own, and goes on using it: whoever tries again must find it alive
+    os.environ |= {"PYSPARK_GATEWAY_PORT": str(port), "PYSPARK_GATEWAY_SECRET": secret.decode()}
+    try:
+        yield
     finally:
         for name in ("PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET"):
             os.environ.pop(name, None)
+
+
+def _end_java() -> None:
+    while _started:
+        process = _started.pop()
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)  # a shell, and the Java that it starts
+            process.wait()
 
 
 @contextmanager

@@ -168,11 +168,20 @@ def _whole(value: object, lowest: int, highest: int | None = None) -> int:
     return cast(int, value)
 
 
-def _truth(value: object) -> bool:
-    """Return true or false, as which 1, 0 and texts do not count."""
-    if not isinstance(value, bool):
-        raise InputError(f"it is {_found(value)}; it must be true or false")
-    return value
+def _typed(kind: type[T], words: str) -> Callable[[object], T]:
+    """Return a reader of values of one kind; 1 and 0 are neither true nor false, a number is no text."""
+
+    def read(value: object) -> T:
+        if isinstance(value, Number) or not isinstance(value, kind):
+            raise InputError(f"it is {_found(value)}; it must be {words}")
+        return value
+
+    return read
+
+
+_truth = _typed(bool, "true or false")
+_string = _typed(str, "a string in quotes")
+_mapping = _typed(dict, "an object")
 
 
 def _word(value: object, allowed: tuple[str, ...]) -> str:
@@ -180,6 +189,10 @@ def _word(value: object, allowed: tuple[str, ...]) -> str:
         return value
     choice = " or ".join(f'"{one}"' for one in allowed) if len(allowed) < 4 else ", ".join(allowed)
     raise InputError(f"it is {_found(value)}; it must be {choice}{hint(value, allowed)}")
+
+
+def _privacy(value: object) -> Privacy:
+    return cast(Privacy, _word(value, tuple(BUDGET_WORDS)))
 
 
 def _thresholds(value: object) -> Thresholds:
@@ -221,8 +234,11 @@ class _Reader:
         line: Callable[[Where], int | None],
         problems: Problems | None = None,
         at: Where = (),
+        *,
+        quoted: bool = False,
     ) -> None:
-        self.data, self.where, self.line, self.at = data, where, line, at
+        """`quoted` says whether a number may stand in quotes."""
+        self.data, self.where, self.line, self.at, self.quoted = data, where, line, at, quoted
         self.problems, self.bad = Problems() if problems is None else problems, False
 
     def inside(self, data: Mapping[str, object], *at: str | int) -> _Reader:
@@ -256,11 +272,15 @@ class _Reader:
     def _label(self, name: str) -> str:
         return f"{self.at[0]} {name}" if self.at else name
 
-    def configuration(self, gamma: str, *, quoted: bool, **settings: Any) -> Configuration:
+    def chance(self) -> Fraction:
+        """Return the chance of dropping an empty group."""
+        return self.get(_CHANCE, lambda value: _share(value, zero=True, quoted=self.quoted), Fraction(0))
+
+    def configuration(self, gamma: str, **settings: Any) -> Configuration:
         """Return the configuration of these settings and those that both files have, if all is right."""
         made = Configuration(
             max_race_codes=self.get("max_race_codes", lambda value: _whole(value, 1, MOST_CODES), MOST_CODES),
-            gamma=self.get(gamma, lambda value: _share(value, quoted=quoted), Fraction(1, 2)),
+            gamma=self.get(gamma, lambda value: _share(value, quoted=self.quoted), Fraction(1, 2)),
             allow_negative_counts=self.get("allow_negative_counts", _truth, True),
             **settings,
         )
@@ -288,17 +308,9 @@ BUDGET_KEYS = {
 """The keys of budgets in a `config.json`."""
 
 _GAMMA, _THRESHOLDS, _CHANCE = "privacy_budget_p_stage_1_fraction", "thresholds_p", "zero_suppression_chance"
-_PRIVACY = "privacy_defn"
-_KEYS = (
-    "max_race_codes",
-    *BUDGET_KEYS,
-    _GAMMA,
-    _THRESHOLDS,
-    _CHANCE,
-    "allow_negative_counts",
-    *RUNS.values(),
-)
-_JSON_KEYS = (*_KEYS, "reader", "state_filter_us", _PRIVACY)
+_BOTH = ("max_race_codes", _CHANCE, "allow_negative_counts", *RUNS.values())
+_JSON_KEYS = (*_BOTH, *BUDGET_KEYS, _GAMMA, _THRESHOLDS, "reader", "state_filter_us", "privacy_defn")
+_TOML_KEYS = (*_BOTH, "privacy", "stage_one_share", "states", "levels")
 _OTHER_PROGRAM = re.compile(r"(privacy_budget|thresholds)_h_.*")  # SafeTab-H may share the file
 _PLACE = re.compile(r"\(\s*([A-Z-]+)\s*,\s*([0-9])\s*\)")
 
@@ -336,10 +348,8 @@ def read_json(text: str, where: str = JSON_FILE) -> Configuration:
     reader.known((*_JSON_KEYS, *others))
     if others:
         notes.append(f"{len(others)} keys of {JSON_FILE} are of SafeTab-H and not used")
-    chance = Fraction(0)
-    if _CHANCE in data:
-        chance = reader.get(_CHANCE, lambda value: _share(value, zero=True), chance)
-    else:
+    chance = reader.chance() if _CHANCE in data else Fraction(0)
+    if _CHANCE not in data:
         notes.append(f"{JSON_FILE} has no {_CHANCE}: nothing is suppressed")
     name = reader.get("reader", _string, "csv")
     if name.lower() not in ("csv", "parquet"):
@@ -347,28 +357,15 @@ def read_json(text: str, where: str = JSON_FILE) -> Configuration:
     runs = {key: reader.get(key, _truth, True) for key in RUNS.values()}
     return reader.configuration(
         _GAMMA,
-        quoted=False,
         budgets={place: reader.get(key, _budget, None) for key, place in BUDGET_KEYS.items()},
         thresholds=_all_thresholds(reader),
         zero_suppression_chance=chance,
         state_filter_us=reader.get("state_filter_us", _states, STATES) if runs["run_us"] else STATES,
-        privacy=reader.get(_PRIVACY, lambda value: _word(value, tuple(BUDGET_WORDS)), "zcdp"),
+        privacy=reader.get("privacy_defn", _privacy, "zcdp"),
         reader=name,
         notes=tuple(notes),
         **runs,
     )
-
-
-def _string(value: object) -> str:
-    if isinstance(value, Number) or not isinstance(value, str):
-        raise InputError(f"it is {shown(value)}; it must be a string in quotes")
-    return value
-
-
-def _mapping(value: object) -> dict[str, object]:
-    if not isinstance(value, dict):
-        raise InputError(f"it is {shown(value)}; it must be an object")
-    return value
 
 
 def _all_thresholds(reader: _Reader) -> dict[Place, Thresholds]:
@@ -389,27 +386,14 @@ def _all_thresholds(reader: _Reader) -> dict[Place, Thresholds]:
     return found
 
 
-_TOML_KEYS = (
-    "privacy",
-    "max_race_codes",
-    "stage_one_share",
-    "zero_suppression_chance",
-    "allow_negative_counts",
-    "run_us",
-    "run_pr",
-    "states",
-    "levels",
-)
-
-
 def read_toml(text: str, where: str = TOML_FILE) -> Configuration:
     """Read a configuration from the text of a `safetab.toml`; `where` is what an error calls it."""
     text = text.replace("\r\n", "\n")
     data = parse_toml(text, where, parse_float=Number)
     lines = key_lines(text)
-    reader = _Reader(data, where, lambda place: line_of(lines, place))
+    reader = _Reader(data, where, lambda place: line_of(lines, place), quoted=True)
     reader.known(_TOML_KEYS)
-    kind = cast(Privacy, reader.get("privacy", lambda value: _word(value, tuple(BUDGET_WORDS)), "zcdp"))
+    kind: Privacy = reader.get("privacy", _privacy, "zcdp")
     budgets, thresholds = _levels(reader, BUDGET_WORDS[kind])
     runs = {}
     for which, key in RUNS.items():
@@ -417,12 +401,9 @@ def read_toml(text: str, where: str = TOML_FILE) -> Configuration:
         runs[key] = reader.get(key, _truth, spends) if key in data else spends
     return reader.configuration(
         "stage_one_share",
-        quoted=True,
         budgets=budgets,
         thresholds=thresholds,
-        zero_suppression_chance=reader.get(
-            "zero_suppression_chance", lambda value: _share(value, zero=True, quoted=True), Fraction(0)
-        ),
+        zero_suppression_chance=reader.chance(),
         state_filter_us=reader.get("states", _states, STATES) if "states" in data else STATES,
         privacy=kind,
         **runs,

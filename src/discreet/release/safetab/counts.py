@@ -399,10 +399,10 @@ class Resumable:
     """Where the coded records of a run stay if it is interrupted, and what they were made from."""
 
     folder: Path
-    made_from: dict[str, object]
+    made_from: Mapping[str, object]
 
     @classmethod
-    def beside(cls, out: Path, made_from: dict[str, object]) -> Resumable:
+    def beside(cls, out: Path, made_from: Mapping[str, object]) -> Resumable:
         """Return the place beside an output."""
         return cls(out.parent / f".discreet-{out.name}.coded", made_from)
 

@@ -177,9 +177,7 @@ def partners(specification: Specification) -> dict[int, int]:
     return found
 
 
-def consistent(
-    parts: Mapping[tuple[str, int], Part], pairs: Mapping[int, int]
-) -> dict[tuple[str, int], Part]:
+def consistent(parts: Parts, pairs: Mapping[int, int]) -> dict[tuple[str, int], Part]:
     """Drop the groups whose alone count exceeds the combination count, and clamp cells at zero.
 
     Counts are compared as they are published, so after clamping. A group of which only one was
@@ -190,23 +188,25 @@ def consistent(
     >>> kept.region.tolist(), kept.values.tolist()
     ([1, 1], [40, 41])
     """
-    return {place: _consistent(part.clamped(), pairs) for place, part in parts.items()}
+    alone, combined = (np.array([*one], dtype=np.int32) for one in (pairs, pairs.values()))
+    found = {}
+    for place, part in parts.items():
+        part = part.clamped()
+        partner = np.full(max(part.iteration.max(initial=0), alone.max(initial=0)) + 1, -1, dtype=np.int32)
+        partner[alone] = combined
+        other, key = partner[part.iteration], keys(part.region, part.iteration)
+        wanted = keys(part.region, np.maximum(other, 0))
+        at = np.searchsorted(key, wanted)
+        both = (other >= 0) & (np.append(key, -1)[at] == wanted)
+        mine, theirs = np.flatnonzero(both), at[both]
+        totals, kept = part.totals(), np.ones(part.size, dtype=bool)
+        wrong = totals[mine] > totals[theirs]
+        kept[mine[wrong]] = kept[theirs[wrong]] = False
+        found[place] = part.keep(kept)
+    return found
 
 
-def _consistent(part: Part, pairs: Mapping[int, int]) -> Part:
-    if not part.size or not pairs:
-        return part
-    partner = np.full(max(int(part.iteration.max()), *pairs, *pairs.values()) + 1, -1, dtype=np.int32)
-    partner[list(pairs)] = list(pairs.values())
-    key = keys(part.region, part.iteration)
-    other = keys(part.region, np.maximum(partner[part.iteration], 0))
-    place = np.minimum(np.searchsorted(key, other), key.size - 1)
-    both = (partner[part.iteration] >= 0) & (key[place] == other)
-    totals = part.totals()
-    wrong = np.flatnonzero(both & (totals > totals[place]))
-    dropped = np.zeros(part.size, dtype=bool)
-    dropped[wrong] = dropped[place[wrong]] = True
-    return part.keep(~dropped)
+_DOES = {"coterminous": "donated", "post": "dropped"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +224,7 @@ class Reprocessed:
     @property
     def did(self) -> str:
         """What the step does to a group."""
-        return "donated" if self.step == "coterminous" else "dropped"
+        return _DOES[self.step]
 
     def as_dict(self) -> dict[str, object]:
         """Return what JSON says of the step."""
@@ -251,22 +251,20 @@ def coterminous(
     """Make regions of the same blocks agree in an output; `data` needs its GRF-C only, which is public."""
     from discreet.release.engine import connect
     from discreet.release.safetab.records import read_geography
-    from discreet.release.safetab.specification import read_water
 
-    configuration, specification = read_configuration(Path(params)), read_specification(Path(params))
-    water = read_water(Path(params))
+    params = Path(params)
+    configuration, specification, water = (
+        read_configuration(params),
+        read_specification(params),
+        read_water(params),
+    )
     free(new)
     with connect() as engine:
         geography = read_geography(Path(data), configuration, engine=engine)
-    classes = geography.coterminous(water)
     found = read_released(Path(released), specification, geography.regions)
-    tabulated = {
-        (where, level): specification.places(where, level)
-        for where, level in found.parts
-        if configuration.runs(where, level)
-    }
-    parts = {place: part for place, part in found.parts.items() if place in tabulated}
-    after, given = donate(parts, classes, tabulated, order=order)
+    tabulated = {place: specification.places(*place) for place in found.parts if configuration.runs(*place)}
+    parts = {place: found.parts[place] for place in tabulated}
+    after, given = donate(parts, geography.coterminous(water), tabulated, order=order)
     return _write(
         Path(released), new, "coterminous", found, {**found.parts, **after}, given, specification, format
     )
@@ -284,7 +282,7 @@ def postprocess(
     free(new)
     found = read_released(Path(released), specification)
     parts = consistent(found.parts, partners(specification))
-    dropped = sum(part.size for part in found.parts.values()) - sum(part.size for part in parts.values())
+    dropped = sum(part.size - parts[place].size for place, part in found.parts.items())
     return _write(Path(released), new, "post", found, parts, dropped, specification, format)
 
 
@@ -320,7 +318,7 @@ def _write(
                 "source": [{"name": path.name, "sha256": sha256(path)} for path in found.files],
                 "rows": writer.rows,
                 "groups": groups,
-                "donated" if step == "coterminous" else "dropped": changed,
+                _DOES[step]: changed,
                 **({} if receipt is None else {RECEIPT: receipt}),
             },
         )
@@ -522,14 +520,18 @@ class RunPlan:
             for which in self.configuration.passes
         }
 
+    @cached_property
+    def _exact(self) -> list[str]:
+        return [" ".join(one) for some in self.exact.values() for one in some]
+
     @property
     def warning(self) -> str | None:
         """Why the output is not private, if it is not."""
-        seed, exact = self.options.rehearsal, [" ".join(one) for some in self.exact.values() for one in some]
+        seed = self.options.rehearsal
         reasons = [] if seed is None else [f"rehearsal with seed {seed}"]
-        if exact:
-            every = sum(len(self.configuration.levels(which)) for which in self.configuration.passes)
-            reasons.append("no noise" if len(exact) == every else f"no noise at {', '.join(exact)}")
+        if self._exact:
+            every = len(self._exact) == len(self.mechanisms)
+            reasons.append("no noise" if every else f"no noise at {', '.join(self._exact)}")
         return f"{NOT_PRIVATE}: {'; '.join(reasons)}" if reasons else None
 
     def check(self, *, ledger: bool) -> None:
@@ -537,9 +539,9 @@ class RunPlan:
 
         A ledger that several runs share takes one pass, all of it with noise.
         """
-        exact = [" ".join(one) for some in self.exact.values() for one in some]
+        exact = self._exact
+        more = f" and {len(exact) - 1} more" if len(exact) > 1 else ""
         if exact and not self.options.no_noise:
-            more = f" and {len(exact) - 1} more" if len(exact) > 1 else ""
             raise InputError(
                 f"the budget of {exact[0]}{more} is infinite, so exact counts would be written; if you mean "
                 "that, say --no-noise; the output is then marked NOT PRIVATE"
@@ -593,11 +595,7 @@ class RunPlan:
         from discreet.release.safetab.counts import Resumable
 
         data = [[source.name, *source.state] for source in sources]
-        made_from: dict[str, object] = {
-            "version": version("discreet"),
-            "parameters": self.files(),
-            "data": data,
-        }
+        made_from = {"version": version("discreet"), "parameters": self.files(), "data": data}
         return Resumable.beside(out, made_from)
 
     def add_noise(self, counts: GroupCounts, clock: Clock) -> dict[tuple[str, int], Part]:
@@ -622,9 +620,8 @@ class RunPlan:
             tabulated = {place: self.specification.places(*place) for place in noisy}
             parts, donated = donate(noisy, classes, tabulated, order=self.options.order)
         if self.options.tabulation_suppression:
-            before = sum(part.size for part in parts.values())
-            parts = consistent(parts, partners(self.specification))
-            dropped = before - sum(part.size for part in parts.values())
+            before, parts = parts, consistent(parts, partners(self.specification))
+            dropped = sum(part.size - parts[place].size for place, part in before.items())
         return parts, donated, dropped
 
     def write(
@@ -644,10 +641,8 @@ class RunPlan:
 
     def place(self, one: Mechanism, geography: Geography, noisy: Parts, parts: Parts) -> PlaceSummary:
         """Return what there could be of a geography and level, and what was released."""
-        regions, iterations = (
-            len(geography.regions[one.geography]),
-            len(self.specification.places(*one.place)),
-        )
+        regions = len(geography.regions[one.geography])
+        iterations = len(self.specification.places(*one.place))
         tables = np.bincount(parts[one.place].table, minlength=len(TABLES))
         suppressed = regions * iterations - noisy[one.place].size
         return PlaceSummary(one, regions, iterations, suppressed, tuple(map(int, tables)))
