@@ -44,9 +44,9 @@ SUBCOMMANDS = {
     "post": "Drop groups whose alone count exceeds the combination count; no negative counts.",
 }
 
-HOMES = {"validate": "run:validate_app", "coterminous": "run:coterminous_app", "post": "run:post_app"}
-HOMES |= {"init": "synth:init_app"}
-"""Subcommands that live in another one's module; the others are the `app` of the module of their name."""
+HOMES = {"init": "synth", "account": "design"}
+HOMES |= dict.fromkeys(("validate", "coterminous", "post", "report"), "run")
+"""The modules of subcommands that do not live in one of their own name."""
 
 app = App(
     name="safetab",
@@ -54,4 +54,4 @@ app = App(
     help="Detailed race and ethnicity groups by geography, sex and age, tabulated adaptively.",
 )
 for _name, _help in SUBCOMMANDS.items():
-    app.command(f"discreet.cli.safetab.{HOMES.get(_name, f'{_name}:app')}", name=_name, help=_help)
+    app.command(f"discreet.cli.safetab.{HOMES.get(_name, _name)}:{_name}_app", name=_name, help=_help)

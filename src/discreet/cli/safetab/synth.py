@@ -56,7 +56,7 @@ def init(
     Screen(json=json, quiet=True).present(lambda: found, text)
 
 
-app = console.command(
+synth_app = console.command(
     "safetab synth",
     "OUT --persons N [OPTIONS]",
     "nation --persons 20000",
@@ -64,7 +64,7 @@ app = console.command(
 )
 
 
-@app.default
+@synth_app.default
 def synth(
     out: Annotated[Path, option("A new directory; it gets data/ and params/.")],
     /,
