@@ -22,6 +22,7 @@ from dataclasses import dataclass, replace
 from decimal import Context, Decimal
 from fractions import Fraction
 from functools import lru_cache
+from itertools import product
 from math import isqrt
 from pathlib import Path
 from typing import Any
@@ -358,7 +359,10 @@ class Writer:
         """Append the groups of one geography and level."""
         names = strings(list(regions))
         for chunk in _chunks(part):
-            self._totals(chunk, names)
+            self.rows[TOTAL] += chunk.size
+            columns = {"COUNT": chunk.totals(), "TABLE": coded(np.zeros(chunk.size, dtype=np.int32), [TOTAL])}
+            number = chunk.label * len(TABLES) + chunk.table
+            self._append("t1", chunk, np.arange(chunk.size), names, columns, number, self._labels.total)
             large = chunk.keep(chunk.table > 0)
             if large.size:
                 self._cells(large, names)
@@ -372,18 +376,6 @@ class Writer:
         mark = {"warning": self.folder.mark} if self.folder.mark else None
         return pa.schema([(name, types.get(name, text)) for name in (*columns, *marked)], metadata=mark)
 
-    def _totals(self, part: Part, names: ArrowArray) -> None:
-        zeros = np.zeros(part.size, dtype=np.int32)
-        columns = {
-            "REGION_ID": coded(part.region, names),
-            "REGION_TYPE": coded(zeros, [part.geography]),
-            "ITERATION_CODE": coded(part.iteration, self._iterations),
-            "COUNT": part.totals(),
-            "TABLE": coded(zeros, [TOTAL]),
-        }
-        self.rows[TOTAL] += part.size
-        self._append("t1", columns, part.label * len(TABLES) + part.table, self._labels.total)
-
     def _cells(self, part: Part, names: ArrowArray) -> None:
         heights = part.widths() + 2
         table = np.repeat(part.table, heights)
@@ -391,28 +383,38 @@ class Writer:
         kind = _PATTERN_STARTS[table] + row
         group = np.repeat(np.arange(part.size), heights)
         columns = {
-            "REGION_ID": coded(part.region[group], names),
-            "REGION_TYPE": coded(np.zeros(table.size, dtype=np.int32), [part.geography]),
-            "ITERATION_CODE": coded(part.iteration[group], self._iterations),
             "AGESTART": coded(_AGES[kind], _FIRST_AGES),
             "AGEEND": coded(_AGES[kind], _LAST_AGES),
             "SEX": coded(_SEXES[kind], ["1", "2"]),
             "COUNT": with_sexes(part),
-            "TABLE": coded(table.astype(np.int32), list(TABLES)),
+            "TABLE": coded(table, list(TABLES)),
         }
         for name, count in zip(TABLES, np.bincount(table, minlength=len(TABLES)), strict=True):
             self.rows[name] += int(count)
-        number = part.label[group] * len(TABLES) + table
-        self._append("t2", columns, 2 * number + (row >= 2), self._labels.rows)
+        number = 2 * (part.label[group] * len(TABLES) + table) + (row >= 2)
+        self._append("t2", part, group, names, columns, number, self._labels.rows)
 
     def _append(
-        self, stem: str, columns: dict[str, object], number: NDArray[Any], margins: Sequence[Margin]
+        self,
+        stem: str,
+        part: Part,
+        group: Places,
+        names: ArrowArray,
+        columns: dict[str, object],
+        number: NDArray[Any],
+        margins: Sequence[Margin],
     ) -> None:
+        """Append rows: of which group of the part each is, its own columns, and which margins it has."""
+        columns |= {
+            "REGION_ID": coded(part.region[group], names),
+            "REGION_TYPE": coded(np.zeros(group.size, dtype=np.int32), [part.geography]),
+            "ITERATION_CODE": coded(part.iteration[group], self._iterations),
+        }
         if not self.bureau:
             if self.folder.kind == "parquet":
                 columns["NOISE_VARIANCE"] = np.array([float(one.variance) for one in margins])[number]
             else:
-                columns["NOISE_VARIANCE"] = coded(number.astype(np.int32), [one.variance for one in margins])
+                columns["NOISE_VARIANCE"] = coded(number, [one.variance for one in margins])
             columns["MOE95"] = np.array([one.margin for one in margins], dtype=np.int64)[number]
             columns[BUREAU_MARGIN] = np.array([one.bureau for one in margins], dtype=np.int64)[number]
         found = (columns[name] for name in self._columns[stem])
@@ -485,20 +487,21 @@ def read_released(
     out: Path, specification: Specification, regions: Mapping[str, Sequence[str]] | None = None
 ) -> Released:
     """Read t1 and t2 of an output; `regions` are those that there can be, by default those of t1."""
-    paths = [_find(out, stem) for stem in ("t1", "t2")]
-    t1, t2 = (_read(path, columns) for path, columns in zip(paths, (T1_COLUMNS, T2_COLUMNS), strict=True))
+    first, second = (_find(out, stem) for stem in ("t1", "t2"))
+    t1, t2 = _read(first, T1_COLUMNS), _read(second, T2_COLUMNS)
     bureau = MORE_COLUMNS[1] not in t1.column_names
     known = {name: list(regions[name]) if regions else _own(t1, name) for name in GEOGRAPHIES}
-    groups = _Rows(t1, known, specification, paths[0])
-    cells = _Rows(t2, known, specification, paths[1])
-    order = np.argsort(groups.key, kind="stable")
-    key = groups.key[order]
+    unordered, cells = (
+        _keys(table, known, specification, path) for table, path in ((t1, first), (t2, second))
+    )
+    order = np.argsort(unordered, kind="stable")
+    key = unordered[order]
     if (key[1:] == key[:-1]).any():
-        raise InputError(f"a group occurs twice in {paths[0].name}")
-    place = np.searchsorted(key, cells.key)
-    if cells.key.size and (key[np.minimum(place, key.size - 1)] != cells.key).any():
-        raise InputError(f"{paths[1].name} has a group that {paths[0].name} does not have")
-    table, rows = _cells(t2, place, key.size, paths[1])
+        raise InputError(f"a group occurs twice in {first.name}")
+    place = np.searchsorted(key, cells)
+    if (np.append(key, -1)[place] != cells).any():
+        raise InputError(f"{second.name} has a group that {first.name} does not have")
+    table, rows = _cells(t2, place, key.size, second)
     # what has no table by sex and age has its total
     widths = np.take(CELLS, table)
     starts, totals = np.cumsum(widths) - widths, t1.column("COUNT").to_numpy()[order]
@@ -510,63 +513,52 @@ def read_released(
         rows[spread(begins + 2, heights - 2)]
     ]
     if key.size and (np.add.reduceat(values, starts) != totals).any():
-        raise InputError(f"a total of {paths[0].name} is not the sum of its cells in {paths[1].name}")
+        raise InputError(f"a total of {first.name} is not the sum of its cells in {second.name}")
     label, labels = _labels(t1, t2, order, table, rows[begins], rows[begins + 2], bureau)
     found = {}
-    for number, geography in enumerate(GEOGRAPHIES):
-        for level in LEVELS:
-            mask = (groups.geography[order] == number) & (groups.level[order] == level)
-            inside = np.repeat(mask, np.take(CELLS, table))
-            found[geography, level] = Part.of(
-                geography,
-                level,
-                groups.region[order][mask],
-                groups.iteration[order][mask],
-                table[mask],
-                label[mask],
-                values[inside],
-            )
-    marked = MARK in t1.column_names or any(MARKED in path.name for path in paths)
-    kind = "parquet" if paths[0].suffix == ".parquet" else "csv"
+    for (number, geography), level in product(enumerate(GEOGRAPHIES), LEVELS):
+        mask = key >> _REGION + _ITERATION == number * 3 + level
+        region = key[mask] >> _ITERATION & (1 << _REGION) - 1
+        iteration = key[mask] & (1 << _ITERATION) - 1
+        inside = values[np.repeat(mask, widths)]
+        part = Part.of(geography, level, region, iteration, table[mask], label[mask], inside)
+        found[geography, level] = part
+    marked = MARK in t1.column_names or any(MARKED in path.name for path in (first, second))
+    kind = "parquet" if first.suffix == ".parquet" else "csv"
     margins = BUREAU_MARGIN in t1.column_names
-    return Released(found, dict(known), labels, bureau, margins, kind, marked, tuple(paths))
+    return Released(found, dict(known), labels, bureau, margins, kind, marked, (first, second))
 
 
-class _Rows:
-    """The groups that the rows of a table belong to, as numbers."""
+_REGION, _ITERATION = 28, 24
+"""Bits of a region and of an iteration in the number of a group; above them stand geography and level."""
 
-    def __init__(
-        self,
-        table: ArrowTable,
-        regions: Mapping[str, Sequence[str]],
-        specification: Specification,
-        path: Path,
-    ) -> None:
-        pc = arrow("compute")
 
-        def places(column: str, values: Sequence[str], what: str) -> NDArray[np.int32]:
-            found = pc.index_in(table.column(column), value_set=strings(list(values)))
-            if found.null_count:
-                raise InputError(f"{path.name} has {what} (column {column})")
-            return np.asarray(found.to_numpy(), dtype=np.int32)
+def _keys(
+    table: ArrowTable, regions: Mapping[str, Sequence[str]], specification: Specification, path: Path
+) -> Integers:
+    """Return a number for the group that each row belongs to."""
+    pc = arrow("compute")
 
-        self.geography = places("REGION_TYPE", GEOGRAPHIES, "a region type that is not known")
-        codes = [one.code for one in specification.iterations]
-        self.iteration = places("ITERATION_CODE", codes, "an iteration that is not in the specification")
-        self.level = np.array([one.level for one in specification.iterations], dtype=np.int8)[self.iteration]
-        self.region = np.zeros(self.iteration.size, dtype=np.int32)
-        ids = table.column("REGION_ID").combine_chunks()
-        for number, geography in enumerate(GEOGRAPHIES):
-            mask = np.flatnonzero(self.geography == number)
-            found = pc.index_in(ids.take(arrow().array(mask)), value_set=strings(list(regions[geography])))
-            if found.null_count:
-                raise InputError(f"{path.name} has a region that is not in GRF-C (column REGION_ID)")
-            self.region[mask] = found.to_numpy(zero_copy_only=False)
-        self.key = (
-            (self.geography.astype(np.int64) * 4 + self.level) << 52
-            | self.region.astype(np.int64) << 24
-            | self.iteration
-        )
+    def places(column: ArrowArray, values: Sequence[str], problem: str) -> Integers:
+        found = pc.index_in(column, value_set=strings(list(values)))
+        if found.null_count:
+            raise InputError(f"{path.name} has {problem}")
+        return np.asarray(found.to_numpy(zero_copy_only=False), dtype=np.int64)
+
+    unknown = "a region type that is not known (column REGION_TYPE)"
+    geography = places(table.column("REGION_TYPE").combine_chunks(), GEOGRAPHIES, unknown)
+    unknown = "an iteration that is not in the specification (column ITERATION_CODE)"
+    codes = [one.code for one in specification.iterations]
+    iteration = places(table.column("ITERATION_CODE").combine_chunks(), codes, unknown)
+    region = np.zeros(iteration.size, dtype=np.int64)
+    ids = table.column("REGION_ID").combine_chunks()
+    for number, name in enumerate(GEOGRAPHIES):
+        mask = np.flatnonzero(geography == number)
+        unknown = "a region that is not in GRF-C (column REGION_ID)"
+        region[mask] = places(ids.take(arrow().array(mask)), regions[name], unknown)
+    level = np.array([one.level for one in specification.iterations])[iteration]
+    found: Integers = (geography * 3 + level << _REGION | region) << _ITERATION | iteration
+    return found
 
 
 def _cells(t2: ArrowTable, place: Integers, groups: int, path: Path) -> tuple[Small, Places]:
@@ -620,17 +612,16 @@ def _margins(table: ArrowTable, seen: dict[Margin, int]) -> Integers:
     pc = arrow("compute")
     texts = table.column("NOISE_VARIANCE").combine_chunks()
     coded = pc.dictionary_encode(texts)
-    words = [_text(value) for value in coded.dictionary.to_pylist()]
+    words = [
+        one if isinstance(one, str) else format(Decimal(repr(one)).normalize(), "f")
+        for one in coded.dictionary.to_pylist()
+    ]
     margin = table.column("MOE95").to_numpy()
     bureau = table.column(BUREAU_MARGIN).to_numpy() if BUREAU_MARGIN in table.column_names else margin
     rows = np.stack([coded.indices.to_numpy(zero_copy_only=False), margin, bureau], axis=1)
     kinds, number = np.unique(rows, axis=0, return_inverse=True)
     codes = [seen.setdefault(Margin(words[code], *map(int, both)), len(seen)) for code, *both in kinds]
     return np.array(codes, dtype=np.int64)[number.ravel()]
-
-
-def _text(value: str | float) -> str:
-    return value if isinstance(value, str) else format(Decimal(repr(value)).normalize(), "f")
 
 
 def _find(out: Path, stem: str) -> Path:
@@ -647,13 +638,6 @@ def _own(t1: ArrowTable, geography: str) -> list[str]:
     return sorted(pc.unique(here).to_pylist())
 
 
-def _typed(table: ArrowTable, kinds: Mapping[str, object]) -> ArrowTable:
-    """Give columns their types, but for variances, which are numbers in Parquet."""
-    kept = {name: table.column(name) for name in table.column_names}
-    columns = {n: c if n == "NOISE_VARIANCE" else c.cast(kinds.get(n, c.type)) for n, c in kept.items()}
-    return arrow().table(columns)
-
-
 def _read(path: Path, columns: Sequence[str]) -> ArrowTable:
     """Read the columns that are known; texts as they are, counts as whole numbers."""
     pa = arrow()
@@ -661,7 +645,10 @@ def _read(path: Path, columns: Sequence[str]) -> ArrowTable:
     kinds |= {"COUNT": pa.int64(), "MOE95": pa.int64(), BUREAU_MARGIN: pa.int64()}
     try:
         if path.suffix == ".parquet":
-            table = _typed(arrow("parquet").read_table(path), kinds)
+            table = arrow("parquet").read_table(path)
+            kinds["NOISE_VARIANCE"] = pa.float64()  # a number in Parquet
+            types = [(one.name, kinds.get(one.name, one.type)) for one in table.schema]
+            table = table.cast(pa.schema(types))
         else:
             csv = arrow("csv")
             table = csv.read_csv(
