@@ -243,9 +243,10 @@ def survivors(
         return Part.of(mechanism.geography, mechanism.level, [], [], [], [], [])
     survival = Survival.of(mechanism)
     taken = region.astype(np.int64) * iterations.size + np.searchsorted(iterations, iteration)
+    taken = np.append(taken, regions * iterations.size)  # beyond all pairs, so that each has a next one
     pairs = [np.zeros(0, dtype=np.int64)]
     for found in Trials(survival).successes(regions * iterations.size, source=source):
-        pairs.append(found[np.append(taken, -1)[np.searchsorted(taken, found)] != found])
+        pairs.append(found[taken[np.searchsorted(taken, found)] != found])
     pair = np.concatenate(pairs)
     table, values = outcomes(survival, pair.size, source=source)
     return Part(
