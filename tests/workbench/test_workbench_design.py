@@ -25,7 +25,6 @@ from discreet.release.safetab.specification import read_specification
 from discreet.workbench import tabulation as view
 from discreet.workbench.state import State
 from discreet.workbench.tabulation import Design, read_chance, read_target
-from discreet.workbench.tasks import call
 
 pytestmark = pytest.mark.xdist_group("workbench")  # one server and one browser for all
 
@@ -84,7 +83,7 @@ def test_the_numbers_are_those_of_the_command_line(official: Path, tmp_path: Pat
 
 def test_curves_are_those_of_the_design_functions() -> None:
     numbers = view.design_numbers(Design(), DELTA)
-    part = mechanism(view.configuration(Design()), view.groups(), "COUNTY", 2)
+    part = mechanism(view.configuration(Design()), view.specification_2020(), "COUNTY", 2)
     sizes = [int(x) for x, _ in numbers.curves.bias]
     seen = shown(sizes, part.stage_two, part.suppression)
     assert [y for _, y in numbers.curves.bias] == seen.bias.tolist()
@@ -107,7 +106,7 @@ def test_a_margin_gets_the_budget_of_the_design_functions() -> None:
     assert margins["TRACT", 2] == 11
     with pytest.raises(InputError, match="whole number"):
         view.design_margin(design, ("TRACT", 2), "1.5")
-    assert call("design_rivals", ((11, 9),), delta=DELTA) == rivals([(11, 9)], delta=DELTA)
+    assert rivals(((11, 9),), delta=DELTA) == rivals([(11, 9)], delta=DELTA)
 
 
 def test_a_saved_design_is_read_back(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ def pack(text: str) -> str:
 
 
 def fact(state: State | None) -> dict[str, Any] | None:
-    from discreet.workbench.tasks import call
+    from discreet.workbench.tasks import quick
 
     if state is None:
         return None
@@ -41,7 +41,7 @@ def fact(state: State | None) -> dict[str, Any] | None:
         "total": str(state.budget.total),
         "settings": [list(item) for item in state.settings],
         "variances": [str(row.variance) for row in state.release.variance_table()],
-        "epsilon": f"{call('quick', state.main_events, state.delta).epsilon:.8g}",
+        "epsilon": f"{quick(state.main_events, state.delta).epsilon:.8g}",
     }
 
 

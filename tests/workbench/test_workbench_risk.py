@@ -21,7 +21,7 @@ from discreet.risk.profile import belief_sentence, explain_profile, right_senten
 from discreet.workbench import adversary as plan
 from discreet.workbench import words as say
 from discreet.workbench.state import State
-from discreet.workbench.tasks import best_on_main_path, call
+from discreet.workbench.tasks import best_on_main_path
 
 pytestmark = pytest.mark.xdist_group("workbench")  # one server and one browser for all
 
@@ -102,12 +102,12 @@ def test_bounds_are_the_profile() -> None:
     assert dict(main.line)[0.5] == pytest.approx(
         risk_profile(release, pairs="main").overall[0].accuracy, rel=1e-12
     )
-    found = call("best_of_anyone", release, neighbours="bounded", prior="1/3")
+    found = risk_profile(release, neighbours="bounded", prior="1/3")
     assert found == risk_profile(release, prior="1/3")
 
 
 def test_what_is_said_of_everything_is_what_explain_says() -> None:
-    profile = call("best_of_anyone", load("pl94-2020-persons"), neighbours="bounded", prior="1/2")
+    profile = risk_profile(load("pl94-2020-persons"), neighbours="bounded", prior="1/2")
     right, belief = right_sentence(profile), belief_sentence(profile)
     page = explain_profile(profile)
     assert right in page

@@ -20,6 +20,7 @@ from discreet.accounting.privacy_loss import compose
 from discreet.budget import AnswerKind, load, preset_names
 from discreet.budget.levels import RELATIONS
 from discreet.noise import GaussianNoise, LaplaceNoise
+from discreet.report.tables import noise_lines
 from discreet.workbench import charts, tasks, words
 from discreet.workbench.session import Numbers, Session
 from discreet.workbench.state import (
@@ -205,7 +206,7 @@ def test_savings_are_those_of_calibrate(text: str) -> None:
     made = account(release)
     assert (made.at_delta(delta)[0].worst == made.main) == (text == LAPLACE)  # the main path is not enough
     found = calibrate(release, zcdp=True, delta=delta)
-    same = tasks.call("saving", release, delta=delta, neighbours=release.neighbours, zcdp=True, proof=False)
+    same = tasks.saving(release, delta=delta, neighbours=release.neighbours)
     assert same.savings == found.savings
     promise = ZCDP(made.events(made.main)).epsilon(delta=delta)
     assert account(found.release).at_delta(delta)[0].epsilon <= promise
@@ -213,7 +214,7 @@ def test_savings_are_those_of_calibrate(text: str) -> None:
 
 def test_margins() -> None:
     release = Release.from_toml(LAPLACE)
-    rows = tasks.call("noise", release)
+    rows = noise_lines(release)
     assert [row.level for row in rows] == ["State", "County", "County"]
     p = math.exp(-2 / 3)  # brute force: the variance of discrete Laplace noise of scale 3/2
     variance = sum(k * k * (1 - p) / (1 + p) * p ** abs(k) for k in range(-200, 201))
@@ -223,7 +224,7 @@ def test_margins() -> None:
         assert inside[0] < 0.95 <= inside[1]
     wanted = (("County", "3"),)
     made, zcdp = tasks.least_budget(release, wanted, delta=DELTA, neighbours="unbounded", jobs=1)
-    assert {row.margin for row in tasks.call("noise", made.release)[1:]} == {3}
+    assert {row.margin for row in noise_lines(made.release)[1:]} == {3}
     assert 0 < made.epsilon < zcdp
 
 
@@ -452,5 +453,5 @@ def test_texts_have_contrast(theme: str) -> None:
     assert contrast(colours["bad"], colours["bad-tint"]) >= 4.5
     assert contrast(colours["on-accent"], colours["accent"]) >= 4.5
     assert contrast("#8b95a3", colours["paper"]) >= 3  # edges of controls
-    palette, lines = charts.palette(theme != ":root")
-    assert all(contrast(colour, palette["paper"]) >= 3 for colour in (*lines, palette["soft"]))
+    lines = [colours[name[6:-1]] for name in (*charts.COLOURS, charts.SOFT)]  # var(--name)
+    assert all(contrast(colour, colours["paper"]) >= 3 for colour in lines)

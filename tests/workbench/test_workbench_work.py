@@ -21,7 +21,7 @@ import pytest
 from discreet.errors import DiscreetError
 from discreet.workbench.session import Server, Session
 from discreet.workbench.state import State
-from discreet.workbench.tasks import call
+from discreet.workbench.tasks import quick, saving
 from discreet.workbench.workers import MOST_WAITING, Lane, Workers
 
 LONG = Lane(float("inf"), 1, 10)
@@ -234,7 +234,7 @@ class Counting(Workers):
         self.asked: list[str] = []
 
     async def run(self, work: Any, *arguments: Any, **more: Any) -> Any:
-        self.asked.append(work.args[0])
+        self.asked.append(work.func.__name__)
         await asyncio.sleep(0.01)
         return work(*arguments)
 
@@ -271,8 +271,8 @@ def test_numbers_are_found_once_for_all_settings_of_other_pages() -> None:
         numbers.ask(half, settled=True)
         assert not numbers.complete
         await finished()
-        about = {"delta": half.delta, "neighbours": half.relation, "zcdp": True, "proof": False}
-        assert numbers.saved == call("saving", half.release, **about).savings[0]
+        about = {"delta": half.delta, "neighbours": half.relation}
+        assert numbers.saved == saving(half.release, **about).savings[0]
         # and back: what is known is not asked again
         asked = len(processes.asked)
         numbers.ask(state, settled=True)
@@ -304,7 +304,7 @@ def test_of_many_requests_the_latest_wins() -> None:
             await asyncio.sleep(0.01)
         # of those that came while the first was computed, or before it began, only the last was looked at
         assert len(processes.asked) <= 2
-        assert question.found == call("quick", state.main_events, deltas[-1])
+        assert question.found == quick(state.main_events, deltas[-1])
 
     run(main)
 
@@ -322,7 +322,7 @@ def test_an_answer_of_the_past_never_replaces_one_of_the_present() -> None:
         question.ask(state.main_events, known)  # known already: there at once
         while question.at_work:
             await asyncio.sleep(0.01)
-        assert question.now == call("quick", state.main_events, known)
+        assert question.now == quick(state.main_events, known)
 
     run(main)
 

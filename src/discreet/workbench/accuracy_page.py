@@ -2,40 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import Any
 
+from discreet.accounting.calibration import Calibration, calibrate
 from discreet.budget.levels import level_name
 from discreet.errors import DiscreetError, InputError
 from discreet.numbers import interval, number, percent, plain, positive
 from discreet.numbers import margin as margin_text
-from discreet.report.tables import NoiseLine, calibrated_lines
+from discreet.report.tables import NoiseLine, calibrated_lines, noise_lines
 from discreet.workbench import charts
 from discreet.workbench import controls as c
 from discreet.workbench import words as say
 from discreet.workbench.session import Question, Session
+from discreet.workbench.tasks import estimates, least_budget
 from discreet.workbench.words import OWN_SIZE
 from discreet.workbench.workers import processors
-
-if TYPE_CHECKING:
-    from discreet.accounting.calibration import Calibration
 
 SIZES = (100, 1_000, 10_000)
 """Group sizes of the table."""
 
 
-class AccuracyPage(c.Page):
-    """What the parts share: the margins of the noise, and of the best estimates."""
-
+class _AccuracyPage(c.Page):
     def __init__(self, session: Session) -> None:
         super().__init__(session, "accuracy")
-        self.noise: Question[tuple[NoiseLine, ...]] = self.question("noise")
-        self.estimates: Question[tuple[NoiseLine, ...]] = self.question("estimates")
-        self.least: Question[tuple[Calibration, float]] = self.question("least_budget")
-        self.calibrated: Question[Calibration] = self.question("calibrated", long=True)
+        self.noise: Question[tuple[NoiseLine, ...]] = self.question(noise_lines, 0.1, 120)
+        self.estimates: Question[tuple[NoiseLine, ...]] = self.question(estimates, 0.5, 300)
+        self.least: Question[tuple[Calibration, float]] = self.question(
+            least_budget, 0.1, 1800, all_cases=True
+        )
+        self.calibrated: Question[Calibration] = self.question(
+            calibrate, 0.3, 3600, long=True, all_cases=True, reports=True
+        )
         self.tree_trouble = ""
 
     @property
@@ -50,18 +50,17 @@ class AccuracyPage(c.Page):
         return self.state.release.attributes is not None and not unknown
 
     @property
-    def margins(self) -> dict[str, int]:
-        """The margin of each level's noise, of its most common kind of query; empty until known."""
-        return {level: line.margin for level, line in common_lines(self.noise.now or ()).items()}
+    def asked(self) -> dict[str, Any]:
+        state = self.session.state
+        return {"delta": state.delta, "neighbours": state.relation, "jobs": processors()}
 
     def look(self, *, settled: bool) -> None:
-        """Ask for margins."""
         release = self.state.release
         self.noise.ask(release)
         if settled:
             self.tree_trouble = ""
         try:
-            self.estimates.ask_once(settled, release, read_tree(self.setting("tree")))
+            self.estimates.ask(release, read_tree(self.setting("tree")), begin=settled)
         except DiscreetError as error:
             self.tree_trouble = str(error)
             self.estimates.drop()
@@ -69,7 +68,7 @@ class AccuracyPage(c.Page):
 
 def build(session: Session) -> None:
     """Draw the page."""
-    page = AccuracyPage(session)
+    page = _AccuracyPage(session)
     with c.box("wb-stack"):
         with c.box("wb-two wb-wide-left"):
             _margins(page)
@@ -125,7 +124,7 @@ def read_margin(text: str) -> str:
     return text.strip()
 
 
-def _margins(page: AccuracyPage) -> None:
+def _margins(page: _AccuracyPage) -> None:
     """The table of margins."""
     drawn: tuple[object, ...] = ()
 
@@ -146,7 +145,7 @@ def _margins(page: AccuracyPage) -> None:
 
     with c.card():
         with c.box("wb-between wb-top"):
-            c.heading("Margins of error", page.help["margin"])
+            page.heading("Margins of error", "margin")
             with c.box("wb-row").style("width: 220px; flex-wrap: nowrap"):
                 c.words("Group of", "wb-soft").style("white-space: nowrap")
                 size = c.Field("Size of a group", read_size, use_size)
@@ -157,8 +156,8 @@ def _margins(page: AccuracyPage) -> None:
             read_tree,
             lambda _: page.change({"tree": tree.value}, "areas below an area", typing=True),
             lambda: (page.setting("tree"),),
+            "estimate",
             shown="areas below an area, on average, level by level",
-            explained=page.help["estimate"],
             placeholder="such as 51, 61.6, …",
         )
         page.words(note).style("margin-top: 8px")
@@ -211,24 +210,23 @@ def _table(lines: tuple[NoiseLine, ...], together: bool, own: int, unknown: str)
     c.table(caption, head, rows, "wb-second-left")
 
 
-def _sizes(page: AccuracyPage) -> None:
+def _sizes(page: _AccuracyPage) -> None:
     """Relative error against the size of a group."""
-    with c.card():
-        c.heading("Relative error by size of the group", page.help["relative error"])
-        chart = c.Chart("Relative error against the size of a group, one line a level", 370)
 
-    @page.draw
-    def draw() -> None:
+    def drawn() -> c.Drawn:
         lines = {}
         for level, line in common_lines(page.lines).items():
             best = line.estimate[1] if page.together and line.estimate else None
             margin = max(best if best is not None else line.margin, 0.5)
             lines[level_name(level)] = tuple((10.0**power, margin / 10.0**power) for power in range(1, 7))
-        if lines:
-            chart.set(charts.sizes(lines, dark=page.session.dark))
+        return (charts.sizes(lines), "") if lines else None
+
+    with c.card():
+        page.heading("Relative error by size of the group", "relative error")
+        page.chart("Relative error against the size of a group, one line a level", drawn, 370)
 
 
-def _wanted(page: AccuracyPage) -> None:
+def _wanted(page: _AccuracyPage) -> None:
     """The smallest budget for wanted margins."""
     session, question = page.session, page.least
     fields: dict[str, c.Field[str]] = {}
@@ -242,8 +240,18 @@ def _wanted(page: AccuracyPage) -> None:
     def typed(name: str, text: str) -> None:
         page.change({f"margin {name}": text}, f"the wanted margin of {level_name(name)}", typing=True)
 
+    def said() -> str:
+        if question.now is None:
+            return question.trouble
+        made, zcdp = question.now
+        total = sum((level.spent(made.release.neighbours) for level in made.release.levels), Fraction(0))
+        return (
+            f"rho {plain(total)} (now {plain(session.state.budget.total)}): "
+            f"{made.claim.kind.states('epsilon', float(made.epsilon or 0))}, zCDP {number(zcdp)}."
+        )
+
     with c.card():
-        c.heading("The smallest budget for the margins you want", page.help["wanted"])
+        page.heading("The smallest budget for the margins you want", "wanted")
         note = "Leave a level empty to keep its noise."
         c.words(note, "wb-soft", "div").style("margin-bottom: 10px")
         place = c.box("wb-pair").style("gap: 8px 20px")
@@ -262,44 +270,29 @@ def _wanted(page: AccuracyPage) -> None:
             place.clear()
             with place:
                 for name in names:
-                    shown = level_name(name)
-                    fields[name] = c.Field(
-                        f"Wanted margin of {shown}", read_margin, partial(typed, name), shown=shown
-                    )
-        margins = page.margins
+                    label, shown = f"Wanted margin of {level_name(name)}", level_name(name)
+                    fields[name] = c.Field(label, read_margin, partial(typed, name), shown=shown)
+        noise = common_lines(page.noise.now or ())
         for name, field in fields.items():
-            c.put(field.element, "placeholder", f"now ± {margins[name]:,}" if name in margins else None)
+            c.put(field.element, "placeholder", f"now ± {noise[name].margin:,}" if name in noise else None)
         kept = {name: field.show(page.setting(f"margin {name}")) for name, field in fields.items()}
         asked = tuple((name, text) for name, text in kept.items() if text)
         wanted = ",".join(f"{name}={text}" for name, text in asked)
         command.say(say.command(state, "calibrate", "--moe", wanted) if asked else "")
-        if asked:
-            shared = {"delta": state.delta, "neighbours": state.relation, "jobs": processors()}
-            question.ask(state.release, asked, **shared)
-        else:
-            question.drop()
+        question.ask(state.release, asked, **page.asked, begin=bool(asked))
         c.enable(button, question.now is not None)
-        if question.now is None:
-            answer.set(question.trouble)
-            return
-        made, zcdp = question.now
-        total = sum((level.spent(made.release.neighbours) for level in made.release.levels), Fraction(0))
-        answer.set(
-            f"rho {plain(total)} (now {plain(state.budget.total)}): "
-            f"{made.claim.kind.states('epsilon', float(made.epsilon or 0))}, zCDP {number(zcdp)}."
-        )
+        answer.set(said())
 
 
-def _calibration(page: AccuracyPage) -> None:
+def _calibration(page: _AccuracyPage) -> None:
     """What calibration buys, and its proof."""
     session, question = page.session, page.calibrated
 
-    def about(act: Callable[..., None]) -> None:
-        state = session.state
-        act(state.release, delta=state.delta, zcdp=True, neighbours=state.relation, jobs=processors())
+    def ask(*, begin: bool) -> None:
+        question.ask(session.state.release, **page.asked, zcdp=True, begin=begin)
 
-    def begin() -> None:
-        about(question.ask)
+    def calibrated() -> None:
+        ask(begin=True)
         page.redraw()
 
     def take() -> None:
@@ -318,14 +311,12 @@ def _calibration(page: AccuracyPage) -> None:
         )
         lines = calibrated_lines(found)
         if lines:
-            last = max(
-                (one for one in lines if one.level == lines[-1].level), key=lambda one: len(one.queries)
-            )
-            before, after = last.margins
+            alike = [one for one in lines if one.level == lines[-1].level]
+            before, after = max(alike, key=lambda one: len(one.queries)).margins
             would = (
-                f"± {after:,} instead of ± {before:,}" if after != before else f"± {after:,}, as it is now"
+                f"± {after:,}, as it is now" if after == before else f"± {after:,} instead of ± {before:,}"
             )
-            said += f"The margin of error of {level_name(last.level)} would be {would}. "
+            said += f"The margin of error of {level_name(lines[-1].level)} would be {would}. "
         return f"{said}The button gives the proof."
 
     def proved() -> str:
@@ -340,19 +331,13 @@ def _calibration(page: AccuracyPage) -> None:
         )
 
     with c.card():
-        c.heading("What calibration buys", page.help["calibration"])
+        page.heading("What calibration buys", "calibration")
         page.words(promise, "wb-text", "p").style("margin: 0 0 12px")
         with c.box("wb-row"):
-            c.button("Calibrate and prove", begin)
+            c.button("Calibrate and prove", calibrated)
             button = c.button("Use this budget", take, "wb-primary")
-        bar = c.Bar()
-
-        @page.draw
-        def draw() -> None:
-            about(partial(question.ask_once, False))
-            bar.set(question.progress)
-            c.show(button, question.now is not None)
-
+        page.draw(lambda: ask(begin=False))
+        page.bar(lambda: question.progress)
+        page.show(button, lambda: question.now is not None)
         page.words(proved, "wb-text", "p", role="status").style("margin: 12px 0 0")
-        command = page.words(lambda: say.command(page.state, "calibrate", "--zcdp"), "wb-command", "code")
-        command.style("margin-top: 12px")
+        page.command(lambda: say.command(page.state, "calibrate", "--zcdp")).style("margin-top: 12px")

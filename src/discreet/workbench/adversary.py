@@ -15,6 +15,17 @@ from discreet.errors import InputError
 from discreet.numbers import chance as chance_text
 from discreet.numbers import number, times
 from discreet.numbers import prior as read_prior
+from discreet.risk import (
+    Area,
+    Attack,
+    TwoLevels,
+    hierarchy_posterior,
+    independent_others,
+    joint_accuracy,
+    joint_posterior,
+    joint_ratio,
+)
+from discreet.risk.profile import chance_words, place_words
 from discreet.workbench.state import State
 from discreet.workbench.tasks import PRIORS, Line, line_of
 
@@ -66,8 +77,7 @@ SETTINGS = {
 _SEEN = 160  # points of a curve of beliefs
 
 
-@dataclass(frozen=True, slots=True)
-class Count:
+class Count(NamedTuple):
     """One published count: its level, its query, and the variance of its noise."""
 
     level: str
@@ -113,8 +123,6 @@ class Adversary:
         Someone who knows everyone else in the block, 3 of them with the characteristics, gives the target \
 an even chance of being one more, and looks at one count of the block
         """
-        from discreet.risk.profile import chance_words, place_words
-
         area = place_words(self.counts[0].level)
         gives = f"gives the target {chance_words(Fraction(self.prior))} of being one more"
         counted = f"{self.known:,}" if self.known else "none"
@@ -185,14 +193,11 @@ def adversary(state: State) -> Adversary | None:
     known_counts = attackable(state.release)
     if not known_counts:
         return None
-    said = state.settings_of(NAME)
-    levels = list(known_counts)
-    level = said.get("level", "")
-    level = level if level in known_counts else levels[-1]
+    said, levels = state.settings_of(NAME), list(known_counts)
+    level = said["level"] if said.get("level") in known_counts else levels[-1]
     counts = known_counts[level]
     count = next((one for one in counts if one.query == said.get("query")), counts[0])
-    scenario = said.get("scenario", "one")
-    scenario = scenario if scenario in SCENARIOS else "one"
+    scenario = said["scenario"] if said.get("scenario") in SCENARIOS else "one"
     chosen: tuple[Count, ...] = (count,)
     if scenario == "several":
         same = [one for them in known_counts.values() for one in them if one.query == count.query]
@@ -200,7 +205,7 @@ def adversary(state: State) -> Adversary | None:
     elif scenario == "hierarchy" and levels.index(level):
         up = known_counts[levels[levels.index(level) - 1]]
         chosen = (count, next((one for one in up if one.query == count.query), up[0]))
-    found: dict[str, Any] = {}
+    found: dict[str, Any] = {"prior": read_chance(said.get("prior", "1/2"))}
     for name in ("known", *SETTINGS):
         one = SETTINGS[name]
         text = said.get(name) or one.default or str(found["known"] + 1)
@@ -208,8 +213,7 @@ def adversary(state: State) -> Adversary | None:
             found[name] = read_chance(text, one.words)
         else:
             found[name] = read_count(text, one.words, least=one.least, most=one.most)
-    prior = read_chance(said.get("prior", "1/2"))
-    return Adversary(scenario=scenario, prior=prior, counts=chosen, **found)
+    return Adversary(scenario=scenario, counts=chosen, **found)
 
 
 def read_chance(text: str, name: str = "the prior") -> str:
@@ -259,14 +263,29 @@ def attacked(asked: Adversary) -> Attacked:
     >>> round(found.posterior, 4), round(found.ratio, 4), round(found.right[2], 4)
     (0.525, 1.05, 0.5892)
     """
-    ways = {"several": _several if len(asked.counts) > 1 else _single, "hierarchy": _hierarchy}
+    several = asked.scenario == "several" and len(asked.counts) > 1
+    ways = {"several": _several if several else _single, "hierarchy": _hierarchy}
     found = ways.get(asked.scenario, _single)(asked)
-    return replace(found, said=tuple(_sentences(found)))
+    said = [
+        f"{asked}: after a published count of {asked.published:,} this adversary believes "
+        f"{chance_text(found.posterior)}, {number(found.ratio, 4)} times as much as before."
+    ]
+    if found.mean_present is not None and found.mean_absent is not None:
+        said.append(
+            "On average over the noise, the same adversary ends with a belief of "
+            f"{chance_text(found.mean_present)} if the target is there and "
+            f"{chance_text(found.mean_absent)} if not."
+        )
+    if found.right is not None:
+        blind = max(Fraction(asked.prior), 1 - Fraction(asked.prior))
+        said.append(
+            f"Choosing the likelier answer, the same adversary is right {times(found.right[2])}; with "
+            f"nothing published, {times(float(blind))}."
+        )
+    return replace(found, said=tuple(said))
 
 
 def _single(asked: Adversary) -> Attacked:
-    from discreet.risk import Attack, independent_others
-
     unsure, prior = asked.scenario == "unsure", asked.prior
     attack = Attack(
         variance=asked.counts[0].variance,
@@ -286,8 +305,6 @@ def _single(asked: Adversary) -> Attacked:
 
 
 def _several(asked: Adversary) -> Attacked:
-    from discreet.risk import joint_accuracy, joint_posterior, joint_ratio
-
     variances = [count.variance for count in asked.counts]
     shared: dict[str, Any] = {"variance": variances, "prior": asked.prior, "known": asked.known}
     many = len(variances)
@@ -309,8 +326,6 @@ def _decisions(right: Callable[..., Any], prior: str) -> dict[str, Any]:
 
 
 def _hierarchy(asked: Adversary) -> Attacked:
-    from discreet.risk import Area, TwoLevels, hierarchy_posterior
-
     if len(asked.counts) < 2:
         raise InputError(f"{asked.counts[0].level} is the highest level; there is no area above it")
     block, above = asked.counts
@@ -324,25 +339,3 @@ def _hierarchy(asked: Adversary) -> Attacked:
     two = TwoLevels(variance=(block.variance, above.variance), siblings=asked.siblings, **shared)
     curve = line_of(asked.seen, two.probability(asked.seen, [asked.above], [asked.beside]))
     return Attacked(asked, posterior=found.probability, ratio=found.ratio, curve=curve)
-
-
-def _sentences(found: Attacked) -> list[str]:
-    """Say what an adversary learns."""
-    asked = found.asked
-    said = [
-        f"{asked}: after a published count of {asked.published:,} this adversary believes "
-        f"{chance_text(found.posterior)}, {number(found.ratio, 4)} times as much as before."
-    ]
-    if found.mean_present is not None and found.mean_absent is not None:
-        said.append(
-            "On average over the noise, the same adversary ends with a belief of "
-            f"{chance_text(found.mean_present)} if the target is there and "
-            f"{chance_text(found.mean_absent)} if not."
-        )
-    if found.right is not None:
-        blind = max(Fraction(asked.prior), 1 - Fraction(asked.prior))
-        said.append(
-            f"Choosing the likelier answer, the same adversary is right {times(found.right[2])}; with "
-            f"nothing published, {times(float(blind))}."
-        )
-    return said

@@ -48,37 +48,29 @@ def _release(page: c.Page) -> None:
             session.commit(replace(fresh, delta=old.delta, settings=old.settings), f"choosing {name}")
         page.redraw()
 
+    def typed(delta: Fraction) -> None:
+        session.commit(replace(session.state, delta=delta), f"delta {exact_text(delta)}")
+
     def title() -> str:
         state = page.state
         return f"{'' if state.is_preset else f'{state.source}: '}{state.base.title or state.base.name}"
 
     with c.card("Release"):
-        c.heading("Release")
+        page.heading("Release")
+        releases = {**{name: name for name in presets()}, _OWN: "opened file"}
         page.choice(
-            "Release",
-            {**{name: name for name in presets()}, _OWN: "opened file"},
-            chose,
-            lambda: page.state.source if page.state.is_preset else _OWN,
-            bare=True,
+            "Release", releases, chose, lambda: page.state.source if page.state.is_preset else _OWN, bare=True
         )
         page.words(title).style("margin: 8px 0 14px")
         with c.box("wb-pair"):
-            page.field(
-                "delta",
-                read_delta,
-                lambda delta: session.commit(
-                    replace(session.state, delta=delta), f"delta {exact_text(delta)}"
-                ),
-                lambda: (exact_text(page.state.delta), page.state.delta),
-                shown="delta",
-                explained=page.help["delta"],
-            )
+            delta = lambda: (exact_text(page.state.delta), page.state.delta)  # noqa: E731
+            page.field("delta", read_delta, typed, delta, "delta", shown="delta")
             page.choice(
                 "neighbours",
                 {"bounded": "bounded", "unbounded": "unbounded"},
                 lambda kind: session.commit(session.state.with_neighbours(kind), f"{kind} neighbours"),
                 lambda: page.state.relation,
-                explained=page.help["neighbours"],
+                "neighbours",
                 left=True,
             )
 
@@ -106,13 +98,10 @@ def _sliders(page: c.Page) -> None:
         return f"{exact}, {stated}" if len(exact) < 40 else stated
 
     with c.card("Budget"):
-        c.heading("Budget", page.help["rho"])
+        page.heading("Budget", "rho")
+        ends = (-TOTAL_STEPS, TOTAL_STEPS)
         page.slider(
-            "Total rho",
-            (-TOTAL_STEPS, TOTAL_STEPS),
-            lambda step: session.state.with_total(factor_at(step)),
-            total,
-            what="the total",
+            "Total rho", ends, lambda step: session.state.with_total(factor_at(step)), total, "the total"
         )
         page.words(note).style("margin-bottom: 12px")
         with c.box("wb-row").style("margin-bottom: 6px; gap: 6px"):
@@ -120,16 +109,6 @@ def _sliders(page: c.Page) -> None:
             text = "Moving one level keeps the total, and the others in their proportions. "
             c.help_text("shares of the levels", text + page.help["level"])
         sliders = c.box("wb-sliders")
-
-    def slider(place: int, name: str) -> c.Slider:
-        with sliders, c.box("wb-level"):
-            return c.Slider(
-                f"Share of {name}",
-                (1, _STEPS - 1),
-                shown=name,
-                moved=lambda step: session.preview(with_share(place, step)),
-                let_go=lambda step: session.commit(with_share(place, step), f"the share of {name}"),
-            )
 
     @page.draw
     def draw() -> None:
@@ -143,30 +122,33 @@ def _sliders(page: c.Page) -> None:
             levels.clear()
             several = sum(1 for weight in state.budget.weights if weight) > 1
             for place, level in enumerate(state.base.levels):
-                levels[level.name] = slider(place, level_name(level.name))
-                c.enable(levels[level.name].element, several and bool(state.budget.weights[place]))
+                name, at = level_name(level.name), partial(with_share, place)
+                with sliders, c.box("wb-level"):
+                    made = c.Slider(
+                        f"Share of {name}", (1, _STEPS - 1), session, at, f"the share of {name}", shown=name
+                    )
+                c.enable(made.element, several and bool(state.budget.weights[place]))
+                levels[level.name] = made
         for share, made in zip(state.budget.parts, levels.values(), strict=True):
             made.set(round(share * _STEPS), percent(float(share)) if share else "Laplace noise, fixed")
 
 
 def _headline(page: c.Page) -> None:
     """The numbers that are decided on, each with what it claims."""
-    session = page.session
+    session, numbers = page.session, page.session.numbers
     with c.card("What it costs", aria_live="polite") as card:
         with c.box("wb-tiles"):
             epsilon = c.Tile("Epsilon", f"{page.help['exact']} {page.help['epsilon']}", first=True)
-            zcdp = c.Tile("zCDP", page.help["zCDP"])
-            gdp = c.Tile("Gaussian DP", page.help["Gaussian DP"])
-            saving = c.Tile("Noise to save", page.help["saved"])
-        bar = c.Bar()
-        page.words(lambda: say.worst_text(session.numbers)).style("margin-top: 10px")
-        page.alert(lambda: say.claim_text(session.numbers.state), "wb-claim")
-        page.alert(lambda: session.numbers.trouble)
+            zcdp, gdp = page.tile("zCDP", "zCDP"), page.tile("Gaussian DP", "Gaussian DP")
+            saving = page.tile("Noise to save", "saved")
+        page.bar(lambda: numbers.overall.progress)
+        page.words(lambda: say.worst_text(numbers)).style("margin-top: 10px")
+        page.alert(lambda: say.claim_text(numbers.state), "wb-claim")
+        page.alert(lambda: numbers.trouble)
         count = c.words("0", "wb-alive", data_updates="")
 
     @page.draw
     def draw() -> None:
-        numbers = session.numbers
         quick, exact, saved = numbers.quick.found, numbers.epsilon, numbers.saved
         c.put(card, "data-complete", session.settled and numbers.complete)
         if quick is not None and exact is not None:
@@ -179,15 +161,13 @@ def _headline(page: c.Page) -> None:
             note = waits if session.settled else "when the slider is let go"
             note = "of every variance" if saved is not None else note
             saving.set("–" if saved is None else percent(saved), note)
-        bar.set(numbers.overall.progress)
         count.set(str(numbers.quick.updates))
         c.put(count, "data-step", str(session.steps))  # the last to be sent
 
 
 def _curves(page: c.Page) -> None:
-    """The two curves."""
-    session = page.session
-    log, drawn = False, None
+    session, numbers = page.session, page.session.numbers
+    log = False
 
     def switch() -> None:
         nonlocal log
@@ -195,55 +175,44 @@ def _curves(page: c.Page) -> None:
         c.put(axes, "aria-pressed", log)
         page.redraw()
 
+    def profile() -> c.Drawn:
+        quick, old = numbers.quick.found, session.before and session.before.quick.found
+        if quick is None:
+            return None
+        lines = [*quick.profile, *([old.profile[0]] if old else [])]
+        delta = float(numbers.state.delta)
+        return charts.profile(lines, epsilon=quick.epsilon, delta=delta), (
+            f"delta against epsilon. At delta {plain(delta)}: exact {number(quick.epsilon)}, "
+            f"zCDP {number(quick.zcdp)}, Gaussian DP {number(quick.gdp)}."
+        )
+
+    def tradeoff() -> c.Drawn:
+        errors, old = numbers.errors.found, session.before and session.before.errors.found
+        if errors is None:
+            return None
+        said = "The lowest rate of misses at each rate of false alarms: exact, zCDP, Gaussian DP."
+        return charts.tradeoff([*errors.lines, *([old.lines[0]] if old else [])], logarithmic=log), said
+
     with c.box("wb-two"):
         with c.card():
             with c.box("wb-between wb-top"):
-                c.heading("Every promise that holds", page.help["profile"])
-            profile = c.Chart("delta against epsilon")
+                page.heading("Every promise that holds", "profile")
+            page.chart("delta against epsilon", profile)
         with c.card():
             with c.box("wb-between wb-top"):
-                c.heading("What an observer can achieve", page.help["trade-off"])
+                page.heading("What an observer can achieve", "trade-off")
                 axes = c.button("Log axes", switch, "wb-quiet")
-            tradeoff = c.Chart("misses against false alarms")
-
-    @page.draw
-    def draw() -> None:
-        nonlocal drawn
-        numbers, before, dark = session.numbers, session.before, session.dark
-        quick, errors = numbers.quick.found, numbers.errors.found
-        old, past = (before.quick.found, before.errors.found) if before else (None, None)
-        delta, was = float(numbers.state.delta), drawn
-        drawn = (quick, errors, old, past, dark, log, delta)
-        if drawn == was:  # most of what is heard changes neither curve
-            return
-        if quick is not None:
-            lines = [*quick.profile, *([old.profile[0]] if old else [])]
-            profile.set(
-                charts.profile(lines, epsilon=quick.epsilon, delta=delta, dark=dark),
-                f"delta against epsilon. At delta {plain(delta)}: exact {number(quick.epsilon)}, "
-                f"zCDP {number(quick.zcdp)}, Gaussian DP {number(quick.gdp)}.",
-            )
-        if errors is not None:
-            lines = [*errors.lines, *([past.lines[0]] if past else [])]
-            tradeoff.set(
-                charts.tradeoff(lines, dark=dark, logarithmic=log),
-                "The lowest rate of misses at each rate of false alarms: exact, zCDP, Gaussian DP.",
-            )
+            page.chart("misses against false alarms", tradeoff)
 
 
 def _meaning(page: c.Page) -> None:
     """What the numbers mean to someone who reads none of the above."""
     numbers = page.session.numbers
     with c.card():
-        c.heading("In words", page.help["advantage"])
-        texts = [c.words("", "wb-text", "p").style("margin: 0 0 6px") for _ in range(3)]
+        page.heading("In words", "advantage")
+        page.texts(3, lambda: say.meaning(numbers), "margin: 0 0 6px")
         only = "For the main path only; other paths may cost more."
         page.words(lambda: only if numbers.claim.kind is AnswerKind.MAIN else "")
-
-    @page.draw
-    def draw() -> None:
-        for text, said in zip(texts, say.meaning(numbers), strict=False):
-            text.set(said)
 
 
 # -- the table of levels and queries -----------------------------------------------------------------------
@@ -276,7 +245,7 @@ class _Shares:
         self._base: object = None
         self._budget: Budget | None = None
         with c.card("Shares of levels and queries"):
-            c.heading("Shares of levels and queries", page.help["share"])
+            page.heading("Shares of levels and queries", "share")
             self._place = c.box("wb-scroll")
         page.draw(self._draw)
 

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 Options = dict[str, Any]
 """What ECharts is told."""
 
-LIGHT = {"ink": "#1b2430", "soft": "#5a6675", "rule": "#e3e6ea", "paper": "#ffffff"}
-DARK = {"ink": "#e8ecf1", "soft": "#a3afbd", "rule": "#333d49", "paper": "#1a2129"}
-SERIES_LIGHT = ("#0b5cad", "#b5480b", "#6b7280", "#0a7a55", "#7a3e9d")
-SERIES_DARK = ("#6cb6ff", "#ffa36b", "#a3afbd", "#56d6a5", "#d3a4f0")
+INK, SOFT, RULE, PAPER = "var(--ink)", "var(--chart-soft)", "var(--chart-rule)", "var(--paper)"
+COLOURS = tuple(f"var(--line-{place})" for place in range(5))
+"""Of the style sheet, where they are light or dark."""
+
 DASHES: tuple[str | list[int], ...] = ("solid", [7, 4], [2, 3], [10, 3, 2, 3], [4, 2])
 FLOOR = 1e-16
 """The smallest delta that is drawn, unless a smaller one was chosen."""
@@ -28,7 +28,8 @@ UNNAMED = "nothing told"
 
 TABLES = ("total only", "sex × 4 ages", "sex × 9 ages", "sex × 23 ages")
 _CURVES = ("Exact", "zCDP", "Gaussian DP", "Before")
-_FONT = "Roboto, system-ui, sans-serif"
+PEOPLE = "people in the group"
+_NO_ENDS = {"showMinLabel": False, "showMaxLabel": False}
 
 # how the browser writes numbers
 _ROUND = "v => Math.round(100 * v) + ' %'"
@@ -36,49 +37,37 @@ _DIGITS = "v => (100 * v).toLocaleString('en', {maximumSignificantDigits: %d}) +
 _THOUSANDS = "v => v.toLocaleString('en', {maximumSignificantDigits: 2})"
 
 
-def palette(dark: bool) -> tuple[dict[str, str], tuple[str, ...]]:
-    """Return the colours of ink and of lines."""
-    return (DARK, SERIES_DARK) if dark else (LIGHT, SERIES_LIGHT)
-
-
-def axis(name: str, dark: bool, *, log: bool = False, shown: str = "", **more: object) -> Options:
+def axis(name: str, *, log: bool = False, shown: str = "", **more: object) -> Options:
     """Return an axis with its name in the middle; `shown` writes its numbers, in JavaScript."""
-    ink, _ = palette(dark)
-    labels: Options = {"color": ink["soft"], "fontSize": 11, "hideOverlap": True}
+    labels: Options = {"color": SOFT, "fontSize": 11, "hideOverlap": True}
     return {
         "type": "log" if log else "value",
         "name": name,
         "nameLocation": "middle",
         "nameGap": 30,
-        "nameTextStyle": {"color": ink["soft"], "fontSize": 12},
+        "nameTextStyle": {"color": SOFT, "fontSize": 12},
         "axisLabel": labels | ({":formatter": shown} if shown else {}),
-        "axisLine": {"show": True, "lineStyle": {"color": ink["soft"]}},
+        "axisLine": {"show": True, "lineStyle": {"color": SOFT}},
         "axisTick": {"show": False},
-        "splitLine": {"lineStyle": {"color": ink["rule"]}},
+        "splitLine": {"lineStyle": {"color": RULE}},
         **more,
     }
 
 
-def share(name: str, dark: bool, low: float = 0) -> Options:
+def share(name: str, low: float = 0) -> Options:
     """Return an upright axis of shares up to 1."""
-    return axis(name, dark, shown=_ROUND, min=low, max=1, nameGap=44)
+    return axis(name, shown=_ROUND, min=low, max=1, nameGap=44)
 
 
-def people(dark: bool, **more: Any) -> Options:
-    """Return the axis of how many people are in a group."""
-    return axis("people in the group", dark, **more)
-
-
-def series(name: str, line: Line, place: int, dark: bool, **more: object) -> Options:
+def series(name: str, line: Line, place: int, **more: object) -> Options:
     """Return one line; the first is heavy, the others dashed in ways of their own."""
-    colour = palette(dark)[1][place % 5]
-    style = {"width": 2.5 if place == 0 else 1.8, "type": DASHES[place % 5], "color": colour}
+    colour = COLOURS[place % 5]
     return {
         "type": "line",
         "name": name,
         "data": line,  # tuples, which NiceGUI does not watch one by one
         "symbol": "none",
-        "lineStyle": style,
+        "lineStyle": {"width": 2.5 if place == 0 else 1.8, "type": DASHES[place % 5], "color": colour},
         "itemStyle": {"color": colour},
         "emphasis": {"disabled": True},
         "z": 3 if place else 2,
@@ -86,32 +75,28 @@ def series(name: str, line: Line, place: int, dark: bool, **more: object) -> Opt
     }
 
 
-def several(lines: Iterable[tuple[str, Line]], dark: bool) -> list[Options]:
+def several(lines: Iterable[tuple[str, Line]]) -> list[Options]:
     """Return lines, the first of them heavy."""
-    return [series(name, line, place, dark) for place, (name, line) in enumerate(lines)]
+    return [series(name, line, place) for place, (name, line) in enumerate(lines)]
 
 
-def point(x: float, y: float, dark: bool, size: int = 11) -> Options:
+def point(x: float, y: float, size: int = 11) -> Options:
     """Return the point in question, above all lines."""
-    return {
-        "type": "scatter",
-        "data": [[x, y]],
-        "symbolSize": size,
-        "itemStyle": {"color": palette(dark)[1][0]},
-        "z": 9,
-        "tooltip": {"show": False},
-    }
+    return dots([[x, y]], 0, symbolSize=size, z=9, tooltip={"show": False})
 
 
-def chart(
-    lines: Sequence[Options], x: Options, y: Options, dark: bool, *, value: str = "", **grid: object
-) -> Options:
+def dots(data: list[list[Any]], place: int, **more: object) -> Options:
+    """Return points of one colour, which stays when they are pointed at."""
+    style = {"itemStyle": {"color": COLOURS[place]}}
+    return {"type": "scatter", "data": data, **style, "emphasis": style, **more}
+
+
+def chart(lines: Sequence[Options], x: Options, y: Options, *, value: str = "", **grid: object) -> Options:
     """Return a whole chart of lines with a legend on top; `value` writes what is pointed at."""
-    ink, _ = palette(dark)
     return {
         "animation": False,
         "backgroundColor": "transparent",
-        "textStyle": {"fontFamily": _FONT},
+        "textStyle": {"fontFamily": "Roboto, system-ui, sans-serif"},
         "grid": {"left": 62, "right": 18, "top": 34, "bottom": 46, **grid},
         "legend": {
             "top": 0,
@@ -119,16 +104,16 @@ def chart(
             "itemWidth": 26,
             "itemGap": 16,
             "itemStyle": {"opacity": 0},
-            "textStyle": {"color": ink["ink"], "fontSize": 12},
+            "textStyle": {"color": INK, "fontSize": 12},
             "data": [line["name"] for line in lines if line.get("name") not in (None, UNNAMED)],
         },
         "tooltip": {
             "trigger": "axis",
-            "backgroundColor": ink["paper"],
-            "borderColor": ink["rule"],
-            "textStyle": {"color": ink["ink"], "fontSize": 12},
+            "backgroundColor": PAPER,
+            "borderColor": RULE,
+            "textStyle": {"color": INK, "fontSize": 12},
             ":valueFormatter": value or "v => Number(v).toPrecision(4)",
-            "axisPointer": {"lineStyle": {"color": ink["soft"]}, ":label": "{}"},
+            "axisPointer": {"lineStyle": {"color": SOFT}, ":label": "{}"},
         },
         "xAxis": x,
         "yAxis": y,
@@ -139,113 +124,108 @@ def chart(
 # -- Budget ----------------------------------------------------------------------------------------------
 
 
-def profile(lines: Sequence[Line], *, epsilon: float, delta: float, dark: bool) -> Options:
+def profile(lines: Sequence[Line], *, epsilon: float, delta: float) -> Options:
     """Return the chart of delta against epsilon, with the chosen point marked."""
     floor = math.floor(math.log10(min(FLOOR, delta / 10)))
     # delta as a power of ten, where the axis can hold it
     logs = [tuple((x, math.log10(y)) for x, y in line if y > 10.0**floor) for line in lines]
-    drawn = [*several(zip(_CURVES, logs, strict=False), dark), point(epsilon, math.log10(delta), dark, 10)]
+    drawn = [*several(zip(_CURVES, logs, strict=False)), point(epsilon, math.log10(delta), 10)]
     power, step = "v => v === 0 ? '1' : '1e' + v", max(1, round(-floor / 4))
-    y = axis("delta", dark, shown=power, min=floor, max=0, interval=step, nameGap=44)
+    y = axis("delta", shown=power, min=floor, max=0, interval=step, nameGap=44)
     value = "v => v === undefined ? '' : Math.pow(10, v).toExponential(3)"
-    return chart(drawn, axis("epsilon", dark, min=0), y, dark, value=value)
+    return chart(drawn, axis("epsilon", min=0), y, value=value)
 
 
-def tradeoff(lines: Sequence[Line], *, dark: bool, logarithmic: bool = False) -> Options:
+def tradeoff(lines: Sequence[Line], *, logarithmic: bool = False) -> Options:
     """Return the chart of the trade-off curve; the diagonal is a release that tells nothing."""
     low = 1e-6 if logarithmic else 0.0
     inside = [tuple(at for at in line if min(at) >= low) if logarithmic else line for line in lines]
-    drawn = several(zip(_CURVES, inside, strict=False), dark)
+    drawn = several(zip(_CURVES, inside, strict=False))
     if not logarithmic:
-        soft = palette(dark)[0]["soft"]
-        blind = {"width": 1, "type": "solid", "color": soft, "opacity": 0.6}
+        blind = {"width": 1, "type": "solid", "color": SOFT, "opacity": 0.6}
         no_use = ((0.0, 1.0), (1.0, 0.0))
-        drawn.append(series(UNNAMED, no_use, 6, dark, lineStyle=blind, itemStyle={"color": soft}))
+        drawn.append(series(UNNAMED, no_use, 6, lineStyle=blind, itemStyle={"color": SOFT}))
     power = "v => v === 1 ? '1' : v.toExponential(0)" if logarithmic else ""
     limits: Options = {"min": low, "max": 1, "log": logarithmic, "shown": power}
-    x = axis("false alarms (type I error)", dark, **limits)
-    return chart(drawn, x, axis("misses (type II error)", dark, nameGap=42, **limits), dark)
+    x = axis("false alarms (type I error)", **limits)
+    return chart(drawn, x, axis("misses (type II error)", nameGap=42, **limits))
 
 
 # -- Accuracy --------------------------------------------------------------------------------------------
 
 
-def sizes(lines: Mapping[str, Line], *, dark: bool) -> Options:
+def sizes(lines: Mapping[str, Line]) -> Options:
     """Return the chart of relative error against the size of a group, a line for each level."""
-    drawn = several(lines.items(), dark)
+    drawn = several(lines.items())
     for place, line in enumerate(drawn):
         line["lineStyle"]["width"] = 2
         if place >= 5:
             line["lineStyle"]["type"] = DASHES[(place + 1) % len(DASHES)]
     low = min((y for line in lines.values() for _, y in line), default=1e-6)
-    x = people(dark, log=True, shown="v => v.toLocaleString('en')", min=10, max=10**6)
+    x = axis(PEOPLE, log=True, shown="v => v.toLocaleString('en')", min=10, max=10**6)
     least = 10.0 ** math.floor(math.log10(low))
-    y = axis("95 % margin over the size", dark, log=True, shown=_DIGITS % 1, min=least, nameGap=50)
-    return chart(drawn, x, y, dark, value="v => (100 * v).toPrecision(3) + ' %'", top=96, left=70)
+    y = axis("95 % margin over the size", log=True, shown=_DIGITS % 1, min=least, nameGap=50)
+    return chart(drawn, x, y, value="v => (100 * v).toPrecision(3) + ' %'", top=96, left=70)
 
 
 # -- Risk ------------------------------------------------------------------------------------------------
 
 
-def belief(line: Line, *, prior: float, value: int, posterior: float, dark: bool) -> Options:
+def belief(line: Line, *, prior: float, value: int, posterior: float) -> Options:
     """Return the posterior against the published value, with the prior and the value in question."""
     low, high = line[0][0], line[-1][0]
     drawn = [
-        series("after the release", line, 0, dark),
-        series("before", ((low, prior), (high, prior)), 2, dark),
-        point(value, posterior, dark),
+        series("after the release", line, 0),
+        series("before", ((low, prior), (high, prior)), 2),
+        point(value, posterior),
     ]
-    x = axis("published count", dark, min=low, max=high)
-    y = share("belief that the target is there", dark)
+    y = share("belief that the target is there")
     y["axisLine"]["onZero"] = False
-    x["axisLabel"].update({"showMinLabel": False, "showMaxLabel": False})
-    return chart(drawn, x, y, dark)
+    x = axis("published count", min=low, max=high)
+    x["axisLabel"] |= _NO_ENDS
+    return chart(drawn, x, y)
 
 
-def accuracy(mine: Line, bound: Line, *, prior: float, right: float | None, dark: bool) -> Options:
+def accuracy(mine: Line, bound: Line, *, prior: float, right: float | None) -> Options:
     """Return how often decisions are right against the prior: this adversary, any adversary, no release."""
     blind = tuple((p, max(p, 1 - p)) for p, _ in bound or mine)
     drawn = [
-        *([series("this adversary", mine, 0, dark)] if mine else []),
-        series("best of anyone", bound, 1, dark),
-        series("without the release", blind, 2, dark),
-        *([] if right is None else [point(prior, right, dark)]),
+        *([series("this adversary", mine, 0)] if mine else []),
+        series("best of anyone", bound, 1),
+        series("without the release", blind, 2),
+        *([] if right is None else [point(prior, right)]),
     ]
-    x, y = axis("prior", dark, min=0, max=1), share("right decisions", dark, 0.5)
-    return chart(drawn, x, y, dark, value="v => (100 * v).toFixed(2) + ' %'", top=54)
+    x, y = axis("prior", min=0, max=1), share("right decisions", 0.5)
+    return chart(drawn, x, y, value="v => (100 * v).toFixed(2) + ' %'", top=54)
 
 
-def levels(pairs: Sequence[tuple[Risk, Risk]], *, overall: Risk, dark: bool) -> Options:
+def levels(pairs: Sequence[tuple[Risk, Risk]], *, overall: Risk) -> Options:
     """Return right decisions by level, as dots: from one count and from all of its; lines for the rest."""
-    ink, colours = palette(dark)
     one, every = zip(*pairs, strict=True) if pairs else ((), ())
     kinds = (("its most precise count", one, "circle", 2), ("all its counts", every, "rect", 0))
-    dots = [
-        {
-            "type": "scatter",
-            "name": name,
-            "data": [[row.accuracy, place, row.right(percent=True)] for place, row in enumerate(rows)],
-            "symbol": symbol,
-            "symbolSize": 10,
-            "itemStyle": {"color": colours[colour]},
-        }
+    seen = [
+        dots(
+            [[row.accuracy, place, row.right(percent=True)] for place, row in enumerate(rows)],
+            colour,
+            name=name,
+            symbol=symbol,
+            symbolSize=10,
+        )
         for name, rows, symbol, colour in kinds
     ]
     last = len(pairs) - 0.5
+    ends = (("everything published", overall.accuracy), ("nothing published", overall.baseline))
     lines = [
-        series(name, ((value, -0.5), (value, last)), place, dark, xAxisIndex=0, yAxisIndex=1)
-        for place, name, value in (
-            (1, "everything published", overall.accuracy),
-            (2, "nothing published", overall.baseline),
-        )
+        series(name, ((value, -0.5), (value, last)), place, xAxisIndex=0, yAxisIndex=1)
+        for place, (name, value) in enumerate(ends, 1)
     ]
     low = min([overall.baseline, *(row.accuracy for row in one)])
     high = max([overall.accuracy, *(row.accuracy for row in every)])
     spread = max(1e-9, high - low)
-    ends = {"min": max(0.0, low - 0.04 * spread), "max": min(1.0, overall.accuracy + 0.06 * spread)}
-    x = axis("right decisions, averaged over the prior", dark, shown=_DIGITS % 4, scale=True, **ends)
+    limits = {"min": max(0.0, low - 0.04 * spread), "max": min(1.0, overall.accuracy + 0.06 * spread)}
+    x = axis("right decisions, averaged over the prior", shown=_DIGITS % 4, scale=True, **limits)
     x["axisLine"]["onZero"] = False
-    x["axisLabel"].update({"showMinLabel": False, "showMaxLabel": False})
+    x["axisLabel"] |= _NO_ENDS
     names = [level_name(row.scope) for row in one]
     # not measured by the browser, which does it before the font is there
     room = min(260, 6.2 * max(map(len, names), default=0))
@@ -253,12 +233,12 @@ def levels(pairs: Sequence[tuple[Risk, Risk]], *, overall: Risk, dark: bool) -> 
         "type": "category",
         "data": names,
         "inverse": True,
-        "axisLabel": {"color": ink["soft"], "fontSize": 11, "width": room, "overflow": "truncate"},
-        "axisLine": {"lineStyle": {"color": ink["soft"]}},
+        "axisLabel": {"color": SOFT, "fontSize": 11, "width": room, "overflow": "truncate"},
+        "axisLine": {"lineStyle": {"color": SOFT}},
         "axisTick": {"show": False},
-        "splitLine": {"show": True, "lineStyle": {"color": ink["rule"]}},
+        "splitLine": {"show": True, "lineStyle": {"color": RULE}},
     }
-    made = chart([*dots, *lines], x, y, dark, left=20 + room, top=60)
+    made = chart([*seen, *lines], x, y, left=20 + room, top=60)
     made["yAxis"] = [y, {"type": "value", "min": -0.5, "max": last, "show": False, "inverse": True}]
     made["legend"] |= {
         "itemStyle": {},
@@ -268,29 +248,28 @@ def levels(pairs: Sequence[tuple[Risk, Risk]], *, overall: Risk, dark: bool) -> 
             *({"name": line["name"], "itemStyle": {"opacity": 0}} for line in lines),
         ],
     }
-    made["tooltip"]["trigger"] = "item"
-    made["tooltip"][":formatter"] = "p => p.seriesName + ': ' + p.value[2] + ' % right'"
+    tooltip = {"trigger": "item", ":formatter": "p => p.seriesName + ': ' + p.value[2] + ' % right'"}
+    made["tooltip"] |= tooltip
     return made
 
 
 # -- Tabulation design -----------------------------------------------------------------------------------
 
 
-def suppression(lines: Sequence[tuple[str, Line]], *, dark: bool) -> Options:
+def suppression(lines: Sequence[tuple[str, Line]]) -> Options:
     """Return the chance to be dropped against the true size, a line for each kind of noise."""
-    y = share("chance to be dropped", dark)
-    return chart(several(lines, dark), people(dark, min=0), y, dark, value=_DIGITS % 3)
+    return chart(several(lines), axis(PEOPLE, min=0), share("chance to be dropped"), value=_DIGITS % 3)
 
 
-def bias(if_shown: Line, overall: Line, *, dark: bool) -> Options:
+def bias(if_shown: Line, overall: Line) -> Options:
     """Return the bias of a total against the true size: of those shown, and with a dropped one as zero."""
-    lines = several((("of groups that are shown", if_shown), ("dropped ones counted as 0", overall)), dark)
-    y = axis("bias, people", dark, nameGap=44)
-    return chart(lines, people(dark, min=0), y, dark, value="v => Number(v).toFixed(2)")
+    lines = several((("of groups that are shown", if_shown), ("dropped ones counted as 0", overall)))
+    y = axis("bias, people", nameGap=44)
+    return chart(lines, axis(PEOPLE, min=0), y, value="v => Number(v).toFixed(2)")
 
 
-def tables(lines: Sequence[Line], *, dark: bool) -> Options:
+def tables(lines: Sequence[Line]) -> Options:
     """Return the chance of each table against the true size."""
     ends = {"min": lines[0][0][0], "max": lines[0][-1][0]} if lines and lines[0] else {}
-    x, y = people(dark, log=True, shown=_THOUSANDS, **ends), share("chance of the table", dark)
-    return chart(several(zip(TABLES, lines, strict=True), dark), x, y, dark, value=_DIGITS % 3)
+    x, y = axis(PEOPLE, log=True, shown=_THOUSANDS, **ends), share("chance of the table")
+    return chart(several(zip(TABLES, lines, strict=True)), x, y, value=_DIGITS % 3)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 from urllib.parse import unquote
 
@@ -17,9 +17,13 @@ from discreet.errors import DiscreetError
 from discreet.workbench.charts import Options
 from discreet.workbench.session import Question, Session
 from discreet.workbench.state import State
+from discreet.workbench.tasks import Task
 from discreet.workbench.words import HELP
 
 Value = TypeVar("Value")
+Drawn = tuple[Options, str] | None
+"""A chart, and what it shows in words; None while there is nothing to draw."""
+
 _SECONDS = 0.05  # between two values of a dragged slider
 _LONGEST = 5000  # characters that are read from a field
 _LONG_NUMBER = 10  # characters of a number with what it claims
@@ -73,20 +77,9 @@ def _kept_together(text: str) -> str:
     return text.replace(" %", "\u00a0%").replace("± ", "±\u00a0")
 
 
-def alert() -> Text:
-    """A place for what went wrong, hidden until `say` has something."""
-    return words("", "wb-bad wb-hidden", "div", role="alert")
-
-
 def gap(pixels: int = 12) -> None:
     """Some space."""
     box().style(f"height: {pixels}px")
-
-
-def heading(text: str, explained: str = "", level: int = 2) -> None:
-    """A heading, with help if the term needs it."""
-    with box("wb-h2 wb-row", f"h{level}"):
-        label(text, explained)
 
 
 def label(text: str, explained: str = "", *, left: bool = False) -> Text:
@@ -186,42 +179,49 @@ def show(element: Element, visible: bool) -> None:
 
 
 class Slider:
-    """A native slider under its name and value: `moved` is called during a drag, `let_go` at its end."""
+    """A native slider under its name and value.
+
+    It shows at once what the state `at` a step would be, and keeps it, as a step to undo, when it is let go.
+    """
 
     def __init__(
         self,
         name: str,
         ends: tuple[int, int],
+        session: Session,
+        at: Callable[[int], State],
+        what: str,
         *,
-        moved: Callable[[int], None],
-        let_go: Callable[[int], None],
         shown: str = "",
         explained: str = "",
     ) -> None:
-        self._let_go = let_go
-        self._last: float | None = None
+        self._let_go: float | None = None
         with box("wb-label-row"):
             label(shown or name, explained)
             self._now = words("", "wb-now")
         self.element = box(
             "wb-range", "input", type="range", min=ends[0], max=ends[1], step=1, aria_label=name
         )
-        emit = "(event) => emit(Number(event.target.value))"
-        self.element.on("input", lambda e: self._hear(e.args, moved), throttle=_SECONDS, js_handler=emit)
-        self.element.on("change", lambda e: self._hear(e.args, let_go), js_handler=emit)
 
-    def _hear(self, value: object, act: Callable[[int], None]) -> None:
-        if not isinstance(value, int | float):
-            return
-        if act is self._let_go:
-            self._last = value
-        elif value == self._last:  # the browser holds back the last of many moves, until after it was let go
-            return
-        else:
-            self._last = None
+        def moved(event: Any) -> None:
+            # the browser holds back the last of many moves, until after it was let go
+            if isinstance(event.args, int | float) and event.args != self._let_go:
+                self._let_go = None
+                session.preview(at(self._hear(event.args)))
+
+        def let_go(event: Any) -> None:
+            if isinstance(event.args, int | float):
+                self._let_go = event.args
+                session.commit(at(self._hear(event.args)), what)
+
+        emit = "(event) => emit(Number(event.target.value))"
+        self.element.on("input", moved, throttle=_SECONDS, js_handler=emit)
+        self.element.on("change", let_go, js_handler=emit)
+
+    def _hear(self, value: float) -> int:
         with self.element.props.suspend_updates():  # the browser shows it already
             put(self.element, "data-value", str(int(value)))
-        act(int(value))
+        return int(value)
 
     def set(self, value: int, said: str, now: str = "") -> None:
         """Move it, and say in words what it stands for."""
@@ -404,20 +404,6 @@ class Tile:
             self._name.set(name)
 
 
-class Bar:
-    """How far long work has come; hidden while there is none."""
-
-    def __init__(self) -> None:
-        with box("wb-progress wb-hidden") as self._bar:
-            self._done = box("")
-
-    def set(self, progress: tuple[str, int, int] | None) -> None:
-        """Show (stage, done, total), or nothing."""
-        show(self._bar, progress is not None)
-        if progress is not None:
-            self._done.style(f"width: {100 * progress[1] / max(progress[2], 1):.0f}%")
-
-
 def table_head(columns: Iterable[str]) -> None:
     """The first row of a table."""
     with box("", "thead"), box("", "tr"):
@@ -437,24 +423,6 @@ def table(caption: str, columns: Iterable[str], rows: Iterable[Iterable[str]], c
                         words(text, tag="th" if place == 0 else "td")
 
 
-class Chart:
-    """A chart whose options are replaced as a whole; `name` says what it shows to those who cannot see."""
-
-    def __init__(self, name: str, height: int = 0) -> None:
-        self.element = ui.echart({"series": []}, renderer="svg").classes("wb-chart")
-        self.element.props.update({"role": "img", "aria-label": name})
-        self._options: Options = {}
-        if height:
-            self.element.style(f"height: {height}px")
-
-    def set(self, options: Options, said: str = "") -> None:
-        """Draw, and say in words what is drawn; what is drawn already is not sent again."""
-        if options != self._options:
-            self.element.props["options"] = self._options = options
-        if said:
-            put(self.element, "aria-label", said)
-
-
 # -- a page ------------------------------------------------------------------------------------------------
 
 
@@ -462,13 +430,13 @@ class Page:
     """What the parts of a page share: the state that is shown, questions about it, and redrawing.
 
     A page says in `look` what it asks for a state; each part registers what redraws it, and a control that
-    is made here redraws itself from what `now` says.
+    is made here redraws itself from what `now` says. A `term` is one that `help.toml` explains.
     """
 
     def __init__(self, session: Session, name: str) -> None:
         self.session = session
         self.name = name
-        self.help = HELP.get(name, HELP["budget"])
+        self.help = {"": "", **HELP.get(name, HELP["budget"])}
         self.trouble = ""
         self._parts: list[Callable[[], object]] = []
         session.listen(self._heard, name)
@@ -481,9 +449,11 @@ class Page:
     def look(self, *, settled: bool) -> None:
         """Ask for what the present state needs; a page that asks for something says here for what."""
 
-    def question(self, task: str, *, long: bool = False) -> Question[Any]:
-        """Return something that this page asks for."""
-        return Question(self.session, task, self.redraw, long=long)
+    def question(
+        self, work: Callable[..., Any], seconds: float, deadline: float, *, long: bool = False, **kind: bool
+    ) -> Any:
+        """Return something that this page asks for, by a function that takes so long (`tasks.Task`)."""
+        return Question(self.session, Task(work, seconds, deadline, **kind), self.redraw, long=long)
 
     def draw(self, part: Callable[[], object]) -> Callable[[], object]:
         """Call a part whenever something has changed; stands above the function that draws it."""
@@ -522,6 +492,15 @@ class Page:
 
     # -- controls that redraw themselves -----------------------------------------------------------------
 
+    def heading(self, text: str, term: str = "", level: int = 2) -> None:
+        """A heading, with help if the term needs it."""
+        with box("wb-h2 wb-row", f"h{level}"):
+            label(text, self.help[term])
+
+    def tile(self, name: str, term: str, *, first: bool = False) -> Tile:
+        """A number with its name and a note."""
+        return Tile(name, self.help[term], first=first)
+
     def words(
         self, now: Callable[[], str], classes: str = "wb-soft", tag: str = "div", **more: object
     ) -> Text:
@@ -530,10 +509,60 @@ class Page:
         self.draw(lambda: made.set(now()))
         return made
 
+    def texts(self, most: int, now: Callable[[], Sequence[str] | None], style: str) -> None:
+        """Paragraphs that follow the state; they stay as long as there are none."""
+        made = [words("", "wb-text", "p").style(style) for _ in range(most)]
+
+        @self.draw
+        def draw() -> None:
+            said = now()
+            if said:
+                for place, text in enumerate(made):
+                    text.set(said[place] if place < len(said) else "")
+
+    def command(self, now: Callable[[], str]) -> Text:
+        """The command line that gives the same numbers; hidden while there is none."""
+        made = words("", "wb-command", "code")
+        self.draw(lambda: made.say(now()))
+        return made
+
     def alert(self, now: Callable[[], str], classes: str = "wb-bad") -> Text:
         """What went wrong, or must be known; hidden while there is nothing."""
         made = words("", f"{classes} wb-hidden", "div", **({"role": "alert"} if "bad" in classes else {}))
         self.draw(lambda: made.say(now()))
+        return made
+
+    def show(self, element: Element, now: Callable[[], bool]) -> None:
+        """Show an element while something is so."""
+        self.draw(lambda: show(element, now()))
+
+    def bar(self, now: Callable[[], tuple[str, int, int] | None]) -> None:
+        """How far long work has come, (stage, done, total); hidden while there is none."""
+        bar = box("wb-progress wb-hidden")
+        with bar:
+            done = box("")
+
+        @self.draw
+        def draw() -> None:
+            progress = now()
+            show(bar, progress is not None)
+            if progress is not None:
+                done.style(f"width: {100 * progress[1] / max(progress[2], 1):.0f}%")
+
+    def chart(self, name: str, now: Callable[[], Drawn], height: int = 0) -> Element:
+        """A chart that is drawn as a whole, and said in words; what is drawn already is not sent again."""
+        made = ui.echart({"series": []}, renderer="svg").classes("wb-chart")
+        made.props.update({"role": "img", "aria-label": name})
+        if height:
+            made.style(f"height: {height}px")
+
+        @self.draw
+        def draw() -> None:
+            found = now()
+            if found is not None:
+                put(made, "options", found[0])
+                put(made, "aria-label", found[1] or name)
+
         return made
 
     def slider(
@@ -542,22 +571,12 @@ class Page:
         ends: tuple[int, int],
         at: Callable[[int], State],
         now: Callable[[], tuple[int, str, str] | tuple[int, str]],
-        *,
         what: str = "",
-        shown: str = "",
-        explained: str = "",
-    ) -> Slider:
+        term: str = "",
+    ) -> None:
         """A slider that shows at once what the state `at` a step would be, and keeps it when it is let go."""
-        made = Slider(
-            name,
-            ends,
-            moved=lambda step: self.session.preview(at(step)),
-            let_go=lambda step: self.session.commit(at(step), what or name.lower()),
-            shown=shown,
-            explained=explained,
-        )
+        made = Slider(name, ends, self.session, at, what or name.lower(), explained=self.help[term])
         self.draw(lambda: made.set(*now()))
-        return made
 
     def choice(
         self,
@@ -565,12 +584,12 @@ class Page:
         options: Mapping[str, str],
         use: Callable[[str], None],
         now: Callable[[], str],
+        term: str = "",
         **more: Any,
-    ) -> Choice:
+    ) -> None:
         """A choice that follows the state."""
-        made = Choice(name, options, use, **more)
+        made = Choice(name, options, use, explained=self.help[term], **more)
         self.draw(lambda: made.set(now()))
-        return made
 
     def field(
         self,
@@ -578,9 +597,10 @@ class Page:
         read: Callable[[str], Value],
         use: Callable[[Value], object],
         now: Callable[[], tuple[str, Value] | tuple[str]],
+        term: str = "",
         **more: Any,
     ) -> Field[Value]:
         """A field that follows the state: `now` gives its text, and the value if the text is shorter."""
-        made = Field(name, read, use, **more)
+        made = Field(name, read, use, explained=self.help[term], **more)
         self.draw(lambda: made.show(*now()))
         return made

@@ -6,12 +6,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from nicegui import ui
 
 from discreet.errors import DiscreetError
 from discreet.numbers import exact_text, number, percent, plain
+from discreet.release.safetab.design import DesignCost, Rivals, SizedLevel, rivals
 from discreet.release.safetab.specification import LEVEL_WORDS, PASS_NAMES, PASSES
 from discreet.workbench import charts
 from discreet.workbench import controls as c
@@ -20,9 +21,7 @@ from discreet.workbench import words as say
 from discreet.workbench.session import Question, Session
 from discreet.workbench.state import TOTAL_STEPS, State, factor_at, step_of
 from discreet.workbench.tabulation import NAME, Design, DesignNumbers, Place, row_text, row_words
-
-if TYPE_CHECKING:
-    from discreet.release.safetab.design import DesignCost, Rivals, SizedLevel
+from discreet.workbench.tasks import Task
 
 _ERRORS = {"cell": "of the average cell", "total": "of the whole group"}
 _THRESHOLDS = {"yes": "from the target error", "no": "as in 2020, or in the opened file"}
@@ -33,16 +32,16 @@ _COLUMNS = (
 _LARGEST = 10**6  # bytes of a file of parameters
 
 
-class DesignPage(c.Page):
-    """What the parts share: the design, its numbers, and how it is changed."""
-
+class _DesignPage(c.Page):
     def __init__(self, session: Session) -> None:
         super().__init__(session, NAME)
         self.design = Design()
-        self.quick: Question[DesignNumbers] = self.question("design_numbers")
-        self.whole: Question[tuple[DesignCost, ...]] = self.question("design_exact", long=True)
-        self.margin: Question[tuple[Fraction, Fraction]] = self.question("design_margin")
-        self.rivals: Question[Rivals] = self.question("design_rivals")
+        self.quick: Question[DesignNumbers] = self.question(plan.design_numbers, 0.1, 120)
+        self.whole: Question[tuple[DesignCost, ...]] = self.question(
+            plan.design_exact, 3, 600, long=True, reports=True
+        )
+        self.margin: Question[tuple[Fraction, Fraction]] = self.question(plan.design_margin, 0.1, 120)
+        self.rivals: Question[Rivals] = self.question(rivals, 0.3, 120)
 
     @property
     def numbers(self) -> DesignNumbers | None:
@@ -63,15 +62,15 @@ class DesignPage(c.Page):
         self.session.commit(self.with_design(design, **changed), what)
 
     def look(self, *, settled: bool) -> None:
-        """Ask what follows from the design."""
         self.design = Design.of_state(self.state)
         self.quick.ask(self.design, self.state.delta)
-        self.whole.ask_once(settled and any(self.design.shown_rhos()), self.design, self.state.delta)
+        lasts = settled and any(self.design.shown_rhos())
+        self.whole.ask(self.design, self.state.delta, begin=lasts)
 
 
 def build(session: Session) -> None:
     """Draw the page."""
-    page = DesignPage(session)
+    page = _DesignPage(session)
     with c.box("wb-stack"):
         with c.box("wb-split"):
             with c.box("wb-stack"):
@@ -89,7 +88,7 @@ def build(session: Session) -> None:
     page.start()
 
 
-def _choices(page: DesignPage) -> None:
+def _choices(page: _DesignPage) -> None:
     """The sliders and switches of the whole design."""
 
     def passed(which: str) -> None:
@@ -116,12 +115,12 @@ def _choices(page: DesignPage) -> None:
             ends,
             lambda step: page.with_design(**{key: at(step)}),
             lambda: said(getattr(page.design, key)),
-            explained=page.help[term],
+            term=term,
         )
 
     part = partial(Fraction, denominator=100)
     with c.card():
-        c.heading("Design", page.help["design"])
+        page.heading("Design", "design")
         passes = {str(which): name for which, name in PASS_NAMES.items()}
         page.choice("People of", passes, passed, lambda: page.design.which)
         c.gap()
@@ -142,8 +141,8 @@ def _choices(page: DesignPage) -> None:
                 _ERRORS,
                 lambda of: page.use(f"the target error {_ERRORS[of]}", of=of),
                 lambda: page.design.of,
+                "of",
                 shown="relative to",
-                explained=page.help["of"],
                 left=True,
             )
         c.gap(10)
@@ -152,7 +151,7 @@ def _choices(page: DesignPage) -> None:
             _THRESHOLDS,
             lambda derived: page.use("the thresholds", derived=derived == "yes"),
             lambda: "yes" if page.design.derived else "no",
-            explained=page.help["threshold"],
+            "threshold",
         )
         c.gap(10)
         page.field(
@@ -160,20 +159,20 @@ def _choices(page: DesignPage) -> None:
             plan.read_chance,
             lambda value: page.use("the chance", chance=value),
             lambda: (exact_text(page.design.chance), page.design.chance),
+            "suppression",
             shown="Chance to drop an empty group",
-            explained=page.help["suppression"],
         )
         page.alert(lambda: page.trouble or page.quick.trouble or page.whole.trouble)
 
 
-def _costs(page: DesignPage) -> None:
+def _costs(page: _DesignPage) -> None:
     """What the design costs one person."""
     with c.card("What it costs", aria_live="polite") as card:
         with c.box("wb-tiles"):
-            rho = c.Tile("Total rho", page.help["rho"])
-            added = c.Tile("Epsilon, added", page.help["unbounded"], first=True)
-            replaced = c.Tile("Epsilon, replaced", page.help["bounded"])
-            groups = c.Tile("Groups a person is in", page.help["stability"])
+            rho = page.tile("Total rho", "rho")
+            added = page.tile("Epsilon, added", "unbounded", first=True)
+            replaced = page.tile("Epsilon, replaced", "bounded")
+            groups = page.tile("Groups a person is in", "stability")
         note = c.words("", "wb-soft", "div").style("margin-top: 10px")
         page.words(lambda: str(page.quick.updates), "wb-alive", "span", data_design_updates="")
 
@@ -197,38 +196,35 @@ def _costs(page: DesignPage) -> None:
         note.set(f"{say.cost_text(page.state.delta, exact)} {numbers.claim}".strip())
 
 
-def _suppression(page: DesignPage) -> None:
+def _suppression(page: _DesignPage) -> None:
     """Who is dropped below the states."""
-    with c.card():
-        c.heading("Who is dropped, by true size", page.help["suppression"])
-        chart = c.Chart("chance of being dropped against the true size of a group", 300)
-        none = c.words("Nothing below the states is tabulated, or nothing is dropped.", "wb-soft")
 
-    @page.draw
-    def draw() -> None:
+    def drawn() -> c.Drawn:
         if page.numbers is None:
-            return
+            return None
         lines = page.numbers.suppression
-        c.show(none, not lines)
-        c.show(chart.element, bool(lines))
         halves = ((name, next((x for x, y in line if y <= 0.5), line[-1][0])) for name, line in lines)
         said = "; ".join(f"{name}: half of the groups of {half:.0f} people" for name, half in halves)
-        chart.set(
-            charts.suppression(lines, dark=page.session.dark),
-            f"Chance of being dropped, by true size. {said}.",
-        )
+        return charts.suppression(lines), f"Chance of being dropped, by true size. {said}."
+
+    with c.card():
+        page.heading("Who is dropped, by true size", "suppression")
+        chart = page.chart("chance of being dropped against the true size of a group", drawn, 300)
+        none = c.words("Nothing below the states is tabulated, or nothing is dropped.", "wb-soft")
+    page.show(none, lambda: page.numbers is None or not page.numbers.suppression)
+    page.show(chart, lambda: page.numbers is None or bool(page.numbers.suppression))
 
 
 class _Rows:
     """Every geography and level: on or off, its rho, and what follows."""
 
-    def __init__(self, page: DesignPage) -> None:
+    def __init__(self, page: _DesignPage) -> None:
         self.page = page
         self._which = ""
         self._rows: dict[Place, tuple[c.Check, c.Field[Fraction], list[c.Text]]] = {}
         self._switches: list[tuple[c.Check, list[Place]]] = []
         with c.card():
-            c.heading("Group sizes for the target error, and thresholds", page.help["sizes"])
+            page.heading("Group sizes for the target error, and thresholds", "sizes")
             self._bar = c.box("wb-row").style("gap: 4px 22px; margin: -6px 0 12px")
             self._place = c.box("wb-scroll")
         page.draw(self._draw)
@@ -291,7 +287,7 @@ def _row_texts(line: SizedLevel | None) -> list[str]:
     return [f"± {line.margin:,}", *(f"{size:,}" for size in line.sizes), steps, cut]
 
 
-def _row(page: DesignPage) -> None:
+def _row(page: _DesignPage) -> None:
     """One geography and level: which table a group gets, and the bias of what is shown."""
 
     def chose(text: str) -> None:
@@ -304,30 +300,36 @@ def _row(page: DesignPage) -> None:
             return "It is off."
         return "" if curves.bias else "Nothing is dropped here, so totals have no bias."
 
+    def curves() -> plan.Curves | None:
+        return page.numbers.curves if page.numbers else None
+
+    def tables() -> c.Drawn:
+        found = curves()
+        return (charts.tables(found.tables), "") if found else None
+
+    def bias() -> c.Drawn:
+        found = curves()
+        return (charts.bias(found.bias, found.overall_bias), "") if found and found.bias else None
+
     with c.card():
         with c.box("wb-between wb-top"):
-            c.heading("One geography and level", page.help["tables"])
+            page.heading("One geography and level", "tables")
             with c.box("").style("width: 210px"):
                 choice = c.Choice("Geography and level", {}, chose, bare=True)
-        tables = c.Chart("chance of each table against the true size of a group", 280)
-        c.heading("Bias of the published total", page.help["bias"], 3)
-        bias = c.Chart("bias of a published total against the true size of a group", 250)
+        upper = page.chart("chance of each table against the true size of a group", tables, 280)
+        page.heading("Bias of the published total", "bias", 3)
+        lower = page.chart("bias of a published total against the true size of a group", bias, 250)
         page.words(note, tag="p")
 
     @page.draw
     def draw() -> None:
-        design, dark = page.design, page.session.dark
+        design, found = page.design, curves()
         choice.set(row_text(design.chosen), {row_text(place): row_words(place) for place in design.places})
-        curves = page.numbers.curves if page.numbers else None
-        c.show(tables.element, curves is not None)
-        c.show(bias.element, curves is not None and bool(curves.bias))
-        if curves is not None:
-            tables.set(charts.tables(curves.tables, dark=dark))
-            if curves.bias:
-                bias.set(charts.bias(curves.bias, curves.overall_bias, dark=dark))
+        c.show(upper, found is not None)
+        c.show(lower, found is not None and bool(found.bias))
 
 
-def _margin(page: DesignPage) -> None:
+def _margin(page: _DesignPage) -> None:
     """The rho for a wanted margin of the chosen row."""
     question = page.margin
 
@@ -338,7 +340,7 @@ def _margin(page: DesignPage) -> None:
             page.use(f"the margin of {row_words(place)}", design)
 
     with c.card():
-        c.heading("The budget for the margin you want", page.help["margin"])
+        page.heading("The budget for the margin you want", "margin")
         field = c.Field("Wanted margin", str, lambda _: page.redraw(), placeholder="a whole number of people")
         answer = c.words("", "wb-text", "p", role="status").style("margin: 10px 0")
         with c.box("wb-row"):
@@ -366,14 +368,14 @@ def _margin(page: DesignPage) -> None:
         answer.set(f"{row}: rho {normal} by the normal approximation, {exact} exactly: {saved} less.")
 
 
-def _rivals(page: DesignPage) -> None:
+def _rivals(page: _DesignPage) -> None:
     """Discrete Gaussian against geometric noise at equal accuracy."""
     question = page.rivals
     with c.card():
-        c.heading("Which kind of noise, at equal accuracy", page.help["geometric"])
+        page.heading("Which kind of noise, at equal accuracy", "geometric")
         with c.box("wb-tiles"):
-            gaussian = c.Tile("Discrete Gaussian", page.help["unbounded"])
-            geometric = c.Tile("Geometric", page.help["geometric"])
+            gaussian = page.tile("Discrete Gaussian", "unbounded")
+            geometric = page.tile("Geometric", "geometric")
         text = c.words("", "wb-text", "p").style("margin: 12px 0 0")
 
     @page.draw
@@ -397,7 +399,7 @@ def _rivals(page: DesignPage) -> None:
         text.set(f"{row_words(chosen)}. {said} For all rows together it may be the other way round.")
 
 
-def _files(page: DesignPage) -> None:
+def _files(page: _DesignPage) -> None:
     """The file that the command line reads, out and in."""
 
     def reset() -> None:
@@ -406,7 +408,7 @@ def _files(page: DesignPage) -> None:
 
     async def save() -> None:
         try:
-            text = await page.session.find("design_toml", page.design)
+            text = await page.session.find(Task(plan.design_toml, 0.05, 60), page.design)
         except DiscreetError as error:
             message.say(str(error))
             return
@@ -418,19 +420,22 @@ def _files(page: DesignPage) -> None:
             text = content.decode("utf-8-sig")
         except UnicodeDecodeError as error:
             raise DiscreetError(f"it is not a text file: not UTF-8 at byte {error.start + 1}") from None
-        page.use(f"opening {name}", await page.session.find("design_opened", text, name, page.design))
+        opened = await page.session.find(Task(plan.design_opened, 0.05, 20), text, name, page.design)
+        page.use(f"opening {name}", opened)
 
     with c.card():
-        c.heading("This design on the command line")
+        page.heading("This design on the command line")
         with c.box("wb-row").style("margin-bottom: 12px"):
             c.button("Save safetab.toml", save, "wb-primary")
             c.file_button(
                 "Open safetab.toml or config.json", uploaded, lambda text: message.say(text), largest=_LARGEST
             )
             c.button("Back to 2020", reset, "wb-quiet")
-        message = c.alert().style("margin-bottom: 10px; white-space: pre-line")
+        message = c.words("", "wb-bad wb-hidden", "div", role="alert").style(
+            "margin-bottom: 10px; white-space: pre-line"
+        )
         command = "discreet safetab design PARAMS --delta"
-        page.words(lambda: f"{command} {exact_text(page.state.delta)}", "wb-command", "code")
+        page.command(lambda: f"{command} {exact_text(page.state.delta)}")
         note = "PARAMS is a folder with the saved safetab.toml and the four files of the groups"
         more = "; the numbers are the same with the groups of 2020, or any that are paired like them."
         c.words(note + more, "wb-soft", "div").style("margin-top: 8px")

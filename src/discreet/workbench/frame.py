@@ -16,7 +16,8 @@ from discreet.errors import DiscreetError
 from discreet.workbench import controls as c
 from discreet.workbench import words as say
 from discreet.workbench.session import Server, Session
-from discreet.workbench.state import LONGEST_LINK, State, to_link, to_toml
+from discreet.workbench.state import LONGEST_LINK, State, from_link, read_file, to_link, to_toml
+from discreet.workbench.tasks import Task
 
 FIRST = "dhc-2020-persons"
 """The preset that a new session begins with."""
@@ -38,7 +39,7 @@ async def build(server: Server, page: str, link: str) -> Session:
     trouble = ""
     if link:
         try:
-            session.begin(*await session.find("from_link", link))
+            session.begin(*await session.find(Task(from_link, 0.02, 20), link))
         except DiscreetError as error:
             trouble = str(error)
     session.numbers.recall()  # who comes after others sees their numbers with the page
@@ -109,7 +110,7 @@ class Frame:
                 )
                 save = partial(self._save, "session.toml")
                 c.button("Save", save, "wb-quiet", "Save the whole session (TOML)")
-                c.button("Theme", lambda: self._set_dark(not self.session.dark), "wb-quiet", "Light or dark")
+                c.button("Theme", self._toggle, "wb-quiet", "Light or dark")
 
     def open(self, name: str) -> None:
         """Show a page, and build it if it is opened for the first time."""
@@ -172,7 +173,7 @@ class Frame:
             self.client.run_javascript(f"history.replaceState(history.state, '', '{address}')")
 
     async def _uploaded(self, name: str, content: bytes) -> None:
-        state, before = await self.session.find("read_file", content, name)
+        state, before = await self.session.find(Task(read_file, 0.05, 20), content, name)
         self.session.open(state, before, f"opening {name}")
 
     def _save(self, file: str) -> None:
@@ -180,6 +181,9 @@ class Frame:
         whole = file == "session.toml"
         text = to_toml(session.state, session.pinned) if whole else session.state.release.to_toml()
         ui.download.content(text, file, "application/toml")
+
+    def _toggle(self) -> None:
+        self._dark.value = not self._dark.value
 
     # -- light and dark ----------------------------------------------------------------------------------
 
@@ -192,13 +196,7 @@ class Frame:
             dark = await self.client.run_javascript(
                 "window.matchMedia('(prefers-color-scheme: dark)').matches", timeout=10
             )
-            self._set_dark(bool(dark))
-
-    def _set_dark(self, dark: bool) -> None:
-        self._dark.value = dark
-        if dark != self.session.dark:
-            self.session.dark = dark
-            self.session.notify()
+            self._dark.value = bool(dark)
 
 
 @cache

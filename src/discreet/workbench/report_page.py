@@ -9,7 +9,8 @@ from nicegui import ui
 from discreet.budget import Release
 from discreet.errors import InputError
 from discreet.numbers import exact_text, with_fraction
-from discreet.report.html.pdf import find_chromium
+from discreet.report.html import page as report
+from discreet.report.html.pdf import find_chromium, print_pdf
 from discreet.report.tables import relation
 from discreet.workbench import controls as c
 from discreet.workbench import words as say
@@ -28,39 +29,38 @@ _PARTS = {
 
 def build(session: Session) -> None:
     """Draw the page."""
-    page = ReportPage(session)
+    page = _ReportPage(session)
     with c.box("wb-two"):
         _making(page)
         _contents(page)
     page.start()
 
 
-class ReportPage(c.Page):
+class _ReportPage(c.Page):
     """The report as HTML, and printed; `wanted` is what is handed out once it is there."""
 
     def __init__(self, session: Session) -> None:
         super().__init__(session, "report")
-        self.html: Question[str] = self.question("reported", long=True)
-        self.pdf: Question[bytes] = self.question("printed", long=True)
+        self.html: Question[str] = self.question(report, 2, 3600, long=True, all_cases=True, reports=True)
+        self.pdf: Question[bytes] = self.question(print_pdf, 5, 120, long=True)
         self.wanted = self.ready = ""
 
+    def ask(self, *, begin: bool) -> None:
+        self.html.ask(**say.report_options(self.state, self.session.pinned), jobs=processors(), begin=begin)
+
     def look(self, *, settled: bool) -> None:
-        """Forget a report of another state."""
         if settled:
             old = self.html.asked
-            asked = say.report_options(self.state, self.session.pinned)
-            self.html.ask_once(False, **asked, jobs=processors())
+            self.ask(begin=False)  # forget a report of another state
             if old != self.html.asked:
                 self.stop()
 
     def make(self, kind: str) -> None:
-        """Begin a file."""
         self.wanted, self.ready = kind, ""
-        self.html.ask(**say.report_options(self.state, self.session.pinned), jobs=processors())
+        self.ask(begin=True)
         self.redraw()
 
     def stop(self) -> None:
-        """Make nothing."""
         self.wanted = self.ready = ""
         for question in (self.html, self.pdf):
             if not question.fresh:
@@ -120,7 +120,7 @@ def read_title(text: str) -> str:
     return short
 
 
-def _making(page: ReportPage) -> None:
+def _making(page: _ReportPage) -> None:
     """What goes into the report, and the buttons."""
     session = page.session
 
@@ -132,7 +132,7 @@ def _making(page: ReportPage) -> None:
             ui.download.content(session.pinned.release.to_toml(), "before.toml", "application/toml")
 
     with c.card():
-        c.heading("Report")
+        page.heading("Report")
         text = "One self-contained HTML file about the present state. It loads nothing and runs nothing."
         c.words(text, "wb-soft", "p").style("margin: 0 0 14px")
         page.field(
@@ -149,13 +149,12 @@ def _making(page: ReportPage) -> None:
             pdf = c.button("Make a PDF", partial(page.make, "pdf"))
             c.show(pdf, can_print())
             end = c.button("Stop", page.stop)
-        bar = c.Bar()
+        page.draw(page.hand_out)
+        page.bar(lambda: page.html.progress or (("", 0, 1) if page.wanted else None))
+        page.show(end, lambda: bool(page.wanted))
 
         @page.draw
         def draw() -> None:
-            page.hand_out()
-            bar.set(page.html.progress or (("", 0, 1) if page.wanted else None))
-            c.show(end, bool(page.wanted))
             for button in (make, pdf):
                 c.enable(button, not page.wanted)
             for name, check in parts.items():
@@ -163,15 +162,14 @@ def _making(page: ReportPage) -> None:
             c.show(save, session.pinned is not None and say.target(session.pinned) == ["release.toml"])
 
         page.words(page.status, "wb-text", "p", role="status").style("margin: 12px 0 0")
-        command = page.words(lambda: say.report_command(page.state, session.pinned), "wb-command", "code")
-        command.style("margin-top: 12px")
+        page.command(lambda: say.report_command(page.state, session.pinned)).style("margin-top: 12px")
         save = c.button("Save before.toml", save_before, "wb-quiet")
 
 
-def _contents(page: ReportPage) -> None:
+def _contents(page: _ReportPage) -> None:
     """What the report will be about."""
     with c.card():
-        c.heading("What it will say")
+        page.heading("What it will say")
         with c.box("wb-list", "ul"):
             lines = [c.words("", tag="li") for _ in range(7)]
 

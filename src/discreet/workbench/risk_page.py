@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import partial
+from typing import Any
 
 from discreet.budget.levels import level_name
 from discreet.errors import DiscreetError, InputError
 from discreet.numbers import chance, number, percent, plain, with_fraction
-from discreet.risk import RiskProfile
-from discreet.risk.profile import belief_sentence, right_sentence
+from discreet.risk.profile import RiskProfile, belief_sentence, right_sentence, risk_profile
 from discreet.workbench import charts
 from discreet.workbench import controls as c
 from discreet.workbench import words as say
@@ -20,11 +20,12 @@ from discreet.workbench.adversary import (
     Attacked,
     adversary,
     attackable,
+    attacked,
     read_chance,
 )
 from discreet.workbench.session import Question, Session
 from discreet.workbench.state import State
-from discreet.workbench.tasks import MainPath
+from discreet.workbench.tasks import MainPath, best_on_main_path
 from discreet.workbench.workers import processors
 
 _TWO = "grid-template-columns: minmax(0, 1fr) minmax(0, 1fr)"
@@ -37,15 +38,15 @@ _FEW = 24  # steps of the slider of the published count, on each side
 _right = partial(percent, places=2)
 
 
-class RiskPage(c.Page):
-    """What the parts share: the adversary, what they learn, and the best that anyone can do."""
-
+class _RiskPage(c.Page):
     def __init__(self, session: Session) -> None:
         super().__init__(session, "risk")
         self.asked: Adversary | None = None
-        self.attack: Question[Attacked] = self.question("attacked")
-        self.main: Question[MainPath] = self.question("best_on_main_path")
-        self.whole: Question[RiskProfile] = self.question("best_of_anyone", long=True)
+        self.attack: Question[Attacked] = self.question(attacked, 0.1, 120)
+        self.main: Question[MainPath] = self.question(best_on_main_path, 0.3, 300)
+        self.whole: Question[RiskProfile] = self.question(
+            risk_profile, 0.2, 1800, long=True, all_cases=True, reports=True
+        )
 
     @property
     def prior(self) -> str:
@@ -57,9 +58,8 @@ class RiskPage(c.Page):
             return text
 
     @property
-    def scenario(self) -> str:
-        """What the adversary sees."""
-        return self.setting("scenario", "one")
+    def command_line(self) -> str:
+        return say.command(self.state, "risk release", "--prior", self.prior)
 
     @property
     def counts(self) -> bool:
@@ -72,19 +72,15 @@ class RiskPage(c.Page):
         return self.attack.found if self.counts else None
 
     def look(self, *, settled: bool) -> None:
-        """Ask what the adversary learns, and for the bounds."""
         self.asked = None
         read_chance(self.prior)
         self.asked = adversary(self.state)
-        if self.counts:
-            self.attack.ask(self.asked)
-        else:
-            self.attack.drop()
+        self.attack.ask(self.asked, begin=self.counts)
         release = self.state.release
-        shared = {"prior": self.prior, "neighbours": self.state.relation}
+        shared: dict[str, Any] = {"prior": self.prior, "neighbours": self.state.relation}
         self.main.ask(release, **shared)
         lasts = settled and len(release.paths) > 1  # else the main path is all there is
-        self.whole.ask_once(lasts, release, **shared, jobs=processors())
+        self.whole.ask(release, **shared, jobs=processors(), begin=lasts)
 
     @property
     def profile(self) -> RiskProfile | None:
@@ -99,11 +95,14 @@ class RiskPage(c.Page):
 
 def build(session: Session) -> None:
     """Draw the page."""
-    page = RiskPage(session)
+    page = _RiskPage(session)
     with c.box("wb-stack"), c.box("wb-split"):
         with c.box("wb-stack"):
             _adversary(page)
-            _commands(page)
+            with c.card():
+                page.heading("The same numbers on the command line")
+                page.command(lambda: page.asked.command if page.asked and page.counts else page.command_line)
+                page.command(lambda: page.command_line if page.counts else "").style("margin-top: 8px")
         with c.box("wb-stack"):
             _answer(page)
             _pictures(page)
@@ -111,7 +110,7 @@ def build(session: Session) -> None:
     page.start()
 
 
-def _adversary(page: RiskPage) -> None:
+def _adversary(page: _RiskPage) -> None:
     """Who attacks what."""
 
     def chose(scenario: str) -> None:
@@ -120,39 +119,33 @@ def _adversary(page: RiskPage) -> None:
             values["published"] = "0"
         page.change(values, SCENARIOS[scenario])
 
+    def prior_at(step: int) -> State:
+        return page.with_settings({"prior": str(Fraction(min(max(step, 1), 99), 100))})
+
     def prior_now() -> tuple[int, str, str]:
         value = Fraction(1, 2) if page.trouble else Fraction(page.prior)
         return min(99, max(1, round(100 * value))), f"prior {plain(value)}", plain(value)
 
+    def typed(_: str) -> None:
+        page.change({"prior": prior.value}, "the prior")
+
     with c.card():
-        c.heading("The adversary", page.help["scenario"])
-        page.choice("What the adversary sees", SCENARIOS, chose, lambda: page.scenario, bare=True)
+        page.heading("The adversary", "scenario")
+        seen = lambda: page.setting("scenario", "one")  # noqa: E731
+        page.choice("What the adversary sees", SCENARIOS, chose, seen, bare=True)
         c.gap()
-        page.slider(
-            "Prior",
-            (1, 99),
-            lambda step: page.with_settings({"prior": str(Fraction(min(max(step, 1), 99), 100))}),
-            prior_now,
-            what="the prior",
-            explained=page.help["prior"],
-        )
-        prior = page.field(
-            "Prior, exact",
-            read_chance,
-            lambda _: page.change({"prior": prior.value}, "the prior"),
-            lambda: (page.prior,),
-            placeholder="1/2",
-        )
+        page.slider("Prior", (1, 99), prior_at, prior_now, "the prior", "prior")
+        prior = page.field("Prior, exact", read_chance, typed, lambda: (page.prior,), placeholder="1/2")
         with c.box("").style("margin-top: 12px") as counted:
             _which_count(page)
             _published(page)
             _assumptions(page)
-        page.draw(lambda: c.show(counted, page.counts))
+        page.show(counted, lambda: page.counts)
         c.gap(4)
         page.alert(lambda: page.trouble or page.attack.trouble or page.main.trouble or page.whole.trouble)
 
 
-def _which_count(page: RiskPage) -> None:
+def _which_count(page: _RiskPage) -> None:
     """The count that is attacked, and its noise."""
 
     def noise() -> str:
@@ -163,31 +156,26 @@ def _which_count(page: RiskPage) -> None:
         text = text if len(text) < 30 else f"about {plain(variance)}"
         return f"Noise with variance {text}, standard deviation {number(float(variance) ** 0.5, 3)}."
 
+    def look_at(level: str) -> None:
+        page.change({"level": level}, f"looking at {level_name(level)}")
+
+    def count(query: str) -> None:
+        page.change({"query": query}, "looking at another count")
+
     with c.box("wb-two").style("gap: 14px"):
-        level = c.Choice(
-            "Level",
-            {},
-            lambda level: page.change({"level": level}, f"looking at {level_name(level)}"),
-            explained=page.help["level"],
-        )
-        query = c.Choice(
-            "Count",
-            {},
-            lambda query: page.change({"query": query}, "looking at another count"),
-            explained=page.help["count"],
-            left=True,
-        )
+        levels = c.Choice("Level", {}, look_at, explained=page.help["level"])
+        queries = c.Choice("Count", {}, count, explained=page.help["count"], left=True)
     page.words(noise).style("margin: 6px 0 12px")
 
     @page.draw
     def draw() -> None:
         if page.asked is not None:
-            counts, count = attackable(page.state.release), page.asked.counts[0]
-            level.set(count.level, {name: level_name(name) for name in counts})
-            query.set(count.query, {one.query: one.query for one in counts[count.level]})
+            counts, chosen = attackable(page.state.release), page.asked.counts[0]
+            levels.set(chosen.level, {name: level_name(name) for name in counts})
+            queries.set(chosen.query, {one.query: one.query for one in counts[chosen.level]})
 
 
-def _published(page: RiskPage) -> None:
+def _published(page: _RiskPage) -> None:
     """What was published of it: a slider around the known count, in steps of its noise."""
 
     def step_of(asked: Adversary) -> int:
@@ -207,20 +195,11 @@ def _published(page: RiskPage) -> None:
         step = round((asked.published - asked.known) / step_of(asked))
         return max(-_FEW, min(_FEW, step)), f"published {asked.published}", f"{asked.published:,}"
 
-    page.slider(
-        "Published count",
-        (-_FEW, _FEW),
-        at,
-        now,
-        what="the published count",
-        explained=page.help["published"],
-    )
+    page.slider("Published count", (-_FEW, _FEW), at, now, "the published count", "published")
 
 
-def _assumptions(page: RiskPage) -> None:
+def _assumptions(page: _RiskPage) -> None:
     """What the adversary knows or supposes, by what they see."""
-    fields: dict[str, c.Field[str]] = {}
-    groups = {}
 
     def read(name: str, text: str) -> str:
         asked = adversary(page.with_settings({name: text.strip()}))
@@ -231,8 +210,9 @@ def _assumptions(page: RiskPage) -> None:
     def use(name: str, _: str) -> None:
         page.change({name: fields[name].value}, f"{name} {fields[name].value}")
 
+    fields: dict[str, c.Field[str]] = {}
     for scenario in ("", "unsure", "hierarchy"):
-        with c.box("wb-fields").style(f"margin-top: 8px; {_TWO}") as groups[scenario]:
+        with c.box("wb-fields").style(f"margin-top: 8px; {_TWO}") as group:
             for name, one in SETTINGS.items():
                 if one.scenario == scenario:
                     fields[name] = c.Field(
@@ -240,51 +220,34 @@ def _assumptions(page: RiskPage) -> None:
                         partial(read, name),
                         partial(use, name),
                         shown=one.label,
-                        explained=page.help.get(one.term, ""),
+                        explained=page.help[one.term],
                     )
+        page.show(group, lambda only=scenario: only in ("", page.setting("scenario", "one")))  # type: ignore[misc]
 
     @page.draw
     def draw() -> None:
-        for scenario, group in groups.items():
-            c.show(group, scenario in ("", page.scenario))
         for name, field in fields.items():
             if page.asked is not None:
                 text = str(getattr(page.asked, name))
                 field.show(text, text)
 
 
-def _commands(page: RiskPage) -> None:
-    """The command lines that give the same numbers."""
-    with c.card():
-        c.heading("The same numbers on the command line")
-        one = c.words("", "wb-command", "code").style("margin-bottom: 8px")
-        everything = c.words("", "wb-command", "code")
-
-    @page.draw
-    def draw() -> None:
-        bound = say.command(page.state, "risk release", "--prior", page.prior)
-        single = page.asked.command if page.asked is not None and page.counts else bound
-        one.set(single)
-        everything.set(bound)
-        c.show(everything, single != bound)
-
-
-def _answer(page: RiskPage) -> None:
+def _answer(page: _RiskPage) -> None:
     """What the adversary believes and decides."""
     with c.card("What the adversary learns", aria_live="polite") as card:
         with c.box("wb-tiles") as tiles:
-            posterior = c.Tile("Belief afterwards", page.help["posterior"], first=True)
-            ratio = c.Tile("Times the prior", page.help["ratio"])
-            right = c.Tile("Right decisions", page.help["right"])
-            mean = c.Tile("Mean belief if there", page.help["mean"])
-        texts = [c.words("", "wb-text", "p").style("margin: 10px 0 0") for _ in range(3)]
+            posterior = page.tile("Belief afterwards", "posterior", first=True)
+            ratio = page.tile("Times the prior", "ratio")
+            right = page.tile("Right decisions", "right")
+            mean = page.tile("Mean belief if there", "mean")
+        page.texts(3, lambda: page.learned.said if page.learned else None, "margin: 10px 0 0")
         page.words(lambda: "" if page.asked else _NO_COUNT, tag="p")
         page.words(lambda: str(page.attack.updates), "wb-alive", "span", data_risk_updates="")
+    page.show(card, lambda: page.asked is None or page.counts)
+    page.show(tiles, lambda: page.asked is not None)
 
     @page.draw
     def draw() -> None:
-        c.show(card, page.asked is None or page.counts)
-        c.show(tiles, page.asked is not None)
         found = page.learned
         if found is None:
             return
@@ -299,60 +262,79 @@ def _answer(page: RiskPage) -> None:
             mean.set("–", "not computed here")
         else:
             mean.set(chance(found.mean_present), f"if not there {chance(found.mean_absent)}")
-        for place, text in enumerate(texts):
-            text.set(found.said[place] if place < len(found.said) else "")
 
 
-def _pictures(page: RiskPage) -> None:
+def _pictures(page: _RiskPage) -> None:
     """Belief against what is published, and decisions against the prior."""
+
+    def belief() -> c.Drawn:
+        found = page.learned
+        if found is None:
+            return None
+        value, prior = found.asked.published, float(Fraction(found.asked.prior))
+        return (
+            charts.belief(found.curve, prior=prior, value=value, posterior=found.posterior),
+            f"Belief against the published count; {chance(found.posterior)} at {value}, "
+            f"{chance(prior)} before.",
+        )
+
+    def accuracy() -> c.Drawn:
+        found, main = page.learned, page.main.found
+        if main is None:
+            return None
+        (row,) = main.profile.overall
+        right = found.right[2] if found is not None and found.right else None
+        mine, prior = found.accuracy if found is not None else (), float(row.prior)
+        return (
+            charts.accuracy(mine, main.line, prior=prior, right=right),
+            f"Right decisions against the prior; at prior {chance(prior)} someone who knows every "
+            f"other record is right {_right(row.accuracy)} on the main path.",
+        )
+
     with c.box("wb-two") as both:
         with c.card() as left:
-            c.heading("Belief, by what is published", page.help["posterior"])
-            belief = c.Chart("belief against the published count", 290)
+            page.heading("Belief, by what is published", "posterior")
+            page.chart("belief against the published count", belief, 290)
         with c.card():
-            c.heading("Right decisions, by prior", page.help["right"])
-            accuracy = c.Chart("right decisions against the prior", 290)
-
-    @page.draw
-    def draw() -> None:
-        dark = page.session.dark
-        c.show(left, page.counts)
-        both.style(remove=_WHOLE) if page.counts else both.style(add=_WHOLE)
-        found, main = page.learned, page.main.found
-        if found is not None:
-            value, prior = found.asked.published, float(Fraction(found.asked.prior))
-            belief.set(
-                charts.belief(found.curve, prior=prior, value=value, posterior=found.posterior, dark=dark),
-                f"Belief against the published count; {chance(found.posterior)} at {value}, "
-                f"{chance(prior)} before.",
-            )
-        if main is not None:
-            (row,) = main.profile.overall
-            prior = float(row.prior)
-            right = found.right[2] if found is not None and found.right else None
-            mine = found.accuracy if found is not None else ()
-            accuracy.set(
-                charts.accuracy(mine, main.line, prior=prior, right=right, dark=dark),
-                f"Right decisions against the prior; at prior {chance(prior)} someone who knows every "
-                f"other record is right {_right(row.accuracy)} on the main path.",
-            )
+            page.heading("Right decisions, by prior", "right")
+            page.chart("right decisions against the prior", accuracy, 290)
+    page.show(left, lambda: page.counts)
+    page.draw(lambda: both.style(remove=_WHOLE) if page.counts else both.style(add=_WHOLE))
 
 
-def _everything(page: RiskPage) -> None:
+def _everything(page: _RiskPage) -> None:
     """The best anyone can do with everything published, and level by level."""
+
+    def levels() -> c.Drawn:
+        if page.profile is None:
+            return None
+        pairs = list(zip(page.profile.one_count, page.profile.levels, strict=True))
+        chart.style(f"height: {110 + 30 * len(pairs)}px")
+        said = "; ".join(
+            f"{level_name(one.scope)} {one.right(percent=True)} %, {every.right(percent=True)} %"
+            for one, every in pairs
+        )
+        return (
+            charts.levels(pairs, overall=page.profile.overall[0]),
+            f"Right decisions from one count and from all counts of a level: {said}",
+        )
+
     with c.card() as card:
-        c.heading("With everything published: the best anyone can do", page.help["bound"])
+        page.heading("With everything published: the best anyone can do", "bound")
         with c.box("wb-tiles"):
-            right = c.Tile("Right decisions, all", page.help["bound"], first=True)
-            advantage = c.Tile("Advantage", page.help["advantage"])
-            mean = c.Tile("Mean belief if there, all", page.help["mean"])
-            median = c.Tile("Median belief", page.help["median"])
+            right = page.tile("Right decisions, all", "bound", first=True)
+            advantage = page.tile("Advantage", "advantage")
+            mean = page.tile("Mean belief if there, all", "mean")
+            median = page.tile("Median belief", "median")
         page.words(lambda: say.comparing(page.whole.progress)).style("margin-top: 8px")
         page.alert(lambda: say.claim_text(page.state), "wb-claim")
-        texts = [c.words("", "wb-text", "p").style("margin: 10px 0 0") for _ in range(2)]
+        sentences = (right_sentence, belief_sentence)
+        page.texts(
+            2, lambda: [say(page.profile) for say in sentences] if page.profile else None, "margin: 10px 0 0"
+        )
         c.gap(18)
-        c.heading("Level by level", page.help["levels"], 3)
-        chart = c.Chart("right decisions by level")
+        page.heading("Level by level", "levels", 3)
+        chart = page.chart("right decisions by level", levels)
 
     @page.draw
     def draw() -> None:
@@ -371,15 +353,3 @@ def _everything(page: RiskPage) -> None:
         advantage.set(row.over_chance, f"{note}, over chance")
         mean.set(row.belief(row.expected), note)
         median.set(row.belief(row.quantiles[2]), "of targets who are present")
-        for text, said in zip(texts, (right_sentence(profile), belief_sentence(profile)), strict=True):
-            text.set(said)
-        pairs = list(zip(profile.one_count, profile.levels, strict=True))
-        chart.element.style(f"height: {110 + 30 * len(pairs)}px")
-        said = "; ".join(
-            f"{level_name(one.scope)} {one.right(percent=True)} %, {every.right(percent=True)} %"
-            for one, every in pairs
-        )
-        chart.set(
-            charts.levels(pairs, overall=row, dark=page.session.dark),
-            f"Right decisions from one count and from all counts of a level: {said}",
-        )

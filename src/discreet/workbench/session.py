@@ -12,24 +12,19 @@ from collections import OrderedDict
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 from weakref import WeakSet
 
+from discreet.accounting.calibration import Calibration
 from discreet.budget import AnswerKind, Claim
 from discreet.errors import DiscreetError
 from discreet.workbench.state import State
-from discreet.workbench.tasks import TASKS, ErrorCurves, Overall, Quick, call, cost
+from discreet.workbench.tasks import ERRORS, OVERALL, QUICK, SAVING, ErrorCurves, Overall, Quick, Task
 from discreet.workbench.workers import Progress, Workers, processors
-
-if TYPE_CHECKING:
-    from discreet.accounting.calibration import Calibration
 
 Answer = TypeVar("Answer")
 Request = tuple[tuple[object, ...], tuple[tuple[str, object], ...]]
 """Arguments of a task, and its options."""
-
-Start = Callable[[Coroutine[object, object, None]], "asyncio.Task[None]"]
-"""Starts a task and keeps hold of it."""
 
 Listener = Callable[[bool], None]
 """Called when something has changed, with whether questions must be asked anew: the state, or ended work."""
@@ -116,7 +111,7 @@ class Question(Generic[Answer]):
     """
 
     def __init__(
-        self, session: Session, task: str, changed: Callable[[], None], *, long: bool = False
+        self, session: Session, task: Task, changed: Callable[[], None], *, long: bool = False
     ) -> None:
         self.found: Answer | None = None
         """The latest answer, of the request `of`."""
@@ -131,33 +126,30 @@ class Question(Generic[Answer]):
         self._running: asyncio.Task[None] | None = None
         session.questions.add(self)
 
-    def ask(self, *arguments: object, **options: object) -> None:
-        """Ask, unless it is asked or answered already."""
+    def ask(self, *arguments: object, begin: bool = True, **options: object) -> None:
+        """Ask, unless it is asked or answered already; or, not to `begin`, forget what is of another request.
+
+        Long work begins when a slider is let go, or when a button asks for it.
+        """
         request = (arguments, tuple(options.items()))
         if request == self.asked or not self._session.is_open:
             return
         self.drop()
-        if self.recall(*arguments, **options):
+        if not begin or self.recall(*arguments, **options):
             return
         self.asked = request
         if self._long:
             self.progress = ("", 0, 0)
             self._running = self._session.task(self._find(request))
         else:
-            waits, self._next = self.at_work, request
-            self._running = self._running if waits else self._session.task(self._find_all())
-
-    def ask_once(self, settled: bool, *arguments: object, **options: object) -> None:
-        """Ask if the state lasts; while a slider moves, only forget what is not of this request."""
-        if settled:
-            self.ask(*arguments, **options)
-        elif self.asked != (arguments, tuple(options.items())):
-            self.drop()
+            self._next = request
+            if not self.at_work:
+                self._running = self._session.task(self._find_all())
 
     def recall(self, *arguments: object, **options: object) -> bool:
         """Take an answer that another visitor has had, if there is one; nothing is begun."""
         request = (arguments, tuple(options.items()))
-        known = self._session.server.recall((self._task, request))
+        known = self._session.server.recall((self._task.work, request))
         if known is not None:
             self.asked = request
             self._take(request, known)
@@ -209,18 +201,18 @@ class Question(Generic[Answer]):
                 self.progress = (stage, done, total)
                 self._changed()
 
+        arguments, options = request
         try:
             if self._long:
                 await asyncio.sleep(_PAUSE)
-            progress = report if TASKS[self._task].reports else None
-            arguments, options = request
+            progress = report if self._task.reports else None
             found = await self._session.find(self._task, *arguments, progress=progress, **dict(options))
         except DiscreetError as error:
             if request == self.asked:
                 self.trouble, self.progress = str(error), None
                 self._changed()
             return
-        self._session.server.remember((self._task, request), found)
+        self._session.server.remember((self._task.work, request), found)
         # what a slider has passed is shown while nothing newer is there, and never in place of the present
         if request == self.asked or not (self._long or self.fresh):
             self._take(request, found)
@@ -236,12 +228,11 @@ class Numbers:
 
     def __init__(self, state: State, session: Session, changed: Callable[[], None]) -> None:
         self.state = state
-        new = partial(Question, session, changed=changed)
-        self.quick: Question[Quick] = new("quick")
+        self.quick: Question[Quick] = Question(session, QUICK, changed)
         """The main path; while a slider is dragged, `found` is of a moment ago."""
-        self.errors: Question[ErrorCurves] = new("errors")
-        self.saving: Question[Calibration] = new("saving")
-        self.overall: Question[Overall] = new("overall", long=True)
+        self.errors: Question[ErrorCurves] = Question(session, ERRORS, changed)
+        self.saving: Question[Calibration] = Question(session, SAVING, changed)
+        self.overall: Question[Overall] = Question(session, OVERALL, changed, long=True)
         self.questions: tuple[Question[Any], ...] = (self.quick, self.errors, self.saving, self.overall)
 
     @property
@@ -277,17 +268,6 @@ class Numbers:
         saved = self.saving.fresh or bool(self.saving.trouble)
         return self.quick.fresh and self.overall.fresh and saved
 
-    def _each(self, act: Callable[..., Any], *, settled: bool = True) -> None:
-        """Do something with each question and what it is about, those of all pairs if the state lasts."""
-        state = self.state
-        act(self.quick, state.main_events, state.delta)
-        act(self.errors, state.main_events)
-        if settled:  # the release itself takes longest to build
-            helpers = 1 if len(state.base.paths) == 1 else processors()
-            asked = {"delta": state.delta, "neighbours": state.relation, "jobs": helpers}
-            act(self.saving, state.release, **asked, zcdp=True, proof=False)
-            act(self.overall, state.release, **asked)
-
     def recall(self) -> None:
         """Show at once what another visitor has asked before; nothing is begun."""
         self._each(Question.recall)
@@ -300,6 +280,16 @@ class Numbers:
         if not settled and not alike:
             self.saving.drop()
             self.overall.drop()
+
+    def _each(self, act: Callable[..., Any], *, settled: bool = True) -> None:
+        state = self.state
+        act(self.quick, state.main_events, state.delta)
+        act(self.errors, state.main_events)
+        if settled:  # the release itself takes longest to build
+            helpers = 1 if len(state.base.paths) == 1 else processors()
+            asked = {"delta": state.delta, "neighbours": state.relation, "jobs": helpers}
+            act(self.saving, state.release, **asked)
+            act(self.overall, state.release, **asked)
 
     def drop(self) -> None:
         """End all work; the next question begins it again."""
@@ -317,10 +307,14 @@ class Session:
     ('delta 1e-5', Fraction(1, 10000000000))
     """
 
-    def __init__(self, state: State, server: Server | None = None, start: Start | None = None) -> None:
+    def __init__(
+        self,
+        state: State,
+        server: Server | None = None,
+        start: Callable[[Coroutine[object, object, None]], asyncio.Task[None]] = asyncio.ensure_future,
+    ) -> None:
         self.state = self.lasting = state
         """The state that is shown, and the one that a slider on its way began with."""
-        self.dark = False
         self.page = ""
         self.steps = 0
         """How many states have lasted; for those who must know whether a page has caught up."""
@@ -381,15 +375,13 @@ class Session:
         self._held = state
         if self._timer is not None:
             return
-        if not self.is_open:
-            self._show_held()
-            return
-        loop = asyncio.get_running_loop()
-        wait = self._next_look - loop.time()
-        if self.numbers.quick.busy or wait > 0:
-            self._timer = loop.call_later(max(_HOLD, wait), self._show_held)
-        else:
-            self._show_held()
+        if self.is_open:
+            loop = asyncio.get_running_loop()
+            wait = self._next_look - loop.time()
+            if self.numbers.quick.busy or wait > 0:
+                self._timer = loop.call_later(max(_HOLD, wait), self._show_held)
+                return
+        self._show_held()
 
     def _show_held(self) -> None:
         state = self._let_go()
@@ -440,6 +432,13 @@ class Session:
         self._settle(state)
         return what
 
+    def _settle(self, state: State) -> None:
+        self._let_go()
+        self.steps += 1
+        self.state = self.lasting = state
+        self.numbers.ask(state, settled=True)
+        self.notify(anew=True)
+
     @property
     def settled(self) -> bool:
         """Whether the state is one that lasts, and not that of a slider on its way."""
@@ -470,13 +469,6 @@ class Session:
             self.before = None
         self.notify()
 
-    def _settle(self, state: State) -> None:
-        self._let_go()
-        self.steps += 1
-        self.state = self.lasting = state
-        self.numbers.ask(state, settled=True)
-        self.notify(anew=True)
-
     def _compare(self, state: State) -> Numbers:
         if self.before is not None:
             self.before.drop()
@@ -503,22 +495,21 @@ class Session:
 
     def task(self, work: Coroutine[object, object, None]) -> asyncio.Task[None]:
         """Start a task that belongs to this visitor, and ends when the visitor has gone."""
-        assert self._start is not None
         task = self._start(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
 
     async def find(
-        self, name: str, *arguments: object, progress: Progress | None = None, **options: object
+        self, task: Task, *arguments: object, progress: Progress | None = None, **options: object
     ) -> Any:
-        """Have something computed for this visitor, by its name in `tasks`."""
+        """Have something computed for this visitor."""
         return await self.server.workers.run(
-            partial(call, name, *arguments, **options),
+            partial(task.work, *arguments, **options),
             owner=self.key,
-            cost=cost(name, *arguments, *options.values()),
-            deadline=TASKS[name].deadline,
-            kind=name,
+            cost=task.cost(*arguments, *options.values()),
+            deadline=task.deadline,
+            kind=task.work.__name__,
             progress=progress,
         )
 
@@ -527,9 +518,8 @@ class Session:
         if self._leaving is not None:
             self._leaving.cancel()
             self._leaving = None
-        self.numbers.ask(self.state, settled=True)
-        if self.before is not None:
-            self.before.ask(self.before.state, settled=True)
+        for numbers in filter(None, (self.numbers, self.before)):
+            numbers.ask(numbers.state, settled=True)
         self.notify(anew=True)  # what others have asked for before is there at once
 
     def pause(self) -> None:

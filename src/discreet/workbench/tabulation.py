@@ -10,22 +10,30 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from discreet.budget.levels import RELATIONS
 from discreet.budget.release import EXACTLY, Claim
 from discreet.errors import DiscreetError, InputError
+from discreet.noise import Noise
 from discreet.numbers import decimal, fraction, positive, share
-from discreet.release.safetab.specification import LEVEL_WORDS, LEVELS, PASSES, Pass
+from discreet.release.safetab.census2020 import configuration_2020, specification_2020
+from discreet.release.safetab.configuration import Configuration, read_json, read_toml, write_toml
+from discreet.release.safetab.design import (
+    DesignCost,
+    SizedLevel,
+    cost,
+    exact_rho_for_margin,
+    rho_for_margin,
+    shown,
+    sizing,
+    table_chances,
+    with_derived,
+)
+from discreet.release.safetab.mechanism import Mechanism
+from discreet.release.safetab.specification import LEVEL_WORDS, LEVELS, PASSES, STATES, Pass
 from discreet.workbench.state import State
 from discreet.workbench.tasks import Line, line_of
-
-if TYPE_CHECKING:
-    from discreet.noise import Noise
-    from discreet.release.safetab.configuration import Configuration
-    from discreet.release.safetab.design import DesignCost, SizedLevel
-    from discreet.release.safetab.mechanism import Mechanism
-    from discreet.release.safetab.specification import Specification
 
 NAME = "design"
 Place = tuple[str, int]
@@ -47,8 +55,6 @@ def as_in_2020(place: Place) -> tuple[Fraction, Steps]:
     >>> as_in_2020(("USA", 2))[0], as_in_2020(("AIANNH", 1))
     (Fraction(1067, 500), (Fraction(1, 125), (4971, 19971, 149971)))
     """
-    from discreet.release.safetab.census2020 import configuration_2020
-
     found = configuration_2020()
     place = place if found.budgets[place] else ("PLACE", place[1])
     return found.budgets[place] or Fraction(0), found.thresholds[place]
@@ -261,9 +267,6 @@ _SETTINGS: dict[str, tuple[str, Callable[[Any], str], Callable[[str], Any]]] = {
 
 def design_opened(text: str, name: str, old: Design) -> Design:
     """Return the design of a `safetab.toml` or `config.json`; what the file does not say stays as it is."""
-    from discreet.release.safetab.configuration import read_json, read_toml
-    from discreet.release.safetab.specification import STATES
-
     is_json = name.lower().endswith(".json") or text.lstrip().startswith("{")
     try:
         found = read_json(text, name) if is_json else read_toml(text, name)
@@ -320,21 +323,14 @@ class DesignNumbers:
     """What the epsilons claim."""
 
 
-def groups() -> Specification:
-    """Return the groups of 2020."""
-    from discreet.release.safetab.census2020 import specification_2020
-
-    return specification_2020()
-
-
 def design_numbers(design: Design, delta: Fraction) -> DesignNumbers:
     """Return the numbers of a design for the pass that is looked at."""
-    from discreet.release.safetab.design import sizing
-
     plan = configuration(design)
     if not plan.levels(design.which):
         return DesignNumbers()
-    sized = sizing(plan, groups(), design.which, error=design.target, of=design.of, delta=delta, exact=False)
+    sized = sizing(
+        plan, specification_2020(), design.which, error=design.target, of=design.of, delta=delta, exact=False
+    )
     parts = {level.place: level.mechanism for level in sized.levels}
     curves = _curves(parts[design.chosen]) if design.chosen in parts else None
     return DesignNumbers(sized.levels, sized.costs, _suppression(parts.values()), curves, sized.claim)
@@ -342,10 +338,6 @@ def design_numbers(design: Design, delta: Fraction) -> DesignNumbers:
 
 def configuration(design: Design) -> Configuration:
     """Return the design as the parameters of a run, with thresholds from the target error if so chosen."""
-    from discreet.release.safetab.configuration import Configuration
-    from discreet.release.safetab.design import with_derived
-    from discreet.release.safetab.specification import STATES
-
     budgets = {place: design.rho(place) for place in ALL_PLACES}
     runs = [any(rho for (name, _), rho in budgets.items() if name in names) for names in PASSES.values()]
     plan = Configuration(
@@ -360,13 +352,15 @@ def configuration(design: Design) -> Configuration:
         state_filter_us=design.states or STATES,
         privacy="zcdp",
     )
-    return with_derived(plan, groups(), error=design.target, of=design.of) if design.derived else plan
+    return (
+        with_derived(plan, specification_2020(), error=design.target, of=design.of)
+        if design.derived
+        else plan
+    )
 
 
 def _suppression(parts: Iterable[Mechanism]) -> tuple[tuple[str, Line], ...]:
     """The chance to be dropped by true size, a line for each kind of noise below the states."""
-    from discreet.release.safetab.design import shown
-
     kinds: dict[tuple[Noise, int], list[Mechanism]] = {}
     for part in parts:
         if part.suppression is not None and part.stage_two is not None:
@@ -389,8 +383,6 @@ def _sizes(most: int) -> list[int]:
 
 
 def _curves(part: Mechanism) -> Curves:
-    from discreet.release.safetab.design import shown, table_chances
-
     first, _, last = part.thresholds
     low, high = (float(f"{size:.0e}") for size in (max(1.0, first / 4), max(10.0, last * 2.0)))
     steps = sorted({round(low * (high / low) ** (place / _POINTS)) for place in range(_POINTS + 1)})
@@ -411,11 +403,11 @@ def design_exact(
     >>> [(cost.neighbours, round(cost.epsilon, 4)) for cost in design_exact(alone, Fraction(1, 10**10))]
     [('unbounded', 24.2817), ('bounded', 37.3637)]
     """
-    from discreet.release.safetab.design import cost
-
     shared: dict[str, Any] = {"delta": delta, "exact": True, "progress": progress}
     plan, relations = configuration(design), reversed(RELATIONS)
-    return tuple(cost(plan, groups(), design.which, **shared, neighbours=one) for one in relations)
+    return tuple(
+        cost(plan, specification_2020(), design.which, **shared, neighbours=one) for one in relations
+    )
 
 
 def design_margin(design: Design, place: Place, margin: str) -> tuple[Fraction, Fraction]:
@@ -426,11 +418,9 @@ def design_margin(design: Design, place: Place, margin: str) -> tuple[Fraction, 
     >>> [round(float(rho), 4) for rho in design_margin(Design(), ("COUNTY", 2), "11")]
     [0.1588, 0.1449]
     """
-    from discreet.release.safetab.design import exact_rho_for_margin, rho_for_margin
-
     if not margin.strip().isdigit():
         raise InputError(f"the margin is {margin!r}; it must be a whole number such as 11")
-    stability = groups().stability(place[1], design.races, place[0]).value
+    stability = specification_2020().stability(place[1], design.races, place[0]).value
     normal, exact = (
         Fraction(decimal(rho, digits=4 if rho >= 1 else 5, down=False))
         for rho in (
@@ -443,8 +433,6 @@ def design_margin(design: Design, place: Place, margin: str) -> tuple[Fraction, 
 
 def design_toml(design: Design) -> str:
     """Write the design as the text of a `safetab.toml`."""
-    from discreet.release.safetab.configuration import read_toml, write_toml
-
     text = write_toml(configuration(design))
     read_toml(text)  # a design with nothing in it is refused here
     return text

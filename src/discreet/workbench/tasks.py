@@ -1,9 +1,8 @@
-"""What is computed for the pages, by name, in other processes: the server itself loads no accountant.
+"""What is computed for the pages, in other processes.
 
-Every task is one question to a function elsewhere in the package, most of them that function itself; it
-states how long it may take, and its cost is estimated from the release that it is about. `quick` and `errors`
-are of the main path and run while a slider is dragged; `overall` and `saving` are of all pairs and run when
-it is let go.
+Every task is one question to a function, most of them one of a lower room as it is. It states how long it
+may take, and its cost is estimated from the release that it is about. `quick` and `errors` are of the main
+path and run while a slider is dragged; `overall` and `saving` are of all pairs and run when it is let go.
 """
 
 from __future__ import annotations
@@ -11,23 +10,24 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from fractions import Fraction
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+import numpy as np
+
+from discreet.accounting.calibration import Calibration, calibrate, reached
+from discreet.accounting.comparisons import ZCDP, GaussianDP
+from discreet.accounting.overall import account
+from discreet.accounting.privacy_loss import compose
 from discreet.budget import Release
 from discreet.budget.levels import Neighbours
+from discreet.estimation import accuracy
 from discreet.noise import DiscreteGaussian, Noise
-
-if TYPE_CHECKING:
-    from discreet.accounting.calibration import Calibration
-    from discreet.report.tables import NoiseLine
-    from discreet.risk.profile import RiskProfile
+from discreet.report.tables import NoiseLine, noise_lines, zcdp_of
+from discreet.risk.profile import RiskProfile, best_accuracies, risk_profile
 
 Events = tuple[Noise, ...]
 Line = tuple[tuple[float, float], ...]
 """Points to draw."""
-
-Counting = Callable[[int, int], None]
 
 POINTS = 42
 """Points of a curve while a slider moves."""
@@ -40,98 +40,35 @@ _THRESHOLDS = 24
 
 
 class Task(NamedTuple):
-    """Which module of the workbench holds a function, and what calling it costs."""
+    """A function that computes something for a page, and what calling it costs."""
 
+    work: Callable[..., Any]
     seconds: float
     """For one case of a release of ten kinds of noise, on one processor."""
     deadline: float
-    module: str = "tasks"
-    """Empty if the function is one of a lower room, see `call`."""
     all_cases: bool = False
     """Whether each pair of paths is a case, and not the main path alone."""
     reports: bool = False
     """Whether it takes a function to report its progress to."""
 
+    def cost(self, *arguments: object) -> float:
+        """Estimate the seconds that it takes, from the release or the events among its arguments.
 
-TASKS = {
-    "from_link": Task(0.02, 20, "state"),
-    "read_file": Task(0.05, 20, "state"),
-    "quick": Task(0.03, 120),
-    "errors": Task(0.04, 120),
-    "saving": Task(0.2, 1800, "", all_cases=True),
-    "overall": Task(0.03, 1800, all_cases=True, reports=True),
-    "noise": Task(0.1, 120, ""),
-    "estimates": Task(0.5, 300),
-    "least_budget": Task(0.1, 1800, all_cases=True),
-    "calibrated": Task(0.3, 3600, "", all_cases=True, reports=True),
-    "reported": Task(2, 3600, "", all_cases=True, reports=True),
-    "printed": Task(5, 120, ""),
-    "attacked": Task(0.1, 120, "adversary"),
-    "best_on_main_path": Task(0.3, 300),
-    "best_of_anyone": Task(0.2, 1800, "", all_cases=True, reports=True),
-    "design_numbers": Task(0.1, 120, "tabulation"),
-    "design_exact": Task(3, 600, "tabulation", reports=True),
-    "design_margin": Task(0.1, 120, "tabulation"),
-    "design_rivals": Task(0.3, 120, ""),
-    "design_toml": Task(0.05, 60, "tabulation"),
-    "design_opened": Task(0.05, 20, "tabulation"),
-}
-
-
-def call(name: str, *arguments: object, **options: object) -> Any:
-    """Call a task by its name, in the process where this runs.
-
-    >>> call("errors", (DiscreteGaussian(variance=5, times=10),)).lines[0][0]
-    (0.0, 1.0)
-    """
-    module = TASKS[name].module
-    work = getattr(import_module(f"discreet.workbench.{module}"), name) if module else _below(name)
-    return work(*arguments, **options)
-
-
-def _below(name: str) -> Callable[..., Any]:
-    """The function of a lower room that is a task by itself, loaded when it is called."""
-    if name in ("saving", "calibrated"):
-        from discreet.accounting.calibration import calibrate
-
-        return calibrate
-    if name == "noise":
-        from discreet.report.tables import noise_lines
-
-        return noise_lines
-    if name == "best_of_anyone":
-        from discreet.risk.profile import risk_profile
-
-        return risk_profile
-    if name == "design_rivals":
-        from discreet.release.safetab.design import rivals
-
-        return rivals
-    from discreet.report.html import page, print_pdf
-
-    found: dict[str, Callable[..., Any]] = {"reported": page, "printed": print_pdf}
-    return found[name]
-
-
-def cost(name: str, *arguments: object) -> float:
-    """Estimate the seconds that a task takes, from the release or the events among its arguments.
-
-    >>> from discreet.budget import load
-    >>> release = load("dhc-2020")
-    >>> cost("quick", release.path_events(release.main), Fraction(1, 10)) < 1 < cost("overall", release)
-    True
-    """
-    task = TASKS[name]
-    seconds = task.seconds
-    for one in arguments:
-        if isinstance(one, Release):
-            many = len(one.paths)
-            cases = many * (many + 1) / 2 if one.neighbours == "bounded" else many
-            kinds = len(set(one.path_events(one.main)))
-            seconds *= max(1.0, kinds / 10) * (cases if task.all_cases else 1)
-        elif isinstance(one, tuple):
-            seconds *= max(1.0, len(set(one)) / 10)
-    return seconds
+        >>> from discreet.budget import load
+        >>> release = load("dhc-2020")
+        >>> QUICK.cost(release.path_events(release.main), Fraction(1, 10)) < 1 < OVERALL.cost(release)
+        True
+        """
+        seconds = self.seconds
+        for one in arguments:
+            if isinstance(one, Release):
+                many = len(one.paths)
+                cases = many * (many + 1) / 2 if one.neighbours == "bounded" else many
+                kinds = len(set(one.path_events(one.main)))
+                seconds *= max(1.0, kinds / 10) * (cases if self.all_cases else 1)
+            elif isinstance(one, tuple):
+                seconds *= max(1.0, len(set(one)) / 10)
+        return seconds
 
 
 def warm() -> None:
@@ -164,11 +101,6 @@ def quick(events: Events, delta: Fraction) -> Quick:
     >>> round(found.epsilon, 4), round(found.zcdp, 4), round(found.gdp, 4)
     (24.4565, 26.3406, 24.4565)
     """
-    import numpy as np
-
-    from discreet.accounting.comparisons import ZCDP, GaussianDP
-    from discreet.accounting.privacy_loss import compose
-
     loss, zcdp, gdp = compose(events), ZCDP(events), GaussianDP(events)
     small = float(delta)
     grid = np.linspace(0.0, float(zcdp.epsilon(delta=min(_DEEPEST, small / 10))), POINTS)
@@ -200,11 +132,6 @@ def errors(events: Events) -> ErrorCurves:
     >>> found.lines[0][0], found.lines[0][-1], round(found.missed, 6)
     ((0.0, 1.0), (1.0, 0.0), 0.591342)
     """
-    import numpy as np
-
-    from discreet.accounting.comparisons import ZCDP, GaussianDP
-    from discreet.accounting.privacy_loss import compose
-
     loss, zcdp, gdp = compose(events), ZCDP(events), GaussianDP(events)
     # from the middle of the curve out to where nothing can be seen
     far = loss.mean + 5 * math.sqrt(max(loss.variance, 1e-12))
@@ -233,7 +160,7 @@ def overall(
     delta: Fraction,
     neighbours: Neighbours,
     jobs: int = 1,
-    progress: Counting | None = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Overall:
     """Return the worst over all cases, as `discreet account` finds it.
 
@@ -241,38 +168,29 @@ def overall(
     >>> overall(load("dhc-2022-08-25"), neighbours="unbounded", delta=Fraction(1, 10**10)).worst
     (1,)
     """
-    from discreet.accounting.overall import account
-
     made = account(release, neighbours=neighbours, jobs=jobs)
     point = made.with_workers(jobs, progress).at_delta(delta)[0]
     missed = float(made.tradeoff(alpha="1/20"))
     return Overall(max(point.epsilon, 0.0), point.worst, made.pairs, made.total_variation, missed)
 
 
+def saving(release: Release, **asked: Any) -> Calibration:
+    """Return the least noise that keeps what zCDP promises, unproved."""
+    return calibrate(release, zcdp=True, proof=False, **asked)
+
+
 def estimates(release: Release, tree: tuple[float, ...] | None) -> tuple[NoiseLine, ...]:
     """Return the noise with the best estimates of `discreet accuracy` beside it."""
-    from discreet.estimation import accuracy
-    from discreet.report.tables import noise_lines
-
     return noise_lines(release, accuracy(release, tree=tree))
 
 
 def least_budget(
-    release: Release,
-    wanted: tuple[tuple[str, str], ...],
-    *,
-    delta: Fraction,
-    neighbours: Neighbours,
-    jobs: int,
+    release: Release, wanted: tuple[tuple[str, str], ...], **asked: Any
 ) -> tuple[Calibration, float]:
     """Return the release of least cost with these margins, by `calibrate --moe`, and zCDP's epsilon."""
-    from discreet.accounting.calibration import reached
-    from discreet.accounting.overall import account
-    from discreet.report.tables import zcdp_of
-
-    made = reached(release, dict(wanted), delta=delta, neighbours=neighbours, proof=False, jobs=jobs)
-    zcdp = zcdp_of(account(made.release, neighbours=neighbours))
-    return made, float(zcdp.epsilon(delta=float(delta)))
+    made = reached(release, dict(wanted), proof=False, **asked)
+    zcdp = zcdp_of(account(made.release, neighbours=asked["neighbours"]))
+    return made, float(zcdp.epsilon(delta=float(asked["delta"])))
 
 
 class MainPath(NamedTuple):
@@ -284,9 +202,12 @@ class MainPath(NamedTuple):
 
 def best_on_main_path(release: Release, *, prior: str, neighbours: Neighbours) -> MainPath:
     """Return the best any adversary can do on the main path."""
-    from discreet.accounting.overall import account
-    from discreet.risk.profile import best_accuracies, risk_profile
-
     whole = account(release, neighbours=neighbours)
     profile = risk_profile(release, prior=prior, whole=whole, pairs="main")
     return MainPath(profile, line_of(PRIORS, best_accuracies(whole.case(whole.main), PRIORS)))
+
+
+QUICK = Task(quick, 0.03, 120)
+ERRORS = Task(errors, 0.04, 120)
+SAVING = Task(saving, 0.2, 1800, all_cases=True)
+OVERALL = Task(overall, 0.03, 1800, all_cases=True, reports=True)

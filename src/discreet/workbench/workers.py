@@ -45,13 +45,7 @@ Message = tuple[str, Any, float]
 MOST_WAITING = 64
 """Jobs of one visitor that may wait; more are refused."""
 
-_LOADED = [
-    "discreet.accounting.calibration",
-    "discreet.accounting.comparisons",
-    "discreet.report.tables",
-    "discreet.risk.profile",
-    "discreet.workbench.adversary",
-]
+_LOADED = ["discreet.workbench.adversary"]
 _SOCKET = 100  # letters that the path of a socket may have, on every system
 _OFTEN = 0.1  # seconds between two reports of progress
 _GRACE = 1.0  # seconds in which a job may tidy up; NiceGUI waits for 2 when it ends
