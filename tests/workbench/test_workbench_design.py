@@ -31,6 +31,10 @@ pytestmark = pytest.mark.xdist_group("workbench")  # one server and one browser 
 DELTA = Fraction(1, 10**10)
 
 
+def only(design: Design, level: int) -> Design:
+    return design.with_on([place for place in design.places if place[1] != level], on=False)
+
+
 @pytest.fixture(scope="module")
 def official(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("official") / "params"
@@ -57,7 +61,7 @@ def test_the_first_design_is_that_of_2020(official: Path) -> None:
 
 def test_the_numbers_are_those_of_the_command_line(official: Path, tmp_path: Path) -> None:
     design = replace(Design(), races=3, gamma=Fraction(1, 5), target=Fraction(1, 4), which="PR", derived=True)
-    design = design.only(2)
+    design = only(design, 2)
     folder = tmp_path / "params"
     shutil.copytree(official, folder)
     (folder / "safetab.toml").write_text(view.design_toml(design))
@@ -191,7 +195,7 @@ def test_controls_change_the_numbers_to_those_of_the_functions(
     page.get_by_role("checkbox", name="regional groups").uncheck()
     field = page.get_by_role("textbox", name="rho of USA, detailed", exact=True)
     field.fill("1/2")
-    design = replace(Design(), races=3).only(2).with_rho(("USA", 2), Fraction(1, 2))
+    design = only(replace(Design(), races=3), 2).with_rho(("USA", 2), Fraction(1, 2))
     wanted = view.design_numbers(design, DELTA)
     wait_for_value(page, "Epsilon, added", AnswerKind.BOUND.number(wanted.costs[0].epsilon))
     line = next(line for line in wanted.lines if line.place == ("COUNTY", 2))

@@ -76,7 +76,6 @@ def build(session: Session) -> None:
                 _sizes(page)
                 _calibration(page)
         _wanted(page)
-    page.start()
 
 
 def common_lines(lines: tuple[NoiseLine, ...]) -> dict[str, NoiseLine]:
@@ -148,15 +147,16 @@ def _margins(page: _AccuracyPage) -> None:
             page.heading("Margins of error", "margin")
             with c.box("wb-row").style("width: 220px; flex-wrap: nowrap"):
                 c.words("Group of", "wb-soft").style("white-space: nowrap")
-                size = c.Field("Size of a group", read_size, use_size)
+                size = c.Field(page, "Size of a group", read_size, use_size)
         place = c.box("")
         c.gap()
-        tree = page.field(
+        tree = c.Field(
+            page,
             "Areas below an area",
             read_tree,
             lambda _: page.change({"tree": tree.value}, "areas below an area", typing=True),
             lambda: (page.setting("tree"),),
-            "estimate",
+            term="estimate",
             shown="areas below an area, on average, level by level",
             placeholder="such as 51, 61.6, …",
         )
@@ -271,7 +271,7 @@ def _wanted(page: _AccuracyPage) -> None:
             with place:
                 for name in names:
                     label, shown = f"Wanted margin of {level_name(name)}", level_name(name)
-                    fields[name] = c.Field(label, read_margin, partial(typed, name), shown=shown)
+                    fields[name] = c.Field(page, label, read_margin, partial(typed, name), shown=shown)
         noise = common_lines(page.noise.now or ())
         for name, field in fields.items():
             c.put(field.element, "placeholder", f"now ± {noise[name].margin:,}" if name in noise else None)

@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import partial
 
 from discreet.budget import AnswerKind
-from discreet.budget.levels import level_name
+from discreet.budget.levels import RELATIONS, level_name
 from discreet.budget.release import presets
 from discreet.errors import DiscreetError
 from discreet.numbers import exact_text, number, percent, plain, positive, read_delta, with_fraction
@@ -35,7 +35,6 @@ def build(session: Session) -> None:
                 _curves(page)
                 _meaning(page)
         _Shares(page)
-    page.start()
 
 
 def _release(page: c.Page) -> None:
@@ -51,6 +50,9 @@ def _release(page: c.Page) -> None:
     def typed(delta: Fraction) -> None:
         session.commit(replace(session.state, delta=delta), f"delta {exact_text(delta)}")
 
+    def related(kind: str) -> None:
+        session.commit(session.state.with_neighbours(kind), f"{kind} neighbours")
+
     def title() -> str:
         state = page.state
         return f"{'' if state.is_preset else f'{state.source}: '}{state.base.title or state.base.name}"
@@ -58,21 +60,15 @@ def _release(page: c.Page) -> None:
     with c.card("Release"):
         page.heading("Release")
         releases = {**{name: name for name in presets()}, _OWN: "opened file"}
-        page.choice(
-            "Release", releases, chose, lambda: page.state.source if page.state.is_preset else _OWN, bare=True
-        )
+        chosen = lambda: page.state.source if page.state.is_preset else _OWN  # noqa: E731
+        c.Choice(page, "Release", releases, chose, chosen, bare=True)
         page.words(title).style("margin: 8px 0 14px")
         with c.box("wb-pair"):
             delta = lambda: (exact_text(page.state.delta), page.state.delta)  # noqa: E731
-            page.field("delta", read_delta, typed, delta, "delta", shown="delta")
-            page.choice(
-                "neighbours",
-                {"bounded": "bounded", "unbounded": "unbounded"},
-                lambda kind: session.commit(session.state.with_neighbours(kind), f"{kind} neighbours"),
-                lambda: page.state.relation,
-                "neighbours",
-                left=True,
-            )
+            c.Field(page, "delta", read_delta, typed, delta, shown="delta", term="delta")
+            kinds: dict[str, str] = {kind: kind for kind in RELATIONS}
+            relation = lambda: page.state.relation  # noqa: E731
+            c.Choice(page, "neighbours", kinds, related, relation, term="neighbours", left=True)
 
 
 def _sliders(page: c.Page) -> None:
@@ -100,14 +96,12 @@ def _sliders(page: c.Page) -> None:
     with c.card("Budget"):
         page.heading("Budget", "rho")
         ends = (-TOTAL_STEPS, TOTAL_STEPS)
-        page.slider(
-            "Total rho", ends, lambda step: session.state.with_total(factor_at(step)), total, "the total"
-        )
+        at = lambda step: session.state.with_total(factor_at(step))  # noqa: E731
+        c.Slider(page, "Total rho", ends, at, total, what="the total")
         page.words(note).style("margin-bottom: 12px")
         with c.box("wb-row").style("margin-bottom: 6px; gap: 6px"):
             c.words("Shares of the levels", "wb-soft")
-            text = "Moving one level keeps the total, and the others in their proportions. "
-            c.help_text("shares of the levels", text + page.help["level"])
+            c.help_text("shares of the levels", page.help["level"])
         sliders = c.box("wb-sliders")
 
     @page.draw
@@ -124,9 +118,8 @@ def _sliders(page: c.Page) -> None:
             for place, level in enumerate(state.base.levels):
                 name, at = level_name(level.name), partial(with_share, place)
                 with sliders, c.box("wb-level"):
-                    made = c.Slider(
-                        f"Share of {name}", (1, _STEPS - 1), session, at, f"the share of {name}", shown=name
-                    )
+                    ends, what = (1, _STEPS - 1), f"the share of {name}"
+                    made = c.Slider(page, f"Share of {name}", ends, at, what=what, shown=name)
                 c.enable(made.element, several and bool(state.budget.weights[place]))
                 levels[level.name] = made
         for share, made in zip(state.budget.parts, levels.values(), strict=True):
@@ -138,9 +131,9 @@ def _headline(page: c.Page) -> None:
     session, numbers = page.session, page.session.numbers
     with c.card("What it costs", aria_live="polite") as card:
         with c.box("wb-tiles"):
-            epsilon = c.Tile("Epsilon", f"{page.help['exact']} {page.help['epsilon']}", first=True)
-            zcdp, gdp = page.tile("zCDP", "zCDP"), page.tile("Gaussian DP", "Gaussian DP")
-            saving = page.tile("Noise to save", "saved")
+            epsilon = c.Tile(page, "Epsilon", "epsilon", first=True)
+            zcdp, gdp = (c.Tile(page, name, name) for name in ("zCDP", "Gaussian DP"))
+            saving = c.Tile(page, "Noise to save", "saved")
         page.bar(lambda: numbers.overall.progress)
         page.words(lambda: say.worst_text(numbers)).style("margin-top: 10px")
         page.alert(lambda: say.claim_text(numbers.state), "wb-claim")
@@ -239,7 +232,7 @@ class _Shares:
     """
 
     def __init__(self, page: c.Page) -> None:
-        self.session = page.session
+        self.page, self.session = page, page.session
         self._columns: dict[int, dict[tuple[int, int], c.Field[Fraction]]] = {}
         self._sums: dict[int, tuple[c.Text, c.Text]] = {}
         self._base: object = None
@@ -292,6 +285,7 @@ class _Shares:
                         continue
                     column, row = (-1, -1) if query is None else (place, names.index(query))
                     self._columns[column][place, row] = c.Field(
+                        self.page,
                         f"Share of {query or 'the total'}, {level_name(level.name)}",
                         partial(positive, name="the share"),
                         partial(self._check, column),

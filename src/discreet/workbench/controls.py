@@ -82,16 +82,6 @@ def gap(pixels: int = 12) -> None:
     box().style(f"height: {pixels}px")
 
 
-def label(text: str, explained: str = "", *, left: bool = False) -> Text:
-    """What stands above a control, with a small question mark that says what it means.
-
-    The help opens by click, touch or Enter.
-    """
-    made = words(text)
-    help_text(text, explained, left=left)
-    return made
-
-
 def help_text(term: str, text: str, *, left: bool = False) -> None:
     """The question mark of a term, if there is something to say."""
     if text:
@@ -131,11 +121,10 @@ def file_button(
     failed: Callable[[str], None],
     *,
     largest: int,
-    kind: str = "",
     name: str = "",
 ) -> None:
     """A button that asks for a file; `uploaded` gets its name and content, `failed` what was wrong."""
-    made, client = button(text, None, kind, name), ui.context.client
+    made, client = button(text, None, "wb-quiet" if name else "", name), ui.context.client
     key = f"{client.id}-{made.id}"
 
     def too_large() -> None:
@@ -186,18 +175,19 @@ class Slider:
 
     def __init__(
         self,
+        page: Page,
         name: str,
         ends: tuple[int, int],
-        session: Session,
         at: Callable[[int], State],
-        what: str,
+        now: Callable[[], tuple[int, str, str] | tuple[int, str]] | None = None,
         *,
+        what: str = "",
         shown: str = "",
-        explained: str = "",
+        term: str = "",
     ) -> None:
         self._let_go: float | None = None
         with box("wb-label-row"):
-            label(shown or name, explained)
+            page.label(shown or name, term)
             self._now = words("", "wb-now")
         self.element = box(
             "wb-range", "input", type="range", min=ends[0], max=ends[1], step=1, aria_label=name
@@ -207,16 +197,18 @@ class Slider:
             # the browser holds back the last of many moves, until after it was let go
             if isinstance(event.args, int | float) and event.args != self._let_go:
                 self._let_go = None
-                session.preview(at(self._hear(event.args)))
+                page.session.preview(at(self._hear(event.args)))
 
         def let_go(event: Any) -> None:
             if isinstance(event.args, int | float):
                 self._let_go = event.args
-                session.commit(at(self._hear(event.args)), what)
+                page.session.commit(at(self._hear(event.args)), what or name.lower())
 
         emit = "(event) => emit(Number(event.target.value))"
         self.element.on("input", moved, throttle=_SECONDS, js_handler=emit)
         self.element.on("change", let_go, js_handler=emit)
+        if now is not None:
+            page.draw(lambda: self.set(*now()))
 
     def _hear(self, value: float) -> int:
         with self.element.props.suspend_updates():  # the browser shows it already
@@ -231,16 +223,21 @@ class Slider:
 
 
 class Field(Generic[Value]):
-    """A text field with its label: what is typed is read and used, or said beside it to be wrong."""
+    """A text field with its label: what is typed is read and used, or said beside it to be wrong.
+
+    It follows `now`, which gives its text, and the value if the text is shorter.
+    """
 
     def __init__(
         self,
+        page: Page,
         name: str,
         read: Callable[[str], Value],
         use: Callable[[Value], object],
+        now: Callable[[], tuple[str, Value] | tuple[str]] | None = None,
         *,
         shown: str = "",
-        explained: str = "",
+        term: str = "",
         placeholder: str = "",
         bare: bool = False,
     ) -> None:
@@ -251,11 +248,13 @@ class Field(Generic[Value]):
         with contextlib.nullcontext() if bare else box("wb-field"):
             if shown:
                 with box("wb-label-row"):
-                    label(shown, explained)
+                    page.label(shown, term)
             self.element = box("wb-input", "input", type="text", aria_label=name, data_value="")
             self.element.props.update({"autocomplete": "off", "spellcheck": "false"})
             put(self.element, "placeholder", placeholder or None)
         self.element.on("input", self._hear, throttle=0.25, leading_events=False, js_handler=_EMIT)
+        if now is not None:
+            page.draw(lambda: self.show(*now()))
 
     @property
     def value(self) -> str:
@@ -268,8 +267,9 @@ class Field(Generic[Value]):
         return self._tried(self.value)[0]
 
     def _hear(self, event: Any) -> None:
-        put(self.element, "data-value", str(event.args)[:_LONGEST])
-        value, wrong = self._tried(str(event.args)[:_LONGEST])
+        text = str(event.args)[:_LONGEST]
+        put(self.element, "data-value", text)
+        value, wrong = self._tried(text)
         self.say(wrong)
         if not wrong:
             self._use(value)  # type: ignore[arg-type]
@@ -280,10 +280,10 @@ class Field(Generic[Value]):
         except DiscreetError as error:
             return None, str(error)
 
-    def set(self, text: str) -> None:
+    def set(self, text: str, wrong: str = "") -> None:
         """Write something else into it, whatever stands there."""
         put(self.element, "data-value", text)
-        self.say("")
+        self.say(wrong)
 
     def show(self, text: str, value: Value | None = None) -> Value | None:
         """Write what is kept (`value`, if the text says it in fewer digits), and return it if it can be used.
@@ -295,18 +295,13 @@ class Field(Generic[Value]):
             value, wrong = self._tried(text)
         if text != self.value:
             typed, mistyped = self._tried(self.value)
-            at_it = bool(mistyped and self.wrong) and self._kept == (value, text)
+            said = self._message is not None and bool(self._message.shown)
+            at_it = bool(mistyped) and said and self._kept == (value, text)
             same = not mistyped and not wrong and bool(self.value) and typed == value
             if not at_it and not same:
-                self.set(text)
-                self.say(wrong)
+                self.set(text, wrong)
         self._kept = (value, text)
         return value
-
-    @property
-    def wrong(self) -> str:
-        """What is said to be wrong with it."""
-        return self._message.shown if self._message is not None else ""
 
     def say(self, message: str) -> None:
         """Show what is wrong, or nothing."""
@@ -326,24 +321,33 @@ class Choice:
 
     def __init__(
         self,
+        page: Page,
         name: str,
         options: Mapping[str, str],
-        chosen: Callable[[str], None],
+        use: Callable[[str], None],
+        now: Callable[[], str] | None = None,
         *,
         shown: str = "",
-        explained: str = "",
+        term: str = "",
         left: bool = False,
         bare: bool = False,
     ) -> None:
         self._options: Mapping[str, str] = {}
-        self._chosen = chosen
         with contextlib.nullcontext() if bare else box("wb-field"):
             if not bare:
                 with box("wb-label-row"):
-                    label(shown or name, explained, left=left)
+                    page.label(shown or name, term, left=left)
             self.element = box("wb-input", "select", aria_label=name)
-        self.element.on("change", self._hear, js_handler=_EMIT)
+
+        def hear(event: Any) -> None:
+            put(self.element, "data-value", event.args)
+            if event.args in self._options:
+                use(event.args)
+
+        self.element.on("change", hear, js_handler=_EMIT)
         self.set("", options)
+        if now is not None:
+            page.draw(lambda: self.set(now()))
 
     def set(self, value: str, options: Mapping[str, str] | None = None) -> None:
         """Show a value, among other options if they are given."""
@@ -355,28 +359,23 @@ class Choice:
                     words(text, tag="option", value=key)
         put(self.element, "data-value", value)
 
-    def _hear(self, event: Any) -> None:
-        put(self.element, "data-value", event.args)
-        if event.args in self._options:
-            self._chosen(event.args)
-
 
 class Check:
     """A box to tick, with its label and help."""
 
-    def __init__(self, name: str, changed: Callable[[bool], None], explained: str = "") -> None:
-        self._changed = changed
+    def __init__(self, page: Page, name: str, changed: Callable[[bool], None], *, term: str = "") -> None:
         with box("wb-row wb-check"):
             with box("", "label"):
                 self.element = box("", "input", type="checkbox", checked=True)
                 words(name)
-            help_text(name, explained)
-        self.element.on("change", self._hear, js_handler="(event) => emit(event.target.checked)")
+            help_text(name, page.help[term])
 
-    def _hear(self, event: Any) -> None:
-        with self.element.props.suspend_updates():
-            self.element.props["checked"] = bool(event.args)
-        self._changed(bool(event.args))
+        def hear(event: Any) -> None:
+            with self.element.props.suspend_updates():
+                self.set(bool(event.args))
+            changed(bool(event.args))
+
+        self.element.on("change", hear, js_handler="(event) => emit(event.target.checked)")
 
     def set(self, value: bool) -> None:
         """Tick it or not."""
@@ -387,10 +386,10 @@ class Check:
 class Tile:
     """One number with its name and a note."""
 
-    def __init__(self, name: str, explained: str, *, first: bool = False) -> None:
+    def __init__(self, page: Page, name: str, term: str, *, first: bool = False) -> None:
         with box("wb-tile wb-first" if first else "wb-tile"):
             with box("wb-label"):
-                self._name = label(name, explained)
+                self._name = page.label(name, term)
             self._value = words("…", "wb-value", aria_label=name)
             self._note = words("", "wb-note")
 
@@ -465,10 +464,6 @@ class Page:
         for part in self._parts:
             part()
 
-    def start(self) -> None:
-        """Begin, once all parts are there."""
-        self._heard(True)
-
     def _heard(self, anew: bool) -> None:
         if anew:
             try:
@@ -495,11 +490,16 @@ class Page:
     def heading(self, text: str, term: str = "", level: int = 2) -> None:
         """A heading, with help if the term needs it."""
         with box("wb-h2 wb-row", f"h{level}"):
-            label(text, self.help[term])
+            self.label(text, term)
 
-    def tile(self, name: str, term: str, *, first: bool = False) -> Tile:
-        """A number with its name and a note."""
-        return Tile(name, self.help[term], first=first)
+    def label(self, text: str, term: str = "", *, left: bool = False) -> Text:
+        """What stands above a control, with a small question mark that says what it means.
+
+        The help opens by click, touch or Enter.
+        """
+        made = words(text)
+        help_text(text, self.help[term], left=left)
+        return made
 
     def words(
         self, now: Callable[[], str], classes: str = "wb-soft", tag: str = "div", **more: object
@@ -563,44 +563,4 @@ class Page:
                 put(made, "options", found[0])
                 put(made, "aria-label", found[1] or name)
 
-        return made
-
-    def slider(
-        self,
-        name: str,
-        ends: tuple[int, int],
-        at: Callable[[int], State],
-        now: Callable[[], tuple[int, str, str] | tuple[int, str]],
-        what: str = "",
-        term: str = "",
-    ) -> None:
-        """A slider that shows at once what the state `at` a step would be, and keeps it when it is let go."""
-        made = Slider(name, ends, self.session, at, what or name.lower(), explained=self.help[term])
-        self.draw(lambda: made.set(*now()))
-
-    def choice(
-        self,
-        name: str,
-        options: Mapping[str, str],
-        use: Callable[[str], None],
-        now: Callable[[], str],
-        term: str = "",
-        **more: Any,
-    ) -> None:
-        """A choice that follows the state."""
-        made = Choice(name, options, use, explained=self.help[term], **more)
-        self.draw(lambda: made.set(now()))
-
-    def field(
-        self,
-        name: str,
-        read: Callable[[str], Value],
-        use: Callable[[Value], object],
-        now: Callable[[], tuple[str, Value] | tuple[str]],
-        term: str = "",
-        **more: Any,
-    ) -> Field[Value]:
-        """A field that follows the state: `now` gives its text, and the value if the text is shorter."""
-        made = Field(name, read, use, explained=self.help[term], **more)
-        self.draw(lambda: made.show(*now()))
         return made

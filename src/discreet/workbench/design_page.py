@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
@@ -13,7 +12,7 @@ from nicegui import ui
 from discreet.errors import DiscreetError
 from discreet.numbers import exact_text, number, percent, plain
 from discreet.release.safetab.design import DesignCost, Rivals, SizedLevel, rivals
-from discreet.release.safetab.specification import LEVEL_WORDS, PASS_NAMES, PASSES
+from discreet.release.safetab.specification import LEVEL_WORDS, PASS_NAMES, PASSES, Pass
 from discreet.workbench import charts
 from discreet.workbench import controls as c
 from discreet.workbench import tabulation as plan
@@ -29,6 +28,7 @@ _COLUMNS = (
     *("geography, level", "rho", "95 % margin", "total", "4 ages", "9 ages", "23 ages"),
     *("thresholds", "dropped up to"),
 )
+_LEVELS = tuple(LEVEL_WORDS.items())
 _LARGEST = 10**6  # bytes of a file of parameters
 
 
@@ -78,23 +78,21 @@ def build(session: Session) -> None:
             with c.box("wb-stack"):
                 _costs(page)
                 _suppression(page)
-        _Rows(page)
+        _rows(page)
         with c.box("wb-two"):
             _row(page)
             with c.box("wb-stack"):
                 _margin(page)
                 _rivals(page)
         _files(page)
-    page.start()
 
 
 def _choices(page: _DesignPage) -> None:
     """The sliders and switches of the whole design."""
 
     def passed(which: str) -> None:
-        geographies = PASSES["PR" if which == "PR" else "US"]
-        name = PASS_NAMES["PR" if which == "PR" else "US"]
-        page.use(f"people of {name}", which=which, chosen=(geographies[2], 2))
+        pass_: Pass = "PR" if which == "PR" else "US"
+        page.use(f"people of {PASS_NAMES[pass_]}", which=pass_, chosen=(PASSES[pass_][2], 2))
 
     def scaled(scale: Fraction) -> tuple[int, str]:
         return step_of(scale), "as stated" if scale == 1 else f"{plain(scale)} times"
@@ -102,66 +100,48 @@ def _choices(page: _DesignPage) -> None:
     def shared(part: Fraction) -> tuple[int, str]:
         return min(100, max(1, round(100 * part))), percent(part)
 
-    def slider(
-        name: str,
-        term: str,
-        ends: tuple[int, int],
-        key: str,
-        at: Callable[[int], Any],
-        said: Callable[..., Any],
-    ) -> None:
-        page.slider(
-            name,
-            ends,
-            lambda step: page.with_design(**{key: at(step)}),
-            lambda: said(getattr(page.design, key)),
-            term=term,
-        )
+    def slider(name: str, ends: tuple[int, int], key: str, value: Any, said: Any, *, term: str) -> None:
+        at = lambda step: page.with_design(**{key: value(step)})  # noqa: E731
+        c.Slider(page, name, ends, at, lambda: said(getattr(page.design, key)), term=term)
+
+    def field(name: str, key: str, read: Any, write: Any, what: str, *, shown: str, term: str = "") -> None:
+        use = lambda value: page.use(what, **{key: value})  # noqa: E731
+        now = lambda: (write(getattr(page.design, key)), getattr(page.design, key))  # noqa: E731
+        c.Field(page, name, read, use, now, shown=shown, term=term)
 
     part = partial(Fraction, denominator=100)
     with c.card():
         page.heading("Design", "design")
         passes = {str(which): name for which, name in PASS_NAMES.items()}
-        page.choice("People of", passes, passed, lambda: page.design.which)
+        c.Choice(page, "People of", passes, passed, lambda: page.design.which)
         c.gap()
-        slider("All budgets", "rho", (-TOTAL_STEPS, TOTAL_STEPS), "scale", factor_at, scaled)
-        slider("Races counted, at most", "stability", (1, 8), "races", int, lambda n: (n, str(n)))
-        slider("First stage gets (gamma)", "gamma", (1, 60), "gamma", part, shared)
-        slider("Target error", "target error", (1, 100), "target", part, shared)
+        slider("All budgets", (-TOTAL_STEPS, TOTAL_STEPS), "scale", factor_at, scaled, term="rho")
+        slider("Races counted, at most", (1, 8), "races", int, lambda n: (n, str(n)), term="stability")
+        slider("First stage gets (gamma)", (1, 60), "gamma", part, shared, term="gamma")
+        slider("Target error", (1, 100), "target", part, shared, term="target error")
         with c.box("wb-two").style("gap: 14px; margin-top: 6px"):
-            page.field(
+            field(
                 "Target error, exact",
+                "target",
                 plan.read_target,
-                lambda value: page.use("the target error", target=value),
-                lambda: (percent(page.design.target), page.design.target),
+                percent,
+                "the target error",
                 shown="exactly",
             )
-            page.choice(
-                "Target error as a part",
-                _ERRORS,
-                lambda of: page.use(f"the target error {_ERRORS[of]}", of=of),
+            of, chosen = (
+                (lambda of: page.use(f"the target error {_ERRORS[of]}", of=of)),
                 lambda: page.design.of,
-                "of",
-                shown="relative to",
-                left=True,
+            )
+            c.Choice(
+                page, "Target error as a part", _ERRORS, of, chosen, shown="relative to", term="of", left=True
             )
         c.gap(10)
-        page.choice(
-            "Thresholds",
-            _THRESHOLDS,
-            lambda derived: page.use("the thresholds", derived=derived == "yes"),
-            lambda: "yes" if page.design.derived else "no",
-            "threshold",
-        )
+        derive = lambda derived: page.use("the thresholds", derived=derived == "yes")  # noqa: E731
+        derived = lambda: "yes" if page.design.derived else "no"  # noqa: E731
+        c.Choice(page, "Thresholds", _THRESHOLDS, derive, derived, term="threshold")
         c.gap(10)
-        page.field(
-            "Chance to drop an empty group",
-            plan.read_chance,
-            lambda value: page.use("the chance", chance=value),
-            lambda: (exact_text(page.design.chance), page.design.chance),
-            "suppression",
-            shown="Chance to drop an empty group",
-        )
+        drop = "Chance to drop an empty group"
+        field(drop, "chance", plan.read_chance, exact_text, "the chance", shown=drop, term="suppression")
         page.alert(lambda: page.trouble or page.quick.trouble or page.whole.trouble)
 
 
@@ -169,10 +149,10 @@ def _costs(page: _DesignPage) -> None:
     """What the design costs one person."""
     with c.card("What it costs", aria_live="polite") as card:
         with c.box("wb-tiles"):
-            rho = page.tile("Total rho", "rho")
-            added = page.tile("Epsilon, added", "unbounded", first=True)
-            replaced = page.tile("Epsilon, replaced", "bounded")
-            groups = page.tile("Groups a person is in", "stability")
+            rho = c.Tile(page, "Total rho", "rho")
+            added = c.Tile(page, "Epsilon, added", "unbounded", first=True)
+            replaced = c.Tile(page, "Epsilon, replaced", "bounded")
+            groups = c.Tile(page, "Groups a person is in", "stability")
         note = c.words("", "wb-soft", "div").style("margin-top: 10px")
         page.words(lambda: str(page.quick.updates), "wb-alive", "span", data_design_updates="")
 
@@ -215,76 +195,72 @@ def _suppression(page: _DesignPage) -> None:
     page.show(chart, lambda: page.numbers is None or bool(page.numbers.suppression))
 
 
-class _Rows:
+def _rows(page: _DesignPage) -> None:
     """Every geography and level: on or off, its rho, and what follows."""
+    built = ""
+    rows: dict[Place, tuple[c.Check, c.Field[Fraction], list[c.Text]]] = {}
+    switches: list[tuple[c.Check, list[Place]]] = []
 
-    def __init__(self, page: _DesignPage) -> None:
-        self.page = page
-        self._which = ""
-        self._rows: dict[Place, tuple[c.Check, c.Field[Fraction], list[c.Text]]] = {}
-        self._switches: list[tuple[c.Check, list[Place]]] = []
-        with c.card():
-            page.heading("Group sizes for the target error, and thresholds", "sizes")
-            self._bar = c.box("wb-row").style("gap: 4px 22px; margin: -6px 0 12px")
-            self._place = c.box("wb-scroll")
-        page.draw(self._draw)
+    def switched(name: str, places: list[Place], on: bool) -> None:
+        page.use(f"{name} {'on' if on else 'off'}", page.design.with_on(places, on=on))
 
-    def _build(self, design: Design) -> None:
-        self._which, self._rows, self._switches = design.which, {}, []
-        self._bar.clear()
-        with self._bar:
-            c.words("Switch all of", "wb-soft").style("margin-top: 10px")
-            whole: list[tuple[str, list[Place]]] = [
-                (f"{word} groups", [place for place in design.places if place[1] == level])
-                for level, word in LEVEL_WORDS.items()
-            ]
-            whole += [(name, [(name, 1), (name, 2)]) for name in PASSES[design.which]]
-            for name, places in whole:
-                self._switches.append((c.Check(name, partial(self._switched, name, places)), places))
-        self._place.clear()
-        with self._place, c.box("wb-table", "table"):
-            c.table_head(_COLUMNS)
-            with c.box("", "tbody"):
-                for place in design.places:
-                    self._build_row(place)
+    def typed(place: Place, rho: Fraction) -> None:
+        page.use(f"rho {plain(rho)}", page.design.with_rho(place, rho))
 
-    def _build_row(self, place: Place) -> None:
+    def build_bar(design: Design) -> None:
+        c.words("Switch all of", "wb-soft").style("margin-top: 10px")
+        places = list(design.places)
+        whole = {f"{word} groups": [one for one in places if one[1] == level] for level, word in _LEVELS}
+        whole |= {name: [one for one in places if one[0] == name] for name in PASSES[design.which]}
+        for name, them in whole.items():
+            switches.append((c.Check(page, name, partial(switched, name, them)), them))
+
+    def build_row(place: Place) -> None:
         name = row_words(place)
         with c.box("", "tr"):
             with c.box("", "th").style("padding-top: 0"):
-                check = c.Check(name, partial(self._switched, name, [place]))
+                check = c.Check(page, name, partial(switched, name, [place]))
             with c.box("", "td").style("width: 112px"):
-                field = c.Field(f"rho of {name}", plan.read_rho, partial(self._typed, place), bare=True)
+                field = c.Field(page, f"rho of {name}", plan.read_rho, partial(typed, place), bare=True)
             cells = [c.words("", tag="td").style("padding-top: 12px") for _ in _COLUMNS[2:]]
-        self._rows[place] = (check, field, cells)
+        rows[place] = (check, field, cells)
 
-    def _draw(self) -> None:
-        design, numbers = self.page.design, self.page.numbers
-        if design.which != self._which:
-            self._build(design)
-        for check, places in self._switches:
-            check.set(any(place not in design.off for place in places))
+    def texts(line: SizedLevel | None) -> list[str]:
+        if line is None:
+            return ["–"] * 7
+        steps = " / ".join(f"{step:,}" for step in line.thresholds)
+        cut = "none dropped" if line.suppression is None else f"{line.suppression:,}"
+        return [f"± {line.margin:,}", *(f"{size:,}" for size in line.sizes), steps, cut]
+
+    with c.card():
+        page.heading("Group sizes for the target error, and thresholds", "sizes")
+        bar = c.box("wb-row").style("gap: 4px 22px; margin: -6px 0 12px")
+        table = c.box("wb-scroll")
+
+    @page.draw
+    def draw() -> None:
+        nonlocal built
+        design, numbers = page.design, page.numbers
+        if design.which != built:
+            built = design.which
+            for part in (bar, table, rows, switches):
+                part.clear()
+            with bar:
+                build_bar(design)
+            with table, c.box("wb-table", "table"):
+                c.table_head(_COLUMNS)
+                with c.box("", "tbody"):
+                    for place in design.places:
+                        build_row(place)
+        for check, places in switches:
+            check.set(not design.off.issuperset(places))
         lines = {line.place: line for line in numbers.lines} if numbers else {}
-        for place, (check, field, cells) in self._rows.items():
+        all_on = replace(design, off=frozenset())
+        for place, (check, field, cells) in rows.items():
             check.set(place not in design.off)
-            rho = design.stated_rho(place) * design.scale
-            field.show(exact_text(rho), rho)
-            for cell, text in zip(cells, _row_texts(lines.get(place)), strict=True):
+            field.show(exact_text(all_on.rho(place)), all_on.rho(place))
+            for cell, text in zip(cells, texts(lines.get(place)), strict=True):
                 cell.set(text)
-
-    def _switched(self, name: str, places: list[Place], on: bool) -> None:
-        self.page.use(f"{name} {'on' if on else 'off'}", self.page.design.with_on(places, on=on))
-
-    def _typed(self, place: Place, rho: Fraction) -> None:
-        self.page.use(f"rho {plain(rho)}", self.page.design.with_rho(place, rho))
-
-
-def _row_texts(line: SizedLevel | None) -> list[str]:
-    if line is None:
-        return ["–"] * 7
-    steps = " / ".join(f"{step:,}" for step in line.thresholds)
-    cut = "none dropped" if line.suppression is None else f"{line.suppression:,}"
-    return [f"± {line.margin:,}", *(f"{size:,}" for size in line.sizes), steps, cut]
 
 
 def _row(page: _DesignPage) -> None:
@@ -315,7 +291,7 @@ def _row(page: _DesignPage) -> None:
         with c.box("wb-between wb-top"):
             page.heading("One geography and level", "tables")
             with c.box("").style("width: 210px"):
-                choice = c.Choice("Geography and level", {}, chose, bare=True)
+                choice = c.Choice(page, "Geography and level", {}, chose, bare=True)
         upper = page.chart("chance of each table against the true size of a group", tables, 280)
         page.heading("Bias of the published total", "bias", 3)
         lower = page.chart("bias of a published total against the true size of a group", bias, 250)
@@ -341,7 +317,9 @@ def _margin(page: _DesignPage) -> None:
 
     with c.card():
         page.heading("The budget for the margin you want", "margin")
-        field = c.Field("Wanted margin", str, lambda _: page.redraw(), placeholder="a whole number of people")
+        field = c.Field(
+            page, "Wanted margin", str, lambda _: page.redraw(), placeholder="a whole number of people"
+        )
         answer = c.words("", "wb-text", "p", role="status").style("margin: 10px 0")
         with c.box("wb-row"):
             buttons = (
@@ -374,8 +352,8 @@ def _rivals(page: _DesignPage) -> None:
     with c.card():
         page.heading("Which kind of noise, at equal accuracy", "geometric")
         with c.box("wb-tiles"):
-            gaussian = page.tile("Discrete Gaussian", "unbounded")
-            geometric = page.tile("Geometric", "geometric")
+            gaussian = c.Tile(page, "Discrete Gaussian", "unbounded")
+            geometric = c.Tile(page, "Geometric", "geometric")
         text = c.words("", "wb-text", "p").style("margin: 12px 0 0")
 
     @page.draw

@@ -83,7 +83,6 @@ class Frame:
                 self._command = c.words("", "wb-command", "code")
                 self._command_note = c.words("", "wb-soft", "div").style("margin-top: 8px")
         session.listen(self._heard)
-        self._heard(True)
 
     def _header(self) -> None:
         with c.box("wb-head", "header"), c.box("wb-bar"):
@@ -99,15 +98,8 @@ class Frame:
                 self._undo = c.button("Undo", self.session.undo, "wb-quiet")
                 self._redo = c.button("Redo", self.session.redo, "wb-quiet")
                 self._pin = c.button("Compare", self.session.pin, "wb-quiet")
-                about = "Open a release or a session (TOML)"
-                c.file_button(
-                    "Open",
-                    self._uploaded,
-                    lambda wrong: self.banner.say(wrong),
-                    largest=LARGEST_FILE,
-                    kind="wb-quiet",
-                    name=about,
-                )
+                failed, about = (lambda wrong: self.banner.say(wrong)), "Open a release or a session (TOML)"
+                c.file_button("Open", self._uploaded, failed, largest=LARGEST_FILE, name=about)
                 save = partial(self._save, "session.toml")
                 c.button("Save", save, "wb-quiet", "Save the whole session (TOML)")
                 c.button("Theme", self._toggle, "wb-quiet", "Light or dark")
@@ -117,14 +109,12 @@ class Frame:
         for other, place in self._places.items():
             c.show(place, other == name)
             c.put(self._links[other], "aria-current", "page" if other == name else None)
-        self.session.page = name
         if name not in self._built:
             self._built.add(name)
             builder: Callable[[Session], None] = import_module(f"discreet.workbench.{name}_page").build
             with self._places[name]:
                 builder(self.session)
         self.session.show(name)
-        self._heard(True)
 
     # -- changes -----------------------------------------------------------------------------------------
 
@@ -167,10 +157,10 @@ class Frame:
         self._command.set(accuracy or say.command(state))
         saved = say.target(state) != ["release.toml"]
         self._command_note.set("" if saved else "release.toml is the release on this page: save it first.")
-        if session.page:  # the address is kept in step, so that it can be sent or loaded again
-            link = to_link(state, session.pinned)
-            address = f"/{session.page}" + (f"?s={link}" if len(link) <= LONGEST_LINK else "")
-            self.client.run_javascript(f"history.replaceState(history.state, '', '{address}')")
+        # the address is kept in step, so that it can be sent or loaded again
+        link = to_link(state, session.pinned)
+        address = f"/{session.page}" + (f"?s={link}" if len(link) <= LONGEST_LINK else "")
+        self.client.run_javascript(f"history.replaceState(history.state, '', '{address}')")
 
     async def _uploaded(self, name: str, content: bytes) -> None:
         state, before = await self.session.find(Task(read_file, 0.05, 20), content, name)

@@ -17,14 +17,7 @@ from discreet.workbench import words as say
 from discreet.workbench.session import Question, Session
 from discreet.workbench.workers import processors
 
-_PARTS = {
-    "proofs": (
-        "With proofs",
-        "An interval for every headline number that provably contains it. Takes minutes if there are many "
-        "paths.",
-    ),
-    "savings": ("With what calibration would save", "The least noise that keeps the same promise."),
-}
+_PARTS = {"proofs": "With proofs", "savings": "With what calibration would save"}
 
 
 def build(session: Session) -> None:
@@ -33,7 +26,6 @@ def build(session: Session) -> None:
     with c.box("wb-two"):
         _making(page)
         _contents(page)
-    page.start()
 
 
 class _ReportPage(c.Page):
@@ -135,7 +127,8 @@ def _making(page: _ReportPage) -> None:
         page.heading("Report")
         text = "One self-contained HTML file about the present state. It loads nothing and runs nothing."
         c.words(text, "wb-soft", "p").style("margin: 0 0 14px")
-        page.field(
+        c.Field(
+            page,
             "Title",
             read_title,
             lambda title: page.change({"title": title}, "the title", typing=True),
@@ -143,7 +136,7 @@ def _making(page: _ReportPage) -> None:
             shown="Title",
             placeholder="the release's own",
         )
-        parts = {name: c.Check(said[0], partial(ticked, name), said[1]) for name, said in _PARTS.items()}
+        parts = {name: c.Check(page, said, partial(ticked, name), term=name) for name, said in _PARTS.items()}
         with c.box("wb-row").style("margin-top: 16px"):
             make = c.button("Make the report", partial(page.make, "html"), "wb-primary")
             pdf = c.button("Make a PDF", partial(page.make, "pdf"))

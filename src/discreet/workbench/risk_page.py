@@ -101,13 +101,13 @@ def build(session: Session) -> None:
             _adversary(page)
             with c.card():
                 page.heading("The same numbers on the command line")
-                page.command(lambda: page.asked.command if page.asked and page.counts else page.command_line)
-                page.command(lambda: page.command_line if page.counts else "").style("margin-top: 8px")
+                one = lambda: page.asked.command if page.asked and page.counts else page.command_line  # noqa: E731
+                page.command(one).style("margin-bottom: 8px")
+                page.command(lambda: page.command_line if page.counts else "")
         with c.box("wb-stack"):
             _answer(page)
             _pictures(page)
             _everything(page)
-    page.start()
 
 
 def _adversary(page: _RiskPage) -> None:
@@ -132,10 +132,11 @@ def _adversary(page: _RiskPage) -> None:
     with c.card():
         page.heading("The adversary", "scenario")
         seen = lambda: page.setting("scenario", "one")  # noqa: E731
-        page.choice("What the adversary sees", SCENARIOS, chose, seen, bare=True)
+        c.Choice(page, "What the adversary sees", SCENARIOS, chose, seen, bare=True)
         c.gap()
-        page.slider("Prior", (1, 99), prior_at, prior_now, "the prior", "prior")
-        prior = page.field("Prior, exact", read_chance, typed, lambda: (page.prior,), placeholder="1/2")
+        c.Slider(page, "Prior", (1, 99), prior_at, prior_now, what="the prior", term="prior")
+        now = lambda: (page.prior,)  # noqa: E731
+        prior = c.Field(page, "Prior, exact", read_chance, typed, now, placeholder="1/2")
         with c.box("").style("margin-top: 12px") as counted:
             _which_count(page)
             _published(page)
@@ -163,8 +164,8 @@ def _which_count(page: _RiskPage) -> None:
         page.change({"query": query}, "looking at another count")
 
     with c.box("wb-two").style("gap: 14px"):
-        levels = c.Choice("Level", {}, look_at, explained=page.help["level"])
-        queries = c.Choice("Count", {}, count, explained=page.help["count"], left=True)
+        levels = c.Choice(page, "Level", {}, look_at, term="level")
+        queries = c.Choice(page, "Count", {}, count, term="count", left=True)
     page.words(noise).style("margin: 6px 0 12px")
 
     @page.draw
@@ -195,7 +196,8 @@ def _published(page: _RiskPage) -> None:
         step = round((asked.published - asked.known) / step_of(asked))
         return max(-_FEW, min(_FEW, step)), f"published {asked.published}", f"{asked.published:,}"
 
-    page.slider("Published count", (-_FEW, _FEW), at, now, "the published count", "published")
+    ends, what = (-_FEW, _FEW), "the published count"
+    c.Slider(page, "Published count", ends, at, now, what=what, term="published")
 
 
 def _assumptions(page: _RiskPage) -> None:
@@ -215,13 +217,8 @@ def _assumptions(page: _RiskPage) -> None:
         with c.box("wb-fields").style(f"margin-top: 8px; {_TWO}") as group:
             for name, one in SETTINGS.items():
                 if one.scenario == scenario:
-                    fields[name] = c.Field(
-                        one.label,
-                        partial(read, name),
-                        partial(use, name),
-                        shown=one.label,
-                        explained=page.help[one.term],
-                    )
+                    act = partial(read, name), partial(use, name)
+                    fields[name] = c.Field(page, one.label, *act, shown=one.label, term=one.term)
         page.show(group, lambda only=scenario: only in ("", page.setting("scenario", "one")))  # type: ignore[misc]
 
     @page.draw
@@ -236,10 +233,10 @@ def _answer(page: _RiskPage) -> None:
     """What the adversary believes and decides."""
     with c.card("What the adversary learns", aria_live="polite") as card:
         with c.box("wb-tiles") as tiles:
-            posterior = page.tile("Belief afterwards", "posterior", first=True)
-            ratio = page.tile("Times the prior", "ratio")
-            right = page.tile("Right decisions", "right")
-            mean = page.tile("Mean belief if there", "mean")
+            posterior = c.Tile(page, "Belief afterwards", "posterior", first=True)
+            ratio = c.Tile(page, "Times the prior", "ratio")
+            right = c.Tile(page, "Right decisions", "right")
+            mean = c.Tile(page, "Mean belief if there", "mean")
         page.texts(3, lambda: page.learned.said if page.learned else None, "margin: 10px 0 0")
         page.words(lambda: "" if page.asked else _NO_COUNT, tag="p")
         page.words(lambda: str(page.attack.updates), "wb-alive", "span", data_risk_updates="")
@@ -322,10 +319,10 @@ def _everything(page: _RiskPage) -> None:
     with c.card() as card:
         page.heading("With everything published: the best anyone can do", "bound")
         with c.box("wb-tiles"):
-            right = page.tile("Right decisions, all", "bound", first=True)
-            advantage = page.tile("Advantage", "advantage")
-            mean = page.tile("Mean belief if there, all", "mean")
-            median = page.tile("Median belief", "median")
+            right = c.Tile(page, "Right decisions, all", "bound", first=True)
+            advantage = c.Tile(page, "Advantage", "advantage")
+            mean = c.Tile(page, "Mean belief if there, all", "mean")
+            median = c.Tile(page, "Median belief", "median")
         page.words(lambda: say.comparing(page.whole.progress)).style("margin-top: 8px")
         page.alert(lambda: say.claim_text(page.state), "wb-claim")
         sentences = (right_sentence, belief_sentence)

@@ -294,8 +294,7 @@ class Numbers:
     def drop(self) -> None:
         """End all work; the next question begins it again."""
         for question in self.questions:
-            if not question.fresh:
-                question.drop()
+            question.end()
 
 
 class Session:
@@ -323,7 +322,6 @@ class Session:
         self._past: list[tuple[State, str]] = []
         self._future: list[tuple[State, str]] = []
         self._listeners: list[tuple[Listener, str | None]] = []
-        self._missed: dict[str, bool] = {}
         self._server = server
         self._start = start
         self._held: State | None = None
@@ -345,24 +343,19 @@ class Session:
     # -- what pages listen to ----------------------------------------------------------------------------
 
     def listen(self, listener: Listener, page: str | None = None) -> None:
-        """Call `listener` after each change; for a page only while it is shown, or when it is."""
+        """Call `listener` after each change; for a page only while it is shown, and when it is."""
         self._listeners.append((listener, page))
 
     def notify(self, *, anew: bool = False) -> None:
-        """Tell everyone who listens, those of hidden pages later; `anew`: questions must be asked again."""
+        """Tell everyone who listens but hidden pages; `anew`: questions must be asked again."""
         for listener, page in self._listeners:
-            if page is None or page == self.page:
+            if page in (None, self.page):
                 listener(anew)
-            else:
-                self._missed[page] = anew or self._missed.get(page, False)
 
     def show(self, page: str) -> None:
-        """Say which page is seen, and tell it what it has missed."""
+        """Say which page is seen, and begin it, or bring it up to date."""
         self.page = page
-        missed = self._missed.pop(page, None)
-        for listener, where in self._listeners:
-            if where == page and missed is not None:
-                listener(missed)
+        self.notify(anew=True)
 
     # -- changes -----------------------------------------------------------------------------------------
 

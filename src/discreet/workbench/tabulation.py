@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cache, partial
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from discreet.budget.levels import RELATIONS
 from discreet.budget.release import EXACTLY, Claim
@@ -60,11 +60,6 @@ def as_in_2020(place: Place) -> tuple[Fraction, Steps]:
     return found.budgets[place] or Fraction(0), found.thresholds[place]
 
 
-def default_rho(place: Place) -> Fraction:
-    """Return the rho that a row has until another is stated."""
-    return as_in_2020(place)[0]
-
-
 @dataclass(frozen=True, slots=True)
 class Design:
     """A design: what differs from 2020 is stated, the rest is as it was then.
@@ -85,37 +80,31 @@ class Design:
     chosen: Place = ("COUNTY", 2)
     negatives: bool = True
     states: tuple[str, ...] = ()
-    rhos: tuple[tuple[Place, Fraction], ...] = field(default=())
+    rhos: tuple[Fraction, ...] = field(
+        default_factory=lambda: tuple(as_in_2020(place)[0] for place in ALL_PLACES)
+    )
+    """By place, on or off, before all are scaled."""
     off: frozenset[Place] = frozenset({("AIANNH", 1)})
-    thresholds: tuple[tuple[Place, Steps], ...] = field(default=())
+    thresholds: tuple[Steps | None, ...] = (None,) * len(ALL_PLACES)
+    """By place, where a file has stated them."""
 
     @property
     def places(self) -> tuple[Place, ...]:
         """The geographies and levels of the pass that is looked at."""
         return tuple((geography, level) for geography in PASSES[self.which] for level in LEVELS)
 
-    def stated_rho(self, place: Place) -> Fraction:
-        """Return the rho of a row, on or off, before all are scaled."""
-        return dict(self.rhos).get(place, default_rho(place))
-
     def rho(self, place: Place) -> Fraction:
         """Return what a row spends; 0 if it is off."""
-        return Fraction(0) if place in self.off else self.stated_rho(place) * self.scale
+        return Fraction(0) if place in self.off else self.rhos[ALL_PLACES.index(place)] * self.scale
 
     def shown_rhos(self) -> list[Fraction]:
         """Return what the rows of the pass that is looked at spend."""
         return [self.rho(place) for place in self.places]
 
-    def stated_thresholds(self, place: Place) -> Steps:
-        """Return the thresholds of the opened file, or those of 2020."""
-        return dict(self.thresholds).get(place) or as_in_2020(place)[1]
-
     def with_rho(self, place: Place, rho: Fraction) -> Design:
         """Return the design with a rho for one row, which is then on."""
-        kept = {**dict(self.rhos), place: rho / self.scale}
-        if kept[place] == default_rho(place):
-            del kept[place]
-        return replace(self, rhos=tuple(sorted(kept.items())), off=self.off - {place})
+        rhos = dict(zip(ALL_PLACES, self.rhos, strict=True)) | {place: rho / self.scale}
+        return replace(self, rhos=tuple(rhos.values()), off=self.off - {place})
 
     def with_on(self, places: Iterable[Place], *, on: bool) -> Design:
         """Return the design with rows on or off.
@@ -125,23 +114,19 @@ class Design:
         """
         return replace(self, off=self.off.difference(places) if on else self.off.union(places))
 
-    def only(self, level: int) -> Design:
-        """Return the design with one level of the pass that is looked at, the other off."""
-        return self.with_on([place for place in self.places if place[1] != level], on=False)
-
     def settings(self) -> dict[str, str]:
         """Return the design as texts; an empty one is as in 2020."""
-        plain = Design()
+        first = Design()
         texts = {
-            name: "" if getattr(self, field) == getattr(plain, field) else write(getattr(self, field))
+            name: "" if getattr(self, field) == getattr(first, field) else write(getattr(self, field))
             for name, (field, write, _) in _SETTINGS.items()
         }
-        for place in ALL_PLACES:
-            rho, is_off, was_off = self.stated_rho(place), place in self.off, place in plain.off
-            changed = rho != default_rho(place) or is_off != was_off
+        rows = zip(ALL_PLACES, self.rhos, first.rhos, self.thresholds, strict=True)
+        for place, rho, old, steps in rows:
+            is_off = place in self.off
+            changed = rho != old or is_off != (place in first.off)
             texts[f"rho {row_text(place)}"] = f"{rho}{_OFF if is_off else ''}" if changed else ""
-            steps = dict(self.thresholds).get(place)
-            texts[f"steps {row_text(place)}"] = "/".join(map(str, steps)) if steps else ""
+            texts[f"steps {row_text(place)}"] = "/".join(map(str, steps or ()))
         return texts
 
     @classmethod
@@ -154,24 +139,23 @@ class Design:
         True
         """
         said = state.settings_of(NAME)
-        found = {field: read(said[name]) for name, (field, _, read) in _SETTINGS.items() if name in said}
-        off, rhos, steps = set(cls().off), {}, {}
-        for place in ALL_PLACES:
+        made = cls(
+            **{field: read(said[name]) for name, (field, _, read) in _SETTINGS.items() if name in said}
+        )
+        rhos, off = list(made.rhos), set(made.off)
+        for number, place in enumerate(ALL_PLACES):
             text = said.get(f"rho {row_text(place)}", "")
             if text:
                 (off.add if text.endswith(_OFF) else off.discard)(place)
-                rho = positive(text.removesuffix(_OFF), name=f"rho of {row_text(place)}")
-                rhos.update({place: rho} if rho != default_rho(place) else {})
-            if f"steps {row_text(place)}" in said:
-                steps[place] = _steps(said[f"steps {row_text(place)}"])
-        made = cls(
-            **found,
-            rhos=tuple(sorted(rhos.items())),
+                rhos[number] = positive(text.removesuffix(_OFF), name=f"rho of {row_text(place)}")
+        steps = (said.get(f"steps {row_text(place)}") for place in ALL_PLACES)
+        return replace(
+            made,
+            rhos=tuple(rhos),
             off=frozenset(off),
-            thresholds=tuple(sorted(steps.items())),
+            thresholds=tuple(None if text is None else _steps(text) for text in steps),
+            chosen=made.chosen if made.chosen in made.places else (PASSES[made.which][1], 2),
         )
-        seen = made.chosen if made.chosen in made.places else (PASSES[made.which][1], 2)
-        return replace(made, chosen=seen)
 
 
 def row_text(place: Place) -> str:
@@ -279,7 +263,6 @@ def design_opened(text: str, name: str, old: Design) -> Design:
     infinite = [place for place in found.budgets if found.budgets[place] is None]
     if infinite:
         raise InputError(f"{row_words(infinite[0])} has an infinite budget, so no noise ({name})")
-    rhos = {place: rho for place, rho in found.budgets.items() if rho and rho != default_rho(place)}
     idle = {place for which in PASSES if which not in found.passes for place in Design(which=which).places}
     which: Pass = "US" if found.run_us else "PR"
     there = found.levels(which)
@@ -293,17 +276,16 @@ def design_opened(text: str, name: str, old: Design) -> Design:
         chosen=old.chosen if old.chosen in there or not there else there[0],
         negatives=found.allow_negative_counts,
         states=found.state_filter_us if found.state_filter_us != STATES else (),
-        rhos=tuple(sorted(rhos.items())),
+        rhos=tuple(found.budgets.get(place) or as_in_2020(place)[0] for place in ALL_PLACES),
         off=frozenset({place for place, rho in found.budgets.items() if rho == 0} | idle),
-        thresholds=tuple(sorted(found.thresholds.items())),
+        thresholds=tuple(found.thresholds.get(place) for place in ALL_PLACES),
     )
 
 
 # -- what follows from a design ----------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Curves:
+class Curves(NamedTuple):
     """One chosen row: the chances of the four tables by true size, and the bias if any are dropped."""
 
     tables: tuple[Line, ...]
@@ -311,8 +293,7 @@ class Curves:
     overall_bias: Line = ()
 
 
-@dataclass(frozen=True, slots=True)
-class DesignNumbers:
+class DesignNumbers(NamedTuple):
     """All that follows from a design in milliseconds; no lines and no costs if nothing is tabulated."""
 
     lines: tuple[SizedLevel, ...] = ()
@@ -339,12 +320,13 @@ def design_numbers(design: Design, delta: Fraction) -> DesignNumbers:
 def configuration(design: Design) -> Configuration:
     """Return the design as the parameters of a run, with thresholds from the target error if so chosen."""
     budgets = {place: design.rho(place) for place in ALL_PLACES}
+    stated = dict(zip(ALL_PLACES, design.thresholds, strict=True))
     runs = [any(rho for (name, _), rho in budgets.items() if name in names) for names in PASSES.values()]
     plan = Configuration(
         max_race_codes=design.races,
         budgets=budgets,
         gamma=design.gamma,
-        thresholds={place: design.stated_thresholds(place) for place, rho in budgets.items() if rho},
+        thresholds={place: stated[place] or as_in_2020(place)[1] for place, rho in budgets.items() if rho},
         zero_suppression_chance=design.chance,
         allow_negative_counts=design.negatives,
         run_us=runs[0],
@@ -399,7 +381,7 @@ def design_exact(
 ) -> tuple[DesignCost, ...]:
     """Return the exact costs by neighbours, the worst over groups that get a total only, and of how many.
 
-    >>> alone = Design().only(2)
+    >>> alone = Design().with_on([place for place in ALL_PLACES if place[1] == 1], on=False)
     >>> [(cost.neighbours, round(cost.epsilon, 4)) for cost in design_exact(alone, Fraction(1, 10**10))]
     [('unbounded', 24.2817), ('bounded', 37.3637)]
     """
@@ -421,13 +403,11 @@ def design_margin(design: Design, place: Place, margin: str) -> tuple[Fraction, 
     if not margin.strip().isdigit():
         raise InputError(f"the margin is {margin!r}; it must be a whole number such as 11")
     stability = specification_2020().stability(place[1], design.races, place[0]).value
-    normal, exact = (
-        Fraction(decimal(rho, digits=4 if rho >= 1 else 5, down=False))
-        for rho in (
-            of(int(margin), stability=stability, gamma=design.gamma)
-            for of in (rho_for_margin, exact_rho_for_margin)
-        )
+    wanted = (
+        of(int(margin), stability=stability, gamma=design.gamma)
+        for of in (rho_for_margin, exact_rho_for_margin)
     )
+    normal, exact = (Fraction(decimal(rho, digits=4 if rho >= 1 else 5, down=False)) for rho in wanted)
     return normal, exact
 
 

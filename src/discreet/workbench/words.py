@@ -380,7 +380,7 @@ def _design_facts(state: State) -> dict[str, str]:
     from discreet.workbench.tabulation import ALL_PLACES, Design, row_words
 
     design = Design.of_state(state)
-    stated = "those of a file" if design.thresholds else "those of 2020"
+    stated = "those of a file" if any(design.thresholds) else "those of 2020"
     return {
         "the number of races is": str(design.races),
         "gamma is": plain(design.gamma),
@@ -392,10 +392,8 @@ def _design_facts(state: State) -> dict[str, str]:
         "published counts": "may be negative" if design.negatives else "are never negative",
         "the states are": ", ".join(design.states) or "all",
         **{
-            f"{row_words(place)} has": "no budget"
-            if place in design.off
-            else f"rho {plain(design.stated_rho(place))}"
-            for place in ALL_PLACES
+            f"{row_words(place)} has": "no budget" if place in design.off else f"rho {plain(rho)}"
+            for place, rho in zip(ALL_PLACES, design.rhos, strict=True)
         },
         "the row on view is": row_words(design.chosen),
     }

@@ -129,7 +129,7 @@ class Workers:
         self._took: OrderedDict[tuple[str, Any], float] = OrderedDict()
         self._idle: list[Worker] = []
         self._all: set[Worker] = set()
-        self._ending: set[asyncio.Task[None]] = set()
+        self._ending: set[asyncio.Future[None]] = set()
         self._stopped = False
         self._rest: asyncio.TimerHandle | None = None
 
@@ -240,19 +240,15 @@ class Workers:
 
     def _move(self, job: Job) -> None:
         """Move a job that takes long to the next lane; the place it held is free for others."""
-        after = job.lane + 1
-        if len(self._running[after]) >= self.lanes[after].at_once + _OVERFULL:
-            job.timers.append(
-                asyncio.get_running_loop().call_later(self.lanes[job.lane].longest, self._move, job)
-            )
-            return
-        self._running[job.lane].discard(job)
-        self._running[after].add(job)
-        if job.worker is not None:
-            job.worker.slow_down(self.lanes[after].nice)
-        before, job.lane = job.lane, after
-        if after + 1 < len(self.lanes):
-            rest = self.lanes[after].longest - self.lanes[before].longest
+        before, after = job.lane, job.lane + 1
+        rest = self.lanes[before].longest
+        if len(self._running[after]) < self.lanes[after].at_once + _OVERFULL:
+            self._running[before].discard(job)
+            self._running[after].add(job)
+            if job.worker is not None:
+                job.worker.slow_down(self.lanes[after].nice)
+            job.lane, rest = after, self.lanes[after].longest - rest
+        if job.lane + 1 < len(self.lanes):
             job.timers.append(asyncio.get_running_loop().call_later(rest, self._move, job))
         self._fill(before)
 
@@ -278,7 +274,8 @@ class Workers:
             self._running[job.lane].discard(job)
             worker, job.worker = job.worker, None
             alike = sum(one.nice == worker.nice for one in self._idle)
-            if worker.job is job or alike > self.lanes[job.lane].at_once or self._stopped:
+            gone = worker not in self._all
+            if gone or worker.job is job or alike > self.lanes[job.lane].at_once or self._stopped:
                 self._end(worker)  # it still works, or there are enough
             else:
                 self._idle.append(worker)
@@ -290,7 +287,7 @@ class Workers:
     # -- processes ---------------------------------------------------------------------------------------
 
     def _new(self) -> Worker:
-        worker = Worker(asyncio.get_running_loop(), self._warm, self.lanes[0].nice, self._died)
+        worker = Worker(asyncio.get_running_loop(), self._warm, self.lanes[0].nice, self._end)
         self._all.add(worker)
         return worker
 
@@ -302,20 +299,15 @@ class Workers:
             self._end(worker)
         self.warm_up()
 
-    def _died(self, worker: Worker) -> None:
-        if worker in self._idle:
-            self._idle.remove(worker)
-            self._end(worker)
-
     def _end(self, worker: Worker, *, gently: bool = False) -> None:
         if worker in self._idle:
             self._idle.remove(worker)
-        if worker not in self._all:
-            return
-        self._all.discard(worker)
-        task = asyncio.ensure_future(worker.end(gently=gently or worker.nice > self.lanes[0].nice))
-        self._ending.add(task)
-        task.add_done_callback(self._ending.discard)
+        if worker in self._all:
+            self._all.discard(worker)
+            gently = gently or worker.nice > self.lanes[0].nice
+            task = asyncio.get_running_loop().run_in_executor(None, worker.end, gently)
+            self._ending.add(task)
+            task.add_done_callback(self._ending.discard)
 
 
 class Worker:
@@ -353,10 +345,6 @@ class Worker:
             if self._process.pid is not None:
                 os.setpriority(os.PRIO_PGRP, self._process.pid, nice)
 
-    async def end(self, *, gently: bool) -> None:
-        """End the process; gently, it may tidy up first, and what it has started with it."""
-        await self._loop.run_in_executor(None, self._end, gently)
-
     def _send(self, job: Job, more: int) -> None:
         try:
             self._started.wait()
@@ -375,14 +363,11 @@ class Worker:
         finally:
             self._theirs.close()
             self._started.set()
-        while True:
-            try:
-                message = self._ours.recv()
-            except (EOFError, OSError):
-                self._ours.close()
-                self._tell(None)
-                return
-            self._tell(message)
+        with contextlib.suppress(EOFError, OSError):
+            while True:
+                self._tell(self._ours.recv())
+        self._ours.close()
+        self._tell(None)
 
     def _tell(self, message: Message | None) -> None:
         with contextlib.suppress(RuntimeError):  # the loop has ended
@@ -401,14 +386,14 @@ class Worker:
             return
         if message is not None:
             self.job = None  # it is free again
-        if job.answer.done():
-            return
-        if kind == "done":
-            job.answer.set_result(value)
-        else:
-            job.answer.set_exception(DiscreetError(value))
+        if not job.answer.done():
+            if kind == "done":
+                job.answer.set_result(value)
+            else:
+                job.answer.set_exception(DiscreetError(value))
 
-    def _end(self, gently: bool) -> None:
+    def end(self, gently: bool) -> None:
+        """End the process, in a thread; gently, it may tidy up first, and what it has started with it."""
         self._started.wait()
         if self._process.pid is not None:
             if gently and self._process.is_alive():
