@@ -386,7 +386,12 @@ def test_the_command_of_estimates_is_offered_where_it_works() -> None:
 
 def test_every_explained_term_is_one_of_its_page() -> None:
     folder = files("discreet.workbench")
-    pages = {"budget": ("budget", "accuracy"), "risk": ("risk",), "design": ("design",)}
+    pages = {
+        "budget": ("budget", "accuracy"),
+        "risk": ("risk",),
+        "design": ("design",),
+        "report": ("report",),
+    }
     assert set(words.HELP) == set(pages)
     for name, terms in words.HELP.items():
         text = "".join((folder / f"{page}_page.py").read_text() for page in pages[name])

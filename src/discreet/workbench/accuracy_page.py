@@ -17,6 +17,7 @@ from discreet.workbench import charts
 from discreet.workbench import controls as c
 from discreet.workbench import words as say
 from discreet.workbench.session import Question, Session
+from discreet.workbench.state import State
 from discreet.workbench.tasks import estimates, least_budget
 from discreet.workbench.words import OWN_SIZE
 from discreet.workbench.workers import processors
@@ -37,6 +38,12 @@ class _AccuracyPage(c.Page):
             calibrate, 0.3, 3600, long=True, all_cases=True, reports=True
         )
         self.tree_trouble = ""
+
+    def get(self, key: str) -> str:
+        return str(super().get(key)) or (OWN_SIZE if key == "size" else "")
+
+    def at(self, key: str, value: str) -> State:
+        return super().at(key, "" if (key, value) == ("size", OWN_SIZE) else value)
 
     @property
     def lines(self) -> tuple[NoiseLine, ...]:
@@ -60,7 +67,7 @@ class _AccuracyPage(c.Page):
         if settled:
             self.tree_trouble = ""
         try:
-            self.estimates.ask(release, read_tree(self.setting("tree")), begin=settled)
+            self.estimates.ask(release, read_tree(self.get("tree")), begin=settled)
         except DiscreetError as error:
             self.tree_trouble = str(error)
             self.estimates.drop()
@@ -125,11 +132,10 @@ def read_margin(text: str) -> str:
 
 def _margins(page: _AccuracyPage) -> None:
     """The table of margins."""
-    drawn: tuple[object, ...] = ()
 
-    def use_size(_: int) -> None:
-        kept = "" if size.value == OWN_SIZE else size.value
-        page.change({"size": kept}, "the size of a group", typing=True)
+    def figures() -> tuple[Any, ...] | None:
+        unknown = "–" if page.tree_trouble or page.estimates.trouble else "…"
+        return (page.lines, page.together, size.kept or int(OWN_SIZE), unknown) if page.lines else None
 
     def note() -> str:
         if page.tree_trouble:
@@ -147,32 +153,22 @@ def _margins(page: _AccuracyPage) -> None:
             page.heading("Margins of error", "margin")
             with c.box("wb-row").style("width: 220px; flex-wrap: nowrap"):
                 c.words("Group of", "wb-soft").style("white-space: nowrap")
-                size = c.Field(page, "Size of a group", read_size, use_size)
-        place = c.box("")
+                what = "the size of a group"
+                size = c.Field(page, "Size of a group", read_size, key="size", what=what, typing=True)
+        page.rebuild(c.box(""), figures, lambda now: _table(*now))
         c.gap()
-        tree = c.Field(
+        c.Field(
             page,
             "Areas below an area",
             read_tree,
-            lambda _: page.change({"tree": tree.value}, "areas below an area", typing=True),
-            lambda: (page.setting("tree"),),
+            key="tree",
+            what="areas below an area",
+            typing=True,
             term="estimate",
             shown="areas below an area, on average, level by level",
             placeholder="such as 51, 61.6, …",
         )
         page.words(note).style("margin-top: 8px")
-
-    @page.draw
-    def draw() -> None:
-        nonlocal drawn
-        own = size.show(page.setting("size", OWN_SIZE)) or int(OWN_SIZE)
-        unknown = "–" if page.tree_trouble or page.estimates.trouble else "…"
-        now = (page.lines, page.together, own, unknown)
-        if page.lines and now != drawn:
-            drawn = now
-            place.clear()
-            with place:
-                _table(*now)
 
 
 def _table(lines: tuple[NoiseLine, ...], together: bool, own: int, unknown: str) -> None:
@@ -238,7 +234,16 @@ def _wanted(page: _AccuracyPage) -> None:
             session.commit(state, "the budget for wanted margins")
 
     def typed(name: str, text: str) -> None:
-        page.change({f"margin {name}": text}, f"the wanted margin of {level_name(name)}", typing=True)
+        page.use(f"margin {name}", text, f"the wanted margin of {level_name(name)}", typing=True)
+
+    def names() -> list[str]:
+        return [level.name for level in session.lasting.base.levels if not level.has_laplace]
+
+    def build(names: list[str]) -> None:
+        fields.clear()
+        for name in names:
+            label, shown = f"Wanted margin of {level_name(name)}", level_name(name)
+            fields[name] = c.Field(page, label, read_margin, partial(typed, name), shown=shown)
 
     def said() -> str:
         if question.now is None:
@@ -259,24 +264,18 @@ def _wanted(page: _AccuracyPage) -> None:
         button = c.button("Use this budget", take, "wb-primary")
         command = c.words("", "wb-command wb-hidden", "code").style("margin-top: 10px")
 
+    page.rebuild(place, names, build)
+
     @page.draw
     def draw() -> None:
         state = session.state
         if not session.settled:
             return
-        names = [level.name for level in state.base.levels if not level.has_laplace]
-        if names != list(fields):
-            fields.clear()
-            place.clear()
-            with place:
-                for name in names:
-                    label, shown = f"Wanted margin of {level_name(name)}", level_name(name)
-                    fields[name] = c.Field(page, label, read_margin, partial(typed, name), shown=shown)
         noise = common_lines(page.noise.now or ())
         for name, field in fields.items():
             c.put(field.element, "placeholder", f"now ± {noise[name].margin:,}" if name in noise else None)
-        kept = {name: field.show(page.setting(f"margin {name}")) for name, field in fields.items()}
-        asked = tuple((name, text) for name, text in kept.items() if text)
+            field.show(page.get(f"margin {name}"))
+        asked = tuple((name, field.kept) for name, field in fields.items() if field.kept)
         wanted = ",".join(f"{name}={text}" for name, text in asked)
         command.say(say.command(state, "calibrate", "--moe", wanted) if asked else "")
         question.ask(state.release, asked, **page.asked, begin=bool(asked))

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
+from typing import Any
 
 from discreet.budget import AnswerKind
 from discreet.budget.levels import RELATIONS, level_name
@@ -22,9 +23,36 @@ _STEPS = 1000  # of a level's slider
 _OWN = "own"
 
 
+class _BudgetPage(c.Page):
+    keeps_texts = False
+
+    def get(self, key: str) -> Any:
+        state = self.state
+        return {
+            "release": state.source if state.is_preset else _OWN,
+            "delta": state.delta,
+            "neighbours": state.relation,
+            "total": state.factor,
+        }[key]
+
+    def at(self, key: str, value: Any) -> State:
+        state, lasting = self.session.state, self.session.lasting
+        if key == "release":
+            fresh = state if value == _OWN else State.of(value)
+            return replace(fresh, delta=state.delta, settings=state.settings)
+        if key == "delta":
+            return replace(state, delta=value)
+        if key == "neighbours":
+            return state.with_neighbours(value)
+        if key == "total":
+            return state.with_total(value)
+        # the share of a level; not of what was seen on the way, where every step rounds
+        return lasting.with_budget(lasting.budget.with_share(int(key), value))
+
+
 def build(session: Session) -> None:
     """Draw the page."""
-    page = c.Page(session, "budget")
+    page = _BudgetPage(session, "budget")
     with c.box("wb-stack"):
         with c.box("wb-split"):
             with c.box("wb-stack"):
@@ -39,19 +67,6 @@ def build(session: Session) -> None:
 
 def _release(page: c.Page) -> None:
     """Which release, at which delta, for which neighbours."""
-    session = page.session
-
-    def chose(name: str) -> None:
-        if name != _OWN:
-            fresh, old = State.of(name), session.state
-            session.commit(replace(fresh, delta=old.delta, settings=old.settings), f"choosing {name}")
-        page.redraw()
-
-    def typed(delta: Fraction) -> None:
-        session.commit(replace(session.state, delta=delta), f"delta {exact_text(delta)}")
-
-    def related(kind: str) -> None:
-        session.commit(session.state.with_neighbours(kind), f"{kind} neighbours")
 
     def title() -> str:
         state = page.state
@@ -60,31 +75,26 @@ def _release(page: c.Page) -> None:
     with c.card("Release"):
         page.heading("Release")
         releases = {**{name: name for name in presets()}, _OWN: "opened file"}
-        chosen = lambda: page.state.source if page.state.is_preset else _OWN  # noqa: E731
-        c.Choice(page, "Release", releases, chose, chosen, bare=True)
+        c.Choice(page, "Release", "release", releases, "choosing {}", bare=True)
         page.words(title).style("margin: 8px 0 14px")
         with c.box("wb-pair"):
-            delta = lambda: (exact_text(page.state.delta), page.state.delta)  # noqa: E731
-            c.Field(page, "delta", read_delta, typed, delta, shown="delta", term="delta")
+            about: dict[str, Any] = {"write": exact_text, "what": "delta {}", "term": "delta"}
+            c.Field(page, "delta", read_delta, key="delta", shown="delta", **about)
             kinds: dict[str, str] = {kind: kind for kind in RELATIONS}
-            relation = lambda: page.state.relation  # noqa: E731
-            c.Choice(page, "neighbours", kinds, related, relation, term="neighbours", left=True)
+            what, term = "{} neighbours", "neighbours"
+            c.Choice(page, "neighbours", "neighbours", kinds, what, term=term, left=True)
 
 
 def _sliders(page: c.Page) -> None:
     """The total and each level's share."""
-    session = page.session
-    seen: State | None = None
-    levels: dict[str, c.Slider] = {}
+    levels: list[c.Slider] = []
 
-    def with_share(place: int, step: int) -> State:
-        share = Fraction(min(max(step, 1), _STEPS - 1), _STEPS)
-        # not of what was seen on the way, where every step rounds
-        return session.lasting.with_budget(session.lasting.budget.with_share(place, share))
+    def share_at(step: int) -> Fraction:
+        return Fraction(min(max(step, 1), _STEPS - 1), _STEPS)
 
-    def total() -> tuple[int, str, str]:
+    def total(factor: Fraction) -> tuple[int, str, str]:
         rho = plain(page.state.budget.total) if page.state.budget.total else "–"
-        return step_of(page.state.factor), f"rho {rho}", rho
+        return step_of(factor), f"rho {rho}", rho
 
     def note() -> str:
         factor, exact = page.state.factor, with_fraction(page.state.budget.total)
@@ -93,36 +103,30 @@ def _sliders(page: c.Page) -> None:
         stated = "as stated" if factor == 1 else f"{plain(factor)} times the stated"
         return f"{exact}, {stated}" if len(exact) < 40 else stated
 
+    def build(names: list[str]) -> None:
+        weights = page.state.budget.weights
+        levels.clear()
+        for place, name in enumerate(map(level_name, names)):
+            said: Any = {"shown": name, "what": f"the share of {name}"}
+            with c.box("wb-level"):
+                levels.append(
+                    c.Slider(page, f"Share of {name}", str(place), (1, _STEPS - 1), share_at, **said)
+                )
+            c.enable(levels[-1].element, bool(weights[place]) and sum(map(bool, weights)) > 1)
+
     with c.card("Budget"):
         page.heading("Budget", "rho")
         ends = (-TOTAL_STEPS, TOTAL_STEPS)
-        at = lambda step: session.state.with_total(factor_at(step))  # noqa: E731
-        c.Slider(page, "Total rho", ends, at, total, what="the total")
+        c.Slider(page, "Total rho", "total", ends, factor_at, total, what="the total")
         page.words(note).style("margin-bottom: 12px")
         with c.box("wb-row").style("margin-bottom: 6px; gap: 6px"):
             c.words("Shares of the levels", "wb-soft")
             c.help_text("shares of the levels", page.help["level"])
-        sliders = c.box("wb-sliders")
+        page.rebuild(c.box("wb-sliders"), lambda: [level.name for level in page.state.base.levels], build)
 
     @page.draw
     def draw() -> None:
-        nonlocal seen
-        state = page.state
-        if state is seen:
-            return
-        seen = state
-        if [level.name for level in state.base.levels] != list(levels):
-            sliders.clear()
-            levels.clear()
-            several = sum(1 for weight in state.budget.weights if weight) > 1
-            for place, level in enumerate(state.base.levels):
-                name, at = level_name(level.name), partial(with_share, place)
-                with sliders, c.box("wb-level"):
-                    ends, what = (1, _STEPS - 1), f"the share of {name}"
-                    made = c.Slider(page, f"Share of {name}", ends, at, what=what, shown=name)
-                c.enable(made.element, several and bool(state.budget.weights[place]))
-                levels[level.name] = made
-        for share, made in zip(state.budget.parts, levels.values(), strict=True):
+        for share, made in zip(page.state.budget.parts, levels, strict=True):
             made.set(round(share * _STEPS), percent(float(share)) if share else "Laplace noise, fixed")
 
 
@@ -343,7 +347,7 @@ class _Shares:
 
     def _say_sum(self, place: int, wrong: str, *, can_mend: bool = False) -> None:
         text, mend = self._sums[place]
-        if text.shown == "–":
+        if text.text == "–":
             return
         text.set(wrong or "1")
         text.classes(add="wb-bad" if wrong else "wb-soft", remove="wb-soft" if wrong else "wb-bad")

@@ -59,11 +59,6 @@ class Text(TextElement):
         self.set(text)
         show(self, bool(text))
 
-    @property
-    def shown(self) -> str:
-        """The text."""
-        return str(self.text or "")
-
 
 def words(text: str, classes: str = "", tag: str = "span", **properties: object) -> Text:
     """A text that can be changed by `set`."""
@@ -170,16 +165,18 @@ def show(element: Element, visible: bool) -> None:
 class Slider:
     """A native slider under its name and value.
 
-    It shows at once what the state `at` a step would be, and keeps it, as a step to undo, when it is let go.
+    It shows at once what the state with the `value` at a step would be, and keeps it when it is let go;
+    `said` gives the step of a value, and the value in words.
     """
 
     def __init__(
         self,
         page: Page,
         name: str,
+        key: str,
         ends: tuple[int, int],
-        at: Callable[[int], State],
-        now: Callable[[], tuple[int, str, str] | tuple[int, str]] | None = None,
+        value: Callable[[int], Any],
+        said: Callable[[Any], tuple[int, str, str] | tuple[int, str]] | None = None,
         *,
         what: str = "",
         shown: str = "",
@@ -197,18 +194,18 @@ class Slider:
             # the browser holds back the last of many moves, until after it was let go
             if isinstance(event.args, int | float) and event.args != self._let_go:
                 self._let_go = None
-                page.session.preview(at(self._hear(event.args)))
+                page.session.preview(page.at(key, value(self._hear(event.args))))
 
         def let_go(event: Any) -> None:
             if isinstance(event.args, int | float):
                 self._let_go = event.args
-                page.session.commit(at(self._hear(event.args)), what or name.lower())
+                page.use(key, value(self._hear(event.args)), what or name.lower())
 
         emit = "(event) => emit(Number(event.target.value))"
         self.element.on("input", moved, throttle=_SECONDS, js_handler=emit)
         self.element.on("change", let_go, js_handler=emit)
-        if now is not None:
-            page.draw(lambda: self.set(*now()))
+        if said is not None:
+            page.draw(lambda: self.set(*said(page.get(key))))
 
     def _hear(self, value: float) -> int:
         with self.element.props.suspend_updates():  # the browser shows it already
@@ -225,7 +222,7 @@ class Slider:
 class Field(Generic[Value]):
     """A text field with its label: what is typed is read and used, or said beside it to be wrong.
 
-    It follows `now`, which gives its text, and the value if the text is shorter.
+    One with a `key` follows the state; `write` says how a value that need not be read again is shown.
     """
 
     def __init__(
@@ -233,16 +230,20 @@ class Field(Generic[Value]):
         page: Page,
         name: str,
         read: Callable[[str], Value],
-        use: Callable[[Value], object],
-        now: Callable[[], tuple[str, Value] | tuple[str]] | None = None,
+        use: Callable[[Value], object] | None = None,
         *,
+        key: str = "",
+        write: Callable[[Value], str] | None = None,
+        what: str = "",
+        typing: bool = False,
         shown: str = "",
         term: str = "",
         placeholder: str = "",
         bare: bool = False,
     ) -> None:
-        self._read, self._use = read, use
-        self._kept: tuple[Value | None, str] | None = None
+        self.kept: Value | None = None
+        """What is shown, if it can be used; what is typed may be wrong."""
+        self._read, self._text = read, ""
         self._message: Text | None = None
         # a field that is alone in its cell needs no element around it: a table has hundreds of them
         with contextlib.nullcontext() if bare else box("wb-field"):
@@ -252,9 +253,27 @@ class Field(Generic[Value]):
             self.element = box("wb-input", "input", type="text", aria_label=name, data_value="")
             self.element.props.update({"autocomplete": "off", "spellcheck": "false"})
             put(self.element, "placeholder", placeholder or None)
-        self.element.on("input", self._hear, throttle=0.25, leading_events=False, js_handler=_EMIT)
-        if now is not None:
-            page.draw(lambda: self.show(*now()))
+
+        def keep(value: Value) -> None:
+            text = write(value) if write and not page.keeps_texts else self.value
+            page.use(key, text if page.keeps_texts else value, what.format(text), typing=typing)
+
+        def draw() -> None:
+            value = page.get(key)
+            if value is not None:
+                self.show(*((write(value), value) if write else (value,)))
+
+        def hear(event: Any) -> None:
+            text = str(event.args)[:_LONGEST]
+            put(self.element, "data-value", text)
+            value, wrong = self._tried(text)
+            self.say(wrong)
+            if not wrong:
+                (use or keep)(value)  # type: ignore[arg-type]
+
+        self.element.on("input", hear, throttle=0.25, leading_events=False, js_handler=_EMIT)
+        if key:
+            page.draw(draw)
 
     @property
     def value(self) -> str:
@@ -265,14 +284,6 @@ class Field(Generic[Value]):
     def parsed(self) -> Value | None:
         """What stands in it as a value; None if it cannot be used."""
         return self._tried(self.value)[0]
-
-    def _hear(self, event: Any) -> None:
-        text = str(event.args)[:_LONGEST]
-        put(self.element, "data-value", text)
-        value, wrong = self._tried(text)
-        self.say(wrong)
-        if not wrong:
-            self._use(value)  # type: ignore[arg-type]
 
     def _tried(self, text: str) -> tuple[Value | None, str]:
         try:
@@ -285,8 +296,8 @@ class Field(Generic[Value]):
         put(self.element, "data-value", text)
         self.say(wrong)
 
-    def show(self, text: str, value: Value | None = None) -> Value | None:
-        """Write what is kept (`value`, if the text says it in fewer digits), and return it if it can be used.
+    def show(self, text: str, value: Value | None = None) -> None:
+        """Write what is kept (`value`, if the text says it in fewer digits).
 
         What was typed stays as long as it means the same, or is wrong and nothing else has changed.
         """
@@ -295,13 +306,12 @@ class Field(Generic[Value]):
             value, wrong = self._tried(text)
         if text != self.value:
             typed, mistyped = self._tried(self.value)
-            said = self._message is not None and bool(self._message.shown)
-            at_it = bool(mistyped) and said and self._kept == (value, text)
+            said = self._message is not None and bool(self._message.text)
+            at_it = bool(mistyped) and said and (self.kept, self._text) == (value, text)
             same = not mistyped and not wrong and bool(self.value) and typed == value
             if not at_it and not same:
                 self.set(text, wrong)
-        self._kept = (value, text)
-        return value
+        self.kept, self._text = value, text
 
     def say(self, message: str) -> None:
         """Show what is wrong, or nothing."""
@@ -317,47 +327,46 @@ class Field(Generic[Value]):
 
 
 class Choice:
-    """A native select under its label; options map values to texts, and may change."""
+    """A native select under its label that follows the state; options map values to texts, and may change."""
 
     def __init__(
         self,
         page: Page,
         name: str,
-        options: Mapping[str, str],
-        use: Callable[[str], None],
-        now: Callable[[], str] | None = None,
+        key: str,
+        options: Mapping[str, str] | Callable[[], Mapping[str, str]],
+        what: str,
         *,
         shown: str = "",
         term: str = "",
         left: bool = False,
         bare: bool = False,
     ) -> None:
-        self._options: Mapping[str, str] = {}
+        known: dict[str, str] = {}
         with contextlib.nullcontext() if bare else box("wb-field"):
             if not bare:
                 with box("wb-label-row"):
                     page.label(shown or name, term, left=left)
-            self.element = box("wb-input", "select", aria_label=name)
+            element = box("wb-input", "select", aria_label=name)
 
         def hear(event: Any) -> None:
-            put(self.element, "data-value", event.args)
-            if event.args in self._options:
-                use(event.args)
+            put(element, "data-value", event.args)
+            if event.args in known:
+                page.use(key, event.args, what.format(known[event.args]))
 
-        self.element.on("change", hear, js_handler=_EMIT)
-        self.set("", options)
-        if now is not None:
-            page.draw(lambda: self.set(now()))
+        @page.draw
+        def draw() -> None:
+            now = options() if callable(options) else options
+            if known != now:
+                known.clear()
+                known.update(now)
+                element.clear()
+                with element:
+                    for value, text in known.items():
+                        words(text, tag="option", value=value)
+            put(element, "data-value", page.get(key))
 
-    def set(self, value: str, options: Mapping[str, str] | None = None) -> None:
-        """Show a value, among other options if they are given."""
-        if options is not None and options != self._options:
-            self._options = dict(options)
-            self.element.clear()
-            with self.element:
-                for key, text in options.items():
-                    words(text, tag="option", value=key)
-        put(self.element, "data-value", value)
+        element.on("change", hear, js_handler=_EMIT)
 
 
 class Check:
@@ -432,13 +441,16 @@ class Page:
     is made here redraws itself from what `now` says. A `term` is one that `help.toml` explains.
     """
 
-    def __init__(self, session: Session, name: str) -> None:
+    keeps_texts = True
+    """Whether the state holds what was typed, and not the value that was read."""
+
+    def __init__(self, session: Session, name: str = "") -> None:
         self.session = session
         self.name = name
         self.help = {"": "", **HELP.get(name, HELP["budget"])}
         self.trouble = ""
         self._parts: list[Callable[[], object]] = []
-        session.listen(self._heard, name)
+        session.listen(self._heard, name or None)
 
     @property
     def state(self) -> State:
@@ -473,17 +485,17 @@ class Page:
                 self.trouble = str(error)
         self.redraw()
 
-    def with_settings(self, values: Mapping[str, str]) -> State:
-        """Return the state with other settings of this page."""
-        return self.state.with_settings(self.name, values)
+    def get(self, key: str) -> Any:
+        """Return what a control shows; unless a page says otherwise, what it has remembered under a name."""
+        return self.state.setting(self.name, key)
 
-    def setting(self, name: str, default: str = "") -> str:
-        """Return what this page has remembered under a name."""
-        return self.state.setting(self.name, name, default)
+    def at(self, key: str, value: Any) -> State:
+        """Return the state that a control asks for."""
+        return self.state.with_settings(self.name, {key: value})
 
-    def change(self, values: Mapping[str, str], what: str, *, typing: bool = False) -> None:
-        """Take over settings of this page for good."""
-        self.session.commit(self.with_settings(values), what, typing=typing)
+    def use(self, key: str, value: Any, what: str, *, typing: bool = False) -> None:
+        """Take over what a control asks for; `what` says in a few words what was done."""
+        self.session.commit(self.at(key, value), what, typing=typing)
 
     # -- controls that redraw themselves -----------------------------------------------------------------
 
@@ -535,6 +547,20 @@ class Page:
     def show(self, element: Element, now: Callable[[], bool]) -> None:
         """Show an element while something is so."""
         self.draw(lambda: show(element, now()))
+
+    def rebuild(self, place: Element, now: Callable[[], Any], build: Callable[[Any], None]) -> None:
+        """Build what is in a place anew whenever what it depends on has changed; None leaves it as it is."""
+        built: Any = None
+
+        @self.draw
+        def draw() -> None:
+            nonlocal built
+            wanted = now()
+            if wanted not in (None, built):
+                built = wanted
+                place.clear()
+                with place:
+                    build(wanted)
 
     def bar(self, now: Callable[[], tuple[str, int, int] | None]) -> None:
         """How far long work has come, (stage, done, total); hidden while there is none."""

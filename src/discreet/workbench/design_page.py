@@ -12,7 +12,7 @@ from nicegui import ui
 from discreet.errors import DiscreetError
 from discreet.numbers import exact_text, number, percent, plain
 from discreet.release.safetab.design import DesignCost, Rivals, SizedLevel, rivals
-from discreet.release.safetab.specification import LEVEL_WORDS, PASS_NAMES, PASSES, Pass
+from discreet.release.safetab.specification import LEVEL_WORDS, PASS_NAMES, PASSES
 from discreet.workbench import charts
 from discreet.workbench import controls as c
 from discreet.workbench import tabulation as plan
@@ -33,6 +33,8 @@ _LARGEST = 10**6  # bytes of a file of parameters
 
 
 class _DesignPage(c.Page):
+    keeps_texts = False
+
     def __init__(self, session: Session) -> None:
         super().__init__(session, NAME)
         self.design = Design()
@@ -53,13 +55,29 @@ class _DesignPage(c.Page):
         """The exact costs by neighbours, once they are known of the design whose numbers are shown."""
         return self.whole.now if self.quick.fresh else None
 
-    def with_design(self, design: Design | None = None, **changed: Any) -> State:
-        """Return the state with a design, or the present one with something changed."""
-        return self.with_settings(replace(design or self.design, **changed).settings())
+    def get(self, key: str) -> Any:
+        value = getattr(self.design, key)
+        if key == "derived":
+            return "yes" if value else "no"
+        return row_text(value) if key == "chosen" else value
 
-    def use(self, what: str, design: Design | None = None, **changed: Any) -> None:
-        """Take over a design for good, or the present one with something changed."""
-        self.session.commit(self.with_design(design, **changed), what)
+    def at(self, key: str, value: Any) -> State:
+        changed = {key: value}
+        if key == "derived":
+            changed = {key: value == "yes"}
+        elif key == "chosen":
+            changed = {key: next(place for place in self.design.places if row_text(place) == value)}
+        elif key == "which":
+            changed["chosen"] = (PASSES["PR" if value == "PR" else "US"][2], 2)
+        return self.with_design(replace(self.design, **changed))
+
+    def with_design(self, design: Design) -> State:
+        """Return the state with another design."""
+        return self.state.with_settings(NAME, design.settings())
+
+    def use_design(self, design: Design, what: str) -> None:
+        """Take over a design for good."""
+        self.session.commit(self.with_design(design), what)
 
     def look(self, *, settled: bool) -> None:
         self.design = Design.of_state(self.state)
@@ -90,58 +108,33 @@ def build(session: Session) -> None:
 def _choices(page: _DesignPage) -> None:
     """The sliders and switches of the whole design."""
 
-    def passed(which: str) -> None:
-        pass_: Pass = "PR" if which == "PR" else "US"
-        page.use(f"people of {PASS_NAMES[pass_]}", which=pass_, chosen=(PASSES[pass_][2], 2))
-
     def scaled(scale: Fraction) -> tuple[int, str]:
         return step_of(scale), "as stated" if scale == 1 else f"{plain(scale)} times"
 
     def shared(part: Fraction) -> tuple[int, str]:
         return min(100, max(1, round(100 * part))), percent(part)
 
-    def slider(name: str, ends: tuple[int, int], key: str, value: Any, said: Any, *, term: str) -> None:
-        at = lambda step: page.with_design(**{key: value(step)})  # noqa: E731
-        c.Slider(page, name, ends, at, lambda: said(getattr(page.design, key)), term=term)
-
-    def field(name: str, key: str, read: Any, write: Any, what: str, *, shown: str, term: str = "") -> None:
-        use = lambda value: page.use(what, **{key: value})  # noqa: E731
-        now = lambda: (write(getattr(page.design, key)), getattr(page.design, key))  # noqa: E731
-        c.Field(page, name, read, use, now, shown=shown, term=term)
-
-    part = partial(Fraction, denominator=100)
+    part, many = partial(Fraction, denominator=100), (-TOTAL_STEPS, TOTAL_STEPS)
     with c.card():
         page.heading("Design", "design")
-        passes = {str(which): name for which, name in PASS_NAMES.items()}
-        c.Choice(page, "People of", passes, passed, lambda: page.design.which)
+        c.Choice(page, "People of", "which", {str(k): name for k, name in PASS_NAMES.items()}, "people of {}")
         c.gap()
-        slider("All budgets", (-TOTAL_STEPS, TOTAL_STEPS), "scale", factor_at, scaled, term="rho")
-        slider("Races counted, at most", (1, 8), "races", int, lambda n: (n, str(n)), term="stability")
-        slider("First stage gets (gamma)", (1, 60), "gamma", part, shared, term="gamma")
-        slider("Target error", (1, 100), "target", part, shared, term="target error")
+        c.Slider(page, "All budgets", "scale", many, factor_at, scaled, term="rho")
+        races = "Races counted, at most"
+        c.Slider(page, races, "races", (1, 8), int, lambda n: (n, str(n)), term="stability")
+        c.Slider(page, "First stage gets (gamma)", "gamma", (1, 60), part, shared, term="gamma")
+        c.Slider(page, "Target error", "target", (1, 100), part, shared, term="target error")
         with c.box("wb-two").style("gap: 14px; margin-top: 6px"):
-            field(
-                "Target error, exact",
-                "target",
-                plan.read_target,
-                percent,
-                "the target error",
-                shown="exactly",
-            )
-            of, chosen = (
-                (lambda of: page.use(f"the target error {_ERRORS[of]}", of=of)),
-                lambda: page.design.of,
-            )
-            c.Choice(
-                page, "Target error as a part", _ERRORS, of, chosen, shown="relative to", term="of", left=True
-            )
+            about: dict[str, Any] = {"key": "target", "write": percent, "what": "the target error"}
+            c.Field(page, "Target error, exact", plan.read_target, shown="exactly", **about)
+            about = {"shown": "relative to", "term": "of", "left": True}
+            c.Choice(page, "Target error as a part", "of", _ERRORS, "the target error {}", **about)
         c.gap(10)
-        derive = lambda derived: page.use("the thresholds", derived=derived == "yes")  # noqa: E731
-        derived = lambda: "yes" if page.design.derived else "no"  # noqa: E731
-        c.Choice(page, "Thresholds", _THRESHOLDS, derive, derived, term="threshold")
+        c.Choice(page, "Thresholds", "derived", _THRESHOLDS, "the thresholds", term="threshold")
         c.gap(10)
         drop = "Chance to drop an empty group"
-        field(drop, "chance", plan.read_chance, exact_text, "the chance", shown=drop, term="suppression")
+        about = {"key": "chance", "write": exact_text, "what": "the chance", "term": "suppression"}
+        c.Field(page, drop, plan.read_chance, shown=drop, **about)
         page.alert(lambda: page.trouble or page.quick.trouble or page.whole.trouble)
 
 
@@ -197,23 +190,30 @@ def _suppression(page: _DesignPage) -> None:
 
 def _rows(page: _DesignPage) -> None:
     """Every geography and level: on or off, its rho, and what follows."""
-    built = ""
     rows: dict[Place, tuple[c.Check, c.Field[Fraction], list[c.Text]]] = {}
     switches: list[tuple[c.Check, list[Place]]] = []
 
     def switched(name: str, places: list[Place], on: bool) -> None:
-        page.use(f"{name} {'on' if on else 'off'}", page.design.with_on(places, on=on))
+        page.use_design(page.design.with_on(places, on=on), f"{name} {'on' if on else 'off'}")
 
     def typed(place: Place, rho: Fraction) -> None:
-        page.use(f"rho {plain(rho)}", page.design.with_rho(place, rho))
+        page.use_design(page.design.with_rho(place, rho), f"rho {plain(rho)}")
 
-    def build_bar(design: Design) -> None:
+    def build_bar(places: tuple[Place, ...]) -> None:
+        switches.clear()
         c.words("Switch all of", "wb-soft").style("margin-top: 10px")
-        places = list(design.places)
         whole = {f"{word} groups": [one for one in places if one[1] == level] for level, word in _LEVELS}
-        whole |= {name: [one for one in places if one[0] == name] for name in PASSES[design.which]}
+        whole |= {name: [one for one in places if one[0] == name] for name, _ in places}
         for name, them in whole.items():
             switches.append((c.Check(page, name, partial(switched, name, them)), them))
+
+    def build_table(places: tuple[Place, ...]) -> None:
+        rows.clear()
+        with c.box("wb-table", "table"):
+            c.table_head(_COLUMNS)
+            with c.box("", "tbody"):
+                for place in places:
+                    build_row(place)
 
     def build_row(place: Place) -> None:
         name = row_words(place)
@@ -235,23 +235,12 @@ def _rows(page: _DesignPage) -> None:
     with c.card():
         page.heading("Group sizes for the target error, and thresholds", "sizes")
         bar = c.box("wb-row").style("gap: 4px 22px; margin: -6px 0 12px")
-        table = c.box("wb-scroll")
+        page.rebuild(bar, lambda: page.design.places, build_bar)
+        page.rebuild(c.box("wb-scroll"), lambda: page.design.places, build_table)
 
     @page.draw
     def draw() -> None:
-        nonlocal built
         design, numbers = page.design, page.numbers
-        if design.which != built:
-            built = design.which
-            for part in (bar, table, rows, switches):
-                part.clear()
-            with bar:
-                build_bar(design)
-            with table, c.box("wb-table", "table"):
-                c.table_head(_COLUMNS)
-                with c.box("", "tbody"):
-                    for place in design.places:
-                        build_row(place)
         for check, places in switches:
             check.set(not design.off.issuperset(places))
         lines = {line.place: line for line in numbers.lines} if numbers else {}
@@ -266,9 +255,8 @@ def _rows(page: _DesignPage) -> None:
 def _row(page: _DesignPage) -> None:
     """One geography and level: which table a group gets, and the bias of what is shown."""
 
-    def chose(text: str) -> None:
-        place = next(place for place in page.design.places if row_text(place) == text)
-        page.use(f"looking at {row_words(place)}", chosen=place)
+    def places() -> dict[str, str]:
+        return {row_text(place): row_words(place) for place in page.design.places}
 
     def note() -> str:
         curves = page.numbers.curves if page.numbers else None
@@ -291,18 +279,14 @@ def _row(page: _DesignPage) -> None:
         with c.box("wb-between wb-top"):
             page.heading("One geography and level", "tables")
             with c.box("").style("width: 210px"):
-                choice = c.Choice(page, "Geography and level", {}, chose, bare=True)
+                c.Choice(page, "Geography and level", "chosen", places, "looking at {}", bare=True)
         upper = page.chart("chance of each table against the true size of a group", tables, 280)
         page.heading("Bias of the published total", "bias", 3)
         lower = page.chart("bias of a published total against the true size of a group", bias, 250)
         page.words(note, tag="p")
 
-    @page.draw
-    def draw() -> None:
-        design, found = page.design, curves()
-        choice.set(row_text(design.chosen), {row_text(place): row_words(place) for place in design.places})
-        c.show(upper, found is not None)
-        c.show(lower, found is not None and bool(found.bias))
+    page.show(upper, lambda: curves() is not None)
+    page.show(lower, lambda: bias() is not None)
 
 
 def _margin(page: _DesignPage) -> None:
@@ -313,7 +297,7 @@ def _margin(page: _DesignPage) -> None:
         if question.now is not None:
             place = page.design.chosen
             design = page.design.with_rho(place, question.now[which])
-            page.use(f"the margin of {row_words(place)}", design)
+            page.use_design(design, f"the margin of {row_words(place)}")
 
     with c.card():
         page.heading("The budget for the margin you want", "margin")
@@ -368,7 +352,7 @@ def _rivals(page: _DesignPage) -> None:
             question.ask(((max(line.margin, 1), line.stability),), delta=page.state.delta)
         found = question.now
         if found is None:
-            text.set(question.trouble or text.shown)
+            text.set(question.trouble or text.text)
             return
         variance, scale = (number(float(size[0]), 4) for size in (found.variances, found.scales))
         gaussian.set(number(found.gaussian_epsilon, 4), f"variance {variance}")
@@ -382,7 +366,7 @@ def _files(page: _DesignPage) -> None:
 
     def reset() -> None:
         message.say("")
-        page.use("back to the design of 2020", Design())
+        page.use_design(Design(), "back to the design of 2020")
 
     async def save() -> None:
         try:
@@ -399,7 +383,7 @@ def _files(page: _DesignPage) -> None:
         except UnicodeDecodeError as error:
             raise DiscreetError(f"it is not a text file: not UTF-8 at byte {error.start + 1}") from None
         opened = await page.session.find(Task(plan.design_opened, 0.05, 20), text, name, page.design)
-        page.use(f"opening {name}", opened)
+        page.use_design(opened, f"opening {name}")
 
     with c.card():
         page.heading("This design on the command line")

@@ -57,15 +57,13 @@ async def build(server: Server, page: str, link: str) -> Session:
     return session
 
 
-class Frame:
-    """The elements around the pages of one visitor."""
+class Frame(c.Page):
+    """The elements around the pages of one visitor, which follow the state that lasts."""
 
     def __init__(self, session: Session, client: Client) -> None:
-        self.session = session
+        super().__init__(session)
         self.client = client
-        self._built: set[str] = set()
-        self._refreshed: tuple[object, ...] = ()
-        self._compared: tuple[str, ...] | None = None
+        self._shown: tuple[object, ...] = ()
         self._arrived = False
         self._dark = ui.dark_mode(None)
         ui.add_head_html(_head())
@@ -73,18 +71,13 @@ class Frame:
         self._header()
         with c.box("wb-main", "main", id="content"):
             self.banner = c.words("", "wb-banner wb-hidden", "div", role="alert")
-            self._comparison = c.box("wb-compare wb-hidden", "section", aria_label="Before and after")
+            self._compare(c.box("wb-compare wb-hidden", "section", aria_label="Before and after"))
             self._places: dict[str, Element] = {name: c.box("wb-page wb-hidden") for name in PAGES}
-            name = "The same numbers on the command line"
-            with c.card(name).style("margin-top: 20px"):
-                with c.box("wb-between"):
-                    c.words(name, "wb-h2", "h2")
-                    c.button("Save release.toml", partial(self._save, "release.toml"), "wb-quiet")
-                self._command = c.words("", "wb-command", "code")
-                self._command_note = c.words("", "wb-soft", "div").style("margin-top: 8px")
-        session.listen(self._heard)
+            self._commands()
+        self.draw(self._keep_address)
 
     def _header(self) -> None:
+        session = self.session
         with c.box("wb-head", "header"), c.box("wb-bar"):
             with c.box("wb-brand"):
                 c.words("discreet", tag="b")
@@ -95,72 +88,80 @@ class Frame:
                     for name, title in PAGES.items()
                 }
             with c.box("wb-tools"):
-                self._undo = c.button("Undo", self.session.undo, "wb-quiet")
-                self._redo = c.button("Redo", self.session.redo, "wb-quiet")
-                self._pin = c.button("Compare", self.session.pin, "wb-quiet")
+                undo = c.button("Undo", session.undo, "wb-quiet")
+                redo = c.button("Redo", session.redo, "wb-quiet")
+                pin = c.button("Compare", session.pin, "wb-quiet")
                 failed, about = (lambda wrong: self.banner.say(wrong)), "Open a release or a session (TOML)"
                 c.file_button("Open", self._uploaded, failed, largest=LARGEST_FILE, name=about)
                 save = partial(self._save, "session.toml")
                 c.button("Save", save, "wb-quiet", "Save the whole session (TOML)")
                 c.button("Theme", self._toggle, "wb-quiet", "Light or dark")
 
+        @self.draw
+        def draw() -> None:
+            for element, text in ((undo, session.undo_text), (redo, session.redo_text)):
+                c.enable(element, text is not None)
+                c.put(element, "title", f"{element.text}: {text}" if text else None)
+            pinned = session.before is not None
+            pin.set("End comparison" if pinned else "Compare")
+            c.put(pin, "aria-pressed", pinned)
+            c.put(pin, "title", None if pinned else "Keep this state and compare what follows with it")
+
+    def _compare(self, place: Element) -> None:
+        session = self.session
+
+        def differences() -> list[str] | None:
+            return say.differences(session.before, session.numbers) if session.before else None
+
+        def build(found: list[str]) -> None:
+            c.words("Before and after", "wb-h2", "h2")
+            if not found:
+                c.words("Nothing has changed.", "wb-soft")
+            with c.box("wb-list", "ul"):
+                for text in found:
+                    c.words(text, tag="li")
+
+        self.show(place, lambda: session.before is not None)
+        self.rebuild(place, differences, build)
+
+    def _commands(self) -> None:
+        session, name = self.session, "The same numbers on the command line"
+        with c.card(name).style("margin-top: 20px"):
+            with c.box("wb-between"):
+                c.words(name, "wb-h2", "h2")
+                c.button("Save release.toml", partial(self._save, "release.toml"), "wb-quiet")
+            command = c.words("", "wb-command", "code")
+            note = c.words("", "wb-soft", "div").style("margin-top: 8px")
+
+        @self.draw
+        def draw() -> None:
+            state = session.lasting
+            c.put(command, "data-step", str(session.steps))
+            accuracy = say.accuracy_command(state) if session.page == "accuracy" else ""
+            command.set(accuracy or say.command(state))
+            saved = say.target(state) != ["release.toml"]
+            note.set("" if saved else "release.toml is the release on this page: save it first.")
+
+    def _keep_address(self) -> None:
+        """Keep the address in step, so that it can be sent or loaded again."""
+        session = self.session
+        now = (session.steps, session.pinned, session.page)
+        if now != self._shown:
+            self._shown = now
+            link = to_link(session.lasting, session.pinned)
+            address = f"/{session.page}" + (f"?s={link}" if len(link) <= LONGEST_LINK else "")
+            self.client.run_javascript(f"history.replaceState(history.state, '', '{address}')")
+
     def open(self, name: str) -> None:
         """Show a page, and build it if it is opened for the first time."""
         for other, place in self._places.items():
             c.show(place, other == name)
             c.put(self._links[other], "aria-current", "page" if other == name else None)
-        if name not in self._built:
-            self._built.add(name)
+        if not self._places[name].default_slot.children:
             builder: Callable[[Session], None] = import_module(f"discreet.workbench.{name}_page").build
             with self._places[name]:
                 builder(self.session)
         self.session.show(name)
-
-    # -- changes -----------------------------------------------------------------------------------------
-
-    def _heard(self, anew: bool) -> None:
-        session = self.session
-        now = (session.steps, session.pinned, session.page)
-        if session.settled and now != self._refreshed:
-            self._refreshed = now
-            self._refresh()
-        if session.before is None:
-            self._compared = None
-            return
-        found = tuple(say.differences(session.before, session.numbers))
-        if found != self._compared:
-            self._compared = found
-            self._comparison.clear()
-            with self._comparison:
-                c.words("Before and after", "wb-h2", "h2")
-                if not found:
-                    c.words("Nothing has changed.", "wb-soft")
-                with c.box("wb-list", "ul"):
-                    for text in found:
-                        c.words(text, tag="li")
-
-    def _refresh(self) -> None:
-        session, state = self.session, self.session.state
-        for element, text, word in (
-            (self._undo, session.undo_text, "Undo"),
-            (self._redo, session.redo_text, "Redo"),
-        ):
-            c.enable(element, text is not None)
-            c.put(element, "title", f"{word}: {text}" if text else None)
-        pinned = session.before is not None
-        self._pin.set("End comparison" if pinned else "Compare")
-        c.put(self._pin, "aria-pressed", pinned)
-        c.put(self._pin, "title", None if pinned else "Keep this state and compare what follows with it")
-        c.show(self._comparison, pinned)
-        c.put(self._command, "data-step", str(session.steps))
-        accuracy = say.accuracy_command(state) if session.page == "accuracy" else ""
-        self._command.set(accuracy or say.command(state))
-        saved = say.target(state) != ["release.toml"]
-        self._command_note.set("" if saved else "release.toml is the release on this page: save it first.")
-        # the address is kept in step, so that it can be sent or loaded again
-        link = to_link(state, session.pinned)
-        address = f"/{session.page}" + (f"?s={link}" if len(link) <= LONGEST_LINK else "")
-        self.client.run_javascript(f"history.replaceState(history.state, '', '{address}')")
 
     async def _uploaded(self, name: str, content: bytes) -> None:
         state, before = await self.session.find(Task(read_file, 0.05, 20), content, name)
@@ -175,18 +176,14 @@ class Frame:
     def _toggle(self) -> None:
         self._dark.value = not self._dark.value
 
-    # -- light and dark ----------------------------------------------------------------------------------
-
     async def find_theme(self) -> None:
-        """Ask the browser which it prefers."""
+        """Ask the browser which it prefers, light or dark."""
         if self._arrived:
             return
         self._arrived = True
         with contextlib.suppress(TimeoutError):  # a browser that does not say is shown the light one
-            dark = await self.client.run_javascript(
-                "window.matchMedia('(prefers-color-scheme: dark)').matches", timeout=10
-            )
-            self._dark.value = bool(dark)
+            query = "window.matchMedia('(prefers-color-scheme: dark)').matches"
+            self._dark.value = bool(await self.client.run_javascript(query, timeout=10))
 
 
 @cache

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 from nicegui import ui
 
@@ -36,6 +37,9 @@ class _ReportPage(c.Page):
         self.html: Question[str] = self.question(report, 2, 3600, long=True, all_cases=True, reports=True)
         self.pdf: Question[bytes] = self.question(print_pdf, 5, 120, long=True)
         self.wanted = self.ready = ""
+
+    def get(self, key: str) -> str:
+        return str(super().get(key))[: say.LONGEST_TITLE]
 
     def ask(self, *, begin: bool) -> None:
         self.html.ask(**say.report_options(self.state, self.session.pinned), jobs=processors(), begin=begin)
@@ -117,7 +121,7 @@ def _making(page: _ReportPage) -> None:
     session = page.session
 
     def ticked(name: str, value: bool) -> None:
-        page.change({name: "" if value else "no"}, f"{name} in the report", typing=True)
+        page.use(name, "" if value else "no", f"{name} in the report", typing=True)
 
     def save_before() -> None:
         if session.pinned is not None:
@@ -127,15 +131,8 @@ def _making(page: _ReportPage) -> None:
         page.heading("Report")
         text = "One self-contained HTML file about the present state. It loads nothing and runs nothing."
         c.words(text, "wb-soft", "p").style("margin: 0 0 14px")
-        c.Field(
-            page,
-            "Title",
-            read_title,
-            lambda title: page.change({"title": title}, "the title", typing=True),
-            lambda: (page.setting("title")[: say.LONGEST_TITLE],),
-            shown="Title",
-            placeholder="the release's own",
-        )
+        about: dict[str, Any] = {"what": "the title", "typing": True, "placeholder": "the release's own"}
+        c.Field(page, "Title", read_title, key="title", shown="Title", **about)
         parts = {name: c.Check(page, said, partial(ticked, name), term=name) for name, said in _PARTS.items()}
         with c.box("wb-row").style("margin-top: 16px"):
             make = c.button("Make the report", partial(page.make, "html"), "wb-primary")
@@ -151,7 +148,7 @@ def _making(page: _ReportPage) -> None:
             for button in (make, pdf):
                 c.enable(button, not page.wanted)
             for name, check in parts.items():
-                check.set(page.setting(name) != "no")
+                check.set(page.get(name) != "no")
             c.show(save, session.pinned is not None and say.target(session.pinned) == ["release.toml"])
 
         page.words(page.status, "wb-text", "p", role="status").style("margin: 12px 0 0")

@@ -51,15 +51,32 @@ class _RiskPage(c.Page):
     @property
     def prior(self) -> str:
         """The prior, as a fraction if it is one."""
-        text = self.setting("prior", "1/2")
+        text = self.state.setting(self.name, "prior", "1/2")
         try:
             return read_chance(text)
         except DiscreetError:
             return text
 
+    def get(self, key: str) -> Any:
+        if key in ("prior", "scenario"):
+            return self.prior if key == "prior" else super().get(key) or "one"
+        if key in ("level", "query"):
+            return getattr(self.asked.counts[0], key) if self.asked else ""
+        return str(getattr(self.asked, key)) if self.asked else None
+
+    def at(self, key: str, value: Any) -> State:
+        if key != "scenario":
+            return super().at(key, value)
+        below = value == "floor" and self.asked is not None and self.asked.published < 0
+        more = {"published": "0"} if below else {}
+        return self.state.with_settings(self.name, {key: value if value != "one" else "", **more})
+
     @property
     def command_line(self) -> str:
         return say.command(self.state, "risk release", "--prior", self.prior)
+
+    def command_of_one(self) -> str:
+        return self.asked.command if self.asked and self.counts else self.command_line
 
     @property
     def counts(self) -> bool:
@@ -101,8 +118,7 @@ def build(session: Session) -> None:
             _adversary(page)
             with c.card():
                 page.heading("The same numbers on the command line")
-                one = lambda: page.asked.command if page.asked and page.counts else page.command_line  # noqa: E731
-                page.command(one).style("margin-bottom: 8px")
+                page.command(page.command_of_one).style("margin-bottom: 8px")
                 page.command(lambda: page.command_line if page.counts else "")
         with c.box("wb-stack"):
             _answer(page)
@@ -113,41 +129,18 @@ def build(session: Session) -> None:
 def _adversary(page: _RiskPage) -> None:
     """Who attacks what."""
 
-    def chose(scenario: str) -> None:
-        values = {"scenario": scenario if scenario != "one" else ""}
-        if scenario == "floor" and page.asked is not None and page.asked.published < 0:
-            values["published"] = "0"
-        page.change(values, SCENARIOS[scenario])
+    def prior_at(step: int) -> str:
+        return str(Fraction(min(max(step, 1), 99), 100))
 
-    def prior_at(step: int) -> State:
-        return page.with_settings({"prior": str(Fraction(min(max(step, 1), 99), 100))})
-
-    def prior_now() -> tuple[int, str, str]:
-        value = Fraction(1, 2) if page.trouble else Fraction(page.prior)
+    def prior_said(prior: str) -> tuple[int, str, str]:
+        value = Fraction(1, 2) if page.trouble else Fraction(prior)
         return min(99, max(1, round(100 * value))), f"prior {plain(value)}", plain(value)
 
-    def typed(_: str) -> None:
-        page.change({"prior": prior.value}, "the prior")
+    def levels() -> dict[str, str]:
+        return {name: level_name(name) for name in attackable(page.state.release)}
 
-    with c.card():
-        page.heading("The adversary", "scenario")
-        seen = lambda: page.setting("scenario", "one")  # noqa: E731
-        c.Choice(page, "What the adversary sees", SCENARIOS, chose, seen, bare=True)
-        c.gap()
-        c.Slider(page, "Prior", (1, 99), prior_at, prior_now, what="the prior", term="prior")
-        now = lambda: (page.prior,)  # noqa: E731
-        prior = c.Field(page, "Prior, exact", read_chance, typed, now, placeholder="1/2")
-        with c.box("").style("margin-top: 12px") as counted:
-            _which_count(page)
-            _published(page)
-            _assumptions(page)
-        page.show(counted, lambda: page.counts)
-        c.gap(4)
-        page.alert(lambda: page.trouble or page.attack.trouble or page.main.trouble or page.whole.trouble)
-
-
-def _which_count(page: _RiskPage) -> None:
-    """The count that is attacked, and its noise."""
+    def queries() -> dict[str, str]:
+        return {one.query: one.query for one in attackable(page.state.release).get(page.get("level"), ())}
 
     def noise() -> str:
         if page.asked is None:
@@ -157,76 +150,65 @@ def _which_count(page: _RiskPage) -> None:
         text = text if len(text) < 30 else f"about {plain(variance)}"
         return f"Noise with variance {text}, standard deviation {number(float(variance) ** 0.5, 3)}."
 
-    def look_at(level: str) -> None:
-        page.change({"level": level}, f"looking at {level_name(level)}")
-
-    def count(query: str) -> None:
-        page.change({"query": query}, "looking at another count")
-
-    with c.box("wb-two").style("gap: 14px"):
-        levels = c.Choice(page, "Level", {}, look_at, term="level")
-        queries = c.Choice(page, "Count", {}, count, term="count", left=True)
-    page.words(noise).style("margin: 6px 0 12px")
-
-    @page.draw
-    def draw() -> None:
-        if page.asked is not None:
-            counts, chosen = attackable(page.state.release), page.asked.counts[0]
-            levels.set(chosen.level, {name: level_name(name) for name in counts})
-            queries.set(chosen.query, {one.query: one.query for one in counts[chosen.level]})
+    with c.card():
+        page.heading("The adversary", "scenario")
+        c.Choice(page, "What the adversary sees", "scenario", SCENARIOS, "{}", bare=True)
+        c.gap()
+        what = "the prior"
+        c.Slider(page, "Prior", "prior", (1, 99), prior_at, prior_said, what=what, term="prior")
+        c.Field(page, "Prior, exact", read_chance, key="prior", what=what, placeholder="1/2")
+        with c.box("").style("margin-top: 12px") as counted:
+            with c.box("wb-two").style("gap: 14px"):
+                c.Choice(page, "Level", "level", levels, "looking at {}", term="level")
+                c.Choice(page, "Count", "query", queries, "looking at another count", term="count", left=True)
+            page.words(noise).style("margin: 6px 0 12px")
+            _published(page)
+            _assumptions(page)
+        page.show(counted, lambda: page.counts)
+        c.gap(4)
+        page.alert(lambda: page.trouble or page.attack.trouble or page.main.trouble or page.whole.trouble)
 
 
 def _published(page: _RiskPage) -> None:
-    """What was published of it: a slider around the known count, in steps of its noise."""
+    """What was published of the count: a slider around the known count, in steps of its noise."""
 
     def step_of(asked: Adversary) -> int:
         return max(1, -(-asked.reach // _FEW))
 
-    def at(step: int) -> State:
+    def value(step: int) -> str:
         asked, value = page.asked, 0
         if asked is not None:
             value = asked.known + step * step_of(asked)
             value = max(value, 0) if asked.scenario == "floor" else value
-        return page.with_settings({"published": str(value)})
+        return str(value)
 
-    def now() -> tuple[int, str, str]:
+    def said(_: str) -> tuple[int, str, str]:
         asked = page.asked
         if asked is None:
             return 0, "", ""
         step = round((asked.published - asked.known) / step_of(asked))
         return max(-_FEW, min(_FEW, step)), f"published {asked.published}", f"{asked.published:,}"
 
-    ends, what = (-_FEW, _FEW), "the published count"
-    c.Slider(page, "Published count", ends, at, now, what=what, term="published")
+    ends, about = (-_FEW, _FEW), {"what": "the published count", "term": "published"}
+    c.Slider(page, "Published count", "published", ends, value, said, **about)
 
 
 def _assumptions(page: _RiskPage) -> None:
     """What the adversary knows or supposes, by what they see."""
 
     def read(name: str, text: str) -> str:
-        asked = adversary(page.with_settings({name: text.strip()}))
+        asked = adversary(page.at(name, text.strip()))
         if asked is not None and asked.scenario == "floor" and asked.published < 0:
             raise InputError("negative values are published as 0 here")
         return "" if asked is None else str(getattr(asked, name))
 
-    def use(name: str, _: str) -> None:
-        page.change({name: fields[name].value}, f"{name} {fields[name].value}")
-
-    fields: dict[str, c.Field[str]] = {}
     for scenario in ("", "unsure", "hierarchy"):
         with c.box("wb-fields").style(f"margin-top: 8px; {_TWO}") as group:
             for name, one in SETTINGS.items():
                 if one.scenario == scenario:
-                    act = partial(read, name), partial(use, name)
-                    fields[name] = c.Field(page, one.label, *act, shown=one.label, term=one.term)
-        page.show(group, lambda only=scenario: only in ("", page.setting("scenario", "one")))  # type: ignore[misc]
-
-    @page.draw
-    def draw() -> None:
-        for name, field in fields.items():
-            if page.asked is not None:
-                text = str(getattr(page.asked, name))
-                field.show(text, text)
+                    about: Any = {"key": name, "what": name + " {}", "shown": one.label, "term": one.term}
+                    c.Field(page, one.label, partial(read, name), write=str, **about)
+        page.show(group, lambda only=scenario: only in ("", page.get("scenario")))  # type: ignore[misc]
 
 
 def _answer(page: _RiskPage) -> None:
