@@ -147,6 +147,17 @@ def test_wrong_fractions_and_sums_are_said_beside_the_cell(visit: Callable[..., 
     wait_for_value(page, "Epsilon", old)
 
 
+def test_a_release_of_the_same_budget_fills_the_table_of_shares(visit: Callable[..., Any]) -> None:
+    page = visit("/budget")
+    for title in ("Two levels", "The same again"):
+        upload(page, "small.toml", SMALL.replace("Two levels", title).encode())
+        wait_for_text(page, f"small.toml: {title}")
+        settled(page)
+        page.wait_for_function(
+            "() => document.querySelector(\"[aria-label='Share of total, State']\").value === '1/5'"
+        )
+
+
 def test_delta_is_checked(visit: Callable[..., Any]) -> None:
     page = visit("/budget")
     field = page.get_by_role("textbox", name="delta", exact=True)

@@ -133,6 +133,10 @@ def test_a_session_comes_back_as_it_went(source: str, before: bool) -> None:
             "State is missing",
         ),
         (
+            "session = 1\npreset = 'dhc-2022-08-25'\ndelta = '1e-10'\n[budget]\ntotal = '1e4000'",
+            "total must lie between 1e-100 and 1e100",
+        ),
+        (
             "session = 1\npreset = 'dhc-2020'\ndelta = '1e-10'\n[pages.report]\ntitle = '%s'" % ("x" * 2001),
             "has 2001 characters; at most 2000",
         ),
@@ -292,6 +296,8 @@ def test_differences_of_the_other_pages_in_words() -> None:
     ]
     assert said("report", title="x") == ["Report: the title is x, before the release's own."]
     assert said("design", races="99") == ["The design page has other settings."]
+    for name in ("scale", "rho_USA_2"):  # numbers that no float holds
+        assert said("design", **{name: "1e4000"}) == ["The design page has other settings."]
 
 
 def test_the_report_that_a_state_asks_for() -> None:

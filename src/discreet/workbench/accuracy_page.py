@@ -203,7 +203,14 @@ def _table(lines: tuple[NoiseLine, ...], together: bool, own: int, unknown: str)
     columns = ["std. dev.", "95 % margin"]
     columns += ["noise, std. dev.", "noise, 95 % margin"] if together else ["estimate, 95 % margin"]
     head = ["level", "query", *columns, *(f"of {size:,}" for size in sizes)]
-    c.table(caption, head, rows, "wb-second-left")
+    with c.box("wb-scroll"), c.box("wb-table wb-second-left", "table"):
+        c.words(caption, tag="caption")
+        c.table_head(head)
+        with c.box("", "tbody"):
+            for row in rows:
+                with c.box("", "tr"):
+                    for place, text in enumerate(row):
+                        c.words(text, tag="td" if place else "th")
 
 
 def _sizes(page: _AccuracyPage) -> None:

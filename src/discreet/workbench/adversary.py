@@ -10,21 +10,12 @@ from fractions import Fraction
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
+from discreet import risk
 from discreet.budget import Release
 from discreet.errors import InputError
 from discreet.numbers import chance as chance_text
 from discreet.numbers import number, times
 from discreet.numbers import prior as read_prior
-from discreet.risk import (
-    Area,
-    Attack,
-    TwoLevels,
-    hierarchy_posterior,
-    independent_others,
-    joint_accuracy,
-    joint_posterior,
-    joint_ratio,
-)
 from discreet.risk.profile import chance_words, place_words
 from discreet.workbench.state import State
 from discreet.workbench.tasks import PRIORS, Line, line_of
@@ -287,10 +278,10 @@ def attacked(asked: Adversary) -> Attacked:
 
 def _single(asked: Adversary) -> Attacked:
     unsure, prior = asked.scenario == "unsure", asked.prior
-    attack = Attack(
+    attack = risk.Attack(
         variance=asked.counts[0].variance,
         known=asked.known,
-        others=independent_others(asked.chance, people=asked.people) if unsure else (1.0,),
+        others=risk.independent_others(asked.chance, people=asked.people) if unsure else (1.0,),
         nonnegative=asked.scenario == "floor",
     )
     return Attacked(
@@ -310,10 +301,10 @@ def _several(asked: Adversary) -> Attacked:
     many = len(variances)
     return Attacked(
         asked,
-        posterior=joint_posterior([asked.published] * many, **shared),
-        ratio=joint_ratio([asked.published] * many, **shared),
-        curve=line_of(asked.seen, joint_posterior([[value] * many for value in asked.seen], **shared)),
-        **_decisions(partial(joint_accuracy, variance=variances), asked.prior),
+        posterior=risk.joint_posterior([asked.published] * many, **shared),
+        ratio=risk.joint_ratio([asked.published] * many, **shared),
+        curve=line_of(asked.seen, risk.joint_posterior([[value] * many for value in asked.seen], **shared)),
+        **_decisions(partial(risk.joint_accuracy, variance=variances), asked.prior),
     )
 
 
@@ -331,11 +322,11 @@ def _hierarchy(asked: Adversary) -> Attacked:
     block, above = asked.counts
     beside: dict[str, Any] = {"siblings": asked.siblings, "siblings_noisy": asked.beside}
     areas = [
-        Area(name=block.level, noisy=asked.published, variance=block.variance, **beside),
-        Area(name=above.level, noisy=asked.above, variance=above.variance),
+        risk.Area(name=block.level, noisy=asked.published, variance=block.variance, **beside),
+        risk.Area(name=above.level, noisy=asked.above, variance=above.variance),
     ]
     shared: dict[str, Any] = {"prior": asked.prior, "known": asked.known}
-    found = hierarchy_posterior(areas, **shared)
-    two = TwoLevels(variance=(block.variance, above.variance), siblings=asked.siblings, **shared)
+    found = risk.hierarchy_posterior(areas, **shared)
+    two = risk.TwoLevels(variance=(block.variance, above.variance), siblings=asked.siblings, **shared)
     curve = line_of(asked.seen, two.probability(asked.seen, [asked.above], [asked.beside]))
     return Attacked(asked, posterior=found.probability, ratio=found.ratio, curve=curve)

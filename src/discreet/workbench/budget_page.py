@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import partial
 from typing import Any
 
-from discreet.budget import AnswerKind
+from discreet.budget import AnswerKind, Release
 from discreet.budget.levels import RELATIONS, level_name
 from discreet.budget.release import presets
 from discreet.errors import DiscreetError
@@ -140,7 +140,7 @@ def _headline(page: c.Page) -> None:
             saving = c.Tile(page, "Noise to save", "saved")
         page.bar(lambda: numbers.overall.progress)
         page.words(lambda: say.worst_text(numbers)).style("margin-top: 10px")
-        page.alert(lambda: say.claim_text(numbers.state), "wb-claim")
+        page.words(lambda: say.claim_text(numbers.state), "wb-claim", hides=True)
         page.alert(lambda: numbers.trouble)
         count = c.words("0", "wb-alive", data_updates="")
 
@@ -239,20 +239,14 @@ class _Shares:
         self.page, self.session = page, page.session
         self._columns: dict[int, dict[tuple[int, int], c.Field[Fraction]]] = {}
         self._sums: dict[int, tuple[c.Text, c.Text]] = {}
-        self._base: object = None
         self._budget: Budget | None = None
         with c.card("Shares of levels and queries"):
             page.heading("Shares of levels and queries", "share")
-            self._place = c.box("wb-scroll")
+            page.rebuild(c.box("wb-scroll"), lambda: self.session.lasting.base, self._build)
         page.draw(self._draw)
 
     def _draw(self) -> None:
-        state = self.session.state
-        if not self.session.settled:
-            return
-        if state.base is not self._base:
-            self._base = state.base
-            self._build(state)
+        state = self.session.lasting
         if state.budget != self._budget:
             self._budget = state.budget
             for column in self._columns.values():
@@ -262,29 +256,28 @@ class _Shares:
             for place in self._sums:
                 self._say_sum(place, "")
 
-    def _build(self, state: State) -> None:
-        levels = state.base.levels
-        queries = dict.fromkeys(query.name for level in levels for query in level.queries)
-        self._columns, self._sums = {place: {} for place in range(-1, len(levels))}, {}
-        self._place.clear()
-        with self._place, c.box("wb-table wb-grid", "table"):
-            c.table_head(["query", *(level_name(level.name) for level in levels), "sum"])
+    def _build(self, base: Release) -> None:
+        queries = dict.fromkeys(query.name for level in base.levels for query in level.queries)
+        self._columns = {place: {} for place in range(-1, len(base.levels))}
+        self._sums, self._budget = {}, None
+        with c.box("wb-table wb-grid", "table"):
+            c.table_head(["query", *(level_name(level.name) for level in base.levels), "sum"])
             with c.box("", "tbody"):
                 for query in (None, *queries):
-                    self._build_row(state, query)
+                    self._build_row(base, query)
                 with c.box("", "tr"):
                     c.words("sum of the level", tag="th")
-                    for place in range(len(levels)):
-                        self._build_sum(place, bool(state.stated.weights[place]))
+                    for place, level in enumerate(base.levels):
+                        self._build_sum(place, not level.has_laplace)
                     c.words("", tag="td")
 
-    def _build_row(self, state: State, query: str | None) -> None:
+    def _build_row(self, base: Release, query: str | None) -> None:
         with c.box("", "tr"):
             c.words(query or "level’s share of the total", tag="th", scope="row")
-            for place, level in enumerate(state.base.levels):
+            for place, level in enumerate(base.levels):
                 names = [one.name for one in level.queries]
                 with c.box("", "td"):
-                    if not state.stated.weights[place] or (query is not None and query not in names):
+                    if level.has_laplace or (query is not None and query not in names):
                         c.words("–", "wb-soft")
                         continue
                     column, row = (-1, -1) if query is None else (place, names.index(query))

@@ -229,15 +229,9 @@ def levels(pairs: Sequence[tuple[Risk, Risk]], *, overall: Risk) -> Options:
     names = [level_name(row.scope) for row in one]
     # not measured by the browser, which does it before the font is there
     room = min(260, 6.2 * max(map(len, names), default=0))
-    y = {
-        "type": "category",
-        "data": names,
-        "inverse": True,
-        "axisLabel": {"color": SOFT, "fontSize": 11, "width": room, "overflow": "truncate"},
-        "axisLine": {"lineStyle": {"color": SOFT}},
-        "axisTick": {"show": False},
-        "splitLine": {"show": True, "lineStyle": {"color": RULE}},
-    }
+    y = axis("", data=names, inverse=True) | {"type": "category"}
+    y["axisLabel"] |= {"width": room, "overflow": "truncate", "hideOverlap": False}
+    y["splitLine"]["show"] = True
     made = chart([*seen, *lines], x, y, left=20 + room, top=60)
     made["yAxis"] = [y, {"type": "value", "min": -0.5, "max": last, "show": False, "inverse": True}]
     made["legend"] |= {
@@ -248,8 +242,8 @@ def levels(pairs: Sequence[tuple[Risk, Risk]], *, overall: Risk) -> Options:
             *({"name": line["name"], "itemStyle": {"opacity": 0}} for line in lines),
         ],
     }
-    tooltip = {"trigger": "item", ":formatter": "p => p.seriesName + ': ' + p.value[2] + ' % right'"}
-    made["tooltip"] |= tooltip
+    said = "p => p.seriesName + ': ' + p.value[2] + ' % right'"
+    made["tooltip"] |= {"trigger": "item", ":formatter": said}
     return made
 
 

@@ -419,18 +419,6 @@ def table_head(columns: Iterable[str]) -> None:
             words(name, tag="th", scope="col")
 
 
-def table(caption: str, columns: Iterable[str], rows: Iterable[Iterable[str]], classes: str = "") -> None:
-    """A table of texts; the first column names the row."""
-    with box("wb-scroll"), box(f"wb-table {classes}", "table"):
-        words(caption, tag="caption")
-        table_head(columns)
-        with box("", "tbody"):
-            for row in rows:
-                with box("", "tr"):
-                    for place, text in enumerate(row):
-                        words(text, tag="th" if place == 0 else "td")
-
-
 # -- a page ------------------------------------------------------------------------------------------------
 
 
@@ -514,12 +502,26 @@ class Page:
         return made
 
     def words(
-        self, now: Callable[[], str], classes: str = "wb-soft", tag: str = "div", **more: object
+        self,
+        now: Callable[[], str],
+        classes: str = "wb-soft",
+        tag: str = "div",
+        *,
+        hides: bool = False,
+        **more: object,
     ) -> Text:
-        """A text that follows the state."""
-        made = words("", classes, tag, **more)
-        self.draw(lambda: made.set(now()))
+        """A text that follows the state; one that `hides` is not there while it has nothing to say."""
+        made = words("", f"{classes} wb-hidden" if hides else classes, tag, **more)
+        self.draw(lambda: made.say(now()) if hides else made.set(now()))
         return made
+
+    def command(self, now: Callable[[], str]) -> Text:
+        """The command line that gives the same numbers."""
+        return self.words(now, "wb-command", "code", hides=True)
+
+    def alert(self, now: Callable[[], str]) -> Text:
+        """What went wrong."""
+        return self.words(now, "wb-bad", hides=True, role="alert")
 
     def texts(self, most: int, now: Callable[[], Sequence[str] | None], style: str) -> None:
         """Paragraphs that follow the state; they stay as long as there are none."""
@@ -531,18 +533,6 @@ class Page:
             if said:
                 for place, text in enumerate(made):
                     text.set(said[place] if place < len(said) else "")
-
-    def command(self, now: Callable[[], str]) -> Text:
-        """The command line that gives the same numbers; hidden while there is none."""
-        made = words("", "wb-command", "code")
-        self.draw(lambda: made.say(now()))
-        return made
-
-    def alert(self, now: Callable[[], str], classes: str = "wb-bad") -> Text:
-        """What went wrong, or must be known; hidden while there is nothing."""
-        made = words("", f"{classes} wb-hidden", "div", **({"role": "alert"} if "bad" in classes else {}))
-        self.draw(lambda: made.say(now()))
-        return made
 
     def show(self, element: Element, now: Callable[[], bool]) -> None:
         """Show an element while something is so."""

@@ -10,19 +10,11 @@ from discreet.budget.levels import level_name
 from discreet.errors import DiscreetError, InputError
 from discreet.numbers import chance, number, percent, plain, with_fraction
 from discreet.risk.profile import RiskProfile, belief_sentence, right_sentence, risk_profile
+from discreet.workbench import adversary as attack
 from discreet.workbench import charts
 from discreet.workbench import controls as c
 from discreet.workbench import words as say
-from discreet.workbench.adversary import (
-    SCENARIOS,
-    SETTINGS,
-    Adversary,
-    Attacked,
-    adversary,
-    attackable,
-    attacked,
-    read_chance,
-)
+from discreet.workbench.adversary import SCENARIOS, SETTINGS, Adversary, Attacked, attackable, read_chance
 from discreet.workbench.session import Question, Session
 from discreet.workbench.state import State
 from discreet.workbench.tasks import MainPath, best_on_main_path
@@ -42,7 +34,7 @@ class _RiskPage(c.Page):
     def __init__(self, session: Session) -> None:
         super().__init__(session, "risk")
         self.asked: Adversary | None = None
-        self.attack: Question[Attacked] = self.question(attacked, 0.1, 120)
+        self.attack: Question[Attacked] = self.question(attack.attacked, 0.1, 120)
         self.main: Question[MainPath] = self.question(best_on_main_path, 0.3, 300)
         self.whole: Question[RiskProfile] = self.question(
             risk_profile, 0.2, 1800, long=True, all_cases=True, reports=True
@@ -91,7 +83,7 @@ class _RiskPage(c.Page):
     def look(self, *, settled: bool) -> None:
         self.asked = None
         read_chance(self.prior)
-        self.asked = adversary(self.state)
+        self.asked = attack.adversary(self.state)
         self.attack.ask(self.asked, begin=self.counts)
         release = self.state.release
         shared: dict[str, Any] = {"prior": self.prior, "neighbours": self.state.relation}
@@ -197,7 +189,7 @@ def _assumptions(page: _RiskPage) -> None:
     """What the adversary knows or supposes, by what they see."""
 
     def read(name: str, text: str) -> str:
-        asked = adversary(page.at(name, text.strip()))
+        asked = attack.adversary(page.at(name, text.strip()))
         if asked is not None and asked.scenario == "floor" and asked.published < 0:
             raise InputError("negative values are published as 0 here")
         return "" if asked is None else str(getattr(asked, name))
@@ -306,7 +298,7 @@ def _everything(page: _RiskPage) -> None:
             mean = c.Tile(page, "Mean belief if there, all", "mean")
             median = c.Tile(page, "Median belief", "median")
         page.words(lambda: say.comparing(page.whole.progress)).style("margin-top: 8px")
-        page.alert(lambda: say.claim_text(page.state), "wb-claim")
+        page.words(lambda: say.claim_text(page.state), "wb-claim", hides=True)
         sentences = (right_sentence, belief_sentence)
         page.texts(
             2, lambda: [say(page.profile) for say in sentences] if page.profile else None, "margin: 10px 0 0"

@@ -8,6 +8,8 @@ import ipaddress
 import os
 import re
 import secrets
+import socket
+import stat
 import sys
 import tempfile
 import time
@@ -226,10 +228,7 @@ def _limited(receive: Receive) -> Receive:
 
 def check_port(host: str, port: int) -> None:
     """Refuse a port that cannot be had, before anything is loaded."""
-    import socket
-
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(family, socket.SOCK_STREAM) as probe:
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((host, port))
@@ -239,34 +238,24 @@ def check_port(host: str, port: int) -> None:
 
 def open_socket(path: str) -> int:
     """Make a Unix socket that only its owner can use, and return its file descriptor."""
-    import socket
-    import stat
-
     if not hasattr(socket, "AF_UNIX"):
         raise InputError("this system has no Unix sockets; use a port")
     try:
-        if stat.S_ISSOCK(os.lstat(path).st_mode):
-            with socket.socket(socket.AF_UNIX) as probe:
-                try:
-                    probe.connect(path)
-                except ConnectionRefusedError:
-                    os.unlink(path)  # nobody listens any more
-                else:
-                    raise InputError(f"{path} is the socket of a server that is running")
-        else:
-            raise InputError(f"{path} is there already and is not a socket")
-    except FileNotFoundError:
-        pass
+        with contextlib.suppress(FileNotFoundError):
+            if not stat.S_ISSOCK(os.lstat(path).st_mode):
+                raise InputError(f"{path} is there already and is not a socket")
+            with socket.socket(socket.AF_UNIX) as probe, contextlib.suppress(ConnectionRefusedError):
+                probe.connect(path)
+                raise InputError(f"{path} is the socket of a server that is running")
+            os.unlink(path)  # nobody listens any more
+        made = socket.socket(socket.AF_UNIX)
+        old = os.umask(0o177)
+        try:
+            made.bind(path)
+        finally:
+            os.umask(old)
     except OSError as error:
         raise InputError(f"{path} cannot be used: {error.strerror or error}") from None
-    made = socket.socket(socket.AF_UNIX)
-    old = os.umask(0o177)
-    try:
-        made.bind(path)
-    except OSError as error:
-        raise InputError(f"{path} cannot be used: {error.strerror or error}") from None
-    finally:
-        os.umask(old)
     made.listen(2048)
     return made.detach()
 
@@ -292,22 +281,20 @@ async def _announce(place: Address, ready: Callable[[], None]) -> None:
     import asyncio
 
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(place.host, place.host)
+    unix, web = asyncio.open_unix_connection, asyncio.open_connection
     for _ in range(200):
-        try:
-            if place.socket:
-                _, writer = await asyncio.open_unix_connection(place.socket)
-            else:
-                _, writer = await asyncio.open_connection(host, place.port)
-        except OSError:
-            await asyncio.sleep(0.05)
-        else:
+        with contextlib.suppress(OSError):
+            _, writer = await (unix(place.socket) if place.socket else web(host, place.port))
             writer.close()
             break
+        await asyncio.sleep(0.05)
     ready()
 
 
 def serve(place: Address, *, show: bool, ready: Callable[[], None]) -> None:
     """Serve the pages until Ctrl-C; `ready` is called when the first can be asked for."""
+    import webbrowser
+
     from nicegui import app, background_tasks, ui
 
     from discreet.workbench import controls, frame
@@ -332,8 +319,6 @@ def serve(place: Address, *, show: bool, ready: Callable[[], None]) -> None:
     def announced() -> None:
         ready()
         if show and not place.socket:
-            import webbrowser
-
             # other users of the machine see a program's arguments: what is in them is good for one visit
             webbrowser.open(place.with_token(once))
 
@@ -365,27 +350,24 @@ def serve(place: Address, *, show: bool, ready: Callable[[], None]) -> None:
 
 
 @contextlib.contextmanager
-def _tidily(socket: str = "") -> Iterator[None]:
-    """Keep all files for a while in one directory, and leave neither it nor a process behind."""
+def _tidily(path: str = "") -> Iterator[None]:
+    """Keep all files for a while in one directory, and leave neither it, a socket nor a process behind."""
     from multiprocessing.util import get_temp_dir
 
     from discreet.workbench.workers import kill_children
 
     get_temp_dir()  # made now, it is removed at the very end, when nobody needs its sockets any more
     # Work that is killed leaves semaphores, which Python's tracker removes; it need not tell about it.
-    known = [
-        text for text in (os.environ.get("PYTHONWARNINGS"), "ignore:resource_tracker:UserWarning") if text
-    ]
-    os.environ["PYTHONWARNINGS"] = ",".join(known)
+    known = (os.environ.get("PYTHONWARNINGS"), "ignore:resource_tracker:UserWarning")
+    os.environ["PYTHONWARNINGS"] = ",".join(filter(None, known))
     with tempfile.TemporaryDirectory(prefix="discreet-", ignore_cleanup_errors=True) as directory:
         tempfile.tempdir = os.environ["TMPDIR"] = directory
         try:
             yield
         finally:
             kill_children()
-            if socket:
-                with contextlib.suppress(OSError):
-                    os.unlink(socket)
+            with contextlib.suppress(OSError):
+                os.unlink(path)
 
 
 _ICON = (

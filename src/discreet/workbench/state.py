@@ -475,6 +475,7 @@ def _checked(state: State, where: str) -> State:
                 f"a setting of page {page[:40]!r} has {size} characters; at most {_LONGEST_SETTING} "
                 f"are read ({where})"
             )
+    _ = state.release  # a budget that cannot be written is refused here
     noise = {getattr(event, "variance", None) for event in state.main_events}
     if len(noise) > MOST_VARIANCES:
         raise InputError(
@@ -486,6 +487,8 @@ def _checked(state: State, where: str) -> State:
 
 def _budget(state: State, data: dict[str, Any], where: str) -> Budget:
     total = positive(_text(data, "total", where), name="total")
+    if not Fraction(1, 10**100) <= total <= 10**100:
+        raise InputError(f"total must lie between 1e-100 and 1e100 ({where})")
     weights, shares = [], list(state.stated.shares)
     given = _table(data.get("weights"), "weights", where)
     changed = _table(data.get("shares", {}), "shares", where)

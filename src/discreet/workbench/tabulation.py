@@ -17,19 +17,9 @@ from discreet.budget.release import EXACTLY, Claim
 from discreet.errors import DiscreetError, InputError
 from discreet.noise import Noise
 from discreet.numbers import decimal, fraction, positive, share
+from discreet.release.safetab import design as safetab
 from discreet.release.safetab.census2020 import configuration_2020, specification_2020
 from discreet.release.safetab.configuration import Configuration, read_json, read_toml, write_toml
-from discreet.release.safetab.design import (
-    DesignCost,
-    SizedLevel,
-    cost,
-    exact_rho_for_margin,
-    rho_for_margin,
-    shown,
-    sizing,
-    table_chances,
-    with_derived,
-)
 from discreet.release.safetab.mechanism import Mechanism
 from discreet.release.safetab.specification import LEVEL_WORDS, LEVELS, PASSES, STATES, Pass
 from discreet.workbench.state import State
@@ -147,7 +137,8 @@ class Design:
             text = said.get(f"rho {row_text(place)}", "")
             if text:
                 (off.add if text.endswith(_OFF) else off.discard)(place)
-                rhos[number] = positive(text.removesuffix(_OFF), name=f"rho of {row_text(place)}")
+                name = f"rho of {row_text(place)}"  # before all are scaled
+                rhos[number] = read_rho(text.removesuffix(_OFF), name, "1e-12", "1e9")
         steps = (said.get(f"steps {row_text(place)}") for place in ALL_PLACES)
         return replace(
             made,
@@ -172,16 +163,16 @@ def row_words(place: Place) -> str:
     return f"{place[0]}, {LEVEL_WORDS[place[1]]}"
 
 
-def read_rho(text: str) -> Fraction:
+def read_rho(text: str, name: str = "rho", low: str = "0.000001", high: str = "1000") -> Fraction:
     """Return the rho of a row.
 
     >>> read_rho("1e6")
     Traceback (most recent call last):
     discreet.errors.InputError: rho is 1e6; it must lie between 0.000001 and 1000
     """
-    value = positive(text, name="rho")
-    if not Fraction(1, 10**6) <= value <= 1000:
-        raise InputError(f"rho is {text.strip()}; it must lie between 0.000001 and 1000")
+    value = positive(text, name=name)
+    if not Fraction(low) <= value <= Fraction(high):
+        raise InputError(f"{name} is {text.strip()[:40]}; it must lie between {low} and {high}")
     return value
 
 
@@ -234,7 +225,7 @@ _SETTINGS: dict[str, tuple[str, Callable[[Any], str], Callable[[str], Any]]] = {
     "gamma": ("gamma", str, partial(share, name="gamma")),
     "chance": ("chance", str, read_chance),
     "target": ("target", str, read_target),
-    "scale": ("scale", str, partial(positive, name="scale")),
+    "scale": ("scale", str, partial(read_rho, name="scale")),
     "of": ("of", str, lambda text: "total" if text == "total" else "cell"),
     "derived": ("derived", lambda yes: "yes", lambda text: text == "yes"),
     "negatives": ("negatives", lambda no: "no", lambda text: text != "no"),
@@ -296,8 +287,8 @@ class Curves(NamedTuple):
 class DesignNumbers(NamedTuple):
     """All that follows from a design in milliseconds; no lines and no costs if nothing is tabulated."""
 
-    lines: tuple[SizedLevel, ...] = ()
-    costs: tuple[DesignCost, ...] = ()
+    lines: tuple[safetab.SizedLevel, ...] = ()
+    costs: tuple[safetab.DesignCost, ...] = ()
     suppression: tuple[tuple[str, Line], ...] = ()
     curves: Curves | None = None
     claim: Claim = EXACTLY
@@ -309,7 +300,7 @@ def design_numbers(design: Design, delta: Fraction) -> DesignNumbers:
     plan = configuration(design)
     if not plan.levels(design.which):
         return DesignNumbers()
-    sized = sizing(
+    sized = safetab.sizing(
         plan, specification_2020(), design.which, error=design.target, of=design.of, delta=delta, exact=False
     )
     parts = {level.place: level.mechanism for level in sized.levels}
@@ -335,7 +326,7 @@ def configuration(design: Design) -> Configuration:
         privacy="zcdp",
     )
     return (
-        with_derived(plan, specification_2020(), error=design.target, of=design.of)
+        safetab.with_derived(plan, specification_2020(), error=design.target, of=design.of)
         if design.derived
         else plan
     )
@@ -352,7 +343,7 @@ def _suppression(parts: Iterable[Mechanism]) -> tuple[tuple[str, Line], ...]:
     most = max(int(cut) for _, cut in kinds)
     found = []
     for (noise, cut), them in kinds.items():
-        seen = shown(_sizes(min(3 * max(cut, 5), max(3 * cut, 2 * most))), noise, cut)
+        seen = safetab.shown(_sizes(min(3 * max(cut, 5), max(3 * cut, 2 * most))), noise, cut)
         words = " and ".join(sorted({LEVEL_WORDS[part.level] for part in them}))
         name = f"{them[0].geography}, {words}" if len(them) == 1 else f"{words} ({len(them)} geographies)"
         found.append((name, line_of(seen.sizes, seen.suppressed)))
@@ -368,17 +359,17 @@ def _curves(part: Mechanism) -> Curves:
     first, _, last = part.thresholds
     low, high = (float(f"{size:.0e}") for size in (max(1.0, first / 4), max(10.0, last * 2.0)))
     steps = sorted({round(low * (high / low) ** (place / _POINTS)) for place in range(_POINTS + 1)})
-    reached = table_chances(steps, part.stage_one, part.thresholds)
+    reached = safetab.table_chances(steps, part.stage_one, part.thresholds)
     tables = tuple(line_of(steps, reached[:, column]) for column in range(4))
     if part.suppression is None or part.stage_two is None:
         return Curves(tables)
-    seen = shown(_sizes(3 * max(part.suppression, 5)), part.stage_two, part.suppression)
+    seen = safetab.shown(_sizes(3 * max(part.suppression, 5)), part.stage_two, part.suppression)
     return Curves(tables, line_of(seen.sizes, seen.bias), line_of(seen.sizes, seen.overall_bias))
 
 
 def design_exact(
     design: Design, delta: Fraction, *, progress: Callable[[int, int], None] | None = None
-) -> tuple[DesignCost, ...]:
+) -> tuple[safetab.DesignCost, ...]:
     """Return the exact costs by neighbours, the worst over groups that get a total only, and of how many.
 
     >>> alone = Design().with_on([place for place in ALL_PLACES if place[1] == 1], on=False)
@@ -388,7 +379,7 @@ def design_exact(
     shared: dict[str, Any] = {"delta": delta, "exact": True, "progress": progress}
     plan, relations = configuration(design), reversed(RELATIONS)
     return tuple(
-        cost(plan, specification_2020(), design.which, **shared, neighbours=one) for one in relations
+        safetab.cost(plan, specification_2020(), design.which, **shared, neighbours=one) for one in relations
     )
 
 
@@ -405,7 +396,7 @@ def design_margin(design: Design, place: Place, margin: str) -> tuple[Fraction, 
     stability = specification_2020().stability(place[1], design.races, place[0]).value
     wanted = (
         of(int(margin), stability=stability, gamma=design.gamma)
-        for of in (rho_for_margin, exact_rho_for_margin)
+        for of in (safetab.rho_for_margin, safetab.exact_rho_for_margin)
     )
     normal, exact = (Fraction(decimal(rho, digits=4 if rho >= 1 else 5, down=False)) for rho in wanted)
     return normal, exact
