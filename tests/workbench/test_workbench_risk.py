@@ -175,8 +175,14 @@ def test_controls_change_the_numbers_to_those_of_the_functions(visit: Callable[.
     wait_for_value(page, "Right decisions", shown(right))
     wait_for_text(page, question.command)
     page.wait_for_selector("[data-complete-risk=true]")
-    best = risk_profile(load(PRESET), prior="1/5").overall[0].accuracy
+    profile = risk_profile(load(PRESET), prior="1/5")
+    best = profile.overall[0].accuracy
     wait_for_value(page, "Right decisions, all", bound(best))
+    # the tiles have the digits of the sentence below them
+    sentence = belief_sentence(profile)
+    wait_for_text(page, sentence)
+    assert f"of at most {value(page, 'Mean belief if there, all')} on average" in sentence
+    assert f" {value(page, 'Median belief')} or less for at least half" in sentence
     assert "Optimized block group" in page.locator(".wb-chart").last.text_content()
     assert not page.evaluate(CUT_OFF)
     updates = int(page.locator("[data-risk-updates]").text_content())
@@ -193,6 +199,13 @@ def test_controls_change_the_numbers_to_those_of_the_functions(visit: Callable[.
     page.get_by_role("combobox", name="What the adversary sees").select_option("whole")
     page.locator(".wb-value[aria-label='Belief afterwards']").wait_for(state="hidden")
     assert value(page, "Right decisions, all") == bound(best)
+
+
+def test_a_narrow_chart_has_room_for_its_labels(visit: Callable[..., Any]) -> None:
+    page = visit("/risk", preset=PRESET, viewport={"width": 420, "height": 900})
+    page.wait_for_selector("[data-complete-risk=true]")
+    assert "Optimized block group" in page.locator(".wb-chart").last.text_content()
+    assert not page.evaluate(CUT_OFF)
 
 
 def test_wrong_input_is_said_beside_it_and_the_page_lives_on(visit: Callable[..., Any]) -> None:

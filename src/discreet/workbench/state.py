@@ -5,7 +5,7 @@ level can then change while the others keep short numbers, and short numbers kee
 accounting is fast.
 
 A state is written as TOML and as part of an address, so that it can be kept, sent and opened again. What
-comes from outside is measured before it is read, and read by a process that can be killed (`tasks`).
+comes from outside is measured before it is read, and read by a process that can be killed (`workers`).
 """
 
 from __future__ import annotations

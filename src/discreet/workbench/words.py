@@ -171,10 +171,8 @@ def worst_text(numbers: Numbers) -> str:
     if len(release.paths) == 1:
         return "There is one path: no two levels are merged."
     kind = "pair of paths" if len(found.worst) == 2 else "path"
-    paths = "; ".join(
-        f"path {number}: " + ", ".join(level_name("+".join(run)) for run in release.runs(number))
-        for number in sorted(set(found.worst))
-    )
+    numbered = sorted(set(found.worst))
+    paths = "; ".join(f"path {number}: {tables.path_text(release, number)}" for number in numbered)
     return f"Worst {kind} {tables.label(found.worst)}. {paths[0].upper()}{paths[1:]}."
 
 
