@@ -78,8 +78,10 @@ def _release(page: c.Page) -> None:
         c.Choice(page, "Release", "release", releases, "choosing {}", bare=True)
         page.words(title).style("margin: 8px 0 14px")
         with c.box("wb-pair"):
-            about: dict[str, Any] = {"write": exact_text, "what": "delta {}", "term": "delta"}
-            c.Field(page, "delta", read_delta, key="delta", shown="delta", **about)
+            name = "delta"
+            c.Field(
+                page, name, read_delta, key=name, write=exact_text, what="delta {}", shown=name, term=name
+            )
             kinds: dict[str, str] = {kind: kind for kind in RELATIONS}
             what, term = "{} neighbours", "neighbours"
             c.Choice(page, "neighbours", "neighbours", kinds, what, term=term, left=True)
@@ -107,12 +109,11 @@ def _sliders(page: c.Page) -> None:
         weights = page.state.budget.weights
         levels.clear()
         for place, name in enumerate(map(level_name, names)):
-            said: Any = {"shown": name, "what": f"the share of {name}"}
+            label, ends, what = f"Share of {name}", (1, _STEPS - 1), f"the share of {name}"
             with c.box("wb-level"):
-                levels.append(
-                    c.Slider(page, f"Share of {name}", str(place), (1, _STEPS - 1), share_at, **said)
-                )
-            c.enable(levels[-1].element, bool(weights[place]) and sum(map(bool, weights)) > 1)
+                made = c.Slider(page, label, str(place), ends, share_at, what=what, shown=name)
+            levels.append(made)
+            c.enable(made.element, bool(weights[place]) and sum(map(bool, weights)) > 1)
 
     with c.card("Budget"):
         page.heading("Budget", "rho")

@@ -125,16 +125,23 @@ def _choices(page: _DesignPage) -> None:
         c.Slider(page, "First stage gets (gamma)", "gamma", (1, 60), part, shared, term="gamma")
         c.Slider(page, "Target error", "target", (1, 100), part, shared, term="target error")
         with c.box("wb-two").style("gap: 14px; margin-top: 6px"):
-            about: dict[str, Any] = {"key": "target", "write": percent, "what": "the target error"}
-            c.Field(page, "Target error, exact", plan.read_target, shown="exactly", **about)
-            about = {"shown": "relative to", "term": "of", "left": True}
-            c.Choice(page, "Target error as a part", "of", _ERRORS, "the target error {}", **about)
+            name, what = "Target error, exact", "the target error"
+            c.Field(page, name, plan.read_target, key="target", write=percent, what=what, shown="exactly")
+            name, what, shown = "Target error as a part", "the target error {}", "relative to"
+            c.Choice(page, name, "of", _ERRORS, what, shown=shown, term="of", left=True)
         c.gap(10)
         c.Choice(page, "Thresholds", "derived", _THRESHOLDS, "the thresholds", term="threshold")
         c.gap(10)
-        drop = "Chance to drop an empty group"
-        about = {"key": "chance", "write": exact_text, "what": "the chance", "term": "suppression"}
-        c.Field(page, drop, plan.read_chance, shown=drop, **about)
+        c.Field(
+            page,
+            "Chance to drop an empty group",
+            plan.read_chance,
+            key="chance",
+            write=exact_text,
+            what="the chance",
+            shown="Chance to drop an empty group",
+            term="suppression",
+        )
         page.alert(lambda: page.trouble or page.quick.trouble or page.whole.trouble)
 
 

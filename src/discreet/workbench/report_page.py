@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 from nicegui import ui
 
@@ -131,8 +130,10 @@ def _making(page: _ReportPage) -> None:
         page.heading("Report")
         text = "One self-contained HTML file about the present state. It loads nothing and runs nothing."
         c.words(text, "wb-soft", "p").style("margin: 0 0 14px")
-        about: dict[str, Any] = {"what": "the title", "typing": True, "placeholder": "the release's own"}
-        c.Field(page, "Title", read_title, key="title", shown="Title", **about)
+        what, own = "the title", "the release's own"
+        c.Field(
+            page, "Title", read_title, key="title", what=what, typing=True, shown="Title", placeholder=own
+        )
         parts = {name: c.Check(page, said, partial(ticked, name), term=name) for name, said in _PARTS.items()}
         with c.box("wb-row").style("margin-top: 16px"):
             make = c.button("Make the report", partial(page.make, "html"), "wb-primary")

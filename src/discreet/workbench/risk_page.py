@@ -198,8 +198,9 @@ def _assumptions(page: _RiskPage) -> None:
         with c.box("wb-fields").style(f"margin-top: 8px; {_TWO}") as group:
             for name, one in SETTINGS.items():
                 if one.scenario == scenario:
-                    about: Any = {"key": name, "what": name + " {}", "shown": one.label, "term": one.term}
-                    c.Field(page, one.label, partial(read, name), write=str, **about)
+                    what, label, term = name + " {}", one.label, one.term
+                    known = partial(read, name)
+                    c.Field(page, label, known, key=name, write=str, what=what, shown=label, term=term)
         page.show(group, lambda only=scenario: only in ("", page.get("scenario")))  # type: ignore[misc]
 
 
