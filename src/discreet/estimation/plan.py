@@ -9,12 +9,22 @@ variances the smallest such sum.
 On a uniform tree information goes up as L = J + L_child / n and down as the parallel sum of what a parent
 knows without its children and of L_child / (n - 1). Derivatives come back the same way, for each wanted
 variance once whatever the number of budgets, so gradients are exact.
+
+*The search.* A variance is the least sum of c_i / x_i over unbiased estimators, so with the c of the best one
+at x it bounds the variance at any other budgets from above. Minimising that bound multiplies each x_i by the
+root of its gain, the weighted sum of slopes (Yu 2010, for A-optimal designs); goals that are missed gain
+weight. This gets near the optimum from anywhere; sequential quadratic programming finishes.
+
+*Short budgets.* The exact account is quick if many different losses add up, or if all are multiples of one
+step that is not too small. So budgets are whole numbers of one unit, as small as the account can take. Where
+levels merge, the queries of a level share the budget of the whole run; for releases of few queries the shares
+of levels, and of the queries within each, are then whole numbers by themselves, so that paths have one step.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -24,21 +34,34 @@ from numpy.typing import NDArray
 
 from discreet.accounting.calibration import prove
 from discreet.accounting.overall import account
-from discreet.budget import Level, Query, Release, Spine
+from discreet.budget import Level, Query, Release, Spine, cases
 from discreet.budget.levels import find_level, level_name
 from discreet.budget.toml import hint, parse_toml
-from discreet.errors import DiscreetError, InputError, PrecisionError
+from discreet.errors import InputError, PrecisionError
 from discreet.estimation.accuracy import Accuracy, accuracy, by_level
 from discreet.estimation.model import Model, Told, told_by_level, uniform_tree
 from discreet.estimation.tree import Floats, Tree
 from discreet.numbers import Exact, Interval, positive, share
 
 NORMAL95 = 1.959963984540054
-DIGITS = (7, 6, 5, 4)
-"""Budgets are short decimals, rounded to the safe side: as many digits as the exact account can take."""
+PIECES = [scale * ten for ten in (10**6, 10**5, 10**4, 10**3) for scale in (10, 5, 2)] + [1000]
+"""Units that the total is divided into: as many as the exact account can take."""
 
-NEGLIGIBLE = 1e-6
+LINE, MOST_WORK = 1e11, 4e5
+"""Steps of a loss beyond which its lattice does not count; terms at nodes of a contour that take seconds."""
+
+NEGLIGIBLE = 1e-5
 """A query whose share of the cost is below this is not needed by the optimum."""
+
+CLOSE = 1e-6
+"""How close to its bound the result comes, relatively, and which part of all budgets stays as they are while
+variances are compared: what nobody measures would drown the others in rounding."""
+
+STEPS = 40
+"""Steps of the search before it is finished off."""
+
+LEAST_VARIANCE = 0.05
+"""Noise of a smaller parameter has next to no variance, and variances are no longer convex in budgets."""
 
 BINDING = 1e-4
 """A goal binds if it is met with less than this to spare."""
@@ -193,25 +216,19 @@ def plan(
     chain = UniformPlan(release, uniform_tree(release, tree))
     before = accuracy(release, tree=chain.children)
     wanted = _goals(chain, before, keep, goals)
-    start = chain.budgets
     if weights:
         bounds, mix = _weighted(chain, before, weights)
     else:
         targets = [(chain.names.index(goal.level), goal.query) for goal in wanted]
         bounds, mix = np.array([goal.sd**2 for goal in wanted]), (targets, np.eye(len(targets)))
-    found = chain.cheapest(start, mix, bounds)
-    for digits in DIGITS:
-        try:
-            if cap is None:
-                result, spent, proof = _met(chain, found, wanted, small, digits, certified)
-            else:
-                result, spent, proof = _kept(chain, found, cap, small, digits, certified)
-            break
-        except PrecisionError:  # the lattice of the losses is too fine to be accounted for
-            if digits == DIGITS[-1]:
-                raise
+    best = chain.cheapest(*mix, bounds)
+    result, spent, proof = _costed(chain, best, wanted, cap, small, certified)
     after = chain.accuracy(result)
     misses = _miss(after, wanted)
+    if math.inf in misses:
+        raise InputError(
+            "the goals differ so much that the loosest need no noise worth planning; leave them out"
+        )
     ratio = max(misses, default=1.0)
     binding = tuple(
         (goal.level, goal.query)
@@ -327,58 +344,122 @@ Costed = tuple[Release, Fraction, Interval | None]
 """A release, an epsilon that it keeps, and the certified delta there."""
 
 
-def _met(
+def _costed(
     chain: UniformPlan,
-    budgets: Sequence[float],
+    best: Floats,
     goals: Sequence[Goal],
+    cap: Fraction | None,
     delta: Fraction,
-    digits: int,
     certified: bool,
 ) -> Costed:
-    """Return the release whose budgets are rounded up so that the goals are met, and its exact epsilon."""
-    size = 1.0
-    for _ in range(5):
-        result = chain.release([size * one for one in budgets], up=True, digits=digits)
-        short = max(_miss(chain.accuracy(result), goals))
-        if short <= 1.0:
-            break
-        size *= short * (1 + 1e-9)  # discrete noise of small variance is not quite of its parameter
-    epsilon = _epsilon(result, delta)
-    spent = Fraction(math.ceil(epsilon * 10**6), 10**6)
-    return result, spent, prove(result, result.neighbours, spent, delta, 1, None) if certified else None
+    """Return the best budgets as a release, of a rho that meets the goals or keeps (cap, delta)."""
+    merges = chain.release(best, PIECES[0], up=True).spine is not None
+    ways = [(pieces, merged) for pieces in PIECES for merged in (False, True)[: 1 + merges]]
+    for way in ways:
 
+        def made(rho: float, way: tuple[int, bool] = way) -> Release:
+            return chain.release(best * (rho / best.sum()), *way, up=bool(goals))
 
-def _kept(
-    chain: UniformPlan, budgets: Sequence[float], cap: Fraction, delta: Fraction, digits: int, certified: bool
-) -> Costed:
-    """Return the release with the largest multiple of the budgets that keeps (cap, delta), rounded down."""
-
-    def made(size: float) -> Release:
-        return chain.release([size * one for one in budgets], up=False, digits=digits)
-
-    # epsilon grows a little faster than the square root of rho: a secant in logarithms takes few steps
-    low, high, size, target = 0.0, math.inf, 1.0, float(cap)
-    for _ in range(40):
-        epsilon = _epsilon(made(size), delta)
-        low, high = (size, high) if epsilon <= target else (low, size)
-        if low and high / low < 1 + 10.0 ** (1 - digits):
-            break
-        guess = size * (target / max(epsilon, 1e-3 * target)) ** 1.5
-        if epsilon <= target and target - epsilon < 1e-6 * target:
-            break
-        fits = low < guess < high
-        size = guess if fits else (low + high) / 2 if high < math.inf and low else size * (2 if low else 0.5)
-        if size < 1e-12:
-            raise InputError(f"epsilon {target:.6g} at this delta allows for next to no measurement")
-    for _ in range(20):
-        result = made(low)
+        if way != ways[-1] and _is_long(made(best.sum())):
+            continue
         try:
-            return result, cap, prove(result, result.neighbours, cap, delta, 1, None) if certified else None
-        except PrecisionError as error:
-            if "the proof gives" not in str(error):
+            if cap is None:
+                return _met(made, chain, best, goals, delta, certified)
+            return _kept(made, cap, delta, certified)
+        except PrecisionError:
+            if way == ways[-1]:
                 raise
-            low *= 1 - 10.0 ** (1 - digits)
+    raise AssertionError("the last way is tried")
+
+
+def _met(
+    made: Callable[[float], Release],
+    chain: UniformPlan,
+    best: Floats,
+    goals: Sequence[Goal],
+    delta: Fraction,
+    certified: bool,
+) -> Costed:
+    """Return the release of the least rho that meets the goals, and its exact epsilon."""
+    least = int(np.argmax(best / chain.unit))
+    if best[least] * LEAST_VARIANCE > chain.unit[least]:
+        level, query = chain.keys[least]
+        raise InputError(
+            f"the goals leave next to no noise: query {query!r} of level {level!r} would have variance "
+            f"{chain.unit[least] / best[least]:.3g}; a plan is for variances of at least {LEAST_VARIANCE:g}"
+        )
+    start = float(best.sum())
+    rho = _crossing(lambda rho: 1 / max(_miss(chain.accuracy(made(rho)), goals)), start, below=False)
+    result = made(rho)
+    epsilon = math.ceil(_epsilon(result, delta) * 10**6)
+    for spent in (Fraction(epsilon + more, 10**6) for more in range(10)):
+        proof = _proved(result, spent, delta) if certified else None
+        if proof is not None or not certified:
+            return result, spent, proof
+    raise PrecisionError(f"no epsilon near {epsilon / 10**6:.6g} was proved")
+
+
+def _kept(made: Callable[[float], Release], cap: Fraction, delta: Fraction, certified: bool) -> Costed:
+    """Return the release of the largest rho that keeps (cap, delta)."""
+    target, room = float(cap), -math.log(delta)
+    start = (math.sqrt(room + target) - math.sqrt(room)) ** 2  # the rho that has this epsilon by zCDP
+    rho = _crossing(lambda rho: _epsilon(made(rho), delta) / target, start, below=True)
+    for _ in range(20):
+        result = made(rho)
+        proof = _proved(result, cap, delta) if certified else None
+        if proof is not None or not certified:
+            return result, cap, proof
+        rho *= 1 - 5 * CLOSE
     raise PrecisionError(f"no plan was proved to keep epsilon {target:.6g}")
+
+
+def _proved(release: Release, epsilon: Fraction, delta: Fraction) -> Interval | None:
+    try:
+        return prove(release, release.neighbours, epsilon, delta, 1, None)
+    except PrecisionError as error:
+        if "the proof gives" not in str(error):
+            raise
+        return None
+
+
+def _crossing(value: Callable[[float], float], start: float, *, below: bool) -> float:
+    """Return where a growing function of rho is next to 1, below or above it.
+
+    A secant in logarithms takes few steps, for epsilons and for variances alike.
+    """
+    low, high, rho, last = 1e-12, 1e12, start, (0.0, 0.0)
+    for turn in range(60):
+        found = value(rho)
+        if 0.0 <= (1.0 - found if below else found - 1.0) < CLOSE:
+            break
+        low, high = (rho, high) if found <= 1.0 else (low, rho)
+        if high < low * (1 + 1e-9):
+            break
+        here = math.log(rho), math.log(min(max(found, 1e-9), 1e9))
+        slope = (here[1] - last[1]) / (here[0] - last[0]) if turn else 1.0
+        aim = (-CLOSE if below else CLOSE) / 3 - here[1]
+        rho *= math.exp(aim / slope if 0.1 < slope < 10.0 else aim)
+        if not low < rho < high:
+            rho = math.sqrt(low * high)
+        last = here
+    return rho if turn == 0 or math.isclose(found, 1.0, rel_tol=CLOSE) else low if below else high
+
+
+def _is_long(release: Release) -> bool:
+    """Whether the exact account of some case would take long, by the nodes of its contour that count.
+
+    There every term is close to a full turn. Few terms are listed instead, however fine their steps are.
+    """
+    for _, events in cases(release, release.neighbours):
+        top, bottom = zip(*((event.step.numerator, event.step.denominator) for event in events), strict=True)
+        deviation = math.sqrt(sum(event.precision for event in events))
+        steps = 20 * deviation * math.lcm(*bottom) / math.gcd(*top)
+        near = (90.0 / (event.times * float(event.size)) for event in events)
+        share = math.prod(min(1.0, math.sqrt(one) / math.pi) for one in near)
+        few = len(events) <= 3 and sum(event.times for event in events) <= 6
+        if not few and len(events) * min(steps, LINE) * share > MOST_WORK:
+            return True
+    return False
 
 
 def _epsilon(release: Release, delta: Fraction) -> float:
@@ -406,8 +487,7 @@ class UniformPlan:
                 self.exact[level.name, query.name] = rho
                 units.append(rho * event.size)  # rho times variance does not depend on either
         self.keys = list(self.exact)
-        self._unit = np.array([float(one) for one in units])
-        self._scale = float(np.sum(self.budgets / self._unit))
+        self.unit = np.array([float(one) for one in units])
         queries = tuple(dict.fromkeys(query for _, query in self.keys))
         self.model = Model(release.attributes, queries)
         self._level = np.array([self.names.index(level) for level, _ in self.keys])
@@ -430,11 +510,12 @@ class UniformPlan:
     def variances(self, budgets: Floats, targets: Sequence[tuple[int, str]]) -> tuple[Floats, Floats]:
         """Return the mean variances of queries at levels, and their derivatives by the budgets."""
         depth, many = len(self.names), len(budgets)
-        precision = budgets / self._unit
+        now = self.budgets / self.budgets.sum()
+        precision = (budgets + CLOSE * budgets.sum() * now) / ((1 + CLOSE) * self.unit)
         values, slopes = np.zeros(len(targets)), np.zeros((len(targets), many))
         # Keeps what nobody measures invertible. Sums over cells are hundreds of times larger than single
         # ones, so a smaller one is lost in rounding, and the search fails or stops early.
-        tiny = 1e-11 * self._scale
+        tiny = 1e-11 * float(precision.sum())
         own = [np.flatnonzero(self._level == level) for level in range(depth)]
         wanted = [
             [place for place, (where, _) in enumerate(targets) if where == level] for level in range(depth)
@@ -471,7 +552,8 @@ class UniformPlan:
                 out = left @ around
                 out = (out + np.swapaxes(out, 1, 2)) / 2
                 steps.append((left, right, siblings))
-        return values, slopes / self._unit
+        slopes /= self.unit
+        return values, (slopes + CLOSE * (slopes @ now)[:, None]) / (1 + CLOSE)
 
     def _add_slopes(
         self,
@@ -505,90 +587,75 @@ class UniformPlan:
                 flat = both.reshape(len(rows), -1) @ grams.reshape(len(grams), -1).T
                 slopes[np.array(rows)[:, None], own[place]] -= flat
 
-    def cheapest(
-        self, start: Floats, mix: tuple[list[tuple[int, str]], Floats], bounds: Floats
-    ) -> list[float]:
+    def cheapest(self, targets: Sequence[tuple[int, str]], rows: Floats, bounds: Floats) -> Floats:
         """Return the budgets of least sum with which mixtures of variances are within their bounds."""
-        targets, rows = mix
-        if len(bounds) == 1:
-            return self._balanced(start, targets, rows[0], float(bounds[0]))
         from scipy.optimize import minimize
 
-        def log_room(full: Floats) -> tuple[Floats, Floats]:
-            """Return the logarithms of bounds over variances, and their derivatives by the budgets."""
-            values, slopes = self.variances(full, targets)
-            mixed = rows @ values
-            return np.log(bounds / mixed), -(rows @ slopes) / mixed[:, None]
+        def relative(x: Floats) -> tuple[Floats, Floats]:
+            """Return variances over their bounds, and how they fall with the budgets."""
+            values, slopes = self.variances(x, targets)
+            return rows @ values / bounds, -(rows @ slopes) / bounds[:, None]
 
-        def enough(full: Floats) -> Floats:
-            """Scale budgets up until no variance exceeds its bound."""
-            return full * max(1.0, float(np.exp(-log_room(full)[0].min())))
+        x, weights = self.budgets, np.ones(len(bounds))
+        for _ in range(STEPS):
+            ratios, gains = relative(x)
+            most = float(ratios.max())
+            weights *= np.sqrt(ratios / most)
+            weights *= x.sum() / float(weights @ gains @ x)
+            x = x * np.sqrt(np.maximum(weights @ gains, 0.0))
+        x = x / x.sum()
+        start = x * (float(relative(x)[0].max()) * (1 + 5e-4))
+        known: list[Any] = [b"", None]
 
-        budgets, free = start, np.ones(len(start), dtype=bool)
-        for _ in range(3):
-            known: tuple[bytes, tuple[Floats, Floats]] = b"", log_room(start)
+        def log_room(share: Floats) -> tuple[Floats, Floats]:
+            if known[0] != share.tobytes():
+                ratios, gains = relative(np.clip(share, 0.0, 1e3) * start.sum() + 1e-300)
+                known[:] = share.tobytes(), (-np.log(ratios), gains * start.sum() / ratios[:, None])
+            found: tuple[Floats, Floats] = known[1]
+            return found
 
-            def sizes(x: Floats, free: NDArray[np.bool_] = free) -> tuple[Floats, Floats]:
-                nonlocal known
-                if known[0] != x.tobytes():
-                    full = np.zeros(len(free))
-                    full[free] = np.maximum(x, 0.0)
-                    room, slopes = log_room(full)
-                    known = x.tobytes(), (room, slopes[:, free])
-                return known[1]
+        polished = minimize(
+            np.sum,
+            start / start.sum(),
+            jac=np.ones_like,
+            bounds=[(0.0, None)] * len(start),
+            method="SLSQP",
+            constraints=[{"type": "ineq", "fun": lambda x: log_room(x)[0], "jac": lambda x: log_room(x)[1]}],
+            options={"maxiter": 300, "ftol": 1e-9},
+        )
+        found: list[tuple[float, Floats]] = []
+        for one in (x, np.maximum(polished.x, 0.0)):
+            if np.all(np.isfinite(one)) and one.sum() > 0.0:
+                # what is so little is left out, unless that costs more than it is
+                for least, charge in ((NEGLIGIBLE, 1.0), (1e-4 * NEGLIGIBLE, 1 + 10 * NEGLIGIBLE)):
+                    kept = np.where(one > least * one.sum(), one, 0.0)
+                    kept *= float(relative(kept)[0].max())
+                    found.append((float(kept.sum()) * charge, kept))
+        return min(found, key=lambda one: one[0])[1]
 
-            first = enough(np.where(free, budgets, 0.0))[free] * 1.0005
-            scale = float(first.sum())
-            found = minimize(
-                lambda x, scale=scale: float(x.sum()) / scale,
-                first,
-                jac=lambda x, scale=scale: np.full(len(x), 1.0 / scale),
-                bounds=[(0.0, None)] * len(first),
-                method="SLSQP",
-                constraints=[{"type": "ineq", "fun": lambda x: sizes(x)[0], "jac": lambda x: sizes(x)[1]}],
-                options={"maxiter": 500, "ftol": 1e-10},
-            )
-            if found.status not in (0, 8, 9) or not np.all(np.isfinite(found.x)):
-                raise DiscreetError(f"the search for the best plan did not converge: {found.message}")
-            budgets = np.zeros(len(start))
-            budgets[free] = np.maximum(found.x, 0.0)
-            needed = budgets > NEGLIGIBLE * budgets.sum()
-            if np.array_equal(needed, free):
-                break
-            free = needed
-        return [float(one) for one in enough(np.where(free, budgets, 0.0))]  # what the search left open
+    def release(self, budgets: Floats, pieces: int, merged: bool = False, *, up: bool) -> Release:
+        """Return the release with these budgets in whole numbers of a unit, none that is needed without one.
 
-    def _balanced(
-        self, start: Floats, targets: Sequence[tuple[int, str]], row: Floats, bound: float
-    ) -> list[float]:
-        """Return the cheapest budgets for one sum of variances, which are inversely proportional to budgets.
-
-        x_i times the root of its slope, rescaled, never gets worse (Yu 2010, for A-optimal designs); at the
-        optimum all slopes are equal where x_i > 0, and how far the largest is from the mean bounds the rest.
+        `merged`: the levels, and within each its queries, are rounded by themselves.
         """
-        x = start / start.sum()
-        for _ in range(2000):
-            _, slopes = self.variances(x, targets)
-            gain = np.maximum(-(row @ slopes), 0.0)
-            mean = float(gain @ x)
-            if gain[x > 0.0].max() <= mean * (1 + BINDING):
-                needed = gain > mean * 0.99  # what the optimum uses has the largest slope
-                if np.all(needed | (x == 0.0)):
-                    break
-                x = np.where(needed, x, 0.0)
-            else:
-                x = x * np.sqrt(gain / mean)
-                x = np.where(x > NEGLIGIBLE * 1e-3, x, 0.0)
-            x /= x.sum()
-        x = np.where(x > NEGLIGIBLE, x, 0.0)
-        values, _ = self.variances(x, targets)
-        return [float(one) for one in x * float(row @ values) / bound]
-
-    def release(self, budgets: Sequence[float], *, up: bool, digits: int) -> Release:
-        """Return the release with these budgets as short fractions, rounded up or down, zeros left out."""
-        unit = Fraction(10) ** (math.floor(math.log10(sum(budgets))) - digits)
-        turn = math.ceil if up else math.floor
-        sizes = {key: turn(Fraction(one) / unit) * unit for key, one in zip(self.keys, budgets, strict=True)}
+        by_level: dict[str, dict[str, float]] = {}
+        for (name, key), size in zip(self.keys, budgets.tolist(), strict=True):
+            if size > 0.0:
+                by_level.setdefault(name, {})[key] = size
+        total = float(budgets.sum())
+        sizes: dict[tuple[str, str], Fraction] = {}
+        if merged:
+            side = math.isqrt(pieces)
+            unit = Fraction(f"{total / side**2:.8g}")
+            tops = _pieces([sum(wanted.values()) for wanted in by_level.values()], side)
+            for (name, wanted), top in zip(by_level.items(), tops, strict=True):
+                parts = zip(wanted, _pieces(list(wanted.values()), side), strict=True)
+                sizes |= {(name, query): top * part * unit for query, part in parts}
+        else:
+            unit = Fraction(f"{total / pieces:.{11 - len(str(pieces))}g}")
+            turn = math.ceil if up else round
+            for name, wanted in by_level.items():
+                sizes |= {(name, query): max(1, turn(size / unit)) * unit for query, size in wanted.items()}
         levels = []
         for level in self.base.levels:
             queries = [
@@ -599,7 +666,7 @@ class UniformPlan:
                     groups=query.groups,
                 )
                 for query in level.queries
-                if sizes[level.name, query.name]
+                if (level.name, query.name) in sizes
             ]
             if queries:
                 levels.append(Level(name=level.name, queries=queries))
@@ -623,6 +690,17 @@ class UniformPlan:
         kinds = [by_name.get(name, Told(())) for name in self.names]
         levels = by_level(self.model, shape, shape.totals, self.names, kinds)
         return Accuracy(release.name, self.children, release.attributes is not None, levels)
+
+
+def _pieces(sizes: Sequence[float], many: int) -> list[int]:
+    """Share out so many pieces by these sizes, at least one to each."""
+    exact = np.array(sizes) * (many / sum(sizes))
+    found = np.maximum(np.rint(exact), 1.0)
+    rest = round(many - float(found.sum()))
+    order = np.argsort(np.copysign(1.0, rest) * (found - exact), kind="stable")
+    order = order[(found[order] > 1.0) | (rest > 0)]
+    found[order[: abs(rest)]] += np.copysign(1.0, rest)
+    return [int(one) for one in found]
 
 
 def _spine(release: Release, kept: Sequence[str]) -> Spine | None:

@@ -431,6 +431,8 @@ def _at_positive(epsilon: Fraction, bound: Fraction) -> Fraction:
 def _upper_end(task: _Proof) -> Fraction:
     events, epsilon, bound, accuracy = task
     loss = compose(events)
+    if accuracy == LATTICE_ACCURACY:  # no digits were asked for, and this case may not have a lattice
+        accuracy = default_accuracy(loss, None)
     found = float(loss.log_deltas([epsilon])[0])
     gap = log_fraction(bound) - found if bound > 0 else -1.0
     if gap > 0:
