@@ -187,3 +187,19 @@ def test_a_mistake_of_the_program_shows_itself(discreet, monkeypatch):
 def test_a_place_has_a_budget_or_a_margin(refused):
     said = refused("safetab", "design", "--levels", "USA:2", "--rho", "USA:2=1", "--margin", "USA:2=3")
     assert "USA:2 has a --rho and a --margin; give one of them" in said
+
+
+@pytest.mark.parametrize(
+    "command", [["show"], ["show", "--toml"], ["account"], ["compare", "dhc-2022-08-25"]]
+)
+def test_names_cannot_steer_a_terminal(discreet, small, command):
+    """What turns the order of letters, or breaks a line, is written out, not obeyed."""
+    text = small.read_text().replace('name = "small"', 'name = "sm\u202eall"').replace("State", "St\u2066ate")
+    small.write_text(text.replace("Two levels", "Two\u200elevels"), encoding="utf-8")
+    shown = discreet(*command, small)
+    assert shown.status == 0
+    assert "sm\\u202eall" in shown.out
+    assert not any(sign in shown.out for sign in "\u202e\u2066\u200e")
+    refused = discreet("calibrate", small, "--delta", "1e-9", "--moe", "\u202eState=3")
+    assert refused.status == 2
+    assert "\u202e" not in refused.err

@@ -54,6 +54,8 @@ SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP"
 _signals: list[int] = []
 """Those that came, in their order."""
 
+_UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+
 
 def seconds_so_far() -> float:
     """Return how long ago the command began.
@@ -62,6 +64,15 @@ def seconds_so_far() -> float:
     True
     """
     return time.perf_counter() - _started
+
+
+def visible(text: str) -> str:
+    r"""Return a text with all that steers a terminal, or turns the order of its letters, written out.
+
+    >>> print(visible("level \u202e1\x1b[2J"))
+    level \u202e1\u001b[2J
+    """
+    return _UNSEEN.sub(lambda sign: f"\\u{ord(sign[0]):04x}", text)
 
 
 def main() -> int:
@@ -154,7 +165,7 @@ def _complain(message: str) -> int:
     if len(line) > 2000:  # a path or a name of thousands of letters: what is wrong stands at the ends
         line = f"{line[:1200]} ... {line[-600:]}"
     encoding = sys.stderr.encoding or "utf-8"
-    print("discreet:", line.encode(encoding, "backslashreplace").decode(encoding), file=sys.stderr)
+    print("discreet:", visible(line).encode(encoding, "backslashreplace").decode(encoding), file=sys.stderr)
     return 2
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,36 +12,19 @@ from discreet import numbers
 from discreet.budget import AnswerKind, load
 from discreet.budget.levels import level_name
 from discreet.cli import console
-from discreet.cli.console import (
-    PLAIN,
-    TABLE_KINDS,
-    Block,
-    Hanging,
-    LongLine,
-    Outputs,
-    Screen,
-    TextTable,
-    option,
-)
+from discreet.cli.console import PLAIN, Block, Hanging, LongLine, Outputs, Screen, TextTable, option
 from discreet.errors import InputError
 from discreet.report import tables
-from discreet.report.tables import (
-    DELTAS,
-    PrivacyRow,
-    PrivacyTable,
-    TwoReleases,
-    delta_rows,
-    difference,
-    epsilon_rows,
-    path_text,
-    zcdp_of,
-)
+from discreet.report.tables import DELTAS, PrivacyRow, PrivacyTable, TwoReleases
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from discreet.accounting.comparisons import ZCDP
     from discreet.accounting.overall import Account
     from discreet.budget import Neighbours, Release
 
+CERTIFIED_DIGITS = 300
 REPORTED = 1e-10
 """The delta that the sentence below the table is about, if it was asked for."""
 
@@ -85,13 +68,13 @@ def account(
 ) -> None:
     """Account for one release, or for several together."""
     certify = certify or export is not None
-    console.checked_digits(digits, certify=certify)
-    enough = console.read_accuracy(accuracy, certify=certify)
+    _check_digits(digits, certify)
+    enough = console.read_accuracy(accuracy)
+    if enough is not None and certify:
+        raise InputError("--accuracy asks for less than a float has: it cannot be combined with a proof")
     deltas = console.read_deltas(delta or ())
-    epsilons = console.read_epsilons(epsilon or ())
-    outputs = Outputs(plot=plot)
-    outputs.plan("--curve", curve, TABLE_KINDS)
-    outputs.plan("--tradeoff", tradeoff, TABLE_KINDS)
+    epsilons = list(dict.fromkeys(map(console.read_epsilon, epsilon or ())))
+    outputs = Outputs(plot=plot, curve=curve, tradeoff=tradeoff)
     if not targets:
         raise InputError("account needs a preset's name or a TOML file; `discreet presets` lists all names")
     releases = [read_target(target, between.neighbours, unit) for target in targets]
@@ -101,13 +84,13 @@ def account(
         free(export)
 
     whole = _account_of(releases, between, pair=pair, path=path, all_pairs=all_pairs).with_accuracy(enough)
-    zcdp = zcdp_of(whole)
+    zcdp = tables.zcdp_of(whole)
     asked = deltas if delta or epsilon else [*DELTAS]
     with screen.progress("Comparing paths") as progress:
         running = whole.with_workers(between.workers, progress)
-        by_delta = epsilon_rows(running, asked, zcdp=zcdp, certified=certify, digits=digits)
-        by_epsilon = delta_rows(running, epsilons, zcdp=zcdp, certified=certify, digits=digits)
-        contents = _files(running, zcdp, releases, outputs)
+        by_delta = tables.epsilon_rows(running, asked, zcdp=zcdp, certified=certify, digits=digits)
+        by_epsilon = tables.delta_rows(running, epsilons, zcdp=zcdp, certified=certify, digits=digits)
+        contents = _files(running, zcdp, releases, outputs) if outputs.planned else {}
         if export is not None:
             from discreet.report.export import write_export
 
@@ -116,6 +99,15 @@ def account(
     outputs.write(contents)
     found = PrivacyTable(releases, whole, by_delta, by_epsilon, digits)
     screen.present(found.as_dict, _text(found), timed=True)
+
+
+def _check_digits(digits: int | None, certify: bool) -> None:
+    most = CERTIFIED_DIGITS if certify else console.FLOAT_DIGITS
+    if digits is not None and not 1 <= digits <= most:
+        which = f"without --certify a result has 1 to {most} digits that hold"
+        if certify:
+            which = f"with --certify 1 to {most} digits are possible"
+        raise InputError(f"digits is {digits}; {which}")
 
 
 def read_target(target: str, neighbours: Neighbours | None, unit: str | None = None) -> Release:
@@ -170,35 +162,35 @@ def _account_of(
     return Account(release.name, release.unit, implied, cases, numbers, between.people, claim=release.claim)
 
 
-def _files(account: Account, zcdp: ZCDP, releases: list[Release], outputs: Outputs) -> Mapping[str, bytes]:
-    """Return the bytes of each file that was asked for; nothing is computed for the others."""
-    contents: dict[str, bytes] = {}
-    if not outputs.planned:
-        return contents
+def _files(account: Account, zcdp: ZCDP, releases: list[Release], outputs: Outputs) -> dict[str, bytes]:
+    """Return the bytes of each file that was asked for."""
     import numpy as np
 
     from discreet.report import figures
 
-    if outputs.wanted("--plot"):
-        from discreet.report.figures import account_figure, figure_bytes, sampled
+    title = account.name
+    if account.pairs == 1 and any(len(release.paths) > 1 for release in releases):
+        title += f", {'pair' if account.neighbours == 'bounded' else 'path'} {tables.label(account.main)}"
+    title += f": {tables.relation(account.neighbours, account.unit, account.people)}"
+    drawn = figures.sampled(account, zcdp) if "--plot" in outputs.planned else None
 
-        drawn = sampled(account, zcdp)
-        title = account.name
-        if account.pairs == 1 and any(len(release.paths) > 1 for release in releases):
-            title += f", {'pair' if account.neighbours == 'bounded' else 'path'} {tables.label(account.main)}"
-        title += f": {tables.relation(account.neighbours, account.unit, account.people)}"
-        contents["--plot"] = figure_bytes(account_figure(drawn, title=title), outputs.kind("--plot"))
-    if outputs.wanted("--curve"):
+    def curve() -> str:
         grid = figures.epsilon_grid(zcdp)
-        if outputs.wanted("--plot"):  # the drawing has these points and more
-            profile = figures.Profile(grid, drawn.profile.delta[np.isin(drawn.profile.epsilon, grid)])
-        else:
-            profile = figures.sample_profile(account, grid)
-        contents["--curve"] = figures.profile_csv(profile, zcdp).encode()
-    if outputs.wanted("--tradeoff"):
-        errors = figures.sample_tradeoff(account, figures.curve_alphas())
-        contents["--tradeoff"] = figures.tradeoff_csv(errors, zcdp).encode()
-    return contents
+        if drawn is None:
+            return figures.profile_csv(figures.sample_profile(account, grid), zcdp)
+        deltas = drawn.profile.delta[np.isin(drawn.profile.epsilon, grid)]  # it has these points and more
+        return figures.profile_csv(figures.Profile(grid, deltas), zcdp)
+
+    def tradeoff() -> str:
+        return figures.tradeoff_csv(figures.sample_tradeoff(account, figures.curve_alphas()), zcdp)
+
+    return outputs.made(
+        {
+            **({"--plot": figures.account_figure(drawn, title=title)} if drawn else {}),
+            "--curve": curve,
+            "--tradeoff": tradeoff,
+        }
+    )
 
 
 def _text(found: PrivacyTable) -> Iterator[Block]:
@@ -236,7 +228,7 @@ def _text(found: PrivacyTable) -> Iterator[Block]:
             break
     if len(releases) == 1 and len(releases[0].paths) > 1:
         for number in sorted({n for row in (*found.by_delta, *found.by_epsilon) for n in row.paths}):
-            yield Hanging(f"Path {number}: {path_text(releases[0], number)}.")
+            yield Hanging(f"Path {number}: {tables.path_text(releases[0], number)}.")
     for source, text in found.cautions():
         about = f"Note on {source.name}" if source and len(releases) > 1 else "Note"
         yield Hanging(f"{about}: {text}")
@@ -248,7 +240,7 @@ def _epsilon_cells(row: PrivacyRow, account: Account, digits: int) -> tuple[str,
         numbers.plain(row.delta),
         account.claim.kind.number(row.epsilon, row.digits("epsilon", digits)),
         numbers.number(row.zcdp, digits),
-        f"{difference(gap, row.accuracy)} ({numbers.percent(gap / row.zcdp)})",
+        f"{tables.difference(gap, row.accuracy)} ({numbers.percent(gap / row.zcdp)})",
     )
 
 
@@ -308,23 +300,20 @@ def compare(
     accounts = [between.account(one).with_accuracy(enough) for one in releases]
     with screen.progress("Comparing paths") as progress:
         running = [one.with_workers(between.workers, progress) for one in accounts]
-        rows = [epsilon_rows(one, deltas or [*DELTAS]) for one in running]
-        contents = (
-            {"--plot": drawn(running[0], running[1], outputs.kind("--plot"))} if outputs.planned else {}
-        )
-    outputs.write(contents)
+        rows = [tables.epsilon_rows(one, deltas or [*DELTAS]) for one in running]
+        outputs.write({"--plot": lambda: drawn(*running)})
     found = TwoReleases(
         *(PrivacyTable([one], cost, own) for one, cost, own in zip(releases, accounts, rows, strict=True))
     )
     screen.present(found.as_dict, _compare_text(found), timed=True)
 
 
-def drawn(first: Account, second: Account, kind: str) -> bytes:
+def drawn(first: Account, second: Account) -> Figure:
     """Return the picture of two accounts."""
-    from discreet.report.figures import compare_figure, figure_bytes, sampled
+    from discreet.report.figures import compare_figure, sampled
 
-    both = (sampled(one, zcdp_of(one)) for one in (first, second))
-    return figure_bytes(compare_figure(*both, title=f"{first.name} and {second.name}"), kind)
+    both = (sampled(one, tables.zcdp_of(one)) for one in (first, second))
+    return compare_figure(*both, title=f"{first.name} and {second.name}")
 
 
 def _compare_text(found: TwoReleases) -> Iterator[Block]:
@@ -341,7 +330,7 @@ def _compare_text(found: TwoReleases) -> Iterator[Block]:
             numbers.plain(one.delta),
             first.number(one.epsilon, one.digits("epsilon", numbers.DIGITS)),
             second.number(two.epsilon, two.digits("epsilon", numbers.DIGITS)),
-            difference(two.epsilon - one.epsilon, one.accuracy + two.accuracy),
+            tables.difference(two.epsilon - one.epsilon, one.accuracy + two.accuracy),
             numbers.number(one.zcdp),
             numbers.number(two.zcdp),
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -14,7 +15,7 @@ from discreet.cli import console
 from discreet.cli.account import drawn
 from discreet.cli.console import PLAIN, Block, Outputs, Screen, TextTable, option
 from discreet.errors import InputError
-from discreet.numbers import decimal, plain
+from discreet.numbers import decimal, plain, read_delta
 from discreet.report.tables import calibrated_lines, heading, scaled_sizes
 
 if TYPE_CHECKING:
@@ -58,12 +59,10 @@ def calibrate(
 ) -> None:
     """Find the least noise that keeps a promise."""
     workers = console.jobs_or_cpus(jobs)
-    enough = console.read_accuracy(accuracy)
-    (small,) = console.read_deltas([delta])
+    enough, small = console.read_accuracy(accuracy), read_delta(delta)
     _check_target(epsilon, zcdp, moe, weights is not None or by == "level", accuracy is not None)
     outputs = Outputs(plot=plot)
     outputs.plan("--out", out, (".toml",), source=target)
-
     release = load(target)
     shares = console.by_level(weights, "--weights", release)
     wanted = console.by_level(moe, "--moe", release)
@@ -72,37 +71,20 @@ def calibrate(
     from discreet.accounting.calibration import reached
     from discreet.accounting.overall import account
 
+    search = partial(
+        find, release, epsilon=epsilon, zcdp=zcdp, by=by, weights=shares or None, accuracy=enough
+    )
+    if wanted:
+        search = partial(reached, release, wanted)
     relation = neighbours or release.neighbours
-    contents: dict[str, bytes] = {}
     with screen.progress("Calibrating") as progress:
-        if wanted:
-            found = reached(
-                release, wanted, delta=small, neighbours=relation, jobs=workers, progress=progress
-            )
-        else:
-            found = find(
-                release,
-                epsilon=epsilon,
-                zcdp=zcdp,
-                by=by,
-                weights=shares or None,
-                accuracy=enough,
-                delta=small,
-                neighbours=relation,
-                jobs=workers,
-                progress=progress,
-            )
+        found = search(delta=small, neighbours=relation, jobs=workers, progress=progress)
         after = account(found.release, neighbours=relation, jobs=workers).with_workers(workers, progress)
         box = after.epsilon(delta=small, certified=True) if certify else None
-        if outputs.wanted("--plot"):
-            before = account(release, neighbours=relation, jobs=workers)
-            contents["--plot"] = drawn(before, after, outputs.kind("--plot"))
-        if outputs.wanted("--out"):
-            contents["--out"] = found.release.to_toml().encode()
-    outputs.write(contents)
-    proved = (
-        {} if box is None else {"certified_epsilon": {"lower": float(box.lower), "upper": float(box.upper)}}
-    )
+        before = partial(account, release, neighbours=relation, jobs=workers)
+        outputs.write({"--plot": lambda: drawn(before(), after), "--out": found.release.to_toml})
+    ends = None if box is None else {"lower": float(box.lower), "upper": float(box.upper)}
+    proved = {"certified_epsilon": ends} if ends else {}
     screen.present(
         lambda: {"release": release.name, **found.as_dict(), **proved}, _text(release, found, box), timed=True
     )
@@ -113,7 +95,7 @@ def _check_target(
 ) -> None:
     """Refuse a command line that names no target, or two."""
     if epsilon is not None:
-        console.read_epsilons([epsilon])
+        console.read_epsilon(epsilon)
     targets = {"--epsilon": epsilon is not None, "--zcdp": zcdp, "--moe": moe is not None}
     given = [name for name, is_given in targets.items() if is_given]
     if len(given) != 1:
@@ -126,7 +108,6 @@ def _check_target(
 
 
 def _text(release: Release, found: Calibration, box: Interval | None) -> Iterator[Block]:
-
     delta = plain(found.delta)
     yield heading(release)
     yield f"{found.neighbours.capitalize()} neighbours, delta {delta}. {' '.join(found.notes)}"

@@ -15,17 +15,19 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from cyclopts import App, Parameter
 
 from discreet.budget import Neighbours
-from discreet.cli import seconds_so_far
+from discreet.cli import seconds_so_far, visible
 from discreet.errors import DiscreetError, InputError
 from discreet.files import check_writable, csv_text, write_whole
 from discreet.numbers import fraction, read_delta, whole
@@ -36,10 +38,13 @@ if TYPE_CHECKING:
     from discreet.accounting.overall import Account
     from discreet.budget import Release
 
+    Content = bytes | str | tuple[Sequence[str], Iterable[Sequence[object]]] | Figure
+    Contents = Mapping[str, Content | Callable[[], Content]]
+    """What files hold, by option: a text, a table (every float with all its digits), or a picture."""
+
 MOST_JOBS = 256
 FLOAT_DIGITS = 11
 """Digits that hold in a result that is not certified."""
-CERTIFIED_DIGITS = 300
 LARGEST_EPSILON = 10**6
 
 
@@ -145,38 +150,17 @@ class Comparing:
 ALL_PATHS = Comparing()
 
 
-def checked_digits(digits: int | None, *, certify: bool) -> int | None:
-    """Return the number of digits if that many can be had.
-
-    >>> checked_digits(30, certify=False)
-    Traceback (most recent call last):
-    discreet.errors.InputError: digits is 30; without --certify a result has 1 to 11 digits that hold
-    """
-    most = CERTIFIED_DIGITS if certify else FLOAT_DIGITS
-    if digits is not None and not 1 <= digits <= most:
-        which = f"with --certify 1 to {CERTIFIED_DIGITS} digits are possible"
-        if not certify:
-            which = f"without --certify a result has 1 to {most} digits that hold"
-        raise InputError(f"digits is {digits}; {which}")
-    return digits
-
-
-def read_accuracy(text: str | None, *, certify: bool = False) -> float | None:
+def read_accuracy(text: str | None) -> float | None:
     """Return the accuracy that is enough, if one was named.
 
     >>> read_accuracy("1e-4"), read_accuracy(None)
     (0.0001, None)
-    >>> read_accuracy("2")
-    Traceback (most recent call last):
-    discreet.errors.InputError: accuracy is 2; it must lie between 1e-9 and 0.1
     """
     if text is None:
         return None
     value = fraction(text, name="accuracy")
     if not Fraction(1, 10**9) <= value <= Fraction(1, 10):
         raise InputError(f"accuracy is {text}; it must lie between 1e-9 and 0.1")
-    if certify:
-        raise InputError("--accuracy asks for less than a float has: it cannot be combined with a proof")
     return float(value)
 
 
@@ -185,27 +169,21 @@ def read_deltas(texts: Sequence[str]) -> list[Fraction]:
 
     >>> read_deltas(["1e-10", "0.0000000001"])
     [Fraction(1, 10000000000)]
-    >>> read_deltas(["1"])
-    Traceback (most recent call last):
-    discreet.errors.InputError: delta is 1; it must lie strictly between 0 and 1
     """
     return list(dict.fromkeys(map(read_delta, texts)))
 
 
-def read_epsilons(texts: Sequence[str]) -> list[Fraction]:
-    """Return the epsilons as the exact numbers they denote, each once.
+def read_epsilon(text: str) -> Fraction:
+    """Return the epsilon as the exact number it denotes.
 
-    >>> read_epsilons(["-1"])
+    >>> read_epsilon("-1")
     Traceback (most recent call last):
     discreet.errors.InputError: epsilon is -1; it must be zero or more, and at most 1000000
     """
-    found = []
-    for text in texts:
-        epsilon = fraction(text, name="epsilon")
-        if not 0 <= epsilon <= LARGEST_EPSILON:
-            raise InputError(f"epsilon is {text}; it must be zero or more, and at most {LARGEST_EPSILON}")
-        found.append(epsilon)
-    return list(dict.fromkeys(found))
+    epsilon = fraction(text, name="epsilon")
+    if not 0 <= epsilon <= LARGEST_EPSILON:
+        raise InputError(f"epsilon is {text}; it must be zero or more, and at most {LARGEST_EPSILON}")
+    return epsilon
 
 
 def by_level(text: str | None, option: str, release: Release | None = None) -> dict[str, str]:
@@ -259,9 +237,6 @@ def subcommand(group: App, name: str, help: str, usage: str, *examples: str, not
 
 # -- what a command gives back -----------------------------------------------------------------------------
 
-TABLE_KINDS = (".csv",)
-PLOT_KINDS = (".svg", ".png", ".pdf")
-
 WIDTH = 100
 """Columns of prose where there is no terminal to ask."""
 
@@ -275,7 +250,11 @@ class Hanging(NamedTuple):
     def __str__(self) -> str:
         width = min(WIDTH, _width() or WIDTH)
         return textwrap.fill(
-            self.text, width, subsequent_indent=self.indent, break_long_words=False, break_on_hyphens=False
+            visible(self.text),
+            width,
+            subsequent_indent=self.indent,
+            break_long_words=False,
+            break_on_hyphens=False,
         )
 
 
@@ -285,7 +264,7 @@ class LongLine(NamedTuple):
     text: str
 
     def __str__(self) -> str:
-        return self.text
+        return visible(self.text)
 
 
 class TextTable(NamedTuple):
@@ -305,7 +284,7 @@ class TextTable(NamedTuple):
         for place, name in enumerate(self.columns):
             made.add_column(name, justify="left" if place in self.left else "right", overflow="fold")
         for row in self.rows:
-            made.add_row(*map(Text, row))  # as they are: a name may hold what rich takes for markup
+            made.add_row(*(Text(visible(cell)) for cell in row))  # a name may hold what rich takes for markup
         # rendered to a string first: only `write` meets a closed pipe or a full disk
         page = io.StringIO()
         width = _width() or 500  # a table that goes into a file is as wide as it needs to be
@@ -344,26 +323,21 @@ class Screen:
         if not self.is_watched:
             yield None
             return
+        from rich import progress
         from rich.console import Console
-        from rich.progress import (
-            BarColumn,
-            Progress,
-            TaskID,
-            TextColumn,
-            TimeElapsedColumn,
-            TimeRemainingColumn,
-        )
 
         # as they are: a name may hold what rich takes for markup
-        name, of = (TextColumn(text, markup=False) for text in ("{task.description}", "{task.fields[of]}"))
-        times = (TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn())
-        tasks: dict[str, TaskID] = {}
-        with Progress(name, BarColumn(), of, *times, console=Console(stderr=True), transient=True) as bars:
+        texts = ("{task.description}", "{task.fields[of]}")
+        name, of = (progress.TextColumn(text, markup=False) for text in texts)
+        times = (progress.TimeElapsedColumn(), progress.TextColumn("left"), progress.TimeRemainingColumn())
+        columns = (name, progress.BarColumn(), of, *times)
+        tasks: dict[str, progress.TaskID] = {}
+        with progress.Progress(*columns, console=Console(stderr=True), transient=True) as bars:
 
             def move(stage: str, done: int, total: int) -> None:
                 if stage not in tasks:
                     # until something is done, nobody knows how far it is
-                    tasks[stage] = bars.add_task(stage, total=None, of="")
+                    tasks[stage] = bars.add_task(visible(stage), total=None, of="")
                 if done:
                     bars.update(tasks[stage], completed=done, total=total, of=f"{done:,}/{total:,}")
 
@@ -373,23 +347,20 @@ class Screen:
     def progress(self, text: str) -> Iterator[Callable[[int, int], None] | None]:
         """Give a callable (done, total) that moves one bar; none if nobody looks."""
         with self.stages() as move:
-            if move is None:
-                yield None
-            else:
+            if move is not None:
                 move(text, 0, 0)
-                yield lambda done, total: move(text, done, total)
+            yield None if move is None else partial(move, text)
 
     @contextmanager
     def working(self, text: str) -> Iterator[None]:
         """Show on a terminal that work goes on; several problems of an input become one line."""
         try:
-            if self.is_watched:
-                from rich.console import Console
-                from rich.text import Text
+            with ExitStack() as shown:
+                if self.is_watched:
+                    from rich.console import Console
+                    from rich.text import Text
 
-                with Console(stderr=True).status(Text(f"{text} ...")):
-                    yield
-            else:
+                    shown.enter_context(Console(stderr=True).status(Text(f"{visible(text)} ...")))
                 yield
         except InputError as error:
             first, *others = str(error).split("\n")
@@ -403,7 +374,7 @@ class Screen:
         """Write a result as JSON, with the seconds it took if `timed`, or as text and the time beside it."""
         seconds = seconds_so_far()
         if self.json:
-            write_json({**found(), "seconds": round(seconds, 3)} if timed else found())
+            write(f"{json_text({**found(), 'seconds': round(seconds, 3)} if timed else found())}\n")
             return
         show(text)
         if not self.quiet:
@@ -431,19 +402,9 @@ def write(text: str) -> None:
         raise DiscreetError(f"the output cannot be written: {error.strerror}") from None
 
 
-def say(*paragraphs: str, indent: str = "") -> None:
-    """Write paragraphs, wrapped; `indent` is for the lines after a paragraph's first."""
-    show(Hanging(text, indent) for text in paragraphs)
-
-
 def _width() -> int | None:
     """Columns of the terminal, if the output goes to one."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-
-
-def write_json(value: Mapping[str, object]) -> None:
-    """Write one JSON object."""
-    write(json_text(value) + "\n")
 
 
 def json_text(value: object, *, margin: str = "") -> str:
@@ -486,32 +447,30 @@ def about_ledger(ledger: Path | None, what: str, *, counted: bool) -> Iterator[B
 
 def need_tables(command: str) -> None:
     """Raise unless the library that reads and writes tables is there."""
-    from importlib.util import find_spec
-
     if find_spec("pyarrow") is None:
         text = f"{command} reads and writes tables with PyArrow, which is not installed"
         raise DiscreetError(f"{text}: pip install 'discreet[release]'")
 
 
+KINDS = {"plot": (".svg", ".png", ".pdf"), "pdf": (".pdf",)}
+"""How the names of files end, by the option that names them, where it is not .csv."""
+
+
 class Outputs:
     """The files that one command will write, by the option that names each.
 
-    >>> Outputs(csv=None).planned
-    {}
+    >>> Outputs(plot=Path("figure.gif"))
+    Traceback (most recent call last):
+    discreet.errors.InputError: --plot is figure.gif; its name must end in .svg, .png or .pdf
     """
 
-    def __init__(self, *, csv: Path | None = None, plot: Path | None = None) -> None:
+    def __init__(self, **places: Path | None) -> None:
         self.planned: dict[str, Path] = {}
-        self.plan("--csv", csv, TABLE_KINDS)
-        self.plan("--plot", plot, PLOT_KINDS)
+        for name, path in places.items():
+            self.plan(f"--{name}", path, KINDS.get(name, (".csv",)))
 
     def plan(self, option: str, path: Path | None, kinds: Sequence[str], *, source: str = "") -> None:
-        """Check that a file can be written, without writing it, and that it is not the one that is read.
-
-        >>> Outputs().plan("--plot", Path("figure.gif"), PLOT_KINDS)
-        Traceback (most recent call last):
-        discreet.errors.InputError: --plot is figure.gif; its name must end in .svg, .png or .pdf
-        """
+        """Check that a file can be written, without writing it, and that it is not the one that is read."""
         if path is None:
             return
         if path.suffix.lower() not in kinds:
@@ -524,30 +483,27 @@ class Outputs:
             raise InputError(f"{option} is {path}, the release that is read; choose another name")
         self.planned[option] = check_writable(path)
 
-    def wanted(self, option: str) -> bool:
-        """Whether the file of this option was asked for."""
-        return option in self.planned
-
     def kind(self, option: str) -> str:
         """The ending of a file's name, which says its kind."""
         return self.planned[option].suffix.lower().removeprefix(".")
 
-    def write(self, contents: Mapping[str, bytes], *, confidential: bool = False) -> None:
-        """Write all files, each named by its option; all or none, as far as the file system allows."""
-        written = {self.planned[option]: content for option, content in contents.items()}
-        write_whole(written, confidential=confidential)
+    def made(self, contents: Contents) -> dict[str, bytes]:
+        """Return the bytes of the files that were asked for; nothing is computed for the others."""
+        made = {}
+        for option, content in contents.items():
+            if option not in self.planned:
+                continue
+            found = content() if callable(content) else content
+            if isinstance(found, tuple):
+                found = csv_text(*found)
+            elif not isinstance(found, bytes | str):
+                from discreet.report.figures import figure_bytes
 
-    def write_table_and_figure(
-        self,
-        table: Callable[[], tuple[Sequence[str], Iterable[Sequence[object]]]],
-        figure: Callable[[], Figure],
-    ) -> None:
-        """Write the table, every float with all its digits, and the figure, if they are asked for."""
-        contents: dict[str, bytes] = {}
-        if self.wanted("--csv"):
-            contents["--csv"] = csv_text(*table()).encode()
-        if self.wanted("--plot"):
-            from discreet.report.figures import figure_bytes
+                found = figure_bytes(found, self.kind(option))
+            made[option] = found.encode() if isinstance(found, str) else found
+        return made
 
-            contents["--plot"] = figure_bytes(figure(), self.kind("--plot"))
-        self.write(contents)
+    def write(self, contents: Contents, *, confidential: bool = False) -> None:
+        """Write the files that were asked for; all or none, as far as the file system allows."""
+        made = {self.planned[option]: content for option, content in self.made(contents).items()}
+        write_whole(made, confidential=confidential)

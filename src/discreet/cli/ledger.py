@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import App
 
 from discreet.budget.levels import RELATIONS, level_name
-from discreet.cli import console
-from discreet.cli.console import Block, Hanging, Screen, TextTable, option, say, write
+from discreet.cli import console, visible
+from discreet.cli.console import Block, Hanging, Screen, TextTable, option, show, write
 from discreet.errors import DiscreetError, InputError
 from discreet.numbers import plain, read_delta
 
@@ -53,12 +53,10 @@ def new(
     from discreet.release import create_ledger
 
     ledger = create_ledger(path, [_total(text, "--total") for text in total or ()])
-    if not ledger.totals:
-        say(f"{path}: a new ledger without totals; runs are entered, and none is refused.")
-        return
-    say(f"{path}: a new ledger. All runs together may spend at most")
-    for one in ledger.totals:
-        say(f"  on one {one}", indent="  ")
+    text = f"{path}: a new ledger without totals; runs are entered, and none is refused."
+    if ledger.totals:
+        text = f"{path}: a new ledger. All runs together may spend at most"
+    show([text, *(Hanging(f"  on one {one}") for one in ledger.totals)])
 
 
 @app.command(name="total", usage="Usage: discreet ledger total PATH TOTAL --reason TEXT [OPTIONS]")
@@ -75,11 +73,12 @@ def total(
 
     declared = _total(total, "the total")
     change_total(path, declared, reason, key=read_key(key))
-    say(f"{path}: all runs together may now spend at most", f"  on one {declared}", indent="  ")
+    text = f"{path}: all runs together may now spend at most"
+    show([Hanging(text), Hanging(f"  on one {declared}")])
 
 
 @app.command(name="show", usage="Usage: discreet ledger show PATH [OPTIONS]")
-def show(
+def show_runs(
     path: File,
     /,
     *,
@@ -143,7 +142,7 @@ def check(
     lines = [f"{path}: {verdict}; {seen}"]
     lines += [f"problem: {text}" for text in found.problems]
     lines += [f"remark: {text}" for text in found.remarks]
-    write("".join(f"{' '.join(line.split())}\n" for line in lines))
+    write("".join(f"{visible(' '.join(line.split()))}\n" for line in lines))
     if not found.sound:
         raise SystemExit(2)
 
@@ -172,9 +171,11 @@ def sign(
         if made:
             key.unlink()
         raise
-    say(
-        f"{path}: signed from here on; runs need --key {key}.",
-        f"Public key, to be kept elsewhere for `discreet ledger check --key`: {signer.public}",
+    show(
+        [
+            f"{path}: signed from here on; runs need --key {key}.",
+            f"Public key, to be kept elsewhere for `discreet ledger check --key`: {signer.public}",
+        ]
     )
 
 
@@ -191,9 +192,9 @@ def witness(
     if witness is None:
         write(f"{ledger.witness}\n")
     elif ledger.agrees(witness):
-        say(f"{path} continues from this witness.")
+        show([f"{path} continues from this witness."])
     else:
-        say(f"{path} does not continue from this witness: entries were removed or changed since then.")
+        show([f"{path} does not continue from this witness: entries were removed or changed since then."])
         raise SystemExit(2)
 
 

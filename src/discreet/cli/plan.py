@@ -14,6 +14,7 @@ from discreet.budget.release import read_file
 from discreet.cli import console
 from discreet.cli.console import PLAIN, Block, Hanging, Outputs, Screen, TextTable, need_tables, option
 from discreet.errors import InputError
+from discreet.numbers import read_delta
 
 if TYPE_CHECKING:
     from discreet.budget import Release
@@ -74,9 +75,9 @@ def plan(
     if (epsilon is None) != least_cost:
         found = "none is given" if epsilon is None else "both are given"
         raise InputError(f"the cost is --epsilon E or --least-cost, exactly one of them; {found}")
-    (small,) = console.read_deltas([delta])
+    small = read_delta(delta)
     if epsilon is not None:
-        console.read_epsilons([epsilon])
+        console.read_epsilon(epsilon)
     outputs = Outputs()
     outputs.plan("--out", out, (".toml",), source=target)
     from discreet.estimation.plan import plan as find
@@ -94,8 +95,7 @@ def plan(
         delta=small,
         certified=certify,
     )
-    if outputs.planned:
-        outputs.write({"--out": result.release.to_toml().encode()})
+    outputs.write({"--out": result.release.to_toml})
     screen.present(result.as_dict, _text(release, result, float(small)))
 
 
@@ -120,23 +120,17 @@ def _text(release: Release, result: Plan, delta: float) -> Iterator[Block]:
     yield TextTable(COLUMNS, result.rows(), (0, 1, 6))
 
 
-def _children(levels: list[str], found: object) -> list[float] | None:
+def _children(levels: list[str], found: list[float] | Tree | None) -> list[float] | None:
     """Return the children a unit on average; a plan is made for a uniform tree."""
     if found is None or isinstance(found, list):
         return found
-    from discreet.estimation.tree import Tree
-
-    assert isinstance(found, Tree)
-    lowest = [name.split("+")[-1] for name in found.levels]
-    highest = [name.split("+")[0] for name in found.levels]
-    units = []
-    for place in range(len(levels)):
-        codes = [
-            code
-            for code in range(len(found.levels))
-            if levels.index(highest[code]) <= place <= levels.index(lowest[code])
-        ]
-        units.append(sum(int((found.kind == code).sum()) for code in codes))
+    spans = [[levels.index(name) for name in merged.split("+")] for merged in found.levels]
+    units = [
+        sum(
+            int((found.kind == code).sum()) for code, span in enumerate(spans) if span[0] <= place <= span[-1]
+        )
+        for place in range(len(levels))
+    ]
     return [below / above for above, below in pairwise(units)]
 
 
@@ -167,9 +161,9 @@ def accuracy(
     release = load(target)
     found = find(release, tree=read_tree(tree, release))
     if outputs.planned:
-        from discreet.report.figures import accuracy_figure, figure_bytes
+        from discreet.report.figures import accuracy_figure
 
-        outputs.write({"--plot": figure_bytes(accuracy_figure(found), outputs.kind("--plot"))})
+        outputs.write({"--plot": accuracy_figure(found)})
     screen.present(found.as_dict, _accuracy_text(release, found))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,7 +15,6 @@ from discreet.numbers import plain
 from discreet.numbers import prior as read_prior
 
 if TYPE_CHECKING:
-    from discreet.budget import Release
     from discreet.report.html import Facts
 
 app = console.command(
@@ -58,34 +58,25 @@ def report(
     from discreet.report.html import checked_title, gather, print_pdf, render
     from discreet.report.html.pdf import find_chromium
 
-    browser = find_chromium() if outputs.wanted("--pdf") else None
+    browser = None if pdf is None else find_chromium()
     chance = read_prior(prior)
     checked_title(title)
     release = read_target(target, between.neighbours)
     other = None if before is None else read_target(before, between.neighbours)
     with screen.stages() as progress:
-
-        def found(one: Release, *, savings: bool) -> Facts:
-            return gather(
-                one,
-                delta=deltas,
-                prior=chance,
-                neighbours=between.neighbours,
-                people=between.people,
-                certify=not no_certify,
-                savings=savings,
-                jobs=workers,
-                progress=progress,
-            )
-
-        facts = found(release, savings=not no_savings)
-        text = render(facts, before=None if other is None else found(other, savings=False), title=title)
-    contents = {}
-    if outputs.wanted("--out"):
-        contents["--out"] = text.encode()
-    if outputs.wanted("--pdf"):
-        contents["--pdf"] = print_pdf(text, browser=browser)
-    outputs.write(contents)
+        find = partial(
+            gather,
+            delta=deltas,
+            prior=chance,
+            neighbours=between.neighbours,
+            people=between.people,
+            certify=not no_certify,
+            jobs=workers,
+            progress=progress,
+        )
+        facts = find(release, savings=not no_savings)
+        text = render(facts, before=None if other is None else find(other, savings=False), title=title)
+    outputs.write({"--out": text, "--pdf": lambda: print_pdf(text, browser=browser)})
     files = [str(path) for path in (out, pdf) if path is not None]
     screen.present(lambda: {**facts.as_dict(), "files": files}, _text(facts, files), timed=True)
 

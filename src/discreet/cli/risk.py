@@ -10,7 +10,8 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
@@ -18,20 +19,8 @@ from cyclopts import App, Parameter
 
 from discreet.budget import AnswerKind, load
 from discreet.budget.levels import level_name
-from discreet.cli import console
-from discreet.cli.console import (
-    PLAIN,
-    Block,
-    Hanging,
-    LongLine,
-    Outputs,
-    Screen,
-    TextTable,
-    need_tables,
-    option,
-    write,
-    write_json,
-)
+from discreet.cli import console, visible
+from discreet.cli.console import PLAIN, Block, Hanging, LongLine, Outputs, Screen, TextTable, option
 from discreet.errors import InputError
 from discreet.numbers import chance as shown
 from discreet.numbers import in_hundred
@@ -39,9 +28,8 @@ from discreet.numbers import prior as read_prior
 from discreet.report.tables import relation
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from discreet.risk import Attack, Step
+    from discreet.budget import Release
+    from discreet.risk import Attack
     from discreet.risk.attack import Costs
     from discreet.risk.hierarchy import Area, HierarchyPosterior, Method
     from discreet.risk.profile import RiskProfile
@@ -109,6 +97,7 @@ def single(
 ) -> None:
     """Say what a noisy count tells someone who knows everyone else."""
     outputs = Outputs(csv=csv, plot=plot)
+    from discreet.report.figures import attack_figure
     from discreet.risk.attack import Attack, Costs, read_known, read_variance, read_whole
 
     costs = Costs.read(None if loss is None else [loss[:2], loss[2:]])
@@ -125,8 +114,8 @@ def single(
         for name, found in each.items():
             if len(found) != many:
                 raise InputError(f"there are {many} noisy values but {len(found)} of {name}")
-        counts = [int(count) for count in each["known"]]
-        answer = Together(values, each["variance"], counts, prior, costs, nonnegative)
+        answer = Together(values, each["variance"], [*map(int, each["known"])], prior, costs, nonnegative)
+        outputs.write({"--csv": answer.table})
     else:
         for name, stated in (("--variance", variance), ("--rho", rho), ("--known", known)):
             if stated and len(stated) > 1:
@@ -136,13 +125,8 @@ def single(
         attack = Attack(variance=size, rho=rate, known=count or 0, others=others, nonnegative=nonnegative)
         attack.log_ratio(values)  # refuses what cannot be
         answer = OneCount(attack, values, prior, costs, loss is None, rate)
-
-    def figure() -> Figure:
-        from discreet.report.figures import attack_figure
-
-        return attack_figure(attack, prior, marked=values)
-
-    outputs.write_table_and_figure(answer.table, figure)
+        drawn = {"--plot": lambda: attack_figure(attack, prior, marked=values)}
+        outputs.write({"--csv": answer.table, **drawn})
     Screen(json=json, quiet=True).present(answer.as_dict, answer.text())
 
 
@@ -171,20 +155,14 @@ class OneCount:
     is_zero_one: bool
     rho: str | None
 
-    def table(
-        self,
-    ) -> tuple[tuple[str, ...], Iterator[tuple[int, float, str, int, float, float, float, bool]]]:
+    def table(self) -> tuple[tuple[str, ...], Iterator[tuple[Any, ...]]]:
         """Return the header, and one row for each prior and value, as CSV has them."""
         attack, known = self.attack, int(self.attack.known)
+        asked = (attack.posterior, attack.ratio, attack.log_odds)
         return COLUMNS, (
             (
-                value,
-                attack.variance,
-                prior,
-                known,
-                attack.posterior(value, prior=prior),
-                attack.ratio(value, prior=prior),
-                attack.log_odds(value, prior=prior),
+                *(value, attack.variance, prior, known),
+                *(ask(value, prior=prior) for ask in asked),
                 attack.decide(value, prior=prior, loss=self.costs),
             )
             for prior in self.priors
@@ -252,12 +230,11 @@ class OneCount:
         )
         rule = "choosing the likelier answer" if self.is_zero_one else "choosing what costs less on average"
         says = bool(self.costs.says_present(before.log_odds))  # by the same rule, knowing the prior alone
-        guessed = float(before.present if says else before.absent)
+        present, absent, either = (in_hundred(found[f"accuracy_given_{truth}"]) for truth in TRUTHS)
         yield (
-            f"By {rule} this adversary is right {in_hundred(found['accuracy_given_present'])} if the "
-            f"target is present, {in_hundred(found['accuracy_given_absent'])} if absent, and "
-            f"{in_hundred(found['accuracy_given_prior'])} averaged over the prior; without the release, "
-            f"{in_hundred(guessed)}."
+            f"By {rule} this adversary is right {present} if the target is present, {absent} if absent, and "
+            f"{either} averaged over the prior; without the release, "
+            f"{in_hundred(float(before.present if says else before.absent))}."
         )
 
     def _who(self) -> str:
@@ -281,53 +258,39 @@ class Together:
     costs: Costs
     nonnegative: bool
 
-    def steps(self, prior: str) -> tuple[Step, ...]:
+    def rows(self, prior: str) -> list[dict[str, Any]]:
         """Return what each count adds, one after another."""
         from discreet.risk import sequence
 
-        return sequence(
-            self.noisy, variance=self.variances, prior=prior, known=self.known, nonnegative=self.nonnegative
-        )
+        count = {"variance": self.variances, "known": self.known, "nonnegative": self.nonnegative}
+        steps = zip(sequence(self.noisy, prior=prior, **count), self.known, strict=True)
+        return [{**asdict(step), "prior": prior, "known": k, "before": step.prior} for step, k in steps]
 
     def accuracies(self, prior: str) -> dict[str, float]:
-        """Return the chances of a right decision from all of them."""
+        """Return the chances of a right decision from all of them; none if zero may stand for less."""
         from discreet.risk import joint_accuracy
 
         return {
             truth: joint_accuracy(variance=self.variances, prior=prior, loss=self.costs, given=truth)
-            for truth in TRUTHS
+            for truth in (() if self.nonnegative else TRUTHS)
         }
 
-    def table(self) -> tuple[tuple[str, ...], list[tuple[object, ...]]]:
+    def table(self) -> tuple[tuple[str, ...], list[list[object]]]:
         """Return the header and the steps, as CSV has them."""
-        return STEPS, [
-            (prior, s.noisy, s.variance, k, s.prior, s.posterior, s.ratio, s.total_ratio)
-            for prior in self.priors
-            for s, k in zip(self.steps(prior), self.known, strict=True)
-        ]
+        return STEPS, [[row[name] for name in STEPS] for prior in self.priors for row in self.rows(prior)]
 
     def as_dict(self) -> dict[str, object]:
         """Return the answer as JSON has it; a ratio beyond all floats is left out."""
         results = []
         for prior in self.priors:
-            steps = self.steps(prior)
-            result: dict[str, object] = {
-                "prior": prior,
-                "posterior": steps[-1].posterior,
-                "ratio": steps[-1].total_ratio,
-                "steps": [
-                    {
-                        "noisy": s.noisy,
-                        "variance": s.variance,
-                        "posterior": s.posterior,
-                        "ratio": s.ratio if math.isfinite(s.ratio) else None,
-                    }
-                    for s in steps
-                ],
-            }
-            if not self.nonnegative:
-                result["accuracy"] = self.accuracies(prior)
-            results.append(result)
+            rows, right = self.rows(prior), self.accuracies(prior)
+            steps = [
+                {name: row[name] for name in ("noisy", "variance", "posterior", "ratio")} for row in rows
+            ]
+            for step in steps:
+                step["ratio"] = step["ratio"] if math.isfinite(step["ratio"]) else None
+            last = {"posterior": rows[-1]["posterior"], "ratio": rows[-1]["total_ratio"]}
+            results.append({"prior": prior, **last, "steps": steps, **({"accuracy": right} if right else {})})
         return {"adversary": self._who(), "counts": len(self.noisy), "known": self.known, "results": results}
 
     def text(self) -> Iterator[Block]:
@@ -335,29 +298,27 @@ class Together:
         yield Hanging(f"Adversary: {self._who()}.")
         for prior in self.priors:
             yield ""
-            steps = self.steps(prior)
+            found = self.rows(prior)
             rows = [
                 (
-                    f"{s.noisy:,}",
-                    f"{s.variance:.6g}",
-                    f"{k:,}",
-                    shown(s.prior),
-                    shown(s.posterior),
-                    f"{s.ratio:.4g}",
+                    f"{row['noisy']:,}",
+                    f"{row['variance']:.6g}",
+                    f"{row['known']:,}",
+                    shown(row["before"]),
+                    shown(row["posterior"]),
+                    f"{row['ratio']:.4g}",
                 )
-                for s, k in zip(steps, self.known, strict=True)
+                for row in found
             ]
             yield TextTable(("published", "variance", "known", "before", "after", "ratio"), rows, ())
             yield (
                 f"After all of them this adversary, with prior {prior}, believes "
-                f"{shown(steps[-1].posterior)}, {steps[-1].total_ratio:.4g} times as much as before."
+                f"{shown(found[-1]['posterior'])}, {found[-1]['total_ratio']:.4g} times as much as before."
             )
-            if not self.nonnegative:
-                right = self.accuracies(prior)
+            if right := {truth: in_hundred(share) for truth, share in self.accuracies(prior).items()}:
                 yield (
-                    f"Choosing by all {len(self.noisy)} counts, this adversary is right "
-                    f"{in_hundred(right['present'])} if the target is present, "
-                    f"{in_hundred(right['absent'])} if absent, and {in_hundred(right['prior'])} averaged "
+                    f"Choosing by all {len(self.noisy)} counts, this adversary is right {right['present']} "
+                    f"if the target is present, {right['absent']} if absent, and {right['prior']} averaged "
                     "over the prior."
                 )
 
@@ -406,6 +367,7 @@ def hierarchy(
     json: console.Json = False,
 ) -> None:
     """Compute the posterior of the target's count and of every area's count."""
+    from discreet.report.figures import hierarchy_figure
     from discreet.risk.hierarchy import hierarchy_posterior
 
     outputs = Outputs(csv=csv, plot=plot)
@@ -415,22 +377,13 @@ def hierarchy(
     if seed is not None and seed < 0:
         raise InputError(f"seed is {seed}; it must be zero or more")
     areas = [read_area(text) for text in area or ()]
-    found = hierarchy_posterior(
-        areas,
-        prior=prior,
-        known=known,
-        siblings=cast("Siblings", siblings),  # words are checked there
-        method=cast("Method", method),
-        draws=draws,
-        seed=seed,
-    )
+    ask = partial(hierarchy_posterior, areas, prior=prior, known=known)
+    # words are checked there
+    found = ask(siblings=cast("Siblings", siblings), method=cast("Method", method), draws=draws, seed=seed)
     other = None
     if method == "exact" and found.sibling_error > 0:
-        otherwise: Siblings = "single" if siblings == "exact" else "exact"
-        other = hierarchy_posterior(areas, prior=prior, known=known, siblings=otherwise).probability
-    from discreet.report.figures import hierarchy_figure
-
-    outputs.write_table_and_figure(found.table, lambda: hierarchy_figure(found))
+        other = ask(siblings="single" if siblings == "exact" else "exact").probability
+    outputs.write({"--csv": found.table, "--plot": lambda: hierarchy_figure(found)})
     Screen(json=json, quiet=True).present(
         lambda: {**found.as_dict(), "posterior_other_siblings": other}, _hierarchy_text(found, other)
     )
@@ -462,12 +415,11 @@ siblings-noisy, given, count
         if key in found:
             raise InputError(f"--area is {text!r}; it states {key} twice")
         found[key], last = value, key
-    for key in _WHOLE:
-        if key in found:
-            try:
-                found[key] = int(found[key])
-            except ValueError:
-                raise InputError(f"{key} of an area is {found[key]!r}; a whole number is needed") from None
+    for key in set(_WHOLE) & set(found):
+        try:
+            found[key] = int(found[key])
+        except ValueError:
+            raise InputError(f"{key} of an area is {found[key]!r}; a whole number is needed") from None
     return Area(**{_RENAMED.get(key, key): value for key, value in found.items()})
 
 
@@ -535,40 +487,33 @@ def release(
     screen: Screen = PLAIN,
 ) -> None:
     """Say how much the best adversary learns: from one count, from each level, from everything."""
-    outputs = Outputs(csv=csv, plot=plot)
-    profile, _ = _profile(target, prior or ["1/2"], rho, between, main_only, screen)
     from discreet.report.figures import profile_figure
+    from discreet.risk.profile import risk_profile
 
-    outputs.write_table_and_figure(profile.table, lambda: profile_figure(profile))
+    outputs, priors = Outputs(csv=csv, plot=plot), prior or ["1/2"]
+    if (target is None) == (not rho):
+        raise InputError("give either a preset's name or a TOML file, or one or more --rho LEVEL=RHO")
+    if target is not None:
+        profile = _profile(load(target), priors, between, main_only, screen)
+    elif between.neighbours is not None or main_only or between.people != 1:
+        raise InputError("--neighbours, --people and --main-only are about a release, not about --rho")
+    else:
+        profile = risk_profile(console.by_level(",".join(rho or ()), "--rho"), prior=priors)
+    outputs.write({"--csv": profile.table, "--plot": lambda: profile_figure(profile)})
     screen.present(profile.as_dict, _release_text(profile))
 
 
 def _profile(
-    target: str | None,
-    priors: list[str],
-    rho: list[str] | None,
-    between: console.Comparing,
-    main_only: bool,
-    screen: Screen,
-) -> tuple[RiskProfile, str]:
-    """Return the profile of a target or of rhos, and its title."""
+    release: Release, priors: list[str], between: console.Comparing, main_only: bool, screen: Screen
+) -> RiskProfile:
     from discreet.risk.profile import risk_profile
 
-    if (target is None) == (not rho):
-        raise InputError("give either a preset's name or a TOML file, or one or more --rho LEVEL=RHO")
     workers = between.workers
     for one in priors:  # before the long work
         read_prior(one)
-    if rho:
-        if between.neighbours is not None or main_only or between.people != 1:
-            raise InputError("--neighbours, --people and --main-only are about a release, not about --rho")
-        return risk_profile(console.by_level(",".join(rho), "--rho"), prior=priors), ""
-
-    assert target is not None
-    found = load(target)
     with screen.progress("Comparing paths") as progress:
-        profile = risk_profile(
-            found,
+        return risk_profile(
+            release,
             prior=priors,
             neighbours=between.neighbours,
             people=between.people,
@@ -576,7 +521,6 @@ def _profile(
             jobs=workers,
             progress=progress,
         )
-    return profile, found.title
 
 
 def _release_text(profile: RiskProfile) -> Iterator[Block]:
@@ -638,20 +582,57 @@ def explain(
         raise InputError("--json and --out cannot be used together")
     outputs = Outputs()
     outputs.plan("--out", out, (".md", ".txt"))
-    profile, title = _profile(target, [prior], None, between, main_only, screen)
+    release = load(target)
+    profile = _profile(release, [prior], between, main_only, screen)
     from discreet.risk.profile import explain_profile
 
-    page = explain_profile(profile, title=title)
-    if screen.json:
-        write_json({**profile.as_dict(), "page": page})
-    elif out is None:
-        write(page)
+    page = explain_profile(profile, title=release.title)
+    outputs.write({"--out": page})
+    if out is not None:
+        console.write(f"Written to {out}\n")
+    elif screen.json:
+        console.write(f"{console.json_text({**profile.as_dict(), 'page': page})}\n")
     else:
-        outputs.write({"--out": page.encode()})
-        write(f"Written to {out}\n")
+        console.write(visible(page))
 
 
 # -- the rows of a table -------------------------------------------------------------------------------------
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """The options, named as `discreet.risk.table_risk` has them."""
+
+    prior: console.Prior
+    known: Annotated[
+        str | None,
+        option(
+            "How many others with the characteristics the adversary knows of, in every row. Default: "
+            "an average over the counts that may be known if the target is present (see --law).",
+            "K",
+            allow_leading_hyphen=True,
+        ),
+    ] = None
+    known_column: Annotated[str | None, option("The column with this number for each row.", "NAME")] = None
+    law: Annotated[
+        Literal["table", "flat"],
+        Parameter(
+            help="Without known counts: how likely each is. table: as the table itself suggests (empirical "
+            "Bayes); flat: all equally.",
+            metavar="table|flat",
+        ),
+    ] = "table"
+    noisy_column: Annotated[
+        str | None, option("Noisy counts. Default: value, COUNT, noisy or count.", "NAME")
+    ] = None
+    variance_column: Annotated[
+        str | None, option("Variances. Default: variance or NOISE_VARIANCE.", "NAME")
+    ] = None
+    level_column: Annotated[
+        str | None, option("Level to summarise by. Default: level or REGION_TYPE.", "NAME")
+    ] = None
+    nonnegative: console.Floor = False
 
 
 @console.subcommand(
@@ -667,35 +648,7 @@ def table(
     file: Annotated[Path, option("The released table: CSV or Parquet.")],
     /,
     *,
-    prior: console.Prior,
-    known: Annotated[
-        str | None,
-        option(
-            "How many others with the characteristics the adversary knows of, in every row. Default: "
-            "an average over the counts that may be known if the target is present (see --law).",
-            "K",
-            allow_leading_hyphen=True,
-        ),
-    ] = None,
-    known_column: Annotated[str | None, option("The column with this number for each row.", "NAME")] = None,
-    law: Annotated[
-        Literal["table", "flat"],
-        Parameter(
-            help="Without known counts: how likely each is. table: as the table itself suggests (empirical "
-            "Bayes); flat: all equally.",
-            metavar="table|flat",
-        ),
-    ] = "table",
-    noisy_column: Annotated[
-        str | None, option("Noisy counts. Default: value, COUNT, noisy or count.", "NAME")
-    ] = None,
-    variance_column: Annotated[
-        str | None, option("Variances. Default: variance or NOISE_VARIANCE.", "NAME")
-    ] = None,
-    level_column: Annotated[
-        str | None, option("Level to summarise by. Default: level or REGION_TYPE.", "NAME")
-    ] = None,
-    nonnegative: console.Floor = False,
+    chosen: Reading,
     csv: Annotated[Path | None, option("Write all rows with their risk.", "FILE.csv")] = None,
     plot: console.Plot = None,
     screen: Screen = PLAIN,
@@ -704,29 +657,17 @@ def table(
     outputs = Outputs(csv=csv, plot=plot)
     if csv is not None and csv.resolve() == file.resolve():
         raise InputError(f"--csv is {csv}, which is the table itself")
-    need_tables("risk table")
+    console.need_tables("risk table")
+    from discreet.report.figures import table_figure
     from discreet.risk import table_risk
     from discreet.risk.attack import read_whole
 
+    known = None if chosen.known is None else int(read_whole(chosen.known, name="known"))
     with screen.working(f"Reading {file.name}"):
-        found = table_risk(
-            file,
-            prior=prior,
-            known=None if known is None else int(read_whole(known, name="known")),
-            noisy_column=noisy_column,
-            variance_column=variance_column,
-            level_column=level_column,
-            known_column=known_column,
-            law=law,
-            nonnegative=nonnegative,
-            out=csv,
-        )
-    if plot is not None:
-        from discreet.report.figures import figure_bytes, table_figure
-
-        outputs.write({"--plot": figure_bytes(table_figure(found), outputs.kind("--plot"))})
-    how = law if known is None and known_column is None else None
-    screen.present(lambda: {"table": str(file), **found.as_dict()}, _table_text(found, file, how), timed=True)
+        found = table_risk(file, **asdict(chosen) | {"known": known}, out=csv)
+    outputs.write({"--plot": lambda: table_figure(found)})
+    law = chosen.law if known is None and chosen.known_column is None else None
+    screen.present(lambda: {"table": str(file), **found.as_dict()}, _table_text(found, file, law), timed=True)
 
 
 def _table_text(found: TableRisk, file: Path, law: str | None) -> Iterator[Block]:

@@ -9,7 +9,7 @@ from cyclopts import App
 
 from discreet.budget import ALIASES, load
 from discreet.budget.levels import level_name
-from discreet.cli import console
+from discreet.cli import console, visible
 from discreet.cli.console import Block, Hanging, LongLine, Screen, TextTable, option, write
 from discreet.errors import InputError
 from discreet.numbers import percent, plain, with_fraction
@@ -45,7 +45,7 @@ def show(
         raise InputError("--json and --toml cannot be used together")
     release = load(name)
     if toml:
-        write(release.to_toml())
+        write(visible(release.to_toml()))  # so written out, TOML reads it back
     else:
         Screen(json=json, quiet=True).present(lambda: release_object(release), _text(release))
 

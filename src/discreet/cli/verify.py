@@ -65,7 +65,7 @@ def _stated(targets: tuple[str, ...], claimed: dict[str, str], between: console.
         if not targets:
             raise InputError("verify needs a release: a preset's name or a TOML file")
         if "epsilon" in claimed:
-            console.read_epsilons([claimed["epsilon"]])
+            console.read_epsilon(claimed["epsilon"])
             console.read_deltas([claimed["delta"]])
         releases = [load(target) for target in targets]
         return Certificate.claim(
