@@ -107,7 +107,7 @@ def test_an_interrupted_export_leaves_nothing(discreet, small, tmp_path, monkeyp
     def stop(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr(export_module, "_hash", stop)
+    monkeypatch.setattr(export_module, "sha256", stop)
     result = discreet("account", small, "--delta", DELTA, "--export", tmp_path / "out", "--quiet")
     assert result.status in (130, 2)
     assert [path.name for path in tmp_path.iterdir()] == ["small.toml"]

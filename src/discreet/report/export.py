@@ -5,16 +5,12 @@ The folder appears whole or not at all. `manifest.json` says what each file and 
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from importlib.metadata import version
-from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
@@ -24,6 +20,7 @@ from discreet.accounting.parallel import map_cases
 from discreet.accounting.privacy_loss import PrivacyLoss, compose
 from discreet.budget import Release
 from discreet.errors import PrecisionError
+from discreet.files import ArrowTable, arrow, sha256
 from discreet.noise import Noise
 from discreet.numbers import Exact, exact_text, fraction
 from discreet.report.figures import Floats, curve_alphas, drawing_epsilons
@@ -35,28 +32,22 @@ ALPHA = Fraction(1, 20)
 """The type I error at which the trade-off curve is certified."""
 
 
-class Column(NamedTuple):
-    """One column of a table: its name, type, unit and meaning."""
-
-    name: str
-    type: str
-    unit: str
-    means: str
-
-
-_PAIR = Column("pair", "string", "", "The pair of paths, or the path, as the release numbers them.")
-_DELTA = (
-    _PAIR,
-    Column("epsilon", "float64", "natural logarithm of a ratio of probabilities", "Where delta is asked."),
-    Column("delta", "float64", "probability", "The smallest delta that is true of this pair at epsilon."),
-    Column("accuracy", "float64", "part of delta", "How far delta may be off, relatively; null: refused."),
-)
-_BETA = (
-    _PAIR,
-    Column("alpha", "float64", "probability", "Type I error of a test of one neighbour against the other."),
-    Column("beta", "float64", "probability", "The least type II error of any such test: f(alpha)."),
-    Column("accuracy", "float64", "part of beta", "How far beta may be off, relatively; null: refused."),
-)
+_PAIR = ("", "The pair of paths, or the path, as the release numbers them.")
+_COLUMNS = {
+    "profiles.parquet": {
+        "pair": _PAIR,
+        "epsilon": ("natural logarithm of a ratio of probabilities", "Where delta is asked."),
+        "delta": ("probability", "The smallest delta that is true of this pair at epsilon."),
+        "accuracy": ("part of delta", "How far delta may be off, relatively; null: refused."),
+    },
+    "tradeoffs.parquet": {
+        "pair": _PAIR,
+        "alpha": ("probability", "Type I error of a test of one neighbour against the other."),
+        "beta": ("probability", "The least type II error of any such test: f(alpha)."),
+        "accuracy": ("part of beta", "How far beta may be off, relatively; null: refused."),
+    },
+}
+"""The files, and the unit and meaning of each column."""
 
 _README = """\
 # {name}
@@ -88,26 +79,14 @@ def write_export(
     """
     from discreet.release.commit import staging
 
-    certificates: dict[str, Certificate] = {}
-    for asked, (given, answers) in rows.items():
-        name: Quantity = "epsilon" if asked == "epsilon" else "delta"
-        other = "delta" if name == "epsilon" else "epsilon"
-        for at, row in zip(map(fraction, given), answers, strict=True):
-            if row.certified is not None:
-                file = f"certificates/{name}-at-{other}-{exact_text(at).replace('/', '-over-')}.json"
-                certificates[file] = Certificate.from_account(
-                    account, releases, name, at, row.certified, worst=row.worst, digits=digits
-                )
-    curve, missing = _curve_certificate(account, releases, digits)
-    if curve is not None:
-        certificates[f"certificates/beta-at-alpha-{exact_text(ALPHA)}.json"] = curve
+    certificates, missing = _certificates(account, releases, rows, digits)
     with staging(folder) as stage:
         tables = _tables(account)
-        for name_of_file, table in tables.items():
-            table.write(stage.path / name_of_file)
+        for file, table in tables.items():
+            arrow("parquet").write_table(table, stage.path / file)
         os.mkdir(stage.path / "certificates")
-        for name_of_file, certificate in certificates.items():
-            (stage.path / name_of_file).write_text(certificate.to_text(), encoding="utf-8")
+        for file, certificate in certificates.items():
+            (stage.path / file).write_text(certificate.to_text(), encoding="utf-8")
         program = f"discreet {version('discreet')}"
         page = _README.format(
             name=account.name,
@@ -133,15 +112,19 @@ def write_export(
             "files": [
                 {
                     "name": file,
-                    "rows": int(table.values.size),
-                    "refused": int(np.isnan(table.values).sum()),
-                    "sha256": _hash(stage.path / file),
-                    "columns": [column._asdict() for column in table.columns],
+                    "rows": table.num_rows,
+                    "refused": table.column(2).null_count,
+                    "sha256": sha256(stage.path / file),
+                    "columns": [
+                        {"name": name, "type": "string" if name == "pair" else "float64"}
+                        | {"unit": unit, "means": means}
+                        for name, (unit, means) in _COLUMNS[file].items()
+                    ],
                 }
                 for file, table in tables.items()
             ],
             "certificates": [
-                {"name": file, "says": certificate.says, "sha256": _hash(stage.path / file)}
+                {"name": file, "says": certificate.says, "sha256": sha256(stage.path / file)}
                 for file, certificate in certificates.items()
             ],
         }
@@ -150,52 +133,43 @@ def write_export(
         stage.commit()
 
 
-def _curve_certificate(
-    account: Account, releases: Sequence[Release], digits: int | None
-) -> tuple[Certificate | None, str]:
-    """A certificate of f(ALPHA), with fewer digits if those asked for cannot be proved; or why none."""
+def _certificates(
+    account: Account,
+    releases: Sequence[Release],
+    rows: Mapping[str, tuple[Sequence[Exact], Sequence[PrivacyRow]]],
+    digits: int | None,
+) -> tuple[dict[str, Certificate], str]:
+    """Return certificates of the rows and of f(ALPHA), by their files, and why the last is missing if it is.
+
+    That one has fewer digits if those asked for cannot be proved.
+    """
+    made: dict[str, Certificate] = {}
+    for asked, (given, answers) in rows.items():
+        name: Quantity = "epsilon" if asked == "epsilon" else "delta"
+        other = "delta" if name == "epsilon" else "epsilon"
+        for at, row in zip(map(fraction, given), answers, strict=True):
+            if row.certified is not None:
+                file = f"certificates/{name}-at-{other}-{exact_text(at).replace('/', '-over-')}.json"
+                made[file] = Certificate.from_account(
+                    account, releases, name, at, row.certified, worst=row.worst, digits=digits
+                )
     reason = ""
     for many in dict.fromkeys((digits, None, 6, 3)):
         try:
             box = account.tradeoff(alpha=ALPHA, certified=True, digits=many)
         except PrecisionError as problem:
             reason = f"\n  The type II error could not be certified: {problem}."
-        else:
-            return Certificate.from_account(account, releases, "beta", ALPHA, box, digits=many), ""
-    return None, reason
+            continue
+        file = f"certificates/beta-at-alpha-{exact_text(ALPHA)}.json"
+        return made | {file: Certificate.from_account(account, releases, "beta", ALPHA, box, digits=many)}, ""
+    return made, reason
 
 
-@dataclass(frozen=True, slots=True)
-class _Curves:
-    """One tidy table: for each pair its curve on a common grid, with its accuracies; NaN where refused."""
+def _tables(account: Account) -> dict[str, ArrowTable]:
+    """For each case its curves on common grids, with their accuracies; equal events are computed once.
 
-    columns: tuple[Column, ...]
-    pairs: list[str]
-    grid: Floats
-    values: Floats
-    accuracy: Floats
-
-    def write(self, path: Path) -> None:
-        """Write the table as Parquet."""
-        from discreet.release.tables import arrow
-
-        pa, parquet = arrow(), arrow("parquet")
-        many, size = len(self.pairs), self.grid.size
-        index = pa.array(np.repeat(np.arange(many, dtype=np.int32), size))
-        arrays = [
-            pa.DictionaryArray.from_arrays(index, pa.array(self.pairs, pa.string())),
-            pa.array(np.tile(self.grid, many)),
-            *(pa.array(part.ravel(), mask=np.isnan(part.ravel())) for part in (self.values, self.accuracy)),
-        ]
-        fields = [
-            pa.field(column.name, array.type, metadata={"unit": column.unit, "means": column.means})
-            for column, array in zip(self.columns, arrays, strict=True)
-        ]
-        parquet.write_table(pa.Table.from_arrays(arrays, schema=pa.schema(fields)), path)
-
-
-def _tables(account: Account) -> dict[str, _Curves]:
-    """The curves of all cases; those with the same events are computed once."""
+    Each case by itself: what `AllPairs` has of all at once is only as accurate as finding the worst one asks.
+    """
     epsilons, alphas = drawing_epsilons(zcdp_of(account)), curve_alphas()
     labels, places, different = [], [], dict[tuple[Noise, ...], int]()
     for case, events in account.cases:
@@ -203,11 +177,21 @@ def _tables(account: Account) -> dict[str, _Curves]:
         places.append(different.setdefault(events, len(different)))
     tasks = [(events, epsilons, alphas) for events in different]
     found = map_cases(_curves, tasks, jobs=account.jobs, progress=account.progress, least=16)
-    stacked = [np.array([one[k] for one in found])[places] for k in range(4)]
-    return {
-        "profiles.parquet": _Curves(_DELTA, labels, epsilons, stacked[0], stacked[1]),
-        "tradeoffs.parquet": _Curves(_BETA, labels, alphas, stacked[2], stacked[3]),
-    }
+    stacked = [np.array([one[k] for one in found])[places].ravel() for k in range(4)]
+    pa, many, tables = arrow(), len(labels), {}
+    for file, grid, measured in zip(_COLUMNS, (epsilons, alphas), (stacked[:2], stacked[2:]), strict=True):
+        index = pa.array(np.repeat(np.arange(many, dtype=np.int32), grid.size))
+        arrays = [
+            pa.DictionaryArray.from_arrays(index, pa.array(labels, pa.string())),
+            pa.array(np.tile(grid, many)),
+            *(pa.array(part, mask=np.isnan(part)) for part in measured),
+        ]
+        fields = [
+            pa.field(name, array.type, metadata={"unit": unit, "means": means})
+            for (name, (unit, means)), array in zip(_COLUMNS[file].items(), arrays, strict=True)
+        ]
+        tables[file] = pa.Table.from_arrays(arrays, schema=pa.schema(fields))
+    return tables
 
 
 def _curves(task: tuple[tuple[Noise, ...], Floats, Floats]) -> tuple[Floats, Floats, Floats, Floats]:
@@ -232,7 +216,3 @@ def _asked(loss: PrivacyLoss, what: str, name: str, grid: Floats) -> tuple[Float
             except PrecisionError:
                 continue
         return values, accuracy
-
-
-def _hash(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import version
 from importlib.resources import files
 from itertools import groupby
@@ -25,7 +25,6 @@ from discreet import numbers
 from discreet.accounting.comparisons import GaussianDP
 from discreet.accounting.overall import Account
 from discreet.accounting.overall import account as account_of
-from discreet.accounting.parallel import Progress
 from discreet.accounting.privacy_loss import read_probabilities
 from discreet.budget import Neighbours, Release, load_preset, preset_names
 from discreet.budget.levels import level_name
@@ -35,31 +34,9 @@ from discreet.numbers import Exact, Interval
 from discreet.report import tables
 from discreet.report.figures import DEEPEST, STYLE, Lines, Sampled, draw_curves, figure_bytes, sampled
 from discreet.report.html.pdf import print_pdf
-from discreet.report.tables import (
-    DELTAS,
-    NoiseLine,
-    PrivacyRow,
-    VarianceLine,
-    calibrated_lines,
-    epsilon_rows,
-    levels_of,
-    matching_noise,
-    noise_lines,
-    path_text,
-    rho_total,
-    variance_lines,
-    zcdp_of,
-)
-from discreet.risk.profile import (
-    DIGITS,
-    Risk,
-    RiskProfile,
-    belief_sentence,
-    luck_sentence,
-    naming_sentence,
-    right_sentence,
-    risk_profile,
-)
+from discreet.report.tables import PrivacyRow
+from discreet.risk import profile
+from discreet.risk.profile import Risk, RiskProfile
 
 if TYPE_CHECKING:
     from discreet.accounting.calibration import Calibration
@@ -125,30 +102,16 @@ class Facts:
     account: Account
     gaussian: GaussianDP
     rows: tuple[PrivacyRow, ...]
-    gaussian_epsilons: tuple[float, ...]
     headline: PrivacyRow
     prior: Fraction
     risk: RiskProfile
     misses: tuple[Misses, ...]
-    noise: tuple[NoiseLine, ...]
     estimates: Accuracy | None
-    errors: tuple[NoiseLine, ...]
-    """The noise with the best estimates beside it, where there are any."""
     drawn: Sampled
     calibration: Calibration | None
     unsaved: str
     """Why no saving is stated, if one was looked for and there is none."""
     certified: bool
-
-    @property
-    def rho(self) -> Fraction | None:
-        """The total budget; none with Laplace noise."""
-        return rho_total(self.release)
-
-    @property
-    def saved(self) -> tuple[VarianceLine, ...]:
-        """The noise now, and the noise that is enough."""
-        return () if self.calibration is None else calibrated_lines(self.calibration)
 
     @property
     def guess(self) -> Risk:
@@ -159,12 +122,6 @@ class Facts:
     def accuser(self) -> Misses:
         """What an adversary misses who accepts false alarms in 5 of 100 cases."""
         return self.misses[ALPHAS.index(Fraction(1, 20))]
-
-    @property
-    def asked(self) -> tuple[PrivacyRow, ...]:
-        """The rows whose deltas were asked for, the headline first."""
-        proved = [row for row in self.rows if row.certified is not None and row is not self.headline]
-        return (self.headline, *proved)
 
     def as_dict(self) -> dict[str, object]:
         """Return the headline for JSON."""
@@ -182,7 +139,7 @@ class Facts:
             "reduction": None if self.calibration is None else self.calibration.reduction,
             "certified": self.certified,
         }
-        for name, box, digits in (("", row.certified, None), ("accuracy_", guess.certified, DIGITS)):
+        for name, box, digits in (("", row.certified, None), ("accuracy_", guess.certified, profile.DIGITS)):
             if box is not None:
                 lower, upper = numbers.interval(box, digits)
                 made |= {f"{name}lower": Decimal(lower), f"{name}upper": Decimal(upper)}
@@ -225,41 +182,33 @@ def gather(
     elif neighbours not in (None, account.neighbours):
         raise InputError(f"the account is for {account.neighbours} neighbours, not {neighbours}")
 
-    def telling(text: str) -> Progress | None:
-        return None if progress is None else lambda done, total: progress(text, done, total)
-
     def during(text: str) -> Account:
-        return account.with_workers(jobs, telling(text))
+        return account.with_workers(jobs, None if progress is None else partial(progress, text))
 
-    zcdp = zcdp_of(account)
+    zcdp = tables.zcdp_of(account)
     proving = during("Proving epsilon" if certify else "Comparing paths")
-    rows = epsilon_rows(proving, asked, zcdp=zcdp, certified=certify)
-    more = [small for small in map(Fraction, DELTAS) if small not in asked]
-    table = [*rows, *epsilon_rows(during("Comparing paths"), more, zcdp=zcdp)]
-    table.sort(key=lambda row: -row.delta)
-    gaussian = GaussianDP(account.events(account.main))
+    rows = tables.epsilon_rows(proving, asked, zcdp=zcdp, certified=certify)
+    more = [small for small in map(Fraction, tables.DELTAS) if small not in asked]
+    table = [*rows, *tables.epsilon_rows(during("Comparing paths"), more, zcdp=zcdp)]
     missed = during("Weighing both errors").tradeoff(alpha=list(ALPHAS))
-    estimates, found, unsaved = _estimates(release), None, ""
+    found, unsaved = None, ""
     if savings and account.people == 1:  # calibration is for one person
-        found, unsaved = _saving(
-            release, asked[0], account.neighbours, jobs, telling("Looking for the least noise")
-        )
+        found, unsaved = _saving(release, asked[0], during("Looking for the least noise"))
     return Facts(
         release=release,
         account=account.with_workers(jobs),
-        gaussian=gaussian,
-        rows=tuple(table),
-        gaussian_epsilons=tuple(float(gaussian.epsilon(delta=row.delta)) for row in table),
+        gaussian=GaussianDP(account.events(account.main)),
+        rows=tuple(sorted(table, key=lambda row: -row.delta)),
         headline=rows[0],
         prior=chance,
-        risk=risk_profile(release, prior=chance, whole=during("Proving the best guess"), certify=certify),
+        risk=profile.risk_profile(
+            release, prior=chance, whole=during("Proving the best guess"), certify=certify
+        ),
         misses=tuple(
             Misses(alpha, float(value), max(float(zcdp.tradeoff(alpha=float(alpha))), 0.0))
             for alpha, value in zip(ALPHAS, missed, strict=True)
         ),
-        noise=noise_lines(release),
-        estimates=estimates,
-        errors=noise_lines(release, estimates),
+        estimates=_estimates(release),
         drawn=sampled(during("Drawing the curves"), zcdp),
         calibration=found,
         unsaved=unsaved,
@@ -279,19 +228,15 @@ def _estimates(release: Release) -> Accuracy | None:
         return None
 
 
-def _saving(
-    release: Release, delta: Fraction, neighbours: Neighbours, jobs: int, progress: Progress | None
-) -> tuple[Calibration | None, str]:
+def _saving(release: Release, delta: Fraction, account: Account) -> tuple[Calibration | None, str]:
     """How little noise keeps zCDP's promise, or why that is not said: a report is worth having without it."""
     from discreet.accounting.calibration import calibrate
 
+    find = partial(calibrate, release, delta=delta, zcdp=True, neighbours=account.neighbours)
     try:
-        found = calibrate(
-            release, delta=delta, zcdp=True, neighbours=neighbours, jobs=jobs, progress=progress
-        )
+        return find(jobs=account.jobs, progress=account.progress), ""
     except (InputError, PrecisionError) as error:
         return None, str(error)
-    return found, ""
 
 
 class Change(NamedTuple):
@@ -304,18 +249,18 @@ class Change(NamedTuple):
 
 def compare(after: Facts, before: Facts) -> dict[str, object]:
     """Return how two states differ: variances of queries that both have, and what is gone or new."""
-    both = matching_noise(before.release, after.release)
+    both = tables.matching_noise(before.release, after.release)
     ratios: dict[str, list[Fraction]] = {}
     for level, query in both:
         ratios.setdefault(level, []).append(query.after / query.before)
     levels = [Change(level, min(found), max(found)) for level, found in ratios.items()]
     old, new = (
-        {(level, row.query) for level, rows in levels_of(one.release).items() for row in rows}
+        {(level, row.query) for level, rows in tables.levels_of(one.release).items() for row in rows}
         for one in (before, after)
     )
     return {
         "before": before,
-        "lines": variance_lines(both),
+        "lines": tables.variance_lines(both),
         "levels": levels,
         "unchanged": [one for one in levels if one.low == one.high == 1],
         "gone": sorted(old - new),
@@ -340,7 +285,7 @@ def render(facts: Facts, *, before: Facts | None = None, title: str = "") -> str
         changes=None if before is None else compare(facts, before),
         heading=checked_title(title) or release.title or release.name,
         pictures=pictures(facts, before),
-        paths=[(path, path_text(release, path)) for path in worst],
+        worst=worst,
         commands=commands(facts, before),
         files=[("release.toml", release)] + ([("before.toml", before.release)] if before else []),
         version=version("discreet"),
@@ -380,18 +325,7 @@ def environment() -> Environment:
         "by_first": lambda rows: [(k, list(group)) for k, group in groupby(rows, lambda row: row[0])],
         "anchor": lambda term: term.lower().replace(" ", "-"),
     }
-    made.globals |= {
-        "relation": tables.relation,
-        "records": tables.records,
-        "compared": tables.compared,
-        "scaled_sizes": tables.scaled_sizes,
-        "right": right_sentence,
-        "belief": belief_sentence,
-        "naming": naming_sentence,
-        "luck": luck_sentence,
-        "DIGITS": DIGITS,
-        "RESULT_DIGITS": numbers.DIGITS,
-    }
+    made.globals |= {"tables": tables, "profile": profile, "RESULT_DIGITS": numbers.DIGITS}
     return made
 
 
@@ -428,29 +362,27 @@ def minus(text: str) -> str:
 
 def commands(facts: Facts, before: Facts | None) -> list[str]:
     """Return the commands that give the numbers of the page."""
-    account = facts.account
-    target = _target(facts.release, "release.toml")
-    deltas = "".join(f" --delta {numbers.plain(row.delta)}" for row in facts.asked)
+    account, row = facts.account, facts.headline
+
+    def target(release: Release, file: str) -> str:
+        """The preset's name if it is one, else the file that the page shows at its end."""
+        is_preset = release.name in preset_names() and load_preset(release.name) == release
+        return shlex.quote(release.name) if is_preset else file
+
+    this, delta = target(facts.release, "release.toml"), numbers.plain(row.delta)
+    proved = (one.delta for one in facts.rows if one.certified is not None and one is not row)
+    deltas = "".join(f" --delta {numbers.plain(one)}" for one in (row.delta, *proved))
     stated = account.neighbours == facts.release.neighbours
     relation = "" if stated else f" --neighbours {account.neighbours}"
     people = f" --people {account.people}" if account.people != 1 else ""
-    found = [f"discreet account {target}{deltas}{relation}{people}{' --certify' if facts.certified else ''}"]
+    found = [f"account {this}{deltas}{relation}{people}{' --certify' if facts.certified else ''}"]
     if facts.calibration is not None:
-        found.append(
-            f"discreet calibrate {target} --zcdp --delta {numbers.plain(facts.headline.delta)}{relation}"
-        )
+        found.append(f"calibrate {this} --zcdp --delta {delta}{relation}")
     if account.people == 1:
-        found.append(f"discreet risk explain {target} --prior {facts.prior}{relation}")
+        found.append(f"risk explain {this} --prior {facts.prior}{relation}")
     if before is not None:
-        other = _target(before.release, "before.toml")
-        found.append(f"discreet compare {other} {target}{deltas}{relation}{people}")
-    return found
-
-
-def _target(release: Release, file: str) -> str:
-    """The preset's name if it is one, else the file that the page shows at its end."""
-    is_preset = release.name in preset_names() and load_preset(release.name) == release
-    return shlex.quote(release.name) if is_preset else file
+        found.append(f"compare {target(before.release, 'before.toml')} {this}{deltas}{relation}{people}")
+    return [f"discreet {one}" for one in found]
 
 
 # -- its two pictures --------------------------------------------------------------------------------------
