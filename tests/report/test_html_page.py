@@ -17,6 +17,7 @@ from discreet.budget import Level, Query, Release, Spine, load
 from discreet.errors import InputError
 from discreet.noise import GaussianNoise
 from discreet.report.html import Facts, gather, page, render
+from discreet.report.tables import calibrated_lines
 from discreet.risk import risk_profile
 
 SMALL = """\
@@ -406,7 +407,9 @@ def test_margins_are_exact_quantiles():
 
 def test_margins_of_saved_laplace_noise_are_those_of_its_own_law() -> None:
     # scale 4, q = exp(-1/4): P[|X| > m] = 2 q^(m + 1) / (1 + q) is 0.0560 at 11 and 0.0436 at 12
-    total, by_size = gather(Release.from_toml(LAPLACE), certify=False).saved
+    found = gather(Release.from_toml(LAPLACE), certify=False).calibration
+    assert found is not None
+    total, by_size = calibrated_lines(found)
     assert (total.queries, total.margins[0]) == (("total",), 12)
     assert by_size.margins[0] == 14  # of a Gaussian of variance 50
 
