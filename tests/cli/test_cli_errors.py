@@ -203,3 +203,10 @@ def test_names_cannot_steer_a_terminal(discreet, small, command):
     refused = discreet("calibrate", small, "--delta", "1e-9", "--moe", "\u202eState=3")
     assert refused.status == 2
     assert "\u202e" not in refused.err
+
+
+def test_a_margin_that_follows_from_a_rho_is_said_to(refused):
+    found = refused("safetab", "design", "--levels", "COUNTY:2", "--rho", "COUNTY:2=1e-12", "--quiet")
+    assert "rho of COUNTY:2 is 1e-12: the 95 % margin of its cells is 4382613, and at most 1000000" in found
+    found = refused("safetab", "design", "--levels", "COUNTY:2", "--margin", "COUNTY:2=4382613", "--quiet")
+    assert "margin is 4382613; it must be a whole number from 1 to 1000000" in found

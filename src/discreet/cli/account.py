@@ -177,12 +177,12 @@ def _files(account: Account, zcdp: ZCDP, releases: list[Release], outputs: Outpu
     def curve() -> str:
         grid = figures.epsilon_grid(zcdp)
         if drawn is None:
-            return figures.profile_csv(figures.sample_profile(account, grid), zcdp)
+            return figures.curve_csv(figures.sample_profile(account, grid), zcdp)
         deltas = drawn.profile.delta[np.isin(drawn.profile.epsilon, grid)]  # it has these points and more
-        return figures.profile_csv(figures.Profile(grid, deltas), zcdp)
+        return figures.curve_csv(figures.Profile(grid, deltas), zcdp)
 
     def tradeoff() -> str:
-        return figures.tradeoff_csv(figures.sample_tradeoff(account, figures.curve_alphas()), zcdp)
+        return figures.curve_csv(figures.sample_tradeoff(account, figures.curve_alphas()), zcdp)
 
     return outputs.made(
         {

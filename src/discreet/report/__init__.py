@@ -33,22 +33,10 @@ __all__ = [
     "sample_tradeoff",
 ]
 
-_HOMES = {
-    "figures": (
-        "Profile",
-        "TradeOffCurve",
-        "plot_profile",
-        "plot_tradeoff",
-        "sample_profile",
-        "sample_tradeoff",
-    ),
-    "tables": ("PrivacyRow", "delta_rows", "epsilon_rows"),
-}
-
 
 def __getattr__(name: str) -> Any:
     """Import a public name when it is first asked for: a list of presets needs no NumPy."""
-    for home, names in _HOMES.items():
-        if name in names:
-            return getattr(import_module(f"discreet.report.{home}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    home = "tables" if name in ("PrivacyRow", "delta_rows", "epsilon_rows") else "figures"
+    return getattr(import_module(f"discreet.report.{home}"), name)

@@ -40,6 +40,9 @@ class Curve(Protocol):
     def delta(self, *, epsilon: Any) -> Any:
         """delta at one epsilon or many."""
 
+    def epsilon(self, *, delta: Any) -> Any:
+        """epsilon at one delta or many."""
+
     def tradeoff(self, *, alpha: Any) -> Any:
         """The type II error at one alpha or many."""
 
@@ -136,26 +139,20 @@ def tradeoff_from_profile(profile: Profile, alpha: Floats) -> TradeOffCurve:
     return TradeOffCurve(alpha, np.maximum(np.maximum(steep, flat).max(axis=0), 0.0))
 
 
-def profile_csv(profile: Profile, zcdp: ZCDP) -> str:
-    """Return the points as CSV, epsilon, delta and what zCDP says.
+def curve_csv(curve: Profile | TradeOffCurve, zcdp: ZCDP) -> str:
+    """Return the points as CSV, and what zCDP says.
 
-    >>> print(profile_csv(Profile(np.array([3.0]), np.array([0.25])), ZCDP.from_rho(1)), end="")
+    >>> print(curve_csv(Profile(np.array([3.0]), np.array([0.25])), ZCDP.from_rho(1)), end="")
     epsilon,delta,zcdp_delta
     3.0,0.25,0.36787944117144233
     """
-    columns = (profile.epsilon, profile.delta, zcdp.delta(epsilon=profile.epsilon))
-    return csv_text(("epsilon", "delta", "zcdp_delta"), np.column_stack(columns).tolist())
-
-
-def tradeoff_csv(curve: TradeOffCurve, zcdp: ZCDP) -> str:
-    """Return the points as CSV, alpha, f and what zCDP says.
-
-    >>> print(tradeoff_csv(TradeOffCurve(np.array([0.0]), np.array([1.0])), ZCDP.from_rho(1)), end="")
-    alpha,f,zcdp_f
-    0.0,1.0,1.0
-    """
-    columns = (curve.alpha, curve.beta, zcdp.tradeoff(alpha=curve.alpha))
-    return csv_text(("alpha", "f", "zcdp_f"), np.column_stack(columns).tolist())
+    if isinstance(curve, Profile):
+        names, columns = ("epsilon", "delta", "zcdp_delta"), [curve.epsilon, curve.delta]
+        columns.append(zcdp.delta(epsilon=curve.epsilon))
+    else:
+        names, columns = ("alpha", "f", "zcdp_f"), [curve.alpha, curve.beta]
+        columns.append(zcdp.tradeoff(alpha=curve.alpha))
+    return csv_text(names, np.column_stack(columns).tolist())
 
 
 # -- pictures ----------------------------------------------------------------------------------------------
@@ -223,12 +220,14 @@ def plot_profile(
     ('log', 'zCDP')
     """
     if not isinstance(curve, Profile):
-        curve = sample_profile(curve, _span(curve) if epsilon is None else epsilon)
+        if epsilon is None:
+            ends = np.asarray(curve.epsilon(delta=curve_deltas()), dtype=np.float64)
+            epsilon = np.linspace(max(float(ends[0]), 0.0), float(ends[-1]), 60)
+        curve = sample_profile(curve, epsilon)
     axes = _axes(ax)
     axes.plot(curve.epsilon, curve.delta, **line)
     axes.set_yscale("log", nonpositive="clip")  # where delta is zero the line leaves downwards
-    axes.set_xlabel(r"$\varepsilon$")
-    axes.set_ylabel(r"$\delta(\varepsilon)$")
+    axes.set(xlabel=r"$\varepsilon$", ylabel=r"$\delta(\varepsilon)$")
     return axes
 
 
@@ -246,16 +245,9 @@ def plot_tradeoff(
         curve = sample_tradeoff(curve, curve_alphas() if alpha is None else alpha)
     axes = _axes(ax)
     axes.plot(curve.alpha, curve.beta, **line)
-    axes.set_xlim(-0.015, 1.0)  # curves that hug the axes stay visible
-    axes.set_ylim(-0.015, 1.0)
-    axes.set_xlabel(r"type I error $\alpha$")
-    axes.set_ylabel(r"type II error $f(\alpha)$")
+    hugging = (-0.015, 1.0)  # curves that hug the axes stay visible
+    axes.set(xlim=hugging, ylim=hugging, xlabel=r"type I error $\alpha$", ylabel=r"type II error $f(\alpha)$")
     return axes
-
-
-def _span(curve: Any) -> Floats:
-    found = np.asarray(curve.epsilon(delta=curve_deltas()), dtype=np.float64)
-    return np.linspace(max(float(found[0]), 0.0), float(found[-1]), 60)
 
 
 def _axes(ax: Axes | None) -> Axes:
@@ -420,8 +412,7 @@ def attack_figure(attack: Attack, priors: Sequence[Numbers], *, marked: Sequence
         for place, prior in enumerate(priors):
             line = LINES[place % len(LINES)]
             right.plot(noisy, attack.posterior(noisy, prior=prior), label=f"prior {prior}", **line)
-        right.set_ylim(-0.02, 1.02)
-        right.set(xlabel="published value", ylabel="posterior: the target is present")
+        right.set(ylim=(-0.02, 1.02), xlabel="published value", ylabel="posterior: the target is present")
         for ax in (left, right):
             ax.set_axisbelow(True)
             for value in marked:
@@ -442,15 +433,12 @@ def table_figure(found: TableRisk) -> Figure:
         for place, (name, tally) in enumerate(list(found.tallies.items())[: len(LINES)]):
             shares = 1.0 - np.cumsum(tally.counts) / tally.total
             values = np.concatenate([tally.values[:1], tally.values])
-            ax.step(
-                values, np.concatenate([[1.0], shares]), where="post", label=level_name(name), **LINES[place]
-            )
+            line: Any = {"label": level_name(name), **LINES[place]}
+            ax.step(values, np.concatenate([[1.0], shares]), where="post", **line)
         ax.axvline(2.0, color="#555555", linewidth=0.8, linestyle=":")
         smallest = 1.0 / max(tally.total for tally in found.tallies.values())
-        ax.set_yscale("log")
+        ax.set(yscale="log", xlabel="ratio: posterior over prior", ylabel="share of rows above")
         ax.set_ylim(max(smallest, 1e-7) / 2, 1.5)
-        ax.set_xlabel("ratio: posterior over prior")
-        ax.set_ylabel("share of rows above")
         ax.legend()
         hidden = len(found.tallies) - len(LINES)
         more = f"; {hidden} more levels are not drawn" if hidden > 0 else ""
@@ -465,20 +453,16 @@ def profile_figure(profile: RiskProfile) -> Figure:
         for ax, prior in zip(axes, priors, strict=True):
             part = profile.at(prior)
             places = range(len(part.levels))
-            ax.plot(
-                [row.accuracy for row in part.levels],
-                places,
-                "s",
-                color=BLUE,
-                label="every count of the level",
-            )
-            ax.plot([row.accuracy for row in part.one_count], places, "o", color=GREY, label="one count")
-            bound = part.overall[0].accuracy
-            ax.axvline(bound, color=VERMILION, linestyle="--", label="everything published")
-            ax.axvline(part.overall[0].baseline, color=GREY, linestyle=":", label="nothing published")
+            for rows, mark, colour, name in (
+                (part.levels, "s", BLUE, "every count of the level"),
+                (part.one_count, "o", GREY, "one count"),
+            ):
+                ax.plot([row.accuracy for row in rows], places, mark, color=colour, label=name)
+            whole = part.overall[0]
+            ax.axvline(whole.accuracy, color=VERMILION, linestyle="--", label="everything published")
+            ax.axvline(whole.baseline, color=GREY, linestyle=":", label="nothing published")
             ax.set_yticks(list(places), [level_name(row.scope) for row in part.levels])
-            ax.set_xlabel("right, averaged over the prior")
-            ax.set_title(f"prior {prior:g}")
+            ax.set(xlabel="right, averaged over the prior", title=f"prior {prior:g}")
         axes[0].invert_yaxis()
         handles, labels = axes[0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=2)
@@ -498,10 +482,8 @@ def hierarchy_figure(found: HierarchyPosterior) -> Figure:
             else:
                 ax.plot(values, chances, color=BLUE)
             ax.xaxis.get_major_locator().set_params(integer=True)
-            ax.set_title(area.name)
-            ax.set_xlabel("count")
+            ax.set(title=area.name, xlabel="count", axisbelow=True)
             ax.set_ylim(bottom=0)
-            ax.set_axisbelow(True)
         axes[0].set_ylabel("posterior probability")
         figure.suptitle(f"Posterior counts, prior {found.prior:g}, method {found.method}", fontsize=9)
     return figure

@@ -33,7 +33,7 @@ from discreet.budget.release import EXACTLY
 from discreet.errors import DiscreetError, InputError
 from discreet.files import csv_text
 from discreet.noise import DiscreteGaussian, DiscreteLaplace, Noise
-from discreet.numbers import Exact, fraction, positive
+from discreet.numbers import Exact, fraction, plain, positive
 from discreet.release.safetab.account import (
     LARGEST,
     claim,
@@ -68,6 +68,7 @@ STABILITY = 9
 """Groups of one region and level that a person can be in, in the specification of 2020."""
 
 _PLACES = [(geography, level) for geography in GEOGRAPHIES for level in LEVELS]
+_LARGEST_MARGIN = 10**6
 _DIGITS = 6  # of a size of noise that is searched for, rounded to the safe side
 
 
@@ -393,6 +394,12 @@ def sizing(
         configuration = with_derived(configuration, specification, error=part, of=of)
     parts = mechanisms(configuration, specification, which)
     levels = tuple(SizedLevel.of(one, part, of) for one in parts)
+    for level in levels if exact else ():
+        if level.margin > _LARGEST_MARGIN:
+            raise InputError(
+                f"rho of {':'.join(map(str, level.place))} is {plain(level.rho)}: the 95 % margin of its cells "
+                f"is {level.margin}, and at most {_LARGEST_MARGIN} is compared"
+            )
     costs = [
         cost(configuration, specification, which, delta=delta, neighbours=one, exact=exact, progress=progress)
         for one in ("unbounded", "bounded")
@@ -524,8 +531,8 @@ def rivals(margins: Sequence[tuple[int, int]], *, delta: Exact) -> Rivals:
 @lru_cache(maxsize=256)
 def _widest(kind: type[DiscreteGaussian] | type[DiscreteLaplace], margin: int) -> Fraction:
     """Find the largest variance or scale, cut to six digits, of noise that keeps a margin with 95 %."""
-    if isinstance(margin, bool) or not isinstance(margin, int) or not 1 <= margin <= 10**6:
-        raise InputError(f"margin is {margin}; it must be a whole number from 1 to 1000000")
+    if isinstance(margin, bool) or not isinstance(margin, int) or not 1 <= margin <= _LARGEST_MARGIN:
+        raise InputError(f"margin is {margin}; it must be a whole number from 1 to {_LARGEST_MARGIN}")
     tail = float(1 - CONFIDENCE) / 2
     low, high = 0.01, 4.0 * (margin + 1.0) ** 2
     for _ in range(60):  # until the ends are neighbours at six digits; the tail grows with the size
