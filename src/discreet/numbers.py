@@ -348,15 +348,6 @@ def count_of_digits(value: float, doubt: float, most: int) -> int:
     return min(max(math.floor(math.log10(abs(value))) - unit + 1, 1), most)
 
 
-def probability(value: float, digits: int = DIGITS, *, exactly_zero: bool = False) -> str:
-    """Write a delta; one too small for a float is not called zero unless it is.
-
-    >>> probability(1e-21, 3), probability(0.0), probability(0.0, exactly_zero=True)
-    ('1.00e-21', 'below 1e-300', '0')
-    """
-    return number(value, digits) if value >= 1e-300 or exactly_zero else "below 1e-300"
-
-
 def change(value: float) -> str:
     """Write a difference of two epsilons, with its sign.
 

@@ -154,12 +154,12 @@ def _account_of(
         option = "--path" if pair is None else "--pair"
         raise InputError(f"{option} is about {implied} neighbours, but --neighbours is {between.neighbours}")
     release = releases[0]
-    numbers = tuple(sorted(number for number in (*(pair or ()), path) if number is not None))
     # the unbounded account has the fewest cases to prepare; a single pair or path is the same in both
     base = account(release, neighbours="unbounded", people=between.people)
-    loss = base.pair(*numbers) if pair is not None else base.path(*numbers)
-    cases = [(numbers, loss.events)]
-    return Account(release.name, release.unit, implied, cases, numbers, between.people, claim=release.claim)
+    label = tuple(sorted(pair)) if pair is not None else (path or 0,)
+    loss = base.pair(*label) if pair is not None else base.path(*label)
+    cases = [(label, loss.events)]
+    return Account(release.name, release.unit, implied, cases, label, between.people, claim=release.claim)
 
 
 def _files(account: Account, zcdp: ZCDP, releases: list[Release], outputs: Outputs) -> dict[str, bytes]:
@@ -184,13 +184,8 @@ def _files(account: Account, zcdp: ZCDP, releases: list[Release], outputs: Outpu
     def tradeoff() -> str:
         return figures.curve_csv(figures.sample_tradeoff(account, figures.curve_alphas()), zcdp)
 
-    return outputs.made(
-        {
-            **({"--plot": figures.account_figure(drawn, title=title)} if drawn else {}),
-            "--curve": curve,
-            "--tradeoff": tradeoff,
-        }
-    )
+    plot = {"--plot": figures.account_figure(drawn, title=title)} if drawn else {}
+    return outputs.made({**plot, "--curve": curve, "--tradeoff": tradeoff})
 
 
 def _text(found: PrivacyTable) -> Iterator[Block]:
@@ -207,9 +202,8 @@ def _text(found: PrivacyTable) -> Iterator[Block]:
         yield ""
         columns = (given, kind.titled(asked), f"zCDP {asked}", "difference", worst)
         cells = _epsilon_cells if asked == "epsilon" else _delta_cells
-        yield TextTable(
-            columns, [(*cells(row, account, digits), tables.label(row.worst)) for row in rows], (0, 4)
-        )
+        lines = [(*cells(row, account, digits), tables.label(row.worst)) for row in rows]
+        yield TextTable(columns, lines, (0, 4))
     proved = [
         (f"{given} {numbers.plain(value)}:", f"{lower} <= {asked} <= {upper}")
         for given, value, asked, lower, upper in found.certified()
@@ -246,12 +240,11 @@ def _epsilon_cells(row: PrivacyRow, account: Account, digits: int) -> tuple[str,
 
 def _delta_cells(row: PrivacyRow, account: Account, digits: int) -> tuple[str, ...]:
     zero = row.delta == 0 and account.case(row.worst).log_delta(epsilon=row.epsilon) == -math.inf
+    exact = account.claim.kind.number(row.delta, row.digits("delta", digits))
     return (
         numbers.plain(row.epsilon),
-        account.claim.kind.number(row.delta, row.digits("delta", digits))
-        if row.delta >= 1e-300 or zero
-        else "below 1e-300",
-        numbers.probability(row.zcdp, digits),
+        exact if row.delta >= 1e-300 or zero else "below 1e-300",
+        numbers.number(row.zcdp, digits) if row.zcdp >= 1e-300 else "below 1e-300",
         f"{numbers.number(row.zcdp / row.delta, 3)} times less" if 0 < row.delta < row.zcdp else "-",
     )
 

@@ -323,21 +323,19 @@ class Screen:
         if not self.is_watched:
             yield None
             return
-        from rich import progress
         from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
         # as they are: a name may hold what rich takes for markup
-        texts = ("{task.description}", "{task.fields[of]}")
-        name, of = (progress.TextColumn(text, markup=False) for text in texts)
-        times = (progress.TimeElapsedColumn(), progress.TextColumn("left"), progress.TimeRemainingColumn())
-        columns = (name, progress.BarColumn(), of, *times)
-        tasks: dict[str, progress.TaskID] = {}
-        with progress.Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+        name, of = (TextColumn(text, markup=False) for text in ("{task.description}", "{task.fields[of]}"))
+        times = (TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn())
+        with Progress(name, BarColumn(), of, *times, console=Console(stderr=True), transient=True) as bars:
 
             def move(stage: str, done: int, total: int) -> None:
+                tasks = {task.description: task.id for task in bars.tasks}
                 if stage not in tasks:
                     # until something is done, nobody knows how far it is
-                    tasks[stage] = bars.add_task(visible(stage), total=None, of="")
+                    tasks[stage] = bars.add_task(stage, total=None, of="")
                 if done:
                     bars.update(tasks[stage], completed=done, total=total, of=f"{done:,}/{total:,}")
 

@@ -100,13 +100,23 @@ def show_runs(
 def _text(path: Path, ledger: Ledger, costs: list[Cost], failed: list[str]) -> Iterator[Block]:
     from discreet.release.ledger import several
 
-    many = len(ledger.entries)
-    yield f"{path}: {many} run{'s' * (many != 1)}."
-    if ledger.entries:
+    entries = list(enumerate(ledger.entries, start=1))
+    yield f"{path}: {_several(len(entries), 'run')}."
+    if entries:
         yield ""
-        yield _runs(ledger)
+        rows = [
+            (
+                *(str(number), entry.time, entry.release.name, entry.release.unit, entry.release.neighbours),
+                plain(entry.rho) if entry.counted else "none: a rehearsal, NOT PRIVATE",
+                str(entry.rho) if entry.counted else "",
+                entry.output,
+            )
+            for number, entry in entries
+        ]
+        columns = ("run", "time", "release", "unit", "neighbours", "rho", "as a fraction", "output")
+        yield TextTable(columns, rows, (0, 1, 2, 3, 4, 7))
     yield from _sums(ledger)
-    for number, entry in enumerate(ledger.entries, start=1):
+    for number, entry in entries:
         if entry.at_most > 1:
             who = several(entry.release.unit, entry.at_most)
             yield f"Run {number} has {who}, and costs what they cost together."
@@ -119,6 +129,10 @@ def _text(path: Path, ledger: Ledger, costs: list[Cost], failed: list[str]) -> I
         yield ("Sums of rho are exact but overstate the cost a little; the epsilon is for all runs together.")
     if ledger.key:
         yield f"Entries are signed with the key {ledger.key}."
+
+
+def _several(many: int, what: str) -> str:
+    return f"{many} {what}{'s' * (many != 1)}"
 
 
 @app.command(name="check", usage="Usage: discreet ledger check PATH [DIR ...] [OPTIONS]")
@@ -136,9 +150,8 @@ def check(
     from discreet.release import check_ledger
 
     found = check_ledger(path, outputs or (), witness=witness, key=key)
-    runs, files, problems = len(found.ledger.entries), found.files, len(found.problems)
-    seen = f"{runs} run{'s' * (runs != 1)}, {files} file{'s' * (files != 1)} as recorded"
-    verdict = f"{problems} problem{'s' * (problems != 1)}" if problems else "sound"
+    seen = f"{_several(len(found.ledger.entries), 'run')}, {_several(found.files, 'file')} as recorded"
+    verdict = _several(len(found.problems), "problem") if found.problems else "sound"
     lines = [f"{path}: {verdict}; {seen}"]
     lines += [f"problem: {text}" for text in found.problems]
     lines += [f"remark: {text}" for text in found.remarks]
@@ -227,31 +240,13 @@ def _costs(ledger: Ledger, delta: Fraction) -> tuple[list[Cost], list[str]]:
     return found, failed
 
 
-def _runs(ledger: Ledger) -> TextTable:
-    rows = [
-        (
-            str(number),
-            entry.time,
-            entry.release.name,
-            entry.release.unit,
-            entry.release.neighbours,
-            plain(entry.rho) if entry.counted else "none: a rehearsal, NOT PRIVATE",
-            str(entry.rho) if entry.counted else "",
-            entry.output,
-        )
-        for number, entry in enumerate(ledger.entries, start=1)
-    ]
-    columns = ("run", "time", "release", "unit", "neighbours", "rho", "as a fraction", "output")
-    return TextTable(columns, rows, (0, 1, 2, 3, 4, 7))
-
-
 def _sums(ledger: Ledger) -> Iterator[Block]:
-    rows = []
+    rows, declared = [], set()
     for one in ledger.totals:
         if one.rho is not None:
             used = ledger.spent(one.unit, one.neighbours)
             rows.append((one.unit, one.neighbours, str(one.rho), str(used), str(one.rho - used)))
-    declared = {(one.unit, one.neighbours) for one in ledger.totals if one.rho is not None}
+            declared.add((one.unit, one.neighbours))
     for unit in dict.fromkeys(entry.release.unit for entry in ledger.entries if entry.counted):
         for relation in RELATIONS:
             if (unit, relation) not in declared:

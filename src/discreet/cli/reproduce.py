@@ -12,7 +12,7 @@ from discreet.cli.console import PLAIN, Block, Hanging, LongLine, Outputs, Scree
 from discreet.errors import InputError
 
 if TYPE_CHECKING:
-    from discreet.studies import Study, StudyEntry
+    from discreet.studies import Study
 
 app = console.command(
     "reproduce",
@@ -43,7 +43,11 @@ def reproduce(
     from discreet.studies import find, studies, verdicts
 
     if list_:
-        show([_list(studies())])
+        rows = [
+            (one.name, one.what, ", ".join(one.shows), "yes" if one.is_long else "", one.source)
+            for one in studies()
+        ]
+        show([TextTable(("name", "what", "where", "takes long", "paper"), rows, (0, 1, 2, 3, 4))])
         return
     if name is None and out is None:
         raise InputError(
@@ -88,14 +92,6 @@ def _directory(out: Path | None) -> Iterator[None]:
         if out is not None and fresh and not any(out.iterdir()):
             out.rmdir()
         raise
-
-
-def _list(entries: tuple[StudyEntry, ...]) -> TextTable:
-    rows = [
-        (one.name, one.what, ", ".join(one.shows), "yes" if one.is_long else "", one.source)
-        for one in entries
-    ]
-    return TextTable(("name", "what", "where", "takes long", "paper"), rows, (0, 1, 2, 3, 4))
 
 
 def _text(found: list[Study], *, own: bool) -> Iterator[Block]:

@@ -13,16 +13,7 @@ from discreet.cli import console, visible
 from discreet.cli.console import Block, Hanging, LongLine, Screen, TextTable, option, write
 from discreet.errors import InputError
 from discreet.numbers import percent, plain, with_fraction
-from discreet.report.tables import (
-    all_presets,
-    heading,
-    levels_of,
-    path_text,
-    preset_object,
-    relation,
-    release_object,
-    rho_total,
-)
+from discreet.report import tables
 
 if TYPE_CHECKING:
     from discreet.budget import Release, Row
@@ -40,26 +31,24 @@ def show(
     toml: Annotated[bool, option("Print the release as TOML.")] = False,
 ) -> None:
     """Show one release."""
-
     if json and toml:
         raise InputError("--json and --toml cannot be used together")
     release = load(name)
     if toml:
         write(visible(release.to_toml()))  # so written out, TOML reads it back
     else:
-        Screen(json=json, quiet=True).present(lambda: release_object(release), _text(release))
+        Screen(json=json, quiet=True).present(lambda: tables.release_object(release), _text(release))
 
 
 def _text(release: Release) -> Iterator[Block]:
-
-    total = rho_total(release)
-    yield Hanging(heading(release))
+    total = tables.rho_total(release)
+    yield Hanging(tables.heading(release))
     spent = "" if total is None else f"; total rho {with_fraction(total)}"
-    who = relation(release.neighbours, release.unit)
+    who = tables.relation(release.neighbours, release.unit)
     yield Hanging(f"Calibrated for {release.neighbours} neighbours ({who}){spent}.")
     rho = {level.name: level.spent(release.neighbours) for level in release.levels}
     columns = ("query", "variance", "exact", "share", "sensitivity", "groups")
-    for level, rows in levels_of(release).items():
+    for level, rows in tables.levels_of(release).items():
         yield ""
         share = "" if total is None else f", {percent(rho[level] / total)} of the total"
         name = level_name(level)
@@ -75,7 +64,7 @@ def _text(release: Release) -> Iterator[Block]:
         )
         width = len(str(max(release.paths)))
         for path in release.paths:
-            yield Hanging(f"{path:>{width}}  {path_text(release, path)}", " " * (width + 2))
+            yield Hanging(f"{path:>{width}}  {tables.path_text(release, path)}", " " * (width + 2))
     if release.reason:
         yield Hanging(f"An account of it: {release.claim}")
     for title, texts in (("Sources", release.sources), ("Notes", release.notes)):
@@ -97,13 +86,13 @@ def _cells(row: Row) -> tuple[str, ...]:
 @presets_app.default
 def presets(*, json: console.Json = False) -> None:
     """List the presets."""
-    releases = all_presets()
+    releases = tables.all_presets()
     rows = [
         (
             release.name,
             release.unit,
             release.neighbours,
-            "-" if (rho := rho_total(release)) is None else plain(rho),
+            "-" if (rho := tables.rho_total(release)) is None else plain(rho),
             str(len(release.paths)),
             release.title,
         )
@@ -116,5 +105,5 @@ def presets(*, json: console.Json = False) -> None:
         "`discreet show NAME` prints one of them; `discreet account NAME` says what it costs.",
     ]
     Screen(json=json, quiet=True).present(
-        lambda: {"presets": [preset_object(release) for release in releases], "aliases": ALIASES}, text
+        lambda: {"presets": [tables.preset_object(release) for release in releases], "aliases": ALIASES}, text
     )

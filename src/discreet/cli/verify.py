@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
+from discreet.budget import load
 from discreet.cli import console
 from discreet.cli.console import PLAIN, Block, Hanging, Screen, option
 from discreet.errors import InputError
+from discreet.numbers import read_delta
+from discreet.report import tables
 
 if TYPE_CHECKING:
-    from discreet.accounting.certificate import Certificate
     from discreet.accounting.verification import Verification
 
 app = console.command(
@@ -36,12 +39,35 @@ def verify(
     screen: Screen = PLAIN,
 ) -> None:
     """Prove or refute a number that was handed on, by another method than the one that made it."""
-    workers = between.workers
-    claimed = {"epsilon": epsilon, "delta": delta, "alpha": alpha, "beta": beta}
-    stated = _stated(targets, {name: value for name, value in claimed.items() if value is not None}, between)
-
+    from discreet.accounting.certificate import Certificate
+    from discreet.accounting.verification import read_statement
     from discreet.accounting.verification import verify as check
 
+    workers, neighbours, people = between.workers, between.neighbours, between.people
+    claimed = {"epsilon": epsilon, "delta": delta, "alpha": alpha, "beta": beta}
+    given = {name for name, value in claimed.items() if value is not None}
+    if given and given not in ({"epsilon", "delta"}, {"alpha", "beta"}):
+        raise InputError(
+            "--epsilon and --delta go together: the claim that a release is (E, D)-private; "
+            "and so do --alpha and --beta: that a type II error is at least B at a type I error of A"
+        )
+    if given and not targets:
+        raise InputError("verify needs a release: a preset's name or a TOML file")
+    if epsilon is not None and delta is not None:
+        console.read_epsilon(epsilon)
+        read_delta(delta)
+    if given:
+        claim = partial(Certificate.claim, [load(target) for target in targets], neighbours=neighbours)
+        stated = claim(people=people, epsilon=epsilon, delta=delta, alpha=alpha, beta=beta)
+    elif len(targets) != 1:
+        raise InputError(
+            "verify needs one certificate or claim, or releases together with --epsilon and --delta, or with "
+            "--alpha and --beta"
+        )
+    elif neighbours is not None or people != 1:
+        raise InputError("a certificate states its own neighbours and people; none can be given beside it")
+    else:
+        stated = read_statement(targets[0])
     with screen.progress("Checking paths") as progress:
         found = check(stated, jobs=workers, progress=progress)
     screen.present(found.as_dict, _text(found), timed=True)
@@ -49,47 +75,7 @@ def verify(
         raise SystemExit(1)
 
 
-def _stated(targets: tuple[str, ...], claimed: dict[str, str], between: console.Comparing) -> Certificate:
-    """What is to be proved."""
-    from discreet.accounting.certificate import Certificate
-    from discreet.accounting.verification import read_statement
-    from discreet.budget import load
-
-    neighbours, people = between.neighbours, between.people
-    if claimed:
-        if set(claimed) not in ({"epsilon", "delta"}, {"alpha", "beta"}):
-            raise InputError(
-                "--epsilon and --delta go together: the claim that a release is (E, D)-private; "
-                "and so do --alpha and --beta: that a type II error is at least B at a type I error of A"
-            )
-        if not targets:
-            raise InputError("verify needs a release: a preset's name or a TOML file")
-        if "epsilon" in claimed:
-            console.read_epsilon(claimed["epsilon"])
-            console.read_deltas([claimed["delta"]])
-        releases = [load(target) for target in targets]
-        return Certificate.claim(
-            releases,
-            epsilon=claimed.get("epsilon"),
-            delta=claimed.get("delta"),
-            alpha=claimed.get("alpha"),
-            beta=claimed.get("beta"),
-            neighbours=neighbours,
-            people=people,
-        )
-    if len(targets) != 1:
-        raise InputError(
-            "verify needs one certificate or claim, or releases together with --epsilon and --delta, or with "
-            "--alpha and --beta"
-        )
-    if neighbours is not None or people != 1:
-        raise InputError("a certificate states its own neighbours and people; none can be given beside it")
-    return read_statement(targets[0])
-
-
 def _text(found: Verification) -> Iterator[Block]:
-    from discreet.report import tables
-
     account = found.certificate.account()
     who = tables.relation(account.neighbours, account.unit, account.people)
     yield Hanging(f"{account.name}, {who} ({account.neighbours}): {found.certificate.says}")

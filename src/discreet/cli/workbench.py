@@ -59,12 +59,10 @@ def workbench(
                 f"host is {host}, which others can reach; give --token T, or --token auto to make and "
                 "print one"
             )
-    if no_token:
-        token = None
-    elif token is None or token == "auto":
-        token = secrets.token_urlsafe(24)
-    else:
+    if token not in (None, "auto"):
         checked_token(token)
+    elif not no_token:
+        token = secrets.token_urlsafe(24)
     if socket is None:
         check_port(host, port)
     use_system_allocator()

@@ -397,8 +397,8 @@ def sizing(
     for level in levels if exact else ():
         if level.margin > _LARGEST_MARGIN:
             raise InputError(
-                f"rho of {':'.join(map(str, level.place))} is {plain(level.rho)}: the 95 % margin of its cells "
-                f"is {level.margin}, and at most {_LARGEST_MARGIN} is compared"
+                f"rho of {':'.join(map(str, level.place))} is {plain(level.rho)}: the 95 % margin of its "
+                f"cells is {level.margin}, and at most {_LARGEST_MARGIN} is compared"
             )
     costs = [
         cost(configuration, specification, which, delta=delta, neighbours=one, exact=exact, progress=progress)
