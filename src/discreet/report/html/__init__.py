@@ -19,7 +19,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
 from discreet import numbers
 from discreet.accounting.comparisons import GaussianDP
@@ -273,22 +273,17 @@ def compare(after: Facts, before: Facts) -> dict[str, object]:
 
 def render(facts: Facts, *, before: Facts | None = None, title: str = "") -> str:
     """Return the page as text; nothing is computed here."""
-    release, account = facts.release, facts.account
-    worst = sorted({path for row in facts.rows for path in row.paths})
-    template = environment().get_template("page")
-    return template.render(
-        f=facts,
-        release=release,
-        account=account,
-        claim=account.claim,
-        kind=account.claim.kind,
-        changes=None if before is None else compare(facts, before),
-        heading=checked_title(title) or release.title or release.name,
-        pictures=pictures(facts, before),
-        worst=worst,
-        commands=commands(facts, before),
-        files=[("release.toml", release)] + ([("before.toml", before.release)] if before else []),
-        version=version("discreet"),
+    return (
+        environment()
+        .get_template("page")
+        .render(
+            f=facts,
+            title=checked_title(title),
+            changes=None if before is None else compare(facts, before),
+            pictures=pictures(facts, before),
+            worst=sorted({path for row in facts.rows for path in row.paths}),
+            version=version("discreet"),
+        )
     )
 
 
@@ -325,7 +320,7 @@ def environment() -> Environment:
         "by_first": lambda rows: [(k, list(group)) for k, group in groupby(rows, lambda row: row[0])],
         "anchor": lambda term: term.lower().replace(" ", "-"),
     }
-    made.globals |= {"tables": tables, "profile": profile, "RESULT_DIGITS": numbers.DIGITS}
+    made.globals |= {"tables": tables, "profile": profile, "numbers": numbers, "target": target}
     return made
 
 
@@ -360,29 +355,10 @@ def minus(text: str) -> str:
     return re.sub(r"(?<![0-9a-zA-Z])-(?=[0-9])", "−", text)
 
 
-def commands(facts: Facts, before: Facts | None) -> list[str]:
-    """Return the commands that give the numbers of the page."""
-    account, row = facts.account, facts.headline
-
-    def target(release: Release, file: str) -> str:
-        """The preset's name if it is one, else the file that the page shows at its end."""
-        is_preset = release.name in preset_names() and load_preset(release.name) == release
-        return shlex.quote(release.name) if is_preset else file
-
-    this, delta = target(facts.release, "release.toml"), numbers.plain(row.delta)
-    proved = (one.delta for one in facts.rows if one.certified is not None and one is not row)
-    deltas = "".join(f" --delta {numbers.plain(one)}" for one in (row.delta, *proved))
-    stated = account.neighbours == facts.release.neighbours
-    relation = "" if stated else f" --neighbours {account.neighbours}"
-    people = f" --people {account.people}" if account.people != 1 else ""
-    found = [f"account {this}{deltas}{relation}{people}{' --certify' if facts.certified else ''}"]
-    if facts.calibration is not None:
-        found.append(f"calibrate {this} --zcdp --delta {delta}{relation}")
-    if account.people == 1:
-        found.append(f"risk explain {this} --prior {facts.prior}{relation}")
-    if before is not None:
-        found.append(f"compare {target(before.release, 'before.toml')} {this}{deltas}{relation}{people}")
-    return [f"discreet {one}" for one in found]
+def target(release: Release, file: str) -> str:
+    """Return the preset's name if it is one, for a shell, or else the file that the page shows at its end."""
+    is_preset = release.name in preset_names() and load_preset(release.name) == release
+    return shlex.quote(release.name) if is_preset else file
 
 
 # -- its two pictures --------------------------------------------------------------------------------------
@@ -412,12 +388,12 @@ _LOOK: Any = {
 }
 
 
-def pictures(facts: Facts, before: Facts | None = None) -> list[Markup]:
-    """Return the privacy profile and the trade-off curve as SVG, each with a description in words."""
+def pictures(facts: Facts, before: Facts | None = None) -> dict[str, object]:
+    """Return the privacy profile and the trade-off curve as SVG, and where its axis of epsilon ends."""
     import matplotlib
     from matplotlib.figure import Figure
 
-    kind, row, miss = facts.account.claim.kind, facts.headline, facts.accuser
+    kind, row = facts.account.claim.kind, facts.headline
 
     def look(name: str, label: str) -> dict[str, Any]:
         width = 2 if name in ("exact", "before") else 1.8
@@ -447,27 +423,16 @@ def pictures(facts: Facts, before: Facts | None = None) -> list[Markup]:
         right.set(xlabel="false alarms", ylabel="true cases missed")
         left.legend(loc="lower left")
         right.legend(loc="upper right")
-    about_profile = (
-        "Delta, on a logarithmic scale from 1 to 1e-21, against epsilon from 0 to "
-        f"{numbers.number(high, 3)}. All curves fall. At delta {numbers.plain(row.delta)} the curve of this "
-        f"release is at epsilon {kind.beside(row.epsilon)} and the zCDP bound at {numbers.number(row.zcdp)}."
-    )
-    if before is not None:
-        about_profile += f" Before, it was at {before.account.claim.kind.beside(before.headline.epsilon)}."
-    about_tradeoff = (
-        "True cases missed against false alarms, both from 0 to 100 percent. The curves fall from the upper "
-        f"left to the lower right. At 5 percent false alarms the curve of this release is at "
-        f"{100 * miss.exact:.2f} percent missed and the zCDP bound at {100 * miss.zcdp:.2f} percent."
-    )
-    drawn = [figure_bytes(figure, "svg", _LOOK).decode() for figure in figures]
-    return [
-        _inline(drawn[0], "profile", "Privacy profile", about_profile),
-        _inline(drawn[1], "tradeoff", "Trade-off curve", about_tradeoff),
-    ]
+    drawn = {
+        key: _inline(figure_bytes(figure, "svg", _LOOK).decode(), key)
+        for key, figure in zip(("profile", "tradeoff"), figures, strict=True)
+    }
+    return {"high": high, **drawn}
 
 
-def _inline(drawn: str, key: str, title: str, text: str) -> Markup:
-    """Return SVG for the middle of a page: its own ids, the page's colours and fonts, and its description."""
+def _inline(drawn: str, key: str) -> tuple[Markup, Markup]:
+    """Return SVG for the middle of a page, with its own ids and the page's colours and fonts, in two parts:
+    its first tag without the end, and the rest, so that a description can stand between them."""
     drawn = drawn[drawn.index("<svg") :].strip()
     useless = r"<metadata>.*?</metadata>\s*|<defs>\s*<style.*?</style>\s*</defs>\s*|<!--.*?-->\s*"
     drawn = re.sub(useless, "", drawn, flags=re.DOTALL)
@@ -478,6 +443,4 @@ def _inline(drawn: str, key: str, title: str, text: str) -> Markup:
     for name, colour in _COLOURS.items():
         drawn = drawn.replace(colour, f"var(--{name})")
     head, _, rest = drawn.partition(">")
-    names = f'role="img" aria-labelledby="{key}-title {key}-text" class="chart"'
-    said = f'<title id="{key}-title">{escape(title)}</title><desc id="{key}-text">{escape(text)}</desc>'
-    return Markup(f"{head} {names}>{said}{rest}")
+    return Markup(head), Markup(rest)
