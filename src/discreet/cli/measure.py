@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 Out = Annotated[Path, option("A new directory for the output.", "DIR")]
 OptionalFile = Annotated[Path | None, Parameter(metavar="FILE")]
+Several = Annotated[list[str] | None, Parameter(metavar="A,B")]
 Format = Annotated[
     Literal["csv", "parquet"] | None,
     option("Format of the output. Default: that of the input.", "csv|parquet"),
@@ -211,23 +213,19 @@ def cells_of_units(cells: int, units: int) -> str:
 
 def _pair(release: Release, text: str) -> tuple[str, str]:
     """Read LEVEL/QUERY; a slash may also be part of either name, as long as one reading is left."""
-    places = [place for place, sign in enumerate(text) if sign == "/"]
     names = [level.name for level in release.levels]
-    readings = [(find_level(text[:at], names) or text[:at], text[at + 1 :]) for at in places]
+    slashes = (slash.start() for slash in re.finditer("/", text))
+    readings = [(find_level(text[:at], names) or text[:at], text[at + 1 :]) for at in slashes]
     if not readings:
         raise InputError(f"--invariant is {text!r}; it must be LEVEL/QUERY, such as State/total")
     known = {(level.name, query.name) for level in release.levels for query in level.queries}
     fitting = [pair for pair in readings if pair in known]
     if len(fitting) > 1:
         raise InputError(f"--invariant {text!r} can be read in several ways; rename a level or a query")
-    if fitting:
-        return fitting[0]
-    return next((pair for pair in readings if pair[0] in names), readings[0])
+    return next(iter(fitting or (pair for pair in readings if pair[0] in names)), readings[0])
 
 
 # -- estimates from noisy measurements; they spend nothing ---------------------------------------------------
-
-Several = Annotated[list[str] | None, Parameter(metavar="A,B")]
 
 
 @Parameter(name="*")

@@ -8,6 +8,7 @@ words. `table`: every row of a released table, and a summary by level.
 from __future__ import annotations
 
 import math
+import re
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -402,24 +403,18 @@ siblings-noisy, given, count
     from discreet.risk.hierarchy import Area
 
     found: dict[str, Any] = {}
-    last = ""
-    for piece in text.split(","):
+    for piece in re.split(",(?=[^,=]*=)", text):
         key, sign, value = (part.strip() for part in piece.partition("="))
         if not sign:
-            if not last:
-                raise InputError(f"--area is {text!r}; it must look like name=block,noisy=2,rho=0.0992")
-            found[last] += f",{piece}"
-            continue
+            raise InputError(f"--area is {text!r}; it must look like name=block,noisy=2,rho=0.0992")
         if key not in KEYS:
             raise InputError(f"an area has no {key!r}; it has {', '.join(KEYS)}")
         if key in found:
             raise InputError(f"--area is {text!r}; it states {key} twice")
-        found[key], last = value, key
-    for key in set(_WHOLE) & set(found):
         try:
-            found[key] = int(found[key])
+            found[key] = int(value) if key in _WHOLE else value
         except ValueError:
-            raise InputError(f"{key} of an area is {found[key]!r}; a whole number is needed") from None
+            raise InputError(f"{key} of an area is {value!r}; a whole number is needed") from None
     return Area(**{_RENAMED.get(key, key): value for key, value in found.items()})
 
 

@@ -30,7 +30,7 @@ from discreet.budget import Neighbours, Release, load_preset, preset_names
 from discreet.budget.levels import level_name
 from discreet.budget.toml import line as one_line
 from discreet.errors import InputError, PrecisionError
-from discreet.numbers import Exact, Interval
+from discreet.numbers import Exact
 from discreet.report import tables
 from discreet.report.figures import DEEPEST, STYLE, Lines, Sampled, draw_curves, figure_bytes, sampled
 from discreet.report.html.pdf import print_pdf
@@ -314,7 +314,6 @@ def environment() -> Environment:
         "minus": minus,
         "small": small,
         "ends": lambda box, digits=None: [end.replace("E", "e") for end in numbers.interval(box, digits)],
-        "safe_to_promise": safe_to_promise,
         "zip": zip,
         "by_level": lambda lines: [(k, list(group)) for k, group in groupby(lines, lambda one: one.level)],
         "by_first": lambda rows: [(k, list(group)) for k, group in groupby(rows, lambda row: row[0])],
@@ -335,15 +334,6 @@ def small(delta: float | Fraction) -> Markup:
     if float(digits) == 1 and int(exponent) < -2:
         return Markup(power)
     return Markup(f"{float(digits):g} × {power}" if int(exponent) < -4 else numbers.plain(delta))
-
-
-def safe_to_promise(box: Interval) -> str:
-    """Write a number that may be promised: the upper end, rounded up to the digits of a result.
-
-    >>> safe_to_promise(Interval(Fraction("24.4565144"), Fraction("24.4565145")))
-    '24.4566'
-    """
-    return numbers.decimal(box.upper, digits=numbers.DIGITS, down=False)
 
 
 def minus(text: str) -> str:
