@@ -264,11 +264,7 @@ def _sentence(row: PrivacyRow, digits: int, kind: AnswerKind) -> str:
 
 # -- two releases side by side -------------------------------------------------------------------------------
 
-compare_app = console.command(
-    "compare",
-    "A B [OPTIONS]",
-    "pl94-2020-units pl94-2020-units-pr --delta 1e-10",
-)
+compare_app = console.command("compare", "A B [OPTIONS]", "pl94-2020-units pl94-2020-units-pr --delta 1e-10")
 
 
 @compare_app.default

@@ -194,9 +194,7 @@ def sign(
 
 @app.command(name="witness", usage="Usage: discreet ledger witness PATH [WITNESS]")
 def witness(
-    path: File,
-    witness: Annotated[str | None, option("A witness printed earlier, to check.")] = None,
-    /,
+    path: File, witness: Annotated[str | None, option("A witness printed earlier, to check.")] = None, /
 ) -> None:
     """A short head of the ledger to keep elsewhere; or whether it goes on from one (status 2 if not)."""
     from discreet.release import read_ledger
