@@ -162,12 +162,12 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 
 def anchors(text: str) -> set[str]:
-    """The anchors that a page's headings make.
+    """The anchors of a page: those that its headings make, and those that the glossary's terms have.
 
-    >>> sorted(anchors("# A release, as `TOML`\\n## The *sieve*\\n"))
-    ['a-release-as-toml', 'the-sieve']
+    >>> sorted(anchors('# A release, as `TOML`\\n## The *sieve*\\n| <a id="spine"></a>spine | ... |\\n'))
+    ['a-release-as-toml', 'spine', 'the-sieve']
     """
-    found = set()
+    found = set(re.findall(r'<a id="([\w-]+)"></a>', text))
     for heading in re.findall(r"^#+ (.+)$", _FENCE.sub("", text), flags=re.MULTILINE):
         plain = re.sub(r"[^\w\- ]", "", heading.lower())
         found.add(plain.strip().replace(" ", "-"))
