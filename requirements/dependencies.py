@@ -103,12 +103,16 @@ def licences() -> str:
     """Return the page of all dependencies and their licences."""
     run = {one.name for one in locked("run")}
     old = dict(listed(PAGE.read_text(encoding="utf-8"))) if PAGE.exists() else {}
-    rows = []
+    parts: dict[str, dict[str, list[str]]] = {"To run it": {}, "For extras and tests": {}}
     for one in locked("test"):
         licence = one.licence or old.get(one.name, _NOT_HERE.get(one.name, "not stated"))
-        what = "run" if one.name in run else "extras and tests"
-        rows.append(f"| {one.name} | {licence.replace('|', '/')} | {what} |")
-    return PAGE_HEAD + "\n".join(rows) + "\n"
+        part = parts["To run it" if one.name in run else "For extras and tests"]
+        part.setdefault(licence.replace("|", "/"), []).append(one.name)
+    page = PAGE_HEAD
+    for title, found in parts.items():
+        rows = [f"| {licence} | {', '.join(names)} |" for licence, names in sorted(found.items())]
+        page += "\n".join([f"\n## {title}", "", "| licence | packages |", "| --- | --- |", *rows, ""])
+    return page
 
 
 # what is not installed on every machine, from the metadata of the locked versions: colorama 0.4.6,
@@ -121,21 +125,24 @@ _NOT_HERE = {
     "trove-classifiers": "Apache Software License",
 }
 PAGE = ROOT / "docs" / "reference" / "dependencies.md"
+HEADER = ("licence", "---")
 PAGE_HEAD = """\
 # Dependencies and their licences
 
 Everything that the lock files in `requirements/` name, with the licence that its author states in the
 package's metadata. `discreet` itself is under the Apache License 2.0 and contains none of them. Made by
 `make licences`; `make sbom` writes the same as a CycloneDX document with versions and hashes.
-
-| package | licence | needed for |
-| --- | --- | --- |
 """
 
 
 def listed(text: str) -> list[tuple[str, str]]:
-    """Return the packages and licences of the page."""
-    return re.findall(r"^\| ([A-Za-z0-9._-]+) \| ([^|]+) \| (?:run|extras)", text, re.MULTILINE)
+    """Return the packages and licences of the page.
+
+    >>> listed("| licence | packages |\\n| --- | --- |\\n| MIT | attrs, rich |\\n")
+    [('attrs', 'MIT'), ('rich', 'MIT')]
+    """
+    rows = re.findall(r"^\| ([^|]+) \| ([^|]+) \|$", text, re.MULTILINE)
+    return [(name, licence) for licence, names in rows if licence not in HEADER for name in names.split(", ")]
 
 
 def main(arguments: Sequence[str]) -> None:
