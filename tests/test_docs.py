@@ -161,6 +161,30 @@ def test_links_lead_somewhere(page: Path) -> None:
             assert anchor in anchors(file.read_text(encoding="utf-8")), f"{page} links to {target}"
 
 
+# Terms of the glossary as pages write them. A page that uses one links it, so that its reader can look it up.
+# Not listed: groups, unit and path, which also mean other things (detailed groups, the path of a file).
+TERMS = {
+    "lattice": r"lattices?",
+    "ledger": r"ledgers?",
+    "neighbours": r"neighbours",
+    "query": r"quer(?:y|ies)",
+    "sensitivity": r"sensitivity",
+    "spine": r"spines?",
+}
+UNLINKED = {"glossary.md", "index.md", "benchmarks.md", "dependencies.md", "architecture.md"}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_terms_are_linked_to_the_glossary(page: Path) -> None:
+    if page.name in UNLINKED:
+        return
+    text = page.read_text(encoding="utf-8")
+    prose = re.sub(r"`[^`]*`|^#.*$|^ {4}.*$|\[[^]]*\]\([^)]*\)", "", _FENCE.sub("", text), flags=re.MULTILINE)
+    for term, written in TERMS.items():
+        if re.search(rf"(?<![\w-]){written}(?![\w-])", prose, flags=re.IGNORECASE):
+            assert f"glossary.md#{term})" in text, f"{page} does not link {term!r} to the glossary"
+
+
 def anchors(text: str) -> set[str]:
     """The anchors of a page: those that its headings make, and those that the glossary's terms have.
 
