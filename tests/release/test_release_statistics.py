@@ -21,8 +21,8 @@ from discreet.noise import GaussianNoise
 from discreet.release import measure
 from discreet.release.hierarchy.estimates import JointEstimates
 from discreet.release.hierarchy.layout import Layout
-from discreet.release.hierarchy.measurements import in_memory, published
-from discreet.release.hierarchy.measuring import add_noise, laws_of
+from discreet.release.hierarchy.measurements import in_memory, laws_of, published
+from discreet.release.hierarchy.measuring import add_noise
 from discreet.release.tables import strings
 from discreet.testing import NotPrivateSeededEntropy
 

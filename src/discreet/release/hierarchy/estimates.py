@@ -38,11 +38,10 @@ from discreet.estimation.intervals import Term, count_ends, half_widths
 from discreet.estimation.tables import WholeTables, as_written
 from discreet.estimation.tree import Floats, Integers, Tree
 from discreet.files import FilePath
-from discreet.noise import Noise
 from discreet.numbers import fraction
 from discreet.release.commit import free, staging
 from discreet.release.hierarchy.layout import Layout, units_of
-from discreet.release.hierarchy.measurements import Exact, Published, read_any, with_zeros
+from discreet.release.hierarchy.measurements import Exact, Laws, Published, read_any, with_zeros
 from discreet.release.ledger import NOT_PRIVATE
 from discreet.release.tables import (
     ArrowArray,
@@ -116,7 +115,7 @@ class _Moved:
 
     source: NoisySource
     place: Integers
-    laws: Sequence[Mapping[str, Noise]]
+    laws: Laws
     cells: Mapping[str, int]
     in_order: bool
 

@@ -25,8 +25,8 @@ import numpy as np
 from discreet.budget import Attributes, Release, Tabulation, load_file
 from discreet.errors import InputError
 from discreet.estimation.estimates import InMemory, NoisySource, Rows
-from discreet.estimation.model import noises, queries_of
-from discreet.estimation.tree import Integers, Tree
+from discreet.estimation.model import Noises, noises, queries_of
+from discreet.estimation.tree import Floats, Integers, Tree
 from discreet.files import FilePath, sha256
 from discreet.noise import DiscreteGaussian, Noise
 from discreet.release.hierarchy.layout import (
@@ -66,8 +66,8 @@ SMALLEST = 1e-300
 MOST_ROWS = 10_000_000
 """Rows of a table that are read into memory; a larger one is streamed if it is as `measure` writes it."""
 
-Laws = Mapping[tuple[int, str], Noise]
-"""The law of the noise by kind of unit and query."""
+Laws = Sequence[Mapping[str, Noise]]
+"""The law of the noise of each query, for each kind of unit."""
 
 Exact = dict[str, Rows]
 """Counts held exact: for each query the units, and a row of cells for each, in the order of a layout."""
@@ -142,8 +142,19 @@ def in_memory(layout: Layout, values: Integers, laws: Laws, attributes: Attribut
         first = layout.first(query)
         who = np.flatnonzero(first >= 0)
         noisy[query] = who, values[first[who][:, None] + cell_order(layout, query, attributes)]
-    by_kind = [{query: laws[kind, query] for query in queries} for kind, queries in enumerate(layout.asked)]
-    return InMemory(by_kind, noisy)
+    return InMemory(laws, noisy)
+
+
+def laws_of(layout: Layout, known: Noises) -> list[dict[str, Noise]]:
+    """Return the laws of a release, if the kinds of units are levels."""
+    kinds = zip(layout.tree.levels, layout.asked, strict=True)
+    return [{query: known[level, query] for query in asked} for level, asked in kinds]
+
+
+def variances_of(layout: Layout, laws: Laws) -> Floats:
+    """Return the variance of the noise of each column (see `Layout.columns`)."""
+    every = [(query, law) for one in laws for query, law in one.items()]
+    return np.concatenate([np.full(len(layout.cells[query]), law.true_variance()) for query, law in every])
 
 
 def published(
@@ -254,16 +265,9 @@ class Streamed:
             )
         self.layout = self._as_found(layout)
         self.order = {query: cell_order(self.layout, query, attributes) for query in tables}
-        known = noises(release, tree.levels)
-        self.laws: list[dict[str, Noise]] = [
-            {query: known[level, query] for query in names}
-            for level, names in zip(tree.levels, self.layout.asked, strict=True)
-        ]
+        self.laws = laws_of(self.layout, noises(release, tree.levels))
         self.cells = {query: tables[query].cells for query in layout.queries}
-        sizes = [
-            np.full(self.cells[query], law.true_variance()) for one in self.laws for query, law in one.items()
-        ]
-        self._size_of = np.concatenate(sizes)
+        self._size_of = variances_of(self.layout, self.laws)
 
     def __getstate__(self) -> dict[str, object]:
         """Leave the open file out: a worker opens it again, where it is at the same place."""
@@ -348,7 +352,7 @@ class Streamed:
 
 def _layout(
     table: ReadTable, units: FilePath | None, stated: Release | None
-) -> tuple[Layout, Integers, dict[tuple[int, str], Noise]]:
+) -> tuple[Layout, Integers, Laws]:
     """Return where the cells of a table stand, its values there, and the laws of the noise.
 
     The laws are what the release says, or Gaussian ones of the variances in the table.
@@ -376,7 +380,7 @@ def _layout(
     problems.rows(differs, "the variance differs within one level and query", "variance")
     problems.stop()
     known = {} if stated is None else noises(stated)
-    laws: dict[tuple[int, str], Noise] = {}
+    laws: dict[tuple[str, str], Noise] = {}
     for at, size in zip(pairs.tolist(), sizes[first].tolist(), strict=True):
         kind, code = divmod(at, len(names.values))
         level, query = tree.levels[kind], names.values[code].as_py()
@@ -388,10 +392,10 @@ def _layout(
                 f"query {query!r} of level {level!r} has noise of variance {size:g}, which is not what the "
                 f"release {stated.name!r} says"
             )
-        laws[kind, query] = law or DiscreteGaussian.of_true_variance(size)
+        laws[level, query] = law or DiscreteGaussian.of_true_variance(size)
     values = np.zeros(layout.size, dtype=np.int64)
     values[position] = value
-    return layout, values, laws
+    return layout, values, laws_of(layout, laws)
 
 
 def _found_layout(table: ReadTable, tree: Tree, unit: Integers) -> Layout:
@@ -708,7 +712,7 @@ class Bureau:
         files: Sequence[_Files],
         tree: Tree,
         names: _Names,
-        laws: Sequence[Mapping[str, Noise]],
+        laws: Laws,
         attributes: Attributes,
         prefix: str,
     ) -> None:

@@ -25,11 +25,11 @@ from numpy.typing import NDArray
 
 from discreet.budget import Attributes, Release
 from discreet.errors import InputError
-from discreet.estimation.model import Noises, noises, queries_of
+from discreet.estimation.model import noises, queries_of
 from discreet.estimation.tables import check_whole, detailed_cells, impossible_cells, shared_cells
 from discreet.estimation.tree import Floats, Integers, Tree
 from discreet.files import FilePath, sha256
-from discreet.noise import Entropy, Noise, sample
+from discreet.noise import Entropy, sample
 from discreet.numbers import whole
 from discreet.release.commit import free, open_ledger, staging
 from discreet.release.hierarchy.estimates import JointEstimates, write_estimates
@@ -45,7 +45,15 @@ from discreet.release.hierarchy.layout import (
     tree_of,
     units_of,
 )
-from discreet.release.hierarchy.measurements import Exact, Laws, check_cells, in_memory, published
+from discreet.release.hierarchy.measurements import (
+    Exact,
+    Laws,
+    check_cells,
+    in_memory,
+    laws_of,
+    published,
+    variances_of,
+)
 from discreet.release.ledger import NOT_PRIVATE, Entry, find_ledger, now, rehearsal_entropy, several, spent
 from discreet.release.signing import read_key
 from discreet.release.tables import (
@@ -697,12 +705,6 @@ def measure(
     )
 
 
-def laws_of(layout: Layout, table: Noises) -> dict[tuple[int, str], Noise]:
-    """Return the noise by kind of unit and query, kinds being levels."""
-    kinds = enumerate(zip(layout.tree.levels, layout.asked, strict=True))
-    return {(kind, query): table[level, query] for kind, (level, some) in kinds for query in some}
-
-
 @dataclass(frozen=True)
 class _Run:
     """All that a run writes of: validated counts, what is held exact, and the noise to be drawn."""
@@ -721,9 +723,7 @@ class _Run:
         layout = self.found.layout
         drawn = _drawn(self.found, self.laws, self.source)
         kept = None if self.post == "none" else np.empty(layout.size, dtype=np.int64)
-        pattern = np.concatenate(
-            [np.full(len(layout.cells[query]), law.true_variance()) for (_, query), law in self.laws.items()]
-        )
+        pattern = variances_of(layout, self.laws)
 
         def measured(units: slice, rows: slice) -> dict[str, Numbers]:
             values = drawn(rows.stop - rows.start)
@@ -842,14 +842,15 @@ def add_noise(
             rows = max(1, (1 << 22) // max(width, 1))
             for start in range(0, first.size, rows):
                 part = first[start : start + rows]
-                draws = sample(laws[kind, query], (part.size, width), source=source)
+                draws = sample(laws[kind][query], (part.size, width), source=source)
                 counts[part[:, None] + np.arange(width)] += draws
 
 
 def _noise_table(layout: Layout, laws: Laws) -> list[dict[str, object]]:
     """Return the noise of each level and query as a manifest lists it: exact, as a variance, as a margin."""
     rows = []
-    for (kind, query), noise in laws.items():
+    every = [(kind, query, noise) for kind, one in enumerate(laws) for query, noise in one.items()]
+    for kind, query, noise in every:
         key = "variance_parameter" if noise.PARAMETER == "variance" else noise.PARAMETER
         rows.append(
             {
