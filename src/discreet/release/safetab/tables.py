@@ -382,13 +382,8 @@ class Writer:
         row = np.arange(table.size) - np.repeat(np.cumsum(heights) - heights, heights)
         kind = _PATTERN_STARTS[table] + row
         group = np.repeat(np.arange(part.size), heights)
-        columns = {
-            "AGESTART": coded(_AGES[kind], _FIRST_AGES),
-            "AGEEND": coded(_AGES[kind], _LAST_AGES),
-            "SEX": coded(_SEXES[kind], ["1", "2"]),
-            "COUNT": with_sexes(part),
-            "TABLE": coded(table, list(TABLES)),
-        }
+        columns = {name: coded(at[kind], words.tolist()) for name, (words, at) in _ROW_WORDS.items()}
+        columns |= {"COUNT": with_sexes(part), "TABLE": coded(table, list(TABLES))}
         for name, count in zip(TABLES, np.bincount(table, minlength=len(TABLES)), strict=True):
             self.rows[name] += int(count)
         number = 2 * (part.label[group] * len(TABLES) + table) + (row >= 2)
@@ -448,23 +443,23 @@ def _chunks(part: Part) -> Iterator[Part]:
         start = stop
 
 
-# The rows of a group in t2, one table after the other: which ages (0: all) and which sex.
-_FIRST_AGES = [ALL_AGES, *(str(first) for ranges in RANGES for first, _ in ranges)]
-_LAST_AGES = [ALL_AGES, *(str(last) for ranges in RANGES for _, last in ranges)]
+# The rows of a group in t2, one table after the other: each sex over all ages, then the ages of each sex.
+_ROWS = [
+    (str(first), str(last), sex)
+    for ranges in RANGES
+    for ages in ([(ALL_AGES, ALL_AGES)], ranges)
+    for sex in ("1", "2")
+    for first, last in ages
+]
+# each word once: the bytes of a Parquet file would depend on more than its rows
+_ROW_WORDS = {
+    name: np.unique(column, return_inverse=True)
+    for name, column in zip(("AGESTART", "AGEEND", "SEX"), zip(*_ROWS, strict=True), strict=True)
+}
 _heights = [0, *(cells + 2 for cells in CELLS[1:])]
 _PATTERN_STARTS = np.cumsum(_heights) - _heights
-_AGES = np.concatenate(
-    [
-        np.concatenate([[0, 0], np.tile(1 + sum(AGES[:table]) + np.arange(AGES[table]), 2)])
-        for table in range(1, len(TABLES))
-    ]
-).astype(np.int32)
-_SEXES = np.concatenate(
-    [np.concatenate([[0, 1], np.repeat([0, 1], AGES[table])]) for table in range(1, len(TABLES))]
-).astype(np.int32)
-
-
-_STARTS_OF_ROWS = np.array([-1, *(first for ranges in RANGES for first, _ in ranges)])[_AGES]
+_STARTS_OF_ROWS = np.array([-1 if first == ALL_AGES else int(first) for first, _, _ in _ROWS])
+_SEXES = np.array([int(sex) - 1 for _, _, sex in _ROWS])
 _TABLE_OF_ROWS = np.zeros(max(CELLS) + 3, dtype=np.int8)
 _TABLE_OF_ROWS[[cells + 2 for cells in CELLS[1:]]] = range(1, len(TABLES))
 
