@@ -214,8 +214,10 @@ def by_level(text: str | None, option: str, release: Release | None = None) -> d
     return found
 
 
-def command(name: str, usage: str, *examples: str, help: str | None = None, note: str = "") -> App:
-    """Return a command of the program: how it is used, and examples of its arguments.
+def command(
+    name: str, usage: str, *examples: str, help: str | None = None, note: str = "", group: App | None = None
+) -> App:
+    """Return a command of the program, or of a group of commands: its usage, and examples of its arguments.
 
     >>> print(command("presets", "[OPTIONS]", "--json").help_epilogue)
     Example:
@@ -223,15 +225,10 @@ def command(name: str, usage: str, *examples: str, help: str | None = None, note
     """
     title = "Example" if len(examples) == 1 else "Examples"
     shown = "\n".join([f"{title}:", *(f"  discreet {name} {one}" for one in examples)])
-    return App(
-        name=name.split()[-1], help=help, usage=f"Usage: discreet {name} {usage}", help_epilogue=note + shown
-    )
-
-
-def subcommand(group: App, name: str, help: str, usage: str, *examples: str, note: str = "") -> App:
-    """Return a command that belongs to a group of commands."""
-    made = command(name, usage, *examples, help=help, note=note)
-    group.command(made)
+    usage = f"Usage: discreet {name} {usage}"
+    made = App(name=name.split()[-1], help=help, usage=usage, help_epilogue=note + shown)
+    if group is not None:
+        group.command(made)
     return made
 
 

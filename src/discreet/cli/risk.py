@@ -50,15 +50,15 @@ STEPS = ("prior", "noisy", "variance", "known", "before", "posterior", "ratio", 
 TRUTHS = ("present", "absent", "prior")
 
 
-@console.subcommand(
-    app,
+@console.command(
     "risk single",
-    "One noisy count: the posterior, the ratio and how often the adversary is right.",
     "--noisy Y --variance V --prior P [OPTIONS]",
     "--noisy 1 --rho 0.099 --prior 1/2",
     "--noisy 14 --known 12 --variance 10 --prior 1/2 --prior 1/864",
     "--noisy 3 --variance 10 --prior 1/2 --unsure 20 --chance 1/10",
     "--together --noisy 2 --noisy 1 --variance 10 --variance 4 --prior 1/2",
+    help="One noisy count: the posterior, the ratio and how often the adversary is right.",
+    group=app,
 ).default
 def single(
     *,
@@ -335,15 +335,15 @@ _WHOLE = ("noisy", "siblings", "siblings-noisy", "count")
 _RENAMED = {"siblings-noisy": "siblings_noisy", "given": "given_smaller"}
 
 
-@console.subcommand(
-    app,
+@console.command(
     "risk hierarchy",
-    "A block and the areas above it, together.",
     "--area SPEC... --prior P [OPTIONS]",
     "--area name=block,noisy=2,rho=0.0992,siblings=27,siblings-noisy=-1 "
     "--area name=group,noisy=1,rho=0.2465 --prior 1/2",
     note="An area is written as key=value pairs, the smallest area first:\n"
     "  name, noisy, variance or rho, siblings, siblings-noisy, given (its prior), count (if known)\n\n",
+    help="A block and the areas above it, together.",
+    group=app,
 ).default
 def hierarchy(
     *,
@@ -455,14 +455,14 @@ MainOnly = Annotated[
 ]
 
 
-@console.subcommand(
-    app,
+@console.command(
     "risk release",
-    "The best any adversary can do with a whole release, by level and overall.",
     "TARGET --prior P... [OPTIONS]",
     "pl94-2020-persons --prior 1/2",
     "dhc-2020 --prior 1/2 --prior 1/864 --csv risk.csv --plot risk.svg",
     "--rho block=0.0992 --rho block_group=0.2465 --prior 1/2",
+    help="The best any adversary can do with a whole release, by level and overall.",
+    group=app,
 ).default
 def release(
     target: Annotated[str | None, option("A preset's name or a TOML file.")] = None,
@@ -554,13 +554,13 @@ def _release_text(profile: RiskProfile) -> Iterator[Block]:
     )
 
 
-@console.subcommand(
-    app,
+@console.command(
     "risk explain",
-    "One page in plain words, each sentence with its adversary.",
     "TARGET --prior P [--out FILE.md] [OPTIONS]",
     "pl94-2020-persons --prior 1/2",
     "dhc-2020 --prior 1/10 --out risk.md",
+    help="One page in plain words, each sentence with its adversary.",
+    group=app,
 ).default
 def explain(
     target: console.Target,
@@ -630,14 +630,14 @@ class Reading:
     nonnegative: console.Floor = False
 
 
-@console.subcommand(
-    app,
+@console.command(
     "risk table",
-    "Every row of a released table, and a summary by level.",
     "FILE --prior P [OPTIONS]",
     "published/measurements.csv --prior 1/10",
     "t1.csv --prior 1/2 --known 0 --nonnegative --json",
     "measurements.parquet --prior 1/10 --known-column others --csv rows.csv",
+    help="Every row of a released table, and a summary by level.",
+    group=app,
 ).default
 def table(
     file: Annotated[Path, option("The released table: CSV or Parquet.")],
