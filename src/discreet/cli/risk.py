@@ -29,7 +29,6 @@ from discreet.numbers import prior as read_prior
 from discreet.report.tables import relation
 
 if TYPE_CHECKING:
-    from discreet.budget import Release
     from discreet.risk import Attack
     from discreet.risk.attack import Costs
     from discreet.risk.hierarchy import Area, HierarchyPosterior, Method
@@ -488,8 +487,9 @@ def release(
     outputs, priors = Outputs(csv=csv, plot=plot), prior or ["1/2"]
     if (target is None) == (not rho):
         raise InputError("give either a preset's name or a TOML file, or one or more --rho LEVEL=RHO")
+    workers = between.workers
     if target is not None:
-        profile = _profile(load(target), priors, between, main_only, screen)
+        profile, _ = _profile(target, priors, between, workers, main_only, screen)
     elif between.neighbours is not None or main_only or between.people != 1:
         raise InputError("--neighbours, --people and --main-only are about a release, not about --rho")
     else:
@@ -499,15 +499,16 @@ def release(
 
 
 def _profile(
-    release: Release, priors: list[str], between: console.Comparing, main_only: bool, screen: Screen
-) -> RiskProfile:
+    target: str, priors: list[str], between: console.Comparing, workers: int, main_only: bool, screen: Screen
+) -> tuple[RiskProfile, str]:
+    """Return the profile of a target, and its title."""
     from discreet.risk.profile import risk_profile
 
-    workers = between.workers
     for one in priors:  # before the long work
         read_prior(one)
+    release = load(target)
     with screen.progress("Comparing paths") as progress:
-        return risk_profile(
+        profile = risk_profile(
             release,
             prior=priors,
             neighbours=between.neighbours,
@@ -516,10 +517,10 @@ def _profile(
             jobs=workers,
             progress=progress,
         )
+    return profile, release.title
 
 
 def _release_text(profile: RiskProfile) -> Iterator[Block]:
-
     who = relation(profile.neighbours, profile.unit, profile.people)
     cases = f"{profile.compared} cases compared" if profile.compared > 1 else "one case"
     yield Hanging(f"{profile.name}: {who}; {cases}.")
@@ -577,11 +578,10 @@ def explain(
         raise InputError("--json and --out cannot be used together")
     outputs = Outputs()
     outputs.plan("--out", out, (".md", ".txt"))
-    release = load(target)
-    profile = _profile(release, [prior], between, main_only, screen)
+    profile, title = _profile(target, [prior], between, between.workers, main_only, screen)
     from discreet.risk.profile import explain_profile
 
-    page = explain_profile(profile, title=release.title)
+    page = explain_profile(profile, title=title)
     outputs.write({"--out": page})
     if out is not None:
         console.write(f"Written to {out}\n")
