@@ -433,8 +433,8 @@ def table_figure(found: TableRisk) -> Figure:
         for place, (name, tally) in enumerate(list(found.tallies.items())[: len(LINES)]):
             shares = 1.0 - np.cumsum(tally.counts) / tally.total
             values = np.concatenate([tally.values[:1], tally.values])
-            line: Any = {"label": level_name(name), **LINES[place]}
-            ax.step(values, np.concatenate([[1.0], shares]), where="post", **line)
+            steps = np.concatenate([[1.0], shares])
+            ax.step(values, steps, where="post", label=level_name(name), **LINES[place])
         ax.axvline(2.0, color="#555555", linewidth=0.8, linestyle=":")
         smallest = 1.0 / max(tally.total for tally in found.tallies.values())
         ax.set(yscale="log", xlabel="ratio: posterior over prior", ylabel="share of rows above")
