@@ -16,6 +16,7 @@ from release_country import TOML
 
 from discreet.budget import Release
 from discreet.estimation.model import noises
+from discreet.estimation.tables import WholeTables
 from discreet.estimation.tree import Tree
 from discreet.noise import GaussianNoise
 from discreet.release import measure
@@ -129,7 +130,7 @@ def experiment(
     found = JointEstimates.of([published(layout, in_memory(layout, values, laws, None), held, None, "csv")])
     every = np.arange(len(names))
     estimate, deviation, _ = found.numbers(found.at(every), len(names), "q", ())
-    whole = found.whole().rows("q", every)
+    whole = WholeTables(found.groups[0].estimates).rows("q", every)
     noisy = values.reshape(counts.shape)
     return {"noisy": noisy, "estimate": estimate, "variance": deviation**2, "table": whole}, counts
 
