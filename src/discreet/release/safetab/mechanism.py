@@ -221,7 +221,8 @@ def draws_all(mechanism: Mechanism) -> bool:
     """Whether every group is drawn: nothing is suppressed, or without noise an empty group is large."""
     if mechanism.suppression is None:
         return True
-    return mechanism.stage_two is None and (mechanism.thresholds[0] <= 0 or mechanism.suppression < 0)
+    noise = mechanism.stage_one is not None and mechanism.stage_two is not None
+    return not noise and (mechanism.thresholds[0] <= 0 or mechanism.suppression < 0)
 
 
 def survivors(
@@ -238,7 +239,7 @@ def survivors(
     `iterations` are the sorted indices of the iterations that are tabulated; `region` and `iteration` are
     sorted.
     """
-    if mechanism.stage_two is None or not regions or not iterations.size:
+    if mechanism.stage_one is None or mechanism.stage_two is None or not regions or not iterations.size:
         # without noise an empty group stays empty, and is dropped
         return Part.of(mechanism.geography, mechanism.level, [], [], [], [], [])
     survival = Survival.of(mechanism)
