@@ -38,7 +38,7 @@ from discreet.accounting.privacy_loss import (
     read_probabilities,
     rounded,
 )
-from discreet.budget.levels import RELATIONS, Case, Cases, Neighbours, cases, joint_cases
+from discreet.budget.levels import RELATIONS, Case, CaseLabel, Cases, Neighbours, cases, joint_cases
 from discreet.budget.release import EXACTLY, AnswerKind, Claim, Release
 from discreet.errors import InputError
 from discreet.noise import Noise
@@ -97,7 +97,7 @@ class Account:
     unit: str
     neighbours: Neighbours
     cases: Sequence[Case]
-    main: Any
+    main: CaseLabel
     people: int = 1
     jobs: int = 1
     progress: Progress | None = None
@@ -108,26 +108,26 @@ class Account:
     # -- single cases ------------------------------------------------------------------------------
 
     @cached_property
-    def _losses(self) -> dict[tuple[Any, float | None], PrivacyLoss]:
+    def _losses(self) -> dict[tuple[CaseLabel, float | None], PrivacyLoss]:
         return {}
 
-    def _place(self, label: Any) -> int | None:
+    def _place(self, label: CaseLabel) -> int | None:
         if isinstance(self.cases, Cases):
             return self.cases.find(label)
         return next((k for k, (own, _) in enumerate(self.cases) if own == label), None)
 
-    def label(self, place: int) -> Any:
+    def label(self, place: int) -> CaseLabel:
         """The label of a case by its place."""
         return self.cases.label(place) if isinstance(self.cases, Cases) else self.cases[place][0]
 
-    def events(self, label: Any) -> tuple[Noise, ...]:
+    def events(self, label: CaseLabel) -> tuple[Noise, ...]:
         """The events of one case by its label; the other cases are not made for it."""
         place = self._place(label)
         if place is None:
             raise InputError(f"there is no case {label} in {self.name} ({self.neighbours} neighbours)")
         return self.cases[place][1]
 
-    def case(self, label: Any, accuracy: float | None = None) -> PrivacyLoss:
+    def case(self, label: CaseLabel, accuracy: float | None = None) -> PrivacyLoss:
         """The loss of one case by its label, for whom this accuracy is enough."""
         if (label, accuracy) not in self._losses:
             self._losses[label, accuracy] = compose(self.events(label)).hurried(accuracy)
@@ -185,7 +185,7 @@ class Account:
 
     def extremes(
         self, kind: Kind, thresholds: list[Fraction], *, only_likeliest: bool = False
-    ) -> list[tuple[float, Any, float]]:
+    ) -> list[tuple[float, CaseLabel, float]]:
         """The largest delta(t), or the least 1 - delta(t), of all cases: its logarithm, its case, its error.
 
         All cases are had at once, each with a bound of how far off it may be; only those which could be the
@@ -204,7 +204,7 @@ class Account:
             enough = max(_EXACT, (self.accuracy or 0.0) / 50)
             doubts = [_Doubt(scan, sign, enough) for scan in self.together.scan(kind, thresholds)]
             self._settle(doubts, kind, thresholds, sign, (True,) if only_likeliest else (True, False))
-        found: list[tuple[float, Any, float]] = [(0.0, self.main, 0.0)] * len(thresholds)
+        found: list[tuple[float, CaseLabel, float]] = [(0.0, self.main, 0.0)] * len(thresholds)
         for doubt in doubts:
             best = float(doubt.log[doubt.known].max())
             # equal but for rounding: name the main case, or else the first
@@ -232,7 +232,7 @@ class Account:
                 for place in doubt.open(likeliest=likeliest):
                     wanted.setdefault(int(place), []).append(doubt)
             # different pairs of paths may have the same events: once is enough
-            alike: dict[Any, list[int]] = {}
+            alike: dict[tuple[Noise, ...], list[int]] = {}
             for place in wanted:
                 alike.setdefault(self.cases[place][1], []).append(place)
             places = [same[0] for same in alike.values()]
@@ -294,7 +294,7 @@ class Account:
 
     def _log_deltas(
         self, epsilons: list[Fraction], *, only_likeliest: bool = False
-    ) -> list[tuple[float, Any, float]]:
+    ) -> list[tuple[float, CaseLabel, float]]:
         """log of the overall delta at epsilons of either sign, the cases that attain it, and its error."""
         found = self.extremes(Kind.DELTA, [abs(e) for e in epsilons], only_likeliest=only_likeliest)
         return [

@@ -31,12 +31,13 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from discreet.accounting.contour import Kind, Tail, roots, saddlepoint_guess
 from discreet.accounting.loss import Floats, Loss, log_fraction
+from discreet.budget.levels import CaseLabel
 from discreet.errors import InputError, PrecisionError
 
 if TYPE_CHECKING:
@@ -416,7 +417,7 @@ class EnvelopePoint:
     alpha: Fraction
     beta: float
     threshold: Fraction
-    worst: Any
+    worst: CaseLabel
 
 
 def overall_tradeoff(account: Account, alphas: list[Fraction]) -> list[EnvelopePoint]:
@@ -438,7 +439,7 @@ def overall_tradeoff(account: Account, alphas: list[Fraction]) -> list[EnvelopeP
         for i, (low, _) in zip(open_, lower, strict=True):  # of all cases: never above f
             points[i] = replace(points[i], beta=min(points[i].beta, low))
         short = [low < p.beta * (1 - settled) for (low, _), p in zip(lower, found, strict=True)]
-        wanted: dict[Any, int] = {}
+        wanted: dict[CaseLabel, int] = {}
         for (_, label), is_short in zip(lower, short, strict=True):
             if is_short and label not in chosen:
                 wanted[label] = wanted.get(label, 0) + 1
@@ -449,7 +450,7 @@ def overall_tradeoff(account: Account, alphas: list[Fraction]) -> list[EnvelopeP
     return points
 
 
-def _on_subset(account: Account, alphas: list[Fraction], labels: list[Any]) -> list[EnvelopePoint]:
+def _on_subset(account: Account, alphas: list[Fraction], labels: list[CaseLabel]) -> list[EnvelopePoint]:
     """The envelope over a few cases: the best line of one of them, or the one where two of them meet."""
     losses = [account.case(label) for label in labels]
     count = len(alphas)
@@ -505,9 +506,9 @@ def _crossing(
 
 def lowest_heights(
     account: Account, thresholds: list[Fraction], alphas: list[Fraction]
-) -> list[tuple[float, Any]]:
+) -> list[tuple[float, CaseLabel]]:
     """The least height of all cases at each threshold, and its case: that of the largest delta."""
-    found: list[tuple[float, Any]] = [(0.0, account.main)] * len(thresholds)
+    found: list[tuple[float, CaseLabel]] = [(0.0, account.main)] * len(thresholds)
     above = [_is_above(t, a) for t, a in zip(thresholds, alphas, strict=True)]
     for kind, chosen in ((Kind.REST, True), (Kind.DELTA, False)):
         places = [k for k, up in enumerate(above) if up is chosen]

@@ -39,7 +39,7 @@ from discreet.accounting.loss import Loss, is_coarse, log_fraction
 from discreet.accounting.parallel import Progress, map_cases
 from discreet.accounting.privacy_loss import compose
 from discreet.accounting.tradeoff import heights, lowest_heights, overall_tradeoff
-from discreet.budget.levels import RELATIONS, Neighbours
+from discreet.budget.levels import RELATIONS, CaseLabel, Neighbours
 from discreet.budget.release import Release, load, read_file
 from discreet.budget.toml import parse_toml
 from discreet.errors import InputError, PrecisionError
@@ -70,7 +70,7 @@ class Verification:
     certificate: Certificate
     verdict: Verdict
     reason: str
-    case: Any = None
+    case: CaseLabel | None = None
     epsilon: Fraction | None = None
     delta: Interval | None = None
     roads: Mapping[str, int] = field(default_factory=dict)
@@ -188,7 +188,7 @@ def read_statement(path: str | os.PathLike[str]) -> Certificate:
 class _Found(NamedTuple):
     """An interval that contains delta of a case at an epsilon, and how it was had."""
 
-    label: Any
+    label: CaseLabel
     epsilon: Fraction
     box: Interval
     road: str
@@ -231,7 +231,7 @@ class _Check:
         self,
         verdict: Verdict,
         reason: str,
-        case: Any = None,
+        case: CaseLabel | None = None,
         epsilon: Fraction | None = None,
         box: Interval | None = None,
     ) -> Verification:
@@ -243,7 +243,7 @@ class _Check:
         parts = [f"{road} ({many})" for road, many in self.roads.most_common()]
         return f"All {self.account.pairs} cases: {', '.join(parts)}."
 
-    def _likeliest(self, epsilon: Fraction) -> list[Any]:
+    def _likeliest(self, epsilon: Fraction) -> list[CaseLabel]:
         """Cases to look at first: where floats see the largest delta, and what the certificate names."""
         found = [] if self.stated.worst is None else [self.stated.worst]
         try:
@@ -260,7 +260,7 @@ class _Check:
         self.roads.update(road for _, road in known)
         for label, found in zip(first, known, strict=True):
             yield _Found(label, epsilon, *found)
-        waiting: dict[tuple[Noise, ...], list[Any]] = {}
+        waiting: dict[tuple[Noise, ...], list[CaseLabel]] = {}
         for label, events in self.account.cases:
             if events not in done:
                 waiting.setdefault(events, []).append(label)
@@ -364,7 +364,7 @@ class _Check:
 
     def _least_alone(
         self, alpha: Fraction, places: Sequence[Fraction]
-    ) -> tuple[Any, Fraction, list[Fraction]]:
+    ) -> tuple[CaseLabel, Fraction, list[Fraction]]:
         """The case whose own type II error is least as far as floats see, that error and its threshold."""
         labels = [label for label, _ in self.account.cases[:16]]
         labels += [label for _, label in lowest_heights(self.account, [*places], [alpha] * len(places))]
@@ -404,7 +404,7 @@ class _Check:
         self,
         alpha: Fraction,
         places: Sequence[Fraction],
-        worst: Any,
+        worst: CaseLabel,
         beta: Fraction,
         aim: Fraction,
         *,

@@ -384,7 +384,7 @@ class Noise(ABC):
     # The same in balls, at the working precision.
 
     @abstractmethod
-    def factor_ball(self, theta: Fraction) -> Factor:
+    def factor_ball(self, theta: Fraction) -> BallFactor:
         """The characteristic function of one count's X under the tilt."""
 
     @abstractmethod
@@ -400,7 +400,7 @@ class Noise(ABC):
         """Bounds of times * log |factor| from each of some ascending distances to the next."""
 
 
-class Factor(ABC):
+class BallFactor(ABC):
     """The characteristic function of an integer X under a tilt, in balls."""
 
     shift: int

@@ -42,7 +42,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from discreet.noise import balls
-from discreet.noise.distribution import Complexes, Factor, Floats, Noise, log1p_complex
+from discreet.noise.distribution import BallFactor, Complexes, Floats, Noise, log1p_complex
 from discreet.numbers import Exact
 
 DUAL_FROM = Fraction(1, 2)
@@ -394,7 +394,7 @@ write it as a string such as "2.5", or as a Fraction or an int
         return logs
 
 
-class GaussianFactor(Factor):
+class GaussianFactor(BallFactor):
     """Characteristic function of a discrete Gaussian around `near`, by the shorter of two sums."""
 
     def __init__(self, term: DiscreteGaussian, theta: Fraction) -> None:

@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from discreet.errors import PrecisionError
 from discreet.noise import balls
-from discreet.noise.distribution import RADII, Factor, Floats, Noise
+from discreet.noise.distribution import RADII, BallFactor, Floats, Noise
 from discreet.numbers import Exact
 
 _MOST_VALUES = 4_000_000
@@ -269,7 +269,7 @@ class DiscreteLaplace(Noise):
         return lead + (series / (1 + r)).log()
 
 
-class LaplaceFactor(Factor):
+class LaplaceFactor(BallFactor):
     """Characteristic function of the tilted loss of discrete Laplace noise: a finite sum."""
 
     def __init__(self, term: DiscreteLaplace, theta: Fraction) -> None:

@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from flint import acb, arb, arb_mat
@@ -47,6 +47,7 @@ from discreet.accounting.evaluation import Direct
 from discreet.accounting.loss import MOST_NODES, Floats, Loss, Nodes, log_fraction, turns
 from discreet.accounting.parallel import map_cases
 from discreet.accounting.privacy_loss import PrivacyLoss, compose
+from discreet.budget.levels import CaseLabel
 from discreet.errors import PrecisionError
 from discreet.noise import Noise
 from discreet.noise.balls import ball, interval, lower, upper, working_bits
@@ -398,7 +399,7 @@ def certified_epsilons(account: Account, deltas: list[Fraction], digits: int | N
 
 
 def largest_delta(
-    account: Account, worst: Any, epsilon: Fraction, bound: Fraction, accuracy: float
+    account: Account, worst: CaseLabel, epsilon: Fraction, bound: Fraction, accuracy: float
 ) -> Fraction:
     """The bound, if delta(epsilon) is proved to lie at or below it in every case; else a certified upper end.
 

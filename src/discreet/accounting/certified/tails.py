@@ -37,7 +37,7 @@ from discreet.accounting.loss import Loss
 from discreet.errors import PrecisionError
 from discreet.noise import Noise
 from discreet.noise.balls import ball, current_bits
-from discreet.noise.distribution import Factor
+from discreet.noise.distribution import BallFactor
 from discreet.noise.gaussian import GaussianFactor
 
 # -- on a contour ----------------------------------------------------------------------------------------
@@ -217,7 +217,7 @@ class Factors:
         self.centre = loss.offset
         # plain: only the nearest frequency counts, and the correction lies below the working precision
         self._plain: list[tuple[int, int, arb, Fraction]] = []
-        self._others: list[tuple[int, int, Factor, int]] = []
+        self._others: list[tuple[int, int, BallFactor, int]] = []
         slack = acb(1)
         quadratic, lean = Fraction(0), Fraction(0)
         self._inner = last + 1
