@@ -155,3 +155,20 @@ def test_ends_of_counts_are_whole_and_not_negative() -> None:
     assert ends.lower.tolist() == [1.0, 0.0, 0.0, 3.0]
     assert ends.upper.tolist() == [4.0, 5.0, 0.0, 3.0]
     assert ends.moved.tolist() == [False, False, True, True]
+
+
+def test_noise_that_a_float_takes_for_none() -> None:
+    """Discrete Gaussian noise of parameter 1/10000 has a variance of e^-5000."""
+    level = Level(name="A", queries=[Query(name="sex", variance="1/10000"), Query(name="total", variance=4)])
+    found = accuracy(
+        Release(name="r", neighbours="bounded", levels=[level], attributes=Attributes({"sex": 2}))
+    )
+    assert found.by_query["A", "sex"].margin95 == 0.0
+    assert found.sd("A", "total") < 1e-9
+
+
+def test_an_attribute_of_very_many_values_is_refused() -> None:
+    level = Level(name="A", queries=[Query(name="place", variance=4)])
+    made = Release(name="r", neighbours="bounded", levels=[level], attributes=Attributes({"place": 100_000}))
+    with pytest.raises(InputError, match="has 100000 values; estimates are possible for at most 5000"):
+        accuracy(made)

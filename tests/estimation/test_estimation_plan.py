@@ -270,6 +270,9 @@ def test_levels_without_queries_leave_the_spine() -> None:
         (["--goal", "none.toml", "--least-cost"], "there is no file none.toml"),
         (["--goal", "/dev/zero", "--least-cost"], "/dev/zero is not a regular file"),  # it never ends
         (["--keep", "Top", "--least-cost", "--tree", "x"], "--tree is 'x'"),
+        (["--keep", "Top", "--least-cost", "--tree", "0"], "a unit has 0 children"),
+        (["--keep", "Top", "--epsilon", "1e-9"], "allows for next to no measurement"),
+        (["--weights", "Top=1e400", "--epsilon", "1"], "the weight of 'Top' is out of range"),
     ],
 )
 def test_refusals(
@@ -292,6 +295,8 @@ def test_refusals(
         ('[[goals]]\nlevel = "Top"\nquery = "sex"', "must state sd or margin95"),
         ('[[goals]]\nlevel = "Top"\nquery = "sex"\nsd = "-1"', "sd of goal 1"),
         ('[[goals]]\nlevel = "Topp"\nquery = "sex"\nsd = "1"', "a goal names level 'Topp'"),
+        ('[[goals]]\nlevel = "Top"\nquery = "sex"\nsd = "1e-300"', "sd of goal 1 of g.toml is out of range"),
+        (2 * '[[goals]]\nlevel = "Top"\nquery = "sex"\nsd = "1"\n', "there are two goals for query 'sex'"),
         ("[[goals", "not valid TOML"),
         (f"a{'.a' * 50_000} = 1", "a key has 50001 parts"),  # the parser would take minutes
         (f"a = {'[' * 50_000}", "brackets are nested too deeply"),
@@ -321,6 +326,13 @@ def test_command_and_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     assert after["cenrace"] <= 5 / 1.959963984540054
     assert run([*call, "--epsilon", "6"]) == 0
     assert "Not possible: at epsilon 6 the best you can have is" in " ".join(capsys.readouterr().out.split())
+
+
+def test_goals_on_what_is_not_determined() -> None:
+    low = Level(name="Low", queries=[Query(name="total", variance=2)])
+    release = replace(small(), levels=(small().levels[0], low))
+    with pytest.raises(InputError, match="'sex' at level 'Low', which no measurement determines"):
+        plan(release, tree=[5], goals=[Goal("Low", "sex", 1.0)])
 
 
 def test_laplace_noise_is_refused() -> None:

@@ -293,6 +293,10 @@ recode; did you mean "age"?
                 self._check_is_attribute(name, "an impossible combination names")
                 _check_values(words, dict(self.values)[name], "an impossible combination", name)
                 no_repeats(words, name=f"impossible combination, {name},", field=())
+                if not words:
+                    raise FieldError(f"an impossible combination has no values of {shown(name)}")
+        if all(len(words) == len(dict(self.values)[name]) for name, words in combination):
+            raise FieldError("an impossible combination has every value, so that no cell is left")
 
     def _check_is_attribute(self, name: str, text: str) -> None:
         if name not in self.names:

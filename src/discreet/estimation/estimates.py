@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from discreet.budget import Attributes, Tabulation
 from discreet.errors import InputError
 from discreet.estimation.intervals import View, half_widths
-from discreet.estimation.model import ByComponent, Model, Told
+from discreet.estimation.model import ByComponent, Model, Told, size_of
 from discreet.estimation.tree import Floats, Integers, Passes, Solution, Tree, sum_weights
 from discreet.noise import Noise
 
@@ -243,7 +243,7 @@ class Estimates:
             for query, who, values in source.read(units):
                 self._add(sums, query, row[who - units.start], values, many)
             for query, total in sums.items():
-                sizes = [one[query].true_variance() if query in one else np.inf for one in laws]
+                sizes = [size_of(one[query]) if query in one else np.inf for one in laws]
                 self._project(h, query, total / np.array(sizes)[kind][:, None])
         for query, (who, values) in self.given.exact.items():
             inside = (who >= units.start) & (who < units.stop)

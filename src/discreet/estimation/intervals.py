@@ -16,7 +16,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.estimation.model import ByComponent, Model, Told
+from discreet.estimation.model import ByComponent, Model, Told, size_of
 from discreet.estimation.tree import Floats, Integers, Solution, Tree
 from discreet.noise import Noise
 
@@ -60,7 +60,7 @@ def half_widths(variances: Floats, terms: Sequence[Sequence[Term]], level: float
             continue
         for one in some:
             if id(one.law) not in sizes:
-                sizes[id(one.law)] = one.law.true_variance()
+                sizes[id(one.law)] = size_of(one.law)
         chosen, rest = _dominating(variance, some, sizes)
         if not chosen:
             continue
@@ -271,7 +271,7 @@ class View:
         latest: tuple[object, ...] = ()
         moved: ByComponent = []
         for relation, measured, law, nodes, others in self._strong_pairs:
-            seen, size = self.model.projections[measured], law.true_variance()
+            seen, size = self.model.projections[measured], size_of(law)
             step = max(1, (1 << 21) // ((some.stop - some.start) * math.prod(seen.widths)))
             for start in range(0, len(nodes), step):
                 at, to = nodes[start : start + step], others[start : start + step]

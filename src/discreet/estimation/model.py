@@ -35,6 +35,9 @@ from discreet.noise import Noise
 ByComponent = list[Floats]
 """One array for each component."""
 
+MOST_VALUES = 5000
+"""Values of one attribute: its basis is a square matrix."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Component:
@@ -62,6 +65,10 @@ class Components:
 
     def __init__(self, sizes: Sequence[int], tables: Iterable[Tabulation]) -> None:
         self.sizes = tuple(sizes)
+        if max(self.sizes) > MOST_VALUES:
+            raise InputError(
+                f"an attribute has {max(self.sizes)} values; estimates are possible for at most {MOST_VALUES}"
+            )
         used = list(tables)
         self.bases = tuple(
             Basis(size, [table.by_attribute[place] for table in used if not table.is_full(place)])
@@ -105,10 +112,13 @@ class Projection:
             for place, group in enumerate(rows):
                 indicator[place, list(group)] = 1.0
             self._blocks.append([indicator @ basis.vectors[part].T for part in basis.parts])
-        self._seen = [[bool(np.any(np.abs(block) > SMALL)) for block in blocks] for blocks in self._blocks]
+        every = [[bool(np.any(np.abs(block) > SMALL)) for block in blocks] for blocks in self._blocks]
+        self._sees = {
+            one for one in components if all(seen[part] for seen, part in zip(every, one.parts, strict=True))
+        }
         self._axes: list[Floats] = []
         self._slices: list[list[slice]] = []
-        for blocks, seen in zip(self._blocks, self._seen, strict=True):
+        for blocks, seen in zip(self._blocks, every, strict=True):
             kept = [block[:, : block.shape[1] * is_seen] for block, is_seen in zip(blocks, seen, strict=True)]
             edges = np.cumsum([0, *(block.shape[1] for block in kept)]).tolist()
             self._axes.append(np.hstack(kept))
@@ -122,7 +132,7 @@ class Projection:
 
     def sees(self, component: Component) -> bool:
         """Whether the query says anything about a component."""
-        return all(seen[part] for seen, part in zip(self._seen, component.parts, strict=True))
+        return component in self._sees
 
     def gram(self, component: Component) -> Floats:
         """Return the query's Gram matrix on a component, for queries that the components were made for."""
@@ -438,6 +448,11 @@ def queries_of(release: Release) -> tuple[str, ...]:
     return tuple(dict.fromkeys(query.name for level in release.levels for query in level.queries))
 
 
+def size_of(law: Noise) -> float:
+    """Return the variance of noise; that of a very small parameter is 0 to a float, and is taken as 1e-20."""
+    return max(law.true_variance(), 1e-20)
+
+
 class ApartProjection:
     """One query of a release without attributes: nothing is known to tie it to others, so it is a component
     of its own, at a place among all."""
@@ -497,7 +512,7 @@ class Told:
     @cached_property
     def variances(self) -> tuple[tuple[str, float], ...]:
         """The variance of the noise of each measurement; two releases may measure one query."""
-        return tuple((query, law.true_variance()) for query, law in self.laws)
+        return tuple((query, size_of(law)) for query, law in self.laws)
 
 
 class Model:

@@ -277,11 +277,19 @@ def read_goals(text: str, where: str) -> list[Goal]:
         if ("sd" in table) == ("margin95" in table):
             raise InputError(f"{name} must state sd or margin95, one of them")
         if "sd" in table:
-            size = float(positive(table["sd"], name=f"sd of {name}"))
+            size = _moderate(table["sd"], f"sd of {name}")
         else:
-            size = float(positive(table["margin95"], name=f"margin95 of {name}")) / NORMAL95
+            size = _moderate(table["margin95"], f"margin95 of {name}") / NORMAL95
         found.append(Goal(level, query, size))
     return found
+
+
+def _moderate(value: Exact, name: str) -> float:
+    """Read a number above zero with which floats can calculate."""
+    found = positive(value, name=name)
+    if not Fraction(1, 10**9) <= found <= 10**9:
+        raise InputError(f"{name} is out of range; it must lie between 1e-9 and 1e9")
+    return float(found)
 
 
 def _goals(chain: UniformPlan, before: Accuracy, keep: Sequence[str], goals: Sequence[Goal]) -> list[Goal]:
@@ -292,8 +300,14 @@ def _goals(chain: UniformPlan, before: Accuracy, keep: Sequence[str], goals: Seq
             found[level, query] = Goal(level, query, sd)
     if keep and not found:
         raise InputError("no query of the levels to keep is determined now, so there is nothing to keep")
-    for goal in goals:
-        ((level, query),) = _named(chain, [f"{goal.level}:{goal.query}"], "a goal")
+    named = [_named(chain, [f"{goal.level}:{goal.query}"], "a goal")[0] for goal in goals]
+    for (level, query), goal in zip(named, goals, strict=True):
+        if named.count((level, query)) > 1:
+            raise InputError(f"there are two goals for query {query!r} at level {level!r}; give one")
+        if before.by_query[level, query].sd is None:
+            raise InputError(
+                f"a goal names query {query!r} at level {level!r}, which no measurement determines"
+            )
         found[level, query] = Goal(level, query, goal.sd)
     return list(found.values())
 
@@ -320,7 +334,7 @@ def _weighted(
     now = {key: one.sd for key, one in before.by_query.items()}
     shares: dict[tuple[str, str], float] = {}
     for text, weight in weights.items():
-        size = float(positive(weight, name=f"the weight of {text!r}"))
+        size = _moderate(weight, f"the weight of {text!r}")
         for pair in _named(chain, [text], "weights"):
             sd = now[pair]
             if sd is not None:
@@ -403,6 +417,8 @@ def _kept(made: Callable[[float], Release], cap: Fraction, delta: Fraction, cert
     """Return the release of the largest rho that keeps (cap, delta)."""
     target, room = float(cap), -math.log(delta)
     start = (math.sqrt(room + target) - math.sqrt(room)) ** 2  # the rho that has this epsilon by zCDP
+    if start < 1e-9:
+        raise InputError(f"epsilon {target:.6g} at this delta allows for next to no measurement")
     rho = _crossing(lambda rho: _epsilon(made(rho), delta) / target, start, below=True)
     for _ in range(20):
         result = made(rho)
@@ -624,7 +640,7 @@ class UniformPlan:
             options={"maxiter": 300, "ftol": 1e-9},
         )
         found: list[tuple[float, Floats]] = []
-        for one in (x, np.maximum(polished.x, 0.0)):
+        for one in (self.budgets, x, np.maximum(polished.x, 0.0)):
             if np.all(np.isfinite(one)) and one.sum() > 0.0:
                 # what is so little is left out, unless that costs more than it is
                 for least, charge in ((NEGLIGIBLE, 1.0), (1e-4 * NEGLIGIBLE, 1 + 10 * NEGLIGIBLE)):
