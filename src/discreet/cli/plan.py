@@ -124,11 +124,9 @@ def _children(levels: list[str], found: list[float] | Tree | None) -> list[float
     """Return the children a unit on average; a plan is made for a uniform tree."""
     if found is None or isinstance(found, list):
         return found
-    spans = [[levels.index(name) for name in merged.split("+")] for merged in found.levels]
+    spans = [[levels.index(one) for one in name.split("+")] for name in found.levels]
     units = [
-        sum(
-            int((found.kind == code).sum()) for code, span in enumerate(spans) if span[0] <= place <= span[-1]
-        )
+        sum(int((found.kind == code).sum()) for code, span in enumerate(spans) if place in span)
         for place in range(len(levels))
     ]
     return [below / above for above, below in pairwise(units)]

@@ -392,14 +392,14 @@ class Union:
 
     def _noise(self, one: Solution) -> Floats:
         """Return the covariance of the own belief of each unit in a component."""
-        return one.own_cov[self._estimates.tree.kind]
+        return one.beliefs.V[self._estimates.tree.kind]
 
     @cached_property
     def _uncertain(self) -> ByComponent:
         """The projectors on what is not exact: where own beliefs that have an error have a weight."""
         found = []
         for A, solution in zip(self._weights, self._estimates.solutions, strict=True):
-            rows = solution.own_open[self._estimates.tree.kind] @ A
+            rows = solution.open()[self._estimates.tree.kind] @ A
             sizes, directions = np.linalg.svd(np.linalg.qr(rows.reshape(-1, A.shape[2]), mode="r"))[1:]
             kept = directions[: len(sizes)][sizes > 1e-8]
             found.append((kept.T @ kept)[None])

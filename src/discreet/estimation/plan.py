@@ -24,7 +24,7 @@ of levels, and of the queries within each, are then whole numbers by themselves,
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -406,11 +406,8 @@ def _met(
     rho = _crossing(lambda rho: 1 / max(_miss(chain.accuracy(made(rho)), goals)), start, below=False)
     result = made(rho)
     epsilon = math.ceil(_epsilon(result, delta) * 10**6)
-    for spent in (Fraction(epsilon + more, 10**6) for more in range(10)):
-        proof = _proved(result, spent, delta) if certified else None
-        if proof is not None or not certified:
-            return result, spent, proof
-    raise PrecisionError(f"no epsilon near {epsilon / 10**6:.6g} was proved")
+    ends = (Fraction(epsilon + more, 10**6) for more in range(10))
+    return _proved(((result, end) for end in ends), delta, certified)
 
 
 def _kept(made: Callable[[float], Release], cap: Fraction, delta: Fraction, certified: bool) -> Costed:
@@ -420,22 +417,19 @@ def _kept(made: Callable[[float], Release], cap: Fraction, delta: Fraction, cert
     if start < 1e-9:
         raise InputError(f"epsilon {target:.6g} at this delta allows for next to no measurement")
     rho = _crossing(lambda rho: _epsilon(made(rho), delta) / target, start, below=True)
-    for _ in range(20):
-        result = made(rho)
-        proof = _proved(result, cap, delta) if certified else None
-        if proof is not None or not certified:
-            return result, cap, proof
-        rho *= 1 - 5 * CLOSE
-    raise PrecisionError(f"no plan was proved to keep epsilon {target:.6g}")
+    return _proved(((made(rho * (1 - 5 * CLOSE) ** k), cap) for k in range(20)), delta, certified)
 
 
-def _proved(release: Release, epsilon: Fraction, delta: Fraction) -> Interval | None:
-    try:
-        return prove(release, release.neighbours, epsilon, delta, 1, None)
-    except PrecisionError as error:
-        if "the proof gives" not in str(error):
-            raise
-        return None
+def _proved(found: Iterable[tuple[Release, Fraction]], delta: Fraction, certified: bool) -> Costed:
+    """Return the first of these releases that is proved to keep its epsilon, or without proofs the first."""
+    for release, epsilon in found:
+        try:
+            proof = prove(release, release.neighbours, epsilon, delta, 1, None) if certified else None
+            return release, epsilon, proof
+        except PrecisionError as error:
+            if "the proof gives" not in str(error):
+                raise
+    raise PrecisionError(f"no plan was proved to keep epsilon {float(epsilon):.6g}")
 
 
 def _crossing(value: Callable[[float], float], start: float, *, below: bool) -> float:

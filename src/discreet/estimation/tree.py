@@ -276,6 +276,18 @@ class Evidence:
     """The sum of the G of queries that are held exact."""
 
 
+@dataclass(frozen=True, slots=True)
+class Own:
+    """Own beliefs by kind: what they determine and hold exact, means as operators on h = sum Q'y/s and on the
+    sum t of Q't of exact rows, covariances."""
+
+    space: Integers
+    exact: Integers
+    h: Floats
+    t: Floats
+    V: Floats
+
+
 @dataclass
 class Solution:
     """Covariances at each node, and the operators that take data up and down. See the head of the module."""
@@ -284,27 +296,28 @@ class Solution:
     known: Integers
     """The number of the space that is determined at each node."""
     spaces: Spaces
-    own_h: Floats
-    """By kind: the own belief from h = sum Q'y/s, and `own_t` from the sum of Q't of exact rows."""
-    own_t: Floats
-    own_cov: Floats
-    """By kind: the covariance of the own belief, and `own_open` the projector on where it has an error."""
-    own_open: Floats
+    beliefs: Own
     V: Floats
     """The covariance at each node from what is at and below it."""
     up_own: Floats
     up_sum: Floats
-    gain: Floats | None
-    """K at each node, where all is determined from below; else what follows."""
     held: Integers
     """The number of the space that is exact at each node, from counts held exact there or elsewhere."""
+    gain: Floats | None = None
+    """K at each node, where all is determined from below; else what follows."""
     outer: dict[str, Floats] = field(default_factory=dict)
 
     def own(self, kind: Integers, h: Floats, t: Floats | None = None) -> Floats:
         """Return the own beliefs of units of these kinds from their data h, and t of exact rows."""
-        found: Floats = self.own_h[kind] @ h
+        found: Floats = self.beliefs.h[kind] @ h
         if t is not None:
-            found += self.own_t[kind] @ t
+            found += self.beliefs.t[kind] @ t
+        return found
+
+    def open(self) -> Floats:
+        """Return by kind the projectors on what the own belief determines with an error."""
+        every = np.stack(self.spaces.projectors)
+        found: Floats = every[self.beliefs.space] - every[self.beliefs.exact]
         return found
 
     def nulls(self) -> Floats:
@@ -367,34 +380,20 @@ def solve(shape: Tree, kinds: Sequence[Evidence]) -> Solution:
             )
             up_own[at], up_sum[at] = X1, X2 @ through
     held = _held(shape, spaces, own.exact[shape.kind], exact)
-    if np.all(space == spaces.everything):
-        P, K = V.copy(), np.zeros_like(V)
-        for part in shape.depths[1:]:
-            above = shape.parent[part]
-            for both in np.unique(sums_exact[above]):
-                at = np.arange(part.start, part.stop)[sums_exact[above] == both]
-                up = shape.parent[at]
-                K[at] = V[at] @ _inverse(W[up], spaces.projectors[both])
-                P[at] = V[at] - K[at] @ (W[up] - P[up]) @ np.swapaxes(K[at], 1, 2)
-        return Solution(P, space, spaces, own.h, own.t, own.V, own.open(spaces), V, up_own, up_sum, K, held)
-    return _from_outside(shape, spaces, own, V, space, exact, up_own, up_sum, held)
-
-
-@dataclass(frozen=True, slots=True)
-class Own:
-    """Own beliefs by kind: what they determine and hold exact, means as operators on h and t, covariances."""
-
-    space: Integers
-    exact: Integers
-    h: Floats
-    t: Floats
-    V: Floats
-
-    def open(self, spaces: Spaces) -> Floats:
-        """Return the projectors on what is determined and not exact."""
-        every = np.stack(spaces.projectors)
-        found: Floats = every[self.space] - every[self.exact]
+    found = Solution(V.copy(), space, spaces, own, V, up_own, up_sum, held)
+    if not np.all(space == spaces.everything):
+        _from_outside(shape, found, exact)
         return found
+    P, K = found.P, np.zeros_like(V)
+    for part in shape.depths[1:]:
+        above = shape.parent[part]
+        for both in np.unique(sums_exact[above]):
+            at = np.arange(part.start, part.stop)[sums_exact[above] == both]
+            up = shape.parent[at]
+            K[at] = V[at] @ _inverse(W[up], spaces.projectors[both])
+            P[at] = V[at] - K[at] @ (W[up] - P[up]) @ np.swapaxes(K[at], 1, 2)
+    found.gain = K
+    return found
 
 
 def _own(kinds: Sequence[Evidence], spaces: Spaces) -> Own:
@@ -449,25 +448,15 @@ def _held(shape: Tree, spaces: Spaces, own: Integers, below: Integers) -> Intege
     return held
 
 
-def _from_outside(
-    shape: Tree,
-    spaces: Spaces,
-    own: Own,
-    V: Floats,
-    space: Integers,
-    exact: Integers,
-    up_own: Floats,
-    up_sum: Floats,
-    exact_at_last: Integers,
-) -> Solution:
+def _from_outside(shape: Tree, solution: Solution, exact: Integers) -> None:
     """Bring beliefs down where units are not determined from below, family by family."""
-    size = spaces.size
-    P, known = V.copy(), space.copy()
+    spaces, own, V, space = solution.spaces, solution.beliefs, solution.V, solution.known
+    P, known = solution.P, space.copy()
     around, around_space = own.V[shape.kind].copy(), own.space[shape.kind].copy()
     around_exact = own.exact[shape.kind].copy()
     names = ("around_own", "around_out", "out", "x_up", "x_out")
-    outer = {name: np.zeros((shape.size, size, size)) for name in names}
-    outer["around_own"][:] = outer["x_up"][:] = np.eye(size)
+    outer = {name: np.zeros_like(V) for name in names}
+    outer["around_own"][:] = outer["x_up"][:] = np.eye(spaces.size)
     children: dict[int, list[int]] = {}
     for node in range(shape.size):
         if shape.parent[node] >= 0:
@@ -489,9 +478,7 @@ def _from_outside(
                 spaces, int(own.space[k]), int(own.exact[k]), own.V[k][None], through, held, out[None]
             )
             outer["around_own"][i], outer["around_out"][i], around[i] = by_own[0], by_out[0], found[0]
-    return Solution(
-        P, known, spaces, own.h, own.t, own.V, own.open(spaces), V, up_own, up_sum, None, exact_at_last, outer
-    )
+    solution.known, solution.outer = known, outer
 
 
 class Passes:
