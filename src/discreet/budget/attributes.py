@@ -209,52 +209,51 @@ recode; did you mean "age"?
         return Tabulation(name, tuple(factors), self.sizes)
 
     def _factor(self, part: str, query: str, sums: bool) -> Factor:
-        name, bracket, inner = part.partition("[")
+        name, bracket, inner = (word.strip() for word in part.partition("["))
         if bracket and not sums:
             raise FieldError(
                 f"query {shown(query)} has a sum of values in brackets; a release splits by recodes"
             )
-        labels, groups = self._split(name.strip(), query)
-        attribute = self.names.index(self._base(name.strip()))
-        if not bracket:
-            return Factor(attribute, groups, labels)
-        if not inner.strip().endswith("]"):
-            raise FieldError(
-                f"query {shown(query)} has a bracket that is not closed; a sum of values is written "
-                f"{name.strip()}[{labels[0]}{f' | {labels[1]}' if len(labels) > 1 else ''}]"
-            )
-        words = [word.strip() for word in inner.strip().removesuffix("]").split("|")]
-        rows: list[int] = []
-        for word in words:
-            if word not in labels:
-                raise FieldError(
-                    f"query {shown(query)} names the value {shown(word)} of {shown(name.strip())}, "
-                    f"which has {_some(labels)}{hint(word, labels)}"
-                )
-            rows += groups[labels.index(word)]
-        if len(set(rows)) < len(rows):
-            raise FieldError(f"query {shown(query)} names a value of {shown(name.strip())} twice")
-        return Factor(attribute, (tuple(sorted(rows)),), (" | ".join(words),))
-
-    def _base(self, name: str) -> str:
-        return dict(self.recodes)[name].of if name in dict(self.recodes) else name
-
-    def _split(self, name: str, query: str) -> tuple[tuple[str, ...], Groups]:
-        values = dict(self.values)
-        if name in values:
-            return values[name], tuple((place,) for place in range(len(values[name])))
-        recodes = dict(self.recodes)
-        if name not in recodes:
-            known = [*values, *recodes, TOTAL, DETAILED]
+        factor = self._factors.get(name)
+        if factor is None:
+            known = [*self._factors, TOTAL, DETAILED]
             raise FieldError(
                 f"query {shown(query)} names {shown(name)}, which is neither an attribute nor a recode"
                 + (hint(name, known) or f"; there are {_some(known)}")
             )
-        place = {value: rank for rank, value in enumerate(values[recodes[name].of])}
-        groups = recodes[name].groups
-        return tuple(label for label, _ in groups), tuple(
-            tuple(sorted(place[value] for value in words)) for _, words in groups
-        )
+        if not bracket:
+            return factor
+        labels, groups = factor.labels, factor.groups
+        if not inner.endswith("]"):
+            raise FieldError(
+                f"query {shown(query)} has a bracket that is not closed; a sum of values is written "
+                f"{name}[{labels[0]}{f' | {labels[1]}' if len(labels) > 1 else ''}]"
+            )
+        words = [word.strip() for word in inner.removesuffix("]").split("|")]
+        rows: list[int] = []
+        for word in words:
+            if word not in labels:
+                raise FieldError(
+                    f"query {shown(query)} names the value {shown(word)} of {shown(name)}, "
+                    f"which has {_some(labels)}{hint(word, labels)}"
+                )
+            rows += groups[labels.index(word)]
+        if len(set(rows)) < len(rows):
+            raise FieldError(f"query {shown(query)} names a value of {shown(name)} twice")
+        return Factor(factor.attribute, (tuple(sorted(rows)),), (" | ".join(words),))
+
+    @cached_property
+    def _factors(self) -> dict[str, Factor]:
+        """What each attribute and each recode splits."""
+        found: dict[str, Factor] = {}
+        for place, (name, values) in enumerate(self.values):
+            found[name] = Factor(place, tuple((rank,) for rank in range(len(values))), values)
+        for name, recode in self.recodes:
+            of = found[recode.of]
+            rank = {value: k for k, value in enumerate(of.labels)}
+            groups = tuple(tuple(sorted(rank[value] for value in words)) for _, words in recode.groups)
+            found[name] = Factor(of.attribute, groups, tuple(label for label, _ in recode.groups))
+        return found
 
     def _check_recode(self, name: str, recode: Recode) -> None:
         values = dict(self.values)

@@ -441,10 +441,10 @@ def _crossing(value: Callable[[float], float], start: float, *, below: bool) -> 
     for turn in range(60):
         found = value(rho)
         if 0.0 <= (1.0 - found if below else found - 1.0) < CLOSE:
-            break
+            return rho
         low, high = (rho, high) if found <= 1.0 else (low, rho)
         if high < low * (1 + 1e-9):
-            break
+            break  # rounded budgets jump here
         here = math.log(rho), math.log(min(max(found, 1e-9), 1e9))
         slope = (here[1] - last[1]) / (here[0] - last[0]) if turn else 1.0
         aim = (-CLOSE if below else CLOSE) / 3 - here[1]
@@ -452,7 +452,7 @@ def _crossing(value: Callable[[float], float], start: float, *, below: bool) -> 
         if not low < rho < high:
             rho = math.sqrt(low * high)
         last = here
-    return rho if turn == 0 or math.isclose(found, 1.0, rel_tol=CLOSE) else low if below else high
+    return low if below else high
 
 
 def _is_long(release: Release) -> bool:
