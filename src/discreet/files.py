@@ -218,8 +218,8 @@ def arrow(part: str = "") -> Any:
         _prepare()
         return import_module(f"pyarrow.{part}" if part else "pyarrow")
     except ImportError:  # pragma: no cover
-        text = "tables are read and written by PyArrow, which is not installed; discreet[release] brings it"
-        raise DiscreetError(text) from None
+        text = "reading and writing tables needs PyArrow, which is not installed"
+        raise DiscreetError(f"{text}: pip install 'discreet[release]'") from None
 
 
 @cache

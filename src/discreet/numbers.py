@@ -189,7 +189,7 @@ def prior(value: Exact | float, *, name: str = "prior") -> Fraction:
     if not 0 < number < 1:
         raise InputError(f"{name} is {found}; it must lie strictly between 0 and 1")
     if min(number, 1 - number) < SMALLEST:
-        raise InputError(f"{name} is {found}; at least 1e-300 away from 0 and from 1 is needed")
+        raise InputError(f"{name} is {found}; it must be at least 1e-300 away from 0 and from 1")
     return number
 
 
@@ -264,7 +264,7 @@ class Interval:
 
     def _known(self, proved: bool, refuted: bool, other: object, which: str) -> bool:
         if not proved and not refuted:
-            raise InputError(f"{self} and {other} overlap: which is {which} is not known")
+            raise InputError(f"{self} and {other} overlap, so it is not known which is {which}")
         return proved
 
     def __float__(self) -> float:
@@ -285,7 +285,9 @@ class Interval:
             return str(self)
         form = _FORM.fullmatch(spec)
         if form is None:
-            raise ValueError(f"format {spec!r} of an interval; .3f, .3e and .3g are understood")
+            raise ValueError(
+                f"an interval cannot be formatted as {spec!r}; use a format such as .3f, .3e or .3g"
+            )
         ends = (
             _written(x, int(form[1]), form[2], down=down)
             for x, down in ((self.lower, True), (self.upper, False))

@@ -120,8 +120,8 @@ def test_factors_are_short_and_round_up() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"delta": "1e-6"}, "exactly one of them"),
-        ({"delta": "1e-6", "epsilon": 1, "zcdp": True}, "exactly one of them"),
+        ({"delta": "1e-6"}, "give exactly one promise"),
+        ({"delta": "1e-6", "epsilon": 1, "zcdp": True}, "give exactly one promise"),
         ({"delta": "2", "epsilon": 1}, "delta is 2"),
         ({"delta": "1e-6", "epsilon": -1}, "above zero"),
         ({"delta": "1e-6", "epsilon": 1, "by": "query"}, "'overall' or 'level'"),

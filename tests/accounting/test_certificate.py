@@ -297,7 +297,7 @@ def test_a_trade_off_is_undecided_where_no_road_is_left(
     for road in ("_by_little", "_by_definition", "_by_another_contour"):
         monkeypatch.setattr(module, road, refused)
     found = verify(small(), alpha="0.05", beta="0.1")
-    assert (found.verdict, found.reason.startswith("It could not be shown of all cases")) == (
+    assert (found.verdict, found.reason.startswith("It could not be shown in every case")) == (
         "undecided",
         True,
     )

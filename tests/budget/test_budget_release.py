@@ -191,7 +191,7 @@ def test_a_face_beyond_the_range_of_floats() -> None:
     [
         (
             lambda: Query(name="a"),
-            "query 'a' states no noise; it must state one of share, rho, variance, scale",
+            "query 'a' states no noise; it must state exactly one of share, rho, variance, scale",
         ),
         (lambda: Query(name="a", rho=1, scale=1), "query 'a' states rho and scale"),
         (lambda: Query(name="a\nb", rho=1), "name of a query is 'a.nb'; it must be one line"),

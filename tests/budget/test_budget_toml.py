@@ -167,7 +167,7 @@ ERRORS = [
     (
         "variance = 8",
         "groups = 3",
-        "query 'age by sex' states no noise; it must state one of share, rho,",
+        "query 'age by sex' states no noise; it must state exactly one of share, rho,",
         23,
     ),
     ("variance = 8", "scale = 8", "rho of the release is 3/4, but level 'County' has Laplace noise", 5),

@@ -40,7 +40,7 @@ def test_a_real_tree_with_merged_units(tmp_path: Path, capsys: pytest.CaptureFix
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["dhc-2020"], "the tree of units is not known: say how many children a unit has"),
+        (["dhc-2020"], "the tree of areas is not known: give the average number of children of an area"),
         (["pl94-2020", "--tree", "2,x"], "--tree is '2,x'; it must be numbers such as 51,61.6 or a file"),
         (["pl94-2020", "--tree", "2"], "the tree has 1 numbers; the levels US, State, .* need 5"),
         (["pl94-2020", "--tree", "no.csv"], "there is no file no.csv"),

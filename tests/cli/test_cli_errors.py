@@ -80,7 +80,7 @@ def test_release_file(refused, small, old, new, message):
         (["--pair", "1", "2"], "there is no path 2"),
         (["--path", "7"], "there is no path 7"),
         (["--path", "1", "--pair", "1", "1"], "cannot be used together"),
-        (["--path", "1", "--neighbours", "bounded"], "--path is about unbounded neighbours"),
+        (["--path", "1", "--neighbours", "bounded"], "--path needs unbounded neighbours"),
         (["--pair", "1", "1", PRESET], "for one release"),
         (["--neighbours", "bonded"], 'Did you mean "bounded"?'),
         (["--delt", "1e-5"], "Did you mean --delta?"),

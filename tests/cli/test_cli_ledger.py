@@ -207,7 +207,7 @@ def test_check_reads_the_outputs_that_it_is_given(measure, discreet):
     assert "units.csv of published/copy is missing" in _checked(discreet, "published")[1]
     (copy / "manifest.json").write_text("{")
     status, out = _checked(discreet, "published")
-    assert (status, "published/copy has no manifest that can be read" in out) == (2, True)
+    assert (status, "published/copy has no readable manifest" in out) == (2, True)
 
 
 def test_check_finds_outputs_that_the_ledger_lacks(measure, discreet):
@@ -220,8 +220,8 @@ def test_check_finds_outputs_that_the_ledger_lacks(measure, discreet):
     assert discreet(*fixed, "trial", "--rehearsal", 1).status == 0
     Path("empty").mkdir()
     said = {
-        "without": "without is of a run that the ledger lacks: it was made without a ledger",
-        "other": "other is of a run of another ledger",
+        "without": "without comes from a run that the ledger lacks: it was made without a ledger",
+        "other": "other comes from a run of another ledger",
         "empty": "empty holds no output of a run",
     }
     for folder, words in said.items():
@@ -231,7 +231,7 @@ def test_check_finds_outputs_that_the_ledger_lacks(measure, discreet):
     status, out = _checked(discreet, ".")
     assert (status, out.count("problem: ")) == (2, 2)
     status, out = _checked(discreet, "trial")
-    assert (status, "remark: trial is of a rehearsal, NOT PRIVATE" in out) == (0, True)
+    assert (status, "remark: trial comes from a rehearsal, NOT PRIVATE" in out) == (0, True)
 
 
 def test_totals_below_what_is_spent(measure, discreet, refused):
@@ -411,7 +411,7 @@ def test_witness_and_old_copies(measure, discreet, refused):
     checked = discreet("ledger", "check", "ledger.json", "two", "--witness", witness)
     assert checked.status == 2
     assert "this is an older copy" in checked.out
-    assert "does not go on from the witness" in checked.out
+    assert "does not continue from the witness" in checked.out
     assert measure("three").status == 2
     assert "the witness is 'x'" in refused("ledger", "witness", "ledger.json", "x")
 

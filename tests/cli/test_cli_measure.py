@@ -223,7 +223,9 @@ def test_several_problems_are_one_line(refused, here):
 
 
 def test_counts_and_out_are_needed(refused, here):
-    assert "counts or records are needed" in refused("measure", "release.toml", "--out", "published")
+    assert "give either counts or records; neither is given" in refused(
+        "measure", "release.toml", "--out", "published"
+    )
     assert "--out requires an argument" in refused("measure", "release.toml", "--counts", "counts.csv")
 
 

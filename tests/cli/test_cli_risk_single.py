@@ -87,7 +87,7 @@ def test_together(discreet: Callable[..., Any], tmp_path: Path) -> None:
     assert (tmp_path / "steps.csv").read_text().count("\n") == 3
     text = " ".join(discreet(*words).out.split())
     assert "someone who knows each of the 2 counts without the target" in text
-    assert "After all of them this adversary, with prior 1/2, believes 0.5683" in text
+    assert "After all of them this adversary, with prior 1/2, gives “present” a probability of 0.5683" in text
 
 
 @pytest.mark.parametrize(

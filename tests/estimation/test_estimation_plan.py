@@ -261,7 +261,7 @@ def test_levels_without_queries_leave_the_spine() -> None:
     ("arguments", "said"),
     [
         (["--least-cost"], "there is nothing to plan for"),
-        (["--keep", "Top"], "exactly one of them; none is given"),
+        (["--keep", "Top"], "give exactly one of --epsilon E and --least-cost; none is given"),
         (["--keep", "Top", "--epsilon", "1", "--least-cost"], "both are given"),
         (["--keep", "Tpo", "--least-cost"], "level 'Tpo', which the release does not have; did you mean"),
         (["--keep", "Top:age", "--least-cost"], "names query 'age', which the release does not have"),
@@ -271,7 +271,7 @@ def test_levels_without_queries_leave_the_spine() -> None:
         (["--goal", "/dev/zero", "--least-cost"], "/dev/zero is not a regular file"),  # it never ends
         (["--keep", "Top", "--least-cost", "--tree", "x"], "--tree is 'x'"),
         (["--keep", "Top", "--least-cost", "--tree", "0"], "a unit has 0 children"),
-        (["--keep", "Top", "--epsilon", "1e-9"], "allows for next to no measurement"),
+        (["--keep", "Top", "--epsilon", "1e-9"], "leaves almost nothing to measure"),
         (["--weights", "Top=1e400", "--epsilon", "1"], "the weight of 'Top' is out of range"),
     ],
 )
@@ -325,7 +325,7 @@ def test_command_and_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     after = {query["name"]: query["after"]["sd"] for query in tract["queries"]}
     assert after["cenrace"] <= 5 / 1.959963984540054
     assert run([*call, "--epsilon", "6"]) == 0
-    assert "Not possible: at epsilon 6 the best you can have is" in " ".join(capsys.readouterr().out.split())
+    assert "Not possible: at epsilon 6 the best plan has" in " ".join(capsys.readouterr().out.split())
 
 
 def test_goals_on_what_is_not_determined() -> None:

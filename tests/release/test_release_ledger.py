@@ -572,7 +572,7 @@ def test_an_old_copy_that_is_put_back_is_found(release: Release, country: Countr
     assert check_ledger(moved).sound
     assert not check_ledger(moved, [country.folder / "two"]).sound
     assert not check_ledger(moved, [country.folder]).sound
-    assert "does not go on from the witness" in check_ledger(moved, witness=witness).problems[0]
+    assert "does not continue from the witness" in check_ledger(moved, witness=witness).problems[0]
     measure(release, country.csv(), away / "three", ledger=moved, spend_again=True)
     assert "a run that the ledger lacks" in check_ledger(moved, [country.folder / "two"]).problems[0]
     with pytest.raises(InputError, match="is not a directory"):
@@ -587,7 +587,7 @@ def test_a_chain_that_was_recomputed_is_found(release: Release, country: Country
     rewritten(ledger, lambda entries: entries[0].update(rho="100"))
     assert read_ledger(ledger).left("person") == 100 - spent(release)
     check = check_ledger(ledger, witness=witness)
-    assert "does not go on from the witness" in check.problems[0]
+    assert "does not continue from the witness" in check.problems[0]
     assert "the chain was recomputed" in check.problems[1]
     with pytest.raises(InputError, match="the chain was recomputed"):
         measure(release, country.csv(), country.folder / "two", ledger=ledger, spend_again=True)

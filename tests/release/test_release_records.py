@@ -295,7 +295,7 @@ def test_counts_know_how_many_records_of_a_person_they_hold(tmp_path: Path) -> N
         ("11,x,0-17,p", "a value that attribute 'sex' does not have (line 3 of records.csv, field sex)"),
         ("99,f,0-17,p", "a unit that is not among the units (line 3 of records.csv, field unit)"),
         ("1,f,0-17,p", "a unit with others below it: records are in the lowest units (line 3"),
-        ("11,m,65+,p", "a combination of values that the release says cannot be (line 3"),
+        ("11,m,65+,p", "a combination of values that the release declares impossible (line 3"),
         ("11,f,p", "3 fields, 4 expected"),
         ("11,,0-17,p", "a text is missing (line 3 of records.csv, field sex)"),
     ],
@@ -316,7 +316,7 @@ def test_what_is_needed(tmp_path: Path) -> None:
     )
     with pytest.raises(InputError, match="states no attributes"):
         tabulate(plain, records, tmp_path / "t", units=units)
-    with pytest.raises(InputError, match="counts or records are needed"):
+    with pytest.raises(InputError, match="give either counts or records"):
         measure(RELEASE, None, tmp_path / "t", units=units)
     with pytest.raises(InputError, match="records need a table of units"):
         measure(RELEASE, None, tmp_path / "t", records=records)
@@ -360,7 +360,7 @@ def test_counts_must_agree_with_the_attributes(tmp_path: Path) -> None:
     for row in rows:
         more = row["unit"] in raised and row["cell"] in ("65+ * m", "m * 65+")
         changed.append(dict(row, count=int(row["count"]) + more))
-    with pytest.raises(InputError, match="a combination of values that the release says cannot be"):
+    with pytest.raises(InputError, match="a combination of values that the release declares impossible"):
         measured("impossible", additive=False)
     changed = [dict(row, count=int(row["count"]) + 3 * (row["query"] == "total")) for row in rows]
     text = "the counts of query 'total' are not the sums of those of 'adult . sex' .*line 2 of total.csv"

@@ -252,7 +252,7 @@ def test_differences_in_words() -> None:
     assert said[2].startswith("The exact epsilon on the main path is ")
     moved = state.with_budget(state.budget.with_share(1, Fraction(1, 2)))
     said = words.differences(numbers_of(state), numbers_of(moved))
-    assert said[0] == "State gets 50.0 % of the budget, before 27.4 %; the others keep their proportions."
+    assert said[0] == "State gets 50.0 % of the budget instead of 27.4 %; the others keep their proportions."
     again = moved.with_budget(moved.budget.with_share(3, Fraction(1, 5)))
     said = words.differences(numbers_of(state), numbers_of(again))
     assert len(said) == 9  # every level, and the epsilon
@@ -295,9 +295,9 @@ def test_differences_of_the_other_pages_in_words() -> None:
         "Accuracy: the size of the group is 7, before 50.",
     ]
     assert said("report", title="x") == ["Report: the title is x, before the release's own."]
-    assert said("design", races="99") == ["The design page has other settings."]
+    assert said("design", races="99") == ["Settings of the design page have changed."]
     for name in ("scale", "rho_USA_2"):  # numbers that no float holds
-        assert said("design", **{name: "1e4000"}) == ["The design page has other settings."]
+        assert said("design", **{name: "1e4000"}) == ["Settings of the design page have changed."]
 
 
 def test_the_report_that_a_state_asks_for() -> None:

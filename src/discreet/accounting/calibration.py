@@ -466,9 +466,7 @@ def calibrate(
     (small,) = read_probabilities(delta, name="delta").values
     if (epsilon is None) != zcdp:
         found = "none is given" if epsilon is None else "both are given"
-        raise InputError(
-            f"the promise is an epsilon or what zCDP promises (zcdp), exactly one of them; {found}"
-        )
+        raise InputError(f"give exactly one promise, an epsilon or what zCDP promises (zcdp); {found}")
     if by not in ("overall", "level"):
         raise InputError(f"by is {by!r}; it must be 'overall' or 'level'")
     target = None if epsilon is None else read(epsilon, name="epsilon").values[0]
@@ -605,7 +603,7 @@ def calibrate_levels(
     result = short_scales(result)
     notes = ["Each level by itself keeps its own promise; nothing is said about all levels together."]
     if len(release.paths) > 1:
-        notes.append("Spines with merged levels were not looked at by this mode.")
+        notes.append("Spines with merged levels are not covered.")
     made = named(release, result, f"Each level calibrated by itself at delta {float(delta):.3g}.")
     known = [value for value in prices if value is not None]
     return Calibration(
@@ -725,6 +723,6 @@ def reached(
     free = made.delta(epsilon=0) <= float(small)
     epsilon = Fraction(0) if free else Fraction(math.ceil(made.at_delta(small)[0].epsilon * 10**6), 10**6)
     found = prove(after, relation, epsilon, small, jobs, progress) if proof else None
-    notes = ("The least cost that reaches the wanted margins of error.",)
-    after = named(release, after, "Noise set by wanted margins of error.")
+    notes = ("The cheapest noise with the margins of error you want.",)
+    after = named(release, after, "Noise set from margins of error.")
     return Calibration(after, relation, None, epsilon, small, found, changes(release, after), None, notes)

@@ -102,7 +102,7 @@ class Certificate:
         given = {name: fraction(value, name=name) for name, value in asked.items() if value is not None}
         if len(given) != 1:
             raise InputError(
-                "a certificate is of the epsilon at one delta, the delta at one epsilon, or beta at one alpha"
+                "a certificate states one number: epsilon at a delta, delta at an epsilon or beta at an alpha"
             )
         nothing = Interval(Fraction(0), Fraction(0))
         found = cls._stated(releases, neighbours, people, "epsilon", Fraction(1, 2), nothing).account(
@@ -177,7 +177,7 @@ class Certificate:
                 raise InputError(f"beta is {_short(second)}; it must lie between 0 and 1")
             ends = Interval(second, Fraction(1))
             return cls._stated(releases, neighbours, people, "beta", first, ends, taken)
-        raise InputError("a claim is of an epsilon and a delta, or of an alpha and a beta")
+        raise InputError("a claim states an epsilon and a delta, or an alpha and a beta")
 
     @classmethod
     def _stated(
@@ -212,7 +212,7 @@ class Certificate:
         how: Any = {"neighbours": self.neighbours, "people": people, "jobs": jobs}
         if len(self.releases) > 1:
             if self.taken not in ("all", "main"):
-                raise InputError("a single case is of one release, not of several together")
+                raise InputError("a single case belongs to one release, not to several together")
             return portfolio(self.releases, all_pairs=self.taken == "all", **how)
         (release,) = self.releases
         found = account(release, **how)
@@ -317,7 +317,7 @@ this program reads 'discreet certificate 1'
             raise InputError(f"{error} ({where})") from None
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise InputError(
-                f"{where} is no certificate: {type(error).__name__} at {shown(str(error))}"
+                f"{where} is not a certificate: {type(error).__name__} at {shown(str(error))}"
             ) from None
         again.pop("digest")
         for key in dict.fromkeys([*data, *again]):

@@ -78,8 +78,8 @@ class Loss:
         for event in listed:
             if not isinstance(event, Noise):
                 raise InputError(
-                    f"events has a {type(event).__name__} among its members; "
-                    "DiscreteGaussian and DiscreteLaplace events can be composed"
+                    f"events contains a {type(event).__name__}; only DiscreteGaussian and DiscreteLaplace "
+                    "events can be composed"
                 )
         self.terms = grouped(listed)
 

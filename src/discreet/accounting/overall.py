@@ -514,14 +514,17 @@ def portfolio(
     claims = [release.claim for release in releases]
     if not all_pairs:
         if len(found) > 1:
-            claims.append(Claim(AnswerKind.MAIN, ("In each release only the main path is taken.",)))
+            claims.append(Claim(AnswerKind.MAIN, ("Only the main path of each release is used.",)))
         found = found.only_main()
     elif len(found) > MOST_COMBINATIONS:
         raise InputError(
             f"these releases have {len(found)} joint cases; at most {MOST_COMBINATIONS} are compared"
         )
     elif sum(len(group) > 1 for group in found.groups) > 1:
-        why = "Which paths of different spines go together is not known, so all combinations are taken."
+        why = (
+            "It is not known which paths of different spines belong together, so all combinations are "
+            "compared."
+        )
         claims.append(Claim(AnswerKind.BOUND, (why,)))
     return Account(
         " + ".join(release.name for release in releases),

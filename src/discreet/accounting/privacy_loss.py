@@ -237,8 +237,8 @@ class PrivacyLoss:
         except PrecisionError:
             if not found <= accuracy:
                 raise PrecisionError(
-                    f"at {float(threshold):.6g} a relative accuracy of {found:.1g} is reached, not "
-                    f"{accuracy:.1g}: {self._why_hard()}"
+                    f"the value at {float(threshold):.6g} could be computed only to a relative accuracy of "
+                    f"{found:.1g}, not {accuracy:.1g}: {self._why_hard()}"
                 ) from None
 
     def _why_hard(self) -> str:
@@ -440,8 +440,8 @@ class PrivacyLoss:
                     value[i], error[i] = 0.0, 1.0  # below the smallest float
                 elif not error[i] <= accuracy:
                     raise PrecisionError(
-                        f"f({float(alphas[i]):.6g}) is reached to a relative accuracy of {error[i]:.1g}, not "
-                        f"{accuracy:.1g}: {self._why_hard()}"
+                        f"f({float(alphas[i]):.6g}) could be computed only to a relative accuracy of "
+                        f"{error[i]:.1g}, not {accuracy:.1g}: {self._why_hard()}"
                     ) from None
         return value, error
 
@@ -462,7 +462,7 @@ class PrivacyLoss:
         with self._within_floats():
             found, error = self.curve.knots(low, high, most)
         if error > COARSEST:
-            raise PrecisionError(f"knots of f are reached to {error:.1g} only: {self._why_hard()}")
+            raise PrecisionError(f"knots of f could be computed only to {error:.1g}: {self._why_hard()}")
         return found
 
     def errors(self, *, threshold: Numbers) -> tuple[Any, Any]:

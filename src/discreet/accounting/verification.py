@@ -297,8 +297,8 @@ class _Check:
         low = decimal(max(box.lower, Fraction(0)), digits=6, down=True)
         return self._answer(
             "undecided",
-            f"Of {len(open_)} of {self.account.pairs} cases it could not be shown on which side they lie: "
-            f"in case {label} {at} is between {low} and {decimal(box.upper, digits=6, down=False)}.",
+            f"In {len(open_)} of {self.account.pairs} cases neither side could be proved: in case "
+            f"{label} {at} is between {low} and {decimal(box.upper, digits=6, down=False)}.",
             *open_[0][:3],
         )
 
@@ -333,7 +333,7 @@ class _Check:
             places = [*self._crossing(alpha, point.threshold), point.threshold]
             worst, about = point.worst, Fraction(point.beta)
         except PrecisionError as problem:
-            return self._answer("undecided", f"No test is known to start from: {problem}.")
+            return self._answer("undecided", f"No test was found to start from: {problem}.")
         says = ""
         if high < 1 - alpha:
             top, says = self._least_error(alpha, places, worst, about, high)
@@ -359,7 +359,7 @@ class _Check:
         if top is not None and top < low:
             return self._answer("refuted", f"{says} That is below {number_text(low)}.", worst)
         return self._answer(
-            "undecided", "It could not be shown of all cases that no test has a smaller type II error."
+            "undecided", "It could not be shown in every case that no test has a smaller type II error."
         )
 
     def _least_alone(
@@ -518,7 +518,7 @@ def _settle(task: _Task) -> tuple[Interval, str]:
             for box, last in road(task):
                 low, high = max(best.lower, box.lower), min(best.upper, box.upper)
                 if low > high:
-                    raise RuntimeError("two proofs contradict each other, which is a mistake of the program")
+                    raise RuntimeError("two proofs contradict each other; this is a bug")
                 best = Interval(low, high)
                 if not low < task.level < high:
                     return best, last

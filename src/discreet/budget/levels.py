@@ -88,7 +88,8 @@ class Query:
         given = [way for way, value in stated.items() if value is not None]
         if len(given) != 1:
             found = " and ".join(given) if given else "no noise"
-            raise FieldError(f"query {shown(name)} states {found}; it must state one of {', '.join(WAYS)}")
+            ways = ", ".join(WAYS)
+            raise FieldError(f"query {shown(name)} states {found}; it must state exactly one of {ways}")
         for way, value in stated.items():
             label = f"{way} of query {shown(name)}"
             put(self, way, None if value is None else exact(value, name=label, field=(way,)))
@@ -552,7 +553,7 @@ class Cases(Sequence[Case]):
         if isinstance(place, slice):
             return [self[k] for k in range(*place.indices(len(self)))]
         if not -len(self) <= place < len(self):
-            raise IndexError(f"there are {len(self)} cases; number {place} is none of them")
+            raise IndexError(f"there are {len(self)} cases; there is no case number {place}")
         choice = self.choice(place % len(self))
         return self._label(choice), self._events(choice)
 

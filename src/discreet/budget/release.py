@@ -124,7 +124,7 @@ class AnswerKind(StrEnum):
 
 
 _WORDS = {
-    AnswerKind.EXACT: ("exact", "Exact: no smaller value is true of this release."),
+    AnswerKind.EXACT: ("exact", "Exact: no smaller value holds for this release."),
     AnswerKind.BOUND: ("at most", "An upper bound: the true value may be smaller."),
     AnswerKind.MODEL: (
         "as modelled",

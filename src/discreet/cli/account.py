@@ -71,7 +71,9 @@ def account(
     _check_digits(digits, certify)
     enough = console.read_accuracy(accuracy)
     if enough is not None and certify:
-        raise InputError("--accuracy asks for less than a float has: it cannot be combined with a proof")
+        raise InputError(
+            "--accuracy asks for fewer digits than a float has, so it cannot be combined with a proof"
+        )
     deltas = console.read_deltas(delta or ())
     epsilons = list(dict.fromkeys(map(console.read_epsilon, epsilon or ())))
     outputs = Outputs(plot=plot, curve=curve, tradeoff=tradeoff)
@@ -118,7 +120,7 @@ def read_target(target: str, neighbours: Neighbours | None, unit: str | None = N
         if is_ledger(target):
             return ledger_release(target, neighbours=neighbours, unit=unit)
     if unit is not None:
-        raise InputError(f"--unit picks among the runs of a ledger, and {target} is none")
+        raise InputError(f"--unit selects runs of a ledger, and {target} is not a ledger")
     return load(target)
 
 
@@ -152,7 +154,7 @@ def _account_of(
     implied: Neighbours = "unbounded" if pair is None else "bounded"
     if between.neighbours not in (None, implied):
         option = "--path" if pair is None else "--pair"
-        raise InputError(f"{option} is about {implied} neighbours, but --neighbours is {between.neighbours}")
+        raise InputError(f"{option} needs {implied} neighbours, but --neighbours is {between.neighbours}")
     release = releases[0]
     # the unbounded account has the fewest cases to prepare; a single pair or path is the same in both
     base = account(release, neighbours="unbounded", people=between.people)

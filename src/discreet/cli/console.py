@@ -74,7 +74,7 @@ Deltas = Annotated[
 People = Annotated[int, option("How many people change together.", "K")]
 Accuracy = Annotated[
     str | None,
-    option("Ask for less and get it sooner: how far an epsilon may be off, or a part of a delta.", "A"),
+    option("Trade accuracy for speed: how far an epsilon may be off, or what fraction of a delta.", "A"),
 ]
 Jobs = Annotated[int | None, option("Processes; default: one for each CPU.", "N")]
 Json = Annotated[bool, option("Print one JSON object.")]
@@ -435,15 +435,15 @@ def about_ledger(ledger: Path | None, what: str, *, counted: bool) -> Iterator[B
     elif counted:
         yield Hanging(
             "No ledger: nothing keeps count of what is spent. Whoever repeats this run on the same people "
-            "spends again, and the noise of repeated runs can be averaged away. `discreet ledger new "
-            "discreet-ledger.json` beside the input makes one."
+            "spends again, and the noise of repeated runs can be averaged away. To make one, run `discreet "
+            "ledger new discreet-ledger.json` beside the input."
         )
 
 
 def need_tables(command: str) -> None:
     """Raise unless the library that reads and writes tables is there."""
     if find_spec("pyarrow") is None:
-        text = f"{command} reads and writes tables with PyArrow, which is not installed"
+        text = f"{command} needs PyArrow, which is not installed"
         raise DiscreetError(f"{text}: pip install 'discreet[release]'")
 
 

@@ -146,7 +146,7 @@ def check(
     ] = None,
     key: Annotated[str | None, option("The public key that entries must be signed with.", "HEX")] = None,
 ) -> None:
-    """Whether totals, spending, the hashes of all output and what outputs say agree; status 2 if not."""
+    """Check that totals, spending, hashes and outputs agree; status 2 if they do not."""
     from discreet.release import check_ledger
 
     found = check_ledger(path, outputs or (), witness=witness, key=key)
@@ -167,7 +167,7 @@ def sign(
     *,
     key: Annotated[Path, option("The key's file; it is made if it does not exist.", "FILE")],
     old_key: Annotated[
-        Path | None, option("The file of the present key, if the ledger is signed.", "FILE")
+        Path | None, option("The file of the current key, if the ledger is signed.", "FILE")
     ] = None,
 ) -> None:
     """Sign the ledger: from here on every entry needs the key."""
@@ -196,7 +196,7 @@ def sign(
 def witness(
     path: File, witness: Annotated[str | None, option("A witness printed earlier, to check.")] = None, /
 ) -> None:
-    """A short head of the ledger to keep elsewhere; or whether it goes on from one (status 2 if not)."""
+    """Print a short head to keep elsewhere, or check that the ledger continues from one (status 2 if not)."""
     from discreet.release import read_ledger
 
     ledger = read_ledger(path)

@@ -39,7 +39,8 @@ Person = Annotated[
     str | None, option("With records: the column that identifies people.", "COLUMN", name="--id")
 ]
 AtMost = Annotated[
-    int | None, option("Records that one person may have; they cost as K people. Default: 1.", "K")
+    int | None,
+    option("How many records one person may have; the cost is that of K people. Default: 1.", "K"),
 ]
 Excess = Annotated[
     Literal["refuse", "keep"], option("If a person has more: refuse (default), or keep K at random.", "HOW")
@@ -65,7 +66,8 @@ class Tabulating:
     """The options, named as `discreet.release.tabulate` has them."""
 
     records: Annotated[
-        Path, option("One row per record: unit (the lowest), a column per attribute. CSV or Parquet.", "FILE")
+        Path,
+        option("One row per record: its lowest unit, and a column per attribute. CSV or Parquet.", "FILE"),
     ]
     units: Annotated[Path, option("All units: unit, level, parent.", "FILE")]
     out_dir: Annotated[Out, Parameter(name="--out")]
@@ -103,9 +105,9 @@ def _counted(done: Tabulated, at_most: int) -> Iterator[Block]:
 
 ESTIMATES = {
     "none": "No estimates were asked for; measurements are unbiased and may be negative.",
-    "nonnegative": "The estimates are the measurements, with zero for what is below zero.",
-    "consistent": "The estimates are unbiased, with intervals; their column table has whole numbers that are "
-    "not negative and add up over the areas, and over queries if the release states its attributes.",
+    "nonnegative": "The estimates are the measurements, with negative values set to zero.",
+    "consistent": "The estimates are unbiased, with intervals. The column table has whole numbers, none "
+    "negative, that add up over areas, and over queries if the release states its attributes.",
 }
 
 
@@ -117,7 +119,7 @@ class Measuring:
     counts: Annotated[OptionalFile, option("The exact counts, CSV or Parquet.")] = None
     records: Annotated[
         OptionalFile,
-        option("Records instead of counts: unit (the lowest), a column per attribute. CSV or Parquet."),
+        option("Records instead of counts: the lowest unit, and a column per attribute. CSV or Parquet."),
     ] = None
     post: Annotated[
         Literal["none", "nonnegative", "consistent"],
@@ -269,14 +271,16 @@ class Estimating:
     units: Annotated[OptionalFile, option("All units: unit, level, parent.")] = None
     invariants: Annotated[OptionalFile, option("Counts to keep exact: unit, query, cell, count.")] = None
     zeros: Annotated[
-        OptionalFile, option("What some units cannot have: unit, and columns of attributes.")
+        OptionalFile,
+        option("Combinations that some units cannot have: unit, and columns of attributes."),
     ] = None
     within: Annotated[
         str | None,
         option("Only the part of the Bureau's files within this unit, such as a state.", "GEOCODE"),
     ] = None
     engine: Annotated[
-        Literal["local", "spark"], option("What works on the lowest units. Default: local.", "local|spark")
+        Literal["local", "spark"],
+        option("The engine for the lowest units. Default: local.", "local|spark"),
     ] = "local"
     spark_master: Annotated[str | None, option("Where Spark runs; default: this machine.", "URL")] = None
     format: Format = None
@@ -348,14 +352,14 @@ def _estimated(done: Estimated) -> Iterator[Block]:
             "the means are weighted by inverse variances. They are unbiased, and NOT ADDITIVE."
         )
     else:
-        how, what = "each query by itself, for want of attributes", "children"
+        how, what = "each query by itself, because no attributes are stated", "children"
         if done.together:
             many = f" of {done.releases} releases" if done.releases > 1 else ""
             how, what = f"all queries and levels{many} together", "cells and children"
         yield f"Best linear unbiased estimates from {how}; {what} add up."
     yield from (Hanging(f"Not used: {text}.") for text in done.left_out)
     if done.undetermined:
-        yield f"{done.undetermined:,} of them are not determined by any measurement, and left empty."
+        yield f"No measurement determines {done.undetermined:,} of them; they are left empty."
     yield Hanging(f"Files: {', '.join(done.files)}.")
 
 

@@ -74,7 +74,7 @@ def plan(
     """Find the plan that is best for the accuracy of the estimates."""
     if (epsilon is None) != least_cost:
         found = "none is given" if epsilon is None else "both are given"
-        raise InputError(f"the cost is --epsilon E or --least-cost, exactly one of them; {found}")
+        raise InputError(f"give exactly one of --epsilon E and --least-cost; {found}")
     small = read_delta(delta)
     if epsilon is not None:
         console.read_epsilon(epsilon)
@@ -112,8 +112,8 @@ def _text(release: Release, result: Plan, delta: float) -> Iterator[Block]:
     )
     if not result.possible:
         yield Hanging(
-            f"Not possible: at epsilon {cap} the best you can have is {math.sqrt(result.ratio):.4g} times "
-            "the wanted standard deviations, for every goal that binds. That is the plan below."
+            f"Not possible: at epsilon {cap} the best plan has {math.sqrt(result.ratio):.4g} times the "
+            "standard deviations you want, for every goal that binds. It is shown below."
         )
     if result.dropped:
         yield f"{len(result.dropped)} of {len(result.budgets)} measurements are not needed and are dropped."
@@ -172,8 +172,8 @@ def _accuracy_text(release: Release, found: Accuracy) -> Iterator[Block]:
     if found.children is not None and len(release.levels) > 1:
         names = [level_name(level.name) for level in found.levels]
         steps = zip(names, found.children, names[1:], strict=False)
-        tree = "; ".join(f"a unit of {up} has {many:g} of {down}" for up, many, down in steps)
-        yield Hanging(f"Tree: {tree}.")
+        tree = ", ".join(f"{up} to {down} {many:g}" for up, many, down in steps)
+        yield Hanging(f"Tree, average number of children: {tree}.")
     yield "Standard deviations are root mean squares over the cells of a query."
     yield TextTable(COLUMNS, found.rows(), (0, 1))
 

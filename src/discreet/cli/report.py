@@ -39,7 +39,9 @@ def report(
     prior: Annotated[
         str, option("The adversary's prior probability of one answer; default 1/2.", "P")
     ] = "1/2",
-    before: Annotated[str | None, option("A release to compare with, as before a change.", "OTHER")] = None,
+    before: Annotated[
+        str | None, option("Another release to compare with, such as the one before a change.", "OTHER")
+    ] = None,
     title: Annotated[str, option("The title of the page.", "TEXT")] = "",
     no_certify: Annotated[bool, option("Skip the proofs; the page says so.")] = False,
     no_savings: Annotated[bool, option("Skip the search for noise that could be saved.")] = False,

@@ -312,8 +312,8 @@ class Together:
             ]
             yield TextTable(("published", "variance", "known", "before", "after", "ratio"), rows, ())
             yield (
-                f"After all of them this adversary, with prior {prior}, believes "
-                f"{shown(found[-1]['posterior'])}, {found[-1]['total_ratio']:.4g} times as much as before."
+                f"After all of them this adversary, with prior {prior}, gives “present” a probability of "
+                f"{shown(found[-1]['posterior'])}, {found[-1]['total_ratio']:.4g} times the prior."
             )
             if right := {truth: in_hundred(share) for truth, share in self.accuracies(prior).items()}:
                 yield (
@@ -422,7 +422,7 @@ def _hierarchy_text(found: HierarchyPosterior, other: float | None) -> Iterator[
     if found.method == "gibbs-unconstrained":
         yield Hanging(
             "Note: this chain lets the block count more than the group, as the program behind the paper's "
-            "tables did. What it tends to is not the posterior of the stated model (method exact)."
+            "tables did. Its limit is not the posterior of the stated model (method exact)."
         )
     yield ""
     rows = [
@@ -560,7 +560,7 @@ def _release_text(profile: RiskProfile) -> Iterator[Block]:
     "TARGET --prior P [--out FILE.md] [OPTIONS]",
     "pl94-2020-persons --prior 1/2",
     "dhc-2020 --prior 1/10 --out risk.md",
-    help="One page in plain words, each sentence with its adversary.",
+    help="One page in plain words; each sentence names its adversary.",
     group=app,
 ).default
 def explain(
@@ -688,20 +688,20 @@ def _table_text(found: TableRisk, file: Path, law: str | None) -> Iterator[Block
     total = found.total
     if law is None:
         yield (
-            f"In {100 * total.share_above_two:.3g} of 100 rows this adversary comes to believe more than "
-            "twice as much as before that the target is present. The percentages above the columns are "
-            "shares of rows whose ratio is no larger."
+            f"In {100 * total.share_above_two:.3g} of 100 rows this adversary's belief that the target is "
+            "present more than doubles. The percentages above the columns are shares of rows whose ratio is "
+            "no larger."
         )
         return
     how = {
         "table": "How many others the adversary knows of in a row is taken from the law of counts that the "
         "table itself suggests for each level and noise (empirical Bayes).",
-        "flat": "All numbers of others that the adversary may know of in a row are taken to be equally "
+        "flat": "All counts of others that the adversary may know in a row are treated as equally "
         "likely, which understates the risk in sparse tables.",
     }
     yield (
-        f"Of the people counted in the table, about {100 * (total.targets_above_two or 0.0):.3g} in 100 are "
-        "such that this adversary comes to believe more than twice as much as before that they are present. "
-        f"{how[law]} The column “ratio above 2” takes every row as if the target were in it; the "
+        f"For about {100 * (total.targets_above_two or 0.0):.3g} in 100 of the people counted in the table, "
+        "this adversary's belief that they are present more than doubles. "
+        f"{how[law]} The column “ratio above 2” treats every row as if the target were in it; the "
         "percentages above the columns are shares of rows whose average ratio is no larger."
     )

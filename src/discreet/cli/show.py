@@ -66,7 +66,8 @@ def _text(release: Release) -> Iterator[Block]:
         for path in release.paths:
             yield Hanging(f"{path:>{width}}  {tables.path_text(release, path)}", " " * (width + 2))
     if release.reason:
-        yield Hanging(f"An account of it: {release.claim}")
+        claim = str(release.claim)
+        yield Hanging(f"Its account is {claim[0].lower()}{claim[1:]}")
     for title, texts in (("Sources", release.sources), ("Notes", release.notes)):
         if texts:
             yield f"{title}:"

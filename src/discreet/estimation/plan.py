@@ -415,7 +415,7 @@ def _kept(made: Callable[[float], Release], cap: Fraction, delta: Fraction, cert
     target, room = float(cap), -math.log(delta)
     start = (math.sqrt(room + target) - math.sqrt(room)) ** 2  # the rho that has this epsilon by zCDP
     if start < 1e-9:
-        raise InputError(f"epsilon {target:.6g} at this delta allows for next to no measurement")
+        raise InputError(f"epsilon {target:.6g} at this delta leaves almost nothing to measure")
     rho = _crossing(lambda rho: _epsilon(made(rho), delta) / target, start, below=True)
     return _proved(((made(rho * (1 - 5 * CLOSE) ** k), cap) for k in range(20)), delta, certified)
 

@@ -101,8 +101,8 @@ def _whole_cells(found: Estimates, attributes: Attributes) -> Integers:
     lost = int(np.isnan(cells).any(axis=1).sum())
     if lost:
         raise InputError(
-            f"whole-number tables are made of detailed cells, which no measurement determines in {lost} "
-            f"unit{'s' * (lost > 1)}; ask for estimates without tables, or measure the query detailed"
+            f"whole-number tables are made of detailed cells, and no measurement determines those in {lost} "
+            f"area{'s' * (lost > 1)}; ask for estimates without tables, or measure the query detailed"
         )
     given = found.given
     fixed = np.full(given.size, -1, dtype=np.int64)

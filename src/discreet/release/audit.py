@@ -89,19 +89,19 @@ def check_ledger(
             found.remarks.append(f"{label}: its output {entry.output} is no longer there")
     times = [str(one["time"]) for one in ledger.records if one.get("time")]
     if times != sorted(times):
-        found.remarks.append("the times of its entries do not rise: a clock was set back")
+        found.remarks.append("the times of its entries go backwards: a clock was set back")
     if any(one["kind"] == "import" for one in ledger.records):
         found.remarks.append("its first entries are of format 1, in which totals were not protected")
     if witness is not None and not ledger.agrees(witness):
         found.problems.append(
-            f"it does not go on from the witness {witness.strip()}: entries were removed or changed "
+            f"it does not continue from the witness {witness.strip()}: entries were removed or changed "
             "since then"
         )
     if key is not None and not re.fullmatch("[0-9a-fA-F]{64}", key.strip()):
         raise InputError(f"the public key is {key[:80]!r}; it must be 64 hexadecimal digits")
     if key is not None and ledger.key != key.strip().lower():
         what = f"signed with the key {ledger.key[:16]}" if ledger.key else "not signed"
-        found.problems.append(f"it is {what}, where the key {key.strip()[:16]} was asked for")
+        found.problems.append(f"it is {what}, but the key {key.strip()[:16]} was asked for")
     own = [Path(os.path.realpath(file.parent / entry.output)) for entry in ledger.entries]
     given = _outputs(outputs, found)
     for output in dict.fromkeys([*outputs_of(ledger, file), *given]):
@@ -175,18 +175,18 @@ def _given(ledger: Ledger, output: Path, shown: str, found: _Findings) -> None:
         if more:
             found.remarks.append(f"{shown} also holds {', '.join(more)}, which run {number} did not write")
     elif said is not None and said["ledger"] != ledger.id:
-        found.problems.append(f"{shown} is of a run of another ledger, {str(said['ledger'])[:12]}")
+        found.problems.append(f"{shown} comes from a run of another ledger, {str(said['ledger'])[:12]}")
     elif said is not None:
         pass  # a run that this ledger lacks, which has been said
     elif manifest is None:
-        found.problems.append(f"{shown} has no manifest that can be read, so its run cannot be told")
+        found.problems.append(f"{shown} has no readable manifest, so its run is unknown")
     elif kind == "discreet counts 1":
         found.remarks.append(f"{shown} holds exact counts, which are confidential and cost nothing yet")
     elif str(kind).startswith("discreet estimates"):
         found.remarks.append(f"{shown} holds estimates, which spend nothing; its files are not recorded")
     elif NOT_PRIVATE in str(manifest.get("warning", "")):
-        found.remarks.append(f"{shown} is of a rehearsal, {NOT_PRIVATE}: it must not be published")
+        found.remarks.append(f"{shown} comes from a rehearsal, {NOT_PRIVATE}: it must not be published")
     elif kind in RUNS:
-        found.problems.append(f"{shown} is of a run that the ledger lacks: it was made without a ledger")
+        found.problems.append(f"{shown} comes from a run that the ledger lacks: it was made without a ledger")
     else:
         found.problems.append(f"{shown} is not the output of a run")

@@ -407,8 +407,8 @@ def contradiction(ledger: Ledger, output: Path) -> str:
             "recomputed, so something before it was changed"
         )
     return (
-        f"the output {output.name} is of a run that the ledger lacks: an older copy was put back and used, "
-        "or the chain was recomputed"
+        f"the output {output.name} comes from a run that the ledger lacks: an older copy was put back and "
+        "used, or the chain was recomputed"
     )
 
 

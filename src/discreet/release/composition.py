@@ -19,7 +19,10 @@ from discreet.release.ledger import Entry, Ledger, Total, read_ledger, sum_epsil
 DELTA = Fraction(1, 10**10)
 """The delta at which a ledger states an epsilon, unless another is asked for."""
 
-_UNKNOWN = "Which paths of runs over different trees go together is not known, so all combinations are taken."
+_UNKNOWN = (
+    "It is not known which paths of runs over different trees belong together, so all combinations are "
+    "compared."
+)
 
 
 def ledger_release(

@@ -37,7 +37,7 @@ _COLUMNS = {
     "profiles.parquet": {
         "pair": _PAIR,
         "epsilon": ("natural logarithm of a ratio of probabilities", "Where delta is asked."),
-        "delta": ("probability", "The smallest delta that is true of this pair at epsilon."),
+        "delta": ("probability", "The smallest delta that holds for this pair at epsilon."),
         "accuracy": ("part of delta", "How far delta may be off, relatively; null: refused."),
     },
     "tradeoffs.parquet": {

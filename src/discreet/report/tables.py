@@ -534,7 +534,7 @@ class TwoReleases:
         if a.neighbours != b.neighbours:
             lines.append(
                 f"A is about {a.neighbours} and B about {b.neighbours} neighbours, so the two "
-                "epsilons promise different things; --neighbours takes one relation for both."
+                "epsilons promise different things; --neighbours accounts for both in the same way."
             )
         if a.unit != b.unit:
             lines.append(f"A protects a {a.unit}, B a {b.unit}.")
@@ -556,7 +556,7 @@ class TwoReleases:
             return (
                 f"At delta {numbers.plain(one.delta)} A has epsilon "
                 f"{kinds['A'].beside(one.epsilon, digits)} and B "
-                f"{kinds['B'].beside(two.epsilon, digits)}: these numbers do not tell which promises more."
+                f"{kinds['B'].beside(two.epsilon, digits)}: these numbers do not show which promises more."
             )
         small, large = sorted((one.epsilon, two.epsilon))
         is_bound = kinds[lower] is AnswerKind.BOUND

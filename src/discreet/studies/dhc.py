@@ -226,10 +226,10 @@ def overall_reduction() -> Found:
     what = "reduction of all variances together, percent"
     both = f"the first tail alone, at the printed target; both tails at zCDP's epsilon allow {rows[3][2]:.2f}"
     yield from compare("pnas", "appendix A.6", what, {"first tail": rows[0][2]}, why=both)
-    formula = "3.65 + 2 sqrt(3.65 ln 1e10) is 21.985; where 21.97 comes from is not said"
+    formula = "3.65 + 2 sqrt(3.65 ln 1e10) is 21.985; the paper does not say where 21.97 comes from"
     yield check(stated, target, explained=formula)
     (bound,) = printed("pnas", "appendix A.6", "bound").values()
-    yield check(bound, None, why="what exactly it bounds is not known to us")
+    yield check(bound, None, why="we do not know what exactly it bounds")
 
 
 def _reduced() -> list[PrivacyLoss]:

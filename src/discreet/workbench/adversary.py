@@ -126,7 +126,7 @@ an even chance of being one more, and looks at one count of the block
             )
         elif self.scenario == "several":
             many = len(self.counts)
-            knows = f"knows each of {many} counts but for the target, {self.known:,} with the characteristics"
+            knows = f"knows each of {many} counts without the target, {self.known:,} with the characteristics"
             looks = f"looks at all {many} of them"
         elif self.scenario == "hierarchy" and len(self.counts) == 2:
             above = place_words(self.counts[1].level)
@@ -258,8 +258,8 @@ def attacked(asked: Adversary) -> Attacked:
     ways = {"several": _several if several else _single, "hierarchy": _hierarchy}
     found = ways.get(asked.scenario, _single)(asked)
     said = [
-        f"{asked}: after a published count of {asked.published:,} this adversary believes "
-        f"{chance_text(found.posterior)}, {number(found.ratio, 4)} times as much as before."
+        f"{asked}: after a published count of {asked.published:,} this adversary gives “present” a "
+        f"probability of {chance_text(found.posterior)}, {number(found.ratio, 4)} times the prior."
     ]
     if found.mean_present is not None and found.mean_absent is not None:
         said.append(

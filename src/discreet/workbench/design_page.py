@@ -134,12 +134,12 @@ def _choices(page: _DesignPage) -> None:
         c.gap(10)
         c.Field(
             page,
-            "Chance to drop an empty group",
+            "Chance of dropping an empty group",
             plan.read_chance,
             key="chance",
             write=exact_text,
             what="the chance",
-            shown="Chance to drop an empty group",
+            shown="Chance of dropping an empty group",
             term="suppression",
         )
         page.alert(lambda: page.trouble or page.quick.trouble or page.whole.trouble)

@@ -196,8 +196,8 @@ def meaning(numbers: Numbers) -> list[str]:
     power = decimal(Fraction(epsilon), digits=4, down=False) if is_bound else number(epsilon, 4)
     said = [
         f"If two databases differ by {tables.relation(state.relation, state.base.unit)}, the probabilities "
-        f"of any published result differ by {most}a factor of {about}e^{power} (about {factor}), but for "
-        f"cases of total probability {exact_text(state.delta)}.",
+        f"of any published result differ by {most}a factor of {about}e^{power} (about {factor}), except "
+        f"in cases of total probability {exact_text(state.delta)}.",
         f"Anyone who must guess which of the two was used, with even odds beforehand, is right {most}"
         f"{at_most((1 + advantage) / 2, percent=True)} times in 100.",
     ]
@@ -287,14 +287,15 @@ def _about_levels(old: State, new: State) -> list[str]:
     alone = _moved_alone(old, new) if len(moved) > 1 else None
     rest = "" if alone is None else "; the others keep their proportions"
     found = [
-        f"{names[place]} gets {percent(float(second))} of the budget, before {percent(float(first))}{rest}."
+        f"{names[place]} gets {percent(float(second))} of the budget instead of "
+        f"{percent(float(first))}{rest}."
         for place in (moved if alone is None else [alone])
         for first, second in [shares[place]]
         if abs(first - second) >= Fraction(1, 20000)
     ]
     if old.base.levels == new.base.levels:
         within = zip(names, old.budget.shares, new.budget.shares, strict=True)
-        found += [f"Within {name} the queries have other shares." for name, a, b in within if a != b]
+        found += [f"The shares of the queries within {name} have changed." for name, a, b in within if a != b]
     return found
 
 
@@ -335,7 +336,7 @@ def page_differences(old: State, new: State) -> list[str]:
         try:
             then, now = facts(old), facts(new)
         except DiscreetError:  # a session that was written by hand; the page says what is wrong with it
-            found.append(f"The {page} page has other settings.")
+            found.append(f"Settings of the {page} page have changed.")
             continue
         changed = [
             f"{page.capitalize()}: {start} {text}" + (f", before {then[start]}." if start in then else ".")

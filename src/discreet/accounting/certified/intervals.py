@@ -111,7 +111,8 @@ def certified_tail(loss: PrivacyLoss, kind: Kind, threshold: Fraction, accuracy:
         roads = [0] if has_list and roads[0] else roads
     found = float(value.rad() / value.mid()) if value > 0 else math.inf
     raise PrecisionError(
-        f"the relative accuracy reached is {found:.1g}, not {accuracy:.1g} as asked; ask for fewer digits"
+        f"a relative accuracy of {found:.1g} was reached, not the {accuracy:.1g} asked for; "
+        "ask for fewer digits"
     )
 
 
@@ -267,7 +268,8 @@ def certified_tradeoff(loss: PrivacyLoss, alpha: Fraction, *, digits: int | None
         fine /= 1000
     if found.relative_width > 4 * accuracy:
         raise PrecisionError(
-            f"f({float(alpha):.6g}) was enclosed to {found.relative_width:.1g} only; ask for fewer digits"
+            f"f({float(alpha):.6g}) could be enclosed only to {found.relative_width:.1g}; "
+            "ask for fewer digits"
         )
     return found
 
@@ -466,7 +468,8 @@ def certified_tradeoffs(account: Account, alphas: list[Fraction], digits: int | 
         found = Interval(low, max(top, low))
         if digits is not None and found.relative_width > 4 * accuracy:
             raise PrecisionError(
-                f"f({float(alpha):.6g}) was enclosed to {found.relative_width:.1g} only; ask for fewer digits"
+                f"f({float(alpha):.6g}) could be enclosed only to {found.relative_width:.1g}; "
+                "ask for fewer digits"
             )
         boxes.append(found)
     return boxes

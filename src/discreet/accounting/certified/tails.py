@@ -286,7 +286,7 @@ _WHOLE = 5000  # laws of fewer values are not cut
 def listed_ball(loss: Loss, kind: Kind, threshold: Fraction) -> arb:
     """Enclose delta(t), P[L > t] or P_null[L > t] by listing values, at the caller's working precision."""
     if kind is Kind.REST:
-        raise PrecisionError("1 - delta is not listed; take delta")
+        raise PrecisionError("1 - delta cannot be summed directly; ask for delta")
     if loss.largest is not None and threshold >= loss.largest:
         return arb(0)
     # to a few bits only, so that thresholds close to each other share their lists

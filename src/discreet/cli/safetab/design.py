@@ -262,9 +262,9 @@ def _remarks(found: Sequence[Sizing]) -> list[str]:
     delta = plain(found[0].delta)
     remarks = [
         "s: groups of one region that a person can be in. stage 2: variance of a published cell. MOE: "
-        "95 % of the time its noise is within this. total, 4, 9, 23 ages: from how many people on a group "
-        "can be shown so. thresholds: the noisy totals from which it is. T: below the states a group with "
-        "a total only is dropped if its noisy count is not above T.",
+        "95 % of the time its noise is within this. total, 4, 9, 23 ages: the number of people from which "
+        "a group can be shown so. thresholds: the noisy totals from which it is. T: below the states a group "
+        "with a total only is dropped if its noisy count is not above T.",
         f"epsilon at delta {delta}, the worst over groups with one stage or two.",
     ]
     return remarks + [str(said) for said in dict.fromkeys(one.claim for one in found)]
@@ -386,21 +386,21 @@ def _account_remarks(answer: TabulationAccount) -> list[str]:
         "L: level of the groups, 1 regional and 2 detailed. s: groups of one region that a person can be in. "
         "stage 1, stage 2, total: variance of the count that picks the table, of each published cell, and of "
         "groups that get a total only.",
-        "MOE: 95 % margin of error of a published cell. thresholds: from which counts on sex by 4, 9 or 23 "
-        "ages are shown. T: below the states, a group that got a total only is dropped if its noisy count is "
-        "not above T.",
+        "MOE: 95 % margin of error of a published cell. thresholds: the counts from which sex by 4, 9 or "
+        "23 ages is shown. T: below the states, a group that got a total only is dropped if its noisy count "
+        "is not above T.",
     ]
     if answer.configuration.privacy == "zcdp" and any(one.costs for one in answer.passes):
         remarks.append(
-            "variance to spare: how much smaller all variances could be with zCDP's promise at this delta "
-            "still kept, exactly."
+            "variance to spare: how much smaller all variances could be while the exact epsilon keeps zCDP's "
+            "promise at this delta."
         )
     for said in dict.fromkeys(one.claim for one in answer.passes if one.costs):
         remarks.append(str(said))
     if len(answer.passes) == 2:
         remarks.append(
-            "The two passes are over different people: one person meets one of them. If a resident of the "
-            "other pass takes the place, both are met."
+            "The two passes count different people, so each person is in only one. If a person is replaced "
+            "by one of the other pass, both change."
         )
     if any(cost.epsilon is None for one in answer.passes for cost in one.costs):
         remarks.append("epsilon -: the budgets are too large for it to be computed, or to matter.")

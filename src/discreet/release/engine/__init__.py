@@ -145,7 +145,7 @@ class DuckDB(Engine):
             import duckdb
             import ibis
         except ImportError:  # pragma: no cover
-            text = "tables are counted by Ibis and DuckDB, which are not installed"
+            text = "counting needs Ibis and DuckDB, which are not installed"
             raise DiscreetError(f"{text}: pip install 'discreet[release]'") from None
         backend = ibis.duckdb.connect(
             ":memory:",

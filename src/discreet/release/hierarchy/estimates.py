@@ -191,8 +191,8 @@ class JointEstimates:
             names = [group.names(query) for group in able]
             if any(not one.equals(names[0]) for one in names):
                 raise InputError(
-                    f"the releases have different cells for query {query!r}, so they cannot be put together; "
-                    "name the queries that are wanted"
+                    f"the releases have different cells for query {query!r}, so they cannot be combined; "
+                    "name the queries you want"
                 )
         return tuple(dict.fromkeys(named or own))
 
@@ -686,7 +686,7 @@ def _meanings(chances: Chances, tables: bool, together: bool) -> dict[str, str]:
     }
     for name, level in chances:
         found[f"lower{name}"] = f"lower end of the {100 * level:g} % interval: whole, not negative"
-        found[f"upper{name}"] = "upper end; if nothing was left of an interval, both are the nearest count"
+        found[f"upper{name}"] = "upper end; if the interval would be empty, both ends are the nearest count"
     if tables:
         over = "over queries and levels" if together else "over levels, each query by itself"
         found["table"] = f"whole, not negative, consistent {over}; not unbiased"

@@ -225,7 +225,7 @@ def _check_possible(
         wrong[(first[first >= 0][:, None] + never).ravel()] = True
     wrong &= vector > 0
     problems.rows(
-        wrong[position], "a count of a combination of values that the release says cannot be", "count"
+        wrong[position], "a count of a combination of values that the release declares impossible", "count"
     )
 
 
@@ -481,7 +481,7 @@ def _codes(table: ReadTable, tree: Tree, attributes: Attributes) -> tuple[Intege
         cell = cell * len(values) + code
     inside = np.where(bad, 0, cell)
     wrong = impossible_cells(attributes)[inside] & ~bad
-    problems.rows(wrong, "a combination of values that the release says cannot be", "all")
+    problems.rows(wrong, "a combination of values that the release declares impossible", "all")
     problems.stop()
     return unit, cell
 
@@ -638,7 +638,8 @@ def measure(
     if post not in POSTS:
         raise InputError(f"post is {post!r}; it must be none, nonnegative or consistent")
     if (counts is None) == (records is None):
-        raise InputError("counts or records are needed, exactly one of them")
+        found = "neither is" if counts is None else "both are"
+        raise InputError(f"give either counts or records; {found} given")
     if records is None and (geocodes is not None or person is not None):
         raise InputError("geocodes and person (--geocodes, --id) need records; counts have neither")
     origin = records if counts is None else counts

@@ -50,13 +50,13 @@ LARGEST = 50
 
 _NOTES = (
     "The noise is for the most groups that one person can be in; a person in fewer is better protected.",
-    "A person is taken to live in a unit of every geography; one outside any place or AIANNH area is "
-    "better protected.",
+    "The account assumes that a person lives in an area of every geography; one outside any place or AIANNH "
+    "area is better protected.",
     "Dropping groups whose noisy count is small, and all that follows, uses noisy counts only: it is free.",
 )
 DROPPED = (
-    "It is exact for all noisy counts; those of groups that are dropped for a small one are not published, "
-    "which can only lower it."
+    "It is exact for all noisy counts; counts of groups that are dropped are not published, which can only "
+    "lower it."
 )
 """Why the account of published tables is a bound."""
 

@@ -542,9 +542,12 @@ def _notes(
     if options.get("coterminous"):
         yield "Regions of the same blocks share their numbers, so that errors come more than once."
     if options.get("tabulation_suppression"):
-        yield "Groups whose alone count exceeded the combination count were dropped; expectations ignore it."
+        yield (
+            "Groups whose alone count exceeded the combination count were dropped; "
+            "the expectations ignore this."
+        )
     if not configuration.allow_negative_counts or options.get("tabulation_suppression"):
-        yield "Counts below zero were set to zero, which raises small ones; expectations ignore it."
+        yield "Counts below zero were set to zero, which raises small ones; the expectations ignore this."
     if released.bureau:
         yield "The tables state no margins of error; those of the parameters are used."
     # the hashes of the inputs of the output's run, if the ledger beside the data has it

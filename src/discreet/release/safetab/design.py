@@ -467,10 +467,10 @@ def changed(
     if gamma is not None:
         configuration = replace(configuration, gamma=_share(gamma))
     if chance is not None:
-        drop = fraction(chance, name="the chance to drop an empty group")
+        drop = fraction(chance, name="the chance of dropping an empty group")
         if not 0 <= drop < 1:
             raise InputError(
-                f"the chance to drop an empty group is {drop}; it must be at least 0 and below 1"
+                f"the chance of dropping an empty group is {drop}; it must be at least 0 and below 1"
             )
         configuration = replace(configuration, zero_suppression_chance=drop)
     budgets = dict(configuration.budgets)
@@ -695,10 +695,10 @@ class _Book:
         plan = first.configuration
         settings = (
             ("race_codes", "race codes that are counted, 1 to 8", plan.max_race_codes),
-            ("first_share", "gamma, the first stage's part of a rho", float(plan.gamma)),
-            ("target_error", f"target error, a part of the {_PARTS[first.of]}", float(first.error)),
+            ("first_share", "gamma, the first stage's share of a rho", float(plan.gamma)),
+            ("target_error", f"target error, as a fraction of the {_PARTS[first.of]}", float(first.error)),
             ("confidence_level", "confidence of margins", float(CONFIDENCE)),
-            ("drop_chance", "chance to drop an empty group", float(plan.zero_suppression_chance)),
+            ("drop_chance", "chance of dropping an empty group", float(plan.zero_suppression_chance)),
             ("wanted_delta", "delta", float(first.delta)),
         )
         for row, (name, words, value) in enumerate(settings, 2):
@@ -804,15 +804,16 @@ class _Book:
         first = self.found[0]
         lines = [
             f"Groups: {len(specification.iterations):,}, of {len(specification.codes):,} codes.",
-            "groups of a person: of one region and level, at most; a race code's groups times the race "
-            "codes (at least two), and an ethnicity's.",
+            "groups of a person: the most of one region and level that a person can be in, which is "
+            "the groups of a race code times the number of race codes (at least two), plus those of an "
+            "ethnicity.",
             "rho: zCDP, one person added or removed. The first stage's part (gamma) goes to a noisy total "
             "that picks the table, the rest to its cells. replaced: by another person of the same pass.",
             "margin of error: the smallest whole number that the noise of a cell does not exceed with the "
             "stated confidence, from the law of the noise (sheet Noise). 1.96 standard deviations is the "
             "normal law's, which integer noise does not keep.",
-            "size: from how many people on the margin is at most the target error, as a part of the "
-            f"{_PARTS[first.of]}.",
+            "size: the number of people from which the margin is at most the target error, as a fraction of "
+            f"the {_PARTS[first.of]}.",
             "threshold: the noisy total from which a group gets the table.",
             "dropped up to: below the states a group with a total only is dropped if its noisy count is "
             "not above this; empty groups are, with the chance beside it.",

@@ -325,7 +325,7 @@ def checked(
                 before = problems.count
                 _locate(persons, local, problems, partial(_person_rules, local, table, specification))
                 if problems.count == before:  # two engines that read one file differently; never seen
-                    problems.at("a record breaks a rule, and which one cannot be told", file=persons.name)
+                    problems.at("a record breaks a rule, but it could not be found which", file=persons.name)
         local.drop(table)
         problems.stop()
         parts.note()

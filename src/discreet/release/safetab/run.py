@@ -466,7 +466,7 @@ class Options:
     def __post_init__(self) -> None:
         output_format(self.format, "")
         if self.bureau_columns and self.bureau_margins:
-            raise InputError("the Bureau's columns have no margins: choose its columns or its margins")
+            raise InputError("the Bureau's columns have no margins: ask for one of the two, not both")
         rehearsal_entropy(self.rehearsal)
 
     def to_json(self) -> dict[str, object]:
