@@ -294,8 +294,6 @@ recode; did you mean "age"?
                 no_repeats(words, name=f"impossible combination, {name},", field=())
                 if not words:
                     raise FieldError(f"an impossible combination has no values of {shown(name)}")
-        if all(len(words) == len(dict(self.values)[name]) for name, words in combination):
-            raise FieldError("an impossible combination has every value, so that no cell is left")
 
     def _check_is_attribute(self, name: str, text: str) -> None:
         if name not in self.names:

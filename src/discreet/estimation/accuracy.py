@@ -16,7 +16,7 @@ from discreet.budget import Release
 from discreet.budget.levels import level_name
 from discreet.errors import InputError
 from discreet.estimation.intervals import View
-from discreet.estimation.model import Model, Told, queries_of, told_by_level, uniform_tree
+from discreet.estimation.model import Model, queries_of, told_by_level, uniform_tree
 from discreet.estimation.tree import Floats, Integers, Tree
 
 
@@ -140,35 +140,35 @@ def accuracy(release: Release, *, tree: Sequence[float] | Tree | None = None) ->
         shape, node = tree.folded()
         names = tree.levels
         units = np.bincount(node, minlength=shape.size).astype(np.float64)
-    levels = by_level(model, shape, units, names, told_by_level(release, names))
+    told = told_by_level(release, names)
+    levels = by_level(View(model, shape, told, model.solve(shape, told)), units, names)
     order = [level.name for level in release.levels]
     levels = tuple(sorted(levels, key=lambda one: [order.index(part) for part in one.name.split("+")]))
     return Accuracy(release.name, children, release.attributes is not None, levels)
 
 
-def by_level(
-    model: Model, shape: Tree, units: Floats, names: Sequence[str], told: Sequence[Told]
-) -> tuple[LevelAccuracy, ...]:
+def by_level(view: View, units: Floats, names: Sequence[str]) -> tuple[LevelAccuracy, ...]:
     """Return the accuracy of the queries of a model at each level; a node stands for so many `units`."""
-    view = View(model, shape, told, model.solve(shape, told))
-    view.terms(model.queries)
+    view.terms(view.model.queries)
     levels = []
     for place, name in enumerate(names):
-        nodes = np.flatnonzero(shape.kind == place)
-        weights = units[nodes] / units[nodes].sum()
-        found = [_query(view, query, nodes, weights, told[place]) for query in model.queries]
+        nodes = np.flatnonzero(view.shape.kind == place)
+        found = []
+        for query in view.model.queries:
+            noise, cells = dict(view.told[place].variances).get(query), view.model.projection(query).cells
+            noise_sd, sd, margin = None if noise is None else noise**0.5, None, None
+            mean = mean_variance(view, query, nodes, units[nodes] / units[nodes].sum())
+            if mean is not None:
+                widest = int(nodes[np.argmax(view.variances(query, nodes).max(axis=1))])
+                sd, margin = mean**0.5, float(view.widths(query, 0.95)[widest].max())
+            found.append(QueryAccuracy(query, cells, noise_sd, sd, margin))
         levels.append(LevelAccuracy(name, float(units[nodes].sum()), tuple(found)))
     return tuple(levels)
 
 
-def _query(view: View, query: str, nodes: Integers, weights: Floats, told: Told) -> QueryAccuracy:
-    noise = dict(told.variances).get(query)
-    noise_sd = None if noise is None else noise**0.5
-    projection = view.model.projection(query)
+def mean_variance(view: View, query: str, nodes: Integers, weights: Floats) -> float | None:
+    """Return the mean variance of the cells in nodes of these weights; None if one is not determined."""
     if view.undetermined(query, nodes).any():
-        return QueryAccuracy(query, projection.cells, noise_sd, None, None)
-    variances = view.variances(query, nodes)
-    mean = float(weights @ variances @ projection.class_sizes) / projection.cells
-    widest = int(nodes[np.argmax(variances.max(axis=1))])
-    margin = float(view.widths(query, 0.95)[widest].max())
-    return QueryAccuracy(query, projection.cells, noise_sd, mean**0.5, margin)
+        return None
+    projection = view.model.projection(query)
+    return float(weights @ view.variances(query, nodes) @ projection.class_sizes) / projection.cells

@@ -38,7 +38,8 @@ from discreet.budget import Level, Query, Release, Spine, cases
 from discreet.budget.levels import find_level, level_name
 from discreet.budget.toml import hint, parse_toml
 from discreet.errors import InputError, PrecisionError
-from discreet.estimation.accuracy import Accuracy, accuracy, by_level
+from discreet.estimation.accuracy import Accuracy, accuracy, by_level, mean_variance
+from discreet.estimation.intervals import View
 from discreet.estimation.model import Model, Told, told_by_level, uniform_tree
 from discreet.estimation.tree import Floats, Tree
 from discreet.numbers import Exact, Interval, positive, share
@@ -224,10 +225,10 @@ def plan(
     best = chain.cheapest(*mix, bounds)
     result, spent, proof = _costed(chain, best, wanted, cap, small, certified)
     after = chain.accuracy(result)
-    misses = _miss(after, wanted)
+    misses = chain.misses(result, wanted)
     if math.inf in misses:
         raise InputError(
-            "the goals differ so much that the loosest need no noise worth planning; leave them out"
+            "the goals differ so much that the loosest would get next to nothing; leave them out"
         )
     ratio = max(misses, default=1.0)
     binding = tuple(
@@ -348,12 +349,6 @@ def _weighted(
     )
 
 
-def _miss(found: Accuracy, goals: Sequence[Goal]) -> list[float]:
-    """Return the variance of each goal relative to its bound."""
-    sds = found.by_query
-    return [((sds[goal.level, goal.query].sd or math.inf) / goal.sd) ** 2 for goal in goals]
-
-
 Costed = tuple[Release, Fraction, Interval | None]
 """A release, an epsilon that it keeps, and the certified delta there."""
 
@@ -403,7 +398,7 @@ def _met(
             f"{chain.unit[least] / best[least]:.3g}; a plan is for variances of at least {LEAST_VARIANCE:g}"
         )
     start = float(best.sum())
-    rho = _crossing(lambda rho: 1 / max(_miss(chain.accuracy(made(rho)), goals)), start, below=False)
+    rho = _crossing(lambda rho: 1 / max(chain.misses(made(rho), goals)), start, below=False)
     result = made(rho)
     epsilon = math.ceil(_epsilon(result, delta) * 10**6)
     ends = (Fraction(epsilon + more, 10**6) for more in range(10))
@@ -694,12 +689,24 @@ class UniformPlan:
 
     def accuracy(self, release: Release) -> Accuracy:
         """Return the accuracy at all levels, those included of which nothing is measured any more."""
+        view = self._view(release)
+        levels = by_level(view, view.shape.totals, self.names)
+        return Accuracy(release.name, self.children, release.attributes is not None, levels)
+
+    def misses(self, release: Release, goals: Sequence[Goal]) -> list[float]:
+        """Return the variance of each goal relative to its bound."""
+        view, found = self._view(release), []
+        for goal in goals:
+            node = np.array([self.names.index(goal.level)])
+            size = mean_variance(view, goal.query, node, np.ones(1))
+            found.append(math.inf if size is None else size / goal.sd**2)
+        return found
+
+    def _view(self, release: Release) -> View:
         names = [level.name for level in release.levels]
         by_name = dict(zip(names, told_by_level(release, names), strict=True))
-        shape = Tree.chain(self.children)
-        kinds = [by_name.get(name, Told(())) for name in self.names]
-        levels = by_level(self.model, shape, shape.totals, self.names, kinds)
-        return Accuracy(release.name, self.children, release.attributes is not None, levels)
+        told, shape = [by_name.get(name, Told(())) for name in self.names], Tree.chain(self.children)
+        return View(self.model, shape, told, self.model.solve(shape, told))
 
 
 def _pieces(sizes: Sequence[float], many: int) -> list[int]:
