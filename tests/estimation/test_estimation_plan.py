@@ -180,7 +180,7 @@ def test_a_plan_by_weights_ends_and_is_proved(capsys: pytest.CaptureFixture[str]
 MERGING = {"spine": Spine(may_merge_up=["Low"])}
 
 
-@pytest.mark.parametrize("epsilon", ["1/2", "4", "30"])
+@pytest.mark.parametrize("epsilon", ["1/2", "6"])
 @pytest.mark.parametrize("changes", [{}, MERGING, {"attributes": None}, {"neighbours": "unbounded"}])
 def test_few_queries_are_proved_quickly(changes: dict[str, Any], epsilon: str) -> None:
     """A handful of queries on one step, or on one for all paths: the proof takes seconds, not minutes."""

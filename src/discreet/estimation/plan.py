@@ -45,7 +45,7 @@ from discreet.estimation.tree import Floats, Tree
 from discreet.numbers import Exact, Interval, positive, share
 
 NORMAL95 = 1.959963984540054
-PIECES = [scale * ten for ten in (10**6, 10**5, 10**4, 10**3) for scale in (10, 5, 2)] + [1000]
+PIECES = [scale * ten for ten in (10**7, 10**6, 10**5, 10**4, 10**3) for scale in (10, 5, 2)] + [1000]
 """Units that the total is divided into: as many as the exact account can take."""
 
 LINE, MOST_WORK = 1e11, 4e5
