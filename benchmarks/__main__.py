@@ -1,6 +1,7 @@
 """Run all benchmarks and write their tables to docs/benchmarks.md; `python -m benchmarks PART...` runs some.
 
-Each part's section of the page is replaced by what was measured; the other sections stay.
+Each part's section of the page is replaced by what was measured; the other sections stay, and so do
+subsections that a part does not make, such as figures measured by hand.
 """
 
 from __future__ import annotations
@@ -76,6 +77,13 @@ PARTS: dict[str, tuple[str, Callable[[], str]]] = {
 }
 
 
+def kept(old: str, new: str) -> str:
+    """Return a new section, followed by the subsections of the old one that it does not have."""
+    made = re.findall(r"^### .+$", new, re.MULTILINE)
+    parts = re.split(r"^(?=### )", old, flags=re.MULTILINE)[1:]
+    return "\n\n".join([new.strip(), *(one.strip() for one in parts if one.splitlines()[0] not in made)])
+
+
 def main() -> None:
     import numpy
 
@@ -88,7 +96,7 @@ def main() -> None:
     for name in chosen:
         print(name, file=sys.stderr)
         title, work = PARTS[name]
-        sections[title] = work()
+        sections[title] = kept(sections.get(title, ""), work())
     page = f"""# Benchmarks
 
 Made by `make bench`: Python {platform.python_version()}, NumPy {numpy.__version__}, {os.cpu_count()} cores.

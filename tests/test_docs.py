@@ -204,3 +204,14 @@ def test_pages_are_plain_and_portable() -> None:
         text = page.read_text(encoding="utf-8")
         assert not re.search(r"(?<![\w.])/(work|tmp|home|root|Users)/", text), page
         assert text.startswith("# "), f"{page} must start with its title"
+
+
+def test_benchmarks_keep_what_was_measured_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(ROOT)
+    from benchmarks.__main__ import kept
+
+    old = "old table\n\n### A nation\n\nby hand\n\n### Made\n\nold\n"
+    assert kept(old, "new table\n\n### Made\n\nnew") == (
+        "new table\n\n### Made\n\nnew\n\n### A nation\n\nby hand"
+    )
+    assert kept("", "new") == "new"

@@ -497,13 +497,13 @@ def at_least(value: float) -> str:
     """Write how often something happens at least, rounded down.
 
     >>> at_least(0.20497), at_least(0.0308), at_least(0.0)
-    ('20 times in 100', '3 times in 100', 'never')
+    ('20 times in 100', '3 times in 100', 'less than once in 1,000,000')
     """
     for many in (100, 1000, 10_000, 100_000, 1_000_000):
         count = math.floor(many * value + 1e-9)
         if count >= 1:
             return f"once in {many:,}" if count == 1 else f"{count:,} times in {many:,}"
-    return "less than once in 1,000,000" if value > 0 else "never"
+    return "less than once in 1,000,000"
 
 
 def at_most(chance: float, *, percent: bool = False) -> str:

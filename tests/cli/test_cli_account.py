@@ -157,6 +157,30 @@ def test_portfolio_adds_up(discreet, small):
     assert answer["results"][0]["epsilon"] >= main["results"][0]["epsilon"] * (1 - 1e-12)
 
 
+@pytest.mark.parametrize(
+    "asked",
+    [
+        ("account", "pl94-2020", "pl94-2020", "--main-path", "--delta", "1e-6"),
+        ("account", "pl94-2020", "--pair", "1", "1", "--delta", "1e-6"),
+        ("risk", "release", "pl94-2020", "--prior", "1/2", "--main-only"),
+    ],
+)
+def test_an_answer_of_one_path_does_not_say_that_all_were_compared(discreet, asked):
+    answer = discreet(*asked, "--json").json
+    said = [*answer["answer"]["reasons"], *answer.get("cautions", ())]
+    compared = [text for text in said if "all are compared" in text]
+    assert compared
+    assert all(text.startswith("An account of all paths would be an upper bound: ") for text in compared)
+    text = " ".join(discreet(*asked).out.split())
+    assert text.count("all are compared") == text.count("An account of all paths would be an upper bound: ")
+    assert "bounds, rounded up" not in text
+    assert "none has more" not in text
+
+
+def test_the_main_path_of_one_release_is_refused(refused, small):
+    assert "for one release give --pair 1 1 or --path 1" in refused("account", small, "--main-path")
+
+
 def test_portfolio_of_different_relations_is_about_replacement(discreet, small):
     answer = discreet("account", small, PRESET, "--delta", "1e-6", "--json").json
     assert answer["neighbours"] == "bounded"

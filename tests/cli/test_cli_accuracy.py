@@ -37,6 +37,14 @@ def test_a_real_tree_with_merged_units(tmp_path: Path, capsys: pytest.CaptureFix
     assert "a child without a parent" in capsys.readouterr().err
 
 
+def test_help_says_for_which_releases_there_is_a_tree(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["accuracy", "--help"]) == 0
+    said = " ".join(capsys.readouterr().out.replace("│", " ").split())
+    assert (
+        "Default: the United States of 2020, for releases with its levels US, State, County, Tract," in said
+    )
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

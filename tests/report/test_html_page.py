@@ -436,6 +436,24 @@ def test_the_best_guess_has_the_same_digits_everywhere(noise: str, certify: bool
     assert ("nothing bounds that" in prose) == ("variance" in noise)
 
 
+@pytest.mark.parametrize(("prior", "wanted"), [("1/864", "99.88"), ("1/2", "50.00"), ("1e-6", "99.9999")])
+def test_the_best_guess_without_the_release_is_rounded_once(prior: str, wanted: str) -> None:
+    prose = Reader(render(gather(small(), prior=prior, certify=False, savings=False))).prose
+    assert f"Without the release: {wanted} %" in prose
+    assert f"Without the release the best guess is right {wanted} times in 100." in prose
+    assert f"({wanted} without the release)" in prose
+
+
+@pytest.mark.parametrize("variance", ["1/10000", "1/80"])  # a miss of 0, and one below a millionth
+def test_an_adversary_who_hardly_misses_is_not_said_to_miss_at_least(variance: str) -> None:
+    level = f'name = "Nation"\nqueries = {{ "persons" = {{ variance = "{variance}" }} }}'
+    release = Release.from_toml(f'name = "one"\nneighbours = "unbounded"\n[[levels]]\n{level}\n')
+    prose = Reader(page(release, certify=False, savings=False)).prose
+    assert "this adversary may miss the truth less than once in 1,000,000." in prose
+    assert "never" not in prose
+    assert "at least less" not in prose
+
+
 def test_bounds_are_rounded_to_the_safe_side(facts, text):
     prose = Reader(text).prose
     upper = np.ceil(1e4 * facts.guess.accuracy) / 100

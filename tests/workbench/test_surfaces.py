@@ -177,6 +177,9 @@ def test_every_surface_shows_the_same_numbers(
     assert value(tab, "Right decisions, all") == f"{as_percent(right)}\u00a0%"
     assert value(tab, "Advantage") == advantage
     assert value(tab, "Mean belief if there, all") == mean
+    main = risk_profile(release, prior="1/2", pairs="main").overall[0]
+    said = tab.locator("[aria-label^='Right decisions against the prior']").get_attribute("aria-label")
+    assert f"is right {main.right(percent=True)} % on the main path" in said
     # each level by one count and by all its counts, as the chart tells those who cannot see it
     said = tab.locator("[aria-label^='Right decisions from one count']").get_attribute("aria-label")
     for row, pair in zip(profile.levels, by_level, strict=True):

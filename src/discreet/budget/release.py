@@ -162,7 +162,21 @@ class Claim:
         found = list(claims)
         order = list(AnswerKind)
         weakest = max((claim.kind for claim in found), key=order.index, default=AnswerKind.EXACT)
+        if weakest is AnswerKind.MAIN:
+            found = [claim.of_one_path() for claim in found]
         return cls(weakest, tuple(dict.fromkeys(reason for claim in found for reason in claim.reasons)))
+
+    def of_one_path(self) -> Claim:
+        """Return the claim where not all paths are looked at: its reasons are those of an account of all.
+
+        >>> print(*Claim(AnswerKind.BOUND, ("All paths are compared.",)).of_one_path().reasons)
+        An account of all paths would be an upper bound: All paths are compared.
+        """
+        leads = {
+            AnswerKind.BOUND: "An account of all paths would be an upper bound: ",
+            AnswerKind.MODEL: "An account of all paths would be exact for what is modelled only: ",
+        }
+        return replace(self, reasons=tuple(leads.get(self.kind, "") + reason for reason in self.reasons))
 
     def as_dict(self) -> dict[str, Any]:
         """Return what JSON says of it."""

@@ -133,6 +133,12 @@ def _account_of(
     all_pairs: bool,
 ) -> Account:
     """The account of one release, of several together, or of a single pair of paths or a single path."""
+    if len(releases) == 1 and not all_pairs:
+        main = releases[0].main
+        raise InputError(
+            "--main-path is for several releases together; for one release give "
+            f"--pair {main} {main} or --path {main}"
+        )
     if pair is None and path is None:
         if len(releases) == 1:
             return between.account(releases[0])
@@ -161,7 +167,8 @@ def _account_of(
     label = tuple(sorted(pair)) if pair is not None else (path or 0,)
     loss = base.pair(*label) if pair is not None else base.path(*label)
     cases = [(label, loss.events)]
-    return Account(release.name, release.unit, implied, cases, label, between.people, claim=release.claim)
+    claim = release.claim if len(release.paths) == 1 else release.claim.of_one_path()
+    return Account(release.name, release.unit, implied, cases, label, between.people, claim=claim)
 
 
 def _files(account: Account, zcdp: ZCDP, releases: list[Release], outputs: Outputs) -> dict[str, bytes]:

@@ -26,7 +26,8 @@ TreeOption = Annotated[
     str | None,
     option(
         "Children of an area on average, for each level below the top, such as 51,61.6; or a table of "
-        "units (unit, level, parent). Default: the United States of 2020.",
+        "units (unit, level, parent). Default: the United States of 2020, for releases with its levels US, "
+        "State, County, Tract, Block group and Block.",
         "N,N,...|FILE",
         name="--tree",
     ),

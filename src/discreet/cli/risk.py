@@ -546,12 +546,13 @@ def _release_text(profile: RiskProfile) -> Iterator[Block]:
             ("level", "seen", "right", "advantage", "mean posterior", "5 % to 95 %"), cells, (0, 1)
         )
     yield ""
+    bounds = "bounds, rounded up" if profile.is_bound else "rounded up"
+    largest = "Of the cases compared, none has more. " if profile.compared > 1 else ""
     yield (
         "right: how often the best adversary with this prior is right, averaged over the prior. Rows of one "
         "count: someone who knows everyone else in the area. Other rows: someone who knows every other "
-        "record; bounds, rounded up. Posteriors are those of a target who is present. Of several "
-        "cases none has more. Left out: records that change together with the target's (see "
-        "--people), and what is published without noise."
+        f"record; {bounds}. Posteriors are those of a target who is present. {largest}Left out: records that "
+        "change together with the target's (see --people), and what is published without noise."
     )
 
 

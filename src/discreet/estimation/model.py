@@ -610,8 +610,9 @@ def uniform_tree(release: Release, children: Sequence[float] | None) -> tuple[fl
             return ()
         if names != ["US", *CHILDREN_2020]:
             raise InputError(
-                f"the tree of areas is not known: give the average number of children of an area, from "
-                f"{names[0]} down ({len(names) - 1} number{'s' * (len(names) > 2)}), or a table of areas"
+                "the tree of areas is not known: give the average number of children of an area, from "
+                f"{names[0]} down ({len(names) - 1} number{'s' * (len(names) > 2)}), or a table of areas "
+                "(--tree)"
             )
         return tuple(CHILDREN_2020.values())
     found = tuple(float(one) for one in children)

@@ -103,7 +103,8 @@ def cautions(release: Release, *, all_paths: bool = True) -> list[str]:
     """
     phrases = (*_CAUTIONS, _ABOUT_PATHS) if all_paths else _CAUTIONS
     notes = [note for note in release.notes if any(phrase in note.lower() for phrase in phrases)]
-    return [*release.claim.reasons, *notes]
+    claim = release.claim if all_paths or len(release.paths) == 1 else release.claim.of_one_path()
+    return [*claim.reasons, *notes]
 
 
 # -- releases ----------------------------------------------------------------------------------------------

@@ -260,7 +260,7 @@ def _pictures(page: _RiskPage) -> None:
         return (
             charts.accuracy(mine, main.line, prior=prior, right=right),
             f"Right decisions against the prior; at prior {chance(prior)} someone who knows every "
-            f"other record is right {_right(row.accuracy)} on the main path.",
+            f"other record is right {row.right(percent=True)} % on the main path.",
         )
 
     with c.box("wb-two") as both:
