@@ -8,10 +8,15 @@ import pytest
 from discreet.budget import Attributes, Level, Query, Release, load
 from discreet.errors import InputError
 from discreet.estimation import accuracy
-from discreet.estimation.intervals import Term, count_ends, half_width
+from discreet.estimation.intervals import Term, count_ends, half_widths
 from discreet.estimation.tree import Tree
 from discreet.noise import GaussianNoise, LaplaceNoise, sample
 from discreet.testing import NotPrivateSeededEntropy
+
+
+def half_width(variance: float, terms: list[Term], level: float) -> float:
+    return float(half_widths(np.array([variance]), [terms], level)[0])
+
 
 NOTE = {
     "US": (7.64, 25.3, 12.4, 9.69, 7.45, 4.21),

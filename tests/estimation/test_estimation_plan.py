@@ -157,7 +157,7 @@ def test_the_search_finds_the_optimum(keep: list[str], goals: list[tuple[str, st
 def test_the_search_finds_the_least_weighted_sum(weights: dict[str, Exact]) -> None:
     release = load("pl94-2020")
     chain = UniformPlan(release, uniform_tree(release, None))
-    bounds, (targets, rows) = _weighted(chain, accuracy(release), weights)
+    targets, rows, bounds = _weighted(chain, accuracy(release), weights)
     best = chain.cheapest(targets, rows, bounds)
     values, slopes = chain.variances(best, targets)
     # where all slopes are equal and the others smaller, the tangent proves it

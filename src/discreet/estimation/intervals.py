@@ -38,20 +38,15 @@ class Term:
     times: int = 1
 
 
-def half_width(variance: float, terms: Sequence[Term], level: float) -> float:
-    """Return the w for which |error| <= w has at least the chance `level`.
+def half_widths(variances: Floats, terms: Sequence[Sequence[Term]], level: float) -> Floats:
+    """Return the w for which |error| <= w has at least the chance `level`, for many errors at once, each with
+    its variance and the terms in it.
 
     >>> from discreet.noise import DiscreteGaussian
-    >>> half_width(100.0, [], 0.95)  # doctest: +ELLIPSIS
-    19.5996...
-    >>> half_width(DiscreteGaussian(1).true_variance(), [Term(1.0, DiscreteGaussian(1))], 0.9)
-    2.0
+    >>> one = DiscreteGaussian(1)
+    >>> half_widths(np.array([100.0, one.true_variance()]), [[], [Term(1.0, one)]], 0.9).round(4).tolist()
+    [16.4485, 2.0]
     """
-    return float(half_widths(np.array([variance]), [terms], level)[0])
-
-
-def half_widths(variances: Floats, terms: Sequence[Sequence[Term]], level: float) -> Floats:
-    """Return the half-width for many errors at once, each with its variance and the terms in it."""
     found: Floats = _normal(level) * np.sqrt(np.maximum(variances, 0.0))
     sizes: dict[int, float] = {}  # a law's variance, by identity: hashes of fractions are slow
     single: dict[Noise, list[tuple[int, float, float]]] = {}

@@ -105,23 +105,18 @@ class Plan:
 
     def as_dict(self) -> dict[str, Any]:
         """Return what JSON shows."""
-        sds = [self.before.by_query, self.after.by_query]
-        rho = {(level, query): (old, new) for level, query, old, new in self.budgets}
+        sizes = {(level, query): both for level, query, *both in self.budgets}
         levels = []
         for level in self.before.levels:
-            queries = []
+            queries: list[dict[str, Any]] = []
             for query in level.queries:
                 key = (level.name, query.name)
-                old, new = rho.get(key, (None, None))
-                parts = {}
-                for word, size, found in (("before", old, sds[0][key]), ("after", new, sds[1][key])):
-                    parts[word] = {
-                        "rho": None if size is None else str(size),
-                        "noise_sd": found.noise_sd,
-                        "sd": found.sd,
-                        "margin95": found.margin95,
-                    }
-                queries.append({"name": query.name, "cells": query.cells, **parts})
+                queries.append({"name": query.name, "cells": query.cells})
+                sides = (("before", self.before), ("after", self.after))
+                for (word, found), rho in zip(sides, sizes.get(key, (None, None)), strict=True):
+                    one = found.by_query[key]
+                    accurate = {"noise_sd": one.noise_sd, "sd": one.sd, "margin95": one.margin95}
+                    queries[-1][word] = {"rho": None if rho is None else str(rho), **accurate}
             levels.append({"name": level.name, "queries": queries})
         return {
             "release": self.release.name,
@@ -141,31 +136,23 @@ class Plan:
 
     def rows(self) -> list[tuple[str, ...]]:
         """Return level, query, budgets and standard deviations before and after, and whether a goal binds."""
-        binds = set(self.binding)
-        found = []
-        for level in self.as_dict()["levels"]:
-            for query in level["queries"]:
-                old, new = query["before"], query["after"]
-                found.append(
-                    (
-                        level_name(level["name"]),
-                        query["name"],
-                        *(_budget(one["rho"]) for one in (old, new)),
-                        *(_sd(one["sd"]) for one in (old, new)),
-                        "binds" if (level["name"], query["name"]) in binds else "",
-                    )
-                )
-        return found
+        return [
+            (
+                level_name(level["name"]),
+                query["name"],
+                *(_budget(query[side]["rho"]) for side in ("before", "after")),
+                *(_sd(query[side]["sd"]) for side in ("before", "after")),
+                "binds" if (level["name"], query["name"]) in self.binding else "",
+            )
+            for level in self.as_dict()["levels"]
+            for query in level["queries"]
+        ]
 
     def __str__(self) -> str:
-        met = (
-            ""
-            if self.possible
-            else f", standard deviations up to {math.sqrt(self.ratio):.3g} times the goals"
-        )
+        met = f", standard deviations up to {math.sqrt(self.ratio):.3g} times the goals"
         return (
             f"{self.release.name}: rho {float(self.rho):.6g} (before {float(self.rho_before):.6g}), epsilon "
-            f"{float(self.epsilon):.6g} at delta {float(self.delta):.3g}{met}"
+            f"{float(self.epsilon):.6g} at delta {float(self.delta):.3g}{'' if self.possible else met}"
         )
 
 
@@ -218,11 +205,11 @@ def plan(
     before = accuracy(release, tree=chain.children)
     wanted = _goals(chain, before, keep, goals)
     if weights:
-        bounds, mix = _weighted(chain, before, weights)
+        targets, rows, bounds = _weighted(chain, before, weights)
     else:
         targets = [(chain.names.index(goal.level), goal.query) for goal in wanted]
-        bounds, mix = np.array([goal.sd**2 for goal in wanted]), (targets, np.eye(len(targets)))
-    best = chain.cheapest(*mix, bounds)
+        rows, bounds = np.eye(len(wanted)), np.array([goal.sd**2 for goal in wanted])
+    best = chain.cheapest(targets, rows, bounds)
     result, spent, proof = _costed(chain, best, wanted, cap, small, certified)
     after = chain.accuracy(result)
     misses = chain.misses(result, wanted)
@@ -331,22 +318,18 @@ def _named(chain: UniformPlan, texts: Sequence[str], what: str) -> list[tuple[st
 
 def _weighted(
     chain: UniformPlan, before: Accuracy, weights: Mapping[str, Exact]
-) -> tuple[Floats, tuple[list[tuple[int, str]], Floats]]:
-    now = {key: one.sd for key, one in before.by_query.items()}
-    shares: dict[tuple[str, str], float] = {}
+) -> tuple[list[tuple[int, str]], Floats, Floats]:
+    """Return the variances with a weight, the weights relative to what they are now, and their sum now."""
+    sizes: dict[tuple[str, str], float] = {}
     for text, weight in weights.items():
         size = _moderate(weight, f"the weight of {text!r}")
-        for pair in _named(chain, [text], "weights"):
-            sd = now[pair]
-            if sd is not None:
-                shares[pair] = size / sd**2
-    if not shares:
+        sizes |= dict.fromkeys(_named(chain, [text], "weights"), size)
+    now = {pair: sd for pair in sizes if (sd := before.by_query[pair].sd) is not None}
+    if not now:
         raise InputError("no query with a weight is determined by the release")
-    targets = [(chain.names.index(level), query) for level, query in shares]
-    return np.array([sum(shares[pair] * (now[pair] or 0.0) ** 2 for pair in shares)]), (
-        targets,
-        np.array([list(shares.values())]),
-    )
+    targets = [(chain.names.index(level), query) for level, query in now]
+    rows = np.array([[sizes[pair] / sd**2 for pair, sd in now.items()]])
+    return targets, rows, np.array([sum(sizes[pair] for pair in now)])
 
 
 Costed = tuple[Release, Fraction, Interval | None]
