@@ -73,5 +73,5 @@ def test_formats_round_outward_below_zero() -> None:
 
 
 def test_an_unknown_format_is_refused(box: Interval) -> None:
-    with pytest.raises(ValueError, match=r"\.3f, \.3e and \.3g"):
+    with pytest.raises(ValueError, match=r"\.3f, \.3e or \.3g"):
         format(box, "x")

@@ -181,7 +181,7 @@ def test_undecided_where_no_road_is_left(made: Certificate, monkeypatch: pytest.
     assert found.verdict == "undecided"
     claim = verify(small(), epsilon=20, delta="1e-10")
     assert claim.verdict == "undecided"
-    assert claim.reason.startswith("Of 3 of 3 cases it could not be shown")
+    assert claim.reason.startswith("In 3 of 3 cases neither side could be proved")
 
 
 def test_proofs_that_contradict_each_other_are_a_mistake(monkeypatch: pytest.MonkeyPatch) -> None:

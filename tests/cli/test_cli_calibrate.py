@@ -60,7 +60,7 @@ def test_text_says_what_is_saved_and_its_price(discreet):
 
 def test_by_level_says_that_merged_levels_are_left_out(discreet, small):
     result = discreet("calibrate", small, "--zcdp", "--delta", "1e-6", "--by", "level", "--quiet")
-    assert "merged levels were not looked at" in " ".join(result.out.split())
+    assert "merged levels are not covered" in " ".join(result.out.split())
 
 
 def test_new_release_is_one_that_account_reads(discreet, small, tmp_path):

@@ -345,7 +345,7 @@ def test_unit_is_for_ledgers_and_must_be_there(measure, discreet, refused):
     discreet("ledger", "new", "ledger.json")
     measure("one")
     assert "has no run that counts" in refused("account", "ledger.json", "--unit", "household")
-    assert "release.toml is none" in refused("account", "release.toml", "--unit", "person")
+    assert "release.toml is not a ledger" in refused("account", "release.toml", "--unit", "person")
 
 
 def test_totals_of_epsilon(measure, discreet):
