@@ -638,8 +638,8 @@ def measure(
     if post not in POSTS:
         raise InputError(f"post is {post!r}; it must be none, nonnegative or consistent")
     if (counts is None) == (records is None):
-        found = "neither is" if counts is None else "both are"
-        raise InputError(f"give either counts or records; {found} given")
+        given = "neither is" if counts is None else "both are"
+        raise InputError(f"give either counts or records; {given} given")
     if records is None and (geocodes is not None or person is not None):
         raise InputError("geocodes and person (--geocodes, --id) need records; counts have neither")
     origin = records if counts is None else counts
