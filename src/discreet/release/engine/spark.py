@@ -172,6 +172,7 @@ def _start(place: Path, master: str, memory: int, cores: int) -> Any:
         # it makes a job of every stage of a plan, to plan the next: worth it where machines are many
         settings["spark.sql.adaptive.enabled"] = "false"
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
+    logging.getLogger().addFilter(_not_of_py4j)
     conf = SparkConf().setAppName("discreet").setMaster(master).setAll(list(settings.items()))
     own, opened = SparkSession.getActiveSession() is None, list[SparkContext]()
     try:
@@ -187,6 +188,11 @@ def _start(place: Path, master: str, memory: int, cores: int) -> Any:
                 context.stop()
         text = "Spark did not start; it needs Java 17 or newer, and the master must be reachable"
         raise EngineError(text) from None
+
+
+def _not_of_py4j(record: logging.LogRecord) -> bool:
+    """Py4J also tells the root logger of a Java that is gone, when this process ends."""
+    return "py4j" not in Path(record.pathname).parts
 
 
 _started: list[subprocess.Popen[bytes]] = []
@@ -238,11 +244,18 @@ def _java(place: Path, conf: SparkConf) -> Iterator[None]:
         _end_java()
         raise
     # PySpark takes this Java for its own, and goes on using it: whoever tries again must find it alive
-    os.environ |= {"PYSPARK_GATEWAY_PORT": str(port), "PYSPARK_GATEWAY_SECRET": secret.decode()}
+    known = {"PYSPARK_GATEWAY_PORT": str(port), "PYSPARK_GATEWAY_SECRET": secret.decode()}
+    os.environ |= known
+    interrupted = True
     try:
         yield
+        interrupted = False
+    except Exception:
+        interrupted = False
+        raise
     finally:
-        for name in ("PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET"):
+        # after a signal a thread may be about to read them: without them PySpark starts a Java of its own
+        for name in () if interrupted else known:
             os.environ.pop(name, None)
 
 
