@@ -83,7 +83,7 @@ def test_without_attributes_each_query_stands_alone() -> None:
 @pytest.mark.parametrize(
     ("tree", "said"),
     [
-        (None, "say how many children a unit has on average, from Top down"),
+        (None, "give the average number of children of an area, from Top down"),
         ([2, 3], "the tree has 2 numbers; the levels Top, Low need 1"),
         ([0.5], "a unit has 0.5 children"),
         ([float("nan")], "a unit has nan children"),

@@ -269,5 +269,5 @@ def test_tables_need_detailed_cells(tmp_path: Path) -> None:
     measure(release, file, tmp_path / "m", rehearsal=1)
     done = estimate(tmp_path / "m", tmp_path / "e")
     assert done.undetermined > 0
-    with pytest.raises(InputError, match="which no measurement determines in 5 units"):
+    with pytest.raises(InputError, match="no measurement determines those in 5 areas"):
         estimate(tmp_path / "m", tmp_path / "t", tables=True)
