@@ -584,10 +584,13 @@ class UniformPlan:
             values, slopes = self.variances(x, targets)
             return rows @ values / bounds, -(rows @ slopes) / bounds[:, None]
 
-        x, weights = self.budgets, np.ones(len(bounds))
+        x, weights, cost = self.budgets, np.ones(len(bounds)), math.inf
         for _ in range(STEPS):
             ratios, gains = relative(x)
             most = float(ratios.max())
+            cost, last = float(x.sum()) * most, cost
+            if abs(last - cost) < 10 * BINDING * cost:
+                break
             weights *= np.sqrt(ratios / most)
             weights *= x.sum() / float(weights @ gains @ x)
             x = x * np.sqrt(np.maximum(weights @ gains, 0.0))
@@ -609,7 +612,7 @@ class UniformPlan:
             bounds=[(0.0, None)] * len(start),
             method="SLSQP",
             constraints=[{"type": "ineq", "fun": lambda x: log_room(x)[0], "jac": lambda x: log_room(x)[1]}],
-            options={"maxiter": 300, "ftol": 1e-9},
+            options={"maxiter": 300, "ftol": 1e-8},
         )
         found: list[tuple[float, Floats]] = []
         for one in (self.budgets, x, np.maximum(polished.x, 0.0)):
