@@ -17,15 +17,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.estimation.model import ByComponent, Model, Told, size_of
-from discreet.estimation.tree import Floats, Integers, Solution, Tree
+from discreet.estimation.tree import Floats, Integers, Solution, Tree, sum_weights
 from discreet.noise import Noise
 
 SMOOTH = 0.6
 """A rest of this many weights of the largest term hides its lattice."""
 
 MOST_TERMS = 8
-"""More terms of one size than this are as good as Gaussian together."""
+"""Terms of more different weights than this are as good as Gaussian together."""
+MANY, COARSE = 64, 30.0
+"""So many terms with a standard deviation of so many weights are as good as Gaussian, lattice or not."""
 MOST_POINTS = 200_000
+FEW_POINTS = 2000
+"""Points of a law that is added to others of another lattice."""
 TAIL = 1e-9
 
 
@@ -83,7 +87,10 @@ def _dominating(variance: float, terms: Sequence[Term], sizes: dict[int, float])
         if SMOOTH * weights[many] <= math.sqrt(max(finer, 0.0)):
             break
         many += 1
-    if sum(term.times for term in ranked[:many]) > MOST_TERMS:
+    times = sum(one.times for one in ranked[:many])
+    if times > MANY and variance > (COARSE * weights[0]) ** 2:
+        return [], variance
+    if len({round(weight, 12) for weight in weights[:many]}) > MOST_TERMS:
         return [], variance
     rest = variance - sum(parts[:many])
     return ranked[:many], rest if rest > 1e-9 * variance else 0.0
@@ -127,26 +134,58 @@ def _root(points: Floats, chances: Floats, deviations: Floats, high: Floats, lev
 
 
 def _law(terms: Sequence[Term]) -> tuple[Floats, Floats]:
-    """Return the points and chances of a sum of few terms."""
-    points: Floats = np.zeros(1)
-    chances: Floats = np.ones(1)
+    """Return the points and chances of a sum of few terms.
+
+    Terms of one weight share a lattice, on which they are convolved. Others are added point by point, wide
+    laws after neighbouring points have been put together: a law of 2,000 points has steps below 0.02 of its
+    standard deviation.
+    """
+    lattices: dict[float, Floats] = {}
     for term in terms:
         reach = max(1, _reach(term.law))
-        one = term.law.pmf(np.arange(-reach, reach + 1))
-        law: Floats = one
-        for _ in range(term.times - 1):
-            law = np.asarray(np.convolve(law, one), dtype=np.float64)
-        steps = term.weight * (np.arange(len(law)) - len(law) // 2)
+        one: Floats = term.law.pmf(np.arange(-reach, reach + 1))
+        weight = round(abs(term.weight), 12)  # noise is symmetric
+        many, power = term.times, one
+        while many:  # binary powers: children of one weight may be many
+            if many & 1:
+                lattices[weight] = _convolved(lattices[weight], power) if weight in lattices else power
+            many >>= 1
+            power = _convolved(power, power) if many else power
+    points: Floats = np.zeros(1)
+    chances: Floats = np.ones(1)
+    for weight, law in lattices.items():
+        steps = weight * (np.arange(len(law)) - len(law) // 2)
         keep = law > TAIL
-        points = (points[:, None] + steps[keep]).ravel()
-        chances = (chances[:, None] * law[keep]).ravel()
-        if len(points) > MOST_POINTS // 100:
+        steps, law = steps[keep], law[keep]
+        if len(points) * len(law) > MOST_POINTS:
+            points, chances = _thinned(points, chances)
+            steps, law = _thinned(steps, law)
+        points = (points[:, None] + steps).ravel()
+        chances = (chances[:, None] * law).ravel()
+        if len(points) > FEW_POINTS:
             points, of = np.unique(np.round(points, 9), return_inverse=True)
             chances = np.asarray(np.bincount(of.ravel(), weights=chances), dtype=np.float64)
-        if len(points) > MOST_POINTS:
-            keep = chances > np.sort(chances)[-MOST_POINTS]
-            points, chances = points[keep], chances[keep]
     return points, chances
+
+
+def _convolved(one: Floats, two: Floats) -> Floats:
+    if len(one) * len(two) <= 1 << 22:
+        return np.asarray(np.convolve(one, two), dtype=np.float64)
+    many = len(one) + len(two) - 1
+    found = np.fft.irfft(np.fft.rfft(one, many) * np.fft.rfft(two, many), many)
+    return np.asarray(np.maximum(found, 0.0), dtype=np.float64)
+
+
+def _thinned(points: Floats, chances: Floats) -> tuple[Floats, Floats]:
+    """Put neighbouring points together where there are many, each lot at its mean."""
+    if len(points) <= FEW_POINTS:
+        return points, chances
+    far = float(np.abs(points).max())
+    lot = np.rint((points + far) / (2 * far) * (FEW_POINTS - 1)).astype(np.int64)
+    total = np.bincount(lot, weights=chances)
+    mean = np.bincount(lot, weights=chances * points)
+    some = total > 0
+    return mean[some] / total[some], total[some]
 
 
 @lru_cache(maxsize=4096)
@@ -247,7 +286,7 @@ class View:
     def terms(self, queries: Sequence[str]) -> dict[str, list[list[list[Term]]]]:
         """Return for queries, classes of their cells, and nodes, the terms that may dominate the error.
 
-        They are measurements of the node, of its parent, and of its children if they are few.
+        They are measurements of any unit in a small tree; else of the node, its parent and its children.
         """
         if len(queries) == 1 and queries[0] not in self._terms:
             self._terms.clear()  # they are many: one query at a time, unless all are wanted at once
@@ -263,17 +302,23 @@ class View:
         """Find the terms of some classes of cells of a query."""
         projection = self.model.projection(query)
         rows = [projection.vectors(one)[0][some].T for one in self.model.components]
+        variances = self.variances(query, np.arange(self.shape.size))[:, some]
         latest: tuple[object, ...] = ()
         moved: ByComponent = []
-        for relation, measured, law, nodes, others in self._strong_pairs:
+        for relation, measured, law, nodes, others, times in self._strong_pairs:
             seen, size = self.model.projections[measured], size_of(law)
             step = max(1, (1 << 21) // ((some.stop - some.start) * math.prod(seen.widths)))
             for start in range(0, len(nodes), step):
                 at, to = nodes[start : start + step], others[start : start + step]
+                copies = times[start : start + step]
                 if latest != (relation, at.tobytes(), to.tobytes()):
                     latest = (relation, at.tobytes(), to.tobytes())
-                    pairs = zip(self.solutions, rows, strict=True)
-                    moved = [_moved(solution, row, at, to, relation) for solution, row in pairs]
+                    moved = [
+                        _moved(solution, row, at, to, relation)
+                        if relation != "any"
+                        else self._passed[place][at, to] @ row
+                        for place, (solution, row) in enumerate(zip(self.solutions, rows, strict=True))
+                    ]
                 weights, counts = seen.weights(projection, moved, some)
                 weights = np.where(counts > 0, weights / size, 0.0)
                 many = min(MOST_CELLS, weights.shape[2])
@@ -284,38 +329,77 @@ class View:
                 largest = np.take_along_axis(weights, order, axis=2)
                 # a lattice that is a hundred times finer is as good as Gaussian
                 strong = np.abs(largest) >= np.maximum(1e-2 * np.abs(largest[:, :, :1]), 1e-6)
+                strong &= np.abs(largest) * size**0.5 >= 1e-3 * np.sqrt(variances[at])[:, :, None]
                 alike = np.take_along_axis(np.broadcast_to(counts, weights.shape), order, axis=2)
-                copies = self.shape.count[to] if relation == "below" else np.ones(len(to))
                 for place, rank, kind in np.argwhere(strong).tolist():
                     found = self._terms[query][some.start + rank][int(at[place])]
-                    before = int(alike[place, rank, :kind].sum())
-                    cells = min(int(alike[place, rank, kind]), max(MOST_CELLS - before, 0))
-                    found += [
-                        Term(float(largest[place, rank, kind]), law, max(1, round(copies[place])))
-                    ] * cells
+                    times = max(1, round(copies[place])) * int(alike[place, rank, kind])
+                    found.append(Term(float(largest[place, rank, kind]), law, times))
 
     @cached_property
-    def _strong_pairs(self) -> list[tuple[str, str, Noise, Integers, Integers]]:
+    def _units(self) -> tuple[Tree, Integers] | None:
+        """The units of a small tree, with their nodes; None if they are many, or counts are not whole."""
+        count, totals = self.shape.count, self.shape.totals
+        size = sum(one.spaces.size**2 for one in self.solutions)
+        if np.any(count != np.rint(count)) or self.shape.size * totals.sum() * size > MOST_NUMBERS:
+            return None
+        return self.shape.unfolded()
+
+    @cached_property
+    def _passed(self) -> ByComponent:
+        """By component what takes a row of a node's x to the data h of each unit of a small tree."""
+        assert self._units is not None
+        tree, node = self._units
+        first = np.unique(node, return_index=True)[1]
+        found = []
+        for one in self.solutions:
+            back = np.swapaxes(one.beliefs.h[tree.kind], 1, 2)
+            found.append(np.stack([back @ sum_weights(one, tree, node, np.array([unit])) for unit in first]))
+        return found
+
+    @cached_property
+    def _near(self) -> list[tuple[str, Integers, Integers, Integers, Floats]]:
+        """Relations: nodes, those that are looked at from there and their nodes, and how many are alike."""
+        every, parent, count = np.arange(self.shape.size), self.shape.parent, self.shape.count
+        if self._units is not None:
+            tree, node = self._units
+            pairs = []
+            for at, unit in enumerate(np.unique(node, return_index=True)[1].tolist()):
+                # units of one node that part from this one at the same depth enter its estimate alike
+                shared = tree.shared_depth(unit)
+                _, to, times = np.unique(
+                    node * (len(tree.depths) + 1) + shared, return_index=True, return_counts=True
+                )
+                pairs.append(np.column_stack([np.full(len(to), at), to, times])[shared[to] >= 0])
+            at, to, times = np.concatenate(pairs).T
+            return [("any", at, to, node[to], times.astype(np.float64))]
+        below = np.flatnonzero(parent >= 0)
+        few = below[count[below] <= MOST_TERMS]
+        one = np.ones(self.shape.size)
+        return [
+            ("own", every, every, every, one),
+            ("below", parent[few], few, few, count[few]),
+            ("above", below, parent[below], parent[below], one[below]),
+        ]
+
+    @cached_property
+    def _strong_pairs(self) -> list[tuple[str, str, Noise, Integers, Integers, Floats]]:
         """Measurements whose own noise hardly shrinks, with the nodes that are near: relation, query, law.
 
         Only those can dominate anything: a weight a has a^2 <= var(estimate) var(measured cell) / s^2, so it
         can exceed what is smoothed out only if var(measured cell) / s > 0.36 s / (1 + 0.36 s).
         """
-        every, parent = np.arange(self.shape.size), self.shape.parent
-        below = np.flatnonzero(parent >= 0)
-        few = below[self.shape.count[below] <= MOST_TERMS]
-        near = [("own", every, every), ("below", parent[few], few), ("above", below, parent[below])]
         found = []
-        for relation, at, to in near:
+        for relation, at, to, nodes_to, times in self._near:
             for kind, told in enumerate(self.told):
                 nodes = np.flatnonzero(self.shape.kind == kind)
                 for (query, law), (_, size) in zip(told.laws, told.variances, strict=True):
                     share = self.variances(query, nodes).max(axis=1, initial=0.0) / size
                     strong = np.zeros(self.shape.size, dtype=bool)
                     strong[nodes] = share > SMOOTH**2 * size / (1 + SMOOTH**2 * size)
-                    pairs = np.flatnonzero(strong[to])
+                    pairs = np.flatnonzero(strong[nodes_to])
                     if pairs.size:
-                        found.append((relation, query, law, at[pairs], to[pairs]))
+                        found.append((relation, query, law, at[pairs], to[pairs], times[pairs]))
         return found
 
 
@@ -330,8 +414,11 @@ def _moved(solution: Solution, row: Floats, nodes: Integers, others: Integers, r
     return solution.gain[others] @ (solution.P[nodes] @ row)
 
 
+MOST_NUMBERS = 1 << 18
+"""Numbers that tie each unit of a small tree to each node; beyond it, only near units count."""
+
 MOST_CLASSES = 32
 """Classes of cells that are looked at together."""
 
 MOST_CELLS = 8
-"""Cells of one query that are looked at for weights that dominate."""
+"""Kinds of cells of one query that are looked at for weights that dominate."""

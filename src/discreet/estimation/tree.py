@@ -167,6 +167,41 @@ class Tree:
         parents, kinds, counts = (np.concatenate(one) for one in zip(*made, strict=True))
         return Tree(parents, kinds, tuple(firsts), self.levels, count=counts), node
 
+    def unfolded(self) -> tuple[Tree, Integers]:
+        """Return the units of a folded tree whose counts are whole, and the node of each.
+
+        >>> shape, _ = Tree(np.array([-1, 0, 0, 0]), np.array([0, 1, 1, 2]), (0, 1)).folded()
+        >>> tree, node = shape.unfolded()
+        >>> tree.parent.tolist(), node.tolist()
+        ([-1, 0, 0, 0], [0, 1, 1, 2])
+        """
+        below: dict[int, list[int]] = {}
+        for one, above in enumerate(self.parent.tolist()):
+            below.setdefault(above, []).extend([one] * round(float(self.count[one])))
+        node, parent, starts = below[-1], [-1] * len(below[-1]), [0]
+        while any(one in below for one in node[starts[-1] :]):
+            families = [(unit, below.get(node[unit], [])) for unit in range(starts[-1], len(node))]
+            starts.append(len(node))
+            for unit, family in families:
+                node += family
+                parent += [unit] * len(family)
+        places = np.array(node)
+        return Tree(np.array(parent), self.kind[places], tuple(starts), self.levels), places
+
+    def shared_depth(self, unit: int) -> Integers:
+        """Return for each unit the depth of the lowest one that it and `unit` are both in; -1: none.
+
+        >>> Tree(np.array([-1, 0, 0, 1]), np.zeros(4, dtype=int), (0, 1, 3)).shared_depth(3).tolist()
+        [0, 1, 0, 2]
+        """
+        found = np.full(self.size + 1, -1, dtype=np.int64)
+        while unit >= 0:
+            found[unit] = np.searchsorted(self.starts, unit, side="right") - 1
+            unit = int(self.parent[unit])
+        for part in self.depths:
+            found[part] = np.maximum(found[part], found[self.parent[part]])
+        return found[:-1]
+
 
 class Spaces:
     """Projectors by number, each once: a component meets few of them, however many units it has."""
