@@ -20,7 +20,7 @@ from typing import Any, Literal
 from discreet.accounting.contour import Quadrature
 from discreet.accounting.evaluation import Direct
 from discreet.accounting.overall import Account, account, portfolio
-from discreet.accounting.privacy_loss import PrivacyLoss
+from discreet.accounting.privacy_loss import PrivacyLoss, read_probabilities
 from discreet.accounting.tradeoff import overall_tradeoff
 from discreet.budget.levels import RELATIONS, Neighbours
 from discreet.budget.release import Release
@@ -70,9 +70,8 @@ class Certificate:
 
     def __post_init__(self) -> None:
         low, high = self.interval.lower, self.interval.upper
-        if self.quantity != "delta" and not 0 < self.given < 1:
-            name = GIVEN[self.quantity]
-            raise InputError(f"{name} is {_short(self.given)}; it must lie strictly between 0 and 1")
+        if self.quantity != "delta":
+            read_probabilities(self.given, name=GIVEN[self.quantity])
         if self.quantity == "delta" and not 0 <= self.given <= LARGEST_EPSILON:
             raise InputError(f"epsilon is {_short(self.given)}; it must lie between 0 and {LARGEST_EPSILON}")
         most = LARGEST_EPSILON if self.quantity == "epsilon" else 1

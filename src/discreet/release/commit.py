@@ -40,8 +40,8 @@ from discreet.release.ledger import (
     JsonDict,
     Ledger,
     Total,
+    file_text,
     is_own,
-    json_text,
     read_text,
     standing,
 )
@@ -422,7 +422,7 @@ def _receipt(manifest: Path, ledger: Ledger) -> None:
         "head": ledger.head,
     }
     with manifest.open("w", encoding="utf-8") as stream:
-        stream.write(json_text(data))
+        stream.write(file_text(data))
         stream.flush()
         os.fsync(stream.fileno())
 

@@ -550,7 +550,7 @@ class Ledger:
         """Return the ledger as the text of its file."""
         pending = _sha256("pending", self.head) if self.pending else None
         data = {"format": FORMAT, "ledger": self.id, "head": self.head, "pending": pending}
-        return json_text({**data, "entries": list(self.records)})
+        return file_text({**data, "entries": list(self.records)})
 
     @classmethod
     def from_text(cls, text: str, *, where: str) -> Ledger:
@@ -808,11 +808,11 @@ def recorded_hash(file: Path) -> str:
         with suppress(ValueError, RecursionError):
             data = json.loads(file.read_text(encoding="utf-8"))
             if isinstance(data, dict) and data.pop(RECEIPT, None) is not None:
-                return hashlib.sha256(json_text(data).encode()).hexdigest()
+                return hashlib.sha256(file_text(data).encode()).hexdigest()
     return sha256(file)
 
 
-def json_text(data: JsonObject) -> str:
+def file_text(data: JsonObject) -> str:
     """Return the text of a JSON file, as ledgers and manifests are written."""
     return json.dumps(data, indent=1, ensure_ascii=False) + "\n"
 
