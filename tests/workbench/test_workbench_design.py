@@ -235,7 +235,7 @@ def test_wrong_input_is_said_beside_it_and_files_are_opened(visit: Callable[...,
     for name, wrong, message in (
         ("rho of USA, detailed", "1/0", "division by zero"),
         ("rho of TRACT, detailed", "1e9", "between 0.000001 and 1000"),
-        ("Chance to drop an empty group", "1", "and below 1"),
+        ("Chance of dropping an empty group", "1", "and below 1"),
         ("Target error, exact", "0", "above zero"),
         ("Wanted margin", "1.5", "whole number"),
     ):
