@@ -149,7 +149,7 @@ def test_closed_form_of_one_discrete_gaussian() -> None:
 def test_a_single_event_is_not_a_list() -> None:
     with pytest.raises(InputError, match=r"single event .* a list of events, such as \[event\]"):
         compose(G(5))  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="str among"):
+    with pytest.raises(InputError, match="contains a str"):
         compose("G5")  # type: ignore[arg-type]
 
 
