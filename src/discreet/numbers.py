@@ -326,6 +326,27 @@ def decimal(value: Fraction, *, digits: int = 17, down: bool) -> str:
         return str((dec.Decimal(value.numerator) / dec.Decimal(value.denominator)).normalize())
 
 
+def bound(value: Fraction, *, digits: int = DIGITS) -> str:
+    """Write a bound from above: exactly if so many digits can say it, else rounded up.
+
+    >>> bound(Fraction("13.123457"), digits=17), bound(Fraction("9.9999912e-11")), bound(Fraction(10))
+    ('13.123457', '1e-10', '10')
+    """
+    text = Decimal(decimal(value, digits=digits, down=False))
+    small = text != 0 and text.adjusted() < -4
+    return f"{text:e}".replace("e-0", "e-") if small else f"{text:f}"
+
+
+def float_up(value: Fraction) -> float:
+    """Return the smallest float that is not below a bound from above.
+
+    >>> float_up(Fraction(1, 10)) >= Fraction(1, 10) > Fraction(float_up(Fraction(1, 10)) - 2**-56)
+    True
+    """
+    near = float(value)
+    return near if Fraction(near) >= value else math.nextafter(near, math.inf)
+
+
 # -- numbers as people read them -------------------------------------------------------------------------
 
 

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from discreet.budget import Attributes
+from discreet.budget import Attributes, Level, Query, Release
+from discreet.estimation import accuracy
 from discreet.estimation.estimates import Estimates, InMemory, Measurements
 from discreet.estimation.intervals import Term, half_width
 from discreet.estimation.tree import Tree
 from discreet.noise import DiscreteGaussian, Noise
+from discreet.numbers import bound, float_up
+from discreet.release import estimate, measure
 
 
 def widths(
@@ -69,3 +75,117 @@ def test_wide_noises_of_different_weights_take_little_memory() -> None:
     terms = [Term(1.0, law), Term(-0.7, law), Term(1.0, law)]
     variance = (2 + 0.49) * law.true_variance()
     assert half_width(variance, terms, 0.95) == pytest.approx(1.959964 * variance**0.5, rel=1e-3)
+
+
+def test_a_union_of_few_noises_has_their_law() -> None:
+    """Two children of three, each with noise of variance 1: the Gaussian 95 % interval covers 92.9 %."""
+    law = DiscreteGaussian(1)
+    tree = Tree(np.array([-1, 0, 0, 0]), np.array([0, 1, 1, 1]), (0, 1))
+    noisy = {"total": (np.arange(1, 4), np.array([[4], [5], [6]]))}
+    given = Measurements(tree, (InMemory([{}, {"total": law}], noisy),))
+    found = Estimates(Attributes({"a": 1}), given)
+    pair = np.convolve(law.pmf(np.arange(-30, 31)), law.pmf(np.arange(-30, 31)))
+    far = np.abs(np.arange(len(pair)) - 60)
+    needed = next(w for w in range(60) if pair[far <= w].sum() >= 0.95)
+    assert found.union([1, 2]).widths("total", 0.95).tolist() == [[needed]]
+    assert found.union([1]).widths("total", 0.95).tolist() == found.at([1]).widths("total", 0.95).tolist()
+
+
+PEOPLE = Attributes({"sex": ["f", "m"], "age": ["y", "o"]})
+
+
+def release(name: str, queries: Sequence[str], attributes: Attributes | None = PEOPLE) -> Release:
+    levels = [
+        Level(name=level, queries=[Query(name=query, variance="3") for query in queries])
+        for level in ("Top", "Low")
+    ]
+    return Release(name=name, neighbours="bounded", levels=levels, attributes=attributes)
+
+
+@pytest.fixture
+def records(tmp_path: Path) -> Path:
+    (tmp_path / "units.csv").write_text("unit,level,parent\nT,Top,\nA,Low,T\nB,Low,T\n")
+    rows = ["A,f,y"] * 9 + ["A,m,o"] * 4 + ["B,f,o"] * 7 + ["B,m,y"]
+    path = tmp_path / "people.csv"
+    path.write_text("\n".join(["unit,sex,age", *rows]) + "\n")
+    return path
+
+
+def written(path: Path) -> list[dict[str, str]]:
+    with path.open() as file:
+        return list(csv.DictReader(file))
+
+
+def test_queries_written_in_another_order_are_compared_as_written(tmp_path: Path, records: Path) -> None:
+    """f * o less y * m is no difference of a cell with itself: it had the standard deviation 0."""
+    measure(
+        release("one", ["total", "detailed"]),
+        None,
+        records=records,
+        units=tmp_path / "units.csv",
+        out_dir=tmp_path / "m",
+        rehearsal=1,
+    )
+    estimate(
+        tmp_path / "m",
+        tmp_path / "e",
+        queries=["sex * age", "flip = age * sex"],
+        differences=[("sex * age", "flip")],
+    )
+    found = {
+        (row["unit"], row["cell"]): float(row["sd"])
+        for row in written(tmp_path / "e" / "contrasts.NOT-PRIVATE.csv")
+    }
+    for unit in "TAB":
+        assert found[unit, "f * y"] == found[unit, "m * o"] == 0.0
+        assert found[unit, "f * o"] == pytest.approx(found[unit, "m * y"])
+        assert found[unit, "f * o"] > 1.0
+
+
+def test_what_no_release_determines_is_no_number_in_areas(tmp_path: Path, records: Path) -> None:
+    """Of releases that differ, neither determines the cells: their mean was 0, with no standard deviation."""
+    wide = Attributes({"age": ["y", "o"], "sex": ["f", "m"]})
+    for name, attributes in (("one", PEOPLE), ("two", wide)):
+        measure(
+            release(name, ["total", "sex"], attributes),
+            None,
+            records=records,
+            units=tmp_path / "units.csv",
+            out_dir=tmp_path / name,
+            rehearsal=len(name) + (name == "two"),
+        )
+    (tmp_path / "areas.csv").write_text("area,unit\nx,A\n")
+    done = estimate(
+        [tmp_path / "one", tmp_path / "two"],
+        tmp_path / "e",
+        queries=["sex * age", "sex"],
+        areas=tmp_path / "areas.csv",
+        differences=[("A", "B")],
+    )
+    assert not done.additive
+    for name in ("areas", "contrasts"):
+        for row in written(tmp_path / "e" / f"{name}.NOT-PRIVATE.csv"):
+            assert (row["estimate"] == "") == (row["query"] == "sex * age") == (row["sd"] == "")
+
+
+def test_the_margin_is_the_largest_of_a_level() -> None:
+    """Where cells differ, the one with the largest variance need not have the widest interval."""
+    laws = {"Top": "0.3", "Low": "0.2"}
+    levels = [Level(name=one, queries=[Query(name="total", variance=v)]) for one, v in laws.items()]
+    made = Release(name="small", neighbours="bounded", levels=levels, attributes=Attributes({"a": 1}))
+    tree = Tree(np.array([-1, -1, 0, 1, 1]), np.array([0, 0, 1, 1, 1]), (0, 2), ("Top", "Low"))
+    found = accuracy(made, tree=tree)
+    told = [{"total": DiscreteGaussian(Fraction(v))} for v in laws.values()]
+    given = Measurements(tree, (InMemory(told, {"total": (np.arange(5), np.zeros((5, 1)))}),))
+    widths = Estimates(Attributes({"a": 1}), given).at().widths("total", 0.95)[:, 0]
+    assert found.levels[0].queries[0].margin95 == pytest.approx(widths[:2].max())
+    assert found.levels[1].queries[0].margin95 == pytest.approx(widths[2:].max())
+
+
+def test_bounds_are_written_to_the_safe_side() -> None:
+    assert bound(Fraction("13.1234564"), digits=17) == "13.1234564"
+    assert bound(Fraction("9.99999123e-11")) == "1e-10"
+    assert bound(Fraction("9.876541e-11")) == "9.87655e-11"
+    for value in (Fraction(1, 3), Fraction(2, 3), Fraction(1, 10), Fraction(10)):
+        assert Fraction(bound(value)) >= value
+        assert Fraction(float_up(value)) >= value

@@ -14,7 +14,7 @@ from discreet.budget.release import read_file
 from discreet.cli import console
 from discreet.cli.console import PLAIN, Block, Hanging, Outputs, Screen, TextTable, need_tables, option
 from discreet.errors import InputError
-from discreet.numbers import read_delta
+from discreet.numbers import bound, read_delta
 
 if TYPE_CHECKING:
     from discreet.budget import Release
@@ -97,19 +97,19 @@ def plan(
         certified=certify,
     )
     outputs.write({"--out": result.release.to_toml})
-    screen.present(result.as_dict, _text(release, result, float(small)))
+    screen.present(result.as_dict, _text(release, result))
 
 
-def _text(release: Release, result: Plan, delta: float) -> Iterator[Block]:
+def _text(release: Release, result: Plan) -> Iterator[Block]:
     from discreet.estimation.plan import COLUMNS
 
     proved = " (not proved)"
     if result.proof is not None:
-        proved = f" (proved: delta is at most {float(result.proof.upper):.6g} there)"
-    size, cap = f"{float(result.rho):.5g}", f"{float(result.epsilon):.6g}"
+        proved = f" (proved: delta is at most {bound(result.proof.upper)} there)"
+    size, cap = f"{float(result.rho):.5g}", bound(result.epsilon, digits=17)
     yield Hanging(
         f"{release.name}: the best plan costs rho {size} (before: {float(result.rho_before):.5g}), and keeps "
-        f"epsilon {cap} at delta {delta:.3g}{proved}."
+        f"epsilon {cap} at delta {bound(result.delta, digits=17)}{proved}."
     )
     if not result.possible:
         yield Hanging(

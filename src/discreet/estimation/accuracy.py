@@ -159,8 +159,7 @@ def by_level(view: View, units: Floats, names: Sequence[str]) -> tuple[LevelAccu
             noise_sd, sd, margin = None if noise is None else noise**0.5, None, None
             mean = mean_variance(view, query, nodes, units[nodes] / units[nodes].sum())
             if mean is not None:
-                widest = int(nodes[np.argmax(view.variances(query, nodes).max(axis=1))])
-                sd, margin = mean**0.5, float(view.widths(query, 0.95)[widest].max())
+                sd, margin = mean**0.5, float(view.widths(query, 0.95)[nodes].max())
             found.append(QueryAccuracy(query, cells, noise_sd, sd, margin))
         levels.append(LevelAccuracy(name, float(units[nodes].sum()), tuple(found)))
     return tuple(levels)

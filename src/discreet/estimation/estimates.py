@@ -437,6 +437,21 @@ class Union:
         found = np.where(self._exact(query), 0.0, np.maximum(projection.variances(own), 0.0))
         return np.where(np.isnan(self.values(query)), np.nan, found[:, projection.classes])
 
+    def widths(self, query: str, level: float) -> Floats:
+        """Return the half-widths of intervals; nan where they are not determined. A union that is one unit
+        has the interval of the unit."""
+        found = self._estimates
+        if len(self._units) == 1:
+            return found.at(self._units).widths(query, level)
+        classes = found.model.projection(query).classes
+        variances = self.variances(query)
+        first = np.unique(classes, return_index=True)[1]
+        terms = found.view.terms_of_sum(
+            query, self._weights, found.tree.kind, np.nan_to_num(variances[0, first])
+        )
+        widths = half_widths(np.nan_to_num(variances[0, first]), terms, level)
+        return np.where(np.isnan(variances), np.nan, widths[classes][None])
+
 
 def gaussian_widths(variances: Floats, level: float) -> Floats:
     """Return half-widths of intervals of errors that no term dominates; nan stays nan.

@@ -9,7 +9,7 @@ standard deviation below 0.6 of it; the rest is Gaussian, and hides the lattice 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -182,8 +182,8 @@ def _thinned(points: Floats, chances: Floats) -> tuple[Floats, Floats]:
         return points, chances
     far = float(np.abs(points).max())
     lot = np.rint((points + far) / (2 * far) * (FEW_POINTS - 1)).astype(np.int64)
-    total = np.bincount(lot, weights=chances)
-    mean = np.bincount(lot, weights=chances * points)
+    total: Floats = np.asarray(np.bincount(lot, weights=chances), dtype=np.float64)
+    mean: Floats = np.asarray(np.bincount(lot, weights=chances * points), dtype=np.float64)
     some = total > 0
     return mean[some] / total[some], total[some]
 
@@ -320,21 +320,33 @@ class View:
                         for place, (solution, row) in enumerate(zip(self.solutions, rows, strict=True))
                     ]
                 weights, counts = seen.weights(projection, moved, some)
-                weights = np.where(counts > 0, weights / size, 0.0)
-                many = min(MOST_CELLS, weights.shape[2])
-                order = np.argpartition(-np.abs(weights), many - 1, axis=2)[:, :, :many]
-                order = np.take_along_axis(
-                    order, np.argsort(-np.abs(np.take_along_axis(weights, order, axis=2)), axis=2), axis=2
-                )
-                largest = np.take_along_axis(weights, order, axis=2)
-                # a lattice that is a hundred times finer is as good as Gaussian
-                strong = np.abs(largest) >= np.maximum(1e-2 * np.abs(largest[:, :, :1]), 1e-6)
-                strong &= np.abs(largest) * size**0.5 >= 1e-3 * np.sqrt(variances[at])[:, :, None]
-                alike = np.take_along_axis(np.broadcast_to(counts, weights.shape), order, axis=2)
-                for place, rank, kind in np.argwhere(strong).tolist():
-                    found = self._terms[query][some.start + rank][int(at[place])]
-                    times = max(1, round(copies[place])) * int(alike[place, rank, kind])
-                    found.append(Term(float(largest[place, rank, kind]), law, times))
+                for place, rank, weight, alike in _strongest(weights / size, counts, size, variances[at]):
+                    times = max(1, round(copies[place])) * alike
+                    self._terms[query][some.start + rank][int(at[place])].append(Term(weight, law, times))
+
+    def terms_of_sum(
+        self, query: str, sums: ByComponent, kinds: Integers, variances: Floats
+    ) -> list[list[Term]]:
+        """Return by class of cells the terms of a sum of units, with these weights of own beliefs; none if
+        the tree is large: then sums are taken as Gaussian."""
+        projection = self.model.projection(query)
+        many = len(projection.class_sizes)
+        found: list[list[Term]] = [[] for _ in range(many)]
+        if len(kinds) * many * sum(one.shape[1] for one in sums) > MOST_NUMBERS:
+            return found
+        pairs = zip(self.model.components, self.solutions, sums, strict=True)
+        moved = [
+            np.swapaxes(solution.beliefs.h[kinds], 1, 2) @ A @ projection.vectors(one)[0].T
+            for one, solution, A in pairs
+        ]
+        for kind, told in enumerate(self.told):
+            units = np.flatnonzero(kinds == kind)
+            for (measured, law), (_, size) in zip(told.laws, told.variances, strict=True):
+                seen = self.model.projections[measured]
+                weights, counts = seen.weights(projection, [one[units] for one in moved], slice(0, many))
+                for _, rank, weight, alike in _strongest(weights / size, counts, size, variances[None]):
+                    found[rank].append(Term(weight, law, alike))
+        return found
 
     @cached_property
     def _units(self) -> tuple[Tree, Integers] | None:
@@ -401,6 +413,25 @@ class View:
                     if pairs.size:
                         found.append((relation, query, law, at[pairs], to[pairs], times[pairs]))
         return found
+
+
+def _strongest(
+    weights: Floats, counts: Floats, size: float, variances: Floats
+) -> Iterator[tuple[int, int, float, int]]:
+    """Yield the weights of a measurement that may matter (node, class, kind of cell): node, class, weight,
+    and how many cells are alike; `variances` are those of the estimates (node, class)."""
+    weights = np.where(counts > 0, weights, 0.0)
+    many = min(MOST_CELLS, weights.shape[2])
+    order = np.argpartition(-np.abs(weights), many - 1, axis=2)[:, :, :many]
+    sizes = np.abs(np.take_along_axis(weights, order, axis=2))
+    order = np.take_along_axis(order, np.argsort(-sizes, axis=2), axis=2)
+    largest = np.take_along_axis(weights, order, axis=2)
+    # a lattice that is a hundred times finer is as good as Gaussian
+    strong = np.abs(largest) >= np.maximum(1e-2 * np.abs(largest[:, :, :1]), 1e-6)
+    strong &= np.abs(largest) * size**0.5 >= 1e-3 * np.sqrt(variances)[:, :, None]
+    alike = np.take_along_axis(np.broadcast_to(counts, weights.shape), order, axis=2)
+    for place, rank, kind in np.argwhere(strong).tolist():
+        yield place, rank, float(largest[place, rank, kind]), int(alike[place, rank, kind])
 
 
 def _moved(solution: Solution, row: Floats, nodes: Integers, others: Integers, relation: str) -> Floats:

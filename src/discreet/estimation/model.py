@@ -29,7 +29,7 @@ from discreet.budget.attributes import Groups
 from discreet.budget.levels import CHILDREN_2020
 from discreet.budget.release import rows as rows_of
 from discreet.errors import InputError
-from discreet.estimation.tree import SMALL, Evidence, Floats, Solution, Tree, solve
+from discreet.estimation.tree import SMALL, Evidence, Floats, Integers, Solution, Tree, solve
 from discreet.noise import Noise
 
 ByComponent = list[Floats]
@@ -125,7 +125,7 @@ class Projection:
             self._slices.append([slice(a, b) for a, b in pairwise(edges)])
         self._classes = self._find_classes()
         self._vectors: dict[Component, tuple[Floats, Floats]] = {}
-        self._weights: dict[tuple[Groups, ...], ByComponent] = {}
+        self._weights: dict[tuple[tuple[Groups, ...], bytes, bytes], ByComponent] = {}
         self._known_kinds: dict[tuple[int, Groups], tuple[Floats, Floats]] = {}
         self.widths = tuple(len(blocks) - 1 + blocks[0].shape[1] for blocks in self._blocks)
         """By attribute the vectors of its main part and the number of its other parts."""
@@ -236,21 +236,23 @@ class Projection:
                 total += _forms(vector, P) * length
         return total
 
-    def covariances(self, other: Projection, covariances: ByComponent) -> Floats:
-        """Return the covariance of each cell with the same cell of another query (or with its only one), one
-        row a node, from covariances (node, size, size) by component, which need not be symmetric."""
-        if other.cells not in (1, self.cells):
+    def covariances(
+        self, other: Projection, covariances: ByComponent, cells: Integers, its: Integers
+    ) -> Floats:
+        """Return the covariance of `cells` with cells `its` of another query (or with its only one), one by
+        one, one row a node, from covariances (node, size, size) by component, which need not be symmetric."""
+        if len(its) not in (1, len(cells)):
             raise ValueError("queries of different numbers of cells have no covariance cell by cell")
-        key = other.groups
-        if key == self.groups:
-            return self.variances(covariances)[:, self.classes]
+        if other.groups == self.groups and np.array_equal(cells, its):
+            return self.variances(covariances)[:, self.classes[cells]]
+        key = (other.groups, cells.tobytes(), its.tobytes())
         if key not in self._weights:
-            one, two = self.collect(np.eye(self.cells)), other.collect(np.eye(other.cells))
+            one, two = self.collect(np.eye(self.cells)[cells]), other.collect(np.eye(other.cells)[its])
             self._weights[key] = [
-                (mine @ np.swapaxes(its, 1, 2)).reshape(self.cells, -1)
-                for mine, its in zip(one, two, strict=True)
+                (mine @ np.swapaxes(theirs, 1, 2)).reshape(len(cells), -1)
+                for mine, theirs in zip(one, two, strict=True)
             ]
-        found = np.zeros((len(covariances[0]), self.cells))
+        found = np.zeros((len(covariances[0]), len(cells)))
         for C, weights in zip(covariances, self._weights[key], strict=True):
             found += C.reshape(len(C), -1) @ weights.T
         return found
@@ -563,10 +565,16 @@ class Model:
         return self.components.projection(self.attributes.tabulation(query, sums=True))
 
     def covariances(self, one: str, two: str, by_component: ByComponent) -> Floats:
-        """Return the covariance of each cell of a query with the same, or the only, cell of another one."""
+        """Return the covariance of each cell of a query with the same, or the only, cell of another one, both
+        in the order in which they are written."""
         first, second = self.projection(one), self.projection(two)
         if isinstance(first, Projection) and isinstance(second, Projection):
-            return first.covariances(second, by_component)
+            assert self.attributes is not None
+            orders = [
+                as_written(self.attributes, query, np.arange(projection.cells)[None])[0]
+                for query, projection in ((one, first), (two, second))
+            ]
+            return first.covariances(second, by_component, *orders)
         assert isinstance(first, ApartProjection)
         if first is not second:
             return np.zeros((len(by_component[0]), first.cells))
@@ -593,6 +601,17 @@ class Model:
     def solve(self, shape: Tree, kinds: Sequence[Told]) -> list[Solution]:
         """Return covariances and operators of every component on a tree."""
         return [solve(shape, [self.kind(told, one) for told in kinds]) for one in self.components]
+
+
+def as_written(attributes: Attributes, query: str, rows: NDArray[Any]) -> NDArray[Any]:
+    """Turn rows of cells in the order of the attributes into that in which the query is written."""
+    table = attributes.tabulation(query, sums=True)
+    if not table.factors:
+        return rows
+    by_attribute = [factor.attribute for factor in table.factors]
+    shape = [table.shape[place] for place in np.argsort(by_attribute)]
+    axes = [1 + int(place) for place in np.argsort(np.argsort(by_attribute))]
+    return rows.reshape(len(rows), *shape).transpose(0, *axes).reshape(len(rows), -1)
 
 
 def uniform_tree(release: Release, children: Sequence[float] | None) -> tuple[float, ...]:

@@ -42,7 +42,7 @@ from discreet.estimation.accuracy import Accuracy, accuracy, by_level, mean_vari
 from discreet.estimation.intervals import View
 from discreet.estimation.model import Model, Told, told_by_level, uniform_tree
 from discreet.estimation.tree import Floats, Tree
-from discreet.numbers import Exact, Interval, positive, share
+from discreet.numbers import Exact, Interval, bound, float_up, positive, share
 
 NORMAL95 = 1.959963984540054
 PIECES = [scale * ten for ten in (10**7, 10**6, 10**5, 10**4, 10**3) for scale in (10, 5, 2)] + [1000]
@@ -125,7 +125,7 @@ class Plan:
             "rho_before": float(self.rho_before),
             "epsilon": float(self.epsilon),
             "delta": float(self.delta),
-            "proof": None if self.proof is None else {"delta_upper": float(self.proof.upper)},
+            "proof": None if self.proof is None else {"delta_upper": float_up(self.proof.upper)},
             "possible": self.possible,
             "largest_ratio": self.ratio,
             "binding": [list(pair) for pair in self.binding],
@@ -152,7 +152,8 @@ class Plan:
         met = f", standard deviations up to {math.sqrt(self.ratio):.3g} times the goals"
         return (
             f"{self.release.name}: rho {float(self.rho):.6g} (before {float(self.rho_before):.6g}), epsilon "
-            f"{float(self.epsilon):.6g} at delta {float(self.delta):.3g}{'' if self.possible else met}"
+            f"{bound(self.epsilon, digits=17)} at delta {bound(self.delta, digits=17)}"
+            f"{'' if self.possible else met}"
         )
 
 

@@ -214,17 +214,6 @@ def shared_cells(attributes: Attributes, one: str, two: str) -> Integers:
     return found.ravel()
 
 
-def as_written(attributes: Attributes, query: str, rows: NDArray[Any]) -> NDArray[Any]:
-    """Turn rows of cells in the order of the attributes into that in which the query is written."""
-    table = attributes.tabulation(query, sums=True)
-    if not table.factors:
-        return rows
-    by_attribute = [factor.attribute for factor in table.factors]
-    shape = [table.shape[place] for place in np.argsort(by_attribute)]
-    axes = [1 + int(place) for place in np.argsort(np.argsort(by_attribute))]
-    return rows.reshape(len(rows), *shape).transpose(0, *axes).reshape(len(rows), -1)
-
-
 def whole_tables(
     cells: Floats,
     shape: tuple[int, ...],

@@ -35,7 +35,8 @@ from discreet.estimation.estimates import (
     ratio_interval,
 )
 from discreet.estimation.intervals import Term, count_ends, half_widths
-from discreet.estimation.tables import WholeTables, as_written
+from discreet.estimation.model import as_written
+from discreet.estimation.tables import WholeTables
 from discreet.estimation.tree import Floats, Integers, Tree
 from discreet.files import FilePath
 from discreet.numbers import fraction
@@ -285,6 +286,17 @@ class JointEstimates:
             raise InputError("an area has units of several releases that differ; none has all of them")
         return found
 
+    def area_widths(self, unions: Sequence[Found], query: str, variances: Floats, level: float) -> Floats:
+        """Return half-widths of a query in unions; means of groups that differ are taken as Gaussian."""
+        if len(self.groups) > 1:
+            return gaussian_widths(variances, level)
+        rows = []
+        for (one,) in unions:
+            assert one is not None
+            assert isinstance(one[0], Union)
+            rows.append(self.groups[0].turned(query, one[0].widths(query, level)))
+        return np.concatenate(rows)
+
     def moments(self, one: Found, query: str, two: Found, its: str) -> Moments:
         """Return estimates of a query in units or a union, and of another query there or in another union."""
         got = []
@@ -296,10 +308,10 @@ class JointEstimates:
             rows = [turn(query, a.values(query)), turn(its, b.values(its))]
             rows += [turn(query, a.variances(query)), turn(its, b.variances(its))]
             if isinstance(a, Union) and isinstance(b, Union):
-                rows.append(turn(query, a.covariances(query, b, its)))
+                rows.append(a.covariances(query, b, its))
             else:  # both are the same units
                 assert isinstance(a, UnitEstimates)
-                rows.append(turn(query, a.covariances(query, its)))
+                rows.append(a.covariances(query, its))
             wide = [np.full((len(mask), row.shape[1]), np.nan) for row in rows]
             for block, row in zip(wide, rows, strict=True):
                 block[mask] = row
@@ -315,7 +327,12 @@ class JointEstimates:
         wx, vx = inverse_variance_weights(vx)
         wy, vy = inverse_variance_weights(vy)
         both = np.nansum(wx * wy * covariance, axis=0)
-        return np.nansum(wx * x, axis=0), np.nansum(wy * y, axis=0), vx, vy, both
+        # a sum of nothing is no estimate
+        means = (
+            np.where(np.isnan(v), np.nan, np.nansum(w * one, axis=0))
+            for w, one, v in ((wx, x, vx), (wy, y, vy))
+        )
+        return *means, vx, vy, both
 
 
 def inverse_variance_weights(variances: Floats) -> tuple[Floats, Floats]:
@@ -716,7 +733,7 @@ def _of_areas(
     for query in queries:
         got = [found.moments(one, query, one, query) for one in unions.values()]
         values, variances = np.concatenate([one[0] for one in got]), np.concatenate([one[2] for one in got])
-        widths = [gaussian_widths(variances, level) for _, level in chances]
+        widths = [found.area_widths(list(unions.values()), query, variances, level) for _, level in chances]
         tables.append(_with_ends(values, np.sqrt(variances), widths, chances)[0])
     return found.layout(_flat(list(unions), "area"), queries), _side_by_side(tables)
 
@@ -784,10 +801,11 @@ def _compared(kind: str, moments: Moments, chances: Chances) -> dict[str, Number
     b = np.where(np.abs(b) < 1e-9, 0.0, b)  # an exact zero, but for rounding
     with np.errstate(divide="ignore", invalid="ignore"):
         if kind == "difference":
-            values, variances = a - b, np.maximum(va + vb - 2 * covariance, 0.0)
+            values, variances = a - b, _unrounded(va + vb - 2 * covariance, va + vb)
         else:
             values = np.where(b != 0, a / b, np.nan)
-            variances = np.maximum(va - 2 * values * covariance + values**2 * vb, 0.0) / b**2
+            parts = va + values**2 * vb
+            variances = _unrounded(parts - 2 * values * covariance, parts) / b**2
     columns = {"estimate": values, "sd": np.sqrt(variances)}
     for name, level in chances:
         if kind == "difference":
@@ -797,6 +815,11 @@ def _compared(kind: str, moments: Moments, chances: Chances) -> dict[str, Number
             ends = ratio_interval(a, b, (va, vb, covariance), level)
         columns[f"lower{name}"], columns[f"upper{name}"] = ends
     return columns
+
+
+def _unrounded(variances: Floats, parts: Floats) -> Floats:
+    """Return variances of differences, zero where nothing but rounding of the parts is left."""
+    return np.where(variances <= 1e-12 * parts, 0.0, variances)
 
 
 def _beside(queries: Iterable[Sequence[tuple[str, Moments]]], chances: Chances) -> dict[str, Numbers]:
