@@ -9,7 +9,10 @@ from hypothesis import strategies as st
 
 from discreet.budget import Attributes
 from discreet.errors import InputError
-from discreet.estimation.tables import detailed_cells, settle, whole_tables
+from discreet.estimation.estimates import Estimates, InMemory, Measurements
+from discreet.estimation.tables import WholeTables, detailed_cells, settle, whole_tables
+from discreet.estimation.tree import Tree
+from discreet.noise import DiscreteGaussian
 
 
 def random_parents(rng: np.random.Generator, depth: int, branch: int) -> np.ndarray:
@@ -120,3 +123,31 @@ def test_exact_tables_that_do_not_nest_or_contradict() -> None:
         whole_tables(cells, PEOPLE.sizes, PARENT, np.full(10, 7), exact=both[:1])
     with pytest.raises(InputError, match="in all children of a unit or in none"):
         whole_tables(cells, PEOPLE.sizes, PARENT, exact=[(sex, units[:2], np.full((2, 2), 3))])
+
+
+def test_zeros_of_one_unit_stay_zero_in_whole_tables() -> None:
+    """What a unit cannot have was zero as an estimate and up to 4 people in the table beside it."""
+    people = Attributes({"sex": ["f", "m"], "age": ["y", "o", "z"]})
+    block = people.block({"age": ["z"]}, name="zero 1")
+    tree = Tree(np.array([-1, 0, 0, 0]), np.array([0, 1, 1, 1]), (0, 1))
+    laws = [{"detailed": DiscreteGaussian(30)}] * 2
+    rng = np.random.default_rng(5)
+    made = 0
+    for _ in range(30):
+        below = rng.poisson(6, size=(3, 6))
+        below[0, [2, 5]] = 0
+        truth = np.vstack([below.sum(axis=0), below])
+        noisy = truth + np.rint(rng.normal(size=truth.shape) * 30**0.5)
+        exact = {"zero: age z": (np.array([1]), np.zeros((1, block.cells), dtype=np.int64))}
+        source = InMemory(laws, {"detailed": (np.arange(4), noisy)})
+        told = Measurements(tree, (source,), exact, {"zero: age z": block})
+        try:
+            table = WholeTables(Estimates(people, told)).rows("detailed", np.arange(4))
+        except InputError as error:
+            assert "keep the zeros of some units" in str(error)
+            continue
+        made += 1
+        assert table.min() >= 0
+        assert not table[1, [2, 5]].any()
+        assert np.array_equal(table[1:].sum(axis=0), table[0])
+    assert made > 20

@@ -154,7 +154,7 @@ def _law(terms: Sequence[Term]) -> tuple[Floats, Floats]:
     points: Floats = np.zeros(1)
     chances: Floats = np.ones(1)
     for weight, law in lattices.items():
-        steps = weight * (np.arange(len(law)) - len(law) // 2)
+        steps = np.asarray(weight * (np.arange(len(law)) - len(law) // 2), dtype=np.float64)
         keep = law > TAIL
         steps, law = steps[keep], law[keep]
         if len(points) * len(law) > MOST_POINTS:

@@ -114,7 +114,11 @@ def _whole_cells(found: Estimates, attributes: Attributes) -> Integers:
             fixed[units] = rows[:, 0]
         else:
             exact.append((detailed_cells(attributes, query), units, rows.astype(np.int64)))
-    possible = ~impossible_cells(attributes)
+    possible = np.broadcast_to(~impossible_cells(attributes), cells.shape)
+    if given.blocks:
+        possible = possible.copy()
+        for query, block in given.blocks.items():
+            possible[np.ix_(given.exact[query][0], block_cells(attributes, block))] = False
     return whole_tables(cells, attributes.sizes, found.tree.parent, fixed, possible, exact)
 
 
@@ -225,7 +229,7 @@ def whole_tables(
     """Return whole detailed cells, one row a unit, from estimates of them.
 
     `shape` has the number of values of each attribute, `fixed` for each unit a total to hold, or -1;
-    cells that are not `possible` are zero. `exact` are tables that are held in some units: the cell of the
+    cells that are not `possible` (in any unit, or one row a unit) are zero. `exact` are tables that are held in some units: the cell of the
     table that each detailed cell is in, the units, and their counts. Units come from the top down.
 
     >>> cells = np.array([[4.6, -0.3], [1.7, 0.4], [2.9, -0.7]])
@@ -239,7 +243,7 @@ def whole_tables(
         children.setdefault(above, []).append(unit)
     chain = _chain(exact, shape, parent, children, held)
     found = np.zeros((units, many), dtype=np.int64)
-    may = np.ones(many, dtype=bool) if possible is None else possible
+    may = np.broadcast_to(True if possible is None else possible, cells.shape)
     sums = cells.sum(axis=1)[:, None]
     is_held = held >= 0
     totals = settle(sums, parent, held=is_held, counts=np.maximum(held, 0)[:, None])[:, 0]
@@ -248,7 +252,7 @@ def whole_tables(
         for family in families:
             who = np.array(family)
             own = None if above < 0 else found[above]
-            found[who] = _split(cells[who], chain, who, totals[who], own, may)
+            found[who] = _split(cells[who], chain, who, totals[who], own, may[who])
     return found
 
 
@@ -443,7 +447,7 @@ def _split(
     for step in chain:
         many = int(step.label.max()) + 1
         wish = _sums(cells, step.label, many)
-        allowed = _sums(possible[None].astype(float), step.label, many)[0] > 0
+        allowed = _sums(possible.astype(float), step.label, many) > 0
         wish = np.where(allowed, wish, -10.0 * (np.abs(wish).sum() + 100.0))
         parts = np.zeros((rows, many), dtype=np.int64)
         whole = None if above is None else _sums(above[None], step.label, many)[0].astype(np.int64)
@@ -451,7 +455,7 @@ def _split(
         outer[step.label] = label
         if step.held is not None and step.counts is not None and step.held[units].all():
             parts = step.counts[units]
-            if parts[:, ~allowed].any():
+            if parts[~allowed].any():
                 raise InputError("exact counts have records in impossible cells")
         else:
             for group in range(settled.shape[1]):
@@ -465,7 +469,7 @@ def _split(
                         parts[row, mine] = _round_row(near[row], int(settled[row, group]))
                 else:
                     near = _nearest(wish[:, mine], sums, whole[mine].astype(float))
-                    parts[:, mine] = _round_table(near, settled[:, group], whole[mine])
+                    parts[:, mine] = _round_table(near, settled[:, group], whole[mine], allowed[:, mine])
         settled, label = parts, step.label
     return settled[:, label]
 
@@ -508,8 +512,9 @@ def _round_row(values: Floats, total: int) -> Integers:
     return down
 
 
-def _round_table(values: Floats, rows: Integers, columns: Integers) -> Integers:
-    """Round a table to whole neighbours with the same sums of rows and columns."""
+def _round_table(values: Floats, rows: Integers, columns: Integers, possible: NDArray[np.bool_]) -> Integers:
+    """Round a table to whole neighbours with the same sums of rows and columns; zero where not possible."""
+    values = np.where(possible, values, 0.0)
     near = np.rint(values)
     values = np.where(np.abs(values - near) < 1e-6, near, values)
     down = np.floor(values).astype(np.int64)
@@ -530,17 +535,20 @@ def _round_table(values: Floats, rows: Integers, columns: Integers) -> Integers:
     )
     sums = np.concatenate([left_rows, left_columns]).astype(float)
     fractional = part.ravel() > 0
-    for most in (np.where(fractional, 1.0, 0.0), None):
+    for most in (np.where(fractional, 1.0, 0.0), np.where(possible.ravel(), np.inf, 0.0)):
         # neighbours first; if open sums of a fit that is not quite exact do not allow it, the nearest cells
         found = linprog(
             1.0 - 2.0 * part.ravel(),
             A_eq=matrix.tocsr(),
             b_eq=sums,
-            bounds=np.column_stack([np.zeros(many), most])
-            if most is not None
-            else np.column_stack([-down.ravel().astype(float), np.full(many, np.inf)]),
+            bounds=np.column_stack([-down.ravel() * np.isinf(most).any(), most]),
             method="highs-ds",
         )
         if found.status == 0:
             return np.asarray(down + np.rint(found.x).reshape(part.shape), dtype=np.int64)
+    if not possible.all():
+        raise InputError(
+            "no whole-number tables were found that keep the zeros of some units and add up: leave the tables "
+            "or the zeros out"
+        )
     raise DiscreetError("no whole table with these sums was found")
