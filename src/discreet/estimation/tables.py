@@ -229,8 +229,9 @@ def whole_tables(
     """Return whole detailed cells, one row a unit, from estimates of them.
 
     `shape` has the number of values of each attribute, `fixed` for each unit a total to hold, or -1;
-    cells that are not `possible` (in any unit, or one row a unit) are zero. `exact` are tables that are held in some units: the cell of the
-    table that each detailed cell is in, the units, and their counts. Units come from the top down.
+    cells that are not `possible` (in any unit, or one row a unit) are zero. `exact` are tables that are held
+    in some units: the cell of the table that each detailed cell is in, the units, and their counts. Units
+    come from the top down.
 
     >>> cells = np.array([[4.6, -0.3], [1.7, 0.4], [2.9, -0.7]])
     >>> whole_tables(cells, (2,), np.array([-1, 0, 0])).tolist()
@@ -548,7 +549,7 @@ def _round_table(values: Floats, rows: Integers, columns: Integers, possible: ND
             return np.asarray(down + np.rint(found.x).reshape(part.shape), dtype=np.int64)
     if not possible.all():
         raise InputError(
-            "no whole-number tables were found that keep the zeros of some units and add up: leave the tables "
-            "or the zeros out"
+            "no whole-number tables were found that keep the zeros of some units and add up: leave the "
+            "tables or the zeros out"
         )
     raise DiscreetError("no whole table with these sums was found")

@@ -32,6 +32,7 @@ from discreet.estimation.estimates import (
     Union,
     UnitEstimates,
     gaussian_widths,
+    inverse_variance_weights,
     ratio_interval,
 )
 from discreet.estimation.intervals import Term, count_ends, half_widths
@@ -333,25 +334,6 @@ class JointEstimates:
             for w, one, v in ((wx, x, vx), (wy, y, vy))
         )
         return *means, vx, vy, both
-
-
-def inverse_variance_weights(variances: Floats) -> tuple[Floats, Floats]:
-    """Return the weights of independent estimates (first axis) and the variance of their mean.
-
-    nan: there is no estimate. Zero: it is exact.
-
-    >>> weights, variance = inverse_variance_weights(np.array([[1.0, 0.0, np.nan], [4.0, 1.0, 2.0]]))
-    >>> weights.tolist(), variance.tolist()
-    ([[0.8, 1.0, 0.0], [0.2, 0.0, 1.0]], [0.8, 0.0, 2.0])
-    """
-    exact = variances == 0.0
-    with np.errstate(divide="ignore", invalid="ignore"):
-        precision = np.where(np.isnan(variances), 0.0, 1.0 / variances)
-        precision = np.where(exact.any(axis=0), exact.astype(float), precision)
-        total = precision.sum(axis=0)
-        weights = np.where(total > 0, precision / total, 0.0)
-        variance = np.where(exact.any(axis=0), 0.0, np.where(total > 0, 1.0 / total, np.nan))
-    return weights, variance
 
 
 def _agree(some: Sequence[Published], one: Published) -> bool:
