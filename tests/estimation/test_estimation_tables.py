@@ -143,7 +143,7 @@ def test_zeros_of_one_unit_stay_zero_in_whole_tables() -> None:
         exact = {"zero: age z": (np.array([1]), np.zeros((1, block.cells), dtype=np.int64))}
         source = InMemory(laws, {"detailed": (np.arange(4), noisy)})
         told = Measurements(tree, (source,), exact, {"zero: age z": block})
-        table = np.zeros((0, 6))
+        table = np.zeros((0, 6), dtype=np.int64)
         with suppress(InputError):  # few people and much noise: there may be none
             table = WholeTables(Estimates(people, told)).rows("detailed", np.arange(4))
         if not table.size:
