@@ -189,3 +189,9 @@ def test_bounds_are_written_to_the_safe_side() -> None:
     for value in (Fraction(1, 3), Fraction(2, 3), Fraction(1, 10), Fraction(10)):
         assert Fraction(bound(value)) >= value
         assert Fraction(float_up(value)) >= value
+
+
+def test_a_margin_below_a_thousand_is_not_written_with_an_exponent() -> None:
+    levels = [Level(name="Top", queries=[Query(name="total", variance="999400")])]
+    found = accuracy(Release(name="one", neighbours="bounded", levels=levels), tree=[])
+    assert found.rows()[0][2:4] == ("1000", "1000")

@@ -114,7 +114,7 @@ COLUMNS = ("level", "query", "sd of the noise", "sd of the estimate", "95 % marg
 
 
 def _shown(value: float | None, none: str = "not determined") -> str:
-    return none if value is None else f"{value:.3g}" if value < 1000 else f"{value:.0f}"
+    return none if value is None else f"{value:.3g}" if value < 999.5 else f"{value:.0f}"
 
 
 def accuracy(release: Release, *, tree: Sequence[float] | Tree | None = None) -> Accuracy:
