@@ -108,6 +108,20 @@ def test_folding_siblings_changes_nothing() -> None:
     assert np.array_equal(shape.kind[node], kind)
 
 
+def test_units_in_several_portions_have_the_same_margins(monkeypatch: pytest.MonkeyPatch) -> None:
+    parent = np.array([-1, 0, 0, 0, *[1] * 2, *[2] * 3, *[3] * 5])  # units that all look different
+    tree = Tree(parent, np.array([0, *[1] * 3, *[2] * 10]), (0, 1, 4), ("A", "B", "C"))
+    levels = [
+        Level(name=name, queries=[Query(name="total", variance=size), Query(name="detailed", variance="9")])
+        for name, size in (("A", "1"), ("B", "0.5"), ("C", "2"))
+    ]
+    people = Attributes({"sex": ["f", "m"]})
+    release = Release(name="small", neighbours="bounded", levels=levels, attributes=people)
+    at_once = accuracy(release, tree=tree).as_dict()
+    monkeypatch.setattr("discreet.estimation.intervals.AT_ONCE", 1)
+    assert accuracy(release, tree=tree).as_dict() == at_once
+
+
 @pytest.mark.parametrize("level", [0.9, 0.95])
 @pytest.mark.parametrize(
     ("weights", "laws", "rest"),

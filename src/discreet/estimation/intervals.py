@@ -305,12 +305,11 @@ class View:
         variances = self.variances(query, np.arange(self.shape.size))[:, some]
         latest: tuple[object, ...] = ()
         moved: ByComponent = []
-        for relation, measured, law, nodes, others, times in self._strong_pairs:
+        for relation, measured, law, nodes, others, copies in self._strong_pairs:
             seen, size = self.model.projections[measured], size_of(law)
-            step = max(1, (1 << 21) // ((some.stop - some.start) * math.prod(seen.widths)))
+            step = max(1, AT_ONCE // ((some.stop - some.start) * math.prod(seen.widths)))
             for start in range(0, len(nodes), step):
                 at, to = nodes[start : start + step], others[start : start + step]
-                copies = times[start : start + step]
                 if latest != (relation, at.tobytes(), to.tobytes()):
                     latest = (relation, at.tobytes(), to.tobytes())
                     moved = [
@@ -321,7 +320,7 @@ class View:
                     ]
                 weights, counts = seen.weights(projection, moved, some)
                 for place, rank, weight, alike in _strongest(weights / size, counts, size, variances[at]):
-                    times = max(1, round(copies[place])) * alike
+                    times = max(1, round(copies[start + place])) * alike
                     self._terms[query][some.start + rank][int(at[place])].append(Term(weight, law, times))
 
     def terms_of_sum(
@@ -447,6 +446,9 @@ def _moved(solution: Solution, row: Floats, nodes: Integers, others: Integers, r
 
 MOST_NUMBERS = 1 << 18
 """Numbers that tie each unit of a small tree to each node; beyond it, only near units count."""
+
+AT_ONCE = 1 << 21
+"""Weights that are held at once."""
 
 MOST_CLASSES = 32
 """Classes of cells that are looked at together."""
