@@ -13,7 +13,7 @@ import pytest
 from discreet.budget import Attributes, Level, Query, Release
 from discreet.estimation import accuracy
 from discreet.estimation.estimates import Estimates, InMemory, Measurements
-from discreet.estimation.intervals import Term, half_width
+from discreet.estimation.intervals import Term, half_widths
 from discreet.estimation.tree import Tree
 from discreet.noise import DiscreteGaussian, Noise
 from discreet.numbers import bound, float_up
@@ -74,7 +74,8 @@ def test_wide_noises_of_different_weights_take_little_memory() -> None:
     law = DiscreteGaussian(1_000_000)
     terms = [Term(1.0, law), Term(-0.7, law), Term(1.0, law)]
     variance = (2 + 0.49) * law.true_variance()
-    assert half_width(variance, terms, 0.95) == pytest.approx(1.959964 * variance**0.5, rel=1e-3)
+    (width,) = half_widths(np.array([variance]), [terms], 0.95)
+    assert width == pytest.approx(1.959964 * variance**0.5, rel=1e-3)
 
 
 def test_a_union_of_few_noises_has_their_law() -> None:
