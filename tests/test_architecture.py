@@ -31,8 +31,20 @@ BELOW["studies"] = {*BELOW["report"], "report"}
 BELOW["workbench"] = {*BELOW["studies"], "studies"}
 BELOW["cli"] = {*BELOW["workbench"], "workbench"}  # the command that starts it
 
-EXCEPTIONS = {("budget/release.py", "Release.account", "accounting")}
+EXCEPTIONS = {
+    ("budget/release.py", "Release.account", "accounting"),
+    ("budget/release.py", "", "accounting"),  # its type, for checkers
+}
 """(module, where in it, part imported): `release.account()` reads well, so one method looks up."""
+
+ANY = {
+    "accounting/certificate.py": "JSON, until it is checked",
+    "budget/toml.py": "TOML, until it is checked",
+    "files.py": "PyArrow, which has no types",
+}
+"""Border modules, in which `Any` may be written, and why. Elsewhere a type says what comes."""
+NOT_YET = {"cli", "estimation", "release", "report", "risk", "studies", "workbench"}
+"""Rooms whose borders are not named yet."""
 
 HEAVY = {"ibis", "duckdb", "pyspark", "pandas", "matplotlib", "nicegui", "numpy", "flint", "rich", "cyclopts"}
 
@@ -157,6 +169,19 @@ def test_modules_are_short_and_say_what_they_are(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     assert len(text.splitlines()) <= LONGEST
     assert not text.strip() or ast.get_docstring(ast.parse(text)), f"{path} has no docstring"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_any_stays_at_the_borders(path: Path) -> None:
+    lines = [
+        n.lineno
+        for n in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if getattr(n, "id", "") == "Any"
+    ]
+    if name_of(path) in ANY:
+        assert lines, f"{name_of(path)} is listed in ANY and has none"
+    elif path.relative_to(SOURCE).parts[0] not in NOT_YET:
+        assert not lines, f"{name_of(path)} says Any in line {lines[0]}: name the type, or say in ANY why not"
 
 
 def test_the_import_is_light() -> None:

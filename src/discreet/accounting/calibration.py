@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Literal
 
 from discreet.accounting.comparisons import ZCDP
 from discreet.accounting.loss import common_step
@@ -84,7 +84,7 @@ class NoiseChange:
         """The share of the variance that is saved; negative if there is more of it."""
         return float(1 - self.after / self.before)
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """Return what JSON says of the query."""
         before, after = self.texts
         return {"name": self.name, "before": before, "after": after, "margins": list(self.margins)}
@@ -109,7 +109,7 @@ class LevelChange:
         """The same, after."""
         return _most_common([query.after for query in self.queries])
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """Return what JSON says of the level."""
         return {
             "name": self.name,
@@ -176,7 +176,7 @@ class Calibration:
         alone = "each level by itself: " if self.by == "level" and self.epsilon is not None else ""
         return f"{self.release.name}: {alone}{saved}{promise} at delta {float(self.delta):.3g}"
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """Return what JSON says: variances as exact texts, all else as floats."""
         return {
             "neighbours": self.neighbours,
@@ -542,9 +542,9 @@ def _least_overall(
         worst = made.with_accuracy(accuracy).at_delta(delta)[0]
         if Fraction(worst.epsilon) <= target:
             return factor, after
-        if worst.worst == label:  # rounding: one unit in the last place does it
+        if worst.paths == label:  # rounding: one unit in the last place does it
             factor += max(last_place(factor), Fraction(tolerance) * factor)
-        label = worst.worst
+        label = worst.paths
     raise PrecisionError(f"no factor was found that keeps epsilon {float(target):.6g}")
 
 

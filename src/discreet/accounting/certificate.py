@@ -20,9 +20,9 @@ from typing import Any, Literal
 from discreet.accounting.contour import Quadrature
 from discreet.accounting.evaluation import Direct
 from discreet.accounting.overall import Account, account, portfolio
-from discreet.accounting.privacy_loss import PrivacyLoss, read_probabilities
+from discreet.accounting.privacy_loss import PrivacyLoss, Quantity, read_probabilities
 from discreet.accounting.tradeoff import overall_tradeoff
-from discreet.budget.levels import RELATIONS, Neighbours
+from discreet.budget.levels import RELATIONS, CaseLabel, Neighbours
 from discreet.budget.release import Release
 from discreet.errors import InputError
 from discreet.noise import Noise
@@ -31,7 +31,8 @@ from discreet.numbers import Exact, Interval, decimal, fraction, shown, whole
 FORMAT = "discreet certificate 1"
 LARGEST_EPSILON = 10**6
 
-Quantity = Literal["epsilon", "delta", "beta"]
+Taken = CaseLabel | Literal["all", "main"]
+"""Which cases a certificate is about."""
 
 GIVEN: Mapping[Quantity, str] = {"epsilon": "delta", "delta": "epsilon", "beta": "alpha"}
 """What a quantity is stated at."""
@@ -60,12 +61,12 @@ class Certificate:
     releases: tuple[Release, ...]
     neighbours: Neighbours
     people: int = 1
-    taken: Any = "all"
+    taken: Taken = "all"
     quantity: Quantity
     given: Fraction
     interval: Interval
-    worst: Any = None
-    method: Mapping[str, Any] | None = None
+    worst: CaseLabel | None = None
+    method: Mapping[str, object] | None = None
     program: str = field(default_factory=lambda: f"discreet {version('discreet')}")
 
     def __post_init__(self) -> None:
@@ -103,14 +104,11 @@ class Certificate:
             raise InputError(
                 "a certificate states one number: epsilon at a delta, delta at an epsilon or beta at an alpha"
             )
-        nothing = Interval(Fraction(0), Fraction(0))
-        found = cls._stated(releases, neighbours, people, "epsilon", Fraction(1, 2), nothing).account(
-            jobs=jobs
-        )
         ((name, at),) = given.items()
         quantity = next(one for one in GIVEN if GIVEN[one] == name)
-        ask = found.tradeoff if quantity == "beta" else getattr(found, quantity)
-        box = ask(**given, certified=True, digits=digits)
+        nothing = Interval(Fraction(0), Fraction(0))
+        found = cls._stated(releases, neighbours, people, quantity, at, nothing).account(jobs=jobs)
+        (box,) = found.intervals(quantity, [at], digits)
         box = Interval(max(box.lower, Fraction(0)), max(box.upper, Fraction(0)))
         return cls.from_account(found, releases, quantity, at, box, digits=digits)
 
@@ -123,7 +121,7 @@ class Certificate:
         given: Fraction,
         interval: Interval,
         *,
-        worst: Any = None,
+        worst: CaseLabel | None = None,
         digits: int | None = None,
     ) -> Certificate:
         """A certificate of what an account has proved; the ends are written as decimals, rounded outward."""
@@ -163,7 +161,7 @@ class Certificate:
         >>> print(Certificate.claim([load("dhc-2020")], alpha="0.05", beta="0.06").says)
         At a type I error of 0.05 the type II error is at least 0.06.
         """
-        taken = "main" if main_path else "all"
+        taken: Taken = "main" if main_path else "all"
         if epsilon is not None and delta is not None and alpha is None and beta is None:
             small, large = fraction(delta, name="delta"), fraction(epsilon, name="epsilon")
             if large < 0:
@@ -187,7 +185,7 @@ class Certificate:
         quantity: Quantity,
         given: Fraction,
         ends: Interval,
-        taken: str = "all",
+        taken: Taken = "all",
     ) -> Certificate:
         if not releases:
             raise InputError("a certificate needs at least one release")
@@ -208,15 +206,22 @@ class Certificate:
         people = whole(self.people, name="people")
         if self.neighbours not in RELATIONS:
             raise InputError(f'neighbours is {shown(self.neighbours)}; it must be "bounded" or "unbounded"')
-        how: Any = {"neighbours": self.neighbours, "people": people, "jobs": jobs}
         if len(self.releases) > 1:
             if self.taken not in ("all", "main"):
                 raise InputError("a single case belongs to one release, not to several together")
-            return portfolio(self.releases, all_pairs=self.taken == "all", **how)
+            return portfolio(
+                self.releases,
+                neighbours=self.neighbours,
+                people=people,
+                jobs=jobs,
+                all_pairs=self.taken == "all",
+            )
         (release,) = self.releases
-        found = account(release, **how)
+        found = account(release, neighbours=self.neighbours, people=people, jobs=jobs)
         if self.taken == "all":
             return found
+        if self.taken == "main":
+            raise InputError("the main path alone is taken of several releases together, not of one")
         one = [(self.taken, found.events(self.taken))]
         return Account(
             release.name, release.unit, self.neighbours, one, self.taken, people, claim=release.claim
@@ -243,12 +248,12 @@ class Certificate:
         other = GIVEN[self.quantity]
         return f"{self.quantity.capitalize()} at {other} {given} lies between {low} and {high}."
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """What the file of the certificate states, all of it."""
         found = self.account()
         other = GIVEN[self.quantity]
         ends = {"lower": number_text(self.interval.lower), "upper": number_text(self.interval.upper)}
-        content: dict[str, Any] = {
+        content: dict[str, object] = {
             "format": FORMAT,
             "program": self.program,
             "says": self.says,
@@ -328,7 +333,7 @@ this program reads 'discreet certificate 1'
 # -- small things ----------------------------------------------------------------------------------
 
 
-def _method(loss: PrivacyLoss, digits: int | None) -> dict[str, Any]:
+def _method(loss: PrivacyLoss, digits: int | None) -> dict[str, object]:
     """How the numbers of a case are made, so that a checker may take another road."""
     from discreet.accounting.certified.intervals import default_accuracy
 
@@ -348,12 +353,12 @@ def _method(loss: PrivacyLoss, digits: int | None) -> dict[str, Any]:
     }
 
 
-def _event(event: Noise) -> dict[str, Any]:
+def _event(event: Noise) -> dict[str, object]:
     size = {"noise": event.FAMILY, event.PARAMETER: str(event.size)}
     return {**size, "sensitivity": event.sensitivity, "times": event.times}
 
 
-def _digest(content: Mapping[str, Any]) -> str:
+def _digest(content: Mapping[str, object]) -> str:
     """SHA-256 of the content as JSON with sorted keys and no spaces, its own digest left out."""
     canonical = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return f"sha256:{hashlib.sha256(canonical.encode()).hexdigest()}"
@@ -384,7 +389,7 @@ def read_json(text: str, where: str) -> dict[str, Any]:
     return data
 
 
-def listed(label: Any) -> Any:
+def listed(label: object) -> object:
     """A label as JSON has it."""
     return [listed(part) for part in label] if isinstance(label, tuple) else label
 

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,8 +30,12 @@ from discreet.accounting.loss import Floats, log_fraction
 from discreet.accounting.parallel import Progress, map_cases
 from discreet.accounting.privacy_loss import (
     COARSEST,
+    Curves,
+    Many,
+    Number,
     Numbers,
     PrivacyLoss,
+    Quantity,
     compose,
     held,
     read,
@@ -42,7 +46,7 @@ from discreet.budget.levels import RELATIONS, Case, CaseLabel, Cases, Neighbours
 from discreet.budget.release import EXACTLY, AnswerKind, Claim, Release
 from discreet.errors import InputError
 from discreet.noise import Noise
-from discreet.numbers import count_of_digits
+from discreet.numbers import Interval, count_of_digits
 
 if TYPE_CHECKING:
     from discreet.accounting.certified.intervals import UpperBounds
@@ -68,10 +72,15 @@ class Point:
 
     epsilon: float
     delta: float
-    worst: Any
+    worst: CaseLabel
     kind: AnswerKind = AnswerKind.EXACT
     accuracy: float = 0.0
     """How far the number that was asked for may be off: a delta relatively, an epsilon absolutely."""
+
+    @property
+    def paths(self) -> tuple[int, ...]:
+        """The paths of the worst case, of one release."""
+        return tuple(path for path in self.worst if isinstance(path, int))
 
     def __str__(self) -> str:
         # of an epsilon that was asked for the accuracy is absolute; beside a delta that was it is small
@@ -80,7 +89,7 @@ class Point:
 
 
 @dataclass(frozen=True, repr=False)
-class Account:
+class Account(Curves):
     """What a release costs one person: exactly, or as far as `claim` says.
 
     Guarantee. For neighbouring databases in the stated relation, the whole release is
@@ -302,25 +311,29 @@ class Account:
             for e, (log, label, error) in zip(epsilons, found, strict=True)
         ]
 
-    def delta(self, *, epsilon: Numbers, certified: bool = False, digits: int | None = None) -> Any:
-        """The smallest delta that is true of the whole release at epsilon."""
-        arguments = read(epsilon, name="epsilon")
-        if certified or digits is not None:
-            from discreet.accounting.certified.intervals import certified_deltas
+    def floats(
+        self, quantity: Quantity, at: list[Fraction], accuracy: float | None
+    ) -> tuple[Floats, Floats | None]:
+        """The values of the whole release; of delta and epsilon with how far each may be off."""
+        made = self if accuracy is None else self.with_accuracy(accuracy)
+        if quantity == "beta":
+            from discreet.accounting.tradeoff import overall_tradeoff
 
-            return arguments.boxes(certified_deltas(self, arguments.values, digits))
-        points = self.at_epsilon(epsilon)
-        return arguments.answer([p.delta for p in points], np.array([p.accuracy for p in points]))
+            return np.array([point.beta for point in overall_tradeoff(made, at)]), None
+        points = made.at_epsilon(at) if quantity == "delta" else made.at_delta(at)
+        values = [p.delta if quantity == "delta" else p.epsilon for p in points]
+        return np.array(values), np.array([p.accuracy for p in points])
 
-    def epsilon(self, *, delta: Numbers, certified: bool = False, digits: int | None = None) -> Any:
-        """The smallest epsilon that is true of the whole release at delta."""
-        arguments = read_probabilities(delta, name="delta")
-        if certified or digits is not None:
-            from discreet.accounting.certified.intervals import certified_epsilons
+    def intervals(self, quantity: Quantity, at: list[Fraction], digits: int | None) -> list[Interval]:
+        """Intervals that provably contain the values of the whole release."""
+        from discreet.accounting.certified import intervals as proofs
 
-            return arguments.boxes(certified_epsilons(self, arguments.values, digits))
-        points = self.at_delta(delta)
-        return arguments.answer([p.epsilon for p in points], np.array([p.accuracy for p in points]))
+        prove = {
+            "delta": proofs.certified_deltas,
+            "epsilon": proofs.certified_epsilons,
+            "beta": proofs.certified_tradeoffs,
+        }[quantity]
+        return prove(self, at, digits)
 
     def at_epsilon(self, epsilon: Numbers) -> list[Point]:
         """Points of the overall curve at these epsilons, with the cases that attain them."""
@@ -341,8 +354,8 @@ class Account:
         """
         wanted = read_probabilities(delta, name="delta").values
         aims = [log_fraction(target) for target in wanted]
-        start = self.case(self.main, self.accuracy).epsilon(delta=list(wanted))
-        epsilons, errors = [float(e) for e in start], [float(off) for off in start.accuracy]
+        start, off = self.case(self.main, self.accuracy).floats("epsilon", wanted, None)
+        epsilons, errors = start.tolist(), off.tolist()
         worst = [self.main] * len(wanted)
         for only_likeliest in (True, False):
             open_ = list(range(len(wanted))) if len(self.cases) > 1 else []
@@ -371,7 +384,12 @@ class Account:
             for epsilon, target, label, off in zip(epsilons, wanted, worst, errors, strict=True)
         ]
 
-    def main_gap(self, *, delta: Numbers) -> Any:
+    @overload
+    def main_gap(self, *, delta: Number) -> float: ...
+    @overload
+    def main_gap(self, *, delta: Many) -> Floats: ...
+
+    def main_gap(self, *, delta: Numbers) -> float | Floats:
         """How far the main case's epsilon lies below the overall one, relatively.
 
         The main case is the one with no level merged; small gaps justify tuning with it alone.
@@ -381,18 +399,7 @@ class Account:
         overall = np.array([point.epsilon for point in self.at_delta(delta)])
         return arguments.answer((overall - alone) / overall)
 
-    def tradeoff(self, *, alpha: Numbers, certified: bool = False, digits: int | None = None) -> Any:
-        """The exact trade-off curve of the whole release: the envelope over all cases."""
-        from discreet.accounting.tradeoff import overall_tradeoff
-
-        arguments = read_probabilities(alpha, name="alpha", closed=True)
-        if certified or digits is not None:
-            from discreet.accounting.certified.intervals import certified_tradeoffs
-
-            return arguments.boxes(certified_tradeoffs(self, arguments.values, digits))
-        return arguments.answer([point.beta for point in overall_tradeoff(self, arguments.values)])
-
-    def errors(self, *, threshold: Numbers) -> tuple[Any, Any]:
+    def errors(self, *, threshold: Numbers) -> tuple[Floats, Floats]:
         """Type I and type II errors (alpha, beta) of the test that rejects above a threshold, in every case.
 
         Two arrays, a row a case in the order of `cases`.
@@ -420,11 +427,6 @@ class Account:
             row[same] = k
         shape = (len(self.cases), *(arguments.shape or ()))
         return found[0][row].reshape(shape), found[1][row].reshape(shape)
-
-    @property
-    def total_variation(self) -> float:
-        """delta(0): the largest advantage of any adversary."""
-        return float(self.delta(epsilon=0))
 
 
 @dataclass(frozen=True, repr=False)

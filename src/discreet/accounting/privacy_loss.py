@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, Required, TypedDict, Unpack, overload
+from typing import TYPE_CHECKING, Literal, Required, TypedDict, Unpack, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +33,10 @@ _SMALLEST = 1e-307
 _SOON_LISTED = 50_000  # values of half a list: balls take less than a second
 
 
+Quantity = Literal["epsilon", "delta", "beta"]
+"""What is asked for, at a delta, at an epsilon or at an alpha."""
+
+
 class InFloats(TypedDict, total=False):
     """How a float may be asked for."""
 
@@ -48,15 +53,129 @@ class Proved(TypedDict, total=False):
     accuracy: float | None
 
 
-class How(TypedDict, total=False):
-    """How either may be asked for."""
+class Curves(ABC):
+    """The (epsilon, delta) curve and the trade-off curve, of one loss or as the worst of many.
 
-    certified: bool
-    digits: int | None
-    accuracy: float | None
+    Each is asked for one number or for several at once, in floats or, with `certified=True` or with `digits`,
+    as intervals from ball arithmetic. An `accuracy`, relative (of an epsilon absolute), asks for less and
+    gets it sooner; what cannot be had so well is refused.
+    """
+
+    @abstractmethod
+    def floats(
+        self, quantity: Quantity, at: list[Fraction], accuracy: float | None
+    ) -> tuple[Floats, Floats | None]:
+        """The values, and how far each may be off if that is known."""
+
+    @abstractmethod
+    def intervals(self, quantity: Quantity, at: list[Fraction], digits: int | None) -> list[Interval]:
+        """Intervals that provably contain the values."""
+
+    def _answer(
+        self,
+        quantity: Quantity,
+        arguments: Arguments,
+        certified: bool,
+        digits: int | None,
+        accuracy: float | None,
+    ) -> Value | Values | Interval | Boxes:
+        if certified or digits is not None:
+            return arguments.boxes(self.intervals(quantity, arguments.values, digits))
+        return arguments.known(*self.floats(quantity, arguments.values, accuracy))
+
+    @overload
+    def delta(self, *, epsilon: Number, **how: Unpack[InFloats]) -> Value: ...
+    @overload
+    def delta(self, *, epsilon: Number, **how: Unpack[Proved]) -> Interval: ...
+    @overload
+    def delta(self, *, epsilon: Many, **how: Unpack[InFloats]) -> Values: ...
+    @overload
+    def delta(self, *, epsilon: Many, **how: Unpack[Proved]) -> Boxes: ...
+
+    def delta(
+        self,
+        *,
+        epsilon: Numbers,
+        certified: bool = False,
+        digits: int | None = None,
+        accuracy: float | None = None,
+    ) -> Value | Values | Interval | Boxes:
+        """The smallest delta for which (epsilon, delta)-differential privacy holds.
+
+        Negative epsilon is meant as it stands: delta(-e) = 1 - e^-e (1 - delta(e)).
+
+        >>> from discreet.budget import DiscreteLaplace
+        >>> compose([DiscreteLaplace(scale=2)]).delta(epsilon="1/2")   # pure (1/2, 0)-DP
+        0.0
+        """
+        return self._answer("delta", read(epsilon, name="epsilon"), certified, digits, accuracy)
+
+    @overload
+    def epsilon(self, *, delta: Number, **how: Unpack[InFloats]) -> Value: ...
+    @overload
+    def epsilon(self, *, delta: Number, **how: Unpack[Proved]) -> Interval: ...
+    @overload
+    def epsilon(self, *, delta: Many, **how: Unpack[InFloats]) -> Values: ...
+    @overload
+    def epsilon(self, *, delta: Many, **how: Unpack[Proved]) -> Boxes: ...
+
+    def epsilon(
+        self,
+        *,
+        delta: Numbers,
+        certified: bool = False,
+        digits: int | None = None,
+        accuracy: float | None = None,
+    ) -> Value | Values | Interval | Boxes:
+        """The epsilon at which the curve passes through delta.
+
+        Negative where delta is above the total variation: the promise then holds with epsilon 0 and room
+        to spare.
+
+        >>> from discreet.budget import DiscreteGaussian
+        >>> loss = compose([DiscreteGaussian(variance=5, times=10)])
+        >>> print(loss.epsilon(delta="1e-11", certified=True))   # doctest: +ELLIPSIS
+        [10.12483..., 10.12483...]
+        """
+        return self._answer("epsilon", read_probabilities(delta, name="delta"), certified, digits, accuracy)
+
+    @overload
+    def tradeoff(self, *, alpha: Number, **how: Unpack[InFloats]) -> Value: ...
+    @overload
+    def tradeoff(self, *, alpha: Number, **how: Unpack[Proved]) -> Interval: ...
+    @overload
+    def tradeoff(self, *, alpha: Many, **how: Unpack[InFloats]) -> Values: ...
+    @overload
+    def tradeoff(self, *, alpha: Many, **how: Unpack[Proved]) -> Boxes: ...
+
+    def tradeoff(
+        self,
+        *,
+        alpha: Numbers,
+        certified: bool = False,
+        digits: int | None = None,
+        accuracy: float | None = None,
+    ) -> Value | Values | Interval | Boxes:
+        """The exact trade-off curve f: the least type II error of any test of type I error alpha.
+
+        Of one loss it is piecewise linear between its knots, where the best test is deterministic; of many it
+        is the envelope of theirs.
+
+        >>> from discreet.budget import DiscreteGaussian
+        >>> loss = compose([DiscreteGaussian(variance=5, times=10)])
+        >>> round(loss.tradeoff(alpha=0.05), 6)
+        0.591342
+        """
+        asked = read_probabilities(alpha, name="alpha", closed=True)
+        return self._answer("beta", asked, certified, digits, accuracy)
+
+    @property
+    def total_variation(self) -> float:
+        """delta(0): the largest advantage of any test."""
+        return self.delta(epsilon=0)
 
 
-class PrivacyLoss:
+class PrivacyLoss(Curves):
     """The privacy loss of a composition: its (epsilon, delta) curve and its trade-off curve.
 
     Guarantee. `events` bound what one person (or K people) can change; for such neighbours the composition
@@ -114,43 +233,38 @@ class PrivacyLoss:
                 f"they come in steps of {float(self.loss.step):.3g} around {float(self.loss.offset):.3g}"
             ) from error
 
+    def floats(self, quantity: Quantity, at: list[Fraction], accuracy: float | None) -> tuple[Floats, Floats]:
+        """The values and how far each may be off, rounded to the digits that hold."""
+        made = self.hurried(accuracy)
+        with made._within_floats():
+            if quantity == "epsilon":
+                value, error = made._epsilons_and_errors(at, made._enough)
+                full = np.array([_full_epsilon(x, d) for x, d in zip(value, at, strict=True)])
+                return rounded(value, error, full, "up")
+            if quantity == "beta":
+                return held(*made._tradeoffs(at, made._enough), "down")
+            tail = made._delta_tails(at, made._enough)
+            return held(np.exp(tail.log), tail.error, "up", most=1.0)
+
+    def intervals(self, quantity: Quantity, at: list[Fraction], digits: int | None) -> list[Interval]:
+        """Intervals that provably contain the values."""
+        from discreet.accounting.certified import intervals as proofs
+
+        prove = {
+            "delta": proofs.certified_delta,
+            "epsilon": proofs.certified_epsilon,
+            "beta": proofs.certified_tradeoff,
+        }[quantity]
+        return [prove(self, x, digits=digits) for x in at]
+
     # -- the privacy profile ---------------------------------------------------------------------
 
     @overload
-    def delta(self, *, epsilon: Number, **how: Unpack[InFloats]) -> Value: ...
+    def log_delta(self, *, epsilon: Number) -> float: ...
     @overload
-    def delta(self, *, epsilon: Number, **how: Unpack[Proved]) -> Interval: ...
-    @overload
-    def delta(self, *, epsilon: Numbers, **how: Unpack[How]) -> Any: ...
+    def log_delta(self, *, epsilon: Many) -> Floats: ...
 
-    def delta(
-        self,
-        *,
-        epsilon: Numbers,
-        certified: bool = False,
-        digits: int | None = None,
-        accuracy: float | None = None,
-    ) -> Any:
-        """The smallest delta for which (epsilon, delta)-differential privacy holds.
-
-        Negative epsilon is meant as it stands: delta(-e) = 1 - e^-e (1 - delta(e)). An `accuracy`, relative
-        (of an epsilon absolute), asks for less and gets it sooner; what cannot be had so well is refused.
-
-        >>> from discreet.budget import DiscreteLaplace
-        >>> compose([DiscreteLaplace(scale=2)]).delta(epsilon="1/2")   # pure (1/2, 0)-DP
-        0.0
-        """
-        arguments = read(epsilon, name="epsilon")
-        if certified or digits is not None:
-            from discreet.accounting.certified.intervals import certified_delta
-
-            return arguments.boxes([certified_delta(self, e, digits=digits) for e in arguments.values])
-        made = self.hurried(accuracy)
-        with made._within_floats():
-            tail = made._delta_tails(arguments.values, made._enough)
-            return arguments.answer(*held(np.exp(tail.log), tail.error, "up", most=1.0))
-
-    def log_delta(self, *, epsilon: Numbers) -> Any:
+    def log_delta(self, *, epsilon: Numbers) -> float | Floats:
         """Natural logarithm of delta, for tails that a float cannot hold.
 
         >>> from discreet.budget import DiscreteGaussian
@@ -251,42 +365,6 @@ class PrivacyLoss:
             f"{len(self.events)} kinds of noise whose losses have no usable common step (it is "
             f"{float(self.loss.step):.2g}); variances or scales that are short fractions of one another help"
         )
-
-    @overload
-    def epsilon(self, *, delta: Number, **how: Unpack[InFloats]) -> Value: ...
-    @overload
-    def epsilon(self, *, delta: Number, **how: Unpack[Proved]) -> Interval: ...
-    @overload
-    def epsilon(self, *, delta: Numbers, **how: Unpack[How]) -> Any: ...
-
-    def epsilon(
-        self,
-        *,
-        delta: Numbers,
-        certified: bool = False,
-        digits: int | None = None,
-        accuracy: float | None = None,
-    ) -> Any:
-        """The epsilon at which the curve passes through delta.
-
-        Negative where delta is above the total variation: the promise then holds with epsilon 0 and room
-        to spare.
-
-        >>> from discreet.budget import DiscreteGaussian
-        >>> loss = compose([DiscreteGaussian(variance=5, times=10)])
-        >>> print(loss.epsilon(delta="1e-11", certified=True))   # doctest: +ELLIPSIS
-        [10.12483..., 10.12483...]
-        """
-        arguments = read_probabilities(delta, name="delta")
-        if certified or digits is not None:
-            from discreet.accounting.certified.intervals import certified_epsilon
-
-            return arguments.boxes([certified_epsilon(self, d, digits=digits) for d in arguments.values])
-        made = self.hurried(accuracy)
-        with made._within_floats():
-            value, error = made._epsilons_and_errors(arguments.values, made._enough)
-            full = np.array([_full_epsilon(x, d) for x, d in zip(value, arguments.values, strict=True)])
-            return arguments.answer(*rounded(value, error, full, "up"))
 
     def epsilons(self, deltas: list[Fraction], accuracy: float = COARSEST) -> Floats:
         """The epsilons at exact deltas, each good to `accuracy`, absolutely, or refused."""
@@ -392,39 +470,6 @@ class PrivacyLoss:
             singly=isinstance(self.engine, Direct),
         )
 
-    @overload
-    def tradeoff(self, *, alpha: Number, **how: Unpack[InFloats]) -> Value: ...
-    @overload
-    def tradeoff(self, *, alpha: Number, **how: Unpack[Proved]) -> Interval: ...
-    @overload
-    def tradeoff(self, *, alpha: Numbers, **how: Unpack[How]) -> Any: ...
-
-    def tradeoff(
-        self,
-        *,
-        alpha: Numbers,
-        certified: bool = False,
-        digits: int | None = None,
-        accuracy: float | None = None,
-    ) -> Any:
-        """The exact trade-off curve f: the least type II error of any test of type I error alpha.
-
-        Piecewise linear between its knots, where the best test is deterministic.
-
-        >>> from discreet.budget import DiscreteGaussian
-        >>> loss = compose([DiscreteGaussian(variance=5, times=10)])
-        >>> round(loss.tradeoff(alpha=0.05), 6)
-        0.591342
-        """
-        arguments = read_probabilities(alpha, name="alpha", closed=True)
-        if certified or digits is not None:
-            from discreet.accounting.certified.intervals import certified_tradeoff
-
-            return arguments.boxes([certified_tradeoff(self, a, digits=digits) for a in arguments.values])
-        made = self.hurried(accuracy)
-        with made._within_floats():
-            return arguments.answer(*held(*made._tradeoffs(arguments.values, made._enough), "down"))
-
     def _tradeoffs(self, alphas: list[Fraction], accuracy: float) -> tuple[Floats, Floats]:
         """f and its relative errors: from ball arithmetic where floats are not enough, or refused."""
         from discreet.accounting.certified.intervals import certified_tradeoff
@@ -465,7 +510,12 @@ class PrivacyLoss:
             raise PrecisionError(f"knots of f could be computed only to {error:.1g}: {self._why_hard()}")
         return found
 
-    def errors(self, *, threshold: Numbers) -> tuple[Any, Any]:
+    @overload
+    def errors(self, *, threshold: Number) -> tuple[float, float]: ...
+    @overload
+    def errors(self, *, threshold: Many) -> tuple[Floats, Floats]: ...
+
+    def errors(self, *, threshold: Numbers) -> tuple[float | Floats, float | Floats]:
         """Type I and type II errors (alpha, beta) of the test that rejects above the threshold."""
         arguments = read(threshold, name="threshold")
         points = arguments.values
@@ -487,7 +537,12 @@ class PrivacyLoss:
 
     # -- the loss itself ----------------------------------------------------------------------------
 
-    def tail(self, *, above: Numbers, under: Literal["alternative", "null"] = "alternative") -> Any:
+    @overload
+    def tail(self, *, above: Number, under: Hypothesis = "alternative") -> float: ...
+    @overload
+    def tail(self, *, above: Many, under: Hypothesis = "alternative") -> Floats: ...
+
+    def tail(self, *, above: Numbers, under: Hypothesis = "alternative") -> float | Floats:
         """P[L > above], the person being there (alternative) or not (null).
 
         >>> from discreet.budget import DiscreteLaplace
@@ -510,11 +565,6 @@ class PrivacyLoss:
     def variance(self) -> float:
         """Variance of the loss."""
         return self.loss.tilted_moments(0.0)[1] if self.loss.terms else 0.0
-
-    @property
-    def total_variation(self) -> float:
-        """delta(0): the largest advantage of any test."""
-        return self.delta(epsilon=0)
 
     def __repr__(self) -> str:
         count = sum(event.times for event in self.events)
@@ -544,7 +594,9 @@ def _full_epsilon(epsilon: float, delta: Fraction) -> float:
 # A float stands for the binary number that it is; a string such as "1e-10" or "73/10000" is exact.
 
 Number = int | float | Fraction | Decimal | str
-Numbers = Number | Sequence[Number] | NDArray[np.floating[Any]]
+Many = Sequence[Number] | NDArray[np.generic]
+Numbers = Number | Many
+Hypothesis = Literal["alternative", "null"]
 
 
 class Value(float):
@@ -572,13 +624,24 @@ class Values(NDArray[np.float64] if TYPE_CHECKING else np.ndarray):  # type: ign
 
     accuracy: NDArray[np.float64] | None
 
-    def __array_finalize__(self, made_from: Any) -> None:
+    @classmethod
+    def of(cls, values: NDArray[np.float64], accuracy: NDArray[np.float64] | None) -> Values:
+        """Make such an array."""
+        made: Values = values.view(cls)  # type: ignore[assignment]
+        made.accuracy = accuracy
+        return made
+
+    def __array_finalize__(self, made_from: object) -> None:
         """What is computed from values has no known accuracy."""
         self.accuracy = None
 
     def __repr__(self) -> str:
         """As the array that it is."""
         return repr(self.view(np.ndarray))
+
+
+Boxes = NDArray[np.object_]
+"""An array of intervals."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -588,20 +651,18 @@ class Arguments:
     values: list[Fraction]
     shape: tuple[int, ...] | None
 
-    def answer(
-        self, results: NDArray[np.float64] | Sequence[float], accuracy: NDArray[np.float64] | None = None
-    ) -> Any:
-        """One float for one number, an array of the same shape for many; with their accuracy, if given."""
-        if self.shape is None:
-            return float(results[0]) if accuracy is None else Value(float(results[0]), float(accuracy[0]))
-        found = np.asarray(results, dtype=np.float64).reshape(self.shape)
-        if accuracy is None:
-            return found
-        known: Any = found.view(Values)
-        known.accuracy = np.asarray(accuracy).reshape(self.shape)
-        return known
+    def answer(self, results: Floats) -> float | Floats:
+        """One float for one number, an array of the same shape for many."""
+        return float(results[0]) if self.shape is None else results.reshape(self.shape)
 
-    def boxes(self, found: Sequence[Interval]) -> Any:
+    def known(self, results: Floats, accuracy: Floats | None) -> Value | Values:
+        """The same with their accuracy."""
+        if self.shape is None:
+            return Value(float(results[0]), math.nan if accuracy is None else float(accuracy[0]))
+        known = None if accuracy is None else accuracy.reshape(self.shape)
+        return Values.of(results.reshape(self.shape), known)
+
+    def boxes(self, found: Sequence[Interval]) -> Interval | Boxes:
         """The same for intervals."""
         if self.shape is None:
             return found[0]

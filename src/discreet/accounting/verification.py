@@ -26,7 +26,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from flint import arb
 
@@ -75,7 +75,7 @@ class Verification:
     delta: Interval | None = None
     roads: Mapping[str, int] = field(default_factory=dict)
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """What JSON says of it."""
         witness = None
         if self.case is not None and self.epsilon is not None and self.delta is not None:

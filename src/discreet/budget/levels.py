@@ -24,7 +24,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import product
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Literal, overload
 
 from discreet import numbers
 from discreet.budget.toml import FieldError, exact, hint, inside, line, no_repeats, one_of, whole
@@ -519,7 +519,7 @@ class Cases(Sequence[Case]):
             events.append(self._made[item])
         return tuple(events)
 
-    def find(self, label: Any) -> int | None:
+    def find(self, label: CaseLabel) -> int | None:
         """Return the number of the case with this label, or None if there is none."""
         parts = (label,) if self.single else label
         choice = []

@@ -10,13 +10,13 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from discreet.budget.attributes import Attributes, attribute_lines, read_attributes
 from discreet.budget.levels import RELATIONS, WAYS, Level, Neighbours, Query, Runs, Spine, find_level, written
@@ -40,6 +40,8 @@ from discreet.numbers import DIGITS, Exact, decimal, number, shown, whole
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
+
+    from discreet.accounting.overall import ReleaseAccount
 
 
 class AnswerKind(StrEnum):
@@ -178,7 +180,7 @@ class Claim:
         }
         return replace(self, reasons=tuple(leads.get(self.kind, "") + reason for reason in self.reasons))
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """Return what JSON says of it."""
         return {"kind": self.kind.value, "says": self.kind.label, "reasons": list(self.reasons)}
 
@@ -511,7 +513,7 @@ did you mean "bounded"? (line 2 of small.toml)
         """
         return "\n".join(_lines(self)) + "\n"
 
-    def account(self, neighbours: Neighbours | None = None, people: int = 1) -> Any:
+    def account(self, neighbours: Neighbours | None = None, people: int = 1) -> ReleaseAccount:
         """Return what the release costs, by default under the neighbours it was calibrated for."""
         from discreet.accounting.overall import account
 
@@ -585,20 +587,20 @@ QUERY_KEYS = (*WAYS, "sensitivity", "groups")
 SPINE_KEYS = ("paths", "may_merge_up")
 
 
-def _read(data: dict[str, Any]) -> Release:
-    a_table(data, "the release", RELEASE_KEYS, needed=("name", "neighbours", "levels"))
+def _read(data: object) -> Release:
+    found = a_table(data, "the release", RELEASE_KEYS, needed=("name", "neighbours", "levels"))
     levels = []
-    for place, table in enumerate(a_list(data["levels"], "levels", "tables, each [[levels]]")):
+    for place, table in enumerate(a_list(found["levels"], "levels", "tables, each [[levels]]")):
         with inside("levels", place):
             levels.append(_read_level(table))
-    parts: dict[str, Any] = {}
+    parts: dict[str, Spine | Attributes] = {}
     for key, read in (("spine", _read_spine), ("attributes", read_attributes)):
-        if key in data:
+        if key in found:
             with inside(key):
-                parts[key] = read(data[key])
+                parts[key] = read(found[key])
     for key in ("sources", "notes"):
-        a_list(data.get(key, []), key, "texts in quotes")
-    return Release(**{**data, **parts, "levels": levels})
+        a_list(found.get(key, []), key, "texts in quotes")
+    return Release(**{**found, **parts, "levels": levels})
 
 
 def _read_level(table: object) -> Level:
@@ -612,7 +614,7 @@ def _read_level(table: object) -> Level:
     return Level(name=found["name"], rho=found.get("rho"), queries=made)
 
 
-def _read_query(name: str, value: Any, *, has_rho: bool) -> Query:
+def _read_query(name: str, value: Exact | dict[str, object] | list[object], *, has_rho: bool) -> Query:
     if isinstance(value, dict):
         return Query(name=name, **a_table(value, f"query {shown(name)}", QUERY_KEYS))
     if isinstance(value, list) or not has_rho:
@@ -628,7 +630,7 @@ def _read_query(name: str, value: Any, *, has_rho: bool) -> Query:
 
 def _read_spine(table: object) -> Spine:
     found = a_table(table, "the spine", SPINE_KEYS)
-    paths: list[tuple[int, Any]] = []
+    paths: list[tuple[int, Sequence[str]]] = []
     with inside("paths"):
         for key, runs in a_table(found.get("paths", {}), "paths").items():
             if not re.fullmatch(r"[1-9][0-9]{0,8}", key):

@@ -14,7 +14,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from discreet.errors import PrecisionError
 from discreet.numbers import Interval
@@ -31,7 +31,7 @@ SPAN = 1 << 22
 """Numbers beyond 2^SPAN, or below 2^-SPAN, are not written out as fractions."""
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     """FLINT's classes by their names, loaded when one of them is first used: noise alone needs none."""
     if name not in ("acb", "arb", "arb_poly"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

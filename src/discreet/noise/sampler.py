@@ -36,7 +36,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,6 +65,9 @@ BLOCK = 1 << 18
 
 PARALLEL_FROM = 1 << 20
 THREADS = 4
+
+WORD: np.dtype[np.uint16] = np.dtype("<u2")
+Scalar = TypeVar("Scalar", bound=np.generic)
 
 
 def sample(distribution: Noise, size: int | tuple[int, ...], *, source: Entropy | None = None) -> Integers:
@@ -200,14 +203,16 @@ class InversionTable:
 
     def draw(self, out: Integers, source: Entropy, workspace: Workspace) -> None:
         """Fill `out` with draws."""
-        words = workspace.array("words", "<u2", out.size)
+        words = workspace.array("words", WORD, out.size)
         source.fill(words.view(np.uint8))
         # NumPy indexes with 64-bit integers; `out` is a place for them that costs nothing.
         np.copyto(out, words)
-        values = workspace.array("values", "i2", out.size)
+        values = workspace.array("values", np.int16, out.size)
         np.take(self.slots, out, out=values, mode="clip")  # "clip" only to skip a check: words fit
         np.copyto(out, values)
-        unsettled = np.flatnonzero(np.equal(values, UNDECIDED, out=workspace.array("mask", "?", out.size)))
+        unsettled = np.flatnonzero(
+            np.equal(values, UNDECIDED, out=workspace.array("mask", np.bool_, out.size))
+        )
         if unsettled.size:
             out[unsettled] = self._refine(words[unsettled], source)
 
@@ -288,13 +293,13 @@ class WideSampler:
         """Fill `out` with proposals; return where they are rejected."""
         n = out.size
         self.table.draw(out, source, workspace)
-        random = workspace.array("random", "u1", 6 * n)
+        random = workspace.array("random", np.uint8, 6 * n)
         source.fill(random)
         fine, dice = random[: 4 * n].view("<u4"), random[4 * n :].view("<u2")
-        caps, mask = workspace.array("caps", "u2", n), workspace.array("mask", "?", n)
+        caps, mask = workspace.array("caps", np.uint16, n), workspace.array("mask", np.bool_, n)
         np.take(self.caps, out, out=caps, mode="clip")
         doubtful = np.flatnonzero(np.less_equal(dice, caps, out=mask))
-        sign = workspace.array("sign", "i8", n)
+        sign = workspace.array("sign", np.int64, n)
         np.right_shift(fine.view("<i4"), 31, out=sign)  # the top bit: 0 or -1
         fine &= np.uint32((1 << self.shift) - 1)
         rejected = [i for i in doubtful if self._rejects(int(out[i]), int(fine[i]), int(dice[i]), source)]
@@ -342,18 +347,19 @@ class Workspace:
     Fresh memory for every block costs more than the sampling itself: the system has to clear each page.
 
     >>> workspace = Workspace()
-    >>> first = workspace.array("words", "<u2", 8)
-    >>> second = workspace.array("words", "<u2", 4)
+    >>> first = workspace.array("words", WORD, 8)
+    >>> second = workspace.array("words", WORD, 4)
     >>> np.shares_memory(first, second)
     True
     """
 
     def __init__(self) -> None:
-        self._arrays: dict[str, NDArray[Any]] = {}
+        self._bytes: dict[str, NDArray[np.uint8]] = {}
 
-    def array(self, name: str, dtype: str, size: int) -> NDArray[Any]:
-        """Return an uninitialised array; one name always goes with one dtype."""
-        found = self._arrays.get(name)
-        if found is None or found.size < size:
-            found = self._arrays[name] = np.empty(size, dtype=dtype)
-        return found[:size]
+    def array(self, name: str, dtype: type[Scalar] | np.dtype[Scalar], size: int) -> NDArray[Scalar]:
+        """Return an uninitialised array."""
+        kind = np.dtype(dtype)
+        found = self._bytes.get(name)
+        if found is None or found.size < size * kind.itemsize:
+            found = self._bytes[name] = np.empty(size * kind.itemsize, dtype=np.uint8)
+        return found[: size * kind.itemsize].view(kind)

@@ -14,10 +14,10 @@ from importlib.metadata import version
 
 import numpy as np
 
-from discreet.accounting.certificate import Certificate, Quantity
+from discreet.accounting.certificate import Certificate
 from discreet.accounting.overall import Account
 from discreet.accounting.parallel import map_cases
-from discreet.accounting.privacy_loss import PrivacyLoss, compose
+from discreet.accounting.privacy_loss import PrivacyLoss, Quantity, compose
 from discreet.budget import Release
 from discreet.errors import PrecisionError
 from discreet.files import ArrowTable, arrow, sha256

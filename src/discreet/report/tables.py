@@ -416,7 +416,7 @@ def _rows(
     if given == "epsilon":
         points, bounds = account.at_epsilon(wanted), [zcdp.delta(epsilon=float(x)) for x in wanted]
         if certified:
-            boxes = account.delta(epsilon=wanted, certified=True, digits=digits)
+            boxes = list(account.delta(epsilon=wanted, certified=True, digits=digits))
     else:
         points, bounds = account.at_delta(wanted), [zcdp.epsilon(delta=float(x)) for x in wanted]
         # the promise with a negative epsilon is stronger than asked for; zero will do

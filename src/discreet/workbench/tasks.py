@@ -171,7 +171,7 @@ def overall(
     made = account(release, neighbours=neighbours, jobs=jobs)
     point = made.with_workers(jobs, progress).at_delta(delta)[0]
     missed = float(made.tradeoff(alpha="1/20"))
-    return Overall(max(point.epsilon, 0.0), point.worst, made.pairs, made.total_variation, missed)
+    return Overall(max(point.epsilon, 0.0), point.paths, made.pairs, made.total_variation, missed)
 
 
 def saving(release: Release, **asked: Any) -> Calibration:
