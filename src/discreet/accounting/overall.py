@@ -58,6 +58,7 @@ _TIE = 2e-12  # two cases whose deltas differ by less are equal as far as floats
 _EXACT = 3e-13  # values known better than this are not looked at again
 _GRID = 2**14  # points of a grid that bounds cases from above ...
 _FINE_GRIDS = (2**18, 2**20, 2**21)  # ... and of those that are quicker than the evaluation of hard cases
+_HOPEFUL = 64  # cases of which octave after octave is looked at, though one octave has ruled out none
 _MANY = 4  # thresholds a case, from which it is not looked at threshold by threshold
 _ENOUGH = 4  # cases from which on all are had at once
 
@@ -274,7 +275,11 @@ class Account(Curves):
             if is_bounded and places.size >= _ENOUGH:
                 doubt.bound(places, *self.together.on_grid(threshold, places, _GRID))
             given_up: set[int] = set()
+            left = places.size
             for octave in range(FARTHEST):
+                before, left = left, doubt.open(likeliest=False).size
+                if octave > 1 and left == before > _HOPEFUL:
+                    break  # cases that are as good as equal: octaves would take longer than they by themselves
                 for place in set(map(int, doubt.open(likeliest=False))) - given_up:
                     more = self.together.outward(kind, threshold, place, octave)
                     if more is None:

@@ -600,7 +600,7 @@ Hypothesis = Literal["alternative", "null"]
 
 
 class Value(float):
-    """A float that knows how far it may be off: `accuracy`, relative (of an epsilon: absolute).
+    """A float that knows how far it may be off: `accuracy`, relative (of an epsilon: absolute); nan: unknown.
 
     >>> x = Value(0.25, 1e-12)
     >>> x + 1, x.accuracy
