@@ -18,6 +18,7 @@ from discreet.estimation.tree import Tree
 from discreet.noise import DiscreteGaussian, Noise
 from discreet.numbers import bound, float_up
 from discreet.release import estimate, measure
+from discreet.release.hierarchy.estimates import Moments
 
 
 def widths(
@@ -196,3 +197,73 @@ def test_a_margin_below_a_thousand_is_not_written_with_an_exponent() -> None:
     levels = [Level(name="Top", queries=[Query(name="total", variance="999400")])]
     found = accuracy(Release(name="one", neighbours="bounded", levels=levels), tree=[])
     assert found.rows()[0][2:4] == ("1000", "1000")
+
+
+def covered(folder: Path, variances: tuple[str, str], truth: tuple[int, int]) -> dict[tuple[str, str], float]:
+    """How often intervals of p - q and p / q have the truth: each unit is one outcome of the noise."""
+    laws = [DiscreteGaussian(one) for one in variances]
+    reach = [int(np.count_nonzero(law.pmf(np.arange(200)) > 1e-9)) for law in laws]
+    draws = [(a, b) for a in range(1 - reach[0], reach[0]) for b in range(1 - reach[1], reach[1])]
+    chances = np.prod(
+        [law.pmf(np.array(one)) for law, one in zip(laws, zip(*draws, strict=True), strict=True)], 0
+    )
+    lines = ["unit,level,parent,query,cell,value,variance"]
+    for place, draw in enumerate(draws):
+        for query, count, noise, law in zip("pq", truth, draw, laws, strict=True):
+            lines.append(f"{place:04},L,,{query},all,{count + noise},{law.true_variance()!r}")
+    folder.mkdir()
+    (folder / "noisy.csv").write_text("\n".join(lines))
+    queries = [Query(name=name, variance=one) for name, one in zip("pq", variances, strict=True)]
+    made = Release(name="two", neighbours="bounded", levels=[Level(name="L", queries=queries)])
+    pair = [("p", "q")]
+    estimate(folder / "noisy.csv", folder / "e", release=made, differences=pair, ratios=pair)
+    found, true = {}, {"p - q": truth[0] - truth[1], "p / q": truth[0] / truth[1]}
+    for query, value in true.items():
+        rows = sorted(
+            (one for one in written(folder / "e" / "contrasts.csv") if one["query"] == query),
+            key=lambda one: one["unit"],
+        )
+        for level in ("90", "95"):
+            ends = [(one[f"lower{level}"], one[f"upper{level}"]) for one in rows]
+            inside = [not low or float(low) <= value <= float(high) for low, high in ends]
+            found[query, level] = float(chances @ np.array(inside))
+    return found
+
+
+@pytest.mark.parametrize("variances", [("0.2", "0.2"), ("0.5", "0.5"), ("1", "1"), ("2", "2"), ("1", "2")])
+@pytest.mark.parametrize("truth", [(30, 20), (20, 20), (0, 10)])
+def test_intervals_of_contrasts_cover_what_they_say(
+    tmp_path: Path, variances: tuple[str, str], truth: tuple[int, int]
+) -> None:
+    """All outcomes of two noises, with their chances: Gaussian intervals of 90 % covered 75 to 93 %."""
+    for (_, level), chance in covered(tmp_path / "x", variances, truth).items():
+        assert chance >= float(level) / 100
+
+
+def test_noise_that_two_areas_share_counts_once_in_their_difference(tmp_path: Path) -> None:
+    """A, and A with B: what is in both cancels, so the difference has the exact law of B's noise alone."""
+    lines = ["unit,level,parent,query,cell,value,variance"]
+    lines += [f"{unit},L,,n,all,9,{DiscreteGaussian(1).true_variance()!r}" for unit in ("A", "B", "x=1")]
+    (tmp_path / "noisy.csv").write_text("\n".join(lines))
+    (tmp_path / "areas.csv").write_text("area,unit\nboth,A\nboth,B\n")
+    made = Release(
+        name="one", neighbours="bounded", levels=[Level(name="L", queries=[Query(name="n", variance=1)])]
+    )
+    estimate(
+        tmp_path / "noisy.csv",
+        tmp_path / "e",
+        release=made,
+        areas=tmp_path / "areas.csv",
+        differences=[("both", "A"), ("x=1", "A")],
+    )
+    shared, apart = written(tmp_path / "e" / "contrasts.csv")
+    assert [shared[key] for key in ("estimate", "lower90", "upper90")] == ["9", "7", "11"]
+    # a name may have an equals sign; two noises of variance 1 are within 2 of the truth 92.9 % of the time
+    assert [apart[key] for key in ("unit", "lower90", "upper90")] == ["x=1 - A", "-2", "2"]
+
+
+def test_what_is_exact_has_no_error_in_contrasts() -> None:
+    """The covariance of what is exact is rounding: a standard deviation of 2e-7 was written."""
+    one, none = np.full((1, 1), 7.0), np.zeros((1, 1))
+    found = Moments(one, one, none, none, np.full((1, 1), -2.5e-14))
+    assert found.variances(np.ones((1, 1))).tolist() == [[0.0]]

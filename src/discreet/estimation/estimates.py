@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from discreet.budget import Attributes, Tabulation
 from discreet.errors import InputError
-from discreet.estimation.intervals import View, half_widths
+from discreet.estimation.intervals import Shared, View, half_widths, shared_widths
 from discreet.estimation.model import ByComponent, Model, Told, size_of
 from discreet.estimation.tree import Floats, Integers, Passes, Solution, Tree, sum_weights
 from discreet.noise import Noise
@@ -372,6 +372,13 @@ class UnitEstimates:
         by_node = found.model.covariances(query, its, [solution.P for solution in found.solutions])
         return by_node[found.node[self.units]]
 
+    def shared(self, query: str, its: str) -> tuple[list[Shared | None], Integers]:
+        """Return the noises in the cells of two queries, and which of them are in each unit and cell."""
+        found = self.estimates
+        cells = found.model.cell_pairs(query, its)
+        nodes, at = np.unique(found.node[self.units], return_inverse=True)
+        return found.view.shared(cells, nodes), at.reshape(-1, 1) + len(nodes) * cells.of
+
 
 class Union:
     """A union of units: the sums of their estimates, with variances and covariances.
@@ -427,6 +434,14 @@ class Union:
         ]
         return self._estimates.model.covariances(query, its, between)
 
+    def shared(self, query: str, other: Union, its: str) -> tuple[list[Shared | None], Integers]:
+        """Return the noises in the cells of a query here and those of another query elsewhere, and which of
+        them are those of each cell."""
+        found = self._estimates
+        cells = found.model.cell_pairs(query, its)
+        sums = self._weights, other._weights
+        return found.view.shared_of_sums(cells, sums, found.tree.kind), cells.of[None]
+
     def variances(self, query: str) -> Floats:
         """Return the variances of the cells of a query; nan where they are not determined."""
         projection = self._estimates.model.projection(query)
@@ -443,14 +458,9 @@ class Union:
         found = self._estimates
         if len(self._units) == 1:
             return found.at(self._units).widths(query, level)
-        classes = found.model.projection(query).classes
-        variances = self.variances(query)
-        first = np.unique(classes, return_index=True)[1]
-        terms = found.view.terms_of_sum(
-            query, self._weights, found.tree.kind, np.nan_to_num(variances[0, first])
-        )
-        widths = half_widths(np.nan_to_num(variances[0, first]), terms, level)
-        return np.where(np.isnan(variances), np.nan, widths[classes][None])
+        noises, _ = self.shared(query, self, query)
+        variances, classes = self.variances(query), found.model.projection(query).classes
+        return shared_widths(noises, classes[None], np.zeros_like(variances), variances, level)
 
 
 def gaussian_widths(variances: Floats, level: float) -> Floats:
@@ -483,19 +493,20 @@ def inverse_variance_weights(variances: Floats) -> tuple[Floats, Floats]:
 
 
 def ratio_interval(
-    one: Floats, two: Floats, variances: tuple[Floats, Floats, Floats], level: float
+    one: Floats, two: Floats, variances: tuple[Floats, Floats, Floats], factor: Floats
 ) -> tuple[Floats, Floats]:
     """Return the ends of Fieller's interval of the ratios one / two; nan where it is not bounded.
 
-    `variances` are those of `one` and of `two`, and their covariance. The interval is exact for Gaussian
-    errors. It is not bounded where `two` is not clearly different from zero.
+    `variances` are those of `one` and of `two`, and their covariance. The interval has the ratios r for which
+    one - r two lies within `factor` of its standard deviations of zero. It is not bounded where `two` is not
+    clearly different from zero.
 
     >>> numbers = [np.array([x]) for x in (10.0, 100.0, 1.0, 4.0, 0.0)]
-    >>> ends = ratio_interval(numbers[0], numbers[1], tuple(numbers[2:]), 0.95)
+    >>> ends = ratio_interval(numbers[0], numbers[1], tuple(numbers[2:]), np.array([1.959964]))
     >>> [round(float(end[0]), 4) for end in ends]
     [0.0802, 0.1202]
     """
-    z2 = float(gaussian_widths(np.ones(1), level)[0]) ** 2
+    z2 = factor**2
     a = two**2 - z2 * variances[1]
     b = one * two - z2 * variances[2]
     c = one**2 - z2 * variances[0]

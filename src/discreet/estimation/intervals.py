@@ -4,6 +4,9 @@ Where the noise of one measurement, or of a few, carries the error, a Gaussian i
 total has weight 0.99 on one noise of variance 1.2, and its nominal 90 % interval covers 84.7 %. So terms are
 taken with their exact law, the largest weight first, as long as what is finer than half of that weight has a
 standard deviation below 0.6 of it; the rest is Gaussian, and hides the lattice of the noise.
+
+Contrasts are errors e - r f of two estimates, r = 1 for a difference. A noise that is in both has a weight in
+each, so both weights are kept (`Shared`) until r is known.
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.estimation.model import ByComponent, Model, Told, size_of
+from discreet.estimation.model import ByComponent, CellPairs, Model, Told, size_of
 from discreet.estimation.tree import Floats, Integers, Solution, Tree, sum_weights
 from discreet.noise import Noise
 
@@ -71,6 +74,75 @@ def half_widths(variances: Floats, terms: Sequence[Sequence[Term]], level: float
         places, weights, deviations = (np.array(column) for column in zip(*rows, strict=True))
         found[places] = _single_widths(law, weights, deviations, level)
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """The noises in two estimates: the weights of each in the one and the other, its law, how often it is."""
+
+    weights: Floats
+    """One row a noise, two columns."""
+    laws: tuple[Noise, ...]
+    law: Integers
+    """The place of the law of each noise."""
+    times: Integers
+
+    @classmethod
+    def of(cls, parts: Sequence[tuple[Floats, Noise, int]]) -> Shared:
+        """Put noises together, those of equal weights as one: pairs of weights, law, how often each is."""
+        found = []
+        for place, (pairs, _, often) in enumerate(parts):
+            some = pairs[np.abs(pairs).max(axis=1) > 1e-6]
+            # noise is symmetric: signs matter only relative to each other
+            some = some * np.where(some[:, :1] + 1e-9 * some[:, 1:] < 0, -1.0, 1.0)
+            alike, many = np.unique(np.round(some, 12), axis=0, return_counts=True)
+            found.append((alike, np.full(len(alike), place), many * often))
+        weights, law, times = (np.concatenate(one) for one in zip(*found, strict=True))
+        return cls(weights, tuple(one for _, one, _ in parts), law, times)
+
+    @classmethod
+    def apart(cls, one: Shared | None, two: Shared | None) -> Shared | None:
+        """Put noises that are in one estimate only beside those that are in another one only."""
+        if one is None or two is None:
+            return None
+        weights = np.zeros((len(one.law) + len(two.law), 2))
+        weights[: len(one.law), 0], weights[len(one.law) :, 1] = one.weights[:, 0], two.weights[:, 0]
+        law = np.concatenate([one.law, len(one.laws) + two.law])
+        return cls(weights, (*one.laws, *two.laws), law, np.concatenate([one.times, two.times]))
+
+    def terms(self, factors: Floats, variances: Floats) -> list[list[Term]]:
+        """Return the terms of the one less so many times the other, where few of them may dominate."""
+        sizes = np.array([size_of(law) for law in self.laws])[self.law]
+        weights = np.abs(self.weights[:, 0] - factors[:, None] * self.weights[:, 1])
+        most = weights.max(axis=1, initial=0.0)[:, None]
+        coarse = np.sum(np.where(weights > most / 2, self.times * sizes * weights**2, 0.0), axis=1)
+        smooth = SMOOTH * most[:, 0] <= np.sqrt(np.maximum(variances - coarse, 0.0))
+        strong = (weights >= 1e-2 * most) & (weights * np.sqrt(sizes) >= 1e-3 * np.sqrt(variances)[:, None])
+        strong &= ~smooth[:, None]
+        return [
+            [
+                Term(float(weight[one]), self.laws[self.law[one]], int(self.times[one]))
+                for one in np.flatnonzero(mine)
+            ]
+            for weight, mine in zip(weights, strong, strict=True)
+        ]
+
+
+def shared_widths(
+    noises: Sequence[Shared | None], of: Integers, factors: Floats, variances: Floats, level: float
+) -> Floats:
+    """Return half-widths of many contrasts e - factor f: `of` says which noises are in each; None: many."""
+    flat, known = np.nan_to_num(variances.ravel()), np.nan_to_num(factors.ravel())
+    terms: list[list[Term]] = [[]] * len(flat)
+    order = np.argsort(of.ravel(), kind="stable")
+    edges = np.flatnonzero(np.diff(of.ravel()[order]))
+    for some in np.split(order, edges + 1):
+        one = noises[int(of.ravel()[some[0]])] if some.size else None
+        if one is not None:
+            for mine in np.array_split(some, 1 + len(some) * len(one.law) // AT_ONCE):
+                for place, row in zip(mine.tolist(), one.terms(known[mine], flat[mine]), strict=True):
+                    terms[place] = row
+    return np.where(np.isnan(variances), np.nan, half_widths(flat, terms, level).reshape(variances.shape))
 
 
 def _dominating(variance: float, terms: Sequence[Term], sizes: dict[int, float]) -> tuple[list[Term], float]:
@@ -323,28 +395,62 @@ class View:
                     times = max(1, round(copies[start + place])) * alike
                     self._terms[query][some.start + rank][int(at[place])].append(Term(weight, law, times))
 
-    def terms_of_sum(
-        self, query: str, sums: ByComponent, kinds: Integers, variances: Floats
-    ) -> list[list[Term]]:
-        """Return by class of cells the terms of a sum of units, with these weights of own beliefs; none if
-        the tree is large: then sums are taken as Gaussian."""
-        projection = self.model.projection(query)
-        many = len(projection.class_sizes)
-        found: list[list[Term]] = [[] for _ in range(many)]
-        if len(kinds) * many * sum(one.shape[1] for one in sums) > MOST_NUMBERS:
-            return found
-        pairs = zip(self.model.components, self.solutions, sums, strict=True)
-        moved = [
-            np.swapaxes(solution.beliefs.h[kinds], 1, 2) @ A @ projection.vectors(one)[0].T
-            for one, solution, A in pairs
-        ]
-        for kind, told in enumerate(self.told):
-            units = np.flatnonzero(kinds == kind)
-            for (measured, law), (_, size) in zip(told.laws, told.variances, strict=True):
+    def shared(self, cells: CellPairs, nodes: Integers) -> list[Shared | None]:
+        """Return the noises in pairs of cells at each of some nodes, pair by pair; None: as if Gaussian."""
+        found: list[Shared | None] = []
+        measured_cells = sum(len(one[3]) * self.model.projections[one[1]].cells for one in self._strong_pairs)
+        if len(cells.distinct) * measured_cells > MOST_WEIGHTS:
+            return [None] * (len(cells.distinct) * len(nodes))
+        for pair in cells.distinct:
+            parts: dict[int, list[tuple[Floats, Noise, int]]] = {int(node): [] for node in nodes}
+            for relation, measured, law, every, others, copies in self._strong_pairs:
+                which = np.flatnonzero(np.isin(every, nodes))
                 seen = self.model.projections[measured]
-                weights, counts = seen.weights(projection, [one[units] for one in moved], slice(0, many))
-                for _, rank, weight, alike in _strongest(weights / size, counts, size, variances[None]):
-                    found[rank].append(Term(weight, law, alike))
+                step = max(1, AT_ONCE // seen.cells)
+                for some in (which[start : start + step] for start in range(0, len(which), step)):
+                    at, to = every[some], others[some]
+                    sides = []
+                    for rows in pair:
+                        moved = [
+                            _moved(solution, row, at, to, relation)
+                            if relation != "any"
+                            else self._passed[place][at, to] @ row
+                            for place, (solution, row) in enumerate(zip(self.solutions, rows, strict=True))
+                        ]
+                        sides.append(seen.read(moved) / size_of(law))
+                    pairs = np.stack(sides, axis=2)
+                    for place, node in enumerate(at.tolist()):
+                        parts[node].append((pairs[place], law, max(1, round(copies[some[place]]))))
+            found += [Shared.of(one) if one else None for one in parts.values()]
+        return found
+
+    def shared_of_sums(
+        self, cells: CellPairs, sums: tuple[ByComponent, ByComponent], kinds: Integers
+    ) -> list[Shared | None]:
+        """Return the noises in pairs of cells of two sums of units, with these weights of own beliefs.
+
+        They are those of the units with the largest weights; None, as if Gaussian, if there is no room."""
+        back = [np.swapaxes(solution.beliefs.h[kinds], 1, 2) for solution in self.solutions]
+        by_side = [[turn @ A for turn, A in zip(back, one, strict=True)] for one in sums]
+        strength = np.max([np.abs(one).max(axis=(1, 2)) for side in by_side for one in side], axis=0)
+        asked = [sum(self.model.projections[query].cells for query, _ in told.laws) for told in self.told]
+        order = np.argsort(-strength, kind="stable")
+        room = np.cumsum(np.array(asked)[kinds[order]]) * len(cells.distinct) <= MOST_WEIGHTS
+        near = order[room & (strength[order] >= 1e-2 * strength.max())]
+        found: list[Shared | None] = []
+        for pair in cells.distinct:
+            parts = []
+            for kind, told in enumerate(self.told):
+                units = near[kinds[near] == kind]
+                moved = [
+                    [A[units] @ row for A, row in zip(side, rows, strict=True)]
+                    for side, rows in zip(by_side, pair, strict=True)
+                ]
+                for measured, law in told.laws:
+                    seen = self.model.projections[measured]
+                    weights = [seen.read(side).ravel() / size_of(law) for side in moved]
+                    parts.append((np.column_stack(weights), law, 1))
+            found.append(Shared.of(parts) if parts and near.size else None)
         return found
 
     @cached_property
@@ -446,6 +552,9 @@ def _moved(solution: Solution, row: Floats, nodes: Integers, others: Integers, r
 
 MOST_NUMBERS = 1 << 18
 """Numbers that tie each unit of a small tree to each node; beyond it, only near units count."""
+
+MOST_WEIGHTS = 1 << 24
+"""Weights of noises in all pairs of cells that are looked at; the others are taken as Gaussian."""
 
 AT_ONCE = 1 << 21
 """Weights that are held at once."""

@@ -243,8 +243,19 @@ class Projection:
         one, one row a node, from covariances (node, size, size) by component, which need not be symmetric."""
         if len(its) not in (1, len(cells)):
             raise ValueError("queries of different numbers of cells have no covariance cell by cell")
-        if other.groups == self.groups and np.array_equal(cells, its):
+        if self.same(other) and np.array_equal(cells, its):
             return self.variances(covariances)[:, self.classes[cells]]
+        found = np.zeros((len(covariances[0]), len(cells)))
+        for C, weights in zip(covariances, self.products(other, cells, its), strict=True):
+            found += C.reshape(len(C), -1) @ weights.T
+        return found
+
+    def same(self, other: Projection) -> bool:
+        """Whether another query has the same cells."""
+        return self.groups == other.groups
+
+    def products(self, other: Projection, cells: Integers, its: Integers) -> ByComponent:
+        """Return by component the products of the rows of `cells` and of cells `its` of another query."""
         key = (other.groups, cells.tobytes(), its.tobytes())
         if key not in self._weights:
             one, two = self.collect(np.eye(self.cells)[cells]), other.collect(np.eye(other.cells)[its])
@@ -252,10 +263,7 @@ class Projection:
                 (mine @ np.swapaxes(theirs, 1, 2)).reshape(len(cells), -1)
                 for mine, theirs in zip(one, two, strict=True)
             ]
-        found = np.zeros((len(covariances[0]), len(cells)))
-        for C, weights in zip(covariances, self._weights[key], strict=True):
-            found += C.reshape(len(C), -1) @ weights.T
-        return found
+        return self._weights[key]
 
     def weights(
         self, other: Projection | ApartProjection, moved: ByComponent, some: slice
@@ -505,6 +513,15 @@ class ApartProjection:
 
 
 @dataclass(frozen=True)
+class CellPairs:
+    """Cells of two queries, one by one: which of the distinct pairs each is, and both rows of those by
+    component (size, copies)."""
+
+    of: Integers
+    distinct: list[tuple[ByComponent, ByComponent]]
+
+
+@dataclass(frozen=True)
 class Told:
     """What units of one kind answer: the law of the noise of each query, and queries held exact."""
 
@@ -569,16 +586,40 @@ class Model:
         in the order in which they are written."""
         first, second = self.projection(one), self.projection(two)
         if isinstance(first, Projection) and isinstance(second, Projection):
-            assert self.attributes is not None
-            orders = [
-                as_written(self.attributes, query, np.arange(projection.cells)[None])[0]
-                for query, projection in ((one, first), (two, second))
-            ]
-            return first.covariances(second, by_component, *orders)
+            return first.covariances(second, by_component, *self._as_written(one, two))
         assert isinstance(first, ApartProjection)
         if first is not second:
             return np.zeros((len(by_component[0]), first.cells))
         return np.repeat(first.variances(by_component), first.cells, axis=1)
+
+    def _as_written(self, *queries: str) -> list[Integers]:
+        """Return where the cells of queries, as they are written, stand in the order of the attributes."""
+        cells = [np.arange(self.projection(query).cells) for query in queries]
+        if self.attributes is None:
+            return cells
+        pairs = zip(queries, cells, strict=True)
+        return [as_written(self.attributes, query, row[None])[0] for query, row in pairs]
+
+    def cell_pairs(self, one: str, two: str) -> CellPairs:
+        """Pair the cells of a query with the same, or the only, cells of another one, as they are written."""
+        first, second = self.projection(one), self.projection(two)
+        cells, its = self._as_written(one, two)
+        its = np.broadcast_to(its, cells.shape)
+        looks = [np.column_stack([first.classes[cells], second.classes[its]]).astype(np.float64)]
+        if (
+            isinstance(first, Projection)
+            and isinstance(second, Projection)
+            and not (first.same(second) and np.array_equal(cells, its))
+        ):
+            looks += first.products(second, cells, its)
+        _, which, of = np.unique(
+            np.round(np.hstack(looks), 9), axis=0, return_index=True, return_inverse=True
+        )
+        rows = [
+            [[one[0] for one in side.collect((np.arange(side.cells) == place)[None])] for place in places]
+            for side, places in ((first, cells[which]), (second, its[which]))
+        ]
+        return CellPairs(of.ravel(), list(zip(*rows, strict=True)))
 
     def _gram(self, query: str, one: Component) -> Floats:
         key = (query, one)

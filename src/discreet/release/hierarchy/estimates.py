@@ -35,7 +35,7 @@ from discreet.estimation.estimates import (
     inverse_variance_weights,
     ratio_interval,
 )
-from discreet.estimation.intervals import Term, count_ends, half_widths
+from discreet.estimation.intervals import Shared, Term, count_ends, half_widths, shared_widths
 from discreet.estimation.model import as_written
 from discreet.estimation.tables import WholeTables
 from discreet.estimation.tree import Floats, Integers, Tree
@@ -63,11 +63,41 @@ from discreet.release.tables import (
 FoundUnits = Sequence[tuple[UnitEstimates, NDArray[np.bool_]] | None]
 Found = Sequence[tuple[UnitEstimates | Union, NDArray[np.bool_]] | None]
 """The estimates of some units, or of a union of them, in each group, and which of them the group has."""
-Moments = tuple[Floats, Floats, Floats, Floats, Floats]
-"""Two estimates, their variances, and their covariance."""
 
 Chances = Sequence[tuple[str, float]]
 """Levels of intervals, each with the ending of its columns."""
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Two estimates in each unit and cell, their variances and covariance, and the noises in both, if few may
+    dominate: see `UnitEstimates.shared`."""
+
+    a: Floats
+    b: Floats
+    var_a: Floats
+    var_b: Floats
+    covariance: Floats
+    noises: tuple[Sequence[Shared | None], Integers] | None = None
+
+    def variances(self, factors: Floats) -> Floats:
+        """Return the variances of a - factor b, zero where nothing but rounding of the parts is left."""
+        parts = self.var_a + factors**2 * self.var_b
+        sure = (self.var_a == 0.0) | (self.var_b == 0.0)
+        found = parts - np.where(sure, 0.0, 2 * factors * self.covariance)
+        return np.where(found <= 1e-12 * parts, 0.0, found)
+
+    def normal(self, level: float) -> float:
+        """Return how many standard deviations a Gaussian interval has."""
+        return float(gaussian_widths(np.ones(1), level)[0])
+
+    def widths(self, factors: Floats, level: float) -> Floats:
+        """Return the half-widths of intervals of a - factor b."""
+        variances = self.variances(factors)
+        if self.noises is None:
+            return gaussian_widths(variances, level)
+        return shared_widths(*self.noises, factors, variances, level)
+
 
 TOGETHER = "best linear unbiased, all queries and levels together"
 APART = "best linear unbiased, each query by itself: the release states no attributes"
@@ -300,7 +330,7 @@ class JointEstimates:
 
     def moments(self, one: Found, query: str, two: Found, its: str) -> Moments:
         """Return estimates of a query in units or a union, and of another query there or in another union."""
-        got = []
+        got, noises = [], None
         for group, here, there in zip(self.groups, one, two, strict=True):
             if here is None or there is None or not (group.answers(query) and group.answers(its)):
                 continue
@@ -310,9 +340,11 @@ class JointEstimates:
             rows += [turn(query, a.variances(query)), turn(its, b.variances(its))]
             if isinstance(a, Union) and isinstance(b, Union):
                 rows.append(a.covariances(query, b, its))
+                noises = a.shared(query, b, its) if len(self.groups) == 1 else None
             else:  # both are the same units
                 assert isinstance(a, UnitEstimates)
                 rows.append(a.covariances(query, its))
+                noises = a.shared(query, its) if len(self.groups) == 1 else None
             wide = [np.full((len(mask), row.shape[1]), np.nan) for row in rows]
             for block, row in zip(wide, rows, strict=True):
                 block[mask] = row
@@ -320,20 +352,18 @@ class JointEstimates:
         if not got:  # no release tells it
             units = next(len(found[1]) for found in one if found is not None)
             x, y = (np.full((units, len(self.names(name))), np.nan) for name in (query, its))
-            return x, y, x, y, x
+            return Moments(x, y, x, y, x)
         if len(got) == 1:
             x, y, vx, vy, covariance = got[0]
-            return x, y, vx, vy, covariance
+            return Moments(x, y, vx, vy, covariance, noises)
         x, y, vx, vy, covariance = (np.stack(rows) for rows in zip(*got, strict=True))
         wx, vx = inverse_variance_weights(vx)
         wy, vy = inverse_variance_weights(vy)
         both = np.nansum(wx * wy * covariance, axis=0)
         # a sum of nothing is no estimate
-        means = (
-            np.where(np.isnan(v), np.nan, np.nansum(w * one, axis=0))
-            for w, one, v in ((wx, x, vx), (wy, y, vy))
-        )
-        return *means, vx, vy, both
+        x = np.where(np.isnan(vx), np.nan, np.nansum(wx * x, axis=0))
+        y = np.where(np.isnan(vy), np.nan, np.nansum(wy * y, axis=0))
+        return Moments(x, y, vx, vy, both)
 
 
 def _agree(some: Sequence[Published], one: Published) -> bool:
@@ -569,9 +599,11 @@ def _check_distinct(paths: Sequence[FilePath], given: Sequence[Published]) -> No
 
 
 CONTRASTS = {
-    "difference": "interval: Gaussian, not cut at zero",
-    "ratio": "interval: Fieller's, exact for Gaussian errors; empty: the denominator is not clearly "
-    "different from zero. sd: by the delta method",
+    "difference": "interval: as that of a count, not rounded and not cut at zero",
+    "ratio": "interval: Fieller's, the ratios r that the error of numerator - r denominator allows; empty: "
+    "the denominator is not clearly different from zero. sd: by the delta method",
+    "errors": "from the law of the noise where few measurements dominate; Gaussian where releases differ, or "
+    "trees and tables are large",
 }
 
 
@@ -714,7 +746,9 @@ def _of_areas(
     tables = []
     for query in queries:
         got = [found.moments(one, query, one, query) for one in unions.values()]
-        values, variances = np.concatenate([one[0] for one in got]), np.concatenate([one[2] for one in got])
+        values, variances = (
+            np.concatenate(rows) for rows in zip(*((m.a, m.var_a) for m in got), strict=True)
+        )
         widths = [found.area_widths(list(unions.values()), query, variances, level) for _, level in chances]
         tables.append(_with_ends(values, np.sqrt(variances), widths, chances)[0])
     return found.layout(_flat(list(unions), "area"), queries), _side_by_side(tables)
@@ -731,7 +765,8 @@ class _Contrast:
 
     @property
     def name(self) -> str:
-        return f"{shown(self.one)} {'-' if self.kind == 'difference' else '/'} {shown(self.two)}"
+        one, two = (self.one, self.two) if self.areas else (shown(self.one), shown(self.two))
+        return f"{one} {'-' if self.kind == 'difference' else '/'} {two}"
 
 
 def _contrasts(
@@ -777,31 +812,51 @@ def _contrasts(
     return contrasts
 
 
-def _compared(kind: str, moments: Moments, chances: Chances) -> dict[str, Numbers]:
+def _compared(kind: str, found: Moments, chances: Chances) -> dict[str, Numbers]:
     """Return the columns of a difference or ratio."""
-    a, b, va, vb, covariance = moments
-    b = np.where(np.abs(b) < 1e-9, 0.0, b)  # an exact zero, but for rounding
+    if kind == "difference":
+        values, one = found.a - found.b, np.ones_like(found.a)
+        columns = {"estimate": values, "sd": np.sqrt(found.variances(one))}
+        for name, level in chances:
+            width = found.widths(one, level)
+            # a truth at the very end is inside: it is a whole number
+            ends = np.round(values - width, 9), np.round(values + width, 9)
+            columns[f"lower{name}"], columns[f"upper{name}"] = ends
+        return columns
+    b = np.where(np.abs(found.b) < 1e-9, 0.0, found.b)  # an exact zero, but for rounding
     with np.errstate(divide="ignore", invalid="ignore"):
-        if kind == "difference":
-            values, variances = a - b, _unrounded(va + vb - 2 * covariance, va + vb)
-        else:
-            values = np.where(b != 0, a / b, np.nan)
-            parts = va + values**2 * vb
-            variances = _unrounded(parts - 2 * values * covariance, parts) / b**2
-    columns = {"estimate": values, "sd": np.sqrt(variances)}
+        values = np.where(b != 0, found.a / b, np.nan)
+        columns = {"estimate": values, "sd": np.sqrt(found.variances(values)) / np.abs(b)}
     for name, level in chances:
-        if kind == "difference":
-            width = gaussian_widths(variances, level)
-            ends = values - width, values + width
-        else:
-            ends = ratio_interval(a, b, (va, vb, covariance), level)
-        columns[f"lower{name}"], columns[f"upper{name}"] = ends
+        columns[f"lower{name}"], columns[f"upper{name}"] = _ratio_ends(found, b, values, level)
     return columns
 
 
-def _unrounded(variances: Floats, parts: Floats) -> Floats:
-    """Return variances of differences, zero where nothing but rounding of the parts is left."""
-    return np.where(variances <= 1e-12 * parts, 0.0, variances)
+def _ratio_ends(found: Moments, b: Floats, values: Floats, level: float) -> list[Floats]:
+    """Return the ends of Fieller's intervals: the ratios r at which a - r b is as far from zero as its law
+    allows. That is so many standard deviations, at each end by itself, where it hardly changes with r."""
+    parts = found.var_a, found.var_b, np.where(found.var_a * found.var_b == 0.0, 0.0, found.covariance)
+    ends = []
+    for side, outer in ((0, np.minimum), (1, np.maximum)):
+        steps = [values]
+        for _ in range(STEPS):
+            with np.errstate(divide="ignore", invalid="ignore"):
+                factor = found.widths(steps[-1], level) / np.sqrt(found.variances(steps[-1]))
+            factor = np.where(np.isfinite(factor), factor, found.normal(level))
+            steps.append(ratio_interval(found.a, b, parts, factor)[side])
+            if found.noises is None or np.allclose(
+                steps[-2], steps[-1], rtol=1e-12, atol=0.0, equal_nan=True
+            ):
+                break
+        # where it jumps to and fro, the outermost; and a truth at the very end is inside
+        end = outer.reduce(steps[-1:] if len(steps) <= STEPS else steps[STEPS // 2 :])
+        ends.append(end + (side - 0.5) * 2e-9 * np.abs(end - values))
+    lost = np.isnan(ends[0]) | np.isnan(ends[1])
+    return [np.where(lost, np.nan, end) for end in ends]
+
+
+STEPS = 12
+"""Steps in which the ends of intervals of ratios are found."""
 
 
 def _beside(queries: Iterable[Sequence[tuple[str, Moments]]], chances: Chances) -> dict[str, Numbers]:
@@ -842,6 +897,19 @@ def _contrast_blocks(
         yield Layout.same(_flat(list(unions), "area"), cells), of(*unions.values())
 
 
+def _independent(parts: Sequence[FoundUnits], query: str) -> tuple[Sequence[Shared | None], Integers] | None:
+    """Return the noises of a query in two releases, each of one group: they have none in common."""
+    if any(len(part) > 1 for part in parts):
+        return None
+    (now,), (before,) = parts
+    assert now is not None
+    assert before is not None
+    (one, of), (two, its) = (part[0].shared(query, query) for part in (now, before))
+    pairs, which = np.unique(np.stack([of, its]).reshape(2, -1), axis=1, return_inverse=True)
+    noises = [Shared.apart(one[a], two[b]) for a, b in pairs.T.tolist()]
+    return noises, which.reshape(of.shape)
+
+
 def _changes(
     now: JointEstimates,
     before: JointEstimates,
@@ -877,8 +945,9 @@ def _changes(
             a, sa, _w = now.numbers(parts[0], len(here), query, ())
             b, sb, _w = before.numbers(parts[1], len(there), query, ())
             table = {"now": a, "before": b}
+            both = Moments(a, b, sa**2, sb**2, np.zeros_like(a), _independent(parts, query))
             for kind, prefix in (("difference", ""), ("ratio", "ratio_")):
-                columns = _compared(kind, (a, b, sa**2, sb**2, np.zeros_like(a)), chances)
+                columns = _compared(kind, both, chances)
                 table[kind] = columns.pop("estimate")
                 table |= {f"{prefix}{name}": one for name, one in columns.items()}
             tables.append(table)
