@@ -339,3 +339,42 @@ def test_laplace_noise_is_refused() -> None:
     level = Level(name="A", queries=[Query(name="x", scale="2")])
     with pytest.raises(InputError, match="Laplace noise; a plan is for Gaussian noise"):
         plan(Release(name="r", neighbours="bounded", levels=[level]), keep=["A"])
+
+
+RECODED = """
+name = "recoded"
+neighbours = "bounded"
+[attributes]
+age = 9
+sex = 2
+impossible = [{ age = ["0"], sex = ["1"] }]
+[attributes.coarse]
+of = "age"
+groups = { a = ["0", "1", "2"], b = ["3", "4", "5", "6"], c = ["7", "8"] }
+[attributes.across]
+of = "age"
+groups = { a = ["0", "3", "7"], b = ["1", "2", "4", "5", "6", "8"] }
+[[levels]]
+name = "Top"
+queries = { "coarse * sex" = { variance = 3 }, "across" = { variance = 1 } }
+[[levels]]
+name = "Low"
+queries = { "total" = { variance = 2 }, "across * sex" = { variance = 5 }, "detailed" = { variance = "1/8" } }
+"""
+
+
+@pytest.mark.parametrize("without", [(), ("detailed",)])
+def test_goals_are_measured_on_spaces_that_queries_keep(without: tuple[str, ...]) -> None:
+    """What is found space by space is what the accuracy says; without "detailed" some is not determined."""
+    release = Release.from_toml(RECODED)
+    chain = UniformPlan(release, (4.5,))
+    levels = [
+        Level(name=level.name, queries=[one for one in level.queries if one.name not in without])
+        for level in release.levels
+    ]
+    release = replace(release, levels=tuple(levels))
+    found = chain.accuracy(release).by_query
+    goals = [Goal(level, query, 2.0) for level, query in found]
+    due = [np.inf if one.sd is None else one.sd**2 / 4 for one in found.values()]
+    assert chain.misses(release, goals) == pytest.approx(due, rel=1e-9)
+    assert (np.inf in due) == bool(without)

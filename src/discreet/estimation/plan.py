@@ -8,7 +8,9 @@ variances the smallest such sum.
 
 On a uniform tree information goes up as L = J + L_child / n and down as the parallel sum of what a parent
 knows without its children and of L_child / (n - 1). Derivatives come back the same way, for each wanted
-variance once whatever the number of budgets, so gradients are exact.
+variance once whatever the number of budgets, so gradients are exact. All that is ever added, inverted or
+traced are Gram matrices of queries, so a component falls into spaces that each of them keeps (`_blocks`), and
+numbers that are the same count once: the DHC has 32 of them, and 15 matrices of up to 140 rows.
 
 *The search.* A variance is the least sum of c_i / x_i over unbiased estimators, so with the c of the best one
 at x it bounds the variance at any other budgets from above. Minimising that bound multiplies each x_i by the
@@ -38,10 +40,10 @@ from discreet.budget import Level, Query, Release, Spine, cases
 from discreet.budget.levels import find_level, level_name
 from discreet.budget.toml import hint, parse_toml
 from discreet.errors import InputError, PrecisionError
-from discreet.estimation.accuracy import Accuracy, accuracy, by_level, mean_variance
+from discreet.estimation.accuracy import Accuracy, accuracy, by_level
 from discreet.estimation.intervals import View
 from discreet.estimation.model import Model, Told, told_by_level, uniform_tree
-from discreet.estimation.tree import Floats, Tree
+from discreet.estimation.tree import SMALL, Evidence, Floats, Tree, solve
 from discreet.numbers import Exact, Interval, bound, float_up, positive, share
 
 NORMAL95 = 1.959963984540054
@@ -480,39 +482,62 @@ class UniformPlan:
         queries = tuple(dict.fromkeys(query for _, query in self.keys))
         self.model = Model(release.attributes, queries)
         self._level = np.array([self.names.index(level) for level, _ in self.keys])
-        self._groups: list[tuple[int, dict[str, Floats], dict[str, Floats]]] = []
-        sizes = sorted({one.size for one in self.model.components})
-        for size in sizes:
-            same = [one for one in self.model.components if one.size == size]
-            grams, means = {}, {}
-            for name in queries:
-                projection = self.model.projections[name]
-                grams[name] = np.stack([projection.gram(one) for one in same])
-                means[name] = np.stack([projection.mean_weights(one) for one in same])
-            self._groups.append((size, grams, means))
+        self._groups = self._problems()
+
+    def _problems(self) -> list[tuple[dict[str, Floats], dict[str, Floats]]]:
+        """Return by size Gram matrices and weights of mean variances of each query, of all problems of it."""
+        names = (*self.model.queries, *self.model.impossible)
+        asked = [self.model.projections[query] for query in names]
+        by_size: dict[int, dict[bytes, tuple[Floats, Floats]]] = {}
+        for one in self.model.components:
+            grams = np.stack([projection.gram(one) for projection in asked])
+            means = np.stack([projection.mean_weights(one) for projection in asked])
+            least = SMALL * np.abs(grams).max(axis=(1, 2), keepdims=True)
+            for basis in _blocks(grams):
+                gram, mean = (basis.T @ some @ basis for some in (grams, means))
+                seen = np.abs(gram).max(axis=(1, 2), keepdims=True) > least
+                gram, mean = gram * seen, mean * seen  # the rest is rounding
+                size = basis.shape[1]
+                # numbers are known by themselves; matrices only up to a rotation
+                key = (
+                    (np.round(gram, 9) + 0.0).tobytes()
+                    if size == 1
+                    else f"{one.parts}".encode() + basis.tobytes()
+                )
+                same = by_size.setdefault(size, {})
+                same[key] = gram, mean + (same[key][1] if key in same else 0.0)
+        found = []
+        for problems in by_size.values():
+            grams, means = (np.stack(some, axis=1) for some in zip(*problems.values(), strict=True))
+            found.append((dict(zip(names, grams, strict=True)), dict(zip(names, means, strict=True))))
+        return found
 
     @property
     def budgets(self) -> Floats:
         """The rho of each query now."""
         return np.array([float(self.exact[key]) for key in self.keys])
 
-    def variances(self, budgets: Floats, targets: Sequence[tuple[int, str]]) -> tuple[Floats, Floats]:
-        """Return the mean variances of queries at levels, and their derivatives by the budgets."""
+    def variances(
+        self, budgets: Floats, targets: Sequence[tuple[int, str]], rows: Floats | None = None
+    ) -> tuple[Floats, Floats]:
+        """Return the mean variances of queries at levels, or mixtures of them (one a row), and their
+        derivatives by the budgets."""
+        rows = np.eye(len(targets)) if rows is None else rows
         depth, many = len(self.names), len(budgets)
         now = self.budgets / self.budgets.sum()
         precision = (budgets + CLOSE * budgets.sum() * now) / ((1 + CLOSE) * self.unit)
-        values, slopes = np.zeros(len(targets)), np.zeros((len(targets), many))
+        values, slopes = np.zeros(len(rows)), np.zeros((len(rows), many))
         # Keeps what nobody measures invertible. Sums over cells are hundreds of times larger than single
         # ones, so a smaller one is lost in rounding, and the search fails or stops early.
         tiny = 1e-11 * float(precision.sum())
         own = [np.flatnonzero(self._level == level) for level in range(depth)]
-        wanted = [
-            [place for place, (where, _) in enumerate(targets) if where == level] for level in range(depth)
-        ]
-        for size, grams, means in self._groups:
+        levels = np.array([level for level, _ in targets])
+        wanted = [np.flatnonzero(levels == level) for level in range(depth)]
+        mixed = [np.flatnonzero(rows[:, here].any(axis=1)) for here in wanted]
+        for grams, means in self._groups:
             G = [np.stack([grams[self.keys[place][1]] for place in at]) for at in own]
             J = [
-                np.tensordot(precision[at], G[level], axes=1) + tiny * np.eye(size)
+                np.tensordot(precision[at], G[level], axes=1) + tiny * np.eye(G[level].shape[-1])
                 for level, at in enumerate(own)
             ]
             L = list(J)
@@ -523,11 +548,12 @@ class UniformPlan:
             out: Floats = np.zeros_like(J[0])
             steps: list[tuple[Floats, Floats, float] | None] = []
             for level in range(depth):
-                if wanted[level]:
+                if wanted[level].size:
                     P = np.linalg.inv(L[level] + out)
-                    M = np.stack([means[targets[place][1]] for place in wanted[level]])
-                    values[wanted[level]] += (M * P).sum(axis=(1, 2, 3))
-                    self._add_slopes(slopes, wanted[level], level, P @ M @ P, steps, G, own)
+                    M = np.stack([means[targets[place][1]] for place in wanted[level].tolist()])
+                    M = np.tensordot(rows[np.ix_(mixed[level], wanted[level])], M, axes=1)
+                    values[mixed[level]] += (M * P).sum(axis=(1, 2, 3))
+                    self._add_slopes(slopes, mixed[level], level, P @ M @ P, steps, G, own)
                 if level + 1 == depth:
                     break
                 around, siblings = J[level] + out, self.children[level] - 1
@@ -547,7 +573,7 @@ class UniformPlan:
     def _add_slopes(
         self,
         slopes: Floats,
-        rows: list[int],
+        rows: NDArray[np.int64],
         level: int,
         X: Floats,
         steps: Sequence[tuple[Floats, Floats, float] | None],
@@ -574,7 +600,7 @@ class UniformPlan:
             both = np.asarray(total + here[place])
             if both.ndim:
                 flat = both.reshape(len(rows), -1) @ grams.reshape(len(grams), -1).T
-                slopes[np.array(rows)[:, None], own[place]] -= flat
+                slopes[rows[:, None], own[place]] -= flat
 
     def cheapest(self, targets: Sequence[tuple[int, str]], rows: Floats, bounds: Floats) -> Floats:
         """Return the budgets of least sum with which mixtures of variances are within their bounds."""
@@ -582,8 +608,8 @@ class UniformPlan:
 
         def relative(x: Floats) -> tuple[Floats, Floats]:
             """Return variances over their bounds, and how they fall with the budgets."""
-            values, slopes = self.variances(x, targets)
-            return rows @ values / bounds, -(rows @ slopes) / bounds[:, None]
+            values, slopes = self.variances(x, targets, rows)
+            return values / bounds, -slopes / bounds[:, None]
 
         x, weights, cost = self.budgets, np.ones(len(bounds)), math.inf
         for _ in range(STEPS):
@@ -676,24 +702,64 @@ class UniformPlan:
 
     def accuracy(self, release: Release) -> Accuracy:
         """Return the accuracy at all levels, those included of which nothing is measured any more."""
-        view = self._view(release)
-        levels = by_level(view, view.shape.totals, self.names)
+        shape, told = Tree.chain(self.children), self._told(release)
+        view = View(self.model, shape, told, self.model.solve(shape, told))
+        levels = by_level(view, shape.totals, self.names)
         return Accuracy(release.name, self.children, release.attributes is not None, levels)
 
     def misses(self, release: Release, goals: Sequence[Goal]) -> list[float]:
-        """Return the variance of each goal relative to its bound."""
-        view, found = self._view(release), []
-        for goal in goals:
-            node = np.array([self.names.index(goal.level)])
-            size = mean_variance(view, goal.query, node, np.ones(1))
-            found.append(math.inf if size is None else size / goal.sd**2)
-        return found
+        """Return the variance of each goal relative to its bound; infinite if nothing determines it."""
+        shape, told, found = Tree.chain(self.children), self._told(release), np.zeros(len(goals))
+        for grams, means in self._groups:
+            size = next(iter(grams.values())).shape[-1]
+            for place in range(len(next(iter(grams.values())))):
+                none = np.zeros((size, size))
+                held = sum((grams[query][place] for query in self.model.impossible), none)
+                kinds = [
+                    Evidence(
+                        sum((grams[query][place] / noise for query, noise in one.variances), none),
+                        sum((grams[query][place] for query, _ in one.variances), none),
+                        held if self.model.impossible else None,
+                    )
+                    for one in told
+                ]
+                solution = solve(shape, kinds)
+                nulls = solution.nulls()
+                for number, goal in enumerate(goals):
+                    M, node = means[goal.query][place], self.names.index(goal.level)
+                    lost = np.sum(M * nulls[node]) > CLOSE * np.trace(M)
+                    found[number] += math.inf if lost else np.sum(M * solution.P[node]) / goal.sd**2
+        return [float(one) for one in found]
 
-    def _view(self, release: Release) -> View:
+    def _told(self, release: Release) -> list[Told]:
+        """Return what units of each level answer, those included of which nothing is measured any more."""
         names = [level.name for level in release.levels]
         by_name = dict(zip(names, told_by_level(release, names), strict=True))
-        told, shape = [by_name.get(name, Told(())) for name in self.names], Tree.chain(self.children)
-        return View(self.model, shape, told, self.model.solve(shape, told))
+        return [by_name.get(name, Told(())) for name in self.names]
+
+
+def _blocks(grams: Floats) -> list[Floats]:
+    """Return orthonormal bases of spaces, as columns, each of which all of these symmetric matrices keep.
+
+    They are spanned by eigenvectors of a mixture of the matrices, those together that any of them ties.
+
+    >>> nested = np.array([[[1.0, 1.0], [1.0, 1.0]], [[1.0, 0.0], [0.0, 1.0]]])
+    >>> [basis.shape for basis in _blocks(nested)]
+    [(2, 1), (2, 1)]
+    """
+    scale = np.abs(grams).max(axis=(1, 2), keepdims=True)
+    scaled = np.divide(grams, scale, out=np.zeros_like(grams), where=scale > 0.0)
+    mixture = np.tensordot(np.sqrt(np.arange(2, 2 + len(grams))), scaled, axes=1)
+    vectors = np.linalg.eigh(mixture)[1]
+    tied = (np.abs(vectors.T @ scaled @ vectors) > 1e-10).any(axis=0)
+    label = np.arange(len(vectors))
+    for _ in range(len(vectors)):
+        lower = np.where(tied, label, len(vectors)).min(axis=1, initial=len(vectors))
+        lower = np.minimum(lower, label)
+        if np.array_equal(lower, label):
+            break
+        label = lower
+    return [vectors[:, label == one] for one in np.unique(label)]
 
 
 def _pieces(sizes: Sequence[float], many: int) -> list[int]:
