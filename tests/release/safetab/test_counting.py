@@ -229,6 +229,29 @@ def test_state_by_state_gives_the_same(
     assert not list(duckdb_engine.place.glob("discreet_*"))
 
 
+@pytest.mark.parametrize("few", [counting.FEW, 0])
+@pytest.mark.parametrize("home", ["nobody", "01 02", "72"])
+def test_cells_of_a_geography_where_nobody_lives_are_empty(
+    duckdb_engine: Engine,
+    write: Callable[..., Path],
+    toy_parameters: Parameters,
+    monkeypatch: pytest.MonkeyPatch,
+    home: str,
+    few: int,
+) -> None:
+    """Noise alone can give an empty group a table by sex and age: its cells are asked for all the same."""
+    monkeypatch.setattr(counting, "FEW", few)
+    blocks = [(state, "001", "000100", "1000", "00100", "9999") for state in ("01", "02", "72")]
+    codes = list(toy_parameters[1].codes)
+    people = [random_person(random.Random(1), [one], codes) for one in blocks if one[0] in home]
+    with count(write(blocks, people), *toy_parameters, engine=duckdb_engine) as counts:
+        for geography in ("USA", "STATE", "TRACT", "PR-STATE", "PR-COUNTY", "PR-PLACE"):
+            (group, *_) = counts.specification.places(geography, 2)
+            asked = pa.table({"region": [0], "iteration": [group]})
+            found = counts.cells(geography, 2, asked).num_rows
+            assert found == 0 or (home == "72") == geography.startswith("PR-")
+
+
 def test_more_groups_than_the_noise_is_made_for_are_refused(
     duckdb_engine: Engine, toy: Path, toy_parameters: Parameters, monkeypatch: pytest.MonkeyPatch
 ) -> None:

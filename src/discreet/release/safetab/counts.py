@@ -687,8 +687,7 @@ class GroupCounts:
 
     def cells(self, geography: str, level: int, groups: ArrowTable) -> ArrowTable:
         """Return region, iteration, sex, age range and count of cells with people, for groups of `totals`."""
-        _known(geography)
-        if not groups.num_rows:
+        if not groups.num_rows or not self._totals[_known(geography)][0].size:  # nobody is counted here
             return _schema(_CELLS).empty_table()
         start = time.perf_counter()
         engine, groups = self._engine, groups.select(["region", "iteration"]).cast(_schema(_TOTALS[:2]))
