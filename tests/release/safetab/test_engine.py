@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from discreet.errors import InputError
@@ -47,6 +48,30 @@ def test_a_broken_file_is_told_without_its_content(engine: Engine, tmp_path: Pat
         engine.keep(engine.csv(path, ["a", "b"]))
     assert "31415926" not in str(caught.value)
     assert caught.value.__suppress_context__
+
+
+@pytest.mark.parametrize(
+    ("name", "other"), [("wave*", "wave2"), ("wave?", "wave2"), ("wave[1]", "wave1"), ("{a,b}", "a")]
+)
+def test_a_path_names_one_file_and_is_no_pattern(
+    engine: Engine, tmp_path: Path, name: str, other: str
+) -> None:
+    """To both engines `wave*` is every folder that begins so: other people's records would be counted."""
+    for folder in (name, other):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "records.txt").write_text(f"folder\n{folder}\n")
+        pq.write_table(pa.table({"folder": [folder]}), tmp_path / folder / "records.parquet")
+    found = [engine.csv(tmp_path / name / "records.txt", ["folder"])]
+    found.append(engine.parquet(tmp_path / name / "records.parquet"))
+    for table in found:
+        assert engine.fetch(table).to_pylist() == [{"folder": name}]
+
+
+def test_names_of_folders_are_no_columns(duckdb_engine: Engine, tmp_path: Path) -> None:
+    path = tmp_path / "year=2020" / "records.parquet"
+    path.parent.mkdir()
+    pq.write_table(pa.table({"a": [1]}), path)
+    assert duckdb_engine.fetch(duckdb_engine.parquet(path)).to_pylist() == [{"a": 1}]
 
 
 @pytest.mark.parametrize(

@@ -177,13 +177,13 @@ class DuckDB(Engine):
         """Name a pipe-delimited file."""
         columns = ", ".join(f"{_quoted(name)}: 'VARCHAR'" for name in header)
         return self._view(
-            f"read_csv({_quoted(str(path))}, auto_detect = false, header = true, delim = '|', quote = '\"', "
-            f"escape = '\"', nullstr = '', columns = {{{columns}}})"
+            f"read_csv({_literal(path)}, auto_detect = false, header = true, delim = '|', quote = '\"', "
+            f"escape = '\"', nullstr = '', columns = {{{columns}}}, hive_partitioning = false)"
         )
 
     def parquet(self, path: Path) -> Relation:
         """Name a Parquet file."""
-        return self._view(f"read_parquet({_quoted(str(path))})")
+        return self._view(f"read_parquet({_literal(path)}, hive_partitioning = false)")
 
     def keep(self, expression: Relation, *, in_order: bool = False) -> Relation:
         """Compute once; `in_order` keeps the order of a file, so that `rowid` numbers its rows."""
@@ -238,9 +238,9 @@ class DuckDB(Engine):
             watcher.join()
             self._run("SET enable_progress_bar = false")
 
-    def stored(self, *folders: Path) -> Relation:
-        """Name the Parquet files that were written into these folders."""
-        files = ", ".join(_quoted(f"{folder}/*.parquet") for folder in folders)
+    def stored(self, *folders: Path, inside: str = "") -> Relation:
+        """Name the Parquet files that were written into these folders, or into folders `inside` them."""
+        files = ", ".join(_literal(folder, f"/{inside}*.parquet") for folder in folders)
         return self._view(f"read_parquet([{files}], hive_partitioning = false)")
 
     def drop(self, table: Relation) -> None:
@@ -310,6 +310,15 @@ def _translated() -> Iterator[None]:
 
 def _quoted(value: str) -> str:
     return "'" + value.replace("'", "''") + "'"
+
+
+def _literal(path: Path, pattern: str = "") -> str:
+    """Return a path, and a pattern of files in it: to DuckDB any path is one, and could name other files.
+
+    >>> _literal(Path("wave[1]/what*.csv"))
+    "'wave[[]1]/what[*].csv'"
+    """
+    return _quoted(re.sub(r"[*?\[]", r"[\g<0>]", str(path)) + pattern)
 
 
 @contextmanager

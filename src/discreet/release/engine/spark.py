@@ -11,6 +11,7 @@ from __future__ import annotations
 import atexit
 import logging
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -96,13 +97,13 @@ class Spark(Engine):
         )
         # a pruned column is not parsed, and then a row of too few fields would pass
         reader = reader.option("columnPruning", "false")
-        frame = reader.csv(str(path), schema=fields, enforceSchema=True)
+        frame = reader.csv(_literal(path), schema=fields, enforceSchema=True)
         return self._named(frame.replace("", None))  # an empty field in quotes is no null to Spark
 
     def parquet(self, path: Path) -> Relation:
         """Name a Parquet file."""
         with _translated():
-            return self._named(self._session.read.parquet(str(path)))
+            return self._named(self._session.read.parquet(_literal(path)))
 
     def keep(self, expression: Relation) -> Relation:
         """Compute once, and forget how: plans that grow take Spark longer than the counting."""
@@ -141,6 +142,15 @@ class Spark(Engine):
         frame.createOrReplaceTempView(name)
         self._kept[name] = frame
         return self.backend.table(name)
+
+
+def _literal(path: Path) -> str:
+    """Return a path as Spark reads it: to Spark any path is a pattern, and could name other files.
+
+    >>> _literal(Path("wave[1]/what*.csv"))
+    'wave\\\\[1\\\\]/what\\\\*.csv'
+    """
+    return re.sub(r"[*?\[\]{}\\]", r"\\\g<0>", str(path))
 
 
 def need_java() -> None:

@@ -480,9 +480,13 @@ class CodedRecords:
             (self._folder / NOTE).unlink(missing_ok=True)
             sync(self._folder)
 
-    def place(self, name: str, state: int | None = None) -> Path:
-        """Return the folder of a table of one state, or a pattern for those of all states."""
-        return self._folder / name / ("*" if state is None else f"part={state}")
+    def place(self, name: str, state: int) -> Path:
+        """Return the folder of a table of one state."""
+        return self._folder / name / f"part={state}"
+
+    def every(self, name: str) -> Relation:
+        """Return a table of all states."""
+        return self.engine.stored(self._folder / name, inside="*/")
 
     def batches(self) -> list[tuple[int, ...]]:
         """Return which states are counted together: each by itself, or all if there are few records."""
@@ -725,7 +729,7 @@ class GroupCounts:
             pairs, own, part = _pairs(every, every), geography, "region"
         else:
             pairs, own, part = self.geography.from_atoms(geography), "atoms", "atom"
-        return self._engine.stored(self._parts.place(own)).rename(part=part), pairs
+        return self._parts.every(own).rename(part=part), pairs
 
 
 def _pairs(part: NDArray[np.int32], region: NDArray[np.int32]) -> ArrowTable:
