@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import os
 import shutil
 from collections.abc import Callable
@@ -240,6 +241,58 @@ def test_files_that_cannot_be_used(release: Release, country: Country) -> None:
     nulls = pa.Table.from_pylist([{**row, "count": row["count"] or None} for row in country.rows])
     pq.write_table(nulls, country.folder / "nulls.parquet")
     refused(release, country, country.folder / "nulls.parquet", "a value is missing (row")
+
+
+def test_ordinary_ways_to_write_a_table_are_read(release: Release, country: Country) -> None:
+    """Blank lines at the end are none of the table; the hash is that of the whole file."""
+    text = country.csv().read_text()
+    wanted = None
+    for number, ending in enumerate(("", "\n", "\n" * 5000, "\r\n", "\r\n\r\n\r\n")):
+        file = country.folder / f"ending{number}.csv"
+        lines = text.replace("\n", "\r\n") if "\r" in ending else text
+        file.write_bytes((lines.rstrip() + ending if number < 2 else lines + ending).encode())
+        made = measure(release, file, country.folder / f"out{number}", rehearsal=1)
+        found = next(made.out.glob("measurements*")).read_bytes()
+        wanted = wanted or found
+        assert found == wanted
+    for kind in (pa.string_view(), pa.large_string(), pa.dictionary(pa.int32(), pa.large_string())):
+        table = pa.Table.from_pylist(country.rows)
+        for name in table.column_names[:5]:
+            table = table.set_column(table.column_names.index(name), name, table[name].cast(kind))
+        pq.write_table(table, country.folder / "kinds.parquet")
+        made = measure(release, country.folder / "kinds.parquet", country.folder / str(kind), rehearsal=1)
+        assert pq.read_table(next(made.out.glob("measurements*"))).num_rows == wanted.count(b"\n") - 1
+
+
+def test_blank_lines_are_part_of_the_hash_and_hide_no_fault(release: Release, country: Country) -> None:
+    file = country.csv()
+    file.write_text(file.read_text() + "\n\n")
+    ledger = country.folder / "ledger.json"
+    create_ledger(ledger)
+    measure(release, file, country.folder / "out", ledger=ledger)
+    (entry,) = read_ledger(ledger).entries
+    assert entry.inputs[0]["sha256"] == hashlib.sha256(file.read_bytes()).hexdigest()
+    shutil.rmtree(country.folder / "out")
+    ledger.unlink()
+    lines = file.read_text().splitlines()
+    file.write_text("\n".join([*lines[:3], "", *lines[3:]]) + "\n\n")
+    message = refused(release, country, file, "an empty line (line 4 of counts.csv")
+    assert f"{len(lines) + 1}" not in message
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "text"),
+    [
+        ("unit", "Unit", "has no column unit; it must have unit, level, query, cell, count, spelled exactly"),
+        (",", ";", "has no column unit; it must have unit, level, query, cell, count, with commas between"),
+    ],
+)
+def test_names_that_are_nearly_right(
+    release: Release, country: Country, old: str, new: str, text: str
+) -> None:
+    file = country.csv()
+    file.write_text(file.read_text().replace(old, new))
+    refused(release, country, file, text)
 
 
 def test_declared_units_and_cells_are_checked(release: Release, country: Country) -> None:

@@ -43,6 +43,8 @@ from discreet.files import json_fields as json_fields
 from discreet.release.ledger import NOT_PRIVATE
 
 if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
     from discreet.estimation.tree import Tree
     from discreet.release.hierarchy.layout import Layout
 
@@ -267,25 +269,51 @@ def chosen_columns(
             raise InputError(f"{file} has two columns named {one}; each may occur once")
     for one in needed:
         if one not in names:
-            raise InputError(f"{file} has no column {one}; it must have {', '.join(needed)}")
+            raise InputError(
+                f"{file} has no column {one}; it must have {', '.join(needed)}{_how(one, names)}"
+            )
     return [*needed, *(one for one in optional if one in names)]
 
 
+def _how(one: str, names: Sequence[str]) -> str:
+    """Say how a column must be written that is nearly there.
+
+    >>> _how("unit", ["id", "Unit "]), _how("unit", ["id;unit"]), _how("unit", ["id"])
+    (', spelled exactly so', ', with commas between them', '')
+    """
+    if any(str(name).strip().lower() == one.lower() for name in names):
+        return ", spelled exactly so"
+    return ", with commas between them" * any(one in re.split(r"[;|\t]", str(name)) for name in names)
+
+
 class _Hashing(io.RawIOBase):
-    """A file that hashes what is read from it, in order, so that the hash is of the bytes that were used."""
+    """A file that hashes what is read from it, in order, so that the hash is of the bytes that were used.
+
+    Blank lines at its end are hashed, and not passed on.
+    """
 
     def __init__(self, path: Path) -> None:
         self._file = path.open("rb", buffering=0)
         self.hash, self.size = hashlib.sha256(), 0
+        self._end, last = self._file.seek(0, os.SEEK_END), b""
+        while self._end and not last.strip(b"\r\n"):
+            step = min(self._end, 1 << 12)
+            self._end = self._file.seek(self._end - step)
+            last = self._file.read(step) + last[:2]
+        rest = last.rstrip(b"\r\n")
+        self._end += len(rest) + (2 if last[len(rest) :].startswith(b"\r\n") else 1)
+        self._file.seek(0)
 
     def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer: Any) -> int:
-        count = self._file.readinto(buffer) or 0
-        self.hash.update(memoryview(buffer)[:count])
-        self.size += count
-        return count
+    def readinto(self, buffer: WriteableBuffer) -> int:
+        while count := self._file.readinto(buffer):
+            self.hash.update(memoryview(buffer)[:count])
+            self.size += count
+            if self._end > self.size - count:
+                return min(count, self._end - self.size + count)
+        return 0
 
     def close(self) -> None:
         self._file.close()
@@ -378,9 +406,9 @@ def checked_types(
 ) -> ArrowTable:
     """Check the types of columns, and return the table with its numbers as `types` says; the rest is text."""
     pa, is_a = arrow(), arrow().types
-    text = [is_a.is_string, is_a.is_large_string, is_a.is_integer]
+    text = [is_a.is_string, is_a.is_large_string, is_a.is_string_view, is_a.is_integer]
     if in_memory:  # whole numbers beside which some are missing are floats in pandas
-        text += [is_a.is_string_view, is_a.is_floating, is_a.is_null]
+        text += [is_a.is_floating, is_a.is_null]
     numbers = [is_a.is_integer, is_a.is_floating, is_a.is_decimal]
     for place, name in enumerate(table.column_names):
         column, wanted = table.column(name), types.get(name)
@@ -443,7 +471,8 @@ def _find_fault(file: Path, header: list[str], types: Mapping[str, Any]) -> None
         (header.index(name), name, *(whole if arrow().types.is_integer(kind) else number))
         for name, kind in types.items()
     ]
-    with file.open(encoding="utf-8", errors="surrogateescape", newline="") as stream:
+    content = io.BufferedReader(_Hashing(file))
+    with io.TextIOWrapper(content, encoding="utf-8", errors="surrogateescape", newline="") as stream:
         rows, row, found = csv.reader(stream), 0, 0
         try:
             next(rows)

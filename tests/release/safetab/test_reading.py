@@ -210,6 +210,10 @@ DAMAGE: dict[str, tuple[Change, str]] = {
         "a quoted field does not end, or goes on behind its quote (line 6 of person-records.txt)",
     ),
     "an empty file": (lambda text: b"", "a file is empty (person-records.txt)"),
+    "small letters": (
+        lambda text: text.lower().encode(),
+        "the names of the columns must be in capital letters",
+    ),
     "commas": (lambda text: text.replace("|", ",").encode(), "no column has a name that is known"),
     "no text": (lambda text: b"\xff\xfe\x00\x01" * 100, "the first line is not a header in UTF-8"),
 }

@@ -131,6 +131,8 @@ def _header(path: Path, columns: Sequence[str], unused: Sequence[str], problems:
         return ()
     if not set(columns) & set(header):
         text = "no column has a name that is known; the first line must name them, with pipes between"
+        if set(columns) & {name.upper() for name in header}:
+            text = "the names of the columns must be in capital letters"
         problems.at("a file is empty" if not path.stat().st_size else text, file=path.name)
         return ()
     for name in (*columns, *unused, IDENTIFIER):
@@ -163,7 +165,8 @@ def _parquet_header(path: Path, columns: Sequence[str], problems: Problems) -> t
         raise UnreadableError("a file is damaged, or not Parquet") from None
     for field in schema:
         kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
-        text = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_null(kind)
+        is_text = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view, pa.types.is_null)
+        text = any(is_one(kind) for is_one in is_text)
         number = field.name in (*_NUMBERS, IDENTIFIER) and pa.types.is_integer(kind)
         if field.name in (*columns, IDENTIFIER) and not (text or number):
             problems.at(f"a column is of type {kind}; it must be text", file=path.name, field=field.name)
