@@ -9,6 +9,7 @@ import sys
 import time
 from pathlib import Path
 
+import ibis  # type: ignore[import-untyped]
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -86,6 +87,21 @@ def test_names_of_folders_are_no_columns(duckdb_engine: Engine, tmp_path: Path) 
 )
 def test_wrong_arguments(arguments: dict[str, object], text: str) -> None:
     with pytest.raises(InputError, match=text.replace("(", r"\(")), connect(**arguments):  # type: ignore[arg-type]
+        pass
+
+
+def test_a_signal_at_any_question_to_duckdb_is_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:
+    """DuckDB says it by a RuntimeError, also where Ibis asks: while it connects, or for a table's columns."""
+
+    def interrupted(*_: object, **__: object) -> None:
+        raise RuntimeError("Query interrupted")
+
+    with pytest.raises(KeyboardInterrupt), connect("duckdb"):
+        interrupted()
+    with pytest.raises(RuntimeError, match="of another kind"), connect("duckdb"):
+        raise RuntimeError("of another kind")
+    monkeypatch.setattr(ibis.duckdb, "connect", interrupted)
+    with pytest.raises(KeyboardInterrupt), connect("duckdb"):
         pass
 
 

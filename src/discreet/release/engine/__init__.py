@@ -18,8 +18,9 @@ import shutil
 import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from functools import cache
+from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
 from threading import Event, Thread
@@ -350,16 +351,18 @@ def connect(
     size = memory_bytes(memory or MEMORY)
     with lasting_directory() if engine == "spark" else spill_directory() as place:
         opened: Engine
-        if engine == "duckdb":
-            opened = DuckDB(place, memory=size, threads=threads)
-        else:
-            from discreet.release.engine.spark import Spark
+        # a signal may come at any question to DuckDB, also at those that Ibis asks
+        with _translated() if engine == "duckdb" and find_spec("duckdb") else nullcontext():
+            if engine == "duckdb":
+                opened = DuckDB(place, memory=size, threads=threads)
+            else:
+                from discreet.release.engine.spark import Spark
 
-            opened = Spark(place, memory=size, threads=threads, master=spark_master)
-        try:
-            yield opened
-        finally:
-            opened.close()
+                opened = Spark(place, memory=size, threads=threads, master=spark_master)
+            try:
+                yield opened
+            finally:
+                opened.close()
 
 
 _UNITS = {"MB": 10**6, "GB": 10**9, "TB": 10**12, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
