@@ -236,7 +236,7 @@ def test_every_surface_shows_the_same_margins(
         estimated = release.attributes is not None and bool(accuracy(release).levels)
     except InputError:  # the tree of Puerto Rico is not known without its units
         estimated = False
-    wait_for_text(tab, "Best estimates use all" if estimated else "No estimates: the tree of areas")
+    wait_for_text(tab, "Best estimates use all" if estimated else "No estimates yet")
     shown = tab.locator("table", has_text="where no levels are merged").inner_text().replace("\u00a0", " ")
     lines: dict[str, str] = {}
     named, names = "", {level_name(level.name) for level in release.levels}

@@ -279,6 +279,62 @@ def test_calibration_with_its_proof(visit: Callable[..., Any], tmp_path: Path) -
     wait_for_text(page, f"All variances times {found['factor']:.6g}")
 
 
+MIXED = """
+name = "mixed"
+neighbours = "bounded"
+levels = [
+  { name = "A", queries = { a = { scale = 3 }, b = { variance = 7 } } },
+  { name = "B", queries = { a = { variance = 4 } } },
+]
+"""
+
+
+def test_calibrated_laplace_noise_is_used(visit: Callable[..., Any], tmp_path: Path) -> None:
+    page = visit("/accuracy")
+    upload(page, "mixed.toml", MIXED.encode())
+    page.get_by_role("button", name="Calibrate and prove").click()
+    wait_for_text(page, "Proved: at epsilon")
+    file = tmp_path / "mixed.toml"
+    file.write_text(MIXED)
+    said = " ".join(command_line("calibrate", str(file), "--zcdp", "--delta", "1e-10").split())
+    saved = re.search(r"six digits: (.* less variance) for epsilon", said)
+    assert saved is not None
+    wait_for_text(page, "All variances and squares of Laplace scales times")
+    read = page.inner_text("body").replace("\u00a0", " ")
+    assert f"noise with {saved[1]} is enough" in read
+    assert "--tree" not in read
+    proved = page.get_by_text("Proved: at epsilon")
+    page.locator("section", has=proved).get_by_role("button", name="Use this budget").click()
+    page.get_by_role("button", name="Budget", exact=True).click()
+    wait_for_text(page, "mixed-calibrated.toml")
+
+
+@pytest.mark.parametrize("width", [390, 1024])
+def test_legends_and_names_leave_room_for_what_is_drawn(visit: Callable[..., Any], width: int) -> None:
+    """No name of a line covers the plot, and the names of short levels are there."""
+    page = visit("/risk", viewport={"width": width, "height": 844})
+    upload(page, "mixed.toml", MIXED.encode())
+    page.wait_for_selector("[data-complete-risk=true]")
+    page.locator("[aria-label^='Right decisions from one count'] svg text").first.wait_for()
+    found = page.evaluate(
+        """() => [...document.querySelectorAll('.wb-chart')].filter(e => e.offsetWidth).map(e => {
+            const at = x => x.getBoundingClientRect();
+            const texts = [...e.querySelectorAll('svg text')];
+            const names = ['after the release', 'before', 'this adversary', 'best of anyone',
+              'without the release', 'its most precise count', 'all its counts', 'everything published',
+              'nothing published'];
+            const legend = texts.filter(t => names.includes(t.textContent));
+            const ticks = texts.filter(t => /^[0-9.]+ %$/.test(t.textContent) || t.textContent === 'A');
+            return [Math.max(...legend.map(t => at(t).bottom)), Math.min(...ticks.map(t => at(t).top)),
+              texts.some(t => t.textContent === 'A'), document.documentElement.scrollWidth];
+        })"""
+    )
+    assert len(found) == 3
+    assert all(bottom <= top + 4 for bottom, top, _, _ in found), found
+    assert found[-1][2]
+    assert found[0][3] <= width
+
+
 def dragging(page: Any) -> tuple[int, float]:
     """Drag the total of the largest preset: how many curves were drawn, and in how many seconds."""
     slider = page.get_by_role("slider", name="Total rho", exact=True)

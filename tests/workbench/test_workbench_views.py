@@ -99,6 +99,27 @@ def test_laplace_levels_stay_as_they_are() -> None:
     assert tasks.quick(state.main_events, DELTA).epsilon > 0
 
 
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("laplace", [True, False])
+def test_a_calibrated_release_is_taken_over_whole(laplace: bool, relation: str) -> None:
+    """With its Laplace scales, which no budget states."""
+    release = Release.from_toml(LAPLACE if laplace else CROSSED.format("bounded"))
+    state = State(release, "mixed.toml", False).with_neighbours(relation).with_delta("1e-8")
+    found = calibrate(release, zcdp=True, delta="1e-8", neighbours=state.relation, proof=False)
+    taken = state.with_release(found.release)
+    assert taken.release.variance_table() == found.release.variance_table()
+    assert taken.release.variance_table() != release.variance_table()
+    assert (taken.relation, taken.delta) == (state.relation, state.delta)
+    assert from_toml(to_toml(taken)) == (taken, None)
+
+
+def test_the_total_says_that_laplace_noise_is_not_in_it() -> None:
+    state = State(Release.from_toml(LAPLACE), "mixed.toml", False)
+    assert words.rho_text(state).endswith("without the levels that have Laplace noise")
+    assert account(state.base).rho > state.budget.total
+    assert "Laplace" not in words.rho_text(State.of("dhc-2020"))
+
+
 @pytest.mark.parametrize("before", [False, True])
 @pytest.mark.parametrize("source", ["preset", "file"])
 def test_a_session_comes_back_as_it_went(source: str, before: bool) -> None:
@@ -344,6 +365,19 @@ def test_the_kind_of_answer_stands_beside_the_number() -> None:
     partly = numbers_of(State.of("pl94-2020-units"))
     assert words.epsilon_text(partly) == "2.36320"
     assert words.epsilon_note(partly) == "main path only"
+
+
+def test_the_only_path_may_be_a_merged_one() -> None:
+    for paths, said in (
+        ('1 = ["S", "C"]', "There is one path: no two levels are merged."),
+        ('1 = ["S+C"]', "There is one path: S + C."),
+    ):
+        text = CROSSED.format("unbounded").replace('[spine]\nmay_merge_up = ["C"]', f"[spine.paths]\n{paths}")
+        numbers = numbers_of(State(Release.from_toml(text), "one.toml", False))
+        found = tasks.Overall(1.0, (1,), 1, 0.5, 0.5)
+        numbers.overall.asked = numbers.overall.of = ((), ())
+        numbers.overall.found = found
+        assert words.worst_text(numbers) == said
 
 
 THREE = """

@@ -12,7 +12,7 @@ from discreet.budget.levels import level_name
 from discreet.errors import DiscreetError, InputError
 from discreet.numbers import interval, number, percent, plain, positive
 from discreet.numbers import margin as margin_text
-from discreet.report.tables import NoiseLine, calibrated_lines, noise_lines
+from discreet.report.tables import NoiseLine, calibrated_lines, noise_lines, scaled_sizes
 from discreet.workbench import charts
 from discreet.workbench import controls as c
 from discreet.workbench import words as say
@@ -141,7 +141,14 @@ def _margins(page: _AccuracyPage) -> None:
         if page.tree_trouble:
             return ""
         if page.estimates.trouble:
-            return f"No estimates: {page.estimates.trouble}."
+            if page.get("tree") or say.has_usual_tree(page.state):
+                return f"No estimates: {page.estimates.trouble}."
+            many, first = len(page.state.base.levels) - 1, level_name(page.state.base.levels[0].name)
+            numbers = f"{many} numbers" if many > 1 else "one number"
+            return (
+                "No estimates yet: they need the average number of areas below an area, "
+                f"{numbers} from {first} down."
+            )
         if page.estimates.now is None:
             return "Working out the best estimates …"
         if page.together:
@@ -312,8 +319,8 @@ def _calibration(page: _AccuracyPage) -> None:
         if found is None or quick is None:
             return "Finding how little noise is enough …"
         said = (
-            f"With zCDP's epsilon of {number(quick.zcdp)} as the promise, every variance could be "
-            f"{percent(found.savings[0])} smaller. "
+            f"With zCDP's epsilon of {number(quick.zcdp)} as the promise, noise with {found.saved} "
+            f"is enough. "
         )
         lines = calibrated_lines(found)
         if lines:
@@ -331,9 +338,8 @@ def _calibration(page: _AccuracyPage) -> None:
             return question.trouble or ("Calibrating …" if question.progress else "")
         low, high = interval(found.proof, 6)
         return (
-            f"All variances times {plain(found.factor)}: {percent(found.savings[0])} less "
-            f"variance. Proved: at epsilon {number(float(found.epsilon or 0))} the true delta lies "
-            f"between {low} and {high}."
+            f"All {scaled_sizes(found.release)} times {plain(found.factor)}: {found.saved}. Proved: at "
+            f"epsilon {number(float(found.epsilon or 0))} the true delta lies between {low} and {high}."
         )
 
     with c.card():

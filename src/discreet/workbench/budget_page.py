@@ -12,7 +12,7 @@ from discreet.budget import AnswerKind, Release
 from discreet.budget.levels import RELATIONS, level_name
 from discreet.budget.release import presets
 from discreet.errors import DiscreetError
-from discreet.numbers import exact_text, number, percent, plain, positive, read_delta, with_fraction
+from discreet.numbers import exact_text, number, percent, plain, positive, read_delta
 from discreet.workbench import charts
 from discreet.workbench import controls as c
 from discreet.workbench import words as say
@@ -99,11 +99,11 @@ def _sliders(page: c.Page) -> None:
         return step_of(factor), f"rho {rho}", rho
 
     def note() -> str:
-        factor, exact = page.state.factor, with_fraction(page.state.budget.total)
+        factor, exact = page.state.factor, say.rho_text(page.state)
         if not page.state.budget.total:
-            return "All noise is Laplace; no rho is shared out."
+            return f"{exact}."
         stated = "as stated" if factor == 1 else f"{plain(factor)} times the stated"
-        return f"{exact}, {stated}" if len(exact) < 40 else stated
+        return f"{exact}, {stated}" if len(str(page.state.budget.total)) < 30 else stated
 
     def build(names: list[str]) -> None:
         weights = page.state.budget.weights

@@ -30,6 +30,8 @@ TABLES = ("total only", "sex × 4 ages", "sex × 9 ages", "sex × 23 ages")
 _CURVES = ("Exact", "zCDP", "Gaussian DP", "Before")
 PEOPLE = "people in the group"
 _NO_ENDS = {"showMinLabel": False, "showMaxLabel": False}
+_LONGEST = 200  # pixels of a name in a legend
+_WIDTHS = (4000, 640, 520, 440, 380, 320, 270)  # pixels, from wide to narrow: the last that fits counts
 
 # how the browser writes numbers
 _ROUND = "v => Math.round(100 * v) + ' %'"
@@ -91,21 +93,47 @@ def dots(data: list[list[Any]], place: int, **more: object) -> Options:
     return {"type": "scatter", "data": data, **style, "emphasis": style, **more}
 
 
+def legend_rows(names: Sequence[str], width: int) -> int:
+    """Return how many rows the names of lines take in a chart of so many pixels.
+
+    >>> legend_rows(["Exact", "zCDP", "Gaussian DP"], 500), legend_rows(["Exact", "zCDP", "Gaussian DP"], 200)
+    (1, 2)
+    """
+    rows, used = 1, 0.0
+    for name in names:
+        wide = 47 + min(_LONGEST, 6.5 * len(name))  # the mark, the gap, and letters of the legend's size
+        rows, used = (rows + 1, wide) if used and used + wide > width else (rows, used + wide)
+    return rows
+
+
 def chart(lines: Sequence[Options], x: Options, y: Options, *, value: str = "", **grid: object) -> Options:
-    """Return a whole chart of lines with a legend on top; `value` writes what is pointed at."""
+    """Return a whole chart of lines with a legend on top, which takes the more rows the narrower the chart
+    is; `value` writes what is pointed at.
+    """
+    names = [str(line["name"]) for line in lines if line.get("name") not in (None, UNNAMED)]
+    # more names than five rows hold are turned over like pages
+    many = {width: legend_rows(names, width) for width in _WIDTHS}
+    tops = {width: 6 + 28 * (rows if max(many.values()) <= 5 else 1) for width, rows in many.items()}
+    cut = {"width": _LONGEST, "overflow": "truncate"} if max(map(len, names), default=0) > 30 else {}
     return {
         "animation": False,
         "backgroundColor": "transparent",
         "textStyle": {"fontFamily": "Roboto, system-ui, sans-serif"},
         "grid": {"left": 62, "right": 18, "top": 34, "bottom": 46, **grid},
+        "media": [
+            {"query": {"maxWidth": width}, "option": {"grid": {"top": top}}} for width, top in tops.items()
+        ],
         "legend": {
+            "type": "plain" if max(many.values()) <= 5 else "scroll",
             "top": 0,
             "left": 0,
             "itemWidth": 26,
             "itemGap": 16,
             "itemStyle": {"opacity": 0},
-            "textStyle": {"color": INK, "fontSize": 12},
-            "data": [line["name"] for line in lines if line.get("name") not in (None, UNNAMED)],
+            "textStyle": {"color": INK, "fontSize": 12, **cut},
+            "pageTextStyle": {"color": SOFT},
+            "pageIconColor": INK,
+            "data": names,
         },
         "tooltip": {
             "trigger": "axis",
@@ -165,7 +193,7 @@ def sizes(lines: Mapping[str, Line]) -> Options:
     x = axis(PEOPLE, log=True, shown="v => v.toLocaleString('en')", min=10, max=10**6)
     least = 10.0 ** math.floor(math.log10(low))
     y = axis("95 % margin over the size", log=True, shown=_DIGITS % 1, min=least, nameGap=50)
-    return chart(drawn, x, y, value="v => (100 * v).toPrecision(3) + ' %'", top=96, left=70)
+    return chart(drawn, x, y, value="v => (100 * v).toPrecision(3) + ' %'", left=70)
 
 
 # -- Risk ------------------------------------------------------------------------------------------------
@@ -196,7 +224,7 @@ def accuracy(mine: Line, bound: Line, *, prior: float, right: float | None) -> O
         *([] if right is None else [point(prior, right)]),
     ]
     x, y = axis("prior", min=0, max=1), share("right decisions", 0.5)
-    return chart(drawn, x, y, value="v => (100 * v).toFixed(2) + ' %'", top=54)
+    return chart(drawn, x, y, value="v => (100 * v).toFixed(2) + ' %'")
 
 
 def levels(pairs: Sequence[tuple[Risk, Risk]], *, overall: Risk) -> Options:
@@ -228,12 +256,15 @@ def levels(pairs: Sequence[tuple[Risk, Risk]], *, overall: Risk) -> Options:
     x["axisLabel"] |= _NO_ENDS
     names = [level_name(row.scope) for row in one]
     # not measured by the browser, which does it before the font is there
-    room = min(260, 6.2 * max(map(len, names), default=0))
+    room = max(24, min(260, 6.2 * max(map(len, names), default=0)))
     y = axis("", data=names, inverse=True) | {"type": "category"}
     y["axisLabel"] |= {"width": room, "overflow": "truncate", "hideOverlap": False}
     y["splitLine"]["show"] = True
-    made = chart([*seen, *lines], x, y, left=20 + room, top=60)
+    made = chart([*seen, *lines], x, y, left=20 + room)
     made["yAxis"] = [y, {"type": "value", "min": -0.5, "max": last, "show": False, "inverse": True}]
+    narrow = min(room, 110)
+    less: Options = {"grid": {"left": 20 + narrow}, "yAxis": [{"axisLabel": {"width": narrow}}, {}]}
+    made["media"].append({"query": {"maxWidth": 520}, "option": less})
     made["legend"] |= {
         "itemStyle": {},
         "itemHeight": 10,

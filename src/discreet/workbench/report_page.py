@@ -8,7 +8,7 @@ from nicegui import ui
 
 from discreet.budget import Release
 from discreet.errors import InputError
-from discreet.numbers import exact_text, with_fraction
+from discreet.numbers import exact_text
 from discreet.report.html import page as report
 from discreet.report.html.pdf import find_chromium, print_pdf
 from discreet.report.tables import relation
@@ -170,7 +170,7 @@ def _contents(page: _ReportPage) -> None:
         said = (
             f"The decision: {state.release.name}, at delta {exact_text(state.delta)}.",
             f"Neighbours: {relation(state.relation, state.base.unit)} ({state.relation}).",
-            f"Total rho {with_fraction(state.budget.total)}.",
+            f"Total rho {say.rho_text(state)}." if state.budget.total else f"{say.rho_text(state)}.",
             f"Compared with {before.release.name}." if before else "No comparison with another state.",
             f"Risk from an adversary with prior {say.report_options(state, None)['prior']}, "
             "as on the Risk page.",

@@ -176,8 +176,15 @@ class State:
         return self.with_budget(replace(self.budget, total=self.stated.total * factor))
 
     def with_release(self, release: Release) -> State:
-        """Return the state with the budget of another release of the same levels and queries."""
-        return self.with_budget(Budget.of(release))
+        """Return the state with the noise of another release of the same levels and queries.
+
+        A budget says all of that but for Laplace noise: where this differs, the release is a new base.
+        """
+        old, new = ([level for level in one.levels if level.has_laplace] for one in (self.base, release))
+        if old == new:
+            return self.with_budget(Budget.of(release))
+        made = State(release, f"{release.name}.toml", False, delta=self.delta, settings=self.settings)
+        return made.with_neighbours(self.relation)
 
     def with_delta(self, text: str) -> State:
         """Return the state with another delta.

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from discreet.budget import AnswerKind
 from discreet.budget.levels import CHILDREN_2020, level_name
 from discreet.errors import DiscreetError
-from discreet.numbers import at_most, decimal, exact_text, number, percent, percent_down, plain
+from discreet.numbers import at_most, decimal, exact_text, number, percent, percent_down, plain, with_fraction
 from discreet.report import tables
 from discreet.workbench.adversary import SCENARIOS, SETTINGS, adversary, read_chance
 from discreet.workbench.state import State
@@ -55,11 +55,32 @@ def accuracy_command(state: State) -> str:
     >>> accuracy_command(State.of("pl94-2020")), accuracy_command(State.of("dhc-2020"))
     ('discreet accuracy pl94-2020-persons', '')
     """
-    tree, names = state.setting("accuracy", "tree").replace(" ", ""), [one.name for one in state.base.levels]
-    usual = len(names) == 1 or names == ["US", *CHILDREN_2020]
-    if not (tree.count(",") + 2 == len(names) if tree else usual):
+    tree = state.setting("accuracy", "tree").replace(" ", "")
+    if not (tree.count(",") + 2 == len(state.base.levels) if tree else has_usual_tree(state)):
         return ""
     return shlex.join(["discreet", "accuracy", *target(state), *(["--tree", tree] if tree else [])])
+
+
+def has_usual_tree(state: State) -> bool:
+    """Whether the number of areas below an area is known by the names of the levels.
+
+    >>> has_usual_tree(State.of("pl94-2020")), has_usual_tree(State.of("dhc-2020"))
+    (True, False)
+    """
+    names = [level.name for level in state.base.levels]
+    return len(names) == 1 or names == ["US", *CHILDREN_2020]
+
+
+def rho_text(state: State) -> str:
+    """Write the total rho that levels share; Laplace noise has no part in it.
+
+    >>> rho_text(State.of("dhc-2020"))
+    '24811/5000 = 4.9622'
+    """
+    if not state.budget.total:
+        return "All noise is Laplace; no rho is shared out"
+    only = "" if all(state.budget.weights) else ", without the levels that have Laplace noise"
+    return f"{with_fraction(state.budget.total)}{only}"
 
 
 def target(state: State, file: str = "release.toml") -> list[str]:
@@ -169,7 +190,9 @@ def worst_text(numbers: Numbers) -> str:
     if found is None:
         return "The main path, while the slider moves."
     if len(release.paths) == 1:
-        return "There is one path: no two levels are merged."
+        merged = any(len(run) > 1 for run in release.runs(release.main))
+        which = tables.path_text(release, release.main) if merged else "no two levels are merged"
+        return f"There is one path: {which}."
     kind = "pair of paths" if len(found.worst) == 2 else "path"
     numbered = sorted(set(found.worst))
     paths = "; ".join(f"path {number}: {tables.path_text(release, number)}" for number in numbered)
