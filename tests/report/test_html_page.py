@@ -294,7 +294,42 @@ def test_laplace_noise_and_another_unit():
     made = Reader(page(Release.from_toml(LAPLACE), people=2, delta="1e-6")).prose
     assert "Laplace, scale 4" in made
     assert "these 2 households are in the data at all" in made
+    assert "who is counted there, asks whether these 2 households are, and" in made
     assert "Noise that could be saved" not in made  # calibration is for one record
+
+
+def test_commands_have_every_digit_of_delta():
+    asked = ("1.23456789e-10", "1/3")
+    made = Reader(page(small(), delta=asked, certify=False)).prose
+    assert "--delta 123456789/1000000000000000000 --delta 1/3" in made
+    assert "--zcdp --delta 123456789/1000000000000000000" in made
+
+
+def test_what_no_noise_can_exceed_is_proved_to_be_zero():
+    """Pure Laplace noise at zCDP's epsilon: delta is exactly 0."""
+    text = LAPLACE.replace('"by size" = { variance = "50" }', "")
+    made = Reader(page(Release.from_toml(text))).prose
+    assert "δ = 0" in made
+    assert "0 ≤ δ" not in made
+    assert "less variance. Proof: the true delta" in made
+
+
+def test_the_only_path_may_be_merged():
+    made = Reader(page(Release.from_toml(MERGED), certify=False, savings=False)).prose
+    assert "One path: A + B. Noise is shown for each level by itself." in made
+    assert "no levels are merged" not in made
+
+
+MERGED = """
+name = "merged"
+neighbours = "unbounded"
+levels = [
+  { name = "A", queries = { a = { variance = 6 } } },
+  { name = "B", queries = { a = { variance = 6 } } },
+]
+[spine.paths]
+1 = ["A+B"]
+"""
 
 
 def test_a_page_without_proofs_says_so():

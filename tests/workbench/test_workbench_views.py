@@ -369,8 +369,8 @@ def test_the_kind_of_answer_stands_beside_the_number() -> None:
 
 def test_the_only_path_may_be_a_merged_one() -> None:
     for paths, said in (
-        ('1 = ["S", "C"]', "There is one path: no two levels are merged."),
-        ('1 = ["S+C"]', "There is one path: S + C."),
+        ('1 = ["S", "C"]', "One path: no levels are merged."),
+        ('1 = ["S+C"]', "One path: S + C. Noise is shown for each level by itself."),
     ):
         text = CROSSED.format("unbounded").replace('[spine]\nmay_merge_up = ["C"]', f"[spine.paths]\n{paths}")
         numbers = numbers_of(State(Release.from_toml(text), "one.toml", False))

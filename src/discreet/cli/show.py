@@ -56,7 +56,7 @@ def _text(release: Release) -> Iterator[Block]:
         yield TextTable(columns, [_cells(row) for row in rows])
     yield ""
     if len(release.paths) == 1:
-        yield "One path: no levels are merged."
+        yield tables.only_path(release)
     else:
         yield (
             f"{len(release.paths)} paths; levels joined by a plus are merged, and their budgets are spent by "

@@ -252,6 +252,18 @@ def path_text(release: Release, path: int) -> str:
     return ", ".join(level_name("+".join(run)) for run in release.runs(path))
 
 
+def only_path(release: Release) -> str:
+    """Say which levels the only path of a release merges.
+
+    >>> from discreet.budget import load
+    >>> only_path(load("dhc-2022-08-25"))
+    'One path: no levels are merged.'
+    """
+    if all(len(run) == 1 for run in release.runs(release.main)):
+        return "One path: no levels are merged."
+    return f"One path: {path_text(release, release.main)}. Noise is shown for each level by itself."
+
+
 def matching_noise(first: Release, second: Release) -> list[tuple[str, NoiseChange]]:
     """Return levels and noise of all queries that stand under the same names in both releases.
 

@@ -285,9 +285,10 @@ def _wanted(page: _AccuracyPage) -> None:
         state = session.state
         if not session.settled:
             return
-        noise = common_lines(page.noise.now or ())
+        lines = page.noise.now or ()
         for name, field in fields.items():
-            c.put(field.element, "placeholder", f"now ± {noise[name].margin:,}" if name in noise else None)
+            widest = max((line.margin for line in lines if line.level == name), default=None)
+            c.put(field.element, "placeholder", None if widest is None else f"now ± {widest:,}")
             field.show(page.get(f"margin {name}"))
         asked = tuple((name, field.kept) for name, field in fields.items() if field.kept)
         wanted = ",".join(f"{name}={text}" for name, text in asked)

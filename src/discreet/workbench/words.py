@@ -190,9 +190,7 @@ def worst_text(numbers: Numbers) -> str:
     if found is None:
         return "The main path, while the slider moves."
     if len(release.paths) == 1:
-        merged = any(len(run) > 1 for run in release.runs(release.main))
-        which = tables.path_text(release, release.main) if merged else "no two levels are merged"
-        return f"There is one path: {which}."
+        return tables.only_path(release)
     kind = "pair of paths" if len(found.worst) == 2 else "path"
     numbered = sorted(set(found.worst))
     paths = "; ".join(f"path {number}: {tables.path_text(release, number)}" for number in numbered)

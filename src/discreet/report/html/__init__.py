@@ -101,6 +101,8 @@ class Facts:
     release: Release
     account: Account
     gaussian: GaussianDP
+    deltas: tuple[Fraction, ...]
+    """Those that were asked for, the one of the headline first."""
     rows: tuple[PrivacyRow, ...]
     headline: PrivacyRow
     prior: Fraction
@@ -198,6 +200,7 @@ def gather(
         release=release,
         account=account.with_workers(jobs),
         gaussian=GaussianDP(account.events(account.main)),
+        deltas=tuple(asked),
         rows=tuple(sorted(table, key=lambda row: -row.delta)),
         headline=rows[0],
         prior=chance,
@@ -307,6 +310,7 @@ def environment() -> Environment:
     as_they_are = ("number", "plain", "percent", "about", "at_least", "percent_down")
     made.filters |= {name: getattr(numbers, name) for name in as_they_are}
     made.filters |= {
+        "exact": numbers.exact_text,
         "exactly": numbers.with_fraction,
         "level": level_name,
         "case": tables.label,
