@@ -9,6 +9,7 @@ variances, tiny noise, groups, one that is modelled in part. The presets that ta
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 from collections.abc import Callable
@@ -31,6 +32,8 @@ from discreet.numbers import fraction, number, percent, percent_down
 from discreet.numbers import margin as margin_text
 from discreet.report.html import gather, render
 from discreet.risk import risk_profile
+from discreet.risk.profile import belief_sentence, right_sentence
+from discreet.workbench.state import State, to_link
 
 pytestmark = pytest.mark.xdist_group("workbench")  # one server and one browser for all
 
@@ -62,6 +65,11 @@ ODD = {
     "groups": written("unbounded", '"q" = { variance = "9", groups = 9 }', counts("31.25")),
     "sensitivity": written("bounded", '"q" = { variance = "50", sensitivity = 3 }'),
     "large noise": written("unbounded", counts("10000", "123456")),
+    "mixed and merged": written(
+        "bounded", '"q" = { scale = "3" }', counts("6"), counts("4"), spine='[spine]\nmay_merge_up = ["C"]'
+    ),
+    "next to no noise": written("bounded", counts("1/1000", "1/300")),
+    "next to no loss": written("bounded", counts("10000000000")),
     "modelled in part": 'kind = "model"\nreason = "one query is left out"\n'
     + written("bounded", counts("7"), counts("31.25")),
 }
@@ -184,6 +192,88 @@ def test_every_surface_shows_the_same_numbers(
     said = tab.locator("[aria-label^='Right decisions from one count']").get_attribute("aria-label")
     for row, pair in zip(profile.levels, by_level, strict=True):
         assert "{} {} %, {} %".format(level_name(row.scope), *map(as_percent, pair)) in said
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, id=name) for name in ODD])
+def test_every_surface_shows_the_same_for_other_questions(
+    visit: Callable[..., Any], printed: Callable[..., str], tmp_path: Path, name: str
+) -> None:
+    """The other neighbours, an uneven prior, a larger delta of many digits; files too."""
+    release, delta, prior = Release.from_toml(ODD[name]), "1.2345678e-6", "1/10"
+    other = "unbounded" if release.neighbours == "bounded" else "bounded"
+    file, curve, risks, html = (tmp_path / one for one in ("odd.toml", "c.csv", "r.csv", "r.html"))
+    file.write_text(ODD[name])
+    shared = (str(file), "--neighbours", other, "--quiet")
+    state = State(release, "odd.toml", False).with_delta(delta).with_neighbours(other)
+    state = state.with_settings("risk", {"prior": prior, "scenario": "whole"})
+
+    whole = account(release, neighbours=other)
+    (point,) = whole.at_delta(delta)
+    found = max(point.epsilon, 0.0)
+    epsilon = point.kind.number(found)
+    text = printed("account", *shared, "--delta", delta, "--curve", str(curve))
+    row = next(line for line in text.splitlines() if line.startswith("1.2345")).split()
+    assert row[1] == epsilon
+    with curve.open() as lines:
+        first = next(iter(csv.DictReader(lines)))
+    assert float(first["delta"]) == pytest.approx(float(whole.delta(epsilon=float(first["epsilon"]))), 1e-9)
+
+    profile = risk_profile(release, prior=prior, neighbours=other)
+    (best,) = profile.overall
+    text = printed("risk", "release", *shared, "--prior", prior, "--csv", str(risks))
+    right, advantage, mean = text.split("everything published")[1].split()[:3]
+    with risks.open() as lines:
+        table = list(csv.DictReader(lines))
+    assert float(table[-1]["accuracy"]) == best.accuracy
+    explained = printed("risk", "explain", *shared, "--prior", prior)
+    assert f"| everything published | {as_percent(right)} | {advantage} | {mean} |" in explained
+
+    options = ("--delta", delta, "--prior", prior, "--no-certify", "--no-savings", "--out", str(html))
+    told = json.loads(printed("report", *shared, *options, "--json"))
+    assert (told["epsilon"], told["accuracy"]) == (found, best.accuracy)
+    page = words(html.read_text())
+    assert all(shown in page for shown in (epsilon, row[2], f"{as_percent(right)} %"))
+    for sentence in (right_sentence(profile), belief_sentence(profile)):
+        assert sentence.replace('"', "&#34;") in page
+        assert sentence in explained
+
+    tab = visit(f"/budget?s={to_link(state)}")
+    settled(tab)
+    assert value(tab, "Epsilon").split()[-1] == epsilon
+    assert value(tab, "zCDP").split()[-1] == row[2]
+    tab.get_by_role("button", name="Risk", exact=True).click()
+    tab.wait_for_selector("[data-complete-risk=true]")
+    assert value(tab, "Right decisions, all") == f"{as_percent(right)}\u00a0%"
+    assert value(tab, "Advantage") == advantage
+    assert value(tab, "Mean belief if there, all") == mean
+    read = tab.inner_text("body").replace("\u00a0", " ")
+    assert right_sentence(profile) in read
+    assert belief_sentence(profile) in read
+
+
+@pytest.mark.parametrize("people", [2, 5])
+@pytest.mark.parametrize("name", ["mixed and merged", "one merged path", "households", "modelled in part"])
+def test_every_surface_shows_the_same_for_several_people(
+    printed: Callable[..., str], tmp_path: Path, name: str, people: int
+) -> None:
+    file, html = tmp_path / "odd.toml", tmp_path / "r.html"
+    file.write_text(ODD[name])
+    release = Release.from_toml(ODD[name])
+    (point,) = account(release, people=people).at_delta("1e-10")
+    (best,) = risk_profile(release, prior="1/2", people=people).overall
+    shared = (str(file), "--people", str(people), "--quiet")
+    text = printed("account", *shared, "--delta", "1e-10")
+    assert point.kind.number(point.epsilon) in text.split("\n1e-10")[1].split("\n")[0]
+    text = printed("risk", "release", *shared, "--prior", "1/2")
+    right = text.split("everything published")[1].split()[0]
+    told = json.loads(
+        printed("report", *shared, "--no-certify", "--no-savings", "--out", str(html), "--json")
+    )
+    assert (told["epsilon"], told["accuracy"]) == (point.epsilon, best.accuracy)
+    page = words(html.read_text())
+    assert point.kind.number(point.epsilon) in page
+    assert f"{as_percent(right)} %" in page
+    assert f"these {people} {release.unit}s are" in page
 
 
 @pytest.mark.parametrize(
