@@ -100,8 +100,8 @@ def test_together(discreet: Callable[..., Any], tmp_path: Path) -> None:
         (("--noisy", "1.5"), "noisy is 3/2; it must be a whole number"),
         (("--rho", "0.2"), "--rho is stated 2 times"),
         (("--variance", "3"), "both are given"),
-        (("--unsure", "3"), "--unsure needs --chance"),
-        (("--unsure", "3", "--chance", "1/2", "--chance", "1/3"), "but --chance is given 2 times"),
+        (("--unsure", "3"), "unsure is 3; it needs chance"),
+        (("--unsure", "3", "--chance", "1/2", "--chance", "1/3"), "unsure is 3, but chance is given 2 times"),
         (("--together", "--known", "1", "--known", "2"), "there are 1 noisy values but 2 of known"),
         (("--plot", "figure.gif"), "its name must end in"),
         (("--noisy", "-1", "--nonnegative"), "negative values are said to be published as zero"),
@@ -146,3 +146,14 @@ def test_without_the_release_the_same_rule_decides(capsys: pytest.CaptureFixture
     assert "without the release, 40.0 times in 100" in " ".join(capsys.readouterr().out.split())
     assert run([*base, "--loss", "0", "1", "1/2", "0"]) == 0
     assert "without the release, 60.0 times in 100" in " ".join(capsys.readouterr().out.split())
+
+
+def test_priors_near_certainty_are_not_rounded_away(discreet: Callable[..., Any]) -> None:
+    said = discreet("risk", "release", "--rho", "block=0.0992", "--prior", "1e-6").out
+    assert "Prior 1e-06: right 99.9999 times in 100 with nothing published." in said
+    said = discreet("risk", "release", "--rho", "block=0.0992", "--prior", "0.9999999999").out
+    assert "Prior 1 - 1e-10: right 99.99999999 times in 100 with nothing published." in said
+    said = discreet(
+        "risk", "hierarchy", "--area", "name=block,noisy=2,rho=0.0992", "--prior", "0.9999999"
+    ).out
+    assert "posterior 1 - 7.4e-08, 1 times the prior 1 - 1.0e-07 (exact)." in " ".join(said.split())

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from discreet.cli import run
 from discreet.errors import InputError, PrecisionError
 from discreet.noise import GaussianNoise
-from discreet.risk.attack import decision_accuracy
+from discreet.risk.attack import decision_accuracy, joint_posterior
 from discreet.risk.hierarchy import (
     Area,
     HierarchyPosterior,
@@ -432,3 +432,13 @@ def test_what_is_left_out_is_said_as_a_bound(noisy: int) -> None:
 def replace_noisy(area: Area, noisy: int) -> Area:
     count = area.siblings_noisy
     return Area(variance=area.variance, noisy=noisy, siblings=area.siblings, siblings_noisy=count)
+
+
+def test_without_siblings_the_law_of_the_rest_says_nothing() -> None:
+    # the larger area is the smaller one: both noisy counts are of one number, whatever law is stated for it
+    block = Area(noisy=-1, variance="5/2")
+    want = joint_posterior([-1, 1], variance=["5/2", "1/3"], prior="1/10", known=0)
+    for law in ("uniform", "uniform:5", "poisson:3", "table:1/2,1/2"):
+        group = Area(noisy=1, variance="1/3", given_smaller=law)
+        found = hierarchy_posterior([block, group], prior="1/10")
+        assert found.probability == pytest.approx(want, rel=1e-12), law

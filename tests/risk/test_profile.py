@@ -531,3 +531,20 @@ def test_nothing_learned_is_right_as_often_as_nothing_published(prior: str) -> N
     # 0.6666666666666666 beside a baseline of 0.6666666666666667
     for row in risk_profile({"a": "1e-6", "b": "1e-7"}, prior=prior).rows:
         assert row.baseline <= row.accuracy == pytest.approx(row.baseline, abs=2e-16)
+
+
+def test_numbers_near_certainty_stay_true() -> None:
+    # bounds rounded up stay bounds however close to one; a prior that is not 1 is not written as 1
+    row = risk_profile({"Block": 5}, prior="0.9999999999").overall[0]
+    for value in (row.expected, *row.quantiles):
+        assert float(row.belief(value)) >= value - 1e-16, value
+    assert 1 - 2e-15 <= float(row.belief(1 - 2e-15)) < 1
+    page = explain_profile(risk_profile({"Block": "0.0992"}, prior="0.9999999999"))
+    assert "a chance of 1 - 1e-10" in page
+    assert "a chance of 1 " not in page
+
+
+def test_a_prior_stated_twice_is_one_prior() -> None:
+    profile = risk_profile({"Block": "0.0992"}, prior=["1/2", "0.5", 0.5, "1/3"])
+    assert [row.prior for row in profile.overall] == [0.5, 1 / 3]
+    assert len(profile.rows) == 6

@@ -175,3 +175,35 @@ def test_what_cannot_be_used() -> None:
         independent_others("1/2", people=0)
     with pytest.raises(InputError, match="cost more than a right one"):
         joint_accuracy(variance=[5], prior=0.5, loss=[[1, 0], [0, 1]])
+
+
+def test_equal_losses_decide_absent_however_they_are_rounded() -> None:
+    # with an odd number of unsure others at 1/2 each, by symmetry, the middle value speaks for neither
+    for variance in ("1/2", 1, 5, "37/7", 20):
+        for people in (1, 3, 5, 21, 101):
+            for others in (
+                independent_others("1/2", people=people),
+                independent_others(["1/2"] * people),
+            ):
+                attack = Attack(variance=variance, known=3, others=others)
+                assert attack.decide(3 + (people + 1) // 2, prior="1/2") is False
+                assert attack.accuracy(prior="1/2") == pytest.approx(0.5, abs=1e-13)
+    # costs that outweigh the prior exactly: two equal counts may speak for neither as well
+    even = [joint_accuracy(variance=[5, 5], prior="1/2", given=truth) for truth in ("present", "absent")]
+    for prior, miss in (("1/10", 9), ("1/3", 2), ("1/7", 6), ("1/50", 49)):
+        loss = [[0, 1], [miss, 0]]
+        found = [
+            joint_accuracy(variance=[5, 5], prior=prior, loss=loss, given=g) for g in ("present", "absent")
+        ]
+        assert found == pytest.approx(even, abs=1e-12), prior
+
+
+@pytest.mark.parametrize("people", [5000, 10_000])
+@pytest.mark.parametrize("chance", ["1/10", "1/2", "0.999"])
+def test_thousands_of_unsure_others(people: int, chance: str) -> None:
+    law = independent_others(chance, people=people)
+    p = mpmath.mpf(Fraction(chance).numerator) / Fraction(chance).denominator
+    for many in (0, int(people * float(p)), people - 3):
+        want = mpmath.binomial(people, many) * p**many * (1 - p) ** (people - many)
+        assert law[many] == pytest.approx(float(want), rel=1e-11, abs=1e-300)
+    assert 0.5 < Attack(variance=5, others=law).accuracy(prior="1/2", given="prior") < 0.6

@@ -7,14 +7,13 @@ words. `table`: every row of a released table, and a summary by level.
 
 from __future__ import annotations
 
-import math
 import re
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 from cyclopts import App, Parameter
 
@@ -24,13 +23,12 @@ from discreet.cli import console, visible
 from discreet.cli.console import PLAIN, Block, Hanging, LongLine, Outputs, Screen, TextTable, option
 from discreet.errors import InputError
 from discreet.numbers import chance as shown
-from discreet.numbers import in_hundred
+from discreet.numbers import in_hundred, times
 from discreet.numbers import prior as read_prior
 from discreet.report.tables import relation
 
 if TYPE_CHECKING:
-    from discreet.risk import Attack
-    from discreet.risk.attack import Costs
+    from discreet.risk.counts import OneCount, SeveralCounts
     from discreet.risk.hierarchy import Area, HierarchyPosterior, Method
     from discreet.risk.profile import RiskProfile
     from discreet.risk.table import TableRisk
@@ -44,8 +42,6 @@ app = App(
 
 # -- one noisy count, or several of the same person --------------------------------------------------------
 
-COLUMNS = ("noisy", "variance", "prior", "known", "posterior", "ratio", "log_odds", "decides_present")
-STEPS = ("prior", "noisy", "variance", "known", "before", "posterior", "ratio", "total_ratio")
 TRUTHS = ("present", "absent", "prior")
 
 
@@ -98,240 +94,120 @@ def single(
     """Say what a noisy count tells someone who knows everyone else."""
     outputs = Outputs(csv=csv, plot=plot)
     from discreet.report.figures import attack_figure
-    from discreet.risk.attack import Attack, Costs, read_known, read_variance, read_whole
+    from discreet.risk.counts import one_count, several_counts
 
-    costs = Costs.read(None if loss is None else [loss[:2], loss[2:]])
-    values = [int(value) for value in read_whole(list(noisy))]
-    for one in prior:
-        read_prior(one)
-    answer: OneCount | Together
+    costs = loss and [loss[:2], loss[2:]]
+    answer: OneCount | SeveralCounts
     if together:
         if unsure is not None or chance or plot:
             raise InputError("--together cannot be combined with --unsure, --chance or --plot")
-        many = len(values)
-        read = {"variance": read_variance(variance, rho), "known": read_known(known or [0])}
-        each = {name: x.tolist() * (many if x.size == 1 else 1) for name, x in read.items()}
-        for name, found in each.items():
-            if len(found) != many:
-                raise InputError(f"there are {many} noisy values but {len(found)} of {name}")
-        answer = Together(values, each["variance"], [*map(int, each["known"])], prior, costs, nonnegative)
+        answer = several_counts(
+            noisy,
+            prior=prior,
+            variance=variance,
+            rho=rho,
+            known=known or 0,
+            loss=costs,
+            nonnegative=nonnegative,
+        )
         outputs.write({"--csv": answer.table})
+        text = _several_text(answer)
     else:
         for name, stated in (("--variance", variance), ("--rho", rho), ("--known", known)):
             if stated and len(stated) > 1:
                 raise InputError(f"{name} is stated {len(stated)} times; without --together one is needed")
-        size, rate, count = (one[0] if one else None for one in (variance, rho, known))
-        others = _others(unsure, chance)
-        attack = Attack(variance=size, rho=rate, known=count or 0, others=others, nonnegative=nonnegative)
-        attack.log_ratio(values)  # refuses what cannot be
-        answer = OneCount(attack, values, prior, costs, loss is None, rate)
-        drawn = {"--plot": lambda: attack_figure(attack, prior, marked=values)}
-        outputs.write({"--csv": answer.table, **drawn})
-    Screen(json=json, quiet=True).present(answer.as_dict, answer.text())
-
-
-def _others(unsure: int | None, chance: list[str] | None) -> object:
-    """The law of how many of the people are counted of whom the adversary is unsure."""
-    from discreet.risk import independent_others
-
-    if unsure is None and not chance:
-        return (1.0,)
-    if not chance:
-        raise InputError("--unsure needs --chance, how likely each of them is counted")
-    if unsure is not None and len(chance) not in (1, unsure):
-        raise InputError(f"--unsure is {unsure}, but --chance is given {len(chance)} times")
-    one = len(chance) == 1 and unsure is not None
-    return independent_others(chance[0], people=unsure) if one else independent_others(chance)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class OneCount:
-    """One attack at some noisy values, for some priors."""
-
-    attack: Attack
-    values: list[int]
-    priors: list[str]
-    costs: Costs
-    is_zero_one: bool
-    rho: str | None
-
-    def table(self) -> tuple[tuple[str, ...], Iterator[tuple[Any, ...]]]:
-        """Return the header, and one row for each prior and value, as CSV has them."""
-        attack, known = self.attack, int(self.attack.known)
-        asked = (attack.posterior, attack.ratio, attack.log_odds)
-        return COLUMNS, (
-            (
-                *(value, attack.variance, prior, known),
-                *(ask(value, prior=prior) for ask in asked),
-                attack.decide(value, prior=prior, loss=self.costs),
-            )
-            for prior in self.priors
-            for value in self.values
+        answer = found = one_count(
+            noisy,
+            prior=prior,
+            variance=variance[0] if variance else None,
+            rho=rho[0] if rho else None,
+            known=known[0] if known else 0,
+            unsure=unsure,
+            chance=chance or (),
+            loss=costs,
+            nonnegative=nonnegative,
         )
+        drawn = {"--plot": lambda: attack_figure(found.attack, prior, marked=found.values)}
+        outputs.write({"--csv": answer.table, **drawn})
+        text = _single_text(answer, of_rho=bool(rho), likelier=loss is None)
+    Screen(json=json, quiet=True).present(answer.as_dict, text)
 
-    def averages(self, prior: str) -> dict[str, float]:
-        """Return the means over the noise, and the chances of a right decision."""
-        attack = self.attack
-        means = {"expected_posterior": attack.expected_posterior, "expected_ratio": attack.expected_ratio}
-        found = {
-            f"{name}_given_{truth}": mean(prior=prior, given=truth)
-            for name, mean in means.items()
-            for truth in ("present", "absent")
-        }
-        for truth in TRUTHS:
-            found[f"accuracy_given_{truth}"] = attack.accuracy(prior=prior, loss=self.costs, given=truth)
-        return found
 
-    def as_dict(self) -> dict[str, object]:
-        """Return the answer as JSON has it."""
-        return {
-            "adversary": self._who(),
-            "variance": self.attack.variance,
-            "known": int(self.attack.known),
-            "unsure": self.attack.others.size - 1,
-            "nonnegative": self.attack.nonnegative,
-            "loss": [list(self.costs.absent), list(self.costs.present)],
-            "results": [dict(zip(COLUMNS, row, strict=True)) for row in self.table()[1]],
-            "averages": [{"prior": prior, **self.averages(prior)} for prior in self.priors],
-        }
-
-    def text(self) -> Iterator[Block]:
-        """Yield the answer for a reader."""
-        variance = self.attack.variance
-        noise = f"{variance:.6g}"
-        if self.rho is not None:
-            noise += (
-                " = 1/(2 rho), as in the paper; a rho calibrated for replacement of one record has "
-                f"noise of variance 1/rho = {2 * variance:.6g}, which --variance takes"
-            )
-        yield Hanging(f"Adversary: {self._who()}.")
-        yield Hanging(f"Noise: discrete Gaussian, variance {noise}.")
-        if self.attack.nonnegative:
-            yield "A published 0 may stand for any value below it; the numbers allow for that."
+def _single_text(found: OneCount, *, of_rho: bool, likelier: bool) -> Iterator[Block]:
+    variance = found.attack.variance
+    noise = f"{variance:.6g}"
+    if of_rho:
+        noise += (
+            " = 1/(2 rho), as in the paper; a rho calibrated for replacement of one record has "
+            f"noise of variance 1/rho = {2 * variance:.6g}, which --variance takes"
+        )
+    yield Hanging(f"Adversary: {found.adversary}.")
+    yield Hanging(f"Noise: discrete Gaussian, variance {noise}.")
+    if found.attack.nonnegative:
+        yield "A published 0 may stand for any value below it; the numbers allow for that."
+    yield ""
+    rows = [
+        (
+            f"{one.noisy:,}",
+            str(one.prior),
+            shown(one.posterior),
+            f"{one.ratio:.4g}",
+            "present" if one.decides_present else "absent",
+        )
+        for one in found.beliefs
+    ]
+    yield TextTable(("published", "prior", "posterior", "ratio", "decision"), rows, (4,))
+    rule = "choosing the likelier answer" if likelier else "choosing what costs less on average"
+    for prior in found.priors:
+        means = found.averages(prior)
+        present, absent, either = (in_hundred(means[f"accuracy_given_{truth}"]) for truth in TRUTHS)
         yield ""
-        rows = [
-            (f"{value:,}", prior, shown(after), f"{ratio:.4g}", "present" if decides else "absent")
-            for value, _, prior, _, after, ratio, _, decides in self.table()[1]
-        ]
-        yield TextTable(("published", "prior", "posterior", "ratio", "decision"), rows, (4,))
-        for prior in self.priors:
-            yield ""
-            yield from self._sentences(prior)
-
-    def _sentences(self, prior: str) -> Iterator[str]:
-        from discreet.risk.attack import read_prior as prior_of
-
-        found, before = self.averages(prior), prior_of(prior)
         yield (
             f"With prior {prior}, this adversary on average believes "
-            f"{shown(found['expected_posterior_given_present'])} if the target is present "
-            f"({found['expected_ratio_given_present']:.4g} times the prior), "
-            f"{shown(found['expected_posterior_given_absent'])} if absent."
+            f"{shown(means['expected_posterior_given_present'])} if the target is present "
+            f"({means['expected_ratio_given_present']:.4g} times the prior), "
+            f"{shown(means['expected_posterior_given_absent'])} if absent."
         )
-        rule = "choosing the likelier answer" if self.is_zero_one else "choosing what costs less on average"
-        says = bool(self.costs.says_present(before.log_odds))  # by the same rule, knowing the prior alone
-        present, absent, either = (in_hundred(found[f"accuracy_given_{truth}"]) for truth in TRUTHS)
         yield (
             f"By {rule} this adversary is right {present} if the target is present, {absent} if absent, and "
             f"{either} averaged over the prior; without the release, "
-            f"{in_hundred(float(before.present if says else before.absent))}."
-        )
-
-    def _who(self) -> str:
-        count, unsure = f"{int(self.attack.known):,}", self.attack.others.size - 1
-        if not unsure:
-            return f"someone who knows everyone else in the area, {count} of them with the characteristics"
-        return (
-            f"someone who knows {count} other people in the area with the characteristics, is unsure of "
-            f"{unsure:,} more and gives each of these a chance, and knows that no one else has them"
+            f"{in_hundred(found.without_release(prior))}."
         )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Together:
-    """Several counts of the same person: what each adds, and all together."""
-
-    noisy: list[int]
-    variances: list[float]
-    known: list[int]
-    priors: list[str]
-    costs: Costs
-    nonnegative: bool
-
-    def rows(self, prior: str) -> list[dict[str, Any]]:
-        """Return what each count adds, one after another."""
-        from discreet.risk import sequence
-
-        count = {"variance": self.variances, "known": self.known, "nonnegative": self.nonnegative}
-        steps = zip(sequence(self.noisy, prior=prior, **count), self.known, strict=True)
-        return [{**asdict(step), "prior": prior, "known": k, "before": step.prior} for step, k in steps]
-
-    def accuracies(self, prior: str) -> dict[str, float]:
-        """Return the chances of a right decision from all of them; none if zero may stand for less."""
-        from discreet.risk import joint_accuracy
-
-        return {
-            truth: joint_accuracy(variance=self.variances, prior=prior, loss=self.costs, given=truth)
-            for truth in (() if self.nonnegative else TRUTHS)
-        }
-
-    def table(self) -> tuple[tuple[str, ...], list[list[object]]]:
-        """Return the header and the steps, as CSV has them."""
-        return STEPS, [[row[name] for name in STEPS] for prior in self.priors for row in self.rows(prior)]
-
-    def as_dict(self) -> dict[str, object]:
-        """Return the answer as JSON has it; a ratio beyond all floats is left out."""
-        results = []
-        for prior in self.priors:
-            rows, right = self.rows(prior), self.accuracies(prior)
-            steps = [
-                {name: row[name] for name in ("noisy", "variance", "posterior", "ratio")} for row in rows
-            ]
-            for step in steps:
-                step["ratio"] = step["ratio"] if math.isfinite(step["ratio"]) else None
-            last = {"posterior": rows[-1]["posterior"], "ratio": rows[-1]["total_ratio"]}
-            results.append({"prior": prior, **last, "steps": steps, **({"accuracy": right} if right else {})})
-        return {"adversary": self._who(), "counts": len(self.noisy), "known": self.known, "results": results}
-
-    def text(self) -> Iterator[Block]:
-        """Yield the answer for a reader."""
-        yield Hanging(f"Adversary: {self._who()}.")
-        for prior in self.priors:
-            yield ""
-            found = self.rows(prior)
-            rows = [
-                (
-                    f"{row['noisy']:,}",
-                    f"{row['variance']:.6g}",
-                    f"{row['known']:,}",
-                    shown(row["before"]),
-                    shown(row["posterior"]),
-                    f"{row['ratio']:.4g}",
-                )
-                for row in found
-            ]
-            yield TextTable(("published", "variance", "known", "before", "after", "ratio"), rows, ())
-            yield (
-                f"After all of them this adversary, with prior {prior}, gives “present” a probability of "
-                f"{shown(found[-1]['posterior'])}, {found[-1]['total_ratio']:.4g} times the prior."
+def _several_text(found: SeveralCounts) -> Iterator[Block]:
+    yield Hanging(f"Adversary: {found.adversary}.")
+    for prior in found.priors:
+        yield ""
+        steps = found.steps(prior)
+        rows = [
+            (
+                f"{step.noisy:,}",
+                f"{step.variance:.6g}",
+                f"{step.known:,}",
+                shown(step.before),
+                shown(step.posterior),
+                f"{step.ratio:.4g}",
             )
-            if right := {truth: in_hundred(share) for truth, share in self.accuracies(prior).items()}:
-                yield (
-                    f"Choosing by all {len(self.noisy)} counts, this adversary is right {right['present']} "
-                    f"if the target is present, {right['absent']} if absent, and {right['prior']} averaged "
-                    "over the prior."
-                )
-
-    def _who(self) -> str:
-        return f"someone who knows each of the {len(self.noisy)} counts without the target"
+            for step in steps
+        ]
+        yield TextTable(("published", "variance", "known", "before", "after", "ratio"), rows, ())
+        yield (
+            f"After all of them this adversary, with prior {prior}, gives “present” a probability of "
+            f"{shown(steps[-1].posterior)}, {steps[-1].total_ratio:.4g} times the prior."
+        )
+        if right := {truth: in_hundred(share) for truth, share in found.accuracies(prior).items()}:
+            yield (
+                f"Choosing by all {len(steps)} counts, this adversary is right {right['present']} "
+                f"if the target is present, {right['absent']} if absent, and {right['prior']} averaged "
+                "over the prior."
+            )
 
 
 # -- a block and the areas around it -------------------------------------------------------------------------
 
 Siblings = Literal["exact", "single"]
 KEYS = ("name", "noisy", "variance", "rho", "siblings", "siblings-noisy", "given", "count")
-_WHOLE = ("noisy", "siblings", "siblings-noisy", "count")
-_RENAMED = {"siblings-noisy": "siblings_noisy", "given": "given_smaller"}
 
 
 @console.command(
@@ -401,7 +277,7 @@ siblings-noisy, given, count
     """
     from discreet.risk.hierarchy import Area
 
-    found: dict[str, Any] = {}
+    found: dict[str, str] = {}
     for piece in re.split(",(?=[^,=]*=)", text):
         key, sign, value = (part.strip() for part in piece.partition("="))
         if not sign:
@@ -410,11 +286,24 @@ siblings-noisy, given, count
             raise InputError(f"an area has no {key!r}; it has {', '.join(KEYS)}")
         if key in found:
             raise InputError(f"--area is {text!r}; it states {key} twice")
+        found[key] = value
+
+    def whole(key: str) -> int | None:
         try:
-            found[key] = int(value) if key in _WHOLE else value
+            return int(found[key]) if key in found else None
         except ValueError:
-            raise InputError(f"{key} of an area is {value!r}; a whole number is needed") from None
-    return Area(**{_RENAMED.get(key, key): value for key, value in found.items()})
+            raise InputError(f"{key} of an area is {found[key]!r}; a whole number is needed") from None
+
+    return Area(
+        name=found.get("name", ""),
+        noisy=whole("noisy"),
+        variance=found.get("variance"),
+        rho=found.get("rho"),
+        siblings=whole("siblings") or 0,
+        siblings_noisy=whole("siblings-noisy"),
+        given_smaller=found.get("given", "uniform"),
+        count=whole("count"),
+    )
 
 
 def _hierarchy_text(found: HierarchyPosterior, other: float | None) -> Iterator[Block]:
@@ -521,6 +410,8 @@ def _profile(
 
 
 def _release_text(profile: RiskProfile) -> Iterator[Block]:
+    from discreet.risk.profile import prior_text
+
     who = relation(profile.neighbours, profile.unit, profile.people)
     cases = f"{profile.compared} cases compared" if profile.compared > 1 else "one case"
     yield Hanging(f"{profile.name}: {who}; {cases}.")
@@ -530,7 +421,7 @@ def _release_text(profile: RiskProfile) -> Iterator[Block]:
         part = profile.at(prior)
         base = part.overall[0].baseline
         yield ""
-        yield LongLine(f"Prior {prior:g}: right {100 * base:.4g} times in 100 with nothing published.")
+        yield LongLine(f"Prior {prior_text(prior)}: right {times(base)} with nothing published.")
         cells = [
             (
                 level_name(row.scope),

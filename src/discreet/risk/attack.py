@@ -76,6 +76,7 @@ MOST_OTHERS = 10_000
 """People of whom an adversary may be unsure."""
 
 _BLOCK = 1 << 21  # numbers that are held at a time
+_TIE = 1e-13  # log odds this close to a threshold are equal to it, but for rounding
 
 
 # -- what a decision costs -------------------------------------------------------------------------
@@ -137,7 +138,8 @@ class Costs:
 
     def says_present(self, log_odds: Floats) -> NDArray[np.bool_]:
         """Return whether the decision is "present" at these posterior log odds."""
-        return log_odds < self.threshold if self.is_reversed else log_odds > self.threshold
+        beyond = log_odds - self.threshold
+        return beyond < -_TIE if self.is_reversed else beyond > _TIE
 
 
 # -- the others, where the adversary is not sure of them -------------------------------------------
@@ -159,9 +161,13 @@ def independent_others(chances: Numbers, *, people: int | None = None) -> Floats
             raise InputError(f"people is {people!r}; with one chance, a whole number from 1 on is needed")
         if people > MOST_OTHERS:
             raise InputError(f"people is {people}; at most {MOST_OTHERS} may be uncertain")
-        steps = np.arange(1, people + 1)
-        logs = np.cumsum(np.log((people + 1 - steps) / steps)) + steps * found.log_odds
-        return np.asarray(np.exp(np.append(0.0, logs) + people * np.log(found.absent)))
+        mode = min(math.floor((people + 1) * float(found.present)), people)
+        down, up = np.arange(mode, 0, -1.0), np.arange(mode + 1.0, people + 1.0)
+        odds = found.present / found.absent
+        # from the mode outwards: the chances near it are right to the last digit, and alike if the law is
+        below = np.cumprod(down / (people + 1 - down) / odds)[::-1]
+        shape = np.concatenate([below, [1.0], np.cumprod((people + 1 - up) / up * odds)])
+        return np.asarray(shape / shape.sum())
     present, absent = np.atleast_1d(found.present), np.atleast_1d(found.absent)
     if present.ndim != 1 or not 1 <= present.size <= MOST_OTHERS:
         raise InputError(
@@ -399,8 +405,9 @@ class Attack:
     def _mixed_evidence(self, distance: Floats) -> Floats:
         found, b = [], np.arange(self.others.size + 1, dtype=np.float64)
         for part in np.array_split(distance.reshape(-1, 1), 1 + distance.size * self.others.size // _BLOCK):
-            # -(d - b)^2 / (2v) without its d^2 / (2v), which cancels and would swamp the rest
-            logs = b * (part - b / 2.0) / self._variance
+            # -(d - b)^2 / (2v) less that of the nearest b: what is large cancels and would swamp the rest
+            near = np.clip(np.rint(part), 0.0, b[-1])
+            logs = (b - near) * (part - (b + near) / 2.0) / self._variance
             found.append(_log_mean(logs[:, 1:], self.others) - _log_mean(logs[:, :-1], self.others))
         return np.concatenate(found).reshape(distance.shape)
 
@@ -633,6 +640,7 @@ def joint_accuracy(
         raise InputError("loss must make a wrong decision cost more than a right one, whatever the truth")
     events = [DiscreteGaussian(variance=Fraction(float(one)).limit_denominator(10**9)) for one in v]
     threshold = np.asarray(costs.threshold - chance.log_odds)
+    threshold = np.where(np.abs(threshold) < _TIE, 0.0, threshold)  # where evidence can be equal to it
     alpha, beta = compose(events).errors(threshold=np.atleast_1d(threshold))
     present, absent = (1.0 - np.asarray(error).reshape(threshold.shape) for error in (beta, alpha))
     return answer(_given(given, chance, present, absent))

@@ -55,6 +55,7 @@ from numpy.typing import NDArray
 from discreet.accounting.privacy_loss import Number, read
 from discreet.errors import InputError, PrecisionError
 from discreet.noise import DiscreteGaussian
+from discreet.numbers import chance as chance_text
 from discreet.numbers import decimal
 from discreet.numbers import prior as read_prior
 from discreet.risk.attack import Floats, log_sum, one_number, one_variance
@@ -503,13 +504,18 @@ class HierarchyPosterior:
 
     def __str__(self) -> str:
         how = {
-            "exact": f"exact sum, at most {small_bound(self.truncation_error)} of it left out",
+            "exact": f"exact sum, at most {small_bound(self.truncation_error)} of it left out"
+            if self.truncation_error
+            else "exact",
             "gibbs": f"Gibbs sampler, {self.draws} draws, standard error {self.standard_error or 0:.1e}",
             "gibbs-unconstrained": "Gibbs sampler that lets the block count more than the group, "
             f"{self.draws} draws, standard error {self.standard_error or 0:.1e}; not the posterior of the "
             "stated model",
         }[self.method]
-        return f"posterior {self.probability:.6g}, {self.ratio:.4g} times the prior {self.prior:g} ({how})"
+        posterior, prior = (
+            f"{x:.6g}" if x < 0.9995 else chance_text(x) for x in (self.probability, self.prior)
+        )
+        return f"posterior {posterior}, {self.ratio:.4g} times the prior {prior} ({how})"
 
 
 def build_chain(
@@ -792,7 +798,8 @@ class _Kernel:
         rest = np.arange(self.low, int(parent[-1] - child[0]) + 1)
         self.sound = step.log_rest(rest)
         self.upward = self.sound if constrained else step.log_beside(rest)  # whose rest may be negative
-        self.child_logs = step.area.given_smaller.log_child(child)
+        alone = step.below.siblings == 0  # then both counts are the same, whatever the law of the rest
+        self.child_logs = np.zeros(len(child)) if alone else step.area.given_smaller.log_child(child)
 
     def from_above(self, parent: Integers) -> Floats:
         """Weights of the child's values given each of some parents."""

@@ -192,7 +192,7 @@ class RiskProfile:
     `one_count` is the paper's attack: its adversary knows everyone else in the area and looks at the most
     telling count of the level that holds the target. Levels are those of the main path, merged ones together.
     `compared` says how many cases the overall numbers cover and `complete` whether these are all of them;
-    `claim` says what kind of answer they are, and why.
+    `claim` says what kind of answer they are, and why; `modelled` whether all that was released is modelled.
     """
 
     name: str
@@ -205,6 +205,7 @@ class RiskProfile:
     complete: bool
     people: int = 1
     claim: Claim = EXACTLY
+    modelled: bool = True
 
     @property
     def rows(self) -> tuple[Risk, ...]:
@@ -284,7 +285,9 @@ def risk_profile(
     [('block group', 0.6401), ('block', 0.5888), ('overall', 0.6613)]
     """
     many = isinstance(prior, Sequence | np.ndarray) and not isinstance(prior, str)
-    priors = [read_prior(one) for one in (prior if many else [prior])]  # type: ignore[union-attr, arg-type]
+    given = prior if many else [prior]
+    read = [read_prior(one) for one in given]  # type: ignore[union-attr, arg-type]
+    priors = [*{float(one): one for one in read}.values()]
     if not priors:
         raise InputError("no prior is given; at least one is needed")
     if pairs not in ("all", "main"):
@@ -313,7 +316,8 @@ def risk_profile(
         whole = Account(whole.name, whole.unit, whole.neighbours, [main], whole.main, whole.people)
     rows = (tuple(single), tuple(every), _overall(whole, priors, certify=certify))
     about = (whole.name, whole.unit, whole.neighbours)
-    return RiskProfile(*about, *rows, whole.pairs, complete, whole.people, claim)
+    modelled = release.claim.kind is not AnswerKind.MODEL
+    return RiskProfile(*about, *rows, whole.pairs, complete, whole.people, claim, modelled)
 
 
 def part_risks(
@@ -724,8 +728,8 @@ _WORDS = re.compile(r"[A-Z][a-z]+( [a-z]+)*")
 def chance_words(prior: Fraction | float) -> str:
     """Say a prior in words.
 
-    >>> chance_words(0.5), chance_words(Fraction(1, 864)), chance_words(0.37)
-    ('an even chance', 'a chance of 1 in 864', 'a chance of 0.37')
+    >>> chance_words(0.5), chance_words(Fraction(1, 864)), chance_words(0.37), chance_words(1 - 1e-9)
+    ('an even chance', 'a chance of 1 in 864', 'a chance of 0.37', 'a chance of 1 - 1e-09')
     """
     value = float(prior)
     if value == 0.5:
@@ -733,7 +737,17 @@ def chance_words(prior: Fraction | float) -> str:
     often = round(1.0 / value)
     if often > 1 and math.isclose(1.0 / often, value, rel_tol=1e-9):
         return f"a chance of 1 in {often:,}"
-    return f"a chance of {value:.6g}"
+    return f"a chance of {prior_text(value)}"
+
+
+def prior_text(prior: float) -> str:
+    """Write a prior in six digits; one that would seem to be certain by what is missing.
+
+    >>> prior_text(1 / 3), prior_text(0.999), prior_text(1 - 1e-9)
+    ('0.333333', '0.999', '1 - 1e-09')
+    """
+    text = f"{prior:.6g}"
+    return text if text != "1" else f"1 - {1.0 - prior:.6g}" if prior < 1.0 else "almost 1"
 
 
 def place_words(level: str) -> str:
@@ -846,11 +860,15 @@ def _nearest(value: float, *, percent: bool = False) -> str:
 def _up(value: float, least: int = 3) -> str:
     """A bound in three digits, rounded up; a chance in as many as it takes to tell it from one.
 
-    >>> _up(0.40461), _up(0.2), _up(0.99987123), _up(1.0), _up(3.9194), _up(159.3)
-    ('0.405', '0.2', '0.9999', '1', '3.92', '160')
+    >>> _up(0.40461), _up(0.2), _up(0.99987123), _up(1.0), _up(3.9194), _up(159.3), _up(1.1382e-6)
+    ('0.405', '0.2', '0.9999', '1', '3.92', '160', '1.14e-06')
+    >>> _up(1 - 3e-14)
+    '0.99999999999998'
     """
-    for digits in range(least, 13):
-        text = decimal(Fraction(value * (1.0 - 1e-12)), digits=digits, down=False).lower()
+    # less what rounding may have added, which is little beside what is missing to one
+    true = Fraction(value) - Fraction(min(value, 1.0 - value) if value < 1.0 else value) / 10**12
+    for digits in range(least, 17):
+        text = decimal(true, digits=digits, down=False)
         if float(text) != 1.0 or value >= 1.0:
             break
-    return text if value < 1.0 else f"{float(text):g}"
+    return f"{float(text):.{digits}g}"

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from discreet import risk
@@ -16,6 +15,7 @@ from discreet.errors import InputError
 from discreet.numbers import chance as chance_text
 from discreet.numbers import number, times
 from discreet.numbers import prior as read_prior
+from discreet.risk.counts import one_count, several_counts
 from discreet.risk.profile import chance_words, place_words
 from discreet.workbench.state import State
 from discreet.workbench.tasks import PRIORS, Line, line_of
@@ -66,6 +66,7 @@ SETTINGS = {
 """By the name of the adversary's field; without a default, one more than the number of others known."""
 
 _SEEN = 160  # points of a curve of beliefs
+_PRIORS = [float(one) for one in PRIORS]
 
 
 class Count(NamedTuple):
@@ -278,55 +279,67 @@ def attacked(asked: Adversary) -> Attacked:
 
 def _single(asked: Adversary) -> Attacked:
     unsure, prior = asked.scenario == "unsure", asked.prior
-    attack = risk.Attack(
+    found = one_count(
+        [asked.published],
+        prior=[prior],
         variance=asked.counts[0].variance,
         known=asked.known,
-        others=risk.independent_others(asked.chance, people=asked.people) if unsure else (1.0,),
+        unsure=asked.people if unsure else None,
+        chance=[asked.chance] if unsure else (),
         nonnegative=asked.scenario == "floor",
     )
+    belief, means, attack = found.beliefs[0], found.averages(prior), found.attack
     return Attacked(
         asked,
-        posterior=attack.posterior(asked.published, prior=prior),
-        ratio=attack.ratio(asked.published, prior=prior),
+        posterior=belief.posterior,
+        ratio=belief.ratio,
         curve=line_of(asked.seen, attack.posterior(asked.seen, prior=prior)),
-        mean_present=attack.expected_posterior(prior=prior),
-        mean_absent=attack.expected_posterior(prior=prior, given="absent"),
-        **_decisions(attack.accuracy, prior),
+        mean_present=means["expected_posterior_given_present"],
+        mean_absent=means["expected_posterior_given_absent"],
+        right=(
+            means["accuracy_given_present"],
+            means["accuracy_given_absent"],
+            means["accuracy_given_prior"],
+        ),
+        accuracy=line_of(PRIORS, attack.accuracy(prior=_PRIORS, given="prior")),
     )
 
 
 def _several(asked: Adversary) -> Attacked:
-    variances = [count.variance for count in asked.counts]
-    shared: dict[str, Any] = {"variance": variances, "prior": asked.prior, "known": asked.known}
+    variances, prior, known = [count.variance for count in asked.counts], asked.prior, asked.known
     many = len(variances)
+    found = several_counts([asked.published] * many, prior=[prior], variance=variances, known=known)
+    last, right = found.steps(prior)[-1], found.accuracies(prior)
+    seen = risk.joint_posterior(
+        [[value] * many for value in asked.seen], prior=prior, known=known, variance=variances
+    )
     return Attacked(
         asked,
-        posterior=risk.joint_posterior([asked.published] * many, **shared),
-        ratio=risk.joint_ratio([asked.published] * many, **shared),
-        curve=line_of(asked.seen, risk.joint_posterior([[value] * many for value in asked.seen], **shared)),
-        **_decisions(partial(risk.joint_accuracy, variance=variances), asked.prior),
+        posterior=last.posterior,
+        ratio=last.total_ratio,
+        curve=line_of(asked.seen, seen),
+        right=(right["present"], right["absent"], right["prior"]),
+        accuracy=line_of(PRIORS, risk.joint_accuracy(variance=variances, prior=_PRIORS, given="prior")),
     )
-
-
-def _decisions(right: Callable[..., Any], prior: str) -> dict[str, Any]:
-    """How often the likelier answer is right: by what is so and over the prior, and against priors."""
-    return {
-        "right": tuple(right(prior=prior, given=given) for given in ("present", "absent", "prior")),
-        "accuracy": line_of(PRIORS, right(prior=[float(one) for one in PRIORS], given="prior")),
-    }
 
 
 def _hierarchy(asked: Adversary) -> Attacked:
     if len(asked.counts) < 2:
         raise InputError(f"{asked.counts[0].level} is the highest level; there is no area above it")
     block, above = asked.counts
-    beside: dict[str, Any] = {"siblings": asked.siblings, "siblings_noisy": asked.beside}
+    prior, known, siblings = asked.prior, asked.known, asked.siblings
     areas = [
-        risk.Area(name=block.level, noisy=asked.published, variance=block.variance, **beside),
+        risk.Area(
+            name=block.level,
+            noisy=asked.published,
+            variance=block.variance,
+            siblings=siblings,
+            siblings_noisy=asked.beside,
+        ),
         risk.Area(name=above.level, noisy=asked.above, variance=above.variance),
     ]
-    shared: dict[str, Any] = {"prior": asked.prior, "known": asked.known}
-    found = risk.hierarchy_posterior(areas, **shared)
-    two = risk.TwoLevels(variance=(block.variance, above.variance), siblings=asked.siblings, **shared)
+    found = risk.hierarchy_posterior(areas, prior=prior, known=known)
+    both = (block.variance, above.variance)
+    two = risk.TwoLevels(variance=both, siblings=siblings, prior=prior, known=known)
     curve = line_of(asked.seen, two.probability(asked.seen, [asked.above], [asked.beside]))
     return Attacked(asked, posterior=found.probability, ratio=found.ratio, curve=curve)

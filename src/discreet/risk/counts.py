@@ -1,0 +1,256 @@
+"""One noisy count, or several of the same person: all that is asked of them, as one answer.
+
+`one_count` and `several_counts` take what somebody states about an adversary and give a frozen answer, which
+the command line, JSON, CSV and the workbench present. The computing is in `discreet.risk.attack`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+from discreet.errors import InputError
+from discreet.risk.attack import (
+    Attack,
+    Costs,
+    Number,
+    Numbers,
+    independent_others,
+    joint_accuracy,
+    read_known,
+    read_prior,
+    read_variance,
+    read_whole,
+    sequence,
+)
+
+COLUMNS = ("noisy", "variance", "prior", "known", "posterior", "ratio", "log_odds", "decides_present")
+STEPS = ("prior", "noisy", "variance", "known", "before", "posterior", "ratio", "total_ratio")
+TRUTHS = ("present", "absent", "prior")
+
+
+@dataclass(frozen=True, slots=True)
+class Belief:
+    """What one noisy value makes of one prior; `prior` is as it was given."""
+
+    noisy: int
+    variance: float
+    prior: Number
+    known: int
+    posterior: float
+    ratio: float
+    log_odds: float
+    decides_present: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OneCount:
+    """One attack at some noisy values, for some priors, with what decisions cost."""
+
+    attack: Attack
+    values: tuple[int, ...]
+    priors: tuple[Number, ...]
+    costs: Costs
+
+    @property
+    def beliefs(self) -> list[Belief]:
+        """One for each prior and value."""
+        attack = self.attack
+        return [
+            Belief(
+                noisy=value,
+                variance=attack.variance,
+                prior=prior,
+                known=int(attack.known),
+                posterior=attack.posterior(value, prior=prior),
+                ratio=attack.ratio(value, prior=prior),
+                log_odds=attack.log_odds(value, prior=prior),
+                decides_present=attack.decide(value, prior=prior, loss=self.costs),
+            )
+            for prior in self.priors
+            for value in self.values
+        ]
+
+    @property
+    def adversary(self) -> str:
+        """Who the adversary is, in words."""
+        count, unsure = f"{int(self.attack.known):,}", self.attack.others.size - 1
+        if not unsure:
+            return f"someone who knows everyone else in the area, {count} of them with the characteristics"
+        return (
+            f"someone who knows {count} other people in the area with the characteristics, is unsure about "
+            f"{unsure:,} more, gives each of these a chance, and knows that no one else has them"
+        )
+
+    def averages(self, prior: Number) -> dict[str, float]:
+        """Return the means over the noise, and the chances of a right decision."""
+        attack, found = self.attack, {}
+        means = {"expected_posterior": attack.expected_posterior, "expected_ratio": attack.expected_ratio}
+        for name, mean in means.items():
+            for truth in ("present", "absent"):
+                found[f"{name}_given_{truth}"] = mean(prior=prior, given=truth)
+        for truth in TRUTHS:
+            found[f"accuracy_given_{truth}"] = attack.accuracy(prior=prior, loss=self.costs, given=truth)
+        return found
+
+    def without_release(self, prior: Number) -> float:
+        """How often the same rule is right with nothing published."""
+        before = read_prior(prior)
+        return float(before.present if self.costs.says_present(before.log_odds) else before.absent)
+
+    def table(self) -> tuple[tuple[str, ...], list[tuple[object, ...]]]:
+        """Return the header and the beliefs, as CSV has them."""
+        return COLUMNS, [tuple(asdict(belief).values()) for belief in self.beliefs]
+
+    def as_dict(self) -> dict[str, object]:
+        """Return the answer as JSON has it."""
+        return {
+            "adversary": self.adversary,
+            "variance": self.attack.variance,
+            "known": int(self.attack.known),
+            "unsure": self.attack.others.size - 1,
+            "nonnegative": self.attack.nonnegative,
+            "loss": [list(self.costs.absent), list(self.costs.present)],
+            "results": [asdict(belief) for belief in self.beliefs],
+            "averages": [{"prior": prior, **self.averages(prior)} for prior in self.priors],
+        }
+
+
+def one_count(
+    noisy: Numbers,
+    *,
+    prior: Sequence[Number],
+    variance: Number | None = None,
+    rho: Number | None = None,
+    known: Number = 0,
+    unsure: int | None = None,
+    chance: Sequence[Number] = (),
+    loss: object = None,
+    nonnegative: bool = False,
+) -> OneCount:
+    """Return what one noisy count tells someone who knows everyone else, or all but some.
+
+    Of `unsure` others each is counted with the `chance`: one for all of them, or one for each.
+
+    >>> found = one_count([1], prior=["1/2"], rho="0.099")
+    >>> round(found.beliefs[0].posterior, 4), round(found.averages("1/2")["accuracy_given_present"], 4)
+    (0.5247, 0.5888)
+    """
+    costs, values = Costs.read(loss), [int(value) for value in read_whole(noisy)]
+    for one in prior:
+        read_prior(one)
+    others: Numbers = (1.0,)
+    if unsure is not None and not chance:
+        raise InputError(f"unsure is {unsure}; it needs chance, how likely each of them is counted")
+    if unsure is not None and len(chance) not in (1, unsure):
+        raise InputError(f"unsure is {unsure}, but chance is given {len(chance)} times")
+    if unsure is not None and len(chance) == 1:
+        others = independent_others(chance[0], people=unsure)
+    elif chance:
+        others = independent_others(list(chance))
+    attack = Attack(variance=variance, rho=rho, known=known, others=others, nonnegative=nonnegative)
+    attack.log_ratio(values)  # refuses what cannot be
+    return OneCount(attack, tuple(values), tuple(prior), costs)
+
+
+@dataclass(frozen=True, slots=True)
+class AddedCount:
+    """What one of several counts adds: the belief `before` it and the `posterior` after it."""
+
+    prior: Number
+    noisy: int
+    variance: float
+    known: int
+    before: float
+    posterior: float
+    ratio: float
+    total_ratio: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SeveralCounts:
+    """Several counts of the same person: what each adds, and all together."""
+
+    noisy: tuple[int, ...]
+    variances: tuple[float, ...]
+    known: tuple[int, ...]
+    priors: tuple[Number, ...]
+    costs: Costs
+    nonnegative: bool
+
+    @property
+    def adversary(self) -> str:
+        """Who the adversary is, in words."""
+        return f"someone who knows each of the {len(self.noisy)} counts without the target"
+
+    def steps(self, prior: Number) -> list[AddedCount]:
+        """Return what each count adds, one after another."""
+        count = {"variance": self.variances, "known": self.known, "nonnegative": self.nonnegative}
+        return [
+            AddedCount(prior, s.noisy, s.variance, k, s.prior, s.posterior, s.ratio, s.total_ratio)
+            for s, k in zip(sequence(self.noisy, prior=prior, **count), self.known, strict=True)
+        ]
+
+    def accuracies(self, prior: Number) -> dict[str, float]:
+        """Return the chances of a right decision from all of them; none if zero may stand for less."""
+        return {
+            truth: joint_accuracy(variance=self.variances, prior=prior, loss=self.costs, given=truth)
+            for truth in (() if self.nonnegative else TRUTHS)
+        }
+
+    def table(self) -> tuple[tuple[str, ...], list[tuple[object, ...]]]:
+        """Return the header and the steps, as CSV has them."""
+        return STEPS, [tuple(asdict(step).values()) for prior in self.priors for step in self.steps(prior)]
+
+    def as_dict(self) -> dict[str, object]:
+        """Return the answer as JSON has it; a ratio beyond all floats is left out."""
+        results = []
+        for prior in self.priors:
+            steps, right = self.steps(prior), self.accuracies(prior)
+            listed = [
+                {
+                    "noisy": step.noisy,
+                    "variance": step.variance,
+                    "posterior": step.posterior,
+                    "ratio": step.ratio if math.isfinite(step.ratio) else None,
+                }
+                for step in steps
+            ]
+            last = {"prior": prior, "posterior": steps[-1].posterior, "ratio": steps[-1].total_ratio}
+            results.append({**last, "steps": listed, **({"accuracy": right} if right else {})})
+        known = list(self.known)
+        return {"adversary": self.adversary, "counts": len(self.noisy), "known": known, "results": results}
+
+
+def several_counts(
+    noisy: Numbers,
+    *,
+    prior: Sequence[Number],
+    variance: Numbers = None,
+    rho: Numbers = None,
+    known: Numbers = 0,
+    loss: object = None,
+    nonnegative: bool = False,
+) -> SeveralCounts:
+    """Return what several noisy counts of the same person tell someone who knows each without the target.
+
+    `variance` (or `rho`) and `known` have one value for each count, or one for all.
+
+    >>> found = several_counts([2, 1], prior=["1/2"], variance=[5, 2])
+    >>> round(found.steps("1/2")[-1].posterior, 4)
+    0.6341
+    """
+    costs, values = Costs.read(loss), [int(value) for value in read_whole(noisy)]
+    for one in prior:
+        read_prior(one)
+    each = {}
+    for name, read in (("variance", read_variance(variance, rho)), ("known", read_known(known))):
+        found = read.reshape(-1).tolist()
+        each[name] = found * (len(values) if len(found) == 1 else 1)
+        if len(each[name]) != len(values):
+            raise InputError(f"there are {len(values)} noisy values but {len(found)} of {name}")
+    found_known = tuple(map(int, each["known"]))
+    return SeveralCounts(
+        tuple(values), tuple(each["variance"]), found_known, tuple(prior), costs, bool(nonnegative)
+    )
