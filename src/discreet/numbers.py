@@ -19,7 +19,7 @@ from discreet.errors import InputError
 Exact = int | Fraction | Decimal | str
 """What is accepted where a number must be exact."""
 
-_NUMBER = re.compile(r"[+-]?(\d+/\d+|(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,4})?)", re.ASCII)
+_NUMBER = re.compile(r"[+-]?(\d+ ?/ ?\d+|(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,4})?)( ?%)?", re.ASCII)
 _FORM = re.compile(r"\.(\d{1,3})([feg])")
 DIGITS = 6
 """Significant digits of a result, if nobody asks for more."""
@@ -33,6 +33,8 @@ def fraction(value: Exact, *, name: str = "value") -> Fraction:
 
     >>> fraction("73/10000"), fraction("0.159"), fraction(5), fraction("1e-10") == Fraction(1, 10**10)
     (Fraction(73, 10000), Fraction(159, 1000), Fraction(5, 1), True)
+    >>> fraction("2.5 %"), fraction("1 / 2"), fraction("\u22123")   # as people write them
+    (Fraction(1, 40), Fraction(1, 2), Fraction(-3, 1))
     >>> fraction(0.1, name="variance")
     Traceback (most recent call last):
     discreet.errors.InputError: variance is the float 0.1, which is not exactly what it looks like; \
@@ -57,12 +59,13 @@ write it as a string such as "0.1", or as a Fraction or an int
             raise InputError(f"{name} has the exponent {value.adjusted()}; at most 9999 is allowed")
         return Fraction(value)
     if isinstance(value, str):
-        text = value.strip()
+        text = value.strip().replace("\u2212", "-")
         if len(text) > _LONGEST:
             raise InputError(f"{name} has {len(text)} characters; an exact number has at most {_LONGEST}")
         if _NUMBER.fullmatch(text):
             try:
-                return Fraction(text)
+                number = Fraction(text.rstrip("% ").replace(" ", ""))
+                return number / 100 if text.endswith("%") else number
             except ZeroDivisionError:
                 raise InputError(f"{name} is {value!r}, a division by zero") from None
         raise InputError(

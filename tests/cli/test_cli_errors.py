@@ -210,3 +210,57 @@ def test_a_margin_that_follows_from_a_rho_is_said_to(refused):
     assert "rho of COUNTY:2 is 1e-12: the 95 % margin of its cells is 4382613, and at most 1000000" in found
     found = refused("safetab", "design", "--levels", "COUNTY:2", "--margin", "COUNTY:2=4382613", "--quiet")
     assert "margin is 4382613; it must be a whole number from 1 to 1000000" in found
+
+
+SINGLE = ("risk", "single", "--noisy", "1", "--variance", "5", "--prior")
+
+
+@pytest.mark.parametrize(
+    ("as_people_write", "plainly"),
+    [
+        ((*SINGLE, "50%"), (*SINGLE, "1/2")),
+        ((*SINGLE, "50 %"), (*SINGLE, "1/2")),
+        ((*SINGLE, "1 / 2"), (*SINGLE, "1/2")),
+        ((*SINGLE, "5E-1"), (*SINGLE, "1/2")),
+        (("show", "PL94_2020_Units"), ("show", "pl94-2020-units")),
+        (
+            ("account", "dhc-2022-08-25", "--neighbors", "Bounded"),
+            ("account", "dhc-2022-08-25", "--pair", "1", "1"),
+        ),
+        (
+            (
+                "risk",
+                "hierarchy",
+                "--area",
+                "Name=b,Noisy=2.0,Variance=5",
+                "--method",
+                "Exact",
+                "--prior",
+                "10%",
+            ),
+            ("risk", "hierarchy", "--area", "name=b,noisy=2,variance=5", "--prior", "1/10"),
+        ),
+        (
+            ("calibrate", "dhc-2022-08-25", "--moe", "primitive geography=40", "--delta", "1e-10"),
+            ("calibrate", "dhc-2022-08-25", "--moe", "PEPG=40", "--delta", "1e-10"),
+        ),
+    ],
+)
+def test_what_people_write_is_understood(discreet, as_people_write, plainly):
+    found, wanted = discreet(*as_people_write), discreet(*plainly)
+    assert found.status == wanted.status == 0
+    said = plainly[-1] if plainly[:2] == ("risk", "single") else ""
+    last = as_people_write[-1]
+    assert (
+        "".join(found.out.replace(last, said).split()) == "".join(wanted.out.split())
+        if said
+        else (found.out == wanted.out)
+    )
+
+
+def test_too_many_values(refused):
+    assert "too many values: '2'; an option that takes several is repeated" in refused(*SINGLE, "1/2", "2")
+
+
+def test_a_release_alone_is_no_claim(refused):
+    assert "dhc-2020 is a release; say what is claimed of it" in refused("verify", "dhc-2020")

@@ -351,3 +351,13 @@ def test_the_largest_ratio_is_said_as_a_bound(tmp_path: Path) -> None:
     found = table_risk(file, prior="1/10", known=0)
     # 3.32427 was said to be at most 3.324
     assert found.total.maximum <= float(str(found).rpartition("at most ")[2]) < 1.001 * found.total.maximum
+
+
+@pytest.mark.parametrize("sign", [",", ";", "|", "\t"])
+def test_columns_in_capitals_and_other_signs_between_them(tmp_path: Path, sign: str) -> None:
+    rows = [("level", "value", "variance"), ("Block", "8", "5"), ("Block", "1", "5")]
+    plain, other = tmp_path / "plain.csv", tmp_path / "other.csv"
+    plain.write_text("\n".join(",".join(row) for row in rows))
+    other.write_text("\n".join(sign.join(row) for row in [[x.upper() for x in rows[0]], *rows[1:]]))
+    wanted, found = (table_risk(file, prior="10%", known=0).as_dict() for file in (plain, other))
+    assert found == wanted

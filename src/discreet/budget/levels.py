@@ -367,7 +367,7 @@ def _check_cover(number: int, runs: Runs, levels: Sequence[str]) -> None:
 
 _PLACES = {"Prim": "Primitive geography", "USA": "US", "STATE": "State", "COUNTY": "County", "TRACT": "Tract"}
 _PLACES |= {"PLACE": "Place", "PR-STATE": "Puerto Rico", "PR-COUNTY": "Municipio", "PR-TRACT": "Tract"}
-_PLACES |= {"PR-PLACE": "Place"}
+_PLACES |= {"PR-PLACE": "Place", "PEPG": "Primitive geography"}
 _KINDS = ("Block", "Group", "Subset", "Tract")  # in names of levels; other capitals are names themselves
 
 

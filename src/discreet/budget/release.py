@@ -721,8 +721,9 @@ def load(name_or_path: str | os.PathLike[str]) -> Release:
 `discreet presets` lists all names
     """
     if isinstance(name_or_path, str):
-        if name_or_path in ALIASES or name_or_path in preset_names():
-            return load_preset(name_or_path)
+        name = name_or_path.strip().lower().replace("_", "-")
+        if name in ALIASES or name in preset_names():
+            return load_preset(name)
         if not _looks_like_file(name_or_path):
             raise _unknown(f"{shown(name_or_path)} is neither a preset nor a file", name_or_path)
     return load_file(name_or_path)

@@ -15,7 +15,7 @@ import sys
 import time
 from collections.abc import Sequence
 from types import FrameType
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NoReturn, get_args
 
 from discreet.errors import DiscreetError
 
@@ -116,7 +116,7 @@ def build() -> App:
 
 
 def _converted(kind: type, tokens: Sequence[Token]) -> object:
-    """Read an option as cyclopts does, but for whole numbers: it would round 2.5 and take 0x2."""
+    """Read an option as cyclopts does, but no whole number from 2.5 or 0x2, and words in capitals too."""
     from cyclopts import convert
 
     def one(inner: type, text: str) -> object:
@@ -124,7 +124,9 @@ def _converted(kind: type, tokens: Sequence[Token]) -> object:
             raise ValueError(text)  # cyclopts says of which option
         return convert(inner, [text])
 
-    return convert(kind, tokens, converter=one)
+    words = {word for part in (kind, *get_args(kind)) for word in get_args(part) if isinstance(word, str)}
+    said = [token.evolve(value=low) if (low := token.value.lower()) in words else token for token in tokens]
+    return convert(kind, said, converter=one)
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -135,11 +137,15 @@ def run(arguments: Sequence[str]) -> int:
     """
     global _started
     _started = time.perf_counter()
+    arguments = [re.sub("^--neighbors(?==|$)", "--neighbours", text) for text in arguments]
     try:  # loading takes a moment, in which Ctrl-C ends the program as it does later
-        from cyclopts import CycloptsError
+        from cyclopts import CycloptsError, UnusedCliTokensError
 
         try:
-            build()(list(arguments), exit_on_error=False, print_error=False, result_action="return_value")
+            build()(arguments, exit_on_error=False, print_error=False, result_action="return_value")
+        except UnusedCliTokensError as error:
+            more = ", ".join(map(repr, error.unused_tokens or ()))
+            return _complain(f"too many values: {more}; an option that takes several is repeated before each")
         except CycloptsError as error:
             return _complain(str(error))
     except DiscreetError as error:

@@ -23,7 +23,7 @@ from discreet.cli import console, visible
 from discreet.cli.console import PLAIN, Block, Hanging, LongLine, Outputs, Screen, TextTable, option
 from discreet.errors import InputError
 from discreet.numbers import chance as shown
-from discreet.numbers import in_hundred, times
+from discreet.numbers import fraction, in_hundred, times
 from discreet.numbers import prior as read_prior
 from discreet.report.tables import relation
 
@@ -247,6 +247,7 @@ def hierarchy(
     from discreet.risk.hierarchy import hierarchy_posterior
 
     outputs = Outputs(csv=csv, plot=plot)
+    method, siblings = method.lower(), siblings.lower()
     if method == "gibbs-as-published":
         method = "gibbs-unconstrained"
         print("discreet: --method gibbs-as-published is now gibbs-unconstrained", file=sys.stderr)
@@ -280,6 +281,7 @@ siblings-noisy, given, count
     found: dict[str, str] = {}
     for piece in re.split(",(?=[^,=]*=)", text):
         key, sign, value = (part.strip() for part in piece.partition("="))
+        key = key.lower().replace("_", "-")
         if not sign:
             raise InputError(f"--area is {text!r}; it must look like name=block,noisy=2,rho=0.0992")
         if key not in KEYS:
@@ -289,10 +291,12 @@ siblings-noisy, given, count
         found[key] = value
 
     def whole(key: str) -> int | None:
-        try:
-            return int(found[key]) if key in found else None
-        except ValueError:
-            raise InputError(f"{key} of an area is {found[key]!r}; a whole number is needed") from None
+        if key not in found:
+            return None
+        value = fraction(found[key], name=f"{key} of an area")
+        if value.denominator != 1:
+            raise InputError(f"{key} of an area is {found[key]}; a whole number is needed")
+        return int(value)
 
     return Area(
         name=found.get("name", ""),
@@ -504,10 +508,10 @@ class Reading:
     known_column: Annotated[str | None, option("The column with this number for each row.", "NAME")] = None
     law: Annotated[
         Literal["table", "flat"],
-        Parameter(
-            help="Without known counts: how likely each is. table: as the table itself suggests (empirical "
+        option(
+            "Without known counts: how likely each is. table: as the table itself suggests (empirical "
             "Bayes); flat: all equally.",
-            metavar="table|flat",
+            "table|flat",
         ),
     ] = "table"
     noisy_column: Annotated[

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from discreet.budget import load
+from discreet.budget import ALIASES, load, preset_names
 from discreet.cli import console
 from discreet.cli.console import PLAIN, Block, Hanging, Screen, option
 from discreet.errors import InputError
@@ -66,6 +67,11 @@ def verify(
         )
     elif neighbours is not None or people != 1:
         raise InputError("a certificate states its own neighbours and people; none can be given beside it")
+    elif not Path(targets[0]).exists() and targets[0].strip().lower() in (*preset_names(), *ALIASES):
+        raise InputError(
+            f"{targets[0]} is a release; say what is claimed of it: --epsilon and --delta, or "
+            "--alpha and --beta"
+        )
     else:
         stated = read_statement(targets[0])
     with screen.progress("Checking paths") as progress:

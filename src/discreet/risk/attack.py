@@ -60,7 +60,7 @@ from discreet.numbers import prior as prior_of
 Floats = NDArray[np.float64]
 Numbers = Any  # Number, or a list, nested list or NumPy array of them
 Answer = Any  # a float or bool where one number was asked for, else an array of them
-LossTable = Any  # two rows, truth absent and present, of two costs, decision absent and present
+LossTable = object  # two rows, truth absent and present, of two costs, decision absent and present
 Truth = Literal["present", "absent"]
 
 LARGEST = 2**52
@@ -107,8 +107,9 @@ class Costs:
         if loss is None or isinstance(loss, Costs):
             return loss or cls()
         try:
-            (a, b), (c, d) = loss
-            costs = [float(fraction(x, name="loss") if isinstance(x, str) else x) for x in (a, b, c, d)]
+            table = np.array(loss, dtype=object)
+            costs = [float(fraction(x, name="loss") if isinstance(x, str) else x) for x in table.flat]
+            costs = costs if table.shape == (2, 2) else [math.nan]
         except (TypeError, ValueError):  # also an InputError of a text that is no number
             costs = [math.nan]
         if not all(map(math.isfinite, costs)):
@@ -155,7 +156,7 @@ def independent_others(chances: Numbers, *, people: int | None = None) -> Floats
     >>> independent_others("1/2", people=3).round(15).tolist()
     [0.125, 0.375, 0.375, 0.125]
     """
-    found = read_prior(chances)
+    found = read_prior(chances, name="chance")
     if people is not None:
         if found.present.ndim or isinstance(people, bool) or not isinstance(people, int) or people < 1:
             raise InputError(f"people is {people!r}; with one chance, a whole number from 1 on is needed")
@@ -375,7 +376,7 @@ class Attack:
             logs.append(law)
         return Outcomes(noisy, logs[0], logs[1], self.evidence(noisy))
 
-    def _mixed(self, log_chance: Callable[[Any], Floats], off: Floats) -> Answer:
+    def _mixed(self, log_chance: Callable[[NDArray[np.int64]], Floats], off: Floats) -> Floats:
         """log of the sum over b of P[b others] and the chance at `off` - b."""
         logs = log_chance((off - np.arange(self.others.size)).astype(np.int64))
         return logs[..., 0] if self.others.size == 1 else _log_mean(logs, self.others)
@@ -686,7 +687,7 @@ class Prior:
         return np.where(evidence >= 0, for_present, for_absent)
 
 
-def read_prior(prior: Numbers) -> Prior:
+def read_prior(prior: Numbers, *, name: str = "prior") -> Prior:
     """Return the prior, one or many; its complement is taken before rounding.
 
     >>> read_prior("0.999999999999").absent
@@ -695,12 +696,14 @@ def read_prior(prior: Numbers) -> Prior:
     Traceback (most recent call last):
     discreet.errors.InputError: prior is 1; it must lie strictly between 0 and 1
     """
-    read = _read(prior, name="prior", one=prior_of)
+    one = partial(prior_of, name=name)
+    read = _read(prior, name=name, one=one)
     if read.dtype == object:
         return Prior(read.astype(np.float64), np.asarray(1 - read, dtype=np.float64))
     for extreme in (read.min(initial=0.5), read.max(initial=0.5)):
-        prior_of(float(extreme))
-    return Prior(read, 1.0 - read)
+        one(float(extreme))
+    exact = read.astype(np.float64)
+    return Prior(exact, 1.0 - exact)
 
 
 def read_variance(
@@ -857,7 +860,9 @@ def grouped(*columns: Floats) -> Iterator[tuple[tuple[float, ...], NDArray[np.in
         yield tuple(float(column[rows[0]]) for column in columns), rows
 
 
-def _read(values: Numbers, *, name: str, one: Callable[[Any], Fraction]) -> NDArray[Any]:
+def _read(
+    values: Numbers, *, name: str, one: Callable[[Number], Fraction]
+) -> NDArray[np.float64] | NDArray[np.object_]:
     """An array of finite floats, or of exact fractions, each read by `one`."""
     if isinstance(values, Number) and not isinstance(values, float) and not isinstance(values, bool):
         array = np.array(values, dtype=object)
@@ -874,7 +879,7 @@ def _read(values: Numbers, *, name: str, one: Callable[[Any], Fraction]) -> NDAr
         raise InputError(f"{name} is of type {array.dtype}; a number or a list of numbers is needed")
     exact = np.empty(array.shape, dtype=object)
     for place in np.ndindex(array.shape):
-        value: Any = array[place]
+        value: Number = array.item(place)  # not NumPy's text, which an error would show
         if isinstance(value, float) and not math.isfinite(value):
             raise InputError(f"{name} has a value that is not a finite number")
         exact[place] = one(Fraction(value) if isinstance(value, float) else value)

@@ -223,7 +223,7 @@ poisson:MEAN or table:P0,P1,...
     if isinstance(value, RestLaw):
         return value
     if isinstance(value, str):
-        kind, _, rest = value.strip().partition(":")
+        kind, _, rest = value.strip().lower().partition(":")
         if kind == "uniform" and (not rest or rest.isdecimal()):
             return Uniform(int(rest) if rest else None)
         if kind == "poisson" and rest:

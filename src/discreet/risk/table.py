@@ -675,12 +675,18 @@ unit, estimate
     """
     listed = ", ".join(found[:20]) + (", ..." if len(found) > 20 else "") if found else "none"
     chosen: list[str | None] = []
+
+    def by_letters(usual: Sequence[str]) -> str | None:
+        """The one column that has a usual name in other letters."""
+        same = [one for one in found if one.lower() in map(str.lower, usual)]
+        return same[0] if len(same) == 1 else None
+
     for name, usual, needed in zip(
         asked, (NOISY, VARIANCE, LEVEL, ()), ("noisy counts", "variances", "", ""), strict=True
     ):
         if name is not None and name not in found:
             raise InputError(f"{where} has no column {name!r}; it has {listed}")
-        here = name or next((one for one in usual if one in found), None)
+        here = name or next((one for one in usual if one in found), None) or by_letters(usual)
         if here is None and needed:
             choice = f"{', '.join(usual[:-1])} or {usual[-1]}"
             raise InputError(f"{where} has no column of {needed} ({choice}); it has {listed}")
@@ -710,7 +716,7 @@ class ReleasedTable:
         if path.suffix.lower() not in (".csv", ".psv", ".txt", ".parquet"):
             raise InputError(f"{path} must end in .csv, .psv, .txt or .parquet")
         if not path.is_file():
-            raise InputError(f"there is no file {path}")
+            raise InputError(f"{path} is a directory" if path.is_dir() else f"there is no file {path}")
         names: Sequence[str]
         delimiter: str | None = None
         with _readable(path):
@@ -718,7 +724,7 @@ class ReleasedTable:
                 with closing(arrow("parquet").ParquetFile(path)) as file:
                     names = file.schema_arrow.names
             else:
-                names, delimiter = csv_header(path, "|,")
+                names, delimiter = csv_header(path, "|,;\t")
         if delimiter is not None:
             if not any(map(str.strip, names)):
                 raise InputError(f"{path} is empty; a header and rows are needed")
@@ -797,7 +803,7 @@ class ReleasedTable:
             raise InputError(
                 f"{self.path} has negative noisy counts, but negative values are said to be published as zero"
             )
-        if self.numbers[1] == "variance" and variance.size and float(variance.min()) < 2.0:
+        if self.numbers[1].lower() == "variance" and variance.size and float(variance.min()) < 2.0:
             # that of the noise itself; elsewhere it is the parameter sigma^2, which is more if it is small
             values, place = np.unique(variance, return_inverse=True)
             laws = map(DiscreteGaussian.of_true_variance, values.tolist())

@@ -398,10 +398,11 @@ def find(name: str) -> tuple[StudyEntry, ...]:
     discreet.errors.InputError: there is no study 'residual'; did you mean "residuals"?
     """
     names = {entry.name: (entry,) for entry in studies()}
-    if name == "all":
+    wanted = name.strip().lower().replace("_", "-")
+    if wanted == "all":
         return studies()
-    if name in names:
-        return names[name]
+    if wanted in names:
+        return names[wanted]
     near = hint(name, names) or "; `discreet reproduce --list` shows all"
     raise InputError(f"there is no study {name!r}{near}")
 
