@@ -78,6 +78,7 @@ ACCURACY = 1e-12
 _DEEPEST = 37.0  # standard deviations at which a tail is about 1e-300
 _MOST_NODES = 1_000_000
 _PATIENCE = 4  # times as many nodes, rather than no answer
+_MOST_WORK = 10**9  # nodes times values of all laws: a minute for each tail
 _REMAINDER = 2e-14
 _MOST_PRODUCTS = 20_000_000
 _FEW = 300  # values of a half of a list that is quicker than any contour
@@ -222,6 +223,8 @@ def _explore(loss: Loss, spread: float, kind: Kind, most: int = _MOST_NODES) -> 
     size * mean / reach. That mean must be over many peaks, or the contour so long that even a peak of full
     height beyond would not count, since delta's kernel falls with the square of the distance.
     """
+    enough = 5 if most == _MOST_NODES else 25
+    most = min(most, _MOST_WORK // max(1, sum(term.tilted(0.0)[1].size for term in loss.primal)))
     tilt = _DEEPEST / spread
     size = tilt * (tilt + 1) * 2.5 * spread / math.pi
     period = short_above(20 * spread)
@@ -252,7 +255,6 @@ def _explore(loss: Loss, spread: float, kind: Kind, most: int = _MOST_NODES) -> 
         except SieveOverflowError:
             break
         start, end = end, 8 * end
-    enough = 5 if most == _MOST_NODES else 25
     if settled or (start >= 1e5 * tilt and remainder < enough * _REMAINDER):
         return Strategy(None, start, joined(parts), serves, remainder=4 * remainder / size)
     return None
