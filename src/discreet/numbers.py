@@ -28,8 +28,8 @@ SMALLEST = Fraction(1, 10**300)
 """The smallest delta or prior: its logarithm and its complement keep all their digits as floats."""
 
 
-def fraction(value: Exact, *, name: str = "value") -> Fraction:
-    """Return `value` as the exact fraction it denotes.
+def fraction(value: Exact | float, *, name: str = "value", floats: bool = False) -> Fraction:
+    """Return `value` as the exact fraction it denotes; `floats` may stand for the binary numbers they are.
 
     >>> fraction("73/10000"), fraction("0.159"), fraction(5), fraction("1e-10") == Fraction(1, 10**10)
     (Fraction(73, 10000), Fraction(159, 1000), Fraction(5, 1), True)
@@ -45,12 +45,13 @@ write it as a string such as "0.1", or as a Fraction or an int
     if isinstance(value, int | Fraction):
         return Fraction(value)
     if isinstance(value, float):  # NumPy's float64 too, whose own repr is no number
-        shown = repr(float(value))
         if not math.isfinite(value):
-            raise InputError(f"{name} is {shown}; a finite number is needed")
+            raise InputError(f"{name} is {float(value)}; a finite number is needed")
+        if floats:
+            return Fraction(value)
         raise InputError(
-            f"{name} is the float {shown}, which is not exactly what it looks like; "
-            f'write it as a string such as "{shown}", or as a Fraction or an int'
+            f"{name} is the float {float(value)!r}, which is not exactly what it looks like; "
+            f'write it as a string such as "{float(value)!r}", or as a Fraction or an int'
         )
     if isinstance(value, Decimal):
         if not value.is_finite():
@@ -67,9 +68,9 @@ write it as a string such as "0.1", or as a Fraction or an int
                 number = Fraction(text.rstrip("% ").replace(" ", ""))
                 return number / 100 if text.endswith("%") else number
             except ZeroDivisionError:
-                raise InputError(f"{name} is {value!r}, a division by zero") from None
+                raise InputError(f"{name} is {shown(value)}, a division by zero") from None
         raise InputError(
-            f'{name} is {value!r}; an exact number such as 5, "73/10000", "0.159" or "1e-10" is needed'
+            f'{name} is {shown(value)}; an exact number such as 5, "73/10000", "0.159" or "1e-10" is needed'
         )
     if hasattr(value, "__index__"):  # NumPy's integers
         return Fraction(operator.index(value))
@@ -94,8 +95,10 @@ def positive(value: Exact, *, name: str = "value") -> Fraction:
     return number
 
 
-def share(value: Exact, *, name: str = "share") -> Fraction:
-    """Return a part of one: an exact fraction strictly between 0 and 1.
+def share(
+    value: Exact | float, *, name: str = "share", floats: bool = False, closed: bool = False
+) -> Fraction:
+    """Return a part of one: an exact fraction strictly between 0 and 1, or with `closed` from 0 to 1.
 
     >>> share("1e-3")
     Fraction(1, 1000)
@@ -103,13 +106,14 @@ def share(value: Exact, *, name: str = "share") -> Fraction:
     Traceback (most recent call last):
     discreet.errors.InputError: delta is 1; it must lie strictly between 0 and 1
     """
-    number = fraction(value, name=name)
-    if not 0 < number < 1:
-        raise InputError(f"{name} is {_as_given(value)}; it must lie strictly between 0 and 1")
+    number = fraction(value, name=name, floats=floats)
+    if not (0 <= number <= 1 if closed else 0 < number < 1):
+        strictly = "" if closed else "strictly "
+        raise InputError(f"{name} is {_as_given(value)}; it must lie {strictly}between 0 and 1")
     return number
 
 
-def read_delta(value: Exact) -> Fraction:
+def read_delta(value: Exact | float, *, floats: bool = False) -> Fraction:
     """Return a delta that can be answered: a share of 1e-300 or more.
 
     >>> read_delta("1e-10") == Fraction(1, 10**10)
@@ -118,7 +122,7 @@ def read_delta(value: Exact) -> Fraction:
     Traceback (most recent call last):
     discreet.errors.InputError: delta is 1e-301; the smallest supported is 1e-300
     """
-    number = share(value, name="delta")
+    number = share(value, name="delta", floats=floats)
     if number < SMALLEST:
         raise InputError(f"delta is {_as_given(value)}; the smallest supported is 1e-300")
     return number
@@ -146,10 +150,10 @@ def shown(value: object) -> str:
     return f"of type {type(value).__name__}"
 
 
-def _as_given(value: Exact) -> str:
+def _as_given(value: Exact | float) -> str:
     """A number as it was given, unless that is long."""
     is_short = isinstance(value, str) and len(value) <= 56
-    return str(value) if is_short else shown(fraction(value))
+    return str(value) if is_short else shown(value if isinstance(value, float) else fraction(value))
 
 
 def whole(value: object, *, name: str) -> int:
@@ -184,15 +188,9 @@ def prior(value: Exact | float, *, name: str = "prior") -> Fraction:
     Traceback (most recent call last):
     discreet.errors.InputError: prior is 1; it must lie strictly between 0 and 1
     """
-    if isinstance(value, float):  # NumPy's too
-        number = Fraction(value) if math.isfinite(value) else Fraction(0)
-    else:
-        number = fraction(value, name=name)
-    found = f"{value:.12g}" if isinstance(value, float) else _as_given(value)
-    if not 0 < number < 1:
-        raise InputError(f"{name} is {found}; it must lie strictly between 0 and 1")
+    number = share(value, name=name, floats=True)
     if min(number, 1 - number) < SMALLEST:
-        raise InputError(f"{name} is {found}; it must be at least 1e-300 away from 0 and from 1")
+        raise InputError(f"{name} is {_as_given(value)}; it must be at least 1e-300 away from 0 and from 1")
     return number
 
 
@@ -356,10 +354,10 @@ def float_up(value: Fraction) -> float:
 def number(value: float, digits: int = DIGITS) -> str:
     """Write a result with all the digits that are meant, ending zeros too.
 
-    >>> number(24.4565144), number(1.78319933504e-12), number(8.1, 3), number(-0.0)
-    ('24.4565', '1.78320e-12', '8.10', '0')
+    >>> number(24.4565144), number(1.78319933504e-12), number(8.1, 3), number(1e12, 1), number(-0.0)
+    ('24.4565', '1.78320e-12', '8.10', '1e+12', '0')
     """
-    return "0" if value == 0 else f"{value:#.{digits}g}".rstrip(".")
+    return "0" if value == 0 else f"{value:#.{digits}g}".rstrip(".").replace(".e", "e")
 
 
 def count_of_digits(value: float, doubt: float, most: int) -> int:
@@ -391,7 +389,18 @@ def plain(value: float | Fraction) -> str:
     >>> plain(1e-10), plain(Fraction(1, 2)), plain(Fraction("24811/5000")), plain(2e7)
     ('1e-10', '0.5', '4.9622', '2e+07')
     """
-    return f"{float(value):.6g}".replace("e-0", "e-")
+    return brief(value).replace("e-0", "e-")
+
+
+def brief(value: float | Fraction, digits: int = DIGITS) -> str:
+    """Write a number to the nearest, without ending zeros; one that no float holds is rounded down.
+
+    >>> brief(1e-7), brief(Fraction(2, 3), 3), brief(Fraction(10) ** 400 / 3)
+    ('1e-07', '0.667', '3.33333e+399')
+    """
+    if isinstance(value, float) or value == 0 or SMALLEST < abs(value) < 1 / SMALLEST:
+        return f"{float(value):.{digits}g}"
+    return decimal(Fraction(value), digits=digits, down=True).lower()
 
 
 def exact_text(value: Fraction) -> str:

@@ -18,6 +18,7 @@ from discreet.accounting.overall import account
 from discreet.accounting.privacy_loss import PrivacyLoss, compose
 from discreet.budget import DiscreteGaussian, load
 from discreet.errors import InputError, PrecisionError
+from discreet.noise import Noise
 from discreet.studies import printed
 
 PRINTED = printed("sieve", "tables of all pairs, authors' repository", "delta of the main pair")
@@ -234,6 +235,16 @@ def test_laplace_of_a_large_sensitivity() -> None:
     expected = 50 + math.log1p(-1e-10 * (1 + r))
     assert compose([L(1000, 50_000)]).epsilon(delta="1e-10") == pytest.approx(expected, rel=1e-13)
     assert compose([L(5, 10**12, 10)]).epsilon(delta="1e-10") == pytest.approx(2e12, rel=1e-13)
+
+
+@pytest.mark.parametrize("event", [G("1e-8"), G("1e-10"), G("3e-30"), L("1e-17"), L("1e-20"), L("1e-50")])
+def test_next_to_no_noise(event: Noise) -> None:
+    # the loss is nearly always `top`, and below it delta = 1 - e^(epsilon - top)
+    top = event.offset if event.largest is None else event.largest
+    loss = compose([event])
+    for delta in ("1e-10", "1/3", "0.9"):
+        expected = float(top) + math.log1p(-float(Fraction(delta)))
+        assert loss.epsilon(delta=delta) == pytest.approx(expected, rel=1e-12)
 
 
 def test_a_group_of_a_million_million_people() -> None:

@@ -25,6 +25,7 @@ from discreet.budget import (
     load,
 )
 from discreet.budget.levels import main_case, one_case
+from discreet.budget.release import rows
 from discreet.errors import InputError
 
 
@@ -180,10 +181,35 @@ def test_a_release_has_a_face() -> None:
     ]
 
 
-def test_a_face_beyond_the_range_of_floats() -> None:
-    queries = [Query(name="a", variance="1e500"), Query(name="b", variance="1e-500")]
+@pytest.mark.parametrize(
+    ("variance", "shown"),
+    [("1e500", "1e+500"), ("1e300", "1e+300"), ("1e-300", "1e-300"), (f"1/{3**500}", "2.75025e-239")],
+)
+def test_a_number_that_no_account_can_hold_is_refused_where_it_stands(variance: str, shown: str) -> None:
+    text = (
+        f'name = "r"\nneighbours = "bounded"\n[[levels]]\nname = "L"\n[levels.queries]\n'
+        f'a = {{ variance = "{variance}" }}\n'
+    )
+    with pytest.raises(InputError) as raised:
+        Release.from_toml(text, where="r.toml")
+    assert str(raised.value) == (
+        f"variance of query 'a' is {shown}; it must lie between 1e-100 and 1e+100 "
+        "(level 'L', line 6 of r.toml)"
+    )
+
+
+def test_the_widest_numbers_have_a_face() -> None:
+    queries = [Query(name="a", variance="1e100"), Query(name="b", scale="1e-100")]
     text = str(Release(name="r", neighbours="bounded", levels=[Level(name="L", queries=queries)]))
-    assert text.endswith("L  rho 1E+500      2 queries of variance 1E-500 to 1E+500")
+    assert text.endswith("L  2 queries of variance 1e+100 and scale 1e-100")
+
+
+def test_noise_that_cannot_be_drawn_names_its_query() -> None:
+    level = Level(name="State", queries=[Query(name="total", variance="1e50")])
+    release = Release(name="r", neighbours="bounded", levels=[level])
+    (row,) = rows(release, release.runs(release.main))
+    with pytest.raises(InputError, match=r"variance is 1e.50; it must lie .* .query 'total', level 'State'."):
+        row.single()
 
 
 @pytest.mark.parametrize(

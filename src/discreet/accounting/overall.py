@@ -279,7 +279,7 @@ class Account(Curves):
             for octave in range(FARTHEST):
                 before, left = left, doubt.open(likeliest=False).size
                 if octave > 1 and left == before > _HOPEFUL:
-                    break  # cases that are as good as equal: octaves would take longer than they by themselves
+                    break  # cases that are as good as equal: they are had sooner by themselves
                 for place in set(map(int, doubt.open(likeliest=False))) - given_up:
                     more = self.together.outward(kind, threshold, place, octave)
                     if more is None:

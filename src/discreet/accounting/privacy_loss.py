@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Literal, Required, TypedDict, Unpack, overload
 
 import numpy as np
@@ -21,7 +21,7 @@ from discreet.accounting.loss import Floats, Loss, log_fraction
 from discreet.accounting.tradeoff import Knots, TradeOff
 from discreet.errors import InputError, PrecisionError
 from discreet.noise import Noise
-from discreet.numbers import Interval, fraction, read_delta
+from discreet.numbers import Interval, brief, fraction, read_delta, share
 
 COARSEST = 1e-6
 """By default a delta or f that is not known to this relative accuracy is refused (epsilon: absolute)."""
@@ -230,7 +230,7 @@ class PrivacyLoss(Curves):
                 raise
             raise PrecisionError(
                 f"the losses of this composition ({self}) leave the range of floating point: "
-                f"they come in steps of {float(self.loss.step):.3g} around {float(self.loss.offset):.3g}"
+                f"they come in steps of {brief(self.loss.step, 3)} around {brief(self.loss.offset, 3)}"
             ) from error
 
     def floats(self, quantity: Quantity, at: list[Fraction], accuracy: float | None) -> tuple[Floats, Floats]:
@@ -313,7 +313,9 @@ class PrivacyLoss(Curves):
             # an answer below the smallest float has lost digits in its logarithm alone
             if tail.log[i] < -745 and tail.error[i] < 1e-9:
                 continue
-            if accuracy < math.inf and (self._has_quick_balls or not tail.error[i] <= accuracy):
+            # a value of which nothing is known is refined even for a search: it must not pass for zero
+            wanted = accuracy < math.inf or not tail.error[i] < math.inf
+            if (wanted and self._has_quick_balls) or not tail.error[i] <= accuracy:
                 self._refine(kind, thresholds[i], tail, int(i), accuracy)
         # a probability: rounding must not lift it above 1
         return Tail(np.minimum(tail.log, 0.0), tail.error)
@@ -568,7 +570,7 @@ class PrivacyLoss(Curves):
 
     def __repr__(self) -> str:
         count = sum(event.times for event in self.events)
-        return f"PrivacyLoss({count} events of {len(self.events)} kinds, R = {float(self.loss.R):.6g})"
+        return f"PrivacyLoss({count} events of {len(self.events)} kinds, R = {brief(self.loss.R)})"
 
 
 def compose(events: Iterable[Noise]) -> PrivacyLoss:
@@ -726,8 +728,8 @@ def rounded(
     return values, doubts
 
 
-def read(numbers: Numbers, *, name: str) -> Arguments:
-    """Return the numbers as exact fractions.
+def read(numbers: Numbers, *, name: str, rule: Callable[[Number], Fraction] | None = None) -> Arguments:
+    """Return the numbers as exact fractions, each checked by a rule.
 
     >>> read("1e-10", name="delta").values, read([0.5, "1/3"], name="alpha").values
     ([Fraction(1, 10000000000)], [Fraction(1, 2), Fraction(1, 3)])
@@ -739,12 +741,8 @@ def read(numbers: Numbers, *, name: str) -> Arguments:
         asked, shape = numbers, (len(numbers),)
     else:
         asked, shape = [numbers], None
-    values = []
-    for one in asked:
-        number = float(one) if isinstance(one, float | np.floating) else one
-        is_float = isinstance(number, float) and math.isfinite(number)
-        values.append(Fraction(number) if is_float else fraction(number, name=name))  # type: ignore[arg-type]
-    return Arguments(values, shape)
+    rule = rule or partial(fraction, name=name, floats=True)
+    return Arguments([rule(float(x) if isinstance(x, np.floating) else x) for x in asked], shape)
 
 
 def read_probabilities(numbers: Numbers, *, name: str, closed: bool = False) -> Arguments:
@@ -754,16 +752,6 @@ def read_probabilities(numbers: Numbers, *, name: str, closed: bool = False) -> 
     Traceback (most recent call last):
     discreet.errors.InputError: delta is 2; it must lie strictly between 0 and 1
     """
-    arguments = read(numbers, name=name)
-    for value in arguments.values:
-        if closed and not 0 <= value <= 1:
-            raise InputError(f"{name} is {_short(value)}; it must lie between 0 and 1")
-        if not closed and not 0 < value < 1:
-            raise InputError(f"{name} is {_short(value)}; it must lie strictly between 0 and 1")
-        if name == "delta":
-            read_delta(value)
-    return arguments
-
-
-def _short(value: Fraction) -> str:
-    return str(value) if value.denominator == 1 else repr(float(value))
+    if name == "delta":
+        return read(numbers, name=name, rule=partial(read_delta, floats=True))
+    return read(numbers, name=name, rule=partial(share, name=name, floats=True, closed=closed))

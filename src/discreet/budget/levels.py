@@ -190,7 +190,7 @@ class Level:
             )
         if sum(shares) != 1:
             raise FieldError(
-                f"shares of the queries of {label} add up to {sum(shares)}; they must add up to 1",
+                f"shares of the queries of {label} add up to {shown(sum(shares))}; they must add up to 1",
                 field=("queries",),
             )
 

@@ -36,7 +36,7 @@ from discreet.budget.toml import (
 )
 from discreet.errors import InputError
 from discreet.noise import Noise, grouped
-from discreet.numbers import DIGITS, Exact, decimal, number, shown, whole
+from discreet.numbers import DIGITS, Exact, brief, decimal, number, shown, whole
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
@@ -215,6 +215,14 @@ class Row(NamedTuple):
         """The scale of Laplace noise."""
         return None if self.event.is_gaussian else self.event.size
 
+    def single(self) -> Noise:
+        """Return the noise of one count alone, if it can be drawn; else raise an `InputError`."""
+        try:
+            return self.event.single()
+        except InputError as error:
+            text = f"{error} (query {shown(self.query)}, level {shown(self.level)})"
+            raise InputError(text) from None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, init=False)
 class Release:
@@ -328,7 +336,8 @@ class Release:
         total = sum((level.spent(self.neighbours) for level in self.levels), Fraction(0))
         if total != self.rho:
             raise FieldError(
-                f"rho of the release is {self.rho}, but its levels add up to {total}; both must agree",
+                f"rho of the release is {shown(self.rho)}, but its levels add up to {shown(total)}; "
+                "both must agree",
                 field=("rho",),
             )
 
@@ -520,7 +529,7 @@ did you mean "bounded"? (line 2 of small.toml)
         return account(self, neighbours=neighbours or self.neighbours, people=people)
 
     def __str__(self) -> str:
-        total = "" if self.rho is None else f", rho {self.rho} = {_short(self.rho)}"
+        total = "" if self.rho is None else f", rho {self.rho} = {brief(self.rho, 5)}"
         queries = sum(len(level.queries) for level in self.levels)
         main = f"(main {self.main}: {written(self.runs(self.main))})"
         paths = "one path" if len(self.paths) == 1 else f"{len(self.paths)} paths {main}"
@@ -531,7 +540,7 @@ did you mean "bounded"? (line 2 of small.toml)
         ]
         width = max(len(level.name) for level in self.levels)
         for level in self.levels:
-            rho = "" if level.has_laplace else f"rho {_short(level.spent(self.neighbours)):<10}  "
+            rho = "" if level.has_laplace else f"rho {brief(level.spent(self.neighbours), 5):<10}  "
             lines.append(f"  {level.name:<{width}}  {rho}{_noise(level, self.neighbours)}")
         return "\n".join(lines)
 
@@ -562,15 +571,9 @@ def _noise(level: Level, neighbours: Neighbours) -> str:
     parts = []
     for word in sorted({event.PARAMETER for event in events}, reverse=True):
         sizes = sorted({event.size for event in events if word == event.PARAMETER})
-        span = _short(sizes[0]) + (f" to {_short(sizes[-1])}" if len(sizes) > 1 else "")
+        span = brief(sizes[0], 5) + (f" to {brief(sizes[-1], 5)}" if len(sizes) > 1 else "")
         parts.append(f"{word} {span}")
     return f"{_count(len(events), 'query')} of {' and '.join(parts)}"
-
-
-def _short(value: Fraction) -> str:
-    if Fraction(1, 10**300) < value < 10**300:
-        return f"{float(value):.5g}"
-    return decimal(value, digits=5, down=True)
 
 
 def _count(many: int, word: str) -> str:

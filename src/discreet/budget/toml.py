@@ -28,6 +28,9 @@ Place = tuple[str | int, ...]
 LONGEST_NUMBER = 1000
 """Digits of the longest numerator or denominator, so that every number can be written out again."""
 
+LARGEST = Fraction(10**100)
+"""The largest number, and one over the smallest; what lies beyond no account can hold as floats."""
+
 LONGEST_TEXT = 10_000
 """Characters of the longest name, title or note."""
 
@@ -73,7 +76,10 @@ def exact(value: Exact, *, name: str, field: Place) -> Fraction:
             raise InputError(f"{name} is {value}; it must be a finite number above zero")
         if _too_long(value):
             raise InputError(f"{name} is too long; at most {LONGEST_NUMBER} digits are allowed")
-        return positive(value, name=name)
+        number = positive(value, name=name)
+        if not 1 / LARGEST <= number <= LARGEST:
+            raise InputError(f"{name} is {shown(number)}; it must lie between 1e-100 and 1e+100")
+        return number
 
 
 def _too_long(value: Exact) -> bool:
@@ -234,7 +240,9 @@ def parse_toml(
     except RecursionError:
         raise InputError(f"not valid TOML: brackets are nested too deeply ({where})") from None
     except ValueError:  # int() refuses numbers of thousands of digits
-        raise InputError(f"not usable TOML: a number or date in it cannot be read ({where})") from None
+        long = re.search(r"[0-9_]{4000,}", text)
+        place = f"line {text.count(chr(10), 0, long.start()) + 1} of {where}" if long else where
+        raise InputError(f"not usable TOML: a number has thousands of digits ({place})") from None
 
 
 def located(error: FieldError, text: str, data: Mapping[str, Any], where: str) -> InputError:

@@ -450,7 +450,7 @@ def noises(release: Release, levels: Sequence[str] | None = None) -> dict[tuple[
     """
     runs = dict.fromkeys(run for path in release.paths for run in release.runs(path))
     wanted = tuple(run for run in runs if levels is None or "+".join(run) in levels)
-    return {(row.level, row.query): row.event.single() for row in rows_of(release, wanted)}
+    return {(row.level, row.query): row.single() for row in rows_of(release, wanted)}
 
 
 def queries_of(release: Release) -> tuple[str, ...]:

@@ -27,7 +27,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from discreet.errors import InputError, PrecisionError
 from discreet.noise import balls
-from discreet.numbers import Exact, Interval, positive, share, whole
+from discreet.numbers import Exact, Interval, positive, share, shown, whole
 
 Floats = NDArray[np.float64]
 Complexes = NDArray[np.complex128]
@@ -70,7 +70,7 @@ class Noise(ABC):
     def __str__(self) -> str:
         often = f"{self.times} times " if self.times > 1 else ""
         moved = f", sensitivity {self.sensitivity}" if self.sensitivity > 1 else ""
-        return f"{often}{self.FAMILY} noise of {self.PARAMETER} {self.size}{moved}"
+        return f"{often}{self.FAMILY} noise of {self.PARAMETER} {shown(self.size)}{moved}"
 
     @property
     def size(self) -> Fraction:
@@ -83,7 +83,7 @@ class Noise(ABC):
         """The parameter as a float, if it is one for which the noise's own functions are tested."""
         low, high = self.RANGE
         if not low <= self.size <= high:
-            raise InputError(f"{self.PARAMETER} is {self.size}; it must lie between {low} and {high}")
+            raise InputError(f"{self.PARAMETER} is {shown(self.size)}; it must lie between {low} and {high}")
         return float(self.size)
 
     @property
@@ -207,7 +207,7 @@ class Noise(ABC):
                 if tail > bound:
                     return False
             bits *= 2
-        raise PrecisionError(f"{balls.MAX_BITS} bits do not tell P[X >= {m}] from {level} for {self}")
+        raise PrecisionError(f"{balls.MAX_BITS} bits do not tell P[X >= {m}] from {shown(level)} for {self}")
 
     def margin(self, level: Exact = "0.95", *, draws: int = 1) -> int:
         """Return the margin of error of a sum of `draws` draws: the smallest m with P[|sum| <= m] >= level.

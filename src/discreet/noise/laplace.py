@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from discreet.errors import PrecisionError
 from discreet.noise import balls
 from discreet.noise.distribution import RADII, BallFactor, Floats, Noise
-from discreet.numbers import Exact
+from discreet.numbers import Exact, shown
 
 _MOST_VALUES = 4_000_000
 _ABOVE_PI = Fraction(355, 113)
@@ -170,8 +170,8 @@ class DiscreteLaplace(Noise):
         count = mu if abs(rate) * mu < 745 else math.ceil(745 / abs(rate))
         if count > _MOST_VALUES:
             raise PrecisionError(
-                f"discrete Laplace noise of scale {self.scale} on a count that changes by {mu} has too many "
-                f"losses that matter here; at most {_MOST_VALUES} are listed"
+                f"discrete Laplace noise of scale {shown(self.scale)} on a count that changes by {mu} has "
+                f"too many losses that matter here; at most {_MOST_VALUES} are listed"
             )
         weight = np.exp(-abs(rate) * np.arange(count + 1.0))
         weight[1:] *= -math.expm1(-self._rates[0])
@@ -190,7 +190,9 @@ class DiscreteLaplace(Noise):
             inner = np.exp(fall) * np.expm1(fall * (mu - 1)) / np.expm1(fall)
         inner = np.where(fall == 0, mu - 1.0, inner)
         total = 1 + np.exp(fall * mu) - math.expm1(-base) * inner
-        lead = np.maximum(rate, 0.0) * mu - mu / float(self.scale)
+        lead = (
+            np.where(rate > 0, theta * self._rates[1], -base) * mu
+        )  # max(rate, 0) - base, without cancellation
         return np.asarray(lead + np.log(total) - math.log1p(math.exp(-base)))
 
     def modulus(self, theta: float, angle: Floats) -> Floats:

@@ -235,7 +235,7 @@ def noise_lines(release: Release, estimates: Accuracy | None = None) -> tuple[No
             alike.setdefault((row.event, row.share, best.get((level, row.query))), []).append(row)
         for same in alike.values():
             row = same[0]
-            noise = row.event.single()
+            noise = row.single()
             variance, found = noise.true_variance(), best.get((level, row.query))
             names = tuple(one.query for one in same)
             lines.append(NoiseLine(level, names, row, variance, variance**0.5, noise.margin(), found))
