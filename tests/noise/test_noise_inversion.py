@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from discreet.noise import GaussianNoise, LaplaceNoise, Noise, balls
-from discreet.noise.inversion import BASE, LONGEST, Above, Digit, Kinds, Trials, draw, settle, thresholds
+from discreet.noise.sampler import BASE, LONGEST, Above, Digit, Kinds, Trials, draw, settle, thresholds
 from discreet.testing import NotPrivateScriptedEntropy, NotPrivateSeededEntropy
 
 ALARM = 1e-6

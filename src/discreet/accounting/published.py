@@ -48,7 +48,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from flint import acb, arb, arb_poly, fmpq
+from flint import arb, arb_poly, fmpq
 from numpy.typing import NDArray
 
 from discreet.accounting.loss import Floats, Loss
@@ -275,13 +275,10 @@ class SequentialSieve(PublishedMethod):
         with working_bits(self._bits()):
             weights = [arb(2) / N / arb.sin_pi_fmpq(fmpq(int(j), N)) for j in self._index[1:]]
             for term in self._terms:
-                # theta_3 at imaginary tau = i / (2 pi sigma2): flint takes the short sum by itself
-                tau = acb(0, arb(fmpq(term.variance.denominator, 2 * term.variance.numerator)) / arb.pi())
-                at_zero = acb.modular_theta(acb(0), tau)[2].real
-                multiple = self._multiple(term)
+                factor, multiple = term.factor_ball(Fraction(0)), self._multiple(term)
                 for place, j in enumerate(self._index[1:]):
                     turn = int(j) * multiple % N
-                    height = acb.modular_theta(acb(fmpq(min(turn, N - turn), N)), tau)[2].real / at_zero
+                    height = factor.at(arb(fmpq(min(turn, N - turn), N))).real
                     weights[place] *= height**term.times
         return weights
 

@@ -2,9 +2,8 @@
 
 from discreet.noise.distribution import Noise, grouped
 from discreet.noise.gaussian import DiscreteGaussian
-from discreet.noise.inversion import Entropy, SystemEntropy
 from discreet.noise.laplace import DiscreteLaplace
-from discreet.noise.sampler import sample, sample_many
+from discreet.noise.sampler import Entropy, SystemEntropy, sample, sample_many
 
 GaussianNoise = DiscreteGaussian
 """Another name of the same class."""
