@@ -326,3 +326,28 @@ def test_hard_cases_are_ruled_out_on_finer_grids(monkeypatch: pytest.MonkeyPatch
     (point,) = account(load("dhc-2020-persons-pr")).at_epsilon([0])
     assert (point.delta, point.worst) == (pytest.approx(0.8847783594039338, rel=1e-12), (16, 16))
     assert len(evaluated) <= 4
+
+
+class _EnoughError(Exception):
+    """The rest of an account would tell nothing more."""
+
+
+def test_octaves_that_rule_out_nothing_are_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    # of so many people the pairs of paths are as good as equal: 946 pairs by 6 octaves took minutes
+    asked: list[int] = []
+    outward = AllPairs.outward
+
+    def counted(
+        self: AllPairs, kind: Kind, threshold: Fraction, place: int, octave_: int
+    ) -> tuple[float, float] | None:
+        asked.append(octave_)
+        return outward(self, kind, threshold, place, octave_)
+
+    def stopped(*_: object, **__: object) -> None:
+        raise _EnoughError
+
+    monkeypatch.setattr(AllPairs, "outward", counted)
+    monkeypatch.setattr("discreet.accounting.overall.map_cases", stopped)
+    with pytest.raises(_EnoughError):
+        account(load("dhc-2020"), people=10**12).epsilon(delta="1e-10")
+    assert max(asked) < 2

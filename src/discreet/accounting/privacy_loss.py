@@ -313,8 +313,9 @@ class PrivacyLoss(Curves):
             # an answer below the smallest float has lost digits in its logarithm alone
             if tail.log[i] < -745 and tail.error[i] < 1e-9:
                 continue
-            # a value of which nothing is known is refined even for a search: it must not pass for zero
-            wanted = accuracy < math.inf or not tail.error[i] < math.inf
+            # a sum over a list that found nothing is refined even for a search: it must not pass for zero
+            is_lost = isinstance(self.engine, Direct) and tail.error[i] == math.inf
+            wanted = accuracy < math.inf or is_lost
             if (wanted and self._has_quick_balls) or not tail.error[i] <= accuracy:
                 self._refine(kind, thresholds[i], tail, int(i), accuracy)
         # a probability: rounding must not lift it above 1
