@@ -153,3 +153,16 @@ def test_zeros_of_one_unit_stay_zero_in_whole_tables() -> None:
         assert not table[1, [2, 5]].any()
         assert np.array_equal(table[1:].sum(axis=0), table[0])
     assert made > 20
+
+
+def test_zeros_of_single_units_never_leave_tables_without_an_answer() -> None:
+    """A can have the first cell only and has 5 people, B -2 and 7: the parent has 3 and 7. This
+    was refused, as was a cell that a unit can have but none of its children."""
+    cells = np.array([[3.0, 7.0, 4.0], [5.0, 0.0, 0.0], [-2.0, 7.0, 4.0], [5.0, 0.0, 0.0]])
+    may = np.array([[1, 1, 1], [1, 0, 0], [1, 1, 0], [1, 0, 0]], dtype=bool)
+    found = whole_tables(cells, (3,), np.array([-1, 0, 0, 1]), possible=may)
+    assert not found[~may].any()
+    assert (found >= 0).all()
+    assert found[1].tolist() == found[3].tolist()
+    assert found[0].tolist() == (found[1] + found[2]).tolist()
+    assert found[0, 2] == 0

@@ -6,7 +6,9 @@ small problem: children of a unit in rows, parts of a group in columns, with who
 are already settled. The non-negative numbers nearest to the estimates with these sums are found by
 alternating projections (Dykstra), then rounded to neighbouring whole numbers with the same sums: a flow
 problem, so a whole solution always exists, and linear programming finds the nearest one. Every other table is
-a sum of the detailed cells. Tables that are exact come first in the chain, so they must nest.
+a sum of the detailed cells. Tables that are exact come first in the chain, so they must nest. Cells that are
+zero in some units may leave no solution within the totals of a family: then its cells are shared out one by
+one, each among the units that can have it, and the totals follow.
 
 Totals (`settle`): a top unit is its estimate rounded to the nearest whole number. Given a parent's number n,
 its children are first the non-negative least-squares estimate given n,
@@ -245,15 +247,35 @@ def whole_tables(
     chain = _chain(exact, shape, parent, children, held)
     found = np.zeros((units, many), dtype=np.int64)
     may = np.broadcast_to(True if possible is None else possible, cells.shape)
-    sums = cells.sum(axis=1)[:, None]
-    is_held = held >= 0
-    totals = settle(sums, parent, held=is_held, counts=np.maximum(held, 0)[:, None])[:, 0]
+    if not may.all():
+        may = may.copy()
+        for above in sorted((one for one in children if one >= 0), reverse=True):
+            may[above] &= may[children[above]].any(axis=0)
+        none = ~may.any(axis=1)
+        if np.any(held[none] > 0):
+            raise InputError("exact counts have records in impossible cells")
+        held[none] = 0
+    sums, decided = cells.sum(axis=1)[:, None], np.zeros(units, dtype=bool)
+    totals = settle(sums, parent, held=held >= 0, counts=np.maximum(held, 0)[:, None])[:, 0]
     for above in sorted(children):
         families = [children[above]] if above >= 0 else [[unit] for unit in children[above]]
         for family in families:
             who = np.array(family)
             own = None if above < 0 else found[above]
-            found[who] = _split(cells[who], chain, who, totals[who], own, may[who])
+            split = _split(cells[who], chain, who, totals[who], own, may[who])
+            decided[who] = True
+            if split is None:
+                if own is None or held.max() > 0:
+                    raise InputError(
+                        "no whole-number tables were found that keep the zeros of some units and add up: "
+                        "leave the tables or the zeros out"
+                    )
+                split = _shared_out(cells[who], own, may[who])
+                totals[who] = split.sum(axis=1)
+                # what was settled stays, and what lies below follows
+                counts = np.where(decided, totals, 0)[:, None]
+                totals = settle(sums, parent, held=decided | (held >= 0), counts=counts)[:, 0]
+            found[who] = split
     return found
 
 
@@ -440,8 +462,11 @@ def _split(
     totals: Integers,
     above: Integers | None,
     possible: NDArray[np.bool_],
-) -> Integers:
-    """Split the totals of the children of a unit along the chain, within the parent's own cells."""
+) -> Integers | None:
+    """Split the totals of the children of a unit along the chain, within the parent's own cells.
+
+    None: zeros leave no such tables.
+    """
     rows = len(cells)
     label = np.zeros(cells.shape[1], dtype=np.int64)
     settled = totals[:, None]
@@ -470,9 +495,23 @@ def _split(
                         parts[row, mine] = _round_row(near[row], int(settled[row, group]))
                 else:
                     near = _nearest(wish[:, mine], sums, whole[mine].astype(float))
-                    parts[:, mine] = _round_table(near, settled[:, group], whole[mine], allowed[:, mine])
+                    table = _round_table(near, settled[:, group], whole[mine], allowed[:, mine])
+                    if table is None:
+                        return None
+                    parts[:, mine] = table
         settled, label = parts, step.label
     return settled[:, label]
+
+
+def _shared_out(cells: Floats, above: Integers, possible: NDArray[np.bool_]) -> Integers:
+    """Share each cell of a unit out among the children that can have it, whatever their totals become."""
+    found = np.zeros(cells.shape, dtype=np.int64)
+    for cell, total in enumerate(above.tolist()):
+        who = np.flatnonzero(possible[:, cell])
+        if total:
+            near = _simplex(cells[who, cell][None], np.array([float(total)]))[0]
+            found[who, cell] = _round_row(near, total)
+    return found
 
 
 def _sums(values: NDArray[Any], label: Integers, many: int) -> Floats:
@@ -513,8 +552,13 @@ def _round_row(values: Floats, total: int) -> Integers:
     return down
 
 
-def _round_table(values: Floats, rows: Integers, columns: Integers, possible: NDArray[np.bool_]) -> Integers:
-    """Round a table to whole neighbours with the same sums of rows and columns; zero where not possible."""
+def _round_table(
+    values: Floats, rows: Integers, columns: Integers, possible: NDArray[np.bool_]
+) -> Integers | None:
+    """Round a table to whole neighbours with the same sums of rows and columns; zero where not possible.
+
+    None: zeros leave no table with these sums.
+    """
     values = np.where(possible, values, 0.0)
     near = np.rint(values)
     values = np.where(np.abs(values - near) < 1e-6, near, values)
@@ -548,8 +592,5 @@ def _round_table(values: Floats, rows: Integers, columns: Integers, possible: ND
         if found.status == 0:
             return np.asarray(down + np.rint(found.x).reshape(part.shape), dtype=np.int64)
     if not possible.all():
-        raise InputError(
-            "no whole-number tables were found that keep the zeros of some units and add up: leave the "
-            "tables or the zeros out"
-        )
+        return None
     raise DiscreetError("no whole table with these sums was found")
