@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from discreet.estimation.accuracy import Accuracy, accuracy
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 __all__ = ["Accuracy", "Goal", "Plan", "accuracy", "plan"]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     """Load the planner when it is asked for: it brings the accountant along, which accuracy does not need."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,10 +15,10 @@ from discreet.budget import Attributes, Tabulation
 from discreet.errors import InputError
 from discreet.estimation.intervals import Shared, View, half_widths, shared_widths
 from discreet.estimation.model import ByComponent, Model, Told, size_of
-from discreet.estimation.tree import Floats, Integers, Passes, Solution, Tree, sum_weights
+from discreet.estimation.tree import Floats, Integers, Numbers, Passes, Solution, Tree, sum_weights
 from discreet.noise import Noise
 
-Rows = tuple[Integers, NDArray[Any]]
+Rows = tuple[Integers, Numbers]
 """Units, and one row of cells for each, in the order of the attributes."""
 
 MOST_HELD = 5_000_000
@@ -31,8 +31,8 @@ class SharedWork(Protocol):
     """Processes that share work, each on its own part of the data, perhaps on other machines."""
 
     def map(
-        self, function: Callable[[slice], Mapping[str, NDArray[Any]]], parts: Sequence[slice]
-    ) -> Iterator[Mapping[str, NDArray[Any]]]:
+        self, function: Callable[[slice], Mapping[str, Numbers]], parts: Sequence[slice]
+    ) -> Iterator[Mapping[str, Numbers]]:
         """Yield what the function makes of each part, in their order."""
 
 
@@ -51,7 +51,7 @@ class NoisySource(Protocol):
     def in_order(self) -> bool:
         """Whether some units can be read without reading all of them."""
 
-    def read(self, units: slice) -> Iterator[tuple[str, Integers, NDArray[Any]]]:
+    def read(self, units: slice) -> Iterator[tuple[str, Integers, Numbers]]:
         """Yield what these units were measured: query, units, one row of cells for each."""
 
 
@@ -68,7 +68,7 @@ class InMemory:
         """The number of cells of each query."""
         return {query: rows.shape[1] for query, (_, rows) in self.noisy.items()}
 
-    def read(self, units: slice) -> Iterator[tuple[str, Integers, NDArray[Any]]]:
+    def read(self, units: slice) -> Iterator[tuple[str, Integers, Numbers]]:
         """Yield what these units were measured."""
         for query, (who, rows) in self.noisy.items():
             first, last = np.searchsorted(who, [units.start, units.stop])
@@ -216,7 +216,7 @@ class Estimates:
                 cuts.append(edge)
         parts = [slice(a, b) for a, b in pairwise([*cuts, units.stop])]
 
-        def subtree(part: slice) -> dict[str, NDArray[Any]]:
+        def subtree(part: slice) -> dict[str, Floats]:
             mine = family[part.start - units.start : part.stop - units.start]
             first = int(mine.min())
             own = self._own(part, kind[first : int(mine.max()) + 1], mine - first)
@@ -239,7 +239,7 @@ class Estimates:
             # a kind of units that were refined by their exact counts has the laws of the original one
             first = np.unique(self.tree.kind, return_index=True)[1]
             laws = [source.laws[self.given.tree.kind[unit]] for unit in first]
-            sums: dict[str, NDArray[Any]] = {}
+            sums: dict[str, Floats] = {}
             for query, who, values in source.read(units):
                 self._add(sums, query, row[who - units.start], values, many)
             for query, total in sums.items():
@@ -257,9 +257,7 @@ class Estimates:
         ]
 
     @staticmethod
-    def _add(
-        sums: dict[str, NDArray[Any]], query: str, row: Integers, values: NDArray[Any], many: int
-    ) -> None:
+    def _add(sums: dict[str, Floats], query: str, row: Integers, values: Numbers, many: int) -> None:
         if query not in sums:
             sums[query] = np.zeros((many, values.shape[1]))
         if len(row) and np.all(np.diff(row) >= 0):

@@ -14,12 +14,12 @@ orbits of relationships by 12 of ages; with groups instead of orbits it would be
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise, product
 from math import prod
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +29,7 @@ from discreet.budget.attributes import Groups
 from discreet.budget.levels import CHILDREN_2020
 from discreet.budget.release import rows as rows_of
 from discreet.errors import InputError
-from discreet.estimation.tree import SMALL, Evidence, Floats, Integers, Solution, Tree, solve
+from discreet.estimation.tree import SMALL, Evidence, Floats, Integers, Numbers, Solution, Tree, solve
 from discreet.noise import Noise
 
 ByComponent = list[Floats]
@@ -85,7 +85,7 @@ class Components:
     def __len__(self) -> int:
         return len(self.all)
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Iterator[Component]:
         return iter(self.all)
 
     def projection(self, table: Tabulation) -> Projection:
@@ -148,7 +148,7 @@ class Projection:
                 main.append(block.T @ block)
         return number * _product(main)
 
-    def collect(self, values: NDArray[Any]) -> ByComponent:
+    def collect(self, values: Numbers | NDArray[np.bool_]) -> ByComponent:
         """Return Q'y in the basis: rows of cells in, arrays (row, size, copies) out."""
         rows = len(values)
         block = values.reshape(rows, *self.shape).astype(np.float64, copy=False)
@@ -484,7 +484,7 @@ class ApartProjection:
 
     mean_weights = gram
 
-    def collect(self, values: NDArray[Any]) -> ByComponent:
+    def collect(self, values: Numbers | NDArray[np.bool_]) -> ByComponent:
         """Return the values at the query's own component."""
         found = [np.zeros((len(values), 1, one.copies)) for one in self.components]
         found[self._place] = values.astype(np.float64)[:, None, :]
@@ -644,7 +644,10 @@ class Model:
         return [solve(shape, [self.kind(told, one) for told in kinds]) for one in self.components]
 
 
-def as_written(attributes: Attributes, query: str, rows: NDArray[Any]) -> NDArray[Any]:
+Cell = TypeVar("Cell", bound=np.generic)
+
+
+def as_written(attributes: Attributes, query: str, rows: NDArray[Cell]) -> NDArray[Cell]:
     """Turn rows of cells in the order of the attributes into that in which the query is written."""
     table = attributes.tabulation(query, sums=True)
     if not table.factors:

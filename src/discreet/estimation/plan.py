@@ -29,7 +29,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,6 +79,15 @@ class Goal:
     sd: float
 
 
+class Side(TypedDict):
+    """A query at a level before or after: its budget (None: not asked), and how accurate it is."""
+
+    rho: str | None
+    noise_sd: float | None
+    sd: float | None
+    margin95: float | None
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
     """The best plan: its release, what it costs, its proof, which goals bind, and accuracy before and after.
@@ -105,21 +114,31 @@ class Plan:
     before: Accuracy
     after: Accuracy
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return what JSON shows."""
+    @property
+    def sides(self) -> dict[tuple[str, str], dict[str, Side]]:
+        """Every query at every level, by their names, "before" and "after"."""
         sizes = {(level, query): both for level, query, *both in self.budgets}
-        levels = []
-        for level in self.before.levels:
-            queries: list[dict[str, Any]] = []
-            for query in level.queries:
-                key = (level.name, query.name)
-                queries.append({"name": query.name, "cells": query.cells})
-                sides = (("before", self.before), ("after", self.after))
-                for (word, found), rho in zip(sides, sizes.get(key, (None, None)), strict=True):
-                    one = found.by_query[key]
-                    accurate = {"noise_sd": one.noise_sd, "sd": one.sd, "margin95": one.margin95}
-                    queries[-1][word] = {"rho": None if rho is None else str(rho), **accurate}
-            levels.append({"name": level.name, "queries": queries})
+        sides: dict[tuple[str, str], dict[str, Side]] = {}
+        for key in self.before.by_query:
+            for word, found, place in (("before", self.before, 0), ("after", self.after, 1)):
+                one, rho = found.by_query[key], str(sizes[key][place]) if key in sizes else None
+                side = Side(rho=rho, noise_sd=one.noise_sd, sd=one.sd, margin95=one.margin95)
+                sides.setdefault(key, {})[word] = side
+        return sides
+
+    def as_dict(self) -> dict[str, object]:
+        """Return what JSON shows."""
+        sides = self.sides
+        levels = [
+            {
+                "name": level.name,
+                "queries": [
+                    {"name": query.name, "cells": query.cells, **sides[level.name, query.name]}
+                    for query in level.queries
+                ],
+            }
+            for level in self.before.levels
+        ]
         return {
             "release": self.release.name,
             "rho": float(self.rho),
@@ -140,14 +159,13 @@ class Plan:
         """Return level, query, budgets and standard deviations before and after, and whether a goal binds."""
         return [
             (
-                level_name(level["name"]),
-                query["name"],
-                *(_budget(query[side]["rho"]) for side in ("before", "after")),
-                *(_sd(query[side]["sd"]) for side in ("before", "after")),
-                "binds" if (level["name"], query["name"]) in self.binding else "",
+                level_name(level),
+                query,
+                *(_budget(side["rho"]) for side in sides.values()),
+                *(_sd(side["sd"]) for side in sides.values()),
+                "binds" if (level, query) in self.binding else "",
             )
-            for level in self.as_dict()["levels"]
-            for query in level["queries"]
+            for (level, query), sides in self.sides.items()
         ]
 
     def __str__(self) -> str:
@@ -623,14 +641,14 @@ class UniformPlan:
             x = x * np.sqrt(np.maximum(weights @ gains, 0.0))
         x = x / x.sum()
         start = x * (float(relative(x)[0].max()) * (1 + 5e-4))
-        known: list[Any] = [b"", None]
+        known: dict[bytes, tuple[Floats, Floats]] = {}
 
         def log_room(share: Floats) -> tuple[Floats, Floats]:
-            if known[0] != share.tobytes():
+            if share.tobytes() not in known:
+                known.clear()
                 ratios, gains = relative(np.clip(share, 0.0, 1e3) * start.sum() + 1e-300)
-                known[:] = share.tobytes(), (-np.log(ratios), gains * start.sum() / ratios[:, None])
-            found: tuple[Floats, Floats] = known[1]
-            return found
+                known[share.tobytes()] = -np.log(ratios), gains * start.sum() / ratios[:, None]
+            return known[share.tobytes()]
 
         polished = minimize(
             np.sum,

@@ -27,7 +27,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +36,7 @@ from discreet.errors import DiscreetError, InputError
 from discreet.estimation.estimates import Estimates
 from discreet.estimation.intervals import View
 from discreet.estimation.model import Model, queries_of, told_by_level
-from discreet.estimation.tree import Floats, Integers, Tree
+from discreet.estimation.tree import Floats, Integers, Numbers, Tree
 
 STEPS = 300
 CLOSE = 1e-9
@@ -446,11 +445,12 @@ def _round_families(
 
 def _hash(unit: Integers, cell: Integers, number: Integers) -> Integers:
     """Return some bits that look random but are a function of the three (the finaliser of SplitMix64)."""
-    x: Any = unit.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-    x = (x ^ (cell.astype(np.uint64) << np.uint64(20))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = x ^ (x >> np.uint64(29)) ^ number.astype(np.uint64)
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    mixed, of_cell, of_number = np.bitwise_xor, cell.astype(np.uint64), number.astype(np.uint64)
+    x = unit.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    x = mixed(x, of_cell << np.uint64(20)) * np.uint64(0xBF58476D1CE4E5B9)
+    x = mixed(mixed(x, x >> np.uint64(29)), of_number)
+    x = mixed(x, x >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
+    x = mixed(x, x >> np.uint64(27)) * np.uint64(0x94D049BB133111EB)
     bits: Integers = (x >> np.uint64(64 - HASH_BITS)).astype(np.int64)
     return bits
 
@@ -514,7 +514,7 @@ def _shared_out(cells: Floats, above: Integers, possible: NDArray[np.bool_]) -> 
     return found
 
 
-def _sums(values: NDArray[Any], label: Integers, many: int) -> Floats:
+def _sums(values: Numbers, label: Integers, many: int) -> Floats:
     """Add up columns by their label."""
     found = np.zeros((many, len(values)))
     np.add.at(found, label, values.T)

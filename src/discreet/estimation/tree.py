@@ -30,13 +30,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.files import ArrowArray
+
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
+Numbers = Integers | Floats
 
 SMALL = 1e-10
 """What is below this, relative to the largest, is rounding: queries are matrices of zeros and ones."""
@@ -55,7 +57,7 @@ class Tree:
     starts: tuple[int, ...]
     """The first unit of each depth."""
     levels: tuple[str, ...] = ()
-    names: Any = None
+    names: ArrowArray = None
     """The names of the units, as PyArrow has them."""
     count: Floats = field(default_factory=lambda: np.ones(0))
 

@@ -18,7 +18,6 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import accumulate
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -653,10 +652,10 @@ def _kinds(
     known, by_unit = noises(release), dict[int, dict[str, float]]()
     for some, at in zip(asked, place, strict=True):
         by_unit |= zip(at.tolist(), some.values(), strict=True)
-    numbers: dict[tuple[Any, ...], int] = {}
+    numbers: dict[tuple[int, tuple[tuple[str, float], ...]], int] = {}
     kind = np.zeros(tree.size, dtype=np.int64)
     for unit in range(tree.size):
-        told = int(tree.kind[unit]), *sorted(by_unit[unit].items())
+        told = int(tree.kind[unit]), tuple(sorted(by_unit[unit].items()))
         kind[unit] = numbers.setdefault(told, len(numbers))
 
     def law(level: int, query: str, size: float) -> Noise:
@@ -665,7 +664,7 @@ def _kinds(
             return stated
         return DiscreteGaussian(Fraction(size).limit_denominator(10**9))
 
-    return [{query: law(level, query, size) for query, size in some} for level, *some in numbers], kind
+    return [{query: law(level, query, size) for query, size in some} for level, some in numbers], kind
 
 
 def _constraints(
