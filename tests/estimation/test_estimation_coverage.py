@@ -12,13 +12,12 @@ import pytest
 
 from discreet.budget import Attributes, Level, Query, Release
 from discreet.estimation import accuracy
-from discreet.estimation.estimates import Estimates, InMemory, Measurements
+from discreet.estimation.estimates import Estimates, InMemory, Measurements, Moments
 from discreet.estimation.intervals import Term, half_widths
 from discreet.estimation.tree import Tree
 from discreet.noise import DiscreteGaussian, Noise
 from discreet.numbers import bound, float_up
 from discreet.release import estimate, measure
-from discreet.release.hierarchy.estimates import Moments
 
 
 def widths(

@@ -490,6 +490,59 @@ def inverse_variance_weights(variances: Floats) -> tuple[Floats, Floats]:
     return weights, variance
 
 
+@dataclass(frozen=True)
+class Moments:
+    """Two estimates in each unit and cell, their variances and covariance, and the noises in both, if few may
+    dominate: see `UnitEstimates.shared`."""
+
+    a: Floats
+    b: Floats
+    var_a: Floats
+    var_b: Floats
+    covariance: Floats
+    noises: tuple[Sequence[Shared | None], Integers] | None = None
+
+    def variances(self, factors: Floats) -> Floats:
+        """Return the variances of a - factor b, zero where nothing but rounding of the parts is left."""
+        parts = self.var_a + factors**2 * self.var_b
+        sure = (self.var_a == 0.0) | (self.var_b == 0.0)
+        found = parts - np.where(sure, 0.0, 2 * factors * self.covariance)
+        return np.where(found <= 1e-12 * parts, 0.0, found)
+
+    def widths(self, factors: Floats, level: float) -> Floats:
+        """Return the half-widths of intervals of a - factor b."""
+        variances = self.variances(factors)
+        if self.noises is None:
+            return gaussian_widths(variances, level)
+        return shared_widths(*self.noises, factors, variances, level)
+
+    def ratio_ends(self, b: Floats, values: Floats, level: float) -> list[Floats]:
+        """Return the ends of intervals of the ratios `values`, a / b: the r at which a - r b is as far from
+        zero as its law allows. In standard deviations that hardly changes with r, so few steps find it."""
+        sure = (self.var_a == 0.0) | (self.var_b == 0.0)
+        parts = self.var_a, self.var_b, np.where(sure, 0.0, self.covariance)
+        normal = gaussian_widths(np.ones(1), level)
+        ends = []
+        for side, outer in ((0, np.minimum), (1, np.maximum)):
+            steps = [values]
+            for _ in range(STEPS):
+                with np.errstate(divide="ignore", invalid="ignore"):
+                    factor = self.widths(steps[-1], level) / np.sqrt(self.variances(steps[-1]))
+                factor = np.where(np.isfinite(factor), factor, normal)
+                steps.append(ratio_interval(self.a, b, parts, factor)[side])
+                if np.allclose(steps[-2], steps[-1], rtol=1e-12, atol=0.0, equal_nan=True):
+                    break
+            # where it jumps to and fro, the outermost; and a truth at the very end is inside
+            end = outer.reduce(steps[-1:] if len(steps) <= STEPS else steps[STEPS // 2 :])
+            ends.append(end if self.noises is None else end + (side - 0.5) * 2e-9 * np.abs(end - values))
+        lost = np.isnan(ends[0]) | np.isnan(ends[1])
+        return [np.where(lost, np.nan, end) for end in ends]
+
+
+STEPS = 12
+"""Steps in which the ends of intervals of ratios are found."""
+
+
 def ratio_interval(
     one: Floats, two: Floats, variances: tuple[Floats, Floats, Floats], factor: Floats
 ) -> tuple[Floats, Floats]:

@@ -26,6 +26,7 @@ from discreet.errors import InputError
 from discreet.estimation.estimates import (
     Estimates,
     Measurements,
+    Moments,
     NoisySource,
     Rows,
     SharedWork,
@@ -33,9 +34,8 @@ from discreet.estimation.estimates import (
     UnitEstimates,
     gaussian_widths,
     inverse_variance_weights,
-    ratio_interval,
 )
-from discreet.estimation.intervals import Shared, Term, count_ends, half_widths, shared_widths
+from discreet.estimation.intervals import Shared, Term, count_ends, half_widths
 from discreet.estimation.model import as_written
 from discreet.estimation.tables import WholeTables
 from discreet.estimation.tree import Floats, Integers, Tree
@@ -66,38 +66,6 @@ Found = Sequence[tuple[UnitEstimates | Union, NDArray[np.bool_]] | None]
 
 Chances = Sequence[tuple[str, float]]
 """Levels of intervals, each with the ending of its columns."""
-
-
-@dataclass(frozen=True)
-class Moments:
-    """Two estimates in each unit and cell, their variances and covariance, and the noises in both, if few may
-    dominate: see `UnitEstimates.shared`."""
-
-    a: Floats
-    b: Floats
-    var_a: Floats
-    var_b: Floats
-    covariance: Floats
-    noises: tuple[Sequence[Shared | None], Integers] | None = None
-
-    def variances(self, factors: Floats) -> Floats:
-        """Return the variances of a - factor b, zero where nothing but rounding of the parts is left."""
-        parts = self.var_a + factors**2 * self.var_b
-        sure = (self.var_a == 0.0) | (self.var_b == 0.0)
-        found = parts - np.where(sure, 0.0, 2 * factors * self.covariance)
-        return np.where(found <= 1e-12 * parts, 0.0, found)
-
-    def normal(self, level: float) -> float:
-        """Return how many standard deviations a Gaussian interval has."""
-        return float(gaussian_widths(np.ones(1), level)[0])
-
-    def widths(self, factors: Floats, level: float) -> Floats:
-        """Return the half-widths of intervals of a - factor b."""
-        variances = self.variances(factors)
-        if self.noises is None:
-            return gaussian_widths(variances, level)
-        return shared_widths(*self.noises, factors, variances, level)
-
 
 TOGETHER = "best linear unbiased, all queries and levels together"
 APART = "best linear unbiased, each query by itself: the release states no attributes"
@@ -828,35 +796,8 @@ def _compared(kind: str, found: Moments, chances: Chances) -> dict[str, Numbers]
         values = np.where(b != 0, found.a / b, np.nan)
         columns = {"estimate": values, "sd": np.sqrt(found.variances(values)) / np.abs(b)}
     for name, level in chances:
-        columns[f"lower{name}"], columns[f"upper{name}"] = _ratio_ends(found, b, values, level)
+        columns[f"lower{name}"], columns[f"upper{name}"] = found.ratio_ends(b, values, level)
     return columns
-
-
-def _ratio_ends(found: Moments, b: Floats, values: Floats, level: float) -> list[Floats]:
-    """Return the ends of Fieller's intervals: the ratios r at which a - r b is as far from zero as its law
-    allows. That is so many standard deviations, at each end by itself, where it hardly changes with r."""
-    parts = found.var_a, found.var_b, np.where(found.var_a * found.var_b == 0.0, 0.0, found.covariance)
-    ends = []
-    for side, outer in ((0, np.minimum), (1, np.maximum)):
-        steps = [values]
-        for _ in range(STEPS):
-            with np.errstate(divide="ignore", invalid="ignore"):
-                factor = found.widths(steps[-1], level) / np.sqrt(found.variances(steps[-1]))
-            factor = np.where(np.isfinite(factor), factor, found.normal(level))
-            steps.append(ratio_interval(found.a, b, parts, factor)[side])
-            if found.noises is None or np.allclose(
-                steps[-2], steps[-1], rtol=1e-12, atol=0.0, equal_nan=True
-            ):
-                break
-        # where it jumps to and fro, the outermost; and a truth at the very end is inside
-        end = outer.reduce(steps[-1:] if len(steps) <= STEPS else steps[STEPS // 2 :])
-        ends.append(end + (side - 0.5) * 2e-9 * np.abs(end - values))
-    lost = np.isnan(ends[0]) | np.isnan(ends[1])
-    return [np.where(lost, np.nan, end) for end in ends]
-
-
-STEPS = 12
-"""Steps in which the ends of intervals of ratios are found."""
 
 
 def _beside(queries: Iterable[Sequence[tuple[str, Moments]]], chances: Chances) -> dict[str, Numbers]:
