@@ -60,6 +60,9 @@ CLOSE = 1e-6
 """How close to its bound the result comes, relatively, and which part of all budgets stays as they are while
 variances are compared: what nobody measures would drown the others in rounding."""
 
+SURE = 1e6
+"""What is known of cells that cannot be, relative to all that is measured."""
+
 STEPS = 40
 """Steps of the search before it is finished off."""
 
@@ -554,8 +557,9 @@ class UniformPlan:
         mixed = [np.flatnonzero(rows[:, here].any(axis=1)) for here in wanted]
         for grams, means in self._groups:
             G = [np.stack([grams[self.keys[place][1]] for place in at]) for at in own]
+            sure = sum((SURE * precision.sum() * grams[one] for one in self.model.impossible), np.zeros(()))
             J = [
-                np.tensordot(precision[at], G[level], axes=1) + tiny * np.eye(G[level].shape[-1])
+                np.tensordot(precision[at], G[level], axes=1) + sure + tiny * np.eye(G[level].shape[-1])
                 for level, at in enumerate(own)
             ]
             L = list(J)
