@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from discreet.budget import Attributes, Level, Query, Release
+from discreet.errors import InputError
 from discreet.estimation import accuracy
 from discreet.estimation.estimates import Estimates, InMemory, Measurements, Moments
 from discreet.estimation.intervals import Term, half_widths
@@ -266,3 +267,20 @@ def test_what_is_exact_has_no_error_in_contrasts() -> None:
     one, none = np.full((1, 1), 7.0), np.zeros((1, 1))
     found = Moments(one, one, none, none, np.full((1, 1), -2.5e-14))
     assert found.variances(np.ones((1, 1))).tolist() == [[0.0]]
+
+
+def test_noise_of_next_to_no_variance_is_estimated(tmp_path: Path, records: Path) -> None:
+    """Its variance is 0 to a float, and what `measure` wrote was refused."""
+    levels = [
+        Level(name="Top", queries=[Query(name="total", variance="1/10000")]),
+        Level(name="Low", queries=[Query(name="total", variance="2")]),
+    ]
+    made = Release(name="r", neighbours="bounded", levels=levels, attributes=PEOPLE)
+    measure(made, None, tmp_path / "m", records=records, units=tmp_path / "units.csv", rehearsal=1)
+    estimate(tmp_path / "m", tmp_path / "e")
+    found = {row["unit"]: row for row in written(tmp_path / "e" / "estimates.NOT-PRIVATE.csv")}
+    assert (found["T"]["lower95"], found["T"]["upper95"]) == ("21", "21")
+    assert float(found["A"]["sd"]) == pytest.approx(1.0)
+    (tmp_path / "m" / "release.NOT-PRIVATE.toml").unlink()
+    with pytest.raises(InputError, match="a variance is not above zero"):
+        estimate(tmp_path / "m", tmp_path / "f")
