@@ -822,7 +822,7 @@ def _confidential(entry: Entry) -> set[str]:
     return {one["sha256"] for one in entry.inputs if one.get("role") in CONFIDENTIAL}
 
 
-def _plain(text: Any) -> str:
+def _plain(text: object) -> str:
     """Return what must be a text, and one that can name a file."""
     if not isinstance(text, str) or "\0" in text:
         raise TypeError

@@ -36,8 +36,9 @@ from numpy.typing import NDArray
 
 from discreet.errors import InputError
 from discreet.files import ArrowArray as ArrowArray
-from discreet.files import ArrowSchema, FilePath, csv_header
+from discreet.files import ArrowSchema as ArrowSchema
 from discreet.files import ArrowTable as ArrowTable
+from discreet.files import FilePath, csv_header
 from discreet.files import arrow as arrow
 from discreet.files import json_fields as json_fields
 from discreet.release.ledger import NOT_PRIVATE
@@ -320,6 +321,9 @@ class _Hashing(io.RawIOBase):
         super().close()
 
 
+Types = Mapping[str, Any]
+"""The Arrow types of columns that are numbers."""
+
 Choose = Callable[[Sequence[str]], list[str]]
 """What gives the columns that are read, of those that a table has."""
 
@@ -327,7 +331,7 @@ _Read = tuple[ArrowTable, str, int]
 """A table, the hash of what was read, and its size."""
 
 
-def _read_csv(file: Path, choose: Choose, types: Mapping[str, Any]) -> _Read:
+def _read_csv(file: Path, choose: Choose, types: Types) -> _Read:
     pa, pc = arrow(), arrow("csv")
     header = _header(file)
     chosen = choose(header)
@@ -360,9 +364,11 @@ def _read_csv(file: Path, choose: Choose, types: Mapping[str, Any]) -> _Read:
     return table, digest, size
 
 
-def _read_parquet(file: Path, choose: Choose, types: Mapping[str, Any]) -> _Read:
+def _read_parquet(file: Path, choose: Choose, types: Types) -> _Read:
     pa, pq = arrow(), arrow("parquet")
-    content = file.read_bytes()
+    # in memory of Arrow's own: one of its threads may let go of it last, when the interpreter is no more
+    with pa.OSFile(str(file)) as stream:
+        content = stream.read_buffer()
     try:
         schema = pq.read_schema(pa.BufferReader(content))
         chosen = choose(schema.names)
@@ -370,10 +376,10 @@ def _read_parquet(file: Path, choose: Choose, types: Mapping[str, Any]) -> _Read
         table = pq.ParquetFile(pa.BufferReader(content), read_dictionary=texts).read(columns=chosen)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError):
         raise InputError(f"{file.name} cannot be read as Parquet") from None
-    return checked_types(table, types, file.name), hashlib.sha256(content).hexdigest(), len(content)
+    return checked_types(table, types, file.name), hashlib.sha256(content).hexdigest(), content.size
 
 
-def _from_memory(frame: TableSource, choose: Choose, types: Mapping[str, Any], name: str) -> _Read:
+def _from_memory(frame: TableSource, choose: Choose, types: Types, name: str) -> _Read:
     """Take columns of a pandas, polars or Arrow table, and hash what stands in them."""
     pa = arrow()
     if isinstance(frame, pa.RecordBatch | pa.RecordBatchReader):
@@ -401,9 +407,7 @@ def _from_memory(frame: TableSource, choose: Choose, types: Mapping[str, Any], n
     return table, digest.hexdigest(), size
 
 
-def checked_types(
-    table: ArrowTable, types: Mapping[str, Any], file: str, *, in_memory: bool = False
-) -> ArrowTable:
+def checked_types(table: ArrowTable, types: Types, file: str, *, in_memory: bool = False) -> ArrowTable:
     """Check the types of columns, and return the table with its numbers as `types` says; the rest is text."""
     pa, is_a = arrow(), arrow().types
     text = [is_a.is_string, is_a.is_large_string, is_a.is_string_view, is_a.is_integer]
@@ -462,7 +466,7 @@ def words_of(column: ArrowArray) -> Words:
     return Words(codes, values)
 
 
-def _find_fault(file: Path, header: list[str], types: Mapping[str, Any]) -> None:
+def _find_fault(file: Path, header: list[str], types: Types) -> None:
     """Read a CSV file line by line to find what the fast reader stumbled over."""
     whole = re.compile(r"\s*-?[0-9]{1,18}\s*"), "a whole number"
     number = re.compile(r"\s*[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?\s*"), "a number"

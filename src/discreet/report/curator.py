@@ -72,8 +72,8 @@ def headline(found: Curated) -> list[str]:
 
 def sheets(found: Curated) -> list[Sheet]:
     """Return the tables of the report."""
-    levels = found.by("geography", "level", kinds=("total",))
-    tables = found.by("table", "kind")
+    levels = found.by(lambda line: (line.geography, line.level), kinds=("total",))
+    tables = found.by(lambda line: (line.table, line.kind))
     return [
         _errors(
             "Totals by geography and level",
@@ -98,11 +98,8 @@ def sheets(found: Curated) -> list[Sheet]:
 
 
 def _sizes(found: Curated, level: int) -> Sheet:
-    summed: dict[tuple[bool, int], ErrorSums] = {}
-    for (geography, own, size), errors in found.by("geography", "level", "size", kinds=("total",)).items():
-        if own == level:
-            key = geography in BELOW_STATE, size
-            summed[key] = summed.get(key, ErrorSums()) + errors
+    by_level = found.by(lambda line: (line.level, line.geography in BELOW_STATE, line.size), kinds=("total",))
+    summed = {(below, size): errors for (own, below, size), errors in by_level.items() if own == level}
     where = ("nation, states", "below states")
     return _errors(
         f"{LEVEL_WORDS[level].capitalize()} totals by size of the group",

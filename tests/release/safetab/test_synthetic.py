@@ -215,8 +215,8 @@ def test_ages_follow_the_pyramid() -> None:
 
     made = population(200_000, seed=8)
     drawn = made.portion(0)
-    chosen = (made._profile[made.country.tract[drawn["block"]]] == 1) & (drawn["sex"] == 1)
-    seen = np.bincount(drawn["age"][chosen], minlength=116).astype(float)
+    chosen = (made._profile[made.country.tract[drawn.block]] == 1) & (drawn.sex == 1)
+    seen = np.bincount(drawn.age[chosen], minlength=116).astype(float)
 
     def statistic(shares: np.ndarray) -> float:
         expected, bands = seen.sum() * shares, np.minimum(np.arange(116) // 10, 9)

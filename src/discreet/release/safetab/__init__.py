@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from types import ModuleType
-from typing import Any
 from warnings import warn
 
 
-def moved(old: str, home: ModuleType) -> Callable[[str], Any]:
+def moved(old: str, home: ModuleType) -> Callable[[str], object]:
     """Return the `__getattr__` of a module whose names are in another one now."""
 
-    def find(name: str) -> Any:
+    def find(name: str) -> object:
         if name.startswith("_") or not hasattr(home, name):
             raise AttributeError(name)
         warn(f"{old}.{name} is now {home.__name__}.{name}", DeprecationWarning, stacklevel=2)

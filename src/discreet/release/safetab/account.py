@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 from discreet.accounting.calibration import below, solve_factor
 from discreet.accounting.comparisons import ZCDP
@@ -21,7 +20,7 @@ from discreet.accounting.overall import Account, Point
 from discreet.accounting.parallel import Progress
 from discreet.accounting.privacy_loss import compose
 from discreet.budget import AnswerKind, Claim, Level, Neighbours, Query, Release, grouped
-from discreet.budget.levels import RELATIONS
+from discreet.budget.levels import RELATIONS, CaseLabel
 from discreet.errors import DiscreetError, PrecisionError
 from discreet.noise import Noise
 from discreet.numbers import Exact, fraction
@@ -313,7 +312,7 @@ def exact_account(
         if other == which:
             continue
         alone = (_cases(configuration, specification, one, 1) for one in (which, other))
-        crossing: dict[tuple[Noise, ...], Any] = {}
+        crossing: dict[tuple[Noise, ...], CaseLabel] = {}
         for (label, events), (far, more) in product(*alone):
             crossing.setdefault(grouped((*events, *more)), (*label, other, *far))
         # what is part of another case costs no more
@@ -337,7 +336,7 @@ def _inside(events: Sequence[Noise], whole: Sequence[Noise]) -> bool:
 
 def _cases(
     configuration: Configuration, specification: Specification, which: Pass, people: int
-) -> list[tuple[Any, tuple[Noise, ...]]]:
+) -> list[tuple[CaseLabel, tuple[Noise, ...]]]:
     """The events of people of one pass, by how many total-only groups of each level they are in.
 
     A person's groups are the same in the nation and in a state, so one number for each level says it all.
@@ -400,7 +399,7 @@ def _points(exact: Account | None, deltas: list[Fraction]) -> list[Point | None]
         return [point for delta in deltas for point in _points(exact, [delta])]
 
 
-def _reduction(exact: Account, worst: Any, delta: Fraction, target: Fraction) -> float | None:
+def _reduction(exact: Account, worst: CaseLabel, delta: Fraction, target: Fraction) -> float | None:
     """How much of all variances the target does not need; None if that cannot be told.
 
     Solved on the worst case; where cases differ, all are checked, and whichever is worst is solved next.
@@ -409,7 +408,7 @@ def _reduction(exact: Account, worst: Any, delta: Fraction, target: Fraction) ->
     try:
         for _ in range(6):
 
-            def epsilon(size: Fraction, label: Any = worst) -> float:
+            def epsilon(size: Fraction, label: CaseLabel = worst) -> float:
                 return float(compose(_scaled(events[label], size)).epsilon(delta=delta))
 
             factor = max(factor, solve_factor(epsilon, float(target)))

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from decimal import Context, Decimal
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Literal, TypeVar, cast
+from typing import Literal, TypeVar, cast
 
 from discreet.budget.toml import Place as Where
 from discreet.budget.toml import hint, key_lines, line_of, parse_toml
@@ -276,13 +276,33 @@ class _Reader:
         """Return the chance of dropping an empty group."""
         return self.get(_CHANCE, lambda value: _share(value, zero=True, quoted=self.quoted), Fraction(0))
 
-    def configuration(self, gamma: str, **settings: Any) -> Configuration:
+    def configuration(
+        self,
+        gamma: str,
+        *,
+        budgets: Mapping[Place, Fraction | None],
+        thresholds: Mapping[Place, Thresholds],
+        chance: Fraction,
+        states: tuple[str, ...],
+        privacy: Privacy,
+        runs: Mapping[str, bool],
+        reader: str = "csv",
+        notes: tuple[str, ...] = (),
+    ) -> Configuration:
         """Return the configuration of these settings and those that both files have, if all is right."""
         made = Configuration(
             max_race_codes=self.get("max_race_codes", lambda value: _whole(value, 1, MOST_CODES), MOST_CODES),
             gamma=self.get(gamma, lambda value: _share(value, quoted=self.quoted), Fraction(1, 2)),
             allow_negative_counts=self.get("allow_negative_counts", _truth, True),
-            **settings,
+            budgets=budgets,
+            thresholds=thresholds,
+            zero_suppression_chance=chance,
+            state_filter_us=states,
+            privacy=privacy,
+            run_us=runs["run_us"],
+            run_pr=runs["run_pr"],
+            reader=reader,
+            notes=notes,
         )
         if not made.passes:
             self.wrong(
@@ -359,12 +379,12 @@ def read_json(text: str, where: str = JSON_FILE) -> Configuration:
         _GAMMA,
         budgets={place: reader.get(key, _budget, None) for key, place in BUDGET_KEYS.items()},
         thresholds=_all_thresholds(reader),
-        zero_suppression_chance=chance,
-        state_filter_us=reader.get("state_filter_us", _states, STATES) if runs["run_us"] else STATES,
+        chance=chance,
+        states=reader.get("state_filter_us", _states, STATES) if runs["run_us"] else STATES,
         privacy=reader.get("privacy_defn", _privacy, "zcdp"),
         reader=name,
         notes=tuple(notes),
-        **runs,
+        runs=runs,
     )
 
 
@@ -403,10 +423,10 @@ def read_toml(text: str, where: str = TOML_FILE) -> Configuration:
         "stage_one_share",
         budgets=budgets,
         thresholds=thresholds,
-        zero_suppression_chance=reader.chance(),
-        state_filter_us=reader.get("states", _states, STATES) if "states" in data else STATES,
+        chance=reader.chance(),
+        states=reader.get("states", _states, STATES) if "states" in data else STATES,
         privacy=kind,
-        **runs,
+        runs=runs,
     )
 
 

@@ -60,7 +60,7 @@ from discreet.release.safetab.specification import (
     Specification,
 )
 from discreet.release.safetab.tables import RANGES, TOP_AGE
-from discreet.release.tables import ArrowTable, arrow, strings
+from discreet.release.tables import ArrowSchema, ArrowTable, arrow, strings
 
 if TYPE_CHECKING:
     from discreet.release.safetab.records import Hashes
@@ -761,7 +761,7 @@ _TOTALS = (("region", "int32"), ("iteration", "int32"), ("count", "int64"))
 _CELLS = (("region", "int32"), ("iteration", "int32"), ("sex", "int8"), ("age", "int8"), ("count", "int64"))
 
 
-def _schema(columns: tuple[tuple[str, str], ...]) -> Any:
+def _schema(columns: tuple[tuple[str, str], ...]) -> ArrowSchema:
     pa = arrow()
     return pa.schema([(name, getattr(pa, kind)()) for name, kind in columns])
 

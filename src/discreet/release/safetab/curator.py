@@ -22,14 +22,14 @@ from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from math import ceil, nan, sqrt
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.noise import Noise
 from discreet.release.commit import read_manifest, read_receipt
-from discreet.release.ledger import find_ledger, read_ledger
+from discreet.release.ledger import JsonDict, find_ledger, read_ledger
 from discreet.release.safetab.configuration import Configuration, Privacy, read_configuration
 from discreet.release.safetab.counts import Classes
 from discreet.release.safetab.mechanism import Mechanism, column, fill, mechanism
@@ -56,6 +56,7 @@ KINDS = ("total", "sex", "cell")
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Key = TypeVar("Key")
 
 
 def size_name(place: int) -> str:
@@ -173,13 +174,12 @@ class Curated:
             "groups": [line.as_dict() for line in self.groups],
         }
 
-    def by(self, *names: str, kinds: Sequence[str] = KINDS) -> dict[tuple[Any, ...], ErrorSums]:
-        """Return the errors summed by some of geography, level, table, kind and size."""
-        found: dict[tuple[Any, ...], ErrorSums] = {}
+    def by(self, key: Callable[[ErrorLine], Key], *, kinds: Sequence[str] = KINDS) -> dict[Key, ErrorSums]:
+        """Return the errors summed over the lines that have the same key."""
+        found: dict[Key, ErrorSums] = {}
         for line in self.errors:
             if line.kind in kinds:
-                key = tuple(getattr(line, name) for name in names)
-                found[key] = found.get(key, ErrorSums()) + line.errors
+                found[key(line)] = found.get(key(line), ErrorSums()) + line.errors
         return found
 
 
@@ -407,8 +407,8 @@ class _Place:
         self._where = part.geography, part.level
         table = counts.totals(*self._where)
         self._groups, self._count = (
-            (column(table, "region"), column(table, "iteration")),
-            column(table, "count"),
+            (column(table, "region", np.int32), column(table, "iteration", np.int32)),
+            column(table, "count", np.int64),
         )
         key, wanted = keys(*self._groups), keys(part.region, part.iteration)
         place = np.searchsorted(key, wanted)
@@ -530,7 +530,7 @@ def _size(count: Ints) -> NDArray[np.intp]:
 def _notes(
     configuration: Configuration,
     released: Released,
-    summary: dict[str, Any],
+    summary: JsonDict,
     counts: GroupCounts,
     out: Path,
     data: Path,

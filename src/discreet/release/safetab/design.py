@@ -568,7 +568,7 @@ class Cell(NamedTuple):
 
     name: str
     head: str
-    value: Any
+    value: object
     kind: str = "number"
     formula: str | None = None
 
@@ -631,7 +631,7 @@ def cells(one: Sizing, level: SizedLevel, row: int = 0, law: Law | None = None) 
     ]
 
 
-def rows(found: Sequence[Sizing]) -> list[tuple[Any, ...]]:
+def rows(found: Sequence[Sizing]) -> list[tuple[object, ...]]:
     """Return the table of designs: the pass, and the cells that have a name in CSV."""
     return [
         (one.which, *(cell.value for cell in cells(one, level) if cell.name))

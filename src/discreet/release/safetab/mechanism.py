@@ -27,7 +27,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -305,7 +305,8 @@ def noisy(
     total_only = np.array([one.total_only for one in specification.iterations], dtype=bool)
     regions = len(counts.regions(geography))
     found = counts.totals(geography, level)
-    region, iteration, count = (column(found, name) for name in ("region", "iteration", "count"))
+    region, iteration = (column(found, name, np.int32) for name in ("region", "iteration"))
+    count = column(found, "count", np.int64)
     every = draws_all(mechanism)
     if every:
         region, iteration, count = grid(regions, iterations, region, iteration, count)
@@ -378,14 +379,13 @@ def fill(counts: GroupCounts, part: Part, large: NDArray[np.intp]) -> None:
         return
     wanted = arrow().table({"region": part.region[large], "iteration": part.iteration[large]})
     found = counts.cells(part.geography, part.level, wanted)
-    region, iteration, sex, age, count = (
-        column(found, name) for name in ("region", "iteration", "sex", "age", "count")
-    )
+    region, iteration = (column(found, name, np.int32) for name in ("region", "iteration"))
+    sex, age, count = (column(found, name, np.int64) for name in ("sex", "age", "count"))
     # groups are sorted by region and iteration, so their keys are, too
     group = large[np.searchsorted(keys(part.region[large], part.iteration[large]), keys(region, iteration))]
     table = part.table[group]
     coarse = np.array(COARSER)[table - 1, age]
-    cell = part.starts()[group] + (sex.astype(np.int64) - 1) * np.take(AGES, table) + coarse
+    cell = part.starts()[group] + (sex - 1) * np.take(AGES, table) + coarse
     np.add.at(part.values, cell, count)
 
 
@@ -411,7 +411,9 @@ def drawn(noise: Noise | None, size: int, source: Entropy | None) -> Integers:
     return sample(noise, size, source=source)
 
 
-def column(table: ArrowTable, name: str) -> NDArray[Any]:
-    """Return a column of an Arrow table as an array."""
-    values: NDArray[Any] = table.column(name).to_numpy()
-    return values
+Kind = TypeVar("Kind", bound=np.generic)
+
+
+def column(table: ArrowTable, name: str, kind: type[Kind]) -> NDArray[Kind]:
+    """Return a column of an Arrow table as an array of a kind of numbers."""
+    return np.asarray(table.column(name).to_numpy(), dtype=kind)

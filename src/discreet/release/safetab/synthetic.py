@@ -31,7 +31,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -345,8 +345,17 @@ OWN = 4
 """Groups that a tract has of its own."""
 
 
-People = dict[str, NDArray[Any]]
-"""Columns of some people; a race that is not named is -1."""
+@dataclass(frozen=True, slots=True)
+class People:
+    """Columns of some people; a race that is not named is -1."""
+
+    age: NDArray[np.uint8]
+    sex: NDArray[np.uint8]
+    householder: NDArray[np.bool_]
+    block: NDArray[np.int64]
+    races: NDArray[np.int16]
+    origin: NDArray[np.int16]
+    majors: NDArray[np.uint8]
 
 
 class Population:
@@ -385,15 +394,7 @@ class Population:
         has = np.flatnonzero(source.random(many, dtype=np.float32) < self._origin[tract])
         if self.answers.origins.size:
             origin[has] = self.answers.origins[source.integers(0, SLOTS, has.size, dtype=np.uint32)]
-        return {
-            "age": age,
-            "sex": sex + np.uint8(1),
-            "householder": householder,
-            "block": block,
-            "races": races,
-            "origin": origin,
-            "majors": majors,
-        }
+        return People(age, sex + np.uint8(1), householder, block, races, origin, majors)
 
     def _races(
         self, block: NDArray[np.int64], tract: NDArray[np.int64], source: np.random.Generator
@@ -461,7 +462,7 @@ def _table(
         yield lambda found: writer.write_table(pa.table(found, schema=schema))
 
 
-def _words(index: NDArray[Any], values: Sequence[str] | NDArray[np.str_]) -> ArrowArray:
+def _words(index: NDArray[np.generic], values: Sequence[str] | NDArray[np.str_]) -> ArrowArray:
     """Return a column of the texts that occur, so that a small portion does not carry a large dictionary."""
     used, place = np.unique(index, return_inverse=True)
     # each once: the bytes of a Parquet file would depend on more than its rows
@@ -496,19 +497,19 @@ def write_people(file: Path, population: Population, format: Format, *, threads:
 
 
 def _columns(population: Population, people: People, texts: list[NDArray[np.str_]]) -> dict[str, ArrowArray]:
-    first, last = int(people["block"][0]), int(people["block"][-1]) + 1
+    first, last = int(people.block[0]), int(people.block[-1]) + 1
     codes = (*population.answers.codes, "Null")  # the last is also number -1
     return {
-        "QAGE": _words(people["age"], [f"{age:03d}" for age in range(TOP_AGE + 1)]),
-        "QSEX": _words(people["sex"], ["", "1", "2"]),
-        "HOUSEHOLDER": _words(people["householder"].view(np.uint8), ["False", "True"]),
+        "QAGE": _words(people.age, [f"{age:03d}" for age in range(TOP_AGE + 1)]),
+        "QSEX": _words(people.sex, ["", "1", "2"]),
+        "HOUSEHOLDER": _words(people.householder.view(np.uint8), ["False", "True"]),
         **{
-            name: _words(people["block"] - first, column[first:last])
+            name: _words(people.block - first, column[first:last])
             for name, column in zip(BLOCK_COLUMNS, texts, strict=True)
         },
-        "CENRACE": _words(people["majors"], census_race()),
-        **{name: _words(people["races"][:, at], codes) for at, name in enumerate(RACE_COLUMNS)},
-        "QSPAN": _words(people["origin"], codes),
+        "CENRACE": _words(people.majors, census_race()),
+        **{name: _words(people.races[:, at], codes) for at, name in enumerate(RACE_COLUMNS)},
+        "QSPAN": _words(people.origin, codes),
     }
 
 

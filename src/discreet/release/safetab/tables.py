@@ -25,7 +25,6 @@ from functools import lru_cache
 from itertools import product
 from math import isqrt
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +36,7 @@ from discreet.release.tables import (
     MARK,
     MARKED,
     ArrowArray,
+    ArrowSchema,
     ArrowTable,
     Folder,
     OutputTable,
@@ -154,9 +154,14 @@ class Part:
 
     def take(self, which: Places) -> Part:
         """Return the groups at these places, in this order."""
-        columns: dict[str, Any] = {name: getattr(self, name)[which] for name in _COLUMNS}
-        cells = spread(self.starts()[which], self.widths()[which])
-        return replace(self, **columns, values=self.values[cells])
+        return replace(
+            self,
+            region=self.region[which],
+            iteration=self.iteration[which],
+            table=self.table[which],
+            label=self.label[which],
+            values=self.values[spread(self.starts()[which], self.widths()[which])],
+        )
 
     def keep(self, mask: NDArray[np.bool_]) -> Part:
         """Return the groups where the mask is true."""
@@ -172,15 +177,16 @@ class Part:
         return replace(self, values=np.maximum(self.values, 0))
 
 
-_COLUMNS = ("region", "iteration", "table", "label")
-
-
 def joined(parts: Sequence[Part]) -> Part:
     """Return one part with the groups of several, all of one geography and level."""
-    columns: dict[str, Any] = {
-        name: np.concatenate([getattr(part, name) for part in parts]) for name in (*_COLUMNS, "values")
-    }
-    return replace(parts[0], **columns).sorted()
+    return replace(
+        parts[0],
+        region=np.concatenate([part.region for part in parts]),
+        iteration=np.concatenate([part.iteration for part in parts]),
+        table=np.concatenate([part.table for part in parts]),
+        label=np.concatenate([part.label for part in parts]),
+        values=np.concatenate([part.values for part in parts]),
+    ).sorted()
 
 
 def keys(region: Codes, iteration: Codes) -> Integers:
@@ -367,7 +373,7 @@ class Writer:
             if large.size:
                 self._cells(large, names)
 
-    def _schema(self, columns: Sequence[str]) -> Any:
+    def _schema(self, columns: Sequence[str]) -> ArrowSchema:
         pa = arrow()
         text = pa.dictionary(pa.int32(), pa.string())
         types = {"NOISE_VARIANCE": pa.float64()} if self.folder.kind == "parquet" else {}
@@ -396,7 +402,7 @@ class Writer:
         group: Places,
         names: ArrowArray,
         columns: dict[str, object],
-        number: NDArray[Any],
+        number: Codes | Integers,
         margins: Sequence[Margin],
     ) -> None:
         """Append rows: of which group of the part each is, its own columns, and which margins it has."""
