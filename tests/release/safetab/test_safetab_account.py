@@ -25,8 +25,9 @@ from discreet.release.safetab.account import (
     exact_account,
     most_total_only,
 )
+from discreet.release.safetab.census2020 import configuration_2020
 from discreet.release.safetab.configuration import read_configuration
-from discreet.release.safetab.specification import read_specification
+from discreet.release.safetab.specification import Iteration, Specification, read_specification
 
 
 def test_production_totals_and_exact_epsilons() -> None:
@@ -52,6 +53,23 @@ def test_production_totals_and_exact_epsilons() -> None:
         assert made.path_events(made.main) == own
         assert made.rho == Fraction(total)
         assert made.claim.kind == "bound"
+
+
+def test_a_ledger_does_not_claim_more_than_two_stages_say() -> None:
+    """A person in total-only groups of one geography can cost more than the release of the ledger says."""
+    one = Iteration(code="1", name="", level=2, kind="alone", total_only=True)
+    groups = [one, replace(one, code="2", kind="combination")]
+    both = Specification(iterations=tuple(groups), codes={"a": "A"}, mapped={"a": ("1", "2")})
+    of_2020 = configuration_2020()
+    budgets = {place: Fraction(place == ("STATE", 2)) for place in of_2020.budgets}
+    few = replace(of_2020, budgets=budgets, run_pr=False, max_race_codes=1)
+    release = budget_release(few, both, "US")
+    exact = exact_account(few, both, "US", "unbounded").epsilon(delta="1e-5")
+    assert exact > account_release(release).epsilon(delta="1e-5") + 0.01
+    assert release.claim.kind == "model"
+    assert "one, which may cost a little more" in release.claim.reasons[-1]
+    alone = replace(both, iterations=tuple(replace(one, total_only=False) for one in groups))
+    assert budget_release(few, alone, "US").claim.kind == "exact"
 
 
 def test_a_resident_of_the_other_pass_may_take_the_place(tmp_path: Path) -> None:

@@ -44,6 +44,10 @@ SMOOTH = 5
 """From this variance on, any mixture of one and two stages costs what two stages cost, to eight digits; only
 one stage throughout, a single lattice, may differ."""
 
+MANY = 30
+"""From so many groups of two stages with such variances on, one stage for the others costs no more than two,
+to eight digits (measured)."""
+
 LARGEST = 50
 """A sum of budgets above this protects nobody, and takes long to compute exactly: it is not tried."""
 
@@ -58,6 +62,11 @@ DROPPED = (
     "lower it."
 )
 """Why the account of published tables is a bound."""
+
+_TWO_STAGES = (
+    "It counts two stages for every group; groups that get a total only have one, which may cost a little "
+    "more: `discreet safetab account` compares both."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,14 +278,18 @@ def budget_release(configuration: Configuration, specification: Specification, w
     """Return a pass as a release, for the ledger and for `discreet account`; all budgets must be finite.
 
     Under zCDP every group has two stages, as in the preset `ddhca-2020`: a total-only group spends the
-    same rho at once. Under pure privacy total-only groups cost more, so as many as a person can be in are.
+    same rho at once. Where a person is in few groups its lattice shows, and it may cost a little more: there
+    the release is a model. Under pure privacy total-only groups cost more, so as many as a person can be in
+    are.
     """
     parts, levels = mechanisms(configuration, specification, which), []
+    said, singles, doubles = [claim(parts)], 0, 0
     for part in parts:
         often = max(part.stability.value, 1)
-        single = 0
-        if configuration.privacy == "puredp":
-            single = min(most_total_only(configuration, specification, part.geography, part.level), often)
+        single = min(most_total_only(configuration, specification, part.geography, part.level), often)
+        singles += single
+        doubles += often - single if min(law.size for law in part.laws) >= SMOOTH else 0
+        single = single if configuration.privacy == "puredp" else 0
         groups = {"total only": single, "stage 1": often - single, "stage 2": often - single}
         sizes = [(law.size, None) if law.is_gaussian else (None, law.size) for law in part.laws]
         queries = [
@@ -285,7 +298,9 @@ def budget_release(configuration: Configuration, specification: Specification, w
             if many
         ]
         levels.append(Level(name=f"{part.geography}, {LEVEL_WORDS[part.level]}", queries=queries))
-    said = claim(parts)
+    if configuration.privacy == "zcdp" and singles and doubles < MANY:
+        said.append(Claim(AnswerKind.MODEL, (_TWO_STAGES,)))
+    whole = Claim.of_all(said)
     return Release(
         name=f"safetab-{which.lower()}",
         title=f"SafeTab-P, {PASS_NAMES[which]}",
@@ -293,8 +308,8 @@ def budget_release(configuration: Configuration, specification: Specification, w
         neighbours="unbounded",
         rho=spent(configuration, which) if configuration.privacy == "zcdp" else None,
         levels=levels,
-        kind=said.kind,
-        reason=" ".join(said.reasons),
+        kind=whole.kind,
+        reason=" ".join(whole.reasons),
         notes=_NOTES,
     )
 
