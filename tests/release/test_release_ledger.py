@@ -907,6 +907,26 @@ def test_a_whole_folder_can_be_moved(release: Release, country: Country, tmp_pat
     assert check_ledger(tmp_path / "link.json").files == 8
 
 
+def test_a_folder_that_is_reached_by_a_link_can_be_moved(
+    release: Release, country: Country, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on systems where /tmp is a link: the ledger names the place itself, not the way to it."""
+    (tmp_path / "a").mkdir()
+    os.symlink(tmp_path / "a", tmp_path / "link")
+    ledger = tmp_path / "link" / "ledger.json"
+    create_ledger(ledger)
+    measure(release, country.csv(), tmp_path / "link" / "out", ledger=ledger)
+    (tmp_path / "a" / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "link" / "here")
+    measure(release, country.csv(), ".", ledger=ledger, spend_again=True)
+    assert [entry.output for entry in read_ledger(ledger).entries] == ["out", "here"]
+    os.unlink(tmp_path / "link")
+    os.rename(tmp_path / "a", tmp_path / "b")
+    check = check_ledger(tmp_path / "b" / "ledger.json")
+    assert check.files == 8
+    assert not check.remarks
+
+
 def test_all_runs_are_one_release_for_the_accountant(release: Release, country: Country) -> None:
     ledger = country.folder / "ledger.json"
     create_ledger(ledger)

@@ -202,6 +202,8 @@ def staging(
 def free(out: FilePath) -> Path:
     """Return the output directory's path if it can be made, or raise: nothing is ever overwritten.
 
+    Links on the way to it are resolved: a ledger that moves with its outputs finds them again.
+
     >>> free("no/such/place")
     Traceback (most recent call last):
     discreet.errors.InputError: no/such cannot hold the output: it is not a directory
@@ -218,7 +220,8 @@ def free(out: FilePath) -> Path:
             raise InputError(f"{path.parent} cannot hold the output: it is not writable")
     except OSError as error:
         raise InputError(f"{path} cannot be used: {error.strerror}") from None
-    return Path(os.path.abspath(path))
+    whole = path if path.name.strip(".") else Path(os.path.abspath(path))
+    return Path(os.path.realpath(whole.parent)) / whole.name
 
 
 def create_ledger(path: FilePath, totals: Sequence[Total] = ()) -> Ledger:
