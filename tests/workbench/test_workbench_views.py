@@ -190,6 +190,16 @@ def test_an_address_cannot_unfold_without_end() -> None:
         from_link(bomb)
 
 
+def test_an_address_that_was_cut_is_no_other_session() -> None:
+    """The first half of this one once opened, with the budget as stated and all else forgotten."""
+    state = State.of("dhc-2020").with_total(Fraction(1, 2)).with_settings("risk", {"prior": "1/10"})
+    link = to_link(state.with_delta("1e-8"))
+    assert from_link(link)[0].delta == Fraction(1, 10**8)
+    for broken in (*(link[:end] for end in range(len(link))), f"{link}AAAA"):
+        with pytest.raises(InputError, match="the address"):
+            from_link(broken)
+
+
 def test_the_main_path_is_that_of_the_accountant() -> None:
     state = State.of("dhc-2020")
     found = tasks.quick(state.main_events, DELTA)

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from discreet.risk.table import TableRisk
 
 Floats = NDArray[np.float64]
+Look = dict[str, Any]
+"""How Matplotlib draws a line."""
 
 
 class Curve(Protocol):
@@ -158,7 +160,7 @@ def curve_csv(curve: Profile | TradeOffCurve, zcdp: ZCDP) -> str:
 # -- pictures ----------------------------------------------------------------------------------------------
 
 BLUE, VERMILION, GREY, GREEN = "#0072B2", "#D55E00", "#8C8C8C", "#009E73"
-LINES: tuple[dict[str, Any], ...] = (
+LINES: tuple[Look, ...] = (
     {"color": BLUE, "linestyle": "-"},
     {"color": VERMILION, "linestyle": "--"},
     {"color": GREEN, "linestyle": "-."},
@@ -277,7 +279,7 @@ def sampled(account: Account, zcdp: ZCDP) -> Sampled:
     return Sampled(account.name, profile, tradeoff_from_profile(profile, curve_alphas()), zcdp)
 
 
-Lines = Sequence[tuple[Comparison | Sampled, dict[str, Any]]]
+Lines = Sequence[tuple[Comparison | Sampled, Look]]
 """Curves to draw in both panels, each with its look; the last is on top."""
 
 
@@ -293,7 +295,7 @@ def account_figure(drawn: Sampled, *, title: str = "") -> Figure:
 
 def compare_figure(first: Sampled, second: Sampled, *, title: str = "") -> Figure:
     """Return the figure of two releases: each exact, and lightly what zCDP says of it."""
-    lines: list[tuple[Comparison | Sampled, dict[str, Any]]] = []
+    lines: list[tuple[Comparison | Sampled, Look]] = []
     for one, colour, dashes in ((second, GREEN, "-."), (first, BLUE, "-")):
         name = _short(one.name)
         lines.append((one.zcdp, _line(f"{name}, zCDP", colour, ":", 1.0, alpha=0.75)))
@@ -301,7 +303,7 @@ def compare_figure(first: Sampled, second: Sampled, *, title: str = "") -> Figur
     return _both_panels(lines, title)
 
 
-def _line(label: str, colour: str, dashes: str, width: float = 1.6, **more: float) -> dict[str, Any]:
+def _line(label: str, colour: str, dashes: str, width: float = 1.6, **more: float) -> Look:
     return {"label": label, "color": colour, "linestyle": dashes, "linewidth": width, **more}
 
 
@@ -361,7 +363,7 @@ def figure_bytes(figure: Figure, kind: str, look: Any = None) -> bytes:
 
 
 @contextmanager
-def _styled(width: float, height: float, panels: int = 1, **more: Any) -> Iterator[tuple[Figure, list[Any]]]:
+def _styled(width: float, height: float, panels: int = 1, **more: Any) -> Iterator[tuple[Figure, list[Axes]]]:
     """Give a figure of so many inches with panels side by side, in the style of all figures."""
     import matplotlib
     from matplotlib.figure import Figure
@@ -472,6 +474,8 @@ def profile_figure(profile: RiskProfile) -> Figure:
 
 def hierarchy_figure(found: HierarchyPosterior) -> Figure:
     """Return the posterior of every area's count."""
+    from matplotlib.ticker import MaxNLocator
+
     wide = 2.6 * min(len(found.areas), 4) + 0.6
     with _styled(wide, 2.8, len(found.areas)) as (figure, axes):
         for ax, area in zip(axes, found.areas, strict=True):
@@ -481,7 +485,7 @@ def hierarchy_figure(found: HierarchyPosterior) -> Figure:
                 ax.bar(values, chances, width=0.8, color=BLUE)
             else:
                 ax.plot(values, chances, color=BLUE)
-            ax.xaxis.get_major_locator().set_params(integer=True)
+            ax.xaxis.set_major_locator(MaxNLocator(nbins="auto", steps=[1, 2, 2.5, 5, 10], integer=True))
             ax.set(title=area.name, xlabel="count", axisbelow=True)
             ax.set_ylim(bottom=0)
         axes[0].set_ylabel("posterior probability")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from fractions import Fraction
 from functools import partial
 from itertools import pairwise
-from typing import Any
 
 from discreet.accounting.calibration import Calibration, calibrate
 from discreet.budget.levels import level_name
@@ -57,7 +56,7 @@ class _AccuracyPage(c.Page):
         return self.state.release.attributes is not None and not unknown
 
     @property
-    def asked(self) -> dict[str, Any]:
+    def asked(self) -> dict[str, object]:
         state = self.session.state
         return {"delta": state.delta, "neighbours": state.relation, "jobs": processors()}
 
@@ -133,7 +132,7 @@ def read_margin(text: str) -> str:
 def _margins(page: _AccuracyPage) -> None:
     """The table of margins."""
 
-    def figures() -> tuple[Any, ...] | None:
+    def figures() -> tuple[tuple[NoiseLine, ...], bool, int, str] | None:
         unknown = "–" if page.tree_trouble or page.estimates.trouble else "…"
         return (page.lines, page.together, size.kept or int(OWN_SIZE), unknown) if page.lines else None
 

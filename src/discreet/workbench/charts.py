@@ -87,7 +87,7 @@ def point(x: float, y: float, size: int = 11) -> Options:
     return dots([[x, y]], 0, symbolSize=size, z=9, tooltip={"show": False})
 
 
-def dots(data: list[list[Any]], place: int, **more: object) -> Options:
+def dots(data: Sequence[Sequence[float | str]], place: int, **more: object) -> Options:
     """Return points of one colour, which stays when they are pointed at."""
     style = {"itemStyle": {"color": COLOURS[place]}}
     return {"type": "scatter", "data": data, **style, "emphasis": style, **more}

@@ -10,6 +10,7 @@ from urllib.parse import unquote
 from nicegui import ui
 from nicegui.element import Element
 from nicegui.elements.mixins.text_element import TextElement
+from nicegui.events import GenericEventArguments
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
@@ -190,13 +191,13 @@ class Slider:
             "wb-range", "input", type="range", min=ends[0], max=ends[1], step=1, aria_label=name
         )
 
-        def moved(event: Any) -> None:
+        def moved(event: GenericEventArguments) -> None:
             # the browser holds back the last of many moves, until after it was let go
             if isinstance(event.args, int | float) and event.args != self._let_go:
                 self._let_go = None
                 page.session.preview(page.at(key, value(self._hear(event.args))))
 
-        def let_go(event: Any) -> None:
+        def let_go(event: GenericEventArguments) -> None:
             if isinstance(event.args, int | float):
                 self._let_go = event.args
                 page.use(key, value(self._hear(event.args)), what or name.lower())
@@ -263,7 +264,7 @@ class Field(Generic[Value]):
             if value is not None:
                 self.show(*((write(value), value) if write else (value,)))
 
-        def hear(event: Any) -> None:
+        def hear(event: GenericEventArguments) -> None:
             text = str(event.args)[:_LONGEST]
             put(self.element, "data-value", text)
             value, wrong = self._tried(text)
@@ -349,7 +350,7 @@ class Choice:
                     page.label(shown or name, term, left=left)
             element = box("wb-input", "select", aria_label=name)
 
-        def hear(event: Any) -> None:
+        def hear(event: GenericEventArguments) -> None:
             put(element, "data-value", event.args)
             if event.args in known:
                 page.use(key, event.args, what.format(known[event.args]))
@@ -379,7 +380,7 @@ class Check:
                 words(name)
             help_text(name, page.help[term])
 
-        def hear(event: Any) -> None:
+        def hear(event: GenericEventArguments) -> None:
             with self.element.props.suspend_updates():
                 self.set(bool(event.args))
             changed(bool(event.args))
@@ -449,8 +450,8 @@ class Page:
         """Ask for what the present state needs; a page that asks for something says here for what."""
 
     def question(
-        self, work: Callable[..., Any], seconds: float, deadline: float, *, long: bool = False, **kind: bool
-    ) -> Any:
+        self, work: Callable[..., Value], seconds: float, deadline: float, *, long: bool = False, **kind: bool
+    ) -> Question[Value]:
         """Return something that this page asks for, by a function that takes so long (`tasks.Task`)."""
         return Question(self.session, Task(work, seconds, deadline, **kind), self.redraw, long=long)
 
@@ -538,15 +539,17 @@ class Page:
         """Show an element while something is so."""
         self.draw(lambda: show(element, now()))
 
-    def rebuild(self, place: Element, now: Callable[[], Any], build: Callable[[Any], None]) -> None:
+    def rebuild(
+        self, place: Element, now: Callable[[], Value | None], build: Callable[[Value], None]
+    ) -> None:
         """Build what is in a place anew whenever what it depends on has changed; None leaves it as it is."""
-        built: Any = None
+        built: Value | None = None
 
         @self.draw
         def draw() -> None:
             nonlocal built
             wanted = now()
-            if wanted not in (None, built):
+            if wanted is not None and wanted != built:
                 built = wanted
                 place.clear()
                 with place:

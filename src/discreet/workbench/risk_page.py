@@ -86,10 +86,10 @@ class _RiskPage(c.Page):
         self.asked = attack.adversary(self.state)
         self.attack.ask(self.asked, begin=self.counts)
         release = self.state.release
-        shared: dict[str, Any] = {"prior": self.prior, "neighbours": self.state.relation}
-        self.main.ask(release, **shared)
+        prior, relation = self.prior, self.state.relation
+        self.main.ask(release, prior=prior, neighbours=relation)
         lasts = settled and len(release.paths) > 1  # else the main path is all there is
-        self.whole.ask(release, **shared, jobs=processors(), begin=lasts)
+        self.whole.ask(release, prior=prior, neighbours=relation, jobs=processors(), begin=lasts)
 
     @property
     def profile(self) -> RiskProfile | None:

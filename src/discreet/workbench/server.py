@@ -15,14 +15,15 @@ import tempfile
 import time
 import urllib.parse
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Iterator, MutableMapping
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from discreet.errors import InputError
 
 if TYPE_CHECKING:
     from starlette.requests import HTTPConnection
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 LARGEST_BODY = 11_000_000
 """Bytes of the largest request that is read: a file of 10 MB and what wraps it."""
@@ -34,10 +35,6 @@ _DAY = 86_400
 _MINUTE = 60.0
 _MOST_ADDRESSES = 1000
 _HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]{2,45})\]|([A-Za-z0-9_.-]{1,253}))(?::([0-9]{1,5}))?")
-
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 HEADERS = {
     # Vue compiles templates in the page, so `eval` cannot be forbidden; scripts of other hosts are
@@ -108,7 +105,7 @@ class Guard:
     a name that is not this machine's, 429 to whoever guesses, and 413 to a body that is too large.
     """
 
-    def __init__(self, app: Any, place: Address, once: str = "") -> None:
+    def __init__(self, app: ASGIApp, place: Address, once: str = "") -> None:
         self._app = app
         self._place = place
         self._once = once
@@ -202,7 +199,7 @@ def _with_headers(send: Send) -> Send:
     """Say to the browser what it must not do with the answer."""
     added = [(key.lower().encode(), value.encode()) for key, value in HEADERS.items()]
 
-    async def sending(message: MutableMapping[str, Any]) -> None:
+    async def sending(message: Message) -> None:
         if message["type"] == "http.response.start":
             message["headers"] = [*message.get("headers", []), *added]
         await send(message)
@@ -214,7 +211,7 @@ def _limited(receive: Receive) -> Receive:
     """Stop reading a body that is longer than it may be, whatever it said of itself."""
     seen = 0
 
-    async def receiving() -> MutableMapping[str, Any]:
+    async def receiving() -> Message:
         nonlocal seen
         message = await receive()
         if message["type"] == "http.request":
@@ -326,7 +323,6 @@ def serve(place: Address, *, show: bool, ready: Callable[[], None]) -> None:
     app.on_startup(server.workers.warm_up)
     app.on_startup(lambda: background_tasks.create(_announce(place, announced)))
     app.on_shutdown(server.workers.stop)
-    where: dict[str, Any] = {"fd": open_socket(place.socket)} if place.socket else {}
     with _tidily(place.socket):
         ui.run(
             host=place.host,
@@ -345,7 +341,7 @@ def serve(place: Address, *, show: bool, ready: Callable[[], None]) -> None:
             timeout_graceful_shutdown=1,
             server_header=False,
             ws_ping_timeout=60,  # seconds: one who does not answer at once may only be waiting for us
-            **where,
+            fd=open_socket(place.socket) if place.socket else None,
         )
 
 

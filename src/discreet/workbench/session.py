@@ -12,7 +12,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 from weakref import WeakSet
 
 from discreet.accounting.calibration import Calibration
@@ -86,7 +86,7 @@ class Server:
             self.dragging = {one: then for one, then in self.dragging.items() if now - then < _LATELY}
         return _DRAWING * max(0, len(self.dragging) - _FEW)
 
-    def recall(self, key: object) -> Any:
+    def recall(self, key: object) -> object:
         """Return an answer that is known, or None."""
         packed = self._unpacked().get(hash(key))
         if packed is None:
@@ -111,7 +111,7 @@ class Question(Generic[Answer]):
     """
 
     def __init__(
-        self, session: Session, task: Task, changed: Callable[[], None], *, long: bool = False
+        self, session: Session, task: Task[Answer], changed: Callable[[], None], *, long: bool = False
     ) -> None:
         self.found: Answer | None = None
         """The latest answer, of the request `of`."""
@@ -152,7 +152,7 @@ class Question(Generic[Answer]):
         known = self._session.server.recall((self._task.work, request))
         if known is not None:
             self.asked = request
-            self._take(request, known)
+            self._take(request, cast(Answer, known))  # the work is part of the key
         return known is not None
 
     @property
@@ -281,7 +281,7 @@ class Numbers:
             self.saving.drop()
             self.overall.drop()
 
-    def _each(self, act: Callable[..., Any], *, settled: bool = True) -> None:
+    def _each(self, act: Callable[..., object], *, settled: bool = True) -> None:
         state = self.state
         act(self.quick, state.main_events, state.delta)
         act(self.errors, state.main_events)
@@ -494,8 +494,8 @@ class Session:
         return task
 
     async def find(
-        self, task: Task, *arguments: object, progress: Progress | None = None, **options: object
-    ) -> Any:
+        self, task: Task[Answer], *arguments: object, progress: Progress | None = None, **options: object
+    ) -> Answer:
         """Have something computed for this visitor."""
         return await self.server.workers.run(
             partial(task.work, *arguments, **options),

@@ -18,7 +18,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
 
 from discreet.budget import Level, Neighbours, Query, Release, load
 from discreet.budget.levels import RELATIONS
@@ -390,15 +389,15 @@ def from_link(link: str) -> tuple[State, State | None]:
     try:
         packed = base64.urlsafe_b64decode(link + "=" * (-len(link) % 4))
         unpacker = zlib.decompressobj()
-        content = unpacker.decompress(packed, _LONGEST_UNFOLDED)
-        rest = bool(unpacker.unconsumed_tail) and not unpacker.eof
-        text = content.decode("utf-8")
+        text = unpacker.decompress(packed, _LONGEST_UNFOLDED).decode("utf-8")
     except (ValueError, zlib.error):
         raise InputError("the address holds no session that can be read") from None
-    if rest:
+    if unpacker.unconsumed_tail and not unpacker.eof:
         raise InputError(
             f"the address expands to more than {_LONGEST_UNFOLDED} bytes; save the session as a file"
         )
+    if not unpacker.eof or unpacker.unused_data:  # its first half may read as another session
+        raise InputError("the address is not whole: characters are missing or too many; copy it again")
     return from_toml(text, "the address")
 
 
@@ -434,7 +433,7 @@ def _quoted(text: str) -> str:
     return f'"{"".join(map(escaped, text))}"'
 
 
-def _state(data: dict[str, Any], where: str) -> State:
+def _state(data: Mapping[str, object], where: str) -> State:
     for key in data:
         if key not in _KEYS:
             raise InputError(f"{where} has the unknown key {key!r}; allowed are {', '.join(_KEYS)}")
@@ -492,7 +491,7 @@ def _checked(state: State, where: str) -> State:
     return state
 
 
-def _budget(state: State, data: dict[str, Any], where: str) -> Budget:
+def _budget(state: State, data: Mapping[str, object], where: str) -> Budget:
     total = positive(_text(data, "total", where), name="total")
     if not Fraction(1, 10**100) <= total <= 10**100:
         raise InputError(f"total must lie between 1e-100 and 1e100 ({where})")
@@ -513,7 +512,7 @@ def _budget(state: State, data: dict[str, Any], where: str) -> Budget:
     return Budget(total, tuple(weights), tuple(shares))
 
 
-def _text(table: dict[str, Any], key: str, where: str) -> str:
+def _text(table: Mapping[str, object], key: str, where: str) -> str:
     value = table.get(key)
     if not isinstance(value, str):
         found = "missing" if value is None else f"of type {type(value).__name__}"
@@ -521,7 +520,7 @@ def _text(table: dict[str, Any], key: str, where: str) -> str:
     return value
 
 
-def _table(value: object, key: str, where: str) -> dict[str, Any]:
+def _table(value: object, key: str, where: str) -> dict[str, object]:
     if not isinstance(value, dict):
         raise InputError(f"{key} is of type {type(value).__name__}; it must be a table ({where})")
     return value

@@ -376,11 +376,9 @@ def design_exact(
     >>> [(cost.neighbours, round(cost.epsilon, 4)) for cost in design_exact(alone, Fraction(1, 10**10))]
     [('unbounded', 24.2817), ('bounded', 37.3637)]
     """
-    shared: dict[str, Any] = {"delta": delta, "exact": True, "progress": progress}
-    plan, relations = configuration(design), reversed(RELATIONS)
-    return tuple(
-        safetab.cost(plan, specification_2020(), design.which, **shared, neighbours=one) for one in relations
-    )
+    plan = configuration(design)
+    find = partial(safetab.cost, plan, specification_2020(), design.which, delta=delta, exact=True)
+    return tuple(find(progress=progress, neighbours=one) for one in reversed(RELATIONS))
 
 
 def design_margin(design: Design, place: Place, margin: str) -> tuple[Fraction, Fraction]:

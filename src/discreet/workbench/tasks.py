@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Generic, NamedTuple, SupportsFloat, TypeVar
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from discreet.noise import DiscreteGaussian, Noise
 from discreet.report.tables import NoiseLine, noise_lines, zcdp_of
 from discreet.risk.profile import RiskProfile, best_accuracies, risk_profile
 
+Answer = TypeVar("Answer")
 Events = tuple[Noise, ...]
 Line = tuple[tuple[float, float], ...]
 """Points to draw."""
@@ -37,12 +38,13 @@ PRIORS = tuple(Fraction(place, 100) for place in (1, 2, 5, *range(10, 91, 5), 95
 
 _DEEPEST = 1e-16  # the curve is drawn down to here, or to below the chosen delta
 _THRESHOLDS = 24
+_UNSEEN = 1e-12
 
 
-class Task(NamedTuple):
+class Task(NamedTuple, Generic[Answer]):
     """A function that computes something for a page, and what calling it costs."""
 
-    work: Callable[..., Any]
+    work: Callable[..., Answer]
     seconds: float
     """For one case of a release of ten kinds of noise, on one processor."""
     deadline: float
@@ -78,7 +80,7 @@ def warm() -> None:
     quick(events, Fraction(1, 10**10))
 
 
-def line_of(x: Iterable[Any], y: Iterable[Any]) -> Line:
+def line_of(x: Iterable[SupportsFloat], y: Iterable[SupportsFloat]) -> Line:
     """Return points to draw."""
     return tuple((float(a), float(b)) for a, b in zip(x, y, strict=True))
 
@@ -174,9 +176,9 @@ def overall(
     return Overall(max(point.epsilon, 0.0), point.paths, made.pairs, made.total_variation, missed)
 
 
-def saving(release: Release, **asked: Any) -> Calibration:
+def saving(release: Release, *, delta: Fraction, neighbours: Neighbours, jobs: int = 1) -> Calibration:
     """Return the least noise that keeps what zCDP promises, unproved."""
-    return calibrate(release, zcdp=True, proof=False, **asked)
+    return calibrate(release, zcdp=True, proof=False, delta=delta, neighbours=neighbours, jobs=jobs)
 
 
 def estimates(release: Release, tree: tuple[float, ...] | None) -> tuple[NoiseLine, ...]:
@@ -185,12 +187,17 @@ def estimates(release: Release, tree: tuple[float, ...] | None) -> tuple[NoiseLi
 
 
 def least_budget(
-    release: Release, wanted: tuple[tuple[str, str], ...], **asked: Any
+    release: Release,
+    wanted: tuple[tuple[str, str], ...],
+    *,
+    delta: Fraction,
+    neighbours: Neighbours,
+    jobs: int = 1,
 ) -> tuple[Calibration, float]:
     """Return the release of least cost with these margins, by `calibrate --moe`, and zCDP's epsilon."""
-    made = reached(release, dict(wanted), proof=False, **asked)
-    zcdp = zcdp_of(account(made.release, neighbours=asked["neighbours"]))
-    return made, float(zcdp.epsilon(delta=float(asked["delta"])))
+    made = reached(release, dict(wanted), proof=False, delta=delta, neighbours=neighbours, jobs=jobs)
+    zcdp = zcdp_of(account(made.release, neighbours=neighbours))
+    return made, float(zcdp.epsilon(delta=float(delta)))
 
 
 class MainPath(NamedTuple):
@@ -204,7 +211,11 @@ def best_on_main_path(release: Release, *, prior: str, neighbours: Neighbours) -
     """Return the best any adversary can do on the main path."""
     whole = account(release, neighbours=neighbours)
     profile = risk_profile(release, prior=prior, whole=whole, pairs="main")
-    return MainPath(profile, line_of(PRIORS, best_accuracies(whole.case(whole.main), PRIORS)))
+    zcdp = ZCDP(whole.events(whole.main))
+    # where hardly any outcome can change a mind, none does that a drawing would show
+    near = [p for p in PRIORS if zcdp.delta(epsilon=abs(math.log((1 - p) / p))) > _UNSEEN]
+    found = dict(zip(near, best_accuracies(whole.case(whole.main), near), strict=True))
+    return MainPath(profile, line_of(PRIORS, (found.get(p, max(p, 1 - p)) for p in PRIORS)))
 
 
 QUICK = Task(quick, 0.03, 120)

@@ -8,7 +8,7 @@ import tomllib
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from discreet.budget import AnswerKind
 from discreet.budget.levels import CHILDREN_2020, level_name
@@ -88,7 +88,7 @@ def target(state: State, file: str = "release.toml") -> list[str]:
     return [state.source] if state.is_preset and state.changed is None else [file]
 
 
-def report_options(state: State, before: State | None) -> dict[str, Any]:
+def report_options(state: State, before: State | None) -> dict[str, object]:
     """Return what the report of two states is asked for, with the prior of the Risk page.
 
     >>> report_options(State.of("dhc-2020").with_settings("risk", {"prior": "0.1"}), None)["prior"]
@@ -119,11 +119,12 @@ def report_command(state: State, before: State | None = None) -> str:
     asked = report_options(state, before)
     # one option is for both releases, and the other may state other neighbours
     alike = before is None or before.base.neighbours == state.relation
+    title, prior = str(asked["title"]), str(asked["prior"])
     parts = {
         "--neighbours": state.neighbours or ("" if alike else state.relation),
-        "--prior": asked["prior"] if asked["prior"] != "1/2" else "",
+        "--prior": prior if prior != "1/2" else "",
         "--before": "" if before is None else target(before, "before.toml")[0],
-        "--title": asked["title"],
+        "--title": title,
     }
     said = [part for name, text in parts.items() if text for part in (name, text)]
     left_out = [f"--no-{name}" for name in ("certify", "savings") if not asked[name]]

@@ -31,15 +31,16 @@ from multiprocessing.context import ForkServerContext, SpawnContext
 from multiprocessing.process import BaseProcess
 from multiprocessing.util import get_temp_dir
 from types import FrameType
-from typing import Any, NoReturn
+from typing import NoReturn, TypeVar, cast
 
 from discreet.accounting.parallel import undisturbed
 from discreet.errors import DiscreetError
 
+Answer = TypeVar("Answer")
 Progress = Callable[[str, int, int], None]
 """Called with (stage, done, total)."""
 
-Message = tuple[str, Any, float]
+Message = tuple[str, object, float]
 """What a process says: of what kind, what, and the seconds that it has computed."""
 
 MOST_WAITING = 64
@@ -90,11 +91,11 @@ class Job:
     """One piece of work that someone waits for."""
 
     owner: str
-    work: Callable[..., Any]
-    arguments: tuple[Any, ...]
+    work: Callable[..., object]
+    arguments: tuple[object, ...]
     deadline: float
     progress: Progress | None
-    answer: asyncio.Future[Any]
+    answer: asyncio.Future[object]
     lane: int
     worker: Worker | None = None
     begun: float = 0.0
@@ -117,7 +118,9 @@ class Workers:
     1024
     """
 
-    def __init__(self, lanes: tuple[Lane, ...] | None = None, warm: Callable[[], Any] | None = None) -> None:
+    def __init__(
+        self, lanes: tuple[Lane, ...] | None = None, warm: Callable[[], object] | None = None
+    ) -> None:
         many = max(1, min(processors(), 8))
         half = max(1, many // 2)
         self.lanes = lanes or (Lane(1.0, many, 2), Lane(20.0, half, 6), Lane(float("inf"), half, 10))
@@ -126,7 +129,7 @@ class Workers:
         self._running: list[set[Job]] = [set() for _ in self.lanes]
         self._used: OrderedDict[str, float] = OrderedDict()
         self._clock = 0.0  # the least time that any of those has used who were served lately
-        self._took: OrderedDict[tuple[str, Any], float] = OrderedDict()
+        self._took: OrderedDict[tuple[str, str], float] = OrderedDict()
         self._idle: list[Worker] = []
         self._all: set[Worker] = set()
         self._ending: set[asyncio.Future[None]] = set()
@@ -135,14 +138,14 @@ class Workers:
 
     async def run(
         self,
-        work: Callable[..., Any],
-        *arguments: Any,
+        work: Callable[..., Answer],
+        *arguments: object,
         owner: str,
         cost: float,
         deadline: float,
         kind: str = "",
         progress: Progress | None = None,
-    ) -> Any:
+    ) -> Answer:
         """Return work(*arguments), computed elsewhere; with `progress` it is handed a function to report to.
 
         `cost` is an estimate in seconds, which what the visitor's last job of the same `kind` took replaces;
@@ -153,7 +156,7 @@ class Workers:
         waiting = self._waiting[lane].setdefault(owner, [])
         if len(waiting) >= MOST_WAITING or self._stopped:
             raise DiscreetError("too many questions at once; wait for their answers")
-        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        future: asyncio.Future[object] = asyncio.get_running_loop().create_future()
         job = Job(owner, work, arguments, deadline, progress, future, lane)
         if owner not in self._used:
             self._used[owner] = self._clock - _WELCOME
@@ -169,7 +172,7 @@ class Workers:
                 self._took[owner, kind] = job.seconds
                 while len(self._took) > _REMEMBERED:
                     self._took.popitem(last=False)
-            return found
+            return cast(Answer, found)  # as the process was told
         finally:
             self._leave(job)
 
@@ -316,7 +319,7 @@ class Worker:
     def __init__(
         self,
         loop: asyncio.AbstractEventLoop,
-        warm: Callable[[], Any] | None,
+        warm: Callable[[], object] | None,
         nice: int,
         died: Callable[[Worker], None],
     ) -> None:
@@ -382,7 +385,7 @@ class Worker:
         kind, value, job.seconds = message or ("error", "the computation ended without an answer", 0.0)
         if kind == "progress":
             if job.progress is not None and not job.answer.done():
-                job.progress(*value)
+                job.progress(*cast(tuple[str, int, int], value))
             return
         if message is not None:
             self.job = None  # it is free again
@@ -421,7 +424,7 @@ def kill_children() -> None:
 # -- in the process that computes ------------------------------------------------------------------------
 
 
-def _work(pipe: Connection, place: str, nice: int, warm: Callable[[], Any] | None) -> None:
+def _work(pipe: Connection, place: str, nice: int, warm: Callable[[], object] | None) -> None:
     """Do one job after the other; all files for a while are in `place`."""
     if hasattr(os, "setsid"):
         os.setsid()
@@ -459,7 +462,7 @@ def _work(pipe: Connection, place: str, nice: int, warm: Callable[[], Any] | Non
 def _reporter(pipe: Connection) -> Callable[..., None]:
     last = 0.0
 
-    def progress(*report: Any) -> None:
+    def progress(*report: object) -> None:
         nonlocal last
         stage, done, total = report if len(report) == 3 else ("", *report)
         if done == total or time.monotonic() - last > _OFTEN:
@@ -470,8 +473,8 @@ def _reporter(pipe: Connection) -> Callable[..., None]:
 
 
 def _answer(
-    work: Callable[..., Any], arguments: tuple[Any, ...], progress: Callable[..., None] | None
-) -> tuple[str, Any] | None:
+    work: Callable[..., object], arguments: tuple[object, ...], progress: Callable[..., None] | None
+) -> tuple[str, object] | None:
     """What is sent back; None if nobody waits for it."""
     more = {} if progress is None else {"progress": progress}
     try:

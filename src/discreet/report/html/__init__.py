@@ -32,7 +32,7 @@ from discreet.budget.toml import line as one_line
 from discreet.errors import InputError, PrecisionError
 from discreet.numbers import Exact
 from discreet.report import tables
-from discreet.report.figures import DEEPEST, STYLE, Lines, Sampled, draw_curves, figure_bytes, sampled
+from discreet.report.figures import DEEPEST, STYLE, Lines, Look, Sampled, draw_curves, figure_bytes, sampled
 from discreet.report.html.pdf import print_pdf
 from discreet.report.tables import PrivacyRow
 from discreet.risk import profile
@@ -368,7 +368,7 @@ _COLOURS = {
 }
 """Colours of the page (style.css) by name; in the SVG each becomes the page's variable."""
 
-_DASHES: dict[str, Any] = {
+_DASHES: Look = {
     "exact": "-",
     "before": (0, (7, 2, 1.5, 2)),
     "zcdp": (0, (5, 2.5)),
@@ -389,7 +389,7 @@ def pictures(facts: Facts, before: Facts | None = None) -> dict[str, object]:
 
     kind, row = facts.account.claim.kind, facts.headline
 
-    def look(name: str, label: str) -> dict[str, Any]:
+    def look(name: str, label: str) -> Look:
         width = 2 if name in ("exact", "before") else 1.8
         return {"color": _COLOURS[name], "label": label, "linestyle": _DASHES[name], "linewidth": width}
 
