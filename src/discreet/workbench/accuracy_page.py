@@ -228,7 +228,7 @@ def _sizes(page: _AccuracyPage) -> None:
             best = line.estimate[1] if page.together and line.estimate else None
             margin = max(best if best is not None else line.margin, 0.5)
             lines[level_name(level)] = tuple((10.0**power, margin / 10.0**power) for power in range(1, 7))
-        return (charts.sizes(lines), "") if lines else None
+        return (charts.sizes(lines, page.state.base.unit), "") if lines else None
 
     with c.card():
         page.heading("Relative error by size of the group", "relative error")

@@ -182,7 +182,7 @@ def tradeoff(lines: Sequence[Line], *, logarithmic: bool = False) -> Options:
 # -- Accuracy --------------------------------------------------------------------------------------------
 
 
-def sizes(lines: Mapping[str, Line]) -> Options:
+def sizes(lines: Mapping[str, Line], unit: str) -> Options:
     """Return the chart of relative error against the size of a group, a line for each level."""
     drawn = several(lines.items())
     for place, line in enumerate(drawn):
@@ -190,7 +190,8 @@ def sizes(lines: Mapping[str, Line]) -> Options:
         if place >= 5:
             line["lineStyle"]["type"] = DASHES[(place + 1) % len(DASHES)]
     low = min((y for line in lines.values() for _, y in line), default=1e-6)
-    x = axis(PEOPLE, log=True, shown="v => v.toLocaleString('en')", min=10, max=10**6)
+    who = PEOPLE if unit == "person" else f"{unit}s in the group"
+    x = axis(who, log=True, shown="v => v.toLocaleString('en')", min=10, max=10**6)
     least = 10.0 ** math.floor(math.log10(low))
     y = axis("95 % margin over the size", log=True, shown=_DIGITS % 1, min=least, nameGap=50)
     return chart(drawn, x, y, value="v => (100 * v).toPrecision(3) + ' %'", left=70)
