@@ -210,6 +210,29 @@ def test_the_main_path_is_that_of_the_accountant() -> None:
     assert found.advantage == pytest.approx(case.total_variation, rel=1e-10)
 
 
+ONE = 'name = "one"\nneighbours = "unbounded"\nlevels = [{ name = "A", queries = { a = { SIZE } } }]'
+
+
+@pytest.mark.parametrize(("size", "epsilon"), [('scale = "7"', 1 / 7), ('variance = "1/1000"', 500)])
+def test_the_drawn_curve_passes_its_point_and_ends_at_the_floor(size: str, epsilon: float) -> None:
+    """Also where it falls between two points of the grid."""
+    state = State(Release.from_toml(ONE.replace("SIZE", size)), "one.toml", False)
+    found = tasks.quick(state.main_events, DELTA)
+    line = found.profile[0]
+    assert found.epsilon == pytest.approx(epsilon, rel=1e-6)
+    assert (found.epsilon, 1e-10) in line
+    assert line[-1][1] == 1e-16
+    drawn = charts.profile(found.profile, epsilon=found.epsilon, delta=1e-10)["series"][0]["data"]
+    assert drawn[-1] == (line[-1][0], -16.0)
+    assert (found.epsilon, -10.0) in drawn
+
+
+def test_a_large_factor_is_written_without_an_exponent_of_its_exponent() -> None:
+    text = ONE.replace("SIZE", 'variance = "1/1000"')
+    said = words.meaning(numbers_of(State(Release.from_toml(text), "one.toml", False)))[0]
+    assert "a factor of e^500 (about 1.4e217)" in said
+
+
 def test_every_drawn_point_lies_on_the_tradeoff_curve() -> None:
     events = State.of("pl94-2020-units").main_events
     loss = compose(events)

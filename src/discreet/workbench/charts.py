@@ -156,7 +156,7 @@ def profile(lines: Sequence[Line], *, epsilon: float, delta: float) -> Options:
     """Return the chart of delta against epsilon, with the chosen point marked."""
     floor = math.floor(math.log10(min(FLOOR, delta / 10)))
     # delta as a power of ten, where the axis can hold it
-    logs = [tuple((x, math.log10(y)) for x, y in line if y > 10.0**floor) for line in lines]
+    logs = [tuple((x, math.log10(y)) for x, y in line if y >= 0.999 * 10.0**floor) for line in lines]
     drawn = [*several(zip(_CURVES, logs, strict=False)), point(epsilon, math.log10(delta), 10)]
     power, step = "v => v === 0 ? '1' : '1e' + v", max(1, round(-floor / 4))
     y = axis("delta", shown=power, min=floor, max=0, interval=step, nameGap=44)

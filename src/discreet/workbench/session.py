@@ -240,7 +240,8 @@ class Numbers:
         """What went wrong."""
         if self.overall.trouble:
             return f"Not all pairs of paths could be compared: {self.overall.trouble}"
-        return self.quick.trouble or self.errors.trouble or self.saving.trouble
+        unsaved = f"No saving is stated: {self.saving.trouble}." if self.saving.trouble else ""
+        return self.quick.trouble or self.errors.trouble or unsaved
 
     @property
     def saved(self) -> float | None:

@@ -36,7 +36,7 @@ POINTS = 42
 PRIORS = tuple(Fraction(place, 100) for place in (1, 2, 5, *range(10, 91, 5), 95, 98, 99))
 """Priors of a curve."""
 
-_DEEPEST = 1e-16  # the curve is drawn down to here, or to below the chosen delta
+_DEEPEST = Fraction(1, 10**16)  # the curve is drawn down to here, or to below the chosen delta
 _THRESHOLDS = 24
 _UNSEEN = 1e-12
 
@@ -104,16 +104,21 @@ def quick(events: Events, delta: Fraction) -> Quick:
     (24.4565, 26.3406, 24.4565)
     """
     loss, zcdp, gdp = compose(events), ZCDP(events), GaussianDP(events)
-    small = float(delta)
-    grid = np.linspace(0.0, float(zcdp.epsilon(delta=min(_DEEPEST, small / 10))), POINTS)
+    deepest = min(_DEEPEST, delta / 10)
+    small, floor = float(delta), float(deepest)
+    grid = np.linspace(0.0, float(zcdp.epsilon(delta=floor)), POINTS)
     exact = loss.delta(epsilon=grid)
+    chosen, last = map(float, loss.epsilons([delta, deepest]))
+    # the curve may fall between two points of the grid, as that of Laplace noise does
+    known = ((chosen, small), (last, floor))
+    line = [at for at in line_of(grid, exact) if at[1] > floor] + [at for at in known if at[0] > 0]
     bounds = [line_of(grid, curve.delta(epsilon=grid)) for curve in (zcdp, gdp)]
     return Quick(
-        max(float(loss.epsilons([delta])[0]), 0.0),
+        max(chosen, 0.0),
         float(zcdp.epsilon(delta=small)),
         float(gdp.epsilon(delta=small)),
         float(exact[0]),
-        (line_of(grid, exact), bounds[0], bounds[1]),
+        (tuple(sorted(line)), bounds[0], bounds[1]),
     )
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from discreet.budget import AnswerKind
 from discreet.budget.levels import CHILDREN_2020, level_name
 from discreet.errors import DiscreetError
-from discreet.numbers import at_most, decimal, exact_text, number, percent, percent_down, plain, with_fraction
+from discreet.numbers import at_most, bound, exact_text, number, percent, percent_down, plain, with_fraction
 from discreet.report import tables
 from discreet.workbench.adversary import SCENARIOS, SETTINGS, adversary, read_chance
 from discreet.workbench.state import State
@@ -215,7 +215,7 @@ def meaning(numbers: Numbers) -> list[str]:
     factor = (
         number(math.exp(epsilon), 3) if epsilon < 10 else f"{number(10 ** (exponent % 1), 2)}e{int(exponent)}"
     )
-    power = decimal(Fraction(epsilon), digits=4, down=False) if is_bound else number(epsilon, 4)
+    power = bound(Fraction(epsilon), digits=4) if is_bound else number(epsilon, 4)
     said = [
         f"If two databases differ by {tables.relation(state.relation, state.base.unit)}, the probabilities "
         f"of any published result differ by {most}a factor of {about}e^{power} (about {factor}), except "
