@@ -263,7 +263,7 @@ def levels(pairs: Sequence[tuple[Risk, Risk]], *, overall: Risk) -> Options:
     y["splitLine"]["show"] = True
     made = chart([*seen, *lines], x, y, left=20 + room)
     made["yAxis"] = [y, {"type": "value", "min": -0.5, "max": last, "show": False, "inverse": True}]
-    narrow = min(room, 110)
+    narrow = min(room, 140)
     less: Options = {"grid": {"left": 20 + narrow}, "yAxis": [{"axisLabel": {"width": narrow}}, {}]}
     made["media"].append({"query": {"maxWidth": 520}, "option": less})
     made["legend"] |= {

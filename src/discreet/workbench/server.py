@@ -323,6 +323,7 @@ def serve(place: Address, *, show: bool, ready: Callable[[], None]) -> None:
     app.on_startup(server.workers.warm_up)
     app.on_startup(lambda: background_tasks.create(_announce(place, announced)))
     app.on_shutdown(server.workers.stop)
+    listening = open_socket(place.socket) if place.socket else None  # it may refuse what is there
     with _tidily(place.socket):
         ui.run(
             host=place.host,
@@ -341,7 +342,7 @@ def serve(place: Address, *, show: bool, ready: Callable[[], None]) -> None:
             timeout_graceful_shutdown=1,
             server_header=False,
             ws_ping_timeout=60,  # seconds: one who does not answer at once may only be waiting for us
-            fd=open_socket(place.socket) if place.socket else None,
+            fd=listening,
         )
 
 
