@@ -292,6 +292,7 @@ levels = [
 def test_calibrated_laplace_noise_is_used(visit: Callable[..., Any], tmp_path: Path) -> None:
     page = visit("/accuracy")
     upload(page, "mixed.toml", MIXED.encode())
+    wait_for_text(page, "one number from A down")  # the tree of the new release
     page.get_by_role("button", name="Calibrate and prove").click()
     wait_for_text(page, "Proved: at epsilon")
     file = tmp_path / "mixed.toml"
