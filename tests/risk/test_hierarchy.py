@@ -442,3 +442,10 @@ def test_without_siblings_the_law_of_the_rest_says_nothing() -> None:
         group = Area(noisy=1, variance="1/3", given_smaller=law)
         found = hierarchy_posterior([block, group], prior="1/10")
         assert found.probability == pytest.approx(want, rel=1e-12), law
+
+
+@pytest.mark.parametrize("noisy", [10**12, -(10**12), 10**6])
+def test_a_value_far_out_keeps_its_digits(noisy: int) -> None:
+    # the squares are of the size 1e24, their difference is what counts: exactly (y - k - 1/2) / v
+    found = hierarchy_posterior([Area(noisy=noisy, variance=10**12)], prior="1/2").probability
+    assert found == pytest.approx(1 / (1 + math.exp(-(noisy - 0.5) / 1e12)), rel=1e-14)

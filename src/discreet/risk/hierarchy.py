@@ -47,7 +47,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -530,14 +530,20 @@ def build_chain(
         raise InputError(f"known is {known}; the count of the others in the block is zero or more")
     _check_nesting(areas, known)
     values = np.array([known, known + 1])
-    logs = np.log([float(1 - prior), float(prior)]) + _log_seen(areas[0], values)
+    block, logs, scale = areas[0], np.log([float(1 - prior), float(prior)]), 0.0
+    if block.noisy is not None:  # by their difference: of two large numbers it would have few digits
+        gain = float((block.noisy - known - Fraction(1, 2)) / block.variance)
+        logs += [min(-gain, 0.0), min(gain, 0.0)]
+        scale = float(log_noise(float(block.variance), block.noisy - values).max())
+    if block.count is not None:
+        logs = np.where(values == block.count, logs, -math.inf)
     steps = []
     for below, area in pairwise(areas):
         noise = None
         if below.siblings > 0 and below.siblings_noisy is not None:
             noise = SiblingNoise.of(below.siblings, float(below.variance), exact=siblings == "exact")
         steps.append(Rung(below, area, noise))
-    return AreaChain(values, logs, tuple(steps))
+    return AreaChain(values, logs, scale, tuple(steps))
 
 
 def _check_nesting(areas: Sequence[Area], known: int) -> None:
@@ -651,16 +657,22 @@ class Rung(NamedTuple):
 
     def log_seen(self, values: Integers) -> Floats:
         """Return log g: what the noisy count, the known count and the largest count say of each value."""
-        logs, largest = _log_seen(self.area, values), self.area.given_smaller.largest
+        area, largest = self.area, self.area.given_smaller.largest
+        logs = np.zeros(len(values))
+        if area.noisy is not None:
+            logs = log_noise(float(area.variance), area.noisy - values)
+        if area.count is not None:
+            logs = np.where(values == area.count, logs, -math.inf)
         return logs if largest is None else np.where(values <= largest, logs, -math.inf)
 
 
 @dataclass(frozen=True, slots=True)
 class AreaChain:
-    """A block's possible counts with their log weights, and the steps above it."""
+    """A block's possible counts with their log weights, but for a common `log_scale`, and the steps above."""
 
     first: Integers
     log_first: Floats
+    log_scale: float
     steps: tuple[Rung, ...]
 
 
@@ -682,14 +694,6 @@ def log_noise(variance: float, offsets: Integers) -> Floats:
     [-0.9189, -1.4189]
     """
     return DiscreteGaussian(Fraction(variance)).log_pmf(offsets)
-
-
-def _log_seen(area: Area, values: Integers) -> Floats:
-    """What the noisy and the known count of an area say of each value."""
-    logs = np.zeros(len(values))
-    if area.noisy is not None:
-        logs = logs + log_noise(float(area.variance), area.noisy - values)
-    return logs if area.count is None else np.where(values == area.count, logs, -math.inf)
 
 
 def windows(chain: AreaChain, nats: float) -> tuple[list[tuple[int, int]], float] | None:
@@ -769,9 +773,10 @@ def _passes(chain: AreaChain, spans: Sequence[tuple[int, int]], outside: float) 
     for kernel, here in zip(reversed(kernels), reversed(seen[1:]), strict=True):
         down.insert(0, _summed(kernel.from_below, kernel.child, down[0] + here) + kernel.child_logs)
     total = float(log_sum(up[-1]))
-    error = math.exp(min(outside - total, 700.0)) if math.isfinite(total) else math.inf
+    weight = total + chain.log_scale
+    error = math.exp(min(outside - weight, 700.0)) if math.isfinite(total) else math.inf
     logs = tuple(a + b - total if math.isfinite(total) else a for a, b in zip(up, down, strict=True))
-    return Sums(tuple(values), logs, tuple(up), total, 0.0 if not chain.steps else error)
+    return Sums(tuple(values), logs, tuple(up), weight, 0.0 if not chain.steps else error)
 
 
 def _parts(
@@ -872,10 +877,13 @@ def _trimmed(sums: Sums) -> Sums:
         high = len(mass) - int(np.searchsorted(np.cumsum(mass[::-1]), 1e-12))
         spans.append(slice(low, high))
 
-    def cut(arrays: tuple[Any, ...]) -> tuple[Any, ...]:
-        return (arrays[0], *(array[span] for array, span in zip(arrays[1:], spans, strict=True)))
-
-    return replace(sums, values=cut(sums.values), logs=cut(sums.logs), upward=cut(sums.upward))
+    whole = [slice(None), *spans]
+    values = tuple(array[span] for array, span in zip(sums.values, whole, strict=True))
+    both = [
+        tuple(array[span] for array, span in zip(arrays, whole, strict=True))
+        for arrays in (sums.logs, sums.upward)
+    ]
+    return replace(sums, values=values, logs=both[0], upward=both[1])
 
 
 def _pick(logs: Floats, random: np.random.Generator) -> Integers:

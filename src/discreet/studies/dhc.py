@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import cache
-from typing import Any
 
 import numpy as np
 
@@ -31,7 +30,7 @@ PRESET, MAIN = "dhc-2020", 13
 Curve = PrivacyLoss | ZCDP | GaussianDP
 
 
-def epsilons(deltas: Sequence[str], *curves: Curve) -> Iterator[tuple[Any, ...]]:
+def epsilons(deltas: Sequence[str], *curves: Curve) -> Iterator[tuple[float, ...]]:
     """Return rows of a delta and the epsilon of each curve there, not below zero."""
     small = np.array([float(delta) for delta in deltas])
     found = [
@@ -41,7 +40,7 @@ def epsilons(deltas: Sequence[str], *curves: Curve) -> Iterator[tuple[Any, ...]]
     return zip(small, *(np.maximum(values, 0.0) for values in found), strict=True)
 
 
-def tradeoffs(alphas: Sequence[float], *curves: Curve) -> list[tuple[Any, ...]]:
+def tradeoffs(alphas: Sequence[float], *curves: Curve) -> list[tuple[float, ...]]:
     """Return rows of a type I error and the type II error of each curve there."""
     # where a factor of the transform vanishes exactly NumPy warns of inf * 0; the engine handles it
     with np.errstate(invalid="ignore"):

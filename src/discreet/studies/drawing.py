@@ -6,7 +6,7 @@ Colours are those of Okabe and Ito, and each line has its own dashes for print w
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,13 +17,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_PRINTED: dict[str, Any] = {
-    "color": "#000000",
-    "linestyle": "none",
-    "marker": "D",
-    "markersize": 4.5,
-    "mfc": "none",
-}
 _MARKS = "ox^v"
 
 
@@ -176,7 +169,7 @@ def _show_printed(
             with suppress(ValueError):
                 points.append((float(at), one.printed.value))
     if points:
-        ax.plot(*zip(*points, strict=True), label="printed", **_PRINTED)
+        ax.plot(*zip(*points, strict=True), "kD", label="printed", markersize=4.5, mfc="none")
 
 
 def _view(ax: Axes, view: str, every: int) -> None:

@@ -22,7 +22,7 @@ from importlib import import_module
 from importlib.resources import files
 from itertools import compress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, ParamSpec
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -224,7 +224,7 @@ def compare(paper: str, place: str, what: str, mine: Mapping[str, float], **more
 
 # -- studies ---------------------------------------------------------------------------------------------
 
-Found = Iterator[Sequence[Any] | Compared]
+Found = Iterator[Sequence[object] | Compared]
 """What the function of a study yields: rows of its table, and comparisons with print."""
 P = ParamSpec("P")
 
@@ -408,7 +408,7 @@ def find(name: str) -> tuple[StudyEntry, ...]:
 
 
 def made(
-    name: str, columns: str, rows: Iterable[Sequence[Any]], *checks: Iterable[Compared], **facts: object
+    name: str, columns: str, rows: Iterable[Sequence[object]], *checks: Iterable[Compared], **facts: object
 ) -> Study:
     """Return a study with the words of the list, and a check for each printed number of its places.
 
@@ -425,7 +425,7 @@ def made(
             found.append(check(one, None))
     notes = tuple(note.format(**facts) for note in entry.notes)
     title = entry.title.format(**facts) if facts else entry.title
-    table = tuple(tuple(row) for row in rows)
+    table = cast("tuple[tuple[Value, ...], ...]", tuple(map(tuple, rows)))
     return Study(name, title, entry.source, tuple(columns.split()), table, notes, tuple(found))
 
 

@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -149,7 +148,7 @@ def risk_priors_noisy() -> Found:
     yield from _by_prior(noisy, *(partial(of, noisy, rho=RHO, known=0) for of in (posterior, ratio)))
 
 
-def _by_prior(places: Sequence[float] | Integers, *curves: Callable[..., Floats]) -> list[tuple[Any, ...]]:
+def _by_prior(places: Sequence[float] | Integers, *curves: Callable[..., Floats]) -> list[tuple[str, *tuple[float, ...]]]:
     """Rows of curves over the same places, for each prior."""
     return [
         (prior, *row)
