@@ -148,7 +148,7 @@ def risk_priors_noisy() -> Found:
     yield from _by_prior(noisy, *(partial(of, noisy, rho=RHO, known=0) for of in (posterior, ratio)))
 
 
-def _by_prior(places: Sequence[float] | Integers, *curves: Callable[..., Floats]) -> list[tuple[str, *tuple[float, ...]]]:
+def _by_prior(places: Sequence[float] | Integers, *curves: Callable[..., Floats]) -> list[tuple[object, ...]]:
     """Rows of curves over the same places, for each prior."""
     return [
         (prior, *row)
@@ -183,11 +183,9 @@ def risk_accuracy_rho() -> Found:
     """
     rhos = rho_grid(641)
     curves = (partial(decision_accuracy, rho=rhos, given=given) for given in ("present", "prior"))
-    rows = _by_prior(rhos, *curves)
-    yield from rows
-    found = {row[:2]: float(row[2]) for row in rows}
-    mine = {f"p = 1/5, rho = .{k}": found["1/5", k / 10] for k in (5, 6)}
-    mine["p = 1/2"] = found["1/2", float(RHO)]
+    yield from _by_prior(rhos, *curves)
+    mine = {f"p = 1/5, rho = .{k}": decision_accuracy(rho=k / 10, prior="1/5") for k in (5, 6)}
+    mine["p = 1/2"] = decision_accuracy(rho=RHO, prior="1/2")
     yield from compare("risk", "Figure 3, text", "right decisions", mine)
 
 
