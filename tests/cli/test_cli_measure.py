@@ -75,7 +75,7 @@ def _names(folder):
 def test_measure_says_what_was_spent(measure):
     result = measure("published", "--quiet")
     assert (result.status, result.err) == (0, "")
-    assert "14 cells of 5 units" in result.out
+    assert "14 cells of 5 areas" in result.out
     assert "rho 1277/1260, about 1.01349" in result.out
     assert "NOT PRIVATE" not in result.out
     told = " ".join(result.out.split())

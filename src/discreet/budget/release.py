@@ -724,10 +724,12 @@ def load(name_or_path: str | os.PathLike[str]) -> Release:
 `discreet presets` lists all names
     """
     if isinstance(name_or_path, str):
-        name = name_or_path.strip().lower().replace("_", "-")
-        if name in ALIASES or name in preset_names():
-            return load_preset(name)
+        if name_or_path in ALIASES or name_or_path in preset_names():
+            return load_preset(name_or_path)
         if not _looks_like_file(name_or_path):
+            name = name_or_path.strip().lower().replace("_", "-")
+            if name in ALIASES or name in preset_names():
+                return load_preset(name)
             raise _unknown(f"{shown(name_or_path)} is neither a preset nor a file", name_or_path)
     return load_file(name_or_path)
 

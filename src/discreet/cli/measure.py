@@ -33,7 +33,7 @@ Format = Annotated[
 ]
 Geocodes = Annotated[
     str | None,
-    option("With records: units are the lowest geocodes, nested by prefixes of these lengths.", "N,N"),
+    option("With records: the lowest areas are geocodes, nested by prefixes of these lengths.", "N,N"),
 ]
 Person = Annotated[
     str | None, option("With records: the column that identifies people.", "COLUMN", name="--id")
@@ -67,9 +67,11 @@ class Tabulating:
 
     records: Annotated[
         Path,
-        option("One row per record: its lowest unit, and a column per attribute. CSV or Parquet.", "FILE"),
+        option(
+            "One row per record: its lowest area (unit), and a column per attribute. CSV or Parquet.", "FILE"
+        ),
     ]
-    units: Annotated[Path, option("All units: unit, level, parent.", "FILE")]
+    units: Annotated[Path, option("All areas: columns unit, level, parent.", "FILE")]
     out_dir: Annotated[Out, Parameter(name="--out")]
     geocodes: Geocodes = None
     person: Person = None
@@ -91,7 +93,7 @@ def tabulate(target: console.Target, /, *, chosen: Tabulating, screen: Screen = 
 
 
 def _counted(done: Tabulated, at_most: int) -> Iterator[Block]:
-    yield f"CONFIDENTIAL: {done.cells:,} exact counts of {done.units:,} units, in {done.out}. No noise."
+    yield f"CONFIDENTIAL: {done.cells:,} exact counts of {done.units:,} areas, in {done.out}. No noise."
     if at_most > 1:
         yield Hanging(
             f"A person may have {at_most} records: `measure` spends what `account --people {at_most}` says."
@@ -119,13 +121,17 @@ class Measuring:
     counts: Annotated[OptionalFile, option("The exact counts, CSV or Parquet.")] = None
     records: Annotated[
         OptionalFile,
-        option("Records instead of counts: the lowest unit, and a column per attribute. CSV or Parquet."),
+        option(
+            "Records instead of counts: the lowest area (unit), and a column per attribute. CSV or Parquet."
+        ),
     ] = None
     post: Annotated[
         Literal["none", "nonnegative", "consistent"],
         option("Estimates beside the measurements: none (default), nonnegative or consistent.", "KIND"),
     ] = "none"
-    units: Annotated[OptionalFile, option("All units: unit, level, parent. Default: those of FILE.")] = None
+    units: Annotated[
+        OptionalFile, option("All areas: columns unit, level, parent. Default: those of FILE.")
+    ] = None
     cells: Annotated[
         OptionalFile, option("All cells: query, cell. With it, rows with zeros may be left out.")
     ] = None
@@ -205,12 +211,12 @@ def _text(release: Release, done: Measured) -> Iterator[Block]:
 
 
 def cells_of_units(cells: int, units: int) -> str:
-    """Write how many cells of how many units.
+    """Write how many cells of how many areas.
 
     >>> cells_of_units(1, 1200)
-    '1 cell of 1,200 units'
+    '1 cell of 1,200 areas'
     """
-    return f"{cells:,} cell{'s' * (cells != 1)} of {units:,} unit{'s' * (units != 1)}"
+    return f"{cells:,} cell{'s' * (cells != 1)} of {units:,} area{'s' * (units != 1)}"
 
 
 def _pair(release: Release, text: str) -> tuple[str, str]:
@@ -244,16 +250,16 @@ class Estimating:
             name="--query",
         ),
     ] = None
-    areas: Annotated[OptionalFile, option("Your own areas as unions of units: area, unit.")] = None
+    areas: Annotated[
+        OptionalFile, option("Your own areas as unions of those released: columns area, unit.")
+    ] = None
     differences: Annotated[
         Several,
-        option(
-            "Differences between areas or units, or between queries; may be repeated.", name="--difference"
-        ),
+        option("Differences between areas, or between queries; may be repeated.", name="--difference"),
     ] = None
-    ratios: Annotated[
-        Several, option("Ratios of areas or units, or of queries; may be repeated.", name="--ratio")
-    ] = None
+    ratios: Annotated[Several, option("Ratios of areas, or of queries; may be repeated.", name="--ratio")] = (
+        None
+    )
     since: Annotated[
         Path | None, option("Changes since an earlier release: its measurements.", "EARLIER")
     ] = None
@@ -268,19 +274,21 @@ class Estimating:
     release: Annotated[
         str | None, option("The release, for a table without one: a preset or a TOML file.", "R")
     ] = None
-    units: Annotated[OptionalFile, option("All units: unit, level, parent.")] = None
-    invariants: Annotated[OptionalFile, option("Counts to keep exact: unit, query, cell, count.")] = None
+    units: Annotated[OptionalFile, option("All areas: columns unit, level, parent.")] = None
+    invariants: Annotated[OptionalFile, option("Counts to keep exact: columns unit, query, cell, count.")] = (
+        None
+    )
     zeros: Annotated[
         OptionalFile,
-        option("Combinations that some units cannot have: unit, and columns of attributes."),
+        option("Combinations that some areas cannot have: unit, and columns of attributes."),
     ] = None
     within: Annotated[
         str | None,
-        option("Only the part of the Bureau's files within this unit, such as a state.", "GEOCODE"),
+        option("Only the part of the Bureau's files within this area, such as a state.", "GEOCODE"),
     ] = None
     engine: Annotated[
         Literal["local", "spark"],
-        option("The engine for the lowest units. Default: local.", "local|spark"),
+        option("The engine for the lowest areas. Default: local.", "local|spark"),
     ] = "local"
     spark_master: Annotated[str | None, option("Where Spark runs; default: this machine.", "URL")] = None
     format: Format = None
@@ -345,7 +353,7 @@ post_app.default(estimate)
 def _estimated(done: Estimated) -> Iterator[Block]:
     if any("NOT-PRIVATE" in name for name in done.files):
         yield "NOT PRIVATE: made from a rehearsal; nothing of it may be published."
-    yield f"{done.cells:,} estimates of {done.units:,} units, in {done.out}. Nothing was spent."
+    yield f"{done.cells:,} estimates of {done.units:,} areas, in {done.out}. Nothing was spent."
     if not done.additive:
         yield (
             f"The {done.releases} releases differ in attributes or areas: each was estimated by itself, and "
@@ -367,7 +375,7 @@ def _two(text: str, option: str) -> tuple[str, str]:
     parts = [part.strip() for part in next(csv.reader([text], skipinitialspace=True), [])]
     if len(parts) != 2 or not all(parts):
         raise InputError(
-            f"{option} is {text!r}; it must be two areas or units, or two queries, separated by a comma; a "
+            f"{option} is {text!r}; it must be two areas, or two queries, separated by a comma; a "
             'name with a comma in it stands in quotes: "Paris, Texas",Rome'
         )
     return parts[0], parts[1]

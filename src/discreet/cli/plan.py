@@ -26,8 +26,8 @@ TreeOption = Annotated[
     str | None,
     option(
         "Children of an area on average, for each level below the top, such as 51,61.6; or a table of "
-        "units (unit, level, parent). Default: the United States of 2020, for releases with its levels US, "
-        "State, County, Tract, Block group and Block.",
+        "areas (columns unit, level, parent). Default: the United States of 2020, for releases with its "
+        "levels US, State, County, Tract, Block group and Block.",
         "N,N,...|FILE",
         name="--tree",
     ),
@@ -122,7 +122,7 @@ def _text(release: Release, result: Plan) -> Iterator[Block]:
 
 
 def _children(levels: list[str], found: list[float] | Tree | None) -> list[float] | None:
-    """Return the children a unit on average; a plan is made for a uniform tree."""
+    """Return the children of an area on average; a plan is made for a uniform tree."""
     if found is None or isinstance(found, list):
         return found
     spans = [[levels.index(one) for one in name.split("+")] for name in found.levels]
@@ -180,11 +180,11 @@ def _accuracy_text(release: Release, found: Accuracy) -> Iterator[Block]:
 
 
 def read_tree(text: str | None, release: Release) -> list[float] | Tree | None:
-    """Read numbers separated by commas, or the table of units in a file."""
+    """Read numbers separated by commas, or the table of areas in a file."""
     if text is None:
         return None
     if text.lower().endswith((".csv", ".parquet")):
-        need_tables("a table of units")
+        need_tables("a table of areas")
         from discreet.release.hierarchy.layout import read_tree as read
 
         return read(text, release)

@@ -157,19 +157,19 @@ def _single_text(found: OneCount, *, of_rho: bool, likelier: bool) -> Iterator[B
         for one in found.beliefs
     ]
     yield TextTable(("published", "prior", "posterior", "ratio", "decision"), rows, (4,))
-    rule = "choosing the likelier answer" if likelier else "choosing what costs less on average"
+    rule = "Choosing the likelier answer" if likelier else "Choosing what costs less on average"
     for prior in found.priors:
         means = found.averages(prior)
         present, absent, either = (in_hundred(means[f"accuracy_given_{truth}"]) for truth in TRUTHS)
         yield ""
         yield (
-            f"With prior {prior}, this adversary on average believes "
-            f"{shown(means['expected_posterior_given_present'])} if the target is present "
-            f"({means['expected_ratio_given_present']:.4g} times the prior), "
+            f"With prior {prior}, this adversary's posterior is "
+            f"{shown(means['expected_posterior_given_present'])} on average if the target is present "
+            f"({means['expected_ratio_given_present']:.4g} times the prior), and "
             f"{shown(means['expected_posterior_given_absent'])} if absent."
         )
         yield (
-            f"By {rule} this adversary is right {present} if the target is present, {absent} if absent, and "
+            f"{rule}, this adversary is right {present} if the target is present, {absent} if absent, and "
             f"{either} averaged over the prior; without the release, "
             f"{in_hundred(found.without_release(prior))}."
         )
@@ -311,7 +311,7 @@ siblings-noisy, given, count
 
 
 def _hierarchy_text(found: HierarchyPosterior, other: float | None) -> Iterator[Block]:
-    yield Hanging(f"The target is counted: {found}.")
+    yield Hanging(f"Target present: {found}.")
     if found.method == "gibbs-unconstrained":
         yield Hanging(
             "Note: this chain lets the block count more than the group, as the program behind the paper's "
@@ -327,16 +327,17 @@ def _hierarchy_text(found: HierarchyPosterior, other: float | None) -> Iterator[
         )
         for area in found.areas
     ]
-    yield TextTable(("area", "mean count", "standard deviation", "95 % of the posterior"), rows)
+    yield TextTable(("area", "mean count", "standard deviation", "95 % interval"), rows)
     if other is not None:
         from discreet.risk.hierarchy import small_bound
 
         there = "one discrete Gaussian" if found.siblings == "exact" else "the exact sum"
+        off = abs(other - found.probability)
+        gap = f"a difference of {off:.1e}" if off else "the same to every digit"
         yield ""
         yield Hanging(
-            f"Siblings' noise as {there} instead: posterior {other:.6g}, "
-            f"{abs(other - found.probability):.1e} away; "
-            f"the two laws differ by at most {small_bound(found.sibling_error, 1)}, relatively."
+            f"With {there} for the siblings' noise instead, the posterior is {other:.6g}, {gap}. The two "
+            f"distributions differ by at most {small_bound(found.sibling_error, 1)} in relative terms."
         )
 
 
