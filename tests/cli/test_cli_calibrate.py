@@ -8,6 +8,7 @@ from fractions import Fraction
 
 import pytest
 
+from discreet import account, calibrate, load
 from discreet.noise import GaussianNoise
 from discreet.studies import printed
 
@@ -114,7 +115,7 @@ def test_names_with_commas_and_equal_signs(discreet, tmp_path):
 def test_by_level_claims_nothing_about_the_whole(discreet, small):
     arguments = ("--epsilon", 3, "--delta", "1e-6", "--by", "level", "--quiet")
     text = " ".join(discreet("calibrate", small, *arguments).out.split())
-    assert "Each level alone keeps epsilon 3.000000 at delta 1e-6." in text
+    assert "Each level alone keeps epsilon 3 at delta 1e-6." in text
     assert "The new release keeps" not in text
 
 
@@ -220,3 +221,19 @@ def test_the_release_that_is_read_is_not_overwritten(refused, small):
     said = refused("calibrate", small, "--epsilon", 4, "--delta", "1e-5", "--out", small)
     assert "the release that is read; choose another name" in said
     assert small.read_bytes() == before
+
+
+def test_a_promise_is_not_rounded_down(discreet, small):
+    # epsilon 0.333333 at delta 0.000333333 would be more than was proved
+    text = discreet("calibrate", small, "--epsilon", "1/3", "--delta", "1/3000", "--jobs", 1).out
+    assert "for epsilon 0.33333334 at delta 1/3000." in " ".join(text.split())
+
+
+def test_ends_of_proofs_are_rounded_outward(discreet, small):
+    found = calibrate(load(small), epsilon=8, delta="1e-6")
+    ends = found.as_dict()
+    assert Fraction(ends["lower"]) <= found.proof.lower < found.proof.upper <= Fraction(ends["upper"])
+    arguments = ("--epsilon", 8, "--delta", "1e-6", "--certify", "--jobs", 1, "--json")
+    shown = discreet("calibrate", small, *arguments).json["certified_epsilon"]
+    box = account(found.release).epsilon(delta="1e-6", certified=True)
+    assert Fraction(shown["lower"]) <= box.lower < box.upper <= Fraction(shown["upper"])

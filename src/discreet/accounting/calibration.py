@@ -23,7 +23,7 @@ from discreet.budget.levels import Level, Neighbours, main_case, one_case
 from discreet.budget.release import Claim, Release
 from discreet.errors import InputError, PrecisionError
 from discreet.noise import DiscreteGaussian, Noise
-from discreet.numbers import Exact, Interval, positive
+from discreet.numbers import Exact, Interval, float_up, positive
 
 LEVEL = Fraction(95, 100)
 """The chance with which the noise is within its margin of error."""
@@ -185,8 +185,8 @@ class Calibration:
             "epsilon": None if self.epsilon is None else float(self.epsilon),
             "delta": float(self.delta),
             "answer": self.claim.as_dict(),
-            "lower": None if self.proof is None else float(self.proof.lower),
-            "upper": None if self.proof is None else float(self.proof.upper),
+            "lower": None if self.proof is None else -float_up(-self.proof.lower),
+            "upper": None if self.proof is None else float_up(self.proof.upper),
             "price": self.price,
             "levels": [level.as_dict() for level in self.levels],
             "notes": list(self.notes),

@@ -15,7 +15,7 @@ from discreet.cli import console
 from discreet.cli.account import drawn
 from discreet.cli.console import PLAIN, Block, Outputs, Screen, TextTable, option
 from discreet.errors import InputError
-from discreet.numbers import decimal, plain, read_delta
+from discreet.numbers import bound, decimal, exact_text, float_up, plain, read_delta
 from discreet.report.tables import calibrated_lines, heading, scaled_sizes
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def calibrate(
         box = after.epsilon(delta=small, certified=True) if certify else None
         before = partial(account, release, neighbours=relation, jobs=workers)
         outputs.write({"--plot": lambda: drawn(before(), after), "--out": found.release.to_toml})
-    ends = None if box is None else {"lower": float(box.lower), "upper": float(box.upper)}
+    ends = None if box is None else {"lower": -float_up(-box.lower), "upper": float_up(box.upper)}
     proved = {"certified_epsilon": ends} if ends else {}
     screen.present(
         lambda: {"release": release.name, **found.as_dict(), **proved}, _text(release, found, box), timed=True
@@ -108,7 +108,7 @@ def _check_target(
 
 
 def _text(release: Release, found: Calibration, box: Interval | None) -> Iterator[Block]:
-    delta = plain(found.delta)
+    delta, epsilon = exact_text(found.delta), bound(found.epsilon or Fraction(0), digits=8)
     yield heading(release)
     yield f"{found.neighbours.capitalize()} neighbours, delta {delta}. {' '.join(found.notes)}"
     yield ""
@@ -133,11 +133,11 @@ def _text(release: Release, found: Calibration, box: Interval | None) -> Iterato
         yield (
             f"All {scaled_sizes(found.release)} times {found.factor} = {size}"
             f"{', scales rounded up to six digits' if has_scales else ''}: {found.saved} "
-            f"for epsilon {float(found.epsilon or 0):.6f} at delta {delta}."
+            f"for epsilon {epsilon} at delta {delta}."
         )
     elif found.epsilon is not None:
         who = "Each level alone" if alone else "The new release"
-        yield f"{who} keeps epsilon {float(found.epsilon):.6f} at delta {delta}."
+        yield f"{who} keeps epsilon {epsilon} at delta {delta}."
     if found.claim.kind is not AnswerKind.EXACT:
         yield str(found.claim)
     if found.proof is not None and alone:
