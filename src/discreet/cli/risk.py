@@ -184,12 +184,12 @@ def _several_text(found: SeveralCounts) -> Iterator[Block]:
             (
                 f"{step.noisy:,}",
                 f"{step.variance:.6g}",
-                f"{step.known:,}",
-                shown(step.before),
+                f"{known:,}",
+                shown(step.prior),
                 shown(step.posterior),
                 f"{step.ratio:.4g}",
             )
-            for step in steps
+            for step, known in zip(steps, found.known, strict=True)
         ]
         yield TextTable(("published", "variance", "known", "before", "after", "ratio"), rows, ())
         yield (

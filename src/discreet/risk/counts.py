@@ -16,6 +16,7 @@ from discreet.risk.attack import (
     Costs,
     Number,
     Numbers,
+    Step,
     independent_others,
     joint_accuracy,
     read_known,
@@ -25,7 +26,6 @@ from discreet.risk.attack import (
     sequence,
 )
 
-COLUMNS = ("noisy", "variance", "prior", "known", "posterior", "ratio", "log_odds", "decides_present")
 STEPS = ("prior", "noisy", "variance", "known", "before", "posterior", "ratio", "total_ratio")
 TRUTHS = ("present", "absent", "prior")
 
@@ -101,7 +101,7 @@ class OneCount:
 
     def table(self) -> tuple[tuple[str, ...], list[tuple[object, ...]]]:
         """Return the header and the beliefs, as CSV has them."""
-        return COLUMNS, [tuple(asdict(belief).values()) for belief in self.beliefs]
+        return tuple(Belief.__slots__), [tuple(asdict(belief).values()) for belief in self.beliefs]
 
     def as_dict(self) -> dict[str, object]:
         """Return the answer as JSON has it."""
@@ -154,20 +154,6 @@ def one_count(
     return OneCount(attack, tuple(values), tuple(prior), costs)
 
 
-@dataclass(frozen=True, slots=True)
-class AddedCount:
-    """What one of several counts adds: the belief `before` it and the `posterior` after it."""
-
-    prior: Number
-    noisy: int
-    variance: float
-    known: int
-    before: float
-    posterior: float
-    ratio: float
-    total_ratio: float
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class SeveralCounts:
     """Several counts of the same person: what each adds, and all together."""
@@ -184,13 +170,10 @@ class SeveralCounts:
         """Who the adversary is, in words."""
         return f"someone who knows each of the {len(self.noisy)} counts without the target"
 
-    def steps(self, prior: Number) -> list[AddedCount]:
+    def steps(self, prior: Number) -> tuple[Step, ...]:
         """Return what each count adds, one after another."""
         count = {"variance": self.variances, "known": self.known, "nonnegative": self.nonnegative}
-        return [
-            AddedCount(prior, s.noisy, s.variance, k, s.prior, s.posterior, s.ratio, s.total_ratio)
-            for s, k in zip(sequence(self.noisy, prior=prior, **count), self.known, strict=True)
-        ]
+        return sequence(self.noisy, prior=prior, **count)
 
     def accuracies(self, prior: Number) -> dict[str, float]:
         """Return the chances of a right decision from all of them; none if zero may stand for less."""
@@ -201,24 +184,24 @@ class SeveralCounts:
 
     def table(self) -> tuple[tuple[str, ...], list[tuple[object, ...]]]:
         """Return the header and the steps, as CSV has them."""
-        return STEPS, [tuple(asdict(step).values()) for prior in self.priors for step in self.steps(prior)]
+        return STEPS, [
+            (prior, s.noisy, s.variance, known, s.prior, s.posterior, s.ratio, s.total_ratio)
+            for prior in self.priors
+            for s, known in zip(self.steps(prior), self.known, strict=True)
+        ]
 
     def as_dict(self) -> dict[str, object]:
         """Return the answer as JSON has it; a ratio beyond all floats is left out."""
         results = []
         for prior in self.priors:
             steps, right = self.steps(prior), self.accuracies(prior)
-            listed = [
-                {
-                    "noisy": step.noisy,
-                    "variance": step.variance,
-                    "posterior": step.posterior,
-                    "ratio": step.ratio if math.isfinite(step.ratio) else None,
-                }
+            last: dict[str, object] = {"posterior": steps[-1].posterior, "ratio": steps[-1].total_ratio}
+            last["steps"] = [
+                {name: getattr(step, name) for name in ("noisy", "variance", "posterior")}
+                | {"ratio": step.ratio if math.isfinite(step.ratio) else None}
                 for step in steps
             ]
-            last = {"prior": prior, "posterior": steps[-1].posterior, "ratio": steps[-1].total_ratio}
-            results.append({**last, "steps": listed, **({"accuracy": right} if right else {})})
+            results.append({"prior": prior, **last, **({"accuracy": right} if right else {})})
         known = list(self.known)
         return {"adversary": self.adversary, "counts": len(self.noisy), "known": known, "results": results}
 
