@@ -157,3 +157,14 @@ def test_priors_near_certainty_are_not_rounded_away(discreet: Callable[..., Any]
         "risk", "hierarchy", "--area", "name=block,noisy=2,rho=0.0992", "--prior", "0.9999999"
     ).out
     assert "posterior 1 - 7.4e-08, 1 times the prior 1 - 1.0e-07 (exact)." in " ".join(said.split())
+
+
+def test_wide_noise_is_drawn_in_few_points(discreet: Callable[..., Any], tmp_path: Path) -> None:
+    plot = tmp_path / "wide.svg"  # 780,000 values within four standard deviations
+    assert (
+        discreet(
+            "risk", "single", "--noisy", "1", "--variance", "1e10", "--prior", "1/2", "--plot", plot
+        ).status
+        == 0
+    )
+    assert plot.stat().st_size < 2_000_000

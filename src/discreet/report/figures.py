@@ -402,15 +402,17 @@ def attack_figure(attack: Attack, priors: Sequence[Numbers], *, marked: Sequence
     """
     with _styled(7.2, 3.5, 2) as (figure, (left, right)):
         seen = attack.outcomes(tolerance=1e-3)
+        some = slice(None, None, max(1, seen.noisy.size // 500))  # more cannot be told apart
         for name, logs, colour, mark in (
             ("target absent", seen.log_absent, GREY, "o"),
             ("target present", seen.log_present, BLUE, "D"),
         ):
-            left.plot(seen.noisy, np.exp(logs), mark, color=colour, markersize=3.5, label=name)
-            left.vlines(seen.noisy, 0, np.exp(logs), color=colour, linewidth=0.6)
+            values, chances = seen.noisy[some], np.exp(logs[some])
+            left.plot(values, chances, mark, color=colour, markersize=3.5, label=name)
+            left.vlines(values, 0, chances, color=colour, linewidth=0.6)
         left.set_ylim(bottom=0)
         left.set(xlabel="published value", ylabel="probability")
-        noisy = attack.outcomes(tolerance=1e-6).noisy
+        noisy = attack.outcomes(tolerance=1e-6).noisy[some]
         for place, prior in enumerate(priors):
             line = LINES[place % len(LINES)]
             right.plot(noisy, attack.posterior(noisy, prior=prior), label=f"prior {prior}", **line)
