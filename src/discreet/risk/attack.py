@@ -360,8 +360,15 @@ class Attack:
             raise InputError("outcomes are those of one variance and one known count")
         variance, known, many = float(self._variance), float(self._known), self.others.size
         nats = math.log(2.0) - math.log(tolerance) - math.log(smallest)
+        first, last = 0, many - 1
+        if many > 1:  # half of the tolerance is for numbers of others that hardly occur
+            nats += math.log(2.0)
+            rare = tolerance * smallest / 4.0
+            first, last = np.flatnonzero(
+                (np.cumsum(self.others) > rare) & (np.cumsum(self.others[::-1])[::-1] > rare)
+            )[[0, -1]]
         reach = math.ceil(math.sqrt(2.0 * variance * nats))
-        low, high = known - reach, known + many + reach
+        low, high = known + first - reach, known + last + 1 + reach
         if self.nonnegative:
             low = max(low, 0.0)
         noisy = np.arange(low, high + 1.0)
