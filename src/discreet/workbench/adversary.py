@@ -7,7 +7,7 @@ import shlex
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from discreet import risk
 from discreet.budget import Release
@@ -197,15 +197,15 @@ def adversary(state: State) -> Adversary | None:
     elif scenario == "hierarchy" and levels.index(level):
         up = known_counts[levels[levels.index(level) - 1]]
         chosen = (count, next((one for one in up if one.query == count.query), up[0]))
-    found: dict[str, Any] = {"prior": read_chance(said.get("prior", "1/2"))}
+    prior = read_chance(said.get("prior", "1/2"))
+    chance = read_chance(said.get("chance") or SETTINGS["chance"].default, SETTINGS["chance"].words)
+    numbers: dict[str, int] = {}
     for name in ("known", *SETTINGS):
         one = SETTINGS[name]
-        text = said.get(name) or one.default or str(found["known"] + 1)
-        if one.most is None:
-            found[name] = read_chance(text, one.words)
-        else:
-            found[name] = read_count(text, one.words, least=one.least, most=one.most)
-    return Adversary(scenario=scenario, counts=chosen, **found)
+        if one.most is not None:
+            text = said.get(name) or one.default or str(numbers["known"] + 1)
+            numbers[name] = read_count(text, one.words, least=one.least, most=one.most)
+    return Adversary(scenario=scenario, counts=chosen, prior=prior, chance=chance, **numbers)
 
 
 def read_chance(text: str, name: str = "the prior") -> str:
