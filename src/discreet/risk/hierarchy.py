@@ -81,9 +81,7 @@ MOST_DRAWS = 10**9
 
 _MOST_AREAS = 20
 _BLOCK = 4_000_000
-_FIRST_NATS = 60.0
-_MOST_NATS = 1e7
-_NATS = 42.0
+_FIRST_NATS, _MOST_NATS, _NATS = 60.0, 1e7, 42.0  # of windows at first and at most; of sums
 _MOST_TERMS = 60_000_000
 _SPLIT = 12
 
@@ -503,18 +501,16 @@ class HierarchyPosterior:
         ]
 
     def __str__(self) -> str:
+        left = small_bound(self.truncation_error)
         how = {
-            "exact": f"exact sum, at most {small_bound(self.truncation_error)} of it left out"
-            if self.truncation_error
-            else "exact",
+            "exact": f"exact sum, at most {left} of it left out" if self.truncation_error else "exact",
             "gibbs": f"Gibbs sampler, {self.draws} draws, standard error {self.standard_error or 0:.1e}",
             "gibbs-unconstrained": "Gibbs sampler that lets the block count more than the group, "
             f"{self.draws} draws, standard error {self.standard_error or 0:.1e}; not the posterior of the "
             "stated model",
         }[self.method]
-        posterior, prior = (
-            f"{x:.6g}" if x < 0.9995 else chance_text(x) for x in (self.probability, self.prior)
-        )
+        both = (self.probability, self.prior)
+        posterior, prior = (f"{x:.6g}" if x < 0.9995 else chance_text(x) for x in both)
         return f"posterior {posterior}, {self.ratio:.4g} times the prior {prior} ({how})"
 
 
@@ -657,8 +653,7 @@ class Rung(NamedTuple):
 
     def log_seen(self, values: Integers) -> Floats:
         """Return log g: what the noisy count, the known count and the largest count say of each value."""
-        area, largest = self.area, self.area.given_smaller.largest
-        logs = np.zeros(len(values))
+        area, largest, logs = self.area, self.area.given_smaller.largest, np.zeros(len(values))
         if area.noisy is not None:
             logs = log_noise(float(area.variance), area.noisy - values)
         if area.count is not None:
@@ -803,8 +798,9 @@ class _Kernel:
         rest = np.arange(self.low, int(parent[-1] - child[0]) + 1)
         self.sound = step.log_rest(rest)
         self.upward = self.sound if constrained else step.log_beside(rest)  # whose rest may be negative
-        alone = step.below.siblings == 0  # then both counts are the same, whatever the law of the rest
-        self.child_logs = np.zeros(len(child)) if alone else step.area.given_smaller.log_child(child)
+        # without siblings both counts are the same, whatever the law of the rest
+        law = step.area.given_smaller if step.below.siblings else Uniform()
+        self.child_logs = law.log_child(child)
 
     def from_above(self, parent: Integers) -> Floats:
         """Weights of the child's values given each of some parents."""
@@ -878,12 +874,12 @@ def _trimmed(sums: Sums) -> Sums:
         spans.append(slice(low, high))
 
     whole = [slice(None), *spans]
-    values = tuple(array[span] for array, span in zip(sums.values, whole, strict=True))
-    both = [
-        tuple(array[span] for array, span in zip(arrays, whole, strict=True))
-        for arrays in (sums.logs, sums.upward)
-    ]
-    return replace(sums, values=values, logs=both[0], upward=both[1])
+    return replace(
+        sums,
+        values=tuple(array[span] for array, span in zip(sums.values, whole, strict=True)),
+        logs=tuple(array[span] for array, span in zip(sums.logs, whole, strict=True)),
+        upward=tuple(array[span] for array, span in zip(sums.upward, whole, strict=True)),
+    )
 
 
 def _pick(logs: Floats, random: np.random.Generator) -> Integers:
