@@ -381,11 +381,11 @@ def accuracy_figure(found: Accuracy) -> Figure:
     sizes = np.array([[one.sd or np.nan for one in level.queries] for level in found.levels]).T
     figure = Figure(figsize=(3.5 + 0.8 * len(found.levels), 1.5 + 0.35 * len(queries)), layout="constrained")
     axes = figure.subplots()
-    axes.imshow(np.log(sizes), aspect="auto", cmap="YlOrBr")
-    middle = np.nanmean(np.log(sizes)) if np.any(np.isfinite(sizes)) else 0.0
+    shades = axes.imshow(np.log(sizes), aspect="auto", cmap="YlOrBr")
     for (row, column), size in np.ndenumerate(sizes):
         known = np.isfinite(size)
-        text, dark = f"{size:.3g}" if known else "not\ndetermined", known and np.log(size) > middle + 1.0
+        dark = known and float(np.sum(shades.to_rgba(np.log(size))[:3])) < 1.35
+        text = f"{size:.3g}" if known else "not\ndetermined"
         axes.text(column, row, text, ha="center", va="center", color="white" if dark else "black", fontsize=8)
     axes.set_xticks(range(len(found.levels)), [level_name(level.name) for level in found.levels])
     axes.set_yticks(range(len(queries)), queries)
