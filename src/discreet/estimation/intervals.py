@@ -12,6 +12,7 @@ each, so both weights are kept (`Shared`) until r is known.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -33,6 +34,8 @@ MANY, COARSE = 64, 30.0
 MOST_POINTS = 200_000
 FEW_POINTS = 2000
 """Points of a law that is added to others of another lattice."""
+FEW_ROWS = 8
+"""Contrasts of few noises for which SciPy is not loaded."""
 TAIL = 1e-9
 
 
@@ -142,6 +145,8 @@ def shared_widths(
             for mine in np.array_split(some, 1 + len(some) * len(one.law) // AT_ONCE):
                 for place, row in zip(mine.tolist(), one.terms(known[mine], flat[mine]), strict=True):
                     terms[place] = row
+    if sum(map(bool, terms)) > FEW_ROWS:
+        import scipy.special  # noqa: F401 - worth loading: see `_cdf`
     return np.where(np.isnan(variances), np.nan, half_widths(flat, terms, level).reshape(variances.shape))
 
 
@@ -279,7 +284,7 @@ def _normal(level: float) -> float:
 
 
 def _cdf(x: Floats) -> Floats:
-    if x.size > 2000:
+    if x.size > 2000 or "scipy.special" in sys.modules:
         from scipy.special import ndtr  # slow to load, fast on many
 
         return np.asarray(ndtr(x), dtype=np.float64)
