@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Literal
@@ -240,3 +241,13 @@ def test_command_refuses(tmp_path: Path) -> None:
     ):
         assert run(["risk", "explain", *arguments]) == 2
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_page_about_several_people_and_one_about_a_part() -> None:
+    profile = risk_profile(load("dhc-2022-08-25"), prior="1/2", people=2)
+    page = explain_profile(profile)
+    assert "the one case of 2 persons added or removed" in page
+    assert "If they are, the target is *present*." in page
+    assert "is right at most" in page.partition("## Level by level")[2]
+    part = explain_profile(replace(profile, modelled=False)).partition("## Level by level")[2]
+    assert "is right at most" not in part  # more may be published at a level than is modelled
