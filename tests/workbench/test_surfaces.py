@@ -13,6 +13,7 @@ import csv
 import json
 import re
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ from discreet.cli import run
 from discreet.errors import InputError
 from discreet.estimation import accuracy
 from discreet.noise import GaussianNoise
-from discreet.numbers import fraction, number, percent, percent_down
+from discreet.numbers import bound, fraction, number, percent, percent_down
 from discreet.numbers import margin as margin_text
 from discreet.report.html import gather, render
 from discreet.risk import risk_profile
@@ -300,7 +301,9 @@ def test_every_surface_shows_the_same_saving(printed: Callable[..., str], tmp_pa
     assert told["reduction"] == found.reduction
     assert told["factor"] == float(found.factor or 0)
     text = " ".join(printed("calibrate", target, "--zcdp", "--delta", "1e-10", "--quiet").split())
-    assert f": {found.saved} for epsilon {float(found.epsilon or 0):.6f} at delta 1e-10." in text
+    assert (
+        f": {found.saved} for epsilon {bound(found.epsilon or Fraction(0), digits=8)} at delta 1e-10." in text
+    )
     assert f", {found.saved}." in page
     assert f"Variance that could be saved {percent(found.reduction or 0)}" in page
     what = re.search(r"All ([a-zA-Z ]+) times", text)
