@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from functools import partial
 from itertools import pairwise
 
 from discreet.accounting.calibration import Calibration, calibrate
@@ -16,7 +15,6 @@ from discreet.workbench import charts
 from discreet.workbench import controls as c
 from discreet.workbench import words as say
 from discreet.workbench.session import Question, Session
-from discreet.workbench.state import State
 from discreet.workbench.tasks import estimates, least_budget
 from discreet.workbench.words import OWN_SIZE
 from discreet.workbench.workers import processors
@@ -37,12 +35,6 @@ class _AccuracyPage(c.Page):
             calibrate, 0.3, 3600, long=True, all_cases=True, reports=True
         )
         self.tree_trouble = ""
-
-    def get(self, key: str) -> str:
-        return str(super().get(key)) or (OWN_SIZE if key == "size" else "")
-
-    def at(self, key: str, value: str) -> State:
-        return super().at(key, "" if (key, value) == ("size", OWN_SIZE) else value)
 
     @property
     def lines(self) -> tuple[NoiseLine, ...]:
@@ -159,16 +151,16 @@ def _margins(page: _AccuracyPage) -> None:
             page.heading("Margins of error", "margin")
             with c.box("wb-row").style("width: 220px; flex-wrap: nowrap"):
                 c.words("Group of", "wb-soft").style("white-space: nowrap")
-                what = "the size of a group"
-                size = c.Field(page, "Size of a group", read_size, key="size", what=what, typing=True)
+                name, own = "Size of a group", page.setting("size", OWN_SIZE)
+                size = c.Field(page, name, read_size, own, "the size of a group", typing=True)
         page.rebuild(c.box(""), figures, lambda now: _table(*now))
         c.gap()
         c.Field(
             page,
             "Areas below an area",
             read_tree,
-            key="tree",
-            what="areas below an area",
+            page.setting("tree"),
+            "areas below an area",
             typing=True,
             term="estimate",
             shown="areas below an area, on average, level by level",
@@ -246,17 +238,15 @@ def _wanted(page: _AccuracyPage) -> None:
             state = state.with_settings(page.name, {f"margin {name}": "" for name in fields})
             session.commit(state, "the budget for wanted margins")
 
-    def typed(name: str, text: str) -> None:
-        page.use(f"margin {name}", text, f"the wanted margin of {level_name(name)}", typing=True)
-
     def names() -> list[str]:
         return [level.name for level in session.lasting.base.levels if not level.has_laplace]
 
     def build(names: list[str]) -> None:
         fields.clear()
         for name in names:
-            label, shown = f"Wanted margin of {level_name(name)}", level_name(name)
-            fields[name] = c.Field(page, label, read_margin, partial(typed, name), shown=shown)
+            shown, margin = level_name(name), page.setting(f"margin {name}")
+            label, what = f"Wanted margin of {shown}", f"the wanted margin of {shown}"
+            fields[name] = c.Field(page, label, read_margin, margin, what, typing=True, shown=shown)
 
     def said() -> str:
         if question.now is None:
@@ -288,7 +278,6 @@ def _wanted(page: _AccuracyPage) -> None:
         for name, field in fields.items():
             widest = max((line.margin for line in lines if line.level == name), default=None)
             c.put(field.element, "placeholder", None if widest is None else f"now ± {widest:,}")
-            field.show(page.get(f"margin {name}"))
         asked = tuple((name, field.kept) for name, field in fields.items() if field.kept)
         wanted = ",".join(f"{name}={text}" for name, text in asked)
         command.say(say.command(state, "calibrate", "--moe", wanted) if asked else "")

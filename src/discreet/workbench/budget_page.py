@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
-from typing import Any
 
 from discreet.budget import AnswerKind, Release
 from discreet.budget.levels import RELATIONS, level_name
@@ -23,36 +22,9 @@ _STEPS = 1000  # of a level's slider
 _OWN = "own"
 
 
-class _BudgetPage(c.Page):
-    keeps_texts = False
-
-    def get(self, key: str) -> Any:
-        state = self.state
-        return {
-            "release": state.source if state.is_preset else _OWN,
-            "delta": state.delta,
-            "neighbours": state.relation,
-            "total": state.factor,
-        }[key]
-
-    def at(self, key: str, value: Any) -> State:
-        state, lasting = self.session.state, self.session.lasting
-        if key == "release":
-            fresh = state if value == _OWN else State.of(value)
-            return replace(fresh, delta=state.delta, settings=state.settings)
-        if key == "delta":
-            return replace(state, delta=value)
-        if key == "neighbours":
-            return state.with_neighbours(value)
-        if key == "total":
-            return state.with_total(value)
-        # the share of a level; not of what was seen on the way, where every step rounds
-        return lasting.with_budget(lasting.budget.with_share(int(key), value))
-
-
 def build(session: Session) -> None:
     """Draw the page."""
-    page = _BudgetPage(session, "budget")
+    page = c.Page(session, "budget")
     with c.box("wb-stack"):
         with c.box("wb-split"):
             with c.box("wb-stack"):
@@ -72,31 +44,47 @@ def _release(page: c.Page) -> None:
         state = page.state
         return f"{'' if state.is_preset else f'{state.source}: '}{state.base.title or state.base.name}"
 
+    def chosen(name: str) -> State:
+        state = page.state
+        fresh = state if name == _OWN else State.of(name)
+        return replace(fresh, delta=state.delta, settings=state.settings)
+
+    release = c.Setting(lambda: page.state.source if page.state.is_preset else _OWN, chosen)
+    delta = c.Setting(lambda: exact_text(page.state.delta), lambda text: page.state.with_delta(text))
+    neighbours = c.Setting(lambda: page.state.relation, lambda kind: page.state.with_neighbours(kind))
     with c.card("Release"):
         page.heading("Release")
         releases = {**{name: name for name in presets()}, _OWN: "opened file"}
-        c.Choice(page, "Release", "release", releases, "choosing {}", bare=True)
+        c.choice(page, "Release", release, releases, "choosing {}", bare=True)
         page.words(title).style("margin: 8px 0 14px")
         with c.box("wb-pair"):
             name = "delta"
-            c.Field(
-                page, name, read_delta, key=name, write=exact_text, what="delta {}", shown=name, term=name
-            )
+            c.Field(page, name, read_delta, delta, "delta {}", shown=name, term=name)
             kinds: dict[str, str] = {kind: kind for kind in RELATIONS}
-            what, term = "{} neighbours", "neighbours"
-            c.Choice(page, "neighbours", "neighbours", kinds, what, term=term, left=True)
+            name, what = "neighbours", "{} neighbours"
+            c.choice(page, name, neighbours, kinds, what, term=name, left=True)
 
 
 def _sliders(page: c.Page) -> None:
     """The total and each level's share."""
-    levels: list[c.Slider] = []
+
+    def share_of(place: int) -> c.Setting:
+        def at(text: str) -> State:
+            lasting = page.session.lasting  # not what was seen on the way, where every step rounds
+            return lasting.with_budget(lasting.budget.with_share(place, Fraction(text)))
+
+        return c.Setting(lambda: str(page.state.budget.parts[place]), at)
 
     def share_at(step: int) -> Fraction:
         return Fraction(min(max(step, 1), _STEPS - 1), _STEPS)
 
-    def total(factor: Fraction) -> tuple[int, str, str]:
+    def share(text: str) -> tuple[int, str]:
+        value = Fraction(text)
+        return round(value * _STEPS), percent(float(value)) if value else "Laplace noise, fixed"
+
+    def total(factor: str) -> tuple[int, str, str]:
         rho = plain(page.state.budget.total) if page.state.budget.total else "–"
-        return step_of(factor), f"rho {rho}", rho
+        return step_of(Fraction(factor)), f"rho {rho}", rho
 
     def note() -> str:
         factor, exact = page.state.factor, say.rho_text(page.state)
@@ -107,28 +95,22 @@ def _sliders(page: c.Page) -> None:
 
     def build(names: list[str]) -> None:
         weights = page.state.budget.weights
-        levels.clear()
         for place, name in enumerate(map(level_name, names)):
             label, ends, what = f"Share of {name}", (1, _STEPS - 1), f"the share of {name}"
             with c.box("wb-level"):
-                made = c.Slider(page, label, str(place), ends, share_at, what=what, shown=name)
-            levels.append(made)
-            c.enable(made.element, bool(weights[place]) and sum(map(bool, weights)) > 1)
+                made = c.slider(page, label, share_of(place), ends, share_at, share, what=what, shown=name)
+            c.enable(made, bool(weights[place]) and sum(map(bool, weights)) > 1)
 
+    factor = c.Setting(lambda: str(page.state.factor), lambda text: page.state.with_total(Fraction(text)))
     with c.card("Budget"):
         page.heading("Budget", "rho")
         ends = (-TOTAL_STEPS, TOTAL_STEPS)
-        c.Slider(page, "Total rho", "total", ends, factor_at, total, what="the total")
+        c.slider(page, "Total rho", factor, ends, factor_at, total, what="the total")
         page.words(note).style("margin-bottom: 12px")
         with c.box("wb-row").style("margin-bottom: 6px; gap: 6px"):
             c.words("Shares of the levels", "wb-soft")
             c.help_text("shares of the levels", page.help["level"])
         page.rebuild(c.box("wb-sliders"), lambda: [level.name for level in page.state.base.levels], build)
-
-    @page.draw
-    def draw() -> None:
-        for share, made in zip(page.state.budget.parts, levels, strict=True):
-            made.set(round(share * _STEPS), percent(float(share)) if share else "Laplace noise, fixed")
 
 
 def _headline(page: c.Page) -> None:

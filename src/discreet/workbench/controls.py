@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from typing import Any, Generic, TypeVar
+from functools import partial
+from typing import Generic, NamedTuple, TypeVar
 from urllib.parse import unquote
 
 from nicegui import ui
@@ -29,6 +30,13 @@ _SECONDS = 0.05  # between two values of a dragged slider
 _LONGEST = 5000  # characters that are read from a field
 _LONG_NUMBER = 10  # characters of a number with what it claims
 _EMIT = "(event) => emit(event.target.value)"
+
+
+class Setting(NamedTuple):
+    """What a control is bound to: the text that it shows, and the state that another text asks for."""
+
+    now: Callable[[], str]
+    at: Callable[[str], State]
 
 
 def box(classes: str = "", tag: str = "div", **properties: object) -> Element:
@@ -163,67 +171,64 @@ def show(element: Element, visible: bool) -> None:
         element.classes("wb-hidden")
 
 
-class Slider:
+def slider(
+    page: Page,
+    name: str,
+    setting: Setting,
+    ends: tuple[int, int],
+    value: Callable[[int], object],
+    said: Callable[[str], tuple[int, str, str] | tuple[int, str]],
+    *,
+    what: str = "",
+    shown: str = "",
+    term: str = "",
+) -> Element:
     """A native slider under its name and value.
 
     It shows at once what the state with the `value` at a step would be, and keeps it when it is let go;
-    `said` gives the step of a value, and the value in words.
+    `said` gives the step of a value, and the value in words, at length and short.
     """
+    held: float | None = None
+    with box("wb-label-row"):
+        page.label(shown or name, term)
+        short = words("", "wb-now")
+    element = box("wb-range", "input", type="range", min=ends[0], max=ends[1], step=1, aria_label=name)
 
-    def __init__(
-        self,
-        page: Page,
-        name: str,
-        key: str,
-        ends: tuple[int, int],
-        value: Callable[[int], Any],
-        said: Callable[[Any], tuple[int, str, str] | tuple[int, str]] | None = None,
-        *,
-        what: str = "",
-        shown: str = "",
-        term: str = "",
-    ) -> None:
-        self._let_go: float | None = None
-        with box("wb-label-row"):
-            page.label(shown or name, term)
-            self._now = words("", "wb-now")
-        self.element = box(
-            "wb-range", "input", type="range", min=ends[0], max=ends[1], step=1, aria_label=name
-        )
+    def asked(step: float) -> State:
+        with element.props.suspend_updates():  # the browser shows it already
+            put(element, "data-value", str(int(step)))
+        return setting.at(str(value(int(step))))
 
-        def moved(event: GenericEventArguments) -> None:
-            # the browser holds back the last of many moves, until after it was let go
-            if isinstance(event.args, int | float) and event.args != self._let_go:
-                self._let_go = None
-                page.session.preview(page.at(key, value(self._hear(event.args))))
+    def moved(event: GenericEventArguments) -> None:
+        nonlocal held
+        # the browser holds back the last of many moves, until after it was let go
+        if isinstance(event.args, int | float) and event.args != held:
+            held = None
+            page.session.preview(asked(event.args))
 
-        def let_go(event: GenericEventArguments) -> None:
-            if isinstance(event.args, int | float):
-                self._let_go = event.args
-                page.use(key, value(self._hear(event.args)), what or name.lower())
+    def let_go(event: GenericEventArguments) -> None:
+        nonlocal held
+        if isinstance(event.args, int | float):
+            held = event.args
+            page.session.commit(asked(event.args), what or name.lower())
 
-        emit = "(event) => emit(Number(event.target.value))"
-        self.element.on("input", moved, throttle=_SECONDS, js_handler=emit)
-        self.element.on("change", let_go, js_handler=emit)
-        if said is not None:
-            page.draw(lambda: self.set(*said(page.get(key))))
+    @page.draw
+    def draw() -> None:
+        step, *texts = said(setting.now())
+        short.set(texts[-1])
+        put(element, "aria-valuetext", texts[0])
+        put(element, "data-value", str(step))
 
-    def _hear(self, value: float) -> int:
-        with self.element.props.suspend_updates():  # the browser shows it already
-            put(self.element, "data-value", str(int(value)))
-        return int(value)
-
-    def set(self, value: int, said: str, now: str = "") -> None:
-        """Move it, and say in words what it stands for."""
-        self._now.set(now or said)
-        put(self.element, "aria-valuetext", said)
-        put(self.element, "data-value", str(value))
+    emit = "(event) => emit(Number(event.target.value))"
+    element.on("input", moved, throttle=_SECONDS, js_handler=emit)
+    element.on("change", let_go, js_handler=emit)
+    return element
 
 
 class Field(Generic[Value]):
     """A text field with its label: what is typed is read and used, or said beside it to be wrong.
 
-    One with a `key` follows the state; `write` says how a value that need not be read again is shown.
+    One that is bound to a setting follows the state; another hands on what was read.
     """
 
     def __init__(
@@ -231,11 +236,9 @@ class Field(Generic[Value]):
         page: Page,
         name: str,
         read: Callable[[str], Value],
-        use: Callable[[Value], object] | None = None,
-        *,
-        key: str = "",
-        write: Callable[[Value], str] | None = None,
+        to: Setting | Callable[[Value], object],
         what: str = "",
+        *,
         typing: bool = False,
         shown: str = "",
         term: str = "",
@@ -255,26 +258,21 @@ class Field(Generic[Value]):
             self.element.props.update({"autocomplete": "off", "spellcheck": "false"})
             put(self.element, "placeholder", placeholder or None)
 
-        def keep(value: Value) -> None:
-            text = write(value) if write and not page.keeps_texts else self.value
-            page.use(key, text if page.keeps_texts else value, what.format(text), typing=typing)
-
-        def draw() -> None:
-            value = page.get(key)
-            if value is not None:
-                self.show(*((write(value), value) if write else (value,)))
-
         def hear(event: GenericEventArguments) -> None:
             text = str(event.args)[:_LONGEST]
             put(self.element, "data-value", text)
             value, wrong = self._tried(text)
             self.say(wrong)
-            if not wrong:
-                (use or keep)(value)  # type: ignore[arg-type]
+            if wrong:
+                return
+            if isinstance(to, Setting):
+                page.session.commit(to.at(self.value), what.format(self.value), typing=typing)
+            elif value is not None:
+                to(value)
 
         self.element.on("input", hear, throttle=0.25, leading_events=False, js_handler=_EMIT)
-        if key:
-            page.draw(draw)
+        if isinstance(to, Setting):
+            page.draw(lambda: self.show(to.now()))
 
     @property
     def value(self) -> str:
@@ -297,14 +295,14 @@ class Field(Generic[Value]):
         put(self.element, "data-value", text)
         self.say(wrong)
 
-    def show(self, text: str, value: Value | None = None) -> None:
-        """Write what is kept (`value`, if the text says it in fewer digits).
+    def show(self, text: str) -> None:
+        """Write what is kept.
 
         What was typed stays as long as it means the same, or is wrong and nothing else has changed.
         """
-        wrong = ""
-        if value is None:
-            value, wrong = self._tried(text)
+        if text == self.value == self._text:
+            return
+        value, wrong = self._tried(text)
         if text != self.value:
             typed, mistyped = self._tried(self.value)
             said = self._message is not None and bool(self._message.text)
@@ -327,70 +325,67 @@ class Field(Generic[Value]):
         self._message.say(message)
 
 
-class Choice:
+def choice(
+    page: Page,
+    name: str,
+    setting: Setting,
+    options: Mapping[str, str] | Callable[[], Mapping[str, str]],
+    what: str,
+    *,
+    shown: str = "",
+    term: str = "",
+    left: bool = False,
+    bare: bool = False,
+) -> None:
     """A native select under its label that follows the state; options map values to texts, and may change."""
+    known: dict[str, str] = {}
+    with contextlib.nullcontext() if bare else box("wb-field"):
+        if not bare:
+            with box("wb-label-row"):
+                page.label(shown or name, term, left=left)
+        element = box("wb-input", "select", aria_label=name)
 
-    def __init__(
-        self,
-        page: Page,
-        name: str,
-        key: str,
-        options: Mapping[str, str] | Callable[[], Mapping[str, str]],
-        what: str,
-        *,
-        shown: str = "",
-        term: str = "",
-        left: bool = False,
-        bare: bool = False,
-    ) -> None:
-        known: dict[str, str] = {}
-        with contextlib.nullcontext() if bare else box("wb-field"):
-            if not bare:
-                with box("wb-label-row"):
-                    page.label(shown or name, term, left=left)
-            element = box("wb-input", "select", aria_label=name)
+    def hear(event: GenericEventArguments) -> None:
+        put(element, "data-value", event.args)
+        if event.args in known:
+            page.session.commit(setting.at(event.args), what.format(known[event.args]))
 
-        def hear(event: GenericEventArguments) -> None:
-            put(element, "data-value", event.args)
-            if event.args in known:
-                page.use(key, event.args, what.format(known[event.args]))
+    @page.draw
+    def draw() -> None:
+        now = options() if callable(options) else options
+        if known != now:
+            known.clear()
+            known.update(now)
+            element.clear()
+            with element:
+                for value, text in known.items():
+                    words(text, tag="option", value=value)
+        put(element, "data-value", setting.now())
 
-        @page.draw
-        def draw() -> None:
-            now = options() if callable(options) else options
-            if known != now:
-                known.clear()
-                known.update(now)
-                element.clear()
-                with element:
-                    for value, text in known.items():
-                        words(text, tag="option", value=value)
-            put(element, "data-value", page.get(key))
-
-        element.on("change", hear, js_handler=_EMIT)
+    element.on("change", hear, js_handler=_EMIT)
 
 
-class Check:
-    """A box to tick, with its label and help."""
+def check(
+    page: Page, name: str, now: Callable[[], bool], changed: Callable[[bool], None], term: str = ""
+) -> None:
+    """A box to tick, with its label and help; it is ticked while `now` says so."""
+    with box("wb-row wb-check"):
+        with box("", "label"):
+            element = box("", "input", type="checkbox", checked=True)
+            words(name)
+        help_text(name, page.help[term])
 
-    def __init__(self, page: Page, name: str, changed: Callable[[bool], None], *, term: str = "") -> None:
-        with box("wb-row wb-check"):
-            with box("", "label"):
-                self.element = box("", "input", type="checkbox", checked=True)
-                words(name)
-            help_text(name, page.help[term])
+    def tick(value: bool) -> None:
+        if element.props["checked"] != value:
+            element.props["checked"] = value
 
-        def hear(event: GenericEventArguments) -> None:
-            with self.element.props.suspend_updates():
-                self.set(bool(event.args))
-            changed(bool(event.args))
+    def hear(event: GenericEventArguments) -> None:
+        with element.props.suspend_updates():
+            tick(bool(event.args))
+        changed(bool(event.args))
 
-        self.element.on("change", hear, js_handler="(event) => emit(event.target.checked)")
-
-    def set(self, value: bool) -> None:
-        """Tick it or not."""
-        if self.element.props["checked"] != value:
-            self.element.props["checked"] = value
+    element.on("change", hear, js_handler="(event) => emit(event.target.checked)")
+    page.draw(lambda: tick(now()))
 
 
 class Tile:
@@ -429,9 +424,6 @@ class Page:
     A page says in `look` what it asks for a state; each part registers what redraws it, and a control that
     is made here redraws itself from what `now` says. A `term` is one that `help.toml` explains.
     """
-
-    keeps_texts = True
-    """Whether the state holds what was typed, and not the value that was read."""
 
     def __init__(self, session: Session, name: str = "") -> None:
         self.session = session
@@ -474,17 +466,19 @@ class Page:
                 self.trouble = str(error)
         self.redraw()
 
-    def get(self, key: str) -> Any:
-        """Return what a control shows; unless a page says otherwise, what it has remembered under a name."""
-        return self.state.setting(self.name, key)
+    def get(self, key: str, default: str = "") -> str:
+        """Return what the page has remembered under a name."""
+        return self.state.setting(self.name, key, default)
 
-    def at(self, key: str, value: Any) -> State:
-        """Return the state that a control asks for."""
-        return self.state.with_settings(self.name, {key: value})
+    def at(self, key: str, text: str) -> State:
+        """Return the state in which the page remembers a text under a name."""
+        return self.state.with_settings(self.name, {key: text})
 
-    def use(self, key: str, value: Any, what: str, *, typing: bool = False) -> None:
-        """Take over what a control asks for; `what` says in a few words what was done."""
-        self.session.commit(self.at(key, value), what, typing=typing)
+    def setting(self, key: str, default: str = "") -> Setting:
+        """Bind a control to what the page remembers under a name; the default need not be remembered."""
+        return Setting(
+            partial(self.get, key, default), lambda text: self.at(key, "" if text == default else text)
+        )
 
     # -- controls that redraw themselves -----------------------------------------------------------------
 
@@ -542,8 +536,12 @@ class Page:
     def rebuild(
         self, place: Element, now: Callable[[], Value | None], build: Callable[[Value], None]
     ) -> None:
-        """Build what is in a place anew whenever what it depends on has changed; None leaves it as it is."""
+        """Build what is in a place anew whenever what it depends on has changed; None leaves it as it is.
+
+        The parts that are built register what redraws them, until others take their place.
+        """
         built: Value | None = None
+        parts: list[Callable[[], object]] = []
 
         @self.draw
         def draw() -> None:
@@ -552,8 +550,13 @@ class Page:
             if wanted is not None and wanted != built:
                 built = wanted
                 place.clear()
+                parts.clear()
+                others, self._parts = self._parts, parts
                 with place:
                     build(wanted)
+                self._parts = others
+            for part in parts:
+                part()
 
     def bar(self, now: Callable[[], tuple[str, int, int] | None]) -> None:
         """How far long work has come, (stage, done, total); hidden while there is none."""

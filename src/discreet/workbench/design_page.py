@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from fractions import Fraction
 from functools import partial
-from typing import Any
 
 from nicegui import ui
 
 from discreet.errors import DiscreetError
 from discreet.numbers import exact_text, number, percent, plain
 from discreet.release.safetab.design import DesignCost, Rivals, SizedLevel, rivals
-from discreet.release.safetab.specification import LEVEL_WORDS, PASS_NAMES, PASSES
+from discreet.release.safetab.specification import LEVEL_WORDS, PASS_NAMES
 from discreet.workbench import charts
 from discreet.workbench import controls as c
 from discreet.workbench import tabulation as plan
@@ -33,8 +31,6 @@ _LARGEST = 10**6  # bytes of a file of parameters
 
 
 class _DesignPage(c.Page):
-    keeps_texts = False
-
     def __init__(self, session: Session) -> None:
         super().__init__(session, NAME)
         self.design = Design()
@@ -55,21 +51,16 @@ class _DesignPage(c.Page):
         """The exact costs by neighbours, once they are known of the design whose numbers are shown."""
         return self.whole.now if self.quick.fresh else None
 
-    def get(self, key: str) -> Any:
-        value = getattr(self.design, key)
-        if key == "derived":
-            return "yes" if value else "no"
-        return row_text(value) if key == "chosen" else value
+    def get(self, key: str, default: str = "") -> str:
+        return self.design.texts[key]
 
-    def at(self, key: str, value: Any) -> State:
-        changed = {key: value}
-        if key == "derived":
-            changed = {key: value == "yes"}
-        elif key == "chosen":
-            changed = {key: next(place for place in self.design.places if row_text(place) == value)}
-        elif key == "which":
-            changed["chosen"] = (PASSES["PR" if value == "PR" else "US"][2], 2)
-        return self.with_design(replace(self.design, **changed))
+    def at(self, key: str, text: str) -> State:
+        return self.with_design(Design.of_state(super().at(key, text)))
+
+    def line(self, place: Place) -> SizedLevel | None:
+        """What follows for one geography and level; None if it is off, or not known yet."""
+        lines = self.numbers.lines if self.numbers else ()
+        return next((line for line in lines if line.place == place), None)
 
     def with_design(self, design: Design) -> State:
         """Return the state with another design."""
@@ -108,40 +99,36 @@ def build(session: Session) -> None:
 def _choices(page: _DesignPage) -> None:
     """The sliders and switches of the whole design."""
 
-    def scaled(scale: Fraction) -> tuple[int, str]:
-        return step_of(scale), "as stated" if scale == 1 else f"{plain(scale)} times"
+    def scaled(scale: str) -> tuple[int, str]:
+        return step_of(Fraction(scale)), "as stated" if scale == "1" else f"{plain(Fraction(scale))} times"
 
-    def shared(part: Fraction) -> tuple[int, str]:
-        return min(100, max(1, round(100 * part))), percent(part)
+    def part(text: str) -> tuple[int, str]:
+        return min(100, max(1, round(100 * Fraction(text)))), percent(Fraction(text))
 
-    part, many = partial(Fraction, denominator=100), (-TOTAL_STEPS, TOTAL_STEPS)
+    part_at = partial(Fraction, denominator=100)
+    target = c.Setting(lambda: f"{exact_text(100 * page.design.target)} %", partial(page.at, "target"))
+    chance = c.Setting(lambda: exact_text(page.design.chance), partial(page.at, "chance"))
     with c.card():
         page.heading("Design", "design")
-        c.Choice(page, "People of", "which", {str(k): name for k, name in PASS_NAMES.items()}, "people of {}")
+        people = {str(one): name for one, name in PASS_NAMES.items()}
+        c.choice(page, "People of", page.setting("pass"), people, "people of {}")
         c.gap()
-        c.Slider(page, "All budgets", "scale", many, factor_at, scaled, term="rho")
-        races = "Races counted, at most"
-        c.Slider(page, races, "races", (1, 8), int, lambda n: (n, str(n)), term="stability")
-        c.Slider(page, "First stage gets (gamma)", "gamma", (1, 60), part, shared, term="gamma")
-        c.Slider(page, "Target error", "target", (1, 100), part, shared, term="target error")
+        scale, races, gamma = map(page.setting, ("scale", "races", "gamma"))
+        c.slider(page, "All budgets", scale, (-TOTAL_STEPS, TOTAL_STEPS), factor_at, scaled, term="rho")
+        c.slider(page, "Races counted, at most", races, (1, 8), int, lambda n: (int(n), n), term="stability")
+        c.slider(page, "First stage gets (gamma)", gamma, (1, 60), part_at, part, term="gamma")
+        c.slider(page, "Target error", page.setting("target"), (1, 100), part_at, part, term="target error")
         with c.box("wb-two").style("gap: 14px; margin-top: 6px"):
-            name, what = "Target error, exact", "the target error"
-            c.Field(page, name, plan.read_target, key="target", write=percent, what=what, shown="exactly")
+            what, of = "the target error", page.setting("of")
+            c.Field(page, "Target error, exact", plan.read_target, target, what, shown="exactly")
             name, what, shown = "Target error as a part", "the target error {}", "relative to"
-            c.Choice(page, name, "of", _ERRORS, what, shown=shown, term="of", left=True)
+            c.choice(page, name, of, _ERRORS, what, shown=shown, term="of", left=True)
         c.gap(10)
-        c.Choice(page, "Thresholds", "derived", _THRESHOLDS, "the thresholds", term="threshold")
+        derived = page.setting("derived")
+        c.choice(page, "Thresholds", derived, _THRESHOLDS, "the thresholds", term="threshold")
         c.gap(10)
-        c.Field(
-            page,
-            "Chance of dropping an empty group",
-            plan.read_chance,
-            key="chance",
-            write=exact_text,
-            what="the chance",
-            shown="Chance of dropping an empty group",
-            term="suppression",
-        )
+        name, term = "Chance of dropping an empty group", "suppression"
+        c.Field(page, name, plan.read_chance, chance, "the chance", shown=name, term=term)
         page.alert(lambda: page.trouble or page.quick.trouble or page.whole.trouble)
 
 
@@ -197,25 +184,21 @@ def _suppression(page: _DesignPage) -> None:
 
 def _rows(page: _DesignPage) -> None:
     """Every geography and level: on or off, its rho, and what follows."""
-    rows: dict[Place, tuple[c.Check, c.Field[Fraction], list[c.Text]]] = {}
-    switches: list[tuple[c.Check, list[Place]]] = []
 
-    def switched(name: str, places: list[Place], on: bool) -> None:
-        page.use_design(page.design.with_on(places, on=on), f"{name} {'on' if on else 'off'}")
+    def switch(name: str, places: list[Place]) -> None:
+        def switched(on: bool) -> None:
+            page.use_design(page.design.with_on(places, on=on), f"{name} {'on' if on else 'off'}")
 
-    def typed(place: Place, rho: Fraction) -> None:
-        page.use_design(page.design.with_rho(place, rho), f"rho {plain(rho)}")
+        c.check(page, name, lambda: not page.design.off.issuperset(places), switched)
 
     def build_bar(places: tuple[Place, ...]) -> None:
-        switches.clear()
         c.words("Switch all of", "wb-soft").style("margin-top: 10px")
         whole = {f"{word} groups": [one for one in places if one[1] == level] for level, word in _LEVELS}
         whole |= {name: [one for one in places if one[0] == name] for name, _ in places}
         for name, them in whole.items():
-            switches.append((c.Check(page, name, partial(switched, name, them)), them))
+            switch(name, them)
 
     def build_table(places: tuple[Place, ...]) -> None:
-        rows.clear()
         with c.box("wb-table", "table"):
             c.table_head(_COLUMNS)
             with c.box("", "tbody"):
@@ -223,14 +206,24 @@ def _rows(page: _DesignPage) -> None:
                     build_row(place)
 
     def build_row(place: Place) -> None:
+        def rho() -> str:
+            return exact_text(page.design.with_on([place], on=True).rho(place))
+
+        def with_rho(text: str) -> State:
+            return page.with_design(page.design.with_rho(place, plan.read_rho(text)))
+
+        @page.draw
+        def draw() -> None:
+            for cell, text in zip(cells, texts(page.line(place)), strict=True):
+                cell.set(text)
+
         name = row_words(place)
         with c.box("", "tr"):
             with c.box("", "th").style("padding-top: 0"):
-                check = c.Check(page, name, partial(switched, name, [place]))
+                switch(name, [place])
             with c.box("", "td").style("width: 112px"):
-                field = c.Field(page, f"rho of {name}", plan.read_rho, partial(typed, place), bare=True)
+                c.Field(page, f"rho of {name}", plan.read_rho, c.Setting(rho, with_rho), "rho {}", bare=True)
             cells = [c.words("", tag="td").style("padding-top: 12px") for _ in _COLUMNS[2:]]
-        rows[place] = (check, field, cells)
 
     def texts(line: SizedLevel | None) -> list[str]:
         if line is None:
@@ -244,19 +237,6 @@ def _rows(page: _DesignPage) -> None:
         bar = c.box("wb-row").style("gap: 4px 22px; margin: -6px 0 12px")
         page.rebuild(bar, lambda: page.design.places, build_bar)
         page.rebuild(c.box("wb-scroll"), lambda: page.design.places, build_table)
-
-    @page.draw
-    def draw() -> None:
-        design, numbers = page.design, page.numbers
-        for check, places in switches:
-            check.set(not design.off.issuperset(places))
-        lines = {line.place: line for line in numbers.lines} if numbers else {}
-        all_on = replace(design, off=frozenset())
-        for place, (check, field, cells) in rows.items():
-            check.set(place not in design.off)
-            field.show(exact_text(all_on.rho(place)), all_on.rho(place))
-            for cell, text in zip(cells, texts(lines.get(place)), strict=True):
-                cell.set(text)
 
 
 def _row(page: _DesignPage) -> None:
@@ -286,7 +266,8 @@ def _row(page: _DesignPage) -> None:
         with c.box("wb-between wb-top"):
             page.heading("One geography and level", "tables")
             with c.box("").style("width: 210px"):
-                c.Choice(page, "Geography and level", "chosen", places, "looking at {}", bare=True)
+                row = page.setting("row")
+                c.choice(page, "Geography and level", row, places, "looking at {}", bare=True)
         upper = page.chart("chance of each table against the true size of a group", tables, 280)
         page.heading("Bias of the published total", "bias", 3)
         lower = page.chart("bias of a published total against the true size of a group", bias, 250)
@@ -350,8 +331,7 @@ def _rivals(page: _DesignPage) -> None:
     @page.draw
     def draw() -> None:
         chosen = page.design.chosen
-        lines = page.numbers.lines if page.numbers else ()
-        line = next((line for line in lines if line.place == chosen), None)
+        line = page.line(chosen)
         if line is None:
             text.set(f"{row_words(chosen)} is off.")
             return

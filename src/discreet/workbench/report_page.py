@@ -37,9 +37,6 @@ class _ReportPage(c.Page):
         self.pdf: Question[bytes] = self.question(print_pdf, 5, 120, long=True)
         self.wanted = self.ready = ""
 
-    def get(self, key: str) -> str:
-        return str(super().get(key))[: say.LONGEST_TITLE]
-
     def ask(self, *, begin: bool) -> None:
         self.html.ask(**say.report_options(self.state, self.session.pinned), jobs=processors(), begin=begin)
 
@@ -119,8 +116,11 @@ def _making(page: _ReportPage) -> None:
     """What goes into the report, and the buttons."""
     session = page.session
 
+    def is_ticked(name: str) -> bool:
+        return page.get(name) != "no"
+
     def ticked(name: str, value: bool) -> None:
-        page.use(name, "" if value else "no", f"{name} in the report", typing=True)
+        session.commit(page.at(name, "" if value else "no"), f"{name} in the report", typing=True)
 
     def save_before() -> None:
         if session.pinned is not None:
@@ -130,11 +130,11 @@ def _making(page: _ReportPage) -> None:
         page.heading("Report")
         text = "One self-contained HTML file about the present state. It loads nothing and runs nothing."
         c.words(text, "wb-soft", "p").style("margin: 0 0 14px")
-        what, own = "the title", "the release's own"
-        c.Field(
-            page, "Title", read_title, key="title", what=what, typing=True, shown="Title", placeholder=own
-        )
-        parts = {name: c.Check(page, said, partial(ticked, name), term=name) for name, said in _PARTS.items()}
+        title = c.Setting(lambda: page.get("title")[: say.LONGEST_TITLE], partial(page.at, "title"))
+        name, own = "Title", "the release's own"
+        c.Field(page, name, read_title, title, "the title", typing=True, shown=name, placeholder=own)
+        for part, said in _PARTS.items():
+            c.check(page, said, partial(is_ticked, part), partial(ticked, part), part)
         with c.box("wb-row").style("margin-top: 16px"):
             make = c.button("Make the report", partial(page.make, "html"), "wb-primary")
             pdf = c.button("Make a PDF", partial(page.make, "pdf"))
@@ -148,8 +148,6 @@ def _making(page: _ReportPage) -> None:
         def draw() -> None:
             for button in (make, pdf):
                 c.enable(button, not page.wanted)
-            for name, check in parts.items():
-                check.set(page.get(name) != "no")
             c.show(save, session.pinned is not None and say.target(session.pinned) == ["release.toml"])
 
         page.words(page.status, "wb-text", "p", role="status").style("margin: 12px 0 0")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import partial
-from typing import Any
 
 from discreet.budget.levels import level_name
 from discreet.errors import DiscreetError, InputError
@@ -49,19 +48,14 @@ class _RiskPage(c.Page):
         except DiscreetError:
             return text
 
-    def get(self, key: str) -> Any:
-        if key in ("prior", "scenario"):
-            return self.prior if key == "prior" else super().get(key) or "one"
-        if key in ("level", "query"):
-            return getattr(self.asked.counts[0], key) if self.asked else ""
-        return str(getattr(self.asked, key)) if self.asked else None
+    def get(self, key: str, default: str = "") -> str:
+        if key in ("prior", "scenario") or self.asked is None:
+            return self.prior if key == "prior" else super().get(key, default)
+        return str(getattr(self.asked.counts[0] if key in ("level", "query") else self.asked, key))
 
-    def at(self, key: str, value: Any) -> State:
-        if key != "scenario":
-            return super().at(key, value)
-        below = value == "floor" and self.asked is not None and self.asked.published < 0
-        more = {"published": "0"} if below else {}
-        return self.state.with_settings(self.name, {key: value if value != "one" else "", **more})
+    def at(self, key: str, text: str) -> State:
+        below = (key, text) == ("scenario", "floor") and self.asked is not None and self.asked.published < 0
+        return self.state.with_settings(self.name, {key: text, **({"published": "0"} if below else {})})
 
     @property
     def command_line(self) -> str:
@@ -121,11 +115,11 @@ def build(session: Session) -> None:
 def _adversary(page: _RiskPage) -> None:
     """Who attacks what."""
 
-    def prior_at(step: int) -> str:
-        return str(Fraction(min(max(step, 1), 99), 100))
+    def prior_at(step: int) -> Fraction:
+        return Fraction(min(max(step, 1), 99), 100)
 
-    def prior_said(prior: str) -> tuple[int, str, str]:
-        value = Fraction(1, 2) if page.trouble else Fraction(prior)
+    def prior_said(text: str) -> tuple[int, str, str]:
+        value = Fraction(1, 2) if page.trouble else Fraction(text)
         return min(99, max(1, round(100 * value))), f"prior {plain(value)}", plain(value)
 
     def levels() -> dict[str, str]:
@@ -142,17 +136,19 @@ def _adversary(page: _RiskPage) -> None:
         text = text if len(text) < 30 else f"about {plain(variance)}"
         return f"Noise with variance {text}, standard deviation {number(float(variance) ** 0.5, 3)}."
 
+    scenario = page.setting("scenario", "one")
+    prior, level, query = map(page.setting, ("prior", "level", "query"))
     with c.card():
         page.heading("The adversary", "scenario")
-        c.Choice(page, "What the adversary sees", "scenario", SCENARIOS, "{}", bare=True)
+        c.choice(page, "What the adversary sees", scenario, SCENARIOS, "{}", bare=True)
         c.gap()
         what = "the prior"
-        c.Slider(page, "Prior", "prior", (1, 99), prior_at, prior_said, what=what, term="prior")
-        c.Field(page, "Prior, exact", read_chance, key="prior", what=what, placeholder="1/2")
+        c.slider(page, "Prior", prior, (1, 99), prior_at, prior_said, what=what, term="prior")
+        c.Field(page, "Prior, exact", read_chance, prior, what, placeholder="1/2")
         with c.box("").style("margin-top: 12px") as counted:
             with c.box("wb-two").style("gap: 14px"):
-                c.Choice(page, "Level", "level", levels, "looking at {}", term="level")
-                c.Choice(page, "Count", "query", queries, "looking at another count", term="count", left=True)
+                c.choice(page, "Level", level, levels, "looking at {}", term="level")
+                c.choice(page, "Count", query, queries, "looking at another count", term="count", left=True)
             page.words(noise).style("margin: 6px 0 12px")
             _published(page)
             _assumptions(page)
@@ -167,12 +163,12 @@ def _published(page: _RiskPage) -> None:
     def step_of(asked: Adversary) -> int:
         return max(1, -(-asked.reach // _FEW))
 
-    def value(step: int) -> str:
+    def at(step: int) -> int:
         asked, value = page.asked, 0
         if asked is not None:
             value = asked.known + step * step_of(asked)
             value = max(value, 0) if asked.scenario == "floor" else value
-        return str(value)
+        return value
 
     def said(_: str) -> tuple[int, str, str]:
         asked = page.asked
@@ -181,8 +177,8 @@ def _published(page: _RiskPage) -> None:
         step = round((asked.published - asked.known) / step_of(asked))
         return max(-_FEW, min(_FEW, step)), f"published {asked.published}", f"{asked.published:,}"
 
-    ends, about = (-_FEW, _FEW), {"what": "the published count", "term": "published"}
-    c.Slider(page, "Published count", "published", ends, value, said, **about)
+    what, setting = "the published count", page.setting("published")
+    c.slider(page, "Published count", setting, (-_FEW, _FEW), at, said, what=what, term="published")
 
 
 def _assumptions(page: _RiskPage) -> None:
@@ -198,9 +194,8 @@ def _assumptions(page: _RiskPage) -> None:
         with c.box("wb-fields").style(f"margin-top: 8px; {_TWO}") as group:
             for name, one in SETTINGS.items():
                 if one.scenario == scenario:
-                    what, label, term = name + " {}", one.label, one.term
-                    known = partial(read, name)
-                    c.Field(page, label, known, key=name, write=str, what=what, shown=label, term=term)
+                    setting, what, label = page.setting(name), name + " {}", one.label
+                    c.Field(page, label, partial(read, name), setting, what, shown=label, term=one.term)
         page.show(group, lambda only=scenario: only in ("", page.get("scenario")))  # type: ignore[misc]
 
 

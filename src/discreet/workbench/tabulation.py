@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cache, partial
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from discreet.budget.levels import RELATIONS
 from discreet.budget.release import EXACTLY, Claim
@@ -104,20 +104,31 @@ class Design:
         """
         return replace(self, off=self.off.difference(places) if on else self.off.union(places))
 
-    def settings(self) -> dict[str, str]:
-        """Return the design as texts; an empty one is as in 2020."""
-        first = Design()
+    @property
+    def texts(self) -> dict[str, str]:
+        """The design as texts."""
         texts = {
-            name: "" if getattr(self, field) == getattr(first, field) else write(getattr(self, field))
-            for name, (field, write, _) in _SETTINGS.items()
+            "races": str(self.races),
+            "gamma": str(self.gamma),
+            "chance": str(self.chance),
+            "target": str(self.target),
+            "scale": str(self.scale),
+            "of": self.of,
+            "derived": "yes" if self.derived else "no",
+            "negatives": "yes" if self.negatives else "no",
+            "states": " ".join(self.states),
+            "pass": self.which,
+            "row": row_text(self.chosen),
         }
-        rows = zip(ALL_PLACES, self.rhos, first.rhos, self.thresholds, strict=True)
-        for place, rho, old, steps in rows:
-            is_off = place in self.off
-            changed = rho != old or is_off != (place in first.off)
-            texts[f"rho {row_text(place)}"] = f"{rho}{_OFF if is_off else ''}" if changed else ""
+        for place, rho, steps in zip(ALL_PLACES, self.rhos, self.thresholds, strict=True):
+            texts[f"rho {row_text(place)}"] = f"{rho}{_OFF if place in self.off else ''}"
             texts[f"steps {row_text(place)}"] = "/".join(map(str, steps or ()))
         return texts
+
+    def settings(self) -> dict[str, str]:
+        """Return what a state remembers of the design: its texts, empty where it is as in 2020."""
+        first = _first()
+        return {name: "" if text == first[name] else text for name, text in self.texts.items()}
 
     @classmethod
     def of_state(cls, state: State) -> Design:
@@ -128,25 +139,34 @@ class Design:
         >>> Design.of_state(State.of("dhc-2020").with_settings(NAME, design.settings())) == design
         True
         """
-        said = state.settings_of(NAME)
+        said = {**_first(), **state.settings_of(NAME)}
+        rhos = {place: said[f"rho {row_text(place)}"] for place in ALL_PLACES}
         made = cls(
-            **{field: read(said[name]) for name, (field, _, read) in _SETTINGS.items() if name in said}
+            races=read_races(said["races"]),
+            gamma=share(said["gamma"], name="gamma"),
+            chance=read_chance(said["chance"]),
+            target=read_target(said["target"]),
+            scale=read_rho(said["scale"], "scale"),
+            of="total" if said["of"] == "total" else "cell",
+            derived=said["derived"] == "yes",
+            negatives=said["negatives"] != "no",
+            states=tuple(said["states"].split()),
+            which="PR" if said["pass"] == "PR" else "US",
+            rhos=tuple(
+                read_rho(text.removesuffix(_OFF), f"rho of {row_text(place)}", "1e-12", "1e9")
+                for place, text in rhos.items()
+            ),
+            off=frozenset(place for place, text in rhos.items() if text.endswith(_OFF)),
+            thresholds=tuple(_steps(said[f"steps {row_text(place)}"]) for place in ALL_PLACES),
         )
-        rhos, off = list(made.rhos), set(made.off)
-        for number, place in enumerate(ALL_PLACES):
-            text = said.get(f"rho {row_text(place)}", "")
-            if text:
-                (off.add if text.endswith(_OFF) else off.discard)(place)
-                name = f"rho of {row_text(place)}"  # before all are scaled
-                rhos[number] = read_rho(text.removesuffix(_OFF), name, "1e-12", "1e9")
-        steps = (said.get(f"steps {row_text(place)}") for place in ALL_PLACES)
-        return replace(
-            made,
-            rhos=tuple(rhos),
-            off=frozenset(off),
-            thresholds=tuple(None if text is None else _steps(text) for text in steps),
-            chosen=made.chosen if made.chosen in made.places else (PASSES[made.which][1], 2),
-        )
+        chosen = (place for place in made.places if row_text(place) == said["row"])
+        return replace(made, chosen=next(chosen, (PASSES[made.which][2], 2)))
+
+
+@cache
+def _first() -> dict[str, str]:
+    """The texts of 2020."""
+    return Design().texts
 
 
 def row_text(place: Place) -> str:
@@ -212,32 +232,14 @@ def read_target(text: str) -> Fraction:
     return value
 
 
-def _steps(text: str) -> Steps:
+def _steps(text: str) -> Steps | None:
+    if not text:
+        return None
     try:
         first, second, third = (int(part) for part in text.split("/"))
     except ValueError:
         raise InputError(f"thresholds are {text!r}; they must be three whole numbers") from None
     return first, second, third
-
-
-_SETTINGS: dict[str, tuple[str, Callable[[Any], str], Callable[[str], Any]]] = {
-    "races": ("races", str, read_races),
-    "gamma": ("gamma", str, partial(share, name="gamma")),
-    "chance": ("chance", str, read_chance),
-    "target": ("target", str, read_target),
-    "scale": ("scale", str, partial(read_rho, name="scale")),
-    "of": ("of", str, lambda text: "total" if text == "total" else "cell"),
-    "derived": ("derived", lambda yes: "yes", lambda text: text == "yes"),
-    "negatives": ("negatives", lambda no: "no", lambda text: text != "no"),
-    "states": ("states", " ".join, lambda text: tuple(text.split())),
-    "pass": ("which", str, lambda text: "PR" if text == "PR" else "US"),
-    "row": (
-        "chosen",
-        row_text,
-        lambda text: {row_text(place): place for place in ALL_PLACES}.get(text, Design().chosen),
-    ),
-}
-"""How a setting is called, the field that it is of, and how it is written and read."""
 
 
 def design_opened(text: str, name: str, old: Design) -> Design:
