@@ -12,7 +12,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Generic, TypeVar, cast
+from typing import Generic, TypeVar, cast
 from weakref import WeakSet
 
 from discreet.accounting.calibration import Calibration
@@ -22,7 +22,7 @@ from discreet.workbench.state import State
 from discreet.workbench.tasks import ERRORS, OVERALL, QUICK, SAVING, ErrorCurves, Overall, Quick, Task
 from discreet.workbench.workers import Progress, Workers, processors
 
-Answer = TypeVar("Answer")
+Answer = TypeVar("Answer", covariant=True)
 Request = tuple[tuple[object, ...], tuple[tuple[str, object], ...]]
 """Arguments of a task, and its options."""
 
@@ -152,7 +152,8 @@ class Question(Generic[Answer]):
         known = self._session.server.recall((self._task.work, request))
         if known is not None:
             self.asked = request
-            self._take(request, cast(Answer, known))  # the work is part of the key
+            self.found = cast(Answer, known)  # the work is part of the key
+            self._took(request)
         return known is not None
 
     @property
@@ -215,11 +216,12 @@ class Question(Generic[Answer]):
         self._session.server.remember((self._task.work, request), found)
         # what a slider has passed is shown while nothing newer is there, and never in place of the present
         if request == self.asked or not (self._long or self.fresh):
-            self._take(request, found)
+            self.found = found
+            self._took(request)
             self._changed()
 
-    def _take(self, request: Request, found: Answer) -> None:
-        self.found, self.of, self.progress = found, request, None
+    def _took(self, request: Request) -> None:
+        self.of, self.progress = request, None
         self.updates += 1
 
 
@@ -233,7 +235,7 @@ class Numbers:
         self.errors: Question[ErrorCurves] = Question(session, ERRORS, changed)
         self.saving: Question[Calibration] = Question(session, SAVING, changed)
         self.overall: Question[Overall] = Question(session, OVERALL, changed, long=True)
-        self.questions: tuple[Question[Any], ...] = (self.quick, self.errors, self.saving, self.overall)
+        self.questions: tuple[Question[object], ...] = (self.quick, self.errors, self.saving, self.overall)
 
     @property
     def trouble(self) -> str:
@@ -330,7 +332,7 @@ class Session:
         self._leaving: asyncio.TimerHandle | None = None
         self._next_look = 0.0
         self._tasks: set[asyncio.Task[None]] = set()
-        self.questions: WeakSet[Question[Any]] = WeakSet()
+        self.questions: WeakSet[Question[object]] = WeakSet()
         """All that is asked for this visitor."""
         self.numbers = Numbers(state, self, self._told)
         self.before: Numbers | None = None
