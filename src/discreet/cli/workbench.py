@@ -25,8 +25,8 @@ _WORDS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_"
 @app.default
 def workbench(
     *,
-    port: Annotated[int, option(f"Default: {PORT}.", "P")] = PORT,
-    host: Annotated[str, option("Default: 127.0.0.1, this machine alone.", "ADDRESS")] = "127.0.0.1",
+    port: Annotated[int | None, option(f"Default: {PORT}.", "P")] = None,
+    host: Annotated[str | None, option("Default: 127.0.0.1, this machine alone.", "ADDRESS")] = None,
     socket: Annotated[
         str | None, option("Listen on a Unix socket that only you can use, not on a port.", "PATH")
     ] = None,
@@ -47,6 +47,10 @@ def workbench(
 
     from discreet.workbench.server import Address, check_port, is_loopback, use_system_allocator
 
+    for name, given in (("--port", port), ("--host", host)):
+        if socket is not None and given is not None:
+            raise InputError(f"{name} and --socket were both given; choose one of them")
+    port, host = PORT if port is None else port, "127.0.0.1" if host is None else host
     if not 1 <= port <= 65535:
         raise InputError(f"port is {port}; it must be 1 to 65535")
     if no_token and token is not None:
