@@ -11,7 +11,7 @@ import io
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,28 +25,18 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from discreet.accounting.overall import Account
+    from discreet.accounting.privacy_loss import Curves
     from discreet.estimation import Accuracy
     from discreet.risk.attack import Attack, Numbers
     from discreet.risk.hierarchy import HierarchyPosterior
     from discreet.risk.profile import RiskProfile
     from discreet.risk.table import TableRisk
 
+    Curve = Curves | Comparison
+
 Floats = NDArray[np.float64]
 Look = dict[str, Any]
 """How Matplotlib draws a line."""
-
-
-class Curve(Protocol):
-    """What the exact account, a single loss and every comparison have in common."""
-
-    def delta(self, *, epsilon: Any) -> Any:
-        """delta at one epsilon or many."""
-
-    def epsilon(self, *, delta: Any) -> Any:
-        """epsilon at one delta or many."""
-
-    def tradeoff(self, *, alpha: Any) -> Any:
-        """The type II error at one alpha or many."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -312,7 +302,7 @@ def _short(text: str, most: int = 40) -> str:
 
 
 def _both_panels(lines: Lines, title: str) -> Figure:
-    with _styled(7.2, 3.7, 2, width_ratios=(1.3, 1)) as (figure, (left, right)):
+    with _styled(7.2, 3.7, 2, ratios=(1.3, 1)) as (figure, (left, right)):
         draw_curves(left, right, lines)
         left.set_title("Privacy profile")
         right.set_title("Trade-off curve")
@@ -363,14 +353,16 @@ def figure_bytes(figure: Figure, kind: str, look: Any = None) -> bytes:
 
 
 @contextmanager
-def _styled(width: float, height: float, panels: int = 1, **more: Any) -> Iterator[tuple[Figure, list[Axes]]]:
+def _styled(
+    width: float, height: float, panels: int = 1, ratios: Sequence[float] | None = None, sharey: bool = False
+) -> Iterator[tuple[Figure, list[Axes]]]:
     """Give a figure of so many inches with panels side by side, in the style of all figures."""
     import matplotlib
     from matplotlib.figure import Figure
 
     with matplotlib.rc_context(STYLE):
         figure = Figure(figsize=(width, height), layout="constrained")
-        yield figure, list(figure.subplots(1, panels, squeeze=False, **more)[0])
+        yield figure, list(figure.subplots(1, panels, squeeze=False, width_ratios=ratios, sharey=sharey)[0])
 
 
 def accuracy_figure(found: Accuracy) -> Figure:
