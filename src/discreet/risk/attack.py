@@ -40,28 +40,38 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet import numbers
 from discreet.accounting.privacy_loss import Number as Number
-from discreet.accounting.privacy_loss import read
+from discreet.accounting.privacy_loss import compose, read
 from discreet.errors import InputError
 from discreet.noise.gaussian import DiscreteGaussian, tail_ratio
 from discreet.numbers import fraction
 from discreet.numbers import prior as prior_of
 
 Floats = NDArray[np.float64]
-Numbers = Any  # Number, or a list, nested list or NumPy array of them
+Numbers = Number | NDArray[np.generic] | Sequence["Numbers"] | None  # None where a default is meant
 Answer = Any  # a float or bool where one number was asked for, else an array of them
 LossTable = object  # two rows, truth absent and present, of two costs, decision absent and present
 Truth = Literal["present", "absent"]
+
+
+class Counted(TypedDict, total=False):
+    """What is said of counts beside what is known, as `Attack` takes it."""
+
+    variance: Numbers
+    rho: Numbers
+    others: Numbers
+    nonnegative: bool
+
 
 LARGEST = 2**52
 """Noisy values and known counts up to here are exact as floats, halves included."""
@@ -528,7 +538,7 @@ def _in_one_call(name: str, method: Callable[..., Answer]) -> Callable[..., Answ
     _, *asked_of = inspect.signature(method).parameters.values()
     own = {one.name for one in asked_of}
 
-    def function(*noisy: Numbers, **given: Numbers) -> Answer:
+    def function(*noisy: Numbers, **given: Any) -> Answer:
         if "noisy" in own and "known" not in given:
             raise TypeError(f"{name}() needs known=, the count without the target")
         asked = {key: given.pop(key) for key in own if key in given}
@@ -572,7 +582,7 @@ class Step:
         return f"{self.noisy}: from {self.prior:.4g} to {self.posterior:.4g}, {self.ratio:.4g} times"
 
 
-def joint_posterior(noisy: Numbers, *, prior: Numbers, known: Numbers, **count: Numbers) -> Answer:
+def joint_posterior(noisy: Numbers, *, prior: Numbers, known: Numbers, **count: Unpack[Counted]) -> Answer:
     """Return the chance of "present" after several noisy counts; the last axis of `noisy` runs over them.
 
     `variance` (or `rho`) and `known` have one value for each count, or one for all.
@@ -584,7 +594,7 @@ def joint_posterior(noisy: Numbers, *, prior: Numbers, known: Numbers, **count: 
     return answer(chance.posterior(evidence.sum(axis=-1)))
 
 
-def joint_ratio(noisy: Numbers, *, prior: Numbers, known: Numbers, **count: Numbers) -> Answer:
+def joint_ratio(noisy: Numbers, *, prior: Numbers, known: Numbers, **count: Unpack[Counted]) -> Answer:
     """Return the posterior after several noisy counts over the prior.
 
     >>> round(joint_ratio([2, 1], variance=[5, 2], prior="1/2", known=0), 4)
@@ -594,7 +604,7 @@ def joint_ratio(noisy: Numbers, *, prior: Numbers, known: Numbers, **count: Numb
     return answer(chance.ratio(evidence.sum(axis=-1)))
 
 
-def sequence(noisy: Numbers, *, prior: Number, known: Numbers, **count: Numbers) -> tuple[Step, ...]:
+def sequence(noisy: Numbers, *, prior: Number, known: Numbers, **count: Unpack[Counted]) -> tuple[Step, ...]:
     """Return what is believed after each of several releases: a posterior is the prior of the next.
 
     The ratios of the steps multiply to the ratio of all. Beliefs are carried as log odds, so that a posterior
@@ -639,8 +649,6 @@ def joint_accuracy(
     >>> round(one, 4), round(two, 4)
     (0.5888, 0.6613)
     """
-    from discreet.accounting.privacy_loss import compose
-
     costs, chance, v = Costs.read(loss), read_prior(prior), np.atleast_1d(read_variance(variance, rho))
     if v.ndim != 1 or not v.size:
         raise InputError("variance must be a list, one for each count")
@@ -730,7 +738,6 @@ def read_variance(
         found = "neither is given" if rho is None else "both are given"
         raise InputError(f"{found}: state the noise{of} by its variance, or by its rho, variance 1/(2 rho)")
     name = f"rho{of}" if variance is None else f"variance{of}"
-
     read = _read(rho if variance is None else variance, name=name, one=partial(fraction, name=name))
     if (read <= 0).any():
         raise InputError(f"{name} is {numbers.shown(read[read <= 0].flat[0])}; it must be above zero")
@@ -774,7 +781,6 @@ def read_whole(values: Numbers, *, name: str = "noisy") -> Floats:
     Traceback (most recent call last):
     discreet.errors.InputError: noisy is 1.5; it must be a whole number: the noise is added in whole numbers
     """
-
     read = _read(values, name=name, one=partial(fraction, name=name))
     whole = np.vectorize(math.floor, otypes=[object])(read) if read.dtype == object else np.floor(read)
     if (bad := np.asarray(read != whole)).any():

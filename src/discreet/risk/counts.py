@@ -172,8 +172,8 @@ class SeveralCounts:
 
     def steps(self, prior: Number) -> tuple[Step, ...]:
         """Return what each count adds, one after another."""
-        count = {"variance": self.variances, "known": self.known, "nonnegative": self.nonnegative}
-        return sequence(self.noisy, prior=prior, **count)
+        known, variance, floor = self.known, self.variances, self.nonnegative
+        return sequence(self.noisy, prior=prior, known=known, variance=variance, nonnegative=floor)
 
     def accuracies(self, prior: Number) -> dict[str, float]:
         """Return the chances of a right decision from all of them; none if zero may stand for less."""
