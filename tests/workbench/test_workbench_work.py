@@ -441,6 +441,39 @@ def test_who_has_left_is_forgotten() -> None:
     assert said.stdout == "None 0\n"
 
 
+OTHER_NOISE = """
+import inspect
+from nicegui import Client, app, ui
+from discreet.budget import Release
+from discreet.workbench import budget_page
+from discreet.workbench.session import Session
+from discreet.workbench.state import State
+
+def state(noise):
+    text = 'name = "three"\\nneighbours = "unbounded"'
+    for level, size in {"State": noise, "County": 'variance = "4"', "Tract": 'variance = "9"'}.items():
+        text += f'\\n[[levels]]\\nname = "{level}"\\n[levels.queries]\\ntotal = {{ %s }}' % size
+    return State(Release.from_toml(text), "a.toml", False)
+
+app.config.add_run_config(**dict.fromkeys(inspect.signature(app.config.add_run_config).parameters))
+session = Session(state('variance = "5"'))
+with Client(ui.page("/")) as client:
+    budget_page.build(session)
+session.show("budget")
+for noise in ('variance = "5"', 'scale = "3/2"', 'variance = "5"'):
+    session.commit(state(noise), "opening")
+    shares = [one.props for one in client.elements.values() if one.props.get("type") == "range"][1:]
+    print(*(one.get("disabled", one["aria-valuetext"]) for one in shares), sep=", ")
+"""
+
+
+def test_a_level_of_laplace_noise_has_no_share_to_slide() -> None:
+    """Nor has it one after a release whose levels have the same names and all have Gaussian noise."""
+    done = subprocess.run([sys.executable, "-c", OTHER_NOISE], capture_output=True, text=True, check=True)
+    usual = "35.6 %, 44.6 %, 19.8 %"  # rho in proportion to 1/5, 1/4 and 1/9
+    assert done.stdout.splitlines() == [usual, "disabled, 69.2 %, 30.8 %", usual]
+
+
 def test_what_a_visitor_leaves_behind_is_collected_once_nobody_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("discreet.workbench.session._QUIET", 0.05)
 

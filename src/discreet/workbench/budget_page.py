@@ -93,13 +93,16 @@ def _sliders(page: c.Page) -> None:
         stated = "as stated" if factor == 1 else f"{plain(factor)} times the stated"
         return f"{exact}, {stated}" if len(str(page.state.budget.total)) < 30 else stated
 
-    def build(names: list[str]) -> None:
-        weights = page.state.budget.weights
-        for place, name in enumerate(map(level_name, names)):
+    def levels() -> list[tuple[str, bool]]:
+        pairs = zip(page.state.base.levels, page.state.budget.weights, strict=True)
+        return [(level_name(level.name), weight > 0) for level, weight in pairs]
+
+    def build(levels: list[tuple[str, bool]]) -> None:
+        for place, (name, has_share) in enumerate(levels):
             label, ends, what = f"Share of {name}", (1, _STEPS - 1), f"the share of {name}"
             with c.box("wb-level"):
                 made = c.slider(page, label, share_of(place), ends, share_at, share, what=what, shown=name)
-            c.enable(made, bool(weights[place]) and sum(map(bool, weights)) > 1)
+            c.enable(made, has_share and sum(has_share for _, has_share in levels) > 1)
 
     factor = c.Setting(lambda: str(page.state.factor), lambda text: page.state.with_total(Fraction(text)))
     with c.card("Budget"):
@@ -110,7 +113,7 @@ def _sliders(page: c.Page) -> None:
         with c.box("wb-row").style("margin-bottom: 6px; gap: 6px"):
             c.words("Shares of the levels", "wb-soft")
             c.help_text("shares of the levels", page.help["level"])
-        page.rebuild(c.box("wb-sliders"), lambda: [level.name for level in page.state.base.levels], build)
+        page.rebuild(c.box("wb-sliders"), levels, build)
 
 
 def _headline(page: c.Page) -> None:
