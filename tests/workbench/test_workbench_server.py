@@ -193,6 +193,7 @@ def test_the_first_page_comes_soon(workbench: Workbench) -> None:
         (["--token", "a-long-enough-one", "--no-token"], "choose one of them"),
         (["--port", "9000", "--socket", "a.sock"], "--port and --socket were both given"),
         (["--host", "127.0.0.1", "--socket", "a.sock"], "--host and --socket were both given"),
+        (["--open", "--socket", "a.sock"], "--open and --socket were both given"),
         (["--port", "0"], "port is 0"),
         (["--token", "short"], "12 or more"),
         (["--token", "with spaces in it"], "12 or more"),

@@ -47,7 +47,7 @@ def workbench(
 
     from discreet.workbench.server import Address, check_port, is_loopback, use_system_allocator
 
-    for name, given in (("--port", port), ("--host", host)):
+    for name, given in (("--port", port), ("--host", host), ("--open", open or None)):
         if socket is not None and given is not None:
             raise InputError(f"{name} and --socket were both given; choose one of them")
     port, host = PORT if port is None else port, "127.0.0.1" if host is None else host

@@ -315,7 +315,7 @@ def serve(place: Address, *, show: bool, ready: Callable[[], None]) -> None:
 
     def announced() -> None:
         ready()
-        if show and not place.socket:
+        if show:
             # other users of the machine see a program's arguments: what is in them is good for one visit
             webbrowser.open(place.with_token(once))
 

@@ -22,7 +22,7 @@ from functools import cached_property
 from discreet.budget import Level, Neighbours, Query, Release, load
 from discreet.budget.levels import RELATIONS
 from discreet.budget.release import LARGEST_FILE, load_preset
-from discreet.budget.toml import check_keys, parse_toml
+from discreet.budget.toml import a_table, check_keys, parse_toml
 from discreet.errors import InputError
 from discreet.noise import Noise, grouped
 from discreet.numbers import exact_text, positive, read_delta
@@ -434,9 +434,7 @@ def _quoted(text: str) -> str:
 
 
 def _state(data: Mapping[str, object], where: str) -> State:
-    for key in data:
-        if key not in _KEYS:
-            raise InputError(f"{where} has the unknown key {key!r}; allowed are {', '.join(_KEYS)}")
+    a_table(data, where, _KEYS)
     if "preset" in data:
         release = load_preset(_text(data, "preset", where))  # never a file of the server
         state = State(release, release.name, True)
