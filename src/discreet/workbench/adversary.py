@@ -34,7 +34,7 @@ SCENARIOS = {
 _MOST = 10**9
 
 
-class Setting(NamedTuple):
+class Assumption(NamedTuple):
     """What can be said of an adversary: its label, its name in sentences, and what it may be.
 
     `scenario` is the only one that has it, if not all have; `term` is what help explains. One without `most`
@@ -51,17 +51,19 @@ class Setting(NamedTuple):
 
 
 SETTINGS = {
-    "published": Setting("published", "the published count"),
-    "known": Setting("others known", "the number of others known", "0", 0, term="known"),
-    "people": Setting(
+    "published": Assumption("published", "the published count"),
+    "known": Assumption("others known", "the number of others known", "0", 0, term="known"),
+    "people": Assumption(
         "unsure about", "the number of people who may be in the count", "20", 1, 10_000, "unsure", "unsure"
     ),
-    "chance": Setting("probability of each", "the probability of each of them", "1/10", 0, None, "unsure"),
-    "siblings": Setting(
+    "chance": Assumption("probability of each", "the probability of each of them", "1/10", 0, None, "unsure"),
+    "siblings": Assumption(
         "areas beside it", "the number of areas beside it", "27", 1, 10_000, "hierarchy", "siblings"
     ),
-    "beside": Setting("their published sum", "their published sum", "0", scenario="hierarchy"),
-    "above": Setting("published above", "the published count above", "1", scenario="hierarchy", term="above"),
+    "beside": Assumption("their published sum", "their published sum", "0", scenario="hierarchy"),
+    "above": Assumption(
+        "published above", "the published count above", "1", scenario="hierarchy", term="above"
+    ),
 }
 """By the name of the adversary's field; without a default, one more than the number of others known."""
 

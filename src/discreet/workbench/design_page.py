@@ -251,7 +251,7 @@ def _row(page: _DesignPage) -> None:
             return "It is off."
         return "" if curves.bias else "Nothing is dropped here, so totals have no bias."
 
-    def curves() -> plan.Curves | None:
+    def curves() -> plan.RowCurves | None:
         return page.numbers.curves if page.numbers else None
 
     def tables() -> c.Drawn:

@@ -278,7 +278,7 @@ def design_opened(text: str, name: str, old: Design) -> Design:
 # -- what follows from a design ----------------------------------------------------------------------------
 
 
-class Curves(NamedTuple):
+class RowCurves(NamedTuple):
     """One chosen row: the chances of the four tables by true size, and the bias if any are dropped."""
 
     tables: tuple[Line, ...]
@@ -292,7 +292,7 @@ class DesignNumbers(NamedTuple):
     lines: tuple[safetab.SizedLevel, ...] = ()
     costs: tuple[safetab.DesignCost, ...] = ()
     suppression: tuple[tuple[str, Line], ...] = ()
-    curves: Curves | None = None
+    curves: RowCurves | None = None
     claim: Claim = EXACTLY
     """What the epsilons claim."""
 
@@ -357,16 +357,16 @@ def _sizes(most: int) -> list[int]:
     return list(range(0, most + 1, step))
 
 
-def _curves(part: Mechanism) -> Curves:
+def _curves(part: Mechanism) -> RowCurves:
     first, _, last = part.thresholds
     low, high = (float(f"{size:.0e}") for size in (max(1.0, first / 4), max(10.0, last * 2.0)))
     steps = sorted({round(low * (high / low) ** (place / _POINTS)) for place in range(_POINTS + 1)})
     reached = safetab.table_chances(steps, part.stage_one, part.thresholds)
     tables = tuple(line_of(steps, reached[:, column]) for column in range(4))
     if part.suppression is None or part.stage_two is None:
-        return Curves(tables)
+        return RowCurves(tables)
     seen = safetab.shown(_sizes(3 * max(part.suppression, 5)), part.stage_two, part.suppression)
-    return Curves(tables, line_of(seen.sizes, seen.bias), line_of(seen.sizes, seen.overall_bias))
+    return RowCurves(tables, line_of(seen.sizes, seen.bias), line_of(seen.sizes, seen.overall_bias))
 
 
 def design_exact(
