@@ -8,6 +8,7 @@ import os
 import shutil
 from collections.abc import Callable
 from datetime import datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -230,13 +231,13 @@ def test_files_that_cannot_be_used(release: Release, country: Country) -> None:
     refused(release, country, country.folder / "twice.csv", "two columns named unit")
     (country.folder / "flat.csv").write_text(counts.read_text().replace("parent", "above"))
     refused(release, country, country.folder / "flat.csv", "no column parent; the tree of units is needed")
-    floats = pa.Table.from_pylist([{**row, "count": float(row["count"])} for row in country.rows])
-    pq.write_table(floats, country.folder / "floats.parquet")
+    texts = pa.Table.from_pylist([{**row, "count": str(row["count"])} for row in country.rows])
+    pq.write_table(texts, country.folder / "texts.parquet")
     refused(
         release,
         country,
-        country.folder / "floats.parquet",
-        "is of type double; a column of integers is needed",
+        country.folder / "texts.parquet",
+        "is of type string; a column of integers is needed",
     )
     nulls = pa.Table.from_pylist([{**row, "count": row["count"] or None} for row in country.rows])
     pq.write_table(nulls, country.folder / "nulls.parquet")
@@ -262,6 +263,79 @@ def test_ordinary_ways_to_write_a_table_are_read(release: Release, country: Coun
         pq.write_table(table, country.folder / "kinds.parquet")
         made = measure(release, country.folder / "kinds.parquet", country.folder / str(kind), rehearsal=1)
         assert pq.read_table(next(made.out.glob("measurements*"))).num_rows == wanted.count(b"\n") - 1
+
+
+WHOLE = {"float": pa.float64(), "single": pa.float32(), "decimal": pa.decimal128(20, 2)}
+
+
+def numbered(country: Country, name: str, kind: Any) -> Path:
+    """Write counts in Parquet, with numbers as names of cells; cells and counts are of this type."""
+    names = {"all": 1, "f": 12, "m": 3}
+    table = pa.Table.from_pylist([{**row, "cell": names[row["cell"]]} for row in country.rows])
+    for column in ("cell", "count"):
+        numbers = pa.array(map(Decimal, table[column].to_pylist())).cast(kind)
+        table = table.set_column(table.column_names.index(column), column, numbers)
+    pq.write_table(table, country.folder / name)
+    return country.folder / name
+
+
+@pytest.mark.parametrize("kind", WHOLE)
+def test_whole_numbers_may_be_floats_or_decimals(release: Release, kind: str, country: Country) -> None:
+    """12.0 is 12, as a count and as the name of a cell."""
+    made = [
+        measure(release, numbered(country, f"{one}.parquet", as_one), country.folder / one, rehearsal=1)
+        for one, as_one in (("whole", pa.int64()), (kind, WHOLE[kind]))
+    ]
+    one, two = (next(run.out.glob("measurements*")) for run in made)
+    assert pq.read_table(one).equals(pq.read_table(two))
+
+
+@pytest.mark.parametrize(
+    ("kind", "count"),
+    [
+        (pa.float64(), Decimal("31415926.5")),
+        (pa.float64(), Decimal("NaN")),
+        (pa.float64(), Decimal(2**54)),
+        (pa.decimal128(20, 2), Decimal("31415926.50")),
+    ],
+)
+def test_numbers_that_are_not_whole_are_refused(
+    release: Release, country: Country, kind: Any, count: Decimal
+) -> None:
+    rows = [float(row["count"]) for row in country.rows]
+    rows[3] = float(count)
+    exact = [Decimal(row["count"]) for row in country.rows]
+    exact[3] = count
+    values = pa.array(rows if kind == pa.float64() else exact, type=kind)
+    table = pa.Table.from_pylist(country.rows).set_column(5, "count", values)
+    pq.write_table(table, country.folder / "odd.parquet")
+    place = "count is not a whole number (row 4 of odd.parquet, field count)"
+    refused(release, country, country.folder / "odd.parquet", place)
+
+
+def test_counts_of_a_csv_file_may_have_a_point(release: Release, country: Country) -> None:
+    """The hash is that of the file; names are left as they are written."""
+    file = country.csv()
+    made = measure(release, file, country.folder / "whole", rehearsal=1)
+    wanted = next(made.out.glob("measurements*")).read_bytes()
+    lines = file.read_text().splitlines()
+    for number, ending in enumerate((".0", ".", ".00 ")):
+        file.write_text("\n".join([lines[0], *(line + ending for line in lines[1:9]), *lines[9:]]) + "\n")
+        made = measure(release, file, country.folder / f"out{number}", rehearsal=1)
+        assert next(made.out.glob("measurements*")).read_bytes() == wanted
+    create_ledger(ledger := country.folder / "ledger.json")
+    measure(release, file, country.folder / "out", ledger=ledger)
+    (entry,) = read_ledger(ledger).entries
+    assert entry.inputs[0]["sha256"] == hashlib.sha256(file.read_bytes()).hexdigest()
+    ledger.unlink()
+    for out in filter(Path.is_dir, country.folder.iterdir()):
+        shutil.rmtree(out)
+    wrong = "9007199254740994.0"
+    file.write_text("\n".join([*lines[:3], ",".join([*lines[3].split(",")[:-1], wrong]), *lines[4:]]) + "\n")
+    message = refused(
+        release, country, file, "count is not a whole number (line 4 of counts.csv, field count)"
+    )
+    assert wrong[:16] not in message
 
 
 def test_blank_lines_are_part_of_the_hash_and_hide_no_fault(release: Release, country: Country) -> None:
@@ -396,7 +470,7 @@ def test_estimate_checks_its_input(release: Release, country: Country) -> None:
         ([[9.0]], "; a column of numbers is needed"),
         ([True], "column variance of noisy.parquet is of type bool; a column of numbers is needed"),
         ([datetime(2020, 1, 1)], "; a column of numbers is needed"),
-        ([None], "a value is missing (row 1 of noisy.parquet, column variance)"),
+        ([None], "a value is missing (row 1 of noisy.parquet, field variance)"),
     ],
 )
 def test_variances_that_are_no_numbers(
@@ -418,7 +492,8 @@ def test_variances_that_are_no_numbers(
     [
         (lambda values: [None, *values[1:]], r"\(row 1 of measurements.parquet, field value\)"),
         (lambda values: [2**62, *values[1:]], r"\(row 1 of measurements.parquet, field value\)"),
-        (lambda values: [float(one) for one in values], "a column of integers is needed"),
+        (lambda values: [0.5, *map(float, values[1:])], r"\(row 1 of measurements.parquet, field value\)"),
+        (lambda values: [*map(float, values[:-1]), 0.5], r"value is not a whole number \(row [1-9]\d+ of "),
         (lambda values: ["x"] * len(values), "a column of integers is needed"),
         (None, "has no column value"),
     ],

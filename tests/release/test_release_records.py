@@ -79,6 +79,28 @@ def inside(unit: str, leaf: str) -> bool:
     return unit in (leaf, "N") or (unit == "1" and leaf in ("11", "12", "13"))
 
 
+def test_codes_of_areas_may_be_floats(tmp_path: Path) -> None:
+    """Codes of twelve digits are read as they are written, not as 1.1e+11; in memory and in Parquet."""
+    import pandas
+
+    records, units, _ = files(tmp_path)
+    frame, listed = (pandas.read_csv(file, dtype=str) for file in (records, units))
+    long = {one: f"1100000000{one:0>2}" for one in ("11", "12", "13", "2")}
+    listed["unit"] = listed["unit"].replace(long)
+    codes = frame.assign(unit=frame["unit"].replace(long).astype(float))
+    codes.to_parquet(tmp_path / "codes.parquet")
+
+    def counted(name: str, source: Any) -> str:
+        tabulate(RELEASE, source, tmp_path / name, units=listed, format="csv")
+        return (tmp_path / name / "counts.csv").read_text()
+
+    due = counted("texts", codes.assign(unit=[f"{one:.0f}" for one in codes["unit"]]))
+    assert counted("floats", codes) == counted("file", tmp_path / "codes.parquet") == due
+    codes.loc[6, "unit"] += 0.5
+    with pytest.raises(InputError, match=r"unit is not a whole number \(row 7 of records, field unit\)"):
+        counted("wrong", codes)
+
+
 def test_counts_equal_brute_force(tmp_path: Path) -> None:
     records, units, made = files(tmp_path)
     done = tabulate(RELEASE, records, tmp_path / "t", units=units)

@@ -332,9 +332,39 @@ _Read = tuple[ArrowTable, str, int]
 
 
 def _read_csv(file: Path, choose: Choose, types: Types) -> _Read:
-    pa, pc = arrow(), arrow("csv")
     header = _header(file)
     chosen = choose(header)
+    found = _parsed(file, chosen, types) or _with_points(file, chosen, types)
+    if found is None:
+        _find_fault(file, header, types)
+        raise InputError(f"{file.name} cannot be read as CSV in UTF-8, with commas and a header")
+    return found
+
+
+WHOLE = r"-?([0-9]{1,18}|[0-9]{1,15}\.0*)"
+"""A whole number as it may be written: with a point only where a float is exact."""
+
+
+def _with_points(file: Path, chosen: list[str], types: Types) -> _Read | None:
+    """Read columns of a CSV file whose whole numbers may be written as 12.0."""
+    pa, pc = arrow(), arrow("compute")
+    whole = [name for name, kind in types.items() if pa.types.is_integer(kind)]
+    found = _parsed(file, chosen, {**types, **dict.fromkeys(whole, pa.string())})
+    if found is None:
+        return None
+    table, digest, size = found
+    for name in whole:
+        text = pc.utf8_trim_whitespace(table.column(name))
+        if not pc.all(pc.match_substring_regex(text, f"^({WHOLE})$")).as_py():
+            return None
+        numbers = pc.replace_substring_regex(text, r"\..*", "").cast(pa.int64())
+        table = table.set_column(table.column_names.index(name), name, numbers)
+    return table, digest, size
+
+
+def _parsed(file: Path, chosen: list[str], types: Types) -> _Read | None:
+    """Read columns of a CSV file; nothing if one of them is not of its type."""
+    pa, pc = arrow(), arrow("csv")
     text = pa.dictionary(pa.int32(), pa.string())
     stream = _Hashing(file)
     table = None
@@ -358,10 +388,7 @@ def _read_csv(file: Path, choose: Choose, types: Types) -> _Read:
     del stream
     while held() is not None and time.monotonic() < limit:
         time.sleep(0.001)
-    if table is None:
-        _find_fault(file, header, types)
-        raise InputError(f"{file.name} cannot be read as CSV in UTF-8, with commas and a header")
-    return table, digest, size
+    return None if table is None else (table, digest, size)
 
 
 def _read_parquet(file: Path, choose: Choose, types: Types) -> _Read:
@@ -407,13 +434,20 @@ def _from_memory(frame: TableSource, choose: Choose, types: Types, name: str) ->
     return table, digest.hexdigest(), size
 
 
-def checked_types(table: ArrowTable, types: Types, file: str, *, in_memory: bool = False) -> ArrowTable:
-    """Check the types of columns, and return the table with its numbers as `types` says; the rest is text."""
+def checked_types(
+    table: ArrowTable, types: Types, file: str, *, in_memory: bool = False, first: int = 1
+) -> ArrowTable:
+    """Check the types of columns, and return the table with its numbers as `types` says; the rest is text.
+
+    Floats and decimals that are all whole are as good as integers, as counts and as codes. The table begins
+    at row `first` of the file.
+    """
     pa, is_a = arrow(), arrow().types
-    text = [is_a.is_string, is_a.is_large_string, is_a.is_string_view, is_a.is_integer]
-    if in_memory:  # whole numbers beside which some are missing are floats in pandas
-        text += [is_a.is_floating, is_a.is_null]
     numbers = [is_a.is_integer, is_a.is_floating, is_a.is_decimal]
+    text = [is_a.is_string, is_a.is_large_string, is_a.is_string_view, *numbers]
+    if in_memory:
+        text.append(is_a.is_null)
+    problems = Problems(file, first_line=first, word="row")
     for place, name in enumerate(table.column_names):
         column, wanted = table.column(name), types.get(name)
         kind = column.type
@@ -421,21 +455,38 @@ def checked_types(table: ArrowTable, types: Types, file: str, *, in_memory: bool
             kind = kind.value_type if is_a.is_dictionary(kind) else kind
             good, need = text, "it must hold text"
         elif is_a.is_integer(wanted):
-            good, need = [is_a.is_integer], "a column of integers is needed"
+            good, need = numbers, "a column of integers is needed"
         else:
             good, need = numbers, "a column of numbers is needed"
         if not any(is_one(kind) for is_one in good):
             raise InputError(f"column {name} of {file} is of type {kind}; {need}")
-        if wanted is None:
-            continue
-        if column.null_count:
-            row = int(np.flatnonzero(column.is_null().to_numpy())[0])
-            raise InputError(f"a value is missing (row {row + 1} of {file}, column {name})")
+        if wanted is not None and column.null_count:
+            problems.row(int(np.flatnonzero(column.is_null().to_numpy())[0]), "a value is missing", name)
+            problems.stop()
+        if wanted != pa.float64() and (is_a.is_floating(kind) or is_a.is_decimal(kind)):
+            column = column.cast(kind)
+            problems.rows(_not_whole(column), f"{name} is not a whole number", name)
+            problems.stop()
+            column = column.cast(pa.int64() if is_a.is_floating(kind) else pa.decimal256(76, 0))
         try:
-            table = table.set_column(place, name, column.cast(wanted))
+            column = column if wanted is None else column.cast(wanted)
         except pa.ArrowInvalid:
             raise InputError(f"column {name} of {file} has a number too large to be used") from None
+        table = table.set_column(place, name, column)
     return table
+
+
+def _not_whole(column: ArrowArray) -> NDArray[np.bool_]:
+    """Return which numbers are not whole, or are floats beyond 2^53, where they stand for several."""
+    pa, pc = arrow(), arrow("compute")
+    if pa.types.is_decimal(column.type):
+        column = column.cast(pa.decimal256(76, column.type.scale))
+        wrong = pc.not_equal(column, pc.floor(column))
+    else:
+        column = column.cast(pa.float64())
+        exact = pc.less_equal(pc.abs(column), float(1 << 53))
+        wrong = pc.invert(pc.and_(exact, pc.equal(column, pc.floor(column))))
+    return np.asarray(wrong.fill_null(False).to_numpy(), dtype=np.bool_)
 
 
 def _header(file: Path) -> list[str]:
@@ -468,7 +519,7 @@ def words_of(column: ArrowArray) -> Words:
 
 def _find_fault(file: Path, header: list[str], types: Types) -> None:
     """Read a CSV file line by line to find what the fast reader stumbled over."""
-    whole = re.compile(r"\s*-?[0-9]{1,18}\s*"), "a whole number"
+    whole = re.compile(rf"\s*{WHOLE}\s*"), "a whole number"
     number = re.compile(r"\s*[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?\s*"), "a number"
     problems = Problems(file.name, first_line=2)
     places = [

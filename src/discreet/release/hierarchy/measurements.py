@@ -251,8 +251,8 @@ class Streamed:
         self._file, self._parquet = file, arrow("parquet").ParquetFile(file)
         schema, meta = self._parquet.schema_arrow, self._parquet.metadata
         chosen = chosen_columns(schema.names, needed=self.COLUMNS, optional=(), file=file.name)
-        types = {"value": arrow().int64(), "variance": arrow().float64()}
-        checked_types(schema.empty_table().select(chosen), types, file.name)
+        self._types = {"value": arrow().int64(), "variance": arrow().float64()}
+        checked_types(schema.empty_table().select(chosen), self._types, file.name)
         sizes_of_groups = (meta.row_group(group).num_rows for group in range(meta.num_row_groups))
         self._starts = list(accumulate(sizes_of_groups, initial=0))
         tables = {query: attributes.tabulation(query) for query in queries_of(release)}
@@ -323,6 +323,7 @@ class Streamed:
         if first == last:
             return
         table = self._rows(first, last, self.COLUMNS)
+        table = checked_types(table, self._types, self._file.name, first=first + 1)
         for name, (words, expected) in layout.rows(units).items():
             text = words_of(table.column(name))
             place = pc.index_in(text.values, value_set=words).fill_null(-1).to_numpy()
