@@ -27,7 +27,8 @@ from discreet.accounting.comparisons import (
     tail_ratio,
     zcdp_rho,
 )
-from discreet.errors import InputError
+from discreet.accounting.privacy_loss import compose
+from discreet.errors import InputError, PrecisionError
 from discreet.noise import DiscreteGaussian, DiscreteLaplace, Noise
 
 BITS = 1300  # weights are integers over 2^1300, so tails of 1e-300 keep 90 digits
@@ -403,3 +404,39 @@ def test_wrong_inputs_are_named(curve: Comparison) -> None:
         curve.tradeoff(alpha=math.nan)
     with pytest.raises(InputError, match="at least one event"):
         type(curve)([])
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("scale", ["1/744", "1/100000", "1e-100"])
+def test_noise_that_is_zero_with_near_certainty(scale: str) -> None:
+    # the variance of the loss, 4 / scale^2 e^(-1 / scale), is too small for a float, and mu too large
+    events = [DiscreteLaplace(scale=scale)]
+    gaussian = GaussianDP(events)
+    assert gaussian.epsilon(delta=1e-10) == math.inf
+    assert gaussian.delta(epsilon=10.0) == 1.0
+    assert gaussian.tradeoff(alpha=0.05) == 0.0
+    with pytest.raises(PrecisionError, match="hardly varies"):
+        Edgeworth(events)
+    for curve in (ZCDP(events), TightZCDP(events), RenyiDP(events)):
+        assert curve.delta(epsilon=10.0) == 1.0
+        # the exact epsilon is 1 / scale + log(1 - delta), all but e^(-1 / scale)
+        assert curve.epsilon(delta=1e-10) >= (1 - 1e-12) / float(Fraction(scale))
+
+
+@pytest.mark.parametrize("scale", [10**3, 10**10, 10**50])
+@pytest.mark.parametrize("sensitivity", [1, 3])
+def test_mean_of_small_laplace_losses_keeps_its_digits(scale: int, sensitivity: int) -> None:
+    event = DiscreteLaplace(scale=scale, sensitivity=sensitivity)
+    with mp.workdps(160):
+        r = mp.exp(-mp.mpf(1) / scale)
+        # beyond the count's change the losses are -s / scale and s / scale, on either side
+        both = sum(
+            (1 - r) / (1 + r) * r ** abs(x) * (abs(x + sensitivity) - abs(x)) / mp.mpf(scale)
+            for x in range(-sensitivity, 1)
+        )
+        rest = mp.mpf(sensitivity) / scale * (r / (1 + r) - r ** (sensitivity + 1) / (1 + r))
+        mean = float(both + rest)
+    assert compose([event]).mean == pytest.approx(mean, rel=1e-14, abs=0)
+    assert cumulants([event]).mean == pytest.approx(mean, rel=1e-14, abs=0)
+    spread = float(event.step) * math.sqrt(event.tilted_variance())
+    assert GaussianDP([event]).mu == pytest.approx(2 * mean / spread, rel=1e-14, abs=0)

@@ -56,6 +56,7 @@ _GOLDEN = (math.sqrt(5) - 1) / 2
 _LARGEST_PRODUCT = 1e6  # of t and eps: beyond it K(t) - t eps loses its digits to cancellation
 _gauss_legendre = cache(np.polynomial.legendre.leggauss)
 _HALF_LOG_TWO_PI = math.log(2 * math.pi) / 2
+_MOST_SD = 1e50  # of its spread may a loss be away from zero for its expansion to be had in floats
 _DIRECT_UP_TO = 4.0  # mu: above it ratios of tails are subtracted, which then costs at most two digits
 
 
@@ -346,7 +347,7 @@ class GaussianDP(Comparison):
 
     It can lie below the truth: ten events of variance 5 have exact epsilon 10.12483 at delta = 1e-11.
     Where discrete Laplace noise takes part, mu = 2 E[L] / sqrt(R + variance of the Laplace losses), the
-    central limit theorem's choice, which is sqrt(R) without them.
+    central limit theorem's choice, which is sqrt(R) without them; infinite where that variance vanishes.
 
     >>> from discreet.noise import DiscreteGaussian
     >>> curve = GaussianDP([DiscreteGaussian(variance=5, times=10)])
@@ -359,14 +360,12 @@ class GaussianDP(Comparison):
 
     def __init__(self, events: Iterable[Noise]) -> None:
         loss = _composed(events)
-        mean, variance = float(loss.R) / 2, float(loss.R)
+        mean = sum(term.times * term.mean_loss for term in loss.terms)
+        variance = float(loss.R)
         for term in loss.terms:
             if term.precision == 0:  # discrete Laplace
-                shift, u, p = term.tilted(0.0)
-                centre = float(p @ u)
-                mean += term.times * (float(term.offset) + float(term.step) * (shift + centre))
-                variance += term.times * float(term.step) ** 2 * float(p @ (u - centre) ** 2)
-        self.mu = 2 * mean / math.sqrt(variance)
+                variance += term.times * float(term.step) ** 2 * term.tilted_variance()
+        self.mu = 2 * mean / math.sqrt(variance) if variance > 0 else math.inf
 
     @classmethod
     def from_rho(cls, rho: Exact) -> Self:
@@ -379,10 +378,19 @@ class GaussianDP(Comparison):
         curve.mu = math.sqrt(2 * positive(rho, name="rho"))
         return curve
 
+    @property
+    def _is_endless(self) -> bool:
+        """Whether mu^2 is too large for a float: noise that is zero with near certainty."""
+        return math.isinf(self.mu * self.mu)
+
     def _log_delta(self, epsilon: Floats) -> Floats:
+        if self._is_endless:
+            return np.zeros_like(epsilon)
         return np.minimum(log_gap(epsilon / self.mu - self.mu / 2, self.mu), 0.0)
 
     def _epsilon(self, log_delta: Floats) -> Floats:
+        if self._is_endless:
+            return np.full_like(log_delta, math.inf)
         mu = self.mu
         rho = mu * mu / 2
         # log delta is concave in epsilon, so Newton's method comes down from above without overshooting
@@ -398,6 +406,8 @@ class GaussianDP(Comparison):
         return epsilon
 
     def _tradeoff(self, alpha: Floats) -> Floats:
+        if self._is_endless:
+            return np.zeros_like(alpha)
         # G(alpha) = Phi(Phi^-1(1 - alpha) - mu), and Phi^-1(1 - alpha) = -Phi^-1(alpha)
         return np.exp(log_upper_tail(quantile(alpha) + self.mu))
 
@@ -453,13 +463,14 @@ def _of_term(term: Noise) -> Floats:
         second = -float(weight @ turn2) / total
         fourth = float(weight @ turn2**2) / total - 3 * second**2
         return term.times * np.array([float(term.offset), mu * mu / sigma2 + second, 0.0, fourth])
-    shift, u, p = term.tilted(0.0)
-    step = float(term.step)
+    _, u, p = term.tilted(0.0)
     centre = float(p @ u)
     m2, m3, m4 = (float(p @ (u - centre) ** power) for power in (2, 3, 4))
     third = 0.0 if term.largest is None else m3  # Gaussians are symmetric under no tilt
-    mean = float(term.offset) + step * (shift + centre)
-    return term.times * np.array([mean, step**2 * m2, step**3 * third, step**4 * (m4 - 3 * m2 * m2)])
+    step = float(term.step) if m2 > 0 else 0.0  # its powers may be too large for a float
+    return term.times * np.array(
+        [term.mean_loss, step**2 * m2, step**3 * third, step**4 * (m4 - 3 * m2 * m2)]
+    )
 
 
 class Edgeworth(Comparison):
@@ -477,6 +488,8 @@ class Edgeworth(Comparison):
     def __init__(self, events: Iterable[Noise]) -> None:
         self.cumulants = cumulants(events)
         self._sd = math.sqrt(self.cumulants.variance)
+        if not (self.cumulants.variance**2 > 0 and self.cumulants.mean < _MOST_SD * self._sd):
+            raise PrecisionError("the loss hardly varies: its cumulants are too small for an expansion")
 
     def _correction(self, x: Floats) -> Floats:
         c3, c4 = self.cumulants.skewness, self.cumulants.excess_kurtosis
@@ -489,11 +502,13 @@ class Edgeworth(Comparison):
         x, y = (epsilon - mean) / sd, (epsilon + mean) / sd
         # e^eps phi(y) = e^drift phi(x): the drift is zero for a Gaussian, where variance = 2 mean
         drift = epsilon * (1 - 2 * mean / sd**2)
-        rest = self._correction(x) - np.expm1(drift) * tail_ratio(y) + np.exp(drift) * self._correction(-y)
         # both parts over the density at x; before the mean the gap alone is of order one
         lead = log_gap(x, 2 * mean / sd)
         scale = np.where(x > 0, log_density(x), 0.0)
-        total = np.exp(lead - scale) + np.exp(log_density(x) - scale) * rest
+        with np.errstate(over="ignore", invalid="ignore"):  # so far out that there is no tail
+            rest = self._correction(x) - np.expm1(drift) * tail_ratio(y)
+            rest += np.exp(drift) * self._correction(-y)
+            total = np.exp(lead - scale) + np.exp(log_density(x) - scale) * rest
         logs = np.full_like(total, -np.inf)
         np.log(total, out=logs, where=total > 0)
         return np.minimum(scale + logs, 0.0)
@@ -558,8 +573,9 @@ def log_gap(x: Floats, mu: float) -> Floats:
         terms = weights * np.exp(-x[:, None] * z - z * z / 2) * -np.expm1(-mu * z)
         return np.asarray(log_density(x) + np.log(terms.sum(axis=1)))
     second = tail_ratio(x + mu)
-    beyond = log_density(x) + np.log(tail_ratio(np.maximum(x, 0.0)) - second)
-    before = np.log(-np.expm1(log_upper_tail(-x)) - np.exp(log_density(x)) * second)
+    with np.errstate(divide="ignore", invalid="ignore"):  # each is taken where it holds
+        beyond = log_density(x) + np.log(tail_ratio(np.maximum(x, 0.0)) - second)
+        before = np.log(-np.expm1(log_upper_tail(-x)) - np.exp(log_density(x)) * second)
     return np.where(x >= 0, beyond, before)
 
 

@@ -562,7 +562,7 @@ class PrivacyLoss(Curves):
     @property
     def mean(self) -> float:
         """Mean of the loss under the alternative: the Kullback-Leibler divergence."""
-        return self.loss.tilted_moments(0.0)[0] if self.loss.terms else 0.0
+        return float(sum(term.times * term.mean_loss for term in self.events))
 
     @property
     def variance(self) -> float:

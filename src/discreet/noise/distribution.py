@@ -314,6 +314,11 @@ class Noise(ABC):
         """Loss at X = 0."""
 
     @property
+    def mean_loss(self) -> float:
+        """E L: the offset, where X is symmetric."""
+        return float(self.offset)
+
+    @property
     def is_dual(self) -> bool:
         """Whether the transform of X is summed by Poisson duality; else over the values that X takes."""
         return False

@@ -147,6 +147,18 @@ class DiscreteLaplace(Noise):
         """The largest loss of one count."""
         return self.sensitivity / self.scale
 
+    @property
+    def mean_loss(self) -> float:
+        """E L, without cancellation: P[-l] = e^-l P[l], so it is the sum of P[l] l (1 - e^-l) over l > 0.
+
+        >>> round(DiscreteLaplace(scale=10**10).mean_loss * 10**20, 12)
+        0.5
+        """
+        shift, u, p = self.tilted(0.0)
+        twice = 2 * (shift + u) - self.sensitivity
+        loss = twice[twice > 0] * self._rates[0]
+        return float(p[twice > 0] @ (loss * -np.expm1(-loss)))
+
     @cached_property
     def _rates(self) -> tuple[float, float]:
         return 1 / float(self.scale), float(self.step)
