@@ -6,6 +6,7 @@ import math
 import random
 from fractions import Fraction
 
+import mpmath as mp
 import numpy as np
 import pytest
 from compositions import G, L
@@ -245,6 +246,47 @@ def test_next_to_no_noise(event: Noise) -> None:
     for delta in ("1e-10", "1/3", "0.9"):
         expected = float(top) + math.log1p(-float(Fraction(delta)))
         assert loss.epsilon(delta=delta) == pytest.approx(expected, rel=1e-12)
+
+
+def _normal(epsilon: mp.mpf, variance: int) -> mp.mpf:
+    """delta of one continuous Gaussian; that of a discrete one is off by about 1 / (24 variance)."""
+    mu = 1 / mp.sqrt(variance)
+    return mp.ncdf(mu / 2 - epsilon / mu) - mp.exp(epsilon) * mp.ncdf(-mu / 2 - epsilon / mu)
+
+
+@pytest.mark.parametrize("digits", [10, 12, 15, 18, 24, 30, 60, 99])
+def test_hardly_any_loss(digits: int) -> None:
+    variance = 10**digits
+    loss = compose([G(variance)])
+    with mp.workdps(400):
+        for delta in ("1e-3", "1e-10", "1e-20", "1e-100"):
+            epsilon = loss.epsilon(delta=delta)
+            found = _normal(mp.mpf(abs(epsilon)), variance)
+            if epsilon < 0:
+                found = -mp.expm1(epsilon) + mp.exp(epsilon) * found
+            assert float(found / mp.mpf(delta)) == pytest.approx(1, abs=1e-8)
+            sure = loss.epsilon(delta=delta, certified=True) if digits < 24 else None
+            assert sure is None or float(sure) == pytest.approx(epsilon, rel=1e-11, abs=0)
+        assert loss.total_variation == pytest.approx(float(_normal(mp.mpf(0), variance)), rel=1e-10, abs=0)
+
+
+@pytest.mark.parametrize("epsilon", ["4.59511985013459", 100, 10_000])
+def test_deltas_far_below_the_smallest_float(epsilon: str | int) -> None:
+    m = math.ceil(
+        Fraction(epsilon) * 10**10 - Fraction(1, 2)
+    )  # the loss X / 10^10 + ... exceeds epsilon from m on
+    with mp.workdps(60):
+        top = -(mp.mpf(m) ** 2) / (2 * 10**10) - mp.log(2 * mp.pi * 10**10) / 2
+        gaps = [(Fraction(2 * (m + j) + 1, 2 * 10**10) - Fraction(epsilon)) for j in range(60)]
+        weights = [
+            mp.exp(-mp.mpf(2 * m * j + j * j) / (2 * 10**10))
+            * -mp.expm1(-mp.mpf(g.numerator) / g.denominator)
+            for j, g in enumerate(gaps)
+        ]
+        expected = float(top + mp.log(sum(weights)))
+    loss = compose([G(10**10)])
+    assert loss.log_delta(epsilon=epsilon) == pytest.approx(expected, rel=2e-15)
+    assert loss.delta(epsilon=epsilon) == 0.0
 
 
 def test_a_group_of_a_million_million_people() -> None:

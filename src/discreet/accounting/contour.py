@@ -50,12 +50,17 @@ from discreet.noise.distribution import Complexes
 DEPTH = 48.0
 """Nodes whose factor is below e^-DEPTH are left out: 1e-17 of the result, with room to spare."""
 
+LOG_SMALLEST = -745.0
+"""The logarithm of the smallest float."""
+
 MOST_INTERVALS = 4_000_000
 
 OFFSETS = np.array([0.5, 1, 2, 3, 4.5, 6, 7.5, 8.5, 9.5, 11, 14, 20, 30, 45, 70, 120, 300, 1000])
 _SHALLOWEST = 8.0
 _PIECES = 16
 _ALIAS = 37.0  # aliases below e^-37 of the value
+_LAST_DIGITS = 1e-15
+_FAR_OUT = 2e9  # standard deviations
 _DOUBTFUL = 3e-13  # estimates above are worth a second look
 _BLOCK = 1 << 20
 _MOST_KEPT = 20_000_000  # nodes of one contour
@@ -86,7 +91,7 @@ class Kind(Enum):
         return self in (Kind.DELTA, Kind.REST)
 
 
-def rounded(theta: float) -> float:
+def rounded(theta: float, bits: int = 20) -> float:
     """The tilt to 20 significant bits: products with small integers are then exact.
 
     >>> rounded(1 / 3) * 3 == 1 - 2**-21
@@ -95,7 +100,7 @@ def rounded(theta: float) -> float:
     True
     """
     mantissa, exponent = math.frexp(theta)
-    return math.ldexp(round(mantissa * 2**20), exponent - 20)
+    return math.ldexp(round(mantissa * 2**bits), exponent - bits)
 
 
 def _pull(distance: float, h: float) -> float:
@@ -132,7 +137,7 @@ def saddle(loss: Loss, kind: Kind, threshold: float, h: float) -> float:
     else:
         distance = 1.0
     # a bounded loss has no saddle at its top; a tilt of e^60 between neighbouring points is as good
-    most = min(60 / h if h > 0 and loss.largest is not None else 1e12, kind.room)
+    most = min(60 / h if h > 0 and loss.largest is not None else 1e99 / min(loss.spread, 1.0), kind.room)
     # next to the pole at -1 a float does not tell smaller distances from none
     low, high = (1e-9 if pole else 1e-40), most
     distance = min(max(distance, 2 * low), most)
@@ -145,13 +150,18 @@ def saddle(loss: Loss, kind: Kind, threshold: float, h: float) -> float:
         # Newton's method for the logarithm of the distance: the kernel's pull is a power of it
         move = -value / (distance * slope) if slope > 0 else math.copysign(4.0, -value)
         better = distance * math.exp(max(min(move, 4.0), -4.0))
-        if not low < better < high:
+        enough = 1e-3 * min(distance, 1 / math.sqrt(slope) if slope > 0 else distance)
+        if abs(better - distance) >= enough and not low < better < high:
             better = math.sqrt(low) * math.sqrt(high) if high > 4 * low else 0.5 * (low + high)
-        close = abs(better - distance) < 1e-3 * min(distance, 1 / math.sqrt(slope) if slope > 0 else distance)
-        distance = better
+        close = abs(better - distance) < enough
+        distance = min(max(better, low), high)
         if close or high - low < 1e-4 * low:
             break
-    return rounded(pole + distance) if pole + distance != 0 else pole + distance
+    # far out the tilt must be known better, as far as its products with the sensitivities stay exact
+    is_far = threshold > loss.tilted_moments(0.0)[0] + 1e4 * loss.spread
+    room = 52 - max(term.sensitivity for term in loss.terms).bit_length()
+    theta = pole + distance
+    return rounded(theta, max(20, min(room, 40)) if is_far else 20) if theta != 0 else theta
 
 
 class Period(NamedTuple):
@@ -171,16 +181,15 @@ def period(
     G(l + nP) <= M(t) e^(-t (l + nP)): t above theta serves n > 0, t below it n < 0.
     """
     unit = math.sqrt(need / 40) / spread
-    base = float(loss.log_mgf(np.array([theta]))[0])
     up = OFFSETS * unit
     if kind is Kind.REST:
         up = np.append(up[up < -theta], -theta)
-    above = (loss.log_mgf(theta + up) - base - up * low + need) / up
+    above = loss.chord(theta, up) - low + need / up
     room = theta - kind.pole
     down = np.append(up[up < room], room)
-    below = (loss.log_mgf(theta - down) - base + down * high + need) / down
+    below = high - loss.chord(theta, -down) + need / down
     i, j = int(np.argmin(above)), int(np.argmin(below))
-    length = max(float(above[i]), float(below[j]), unit * 1e-6)
+    length = max(float(above[i]), float(below[j]), spread * 1e-6)
     return Period(length, theta + float(up[i]), theta - float(down[j]))
 
 
@@ -272,11 +281,11 @@ def sieved(
         if radius < math.pi:
             # padded by more than the rounding errors of step * y, so that nothing allowed is lost
             step = float(term.step)
-            families.append((step, radius * (1 + 1e-9) + 1e-12 + 4e-15 * step * end))
+            families.append((step, radius * (1 + 1e-9), 1e-12 + 4e-15 * step * end))
     families.sort()
     low, high = np.array([start]), np.array([end])
-    for step, radius in families:
-        low, high = _intersect(low, high, step, radius, most)
+    for family in families:
+        low, high = _intersect(low, high, *family, most)
         if low.size == 0:
             break
     return low, high
@@ -295,13 +304,20 @@ def _numbered(
     return owner, np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
 
 
-def _intersect(low: Floats, high: Floats, step: float, radius: float, most: int) -> tuple[Floats, Floats]:
-    """Cut the intervals to the y with dist(step y, 2 pi Z) <= radius."""
-    first = np.ceil((low * step - radius) / _TWO_PI)
-    last = np.floor((high * step + radius) / _TWO_PI)
+def _intersect(
+    low: Floats, high: Floats, step: float, radius: float, padding: float, most: int
+) -> tuple[Floats, Floats]:
+    """Cut the intervals to the y with dist(step y, 2 pi Z) <= radius; at full turns but none, padded."""
+    first = np.ceil((low * step - radius - padding) / _TWO_PI)
+    last = np.floor((high * step + radius + padding) / _TWO_PI)
     owner, within = _numbered(first, last, most, "intervals")
     centre = (first[owner] + within) * _TWO_PI
-    return np.maximum(low[owner], (centre - radius) / step), np.minimum(high[owner], (centre + radius) / step)
+    room = np.where(centre == 0, radius, radius + padding)
+    low, high = (
+        np.maximum(low[owner], (centre - room) / step),
+        np.minimum(high[owner], (centre + room) / step),
+    )
+    return low[low <= high], high[low <= high]
 
 
 # -- one contour ---------------------------------------------------------------------------------------------
@@ -420,6 +436,15 @@ class Tail:
     log: Floats
     error: Floats
 
+    def beyond(self, accuracy: float) -> list[int]:
+        """Which values are not known to the accuracy.
+
+        A value below the smallest float may be off by what its logarithm loses as a float.
+        """
+        is_tiny = np.isfinite(self.log) & (self.log < LOG_SMALLEST)
+        lost = np.where(is_tiny, _LAST_DIGITS * np.abs(self.log), 0.0)
+        return np.flatnonzero(~(self.error <= np.maximum(accuracy, lost))).tolist()
+
 
 class Evaluation(Protocol):
     """Whatever can evaluate tails."""
@@ -488,6 +513,16 @@ class Quadrature:
             last = (self.loss.largest - points.origin) / points.unit
             # on a line the threshold itself must lie below the largest loss
             order = [i for i in order if (points.tops[i] <= last if self.h else points.tops[i] < last)]
+        else:
+            farthest = self.loss.tilted_moments(0.0)[0] + _FAR_OUT * self.loss.spread
+            for i in [i for i in order if points.value[i] > farthest and kind is not Kind.REST]:
+                theta = saddle(self.loss, kind, float(points.value[i]), self._h)
+                exponent = exact_exponent(log_scale(self.loss, theta), theta, points.exact(i))
+                exponent -= points.value[i] if kind is Kind.NULL else 0.0
+                room = _LAST_DIGITS * abs(exponent)
+                if 10 * theta * self._h < room:  # the kernel is lost in the last digits of the exponent
+                    log[i], error[i] = exponent, room
+                    order.remove(i)
         position = 0
         while position < len(order):
             remaining = order[position:]
@@ -500,10 +535,8 @@ class Quadrature:
             chosen = remaining[:until]
             log[chosen], error[chosen] = self._evaluate(contour, kind, points.take(chosen))
             position += until
-            for i in chosen:
-                if not error[i] < _DOUBTFUL:
-                    found = self._alone(kind, thresholds[i], points.take([i]), log[i], error[i])
-                    log[i], error[i] = found
+            for i in np.array(chosen)[Tail(log[chosen], error[chosen]).beyond(_DOUBTFUL)]:
+                log[i], error[i] = self._alone(kind, thresholds[i], points.take([i]), log[i], error[i])
         return Tail(log, error)
 
     def _alone(

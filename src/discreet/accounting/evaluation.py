@@ -77,6 +77,7 @@ ACCURACY = 1e-12
 
 _DEEPEST = 37.0  # standard deviations at which a tail is about 1e-300
 _MOST_NODES = 1_000_000
+_FEW_PEAKS = 1
 _PATIENCE = 4  # times as many nodes, rather than no answer
 _MOST_WORK = 10**9  # nodes times values of all laws: a minute for each tail
 _REMAINDER = 2e-14
@@ -180,7 +181,7 @@ class Evaluations:
         """Tails from the first evaluation; those worse than `accuracy` from the best of the others."""
         found = self.first.tail(kind, thresholds)
         for other in self._others():
-            doubtful = np.flatnonzero(~(found.error <= accuracy))
+            doubtful = np.array(found.beyond(accuracy), dtype=np.int64)
             if not doubtful.size:
                 break
             engine = other()
@@ -231,11 +232,19 @@ def _explore(loss: Loss, spread: float, kind: Kind, most: int = _MOST_NODES) -> 
     per_node = 2 * math.pi / float(period)
     step = float(loss.step)
     whole = math.pi / step if step > 0 else math.inf
+    serves = (Kind.DELTA, Kind.ALT) if kind is Kind.ALT else (Kind.DELTA,)
+    try:  # of very fine steps nothing may be left but a stretch next to the origin
+        part = octave(
+            loss, 0.0, whole, depth=DEPTH, theta=0.0, falloff=falloff(kind), scale=tilt, most=_FEW_PEAKS
+        )
+        if part.high[-1] < 2**36 * per_node:
+            return Strategy(loss.step, whole, part, serves)
+    except SieveOverflowError:
+        pass
     farthest = min(whole, 2**36 * per_node, 1e8 * tilt)
     start, end, nodes = 0.0, 64 * tilt, 0.0
     remainder, settled = 1.0, False
     parts: list[Sieve] = []
-    serves = (Kind.DELTA, Kind.ALT) if kind is Kind.ALT else (Kind.DELTA,)
     while start < farthest and not settled:
         end = min(end, farthest)
         try:

@@ -165,11 +165,19 @@ class Loss:
 
     def log_mgf(self, theta: Floats) -> Floats:
         """log E e^(theta L) under the alternative, at real tilts."""
-        total = theta * float(self.offset) + theta * theta * (float(self.R) / 2)
-        total += self.dual_theta_part(theta)
+        return theta * float(self.offset) + theta * theta * (float(self.R) / 2) + self._beyond_normal(theta)
+
+    def _beyond_normal(self, theta: Floats) -> Floats:
+        """What the log-mgf is more than that of a normal loss with the same offset and R."""
+        total = self.dual_theta_part(theta)
         for term in self.primal:
-            total += term.times * term.log_factor(theta)
+            total = total + term.times * term.log_factor(theta)
         return total
+
+    def chord(self, theta: float, move: Floats) -> Floats:
+        """(K(theta + move) - K(theta)) / move of the log-mgf K; of a normal loss without cancellation."""
+        more = self._beyond_normal(theta + move) - self._beyond_normal(np.array([theta]))
+        return float(self.offset) + float(self.R) * (theta + move / 2) + more / move
 
     def tilted_moments(self, theta: float) -> tuple[float, float]:
         """Mean and variance of L under the tilt e^(theta L): the first two derivatives of the log-mgf."""

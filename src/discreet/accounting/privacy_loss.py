@@ -15,7 +15,15 @@ from typing import TYPE_CHECKING, Literal, Required, TypedDict, Unpack, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.accounting.contour import Evaluation, Kind, Quadrature, Tail, roots, saddlepoint_guess
+from discreet.accounting.contour import (
+    LOG_SMALLEST,
+    Evaluation,
+    Kind,
+    Quadrature,
+    Tail,
+    roots,
+    saddlepoint_guess,
+)
 from discreet.accounting.evaluation import ACCURACY, Direct, Evaluations
 from discreet.accounting.loss import Floats, Loss, log_fraction
 from discreet.accounting.tradeoff import Knots, TradeOff
@@ -309,15 +317,15 @@ class PrivacyLoss(Curves):
         tail = self._evaluations.tail(kind, thresholds, accuracy)
         # what a cut line leaves out is bounded by its moduli, without the phases that make it smaller
         is_cut = isinstance(self.engine, Quadrature) and self.engine.remainder > 0
-        for i in np.flatnonzero(~(tail.error <= (2 * ACCURACY if is_cut else ACCURACY))):
+        for i in tail.beyond(2 * ACCURACY if is_cut else ACCURACY):
             # an answer below the smallest float has lost digits in its logarithm alone
-            if tail.log[i] < -745 and tail.error[i] < 1e-9:
+            if tail.log[i] < LOG_SMALLEST and tail.error[i] < 1e-9:
                 continue
             # a sum over a list that found nothing is refined even for a search: it must not pass for zero
             is_lost = isinstance(self.engine, Direct) and tail.error[i] == math.inf
             wanted = accuracy < math.inf or is_lost
             if (wanted and self._has_quick_balls) or not tail.error[i] <= accuracy:
-                self._refine(kind, thresholds[i], tail, int(i), accuracy)
+                self._refine(kind, thresholds[i], tail, i, accuracy)
         # a probability: rounding must not lift it above 1
         return Tail(np.minimum(tail.log, 0.0), tail.error)
 
