@@ -244,3 +244,14 @@ def test_a_certified_envelope_is_as_narrow_as_asked_where_cases_cross(alpha: str
     assert float(box.lower) * (1 - 1e-10) <= value <= float(box.upper) * (1 + 1e-10)
     tops = [whole.case(label).tradeoff(alpha=alpha, certified=True).upper for label, _ in whole.cases]
     assert box.lower <= min(tops)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(("variance", "missed"), [("1/1000000", 0.0), ("1e24", 0.95 - 1.0314e-13)])
+def test_extreme_noise_is_accounted_for_without_warnings(variance: str, missed: float) -> None:
+    release = Release.from_toml(
+        f'name = "extreme"\nneighbours = "unbounded"\n[[levels]]\nname = "State"\n[levels.queries]\n'
+        f'"total" = {{ variance = "{variance}" }}\n'
+    )
+    # next to no noise: no error is left; hardly any loss: 1 - alpha less mu times the normal density at 1.645
+    assert release.account().tradeoff(alpha="1/20") == pytest.approx(missed, rel=1e-14, abs=0)

@@ -60,6 +60,7 @@ _SHALLOWEST = 8.0
 _PIECES = 16
 _ALIAS = 37.0  # aliases below e^-37 of the value
 _LAST_DIGITS = 1e-15
+_SMALL_LOSS = 0.01  # spread of a loss whose deltas are small and lack nothing of their distance to 1
 _FAR_OUT = 2e9  # standard deviations
 _DOUBTFUL = 3e-13  # estimates above are worth a second look
 _BLOCK = 1 << 20
@@ -446,6 +447,16 @@ class Tail:
         return np.flatnonzero(~(self.error <= np.maximum(accuracy, lost))).tolist()
 
 
+def rest_of(delta: Tail, thresholds: list[Fraction]) -> Tail:
+    """log of 1 - delta(t) from delta(|t|): for t < 0 it is that at -t times e^t."""
+    value = np.exp(delta.log)
+    rest = 1 - value
+    with np.errstate(divide="ignore", invalid="ignore"):
+        log = np.log(rest) + np.minimum([float(t) for t in thresholds], 0.0)
+        error = np.where(value > 0, value * delta.error / rest, 0.0) + 4e-16
+    return Tail(np.where(rest > 0, log, math.nan), np.where(rest > 0, error, math.inf))
+
+
 class Evaluation(Protocol):
     """Whatever can evaluate tails."""
 
@@ -492,6 +503,8 @@ class Quadrature:
 
     def tail(self, kind: Kind, thresholds: list[Fraction]) -> Tail:
         """log of delta(t), P[L > t] or P_null[L > t] at each threshold t."""
+        if kind is Kind.REST and self.loss.spread < _SMALL_LOSS:
+            return rest_of(self.tail(Kind.DELTA, [abs(t) for t in thresholds]), thresholds)
         log = np.full(len(thresholds), -math.inf)
         error = np.zeros(len(thresholds))
         if self.h is None:

@@ -58,6 +58,7 @@ from discreet.accounting.contour import (
     kernel_size,
     octave,
     period,
+    rest_of,
     saddle,
     short_above,
 )
@@ -600,16 +601,11 @@ class Grid:
     def tail(self, kind: Kind, thresholds: list[Fraction]) -> Tail:
         """log of delta(t) or 1 - delta(t) at each threshold t; other tails have an infinite error."""
         log, error = np.full(len(thresholds), math.nan), np.full(len(thresholds), math.inf)
-        if kind.has_both_poles:
+        if kind is Kind.REST:
+            return rest_of(self.tail(Kind.DELTA, [abs(t) for t in thresholds]), thresholds)
+        if kind is Kind.DELTA:
             for i in sorted(range(len(thresholds)), key=lambda i: abs(thresholds[i])):
-                t = thresholds[i]
-                log[i], error[i] = self._delta(t if kind is Kind.DELTA else abs(t))
-                if kind is Kind.REST:
-                    # 1 - delta(t), and for t < 0 the same at -t times e^t
-                    delta = math.exp(log[i])
-                    rest = 1 - delta
-                    error[i] = delta * error[i] / rest if rest > 0 else math.inf
-                    log[i] = math.log(rest) + min(float(t), 0.0) if rest > 0 else math.nan
+                log[i], error[i] = self._delta(thresholds[i])
         return Tail(log, error)
 
     def _delta(self, threshold: Fraction) -> tuple[float, float]:

@@ -314,7 +314,8 @@ class PrivacyLoss(Curves):
             log = np.array([-math.inf if t >= 0 else 0.0 for t in thresholds])
             return Tail(log, np.zeros(len(thresholds)))
         accuracy = max(accuracy, self._aim or 0.0)
-        tail = self._evaluations.tail(kind, thresholds, accuracy)
+        with self._within_floats():
+            tail = self._evaluations.tail(kind, thresholds, accuracy)
         # what a cut line leaves out is bounded by its moduli, without the phases that make it smaller
         is_cut = isinstance(self.engine, Quadrature) and self.engine.remainder > 0
         for i in tail.beyond(2 * ACCURACY if is_cut else ACCURACY):
