@@ -150,7 +150,7 @@ IDEAS: dict[str, Callable[[ast.Module], bool]] = {
     "percent": defining("percent", "_percent", "percent_text"),
     "a chance that is not rounded away": defining("chance", "chance_text"),
     "a reader of exact numbers": defining("fraction", "read_fraction"),
-    "the rule of a share, a delta or a prior": saying("it must lie strictly between 0 and 1"),
+    "the rule of a share, a delta or a prior": saying("between 0 and 1'"),
     "a file that appears whole": calling("os.replace"),
     "a list of problems": defining("Problems"),
     "theta sums": lambda tree: (

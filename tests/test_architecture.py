@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import house
 import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "discreet"
@@ -193,6 +194,15 @@ def test_any_stays_at_the_borders(path: Path) -> None:
         assert lines, f"{name_of(path)} is listed in ANY and has none"
     else:
         assert not lines, f"{name_of(path)} says Any in line {lines[0]}: name the type, or say in ANY why not"
+
+
+def test_each_idea_and_each_name_once() -> None:
+    trees = house.modules()
+    assert house.classes_with_two_meanings(trees) == {}
+    assert not list(house.foreign_private_attributes(trees))
+    where = house.ideas(trees)
+    assert where.pop("a dictionary beside its result (as_object)") == []
+    assert {idea: files for idea, files in where.items() if len(files) != 1} == {}
 
 
 def test_the_import_is_light() -> None:

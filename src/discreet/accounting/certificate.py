@@ -26,7 +26,7 @@ from discreet.budget.levels import RELATIONS, CaseLabel, Neighbours
 from discreet.budget.release import Release
 from discreet.errors import InputError
 from discreet.noise import Noise
-from discreet.numbers import Exact, Interval, decimal, fraction, shown, whole
+from discreet.numbers import Exact, Interval, decimal, fraction, share, shown, whole
 
 FORMAT = "discreet certificate 1"
 LARGEST_EPSILON = 10**6
@@ -169,9 +169,7 @@ class Certificate:
             ends = Interval(Fraction(0), large)
             return cls._stated(releases, neighbours, people, "epsilon", small, ends, taken)
         if alpha is not None and beta is not None and epsilon is None and delta is None:
-            first, second = fraction(alpha, name="alpha"), fraction(beta, name="beta")
-            if not 0 <= second <= 1:
-                raise InputError(f"beta is {_short(second)}; it must lie between 0 and 1")
+            first, second = fraction(alpha, name="alpha"), share(beta, name="beta", closed=True)
             ends = Interval(second, Fraction(1))
             return cls._stated(releases, neighbours, people, "beta", first, ends, taken)
         raise InputError("a claim states an epsilon and a delta, or an alpha and a beta")
