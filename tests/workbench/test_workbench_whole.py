@@ -116,10 +116,15 @@ def test_a_wrong_setting_in_a_file_is_said_on_its_page(visit: Callable[..., Any]
     upload(page, "small.toml", SMALL.encode())
     wait_for_text(page, "discreet account release.toml")
     wrong = 'session = 1\npreset = "pl94-2020-units"\ndelta = "1e-10"\n[pages.risk]\nprior = "7"\n'
-    upload(page, "wrong.toml", wrong.encode())
+    upload(page, "wrong.toml", f'{wrong}[pages.design]\nraces = "9"\n'.encode())
     wait_for_text(page, "the prior is 7; it must lie strictly between 0 and 1")
     page.get_by_role("textbox", name="Prior, exact").fill("1/4")
     wait_for_text(page, "--prior 1/4")
+    page.get_by_role("button", name="Tabulation design", exact=True).click()
+    said = page.get_by_text("the number of races is 9; it must be a whole number from 1 to 8")
+    said.wait_for()
+    page.get_by_role("textbox", name="Chance of dropping an empty group").fill("0.5")
+    said.wait_for(state="hidden")
 
 
 def test_the_keyboard_alone_reaches_everything_in_order(visit: Callable[..., Any]) -> None:

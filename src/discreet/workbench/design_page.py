@@ -55,7 +55,8 @@ class _DesignPage(c.Page):
         return self.design.texts[key]
 
     def at(self, key: str, text: str) -> State:
-        return self.with_design(Design.of_state(super().at(key, text)))
+        known = self.with_design(self.design)  # without what could not be read
+        return self.with_design(Design.of_state(known.with_settings(NAME, {key: text})))
 
     def line(self, place: Place) -> SizedLevel | None:
         """What follows for one geography and level; None if it is off, or not known yet."""
