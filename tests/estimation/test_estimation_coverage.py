@@ -12,10 +12,10 @@ import pytest
 
 from discreet.budget import Attributes, Level, Query, Release
 from discreet.errors import InputError
-from discreet.estimation import accuracy
+from discreet.estimation import accuracy, intervals
 from discreet.estimation.estimates import Estimates, InMemory, Measurements, Moments
 from discreet.estimation.intervals import Term, half_widths
-from discreet.estimation.tree import Tree
+from discreet.estimation.tree import Floats, Tree
 from discreet.noise import DiscreteGaussian, Noise
 from discreet.numbers import bound, float_up
 from discreet.release import estimate, measure
@@ -284,3 +284,21 @@ def test_noise_of_next_to_no_variance_is_estimated(tmp_path: Path, records: Path
     (tmp_path / "m" / "release.NOT-PRIVATE.toml").unlink()
     with pytest.raises(InputError, match="a variance is not above zero"):
         estimate(tmp_path / "m", tmp_path / "f")
+
+
+def test_equal_contrasts_are_evaluated_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thousand units with the same noises have one law of their differences, and one width."""
+    laws: list[object] = []
+    law_of, one = intervals._law, DiscreteGaussian("1/2")
+
+    def counted(terms: Sequence[Term]) -> tuple[Floats, Floats]:
+        laws.append(terms)
+        return law_of(terms)
+
+    monkeypatch.setattr(intervals, "_law", counted)
+    both = intervals.Shared.of([(np.array([[1.0, 0.0], [0.3, 0.9]]), one, 1)])
+    factors, of = np.ones((1000, 1)), np.zeros((1000, 1), dtype=np.int64)
+    variances = np.full((1000, 1), (1.0 + 0.6**2) * one.true_variance() + 0.01)
+    widths = intervals.shared_widths([both], of, factors, variances, 0.9)
+    assert len(laws) == 1
+    assert np.ptp(widths) == 0.0

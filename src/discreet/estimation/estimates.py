@@ -520,23 +520,36 @@ class Moments:
         """Return the ends of intervals of the ratios `values`, a / b: the r at which a - r b is as far from
         zero as its law allows. In standard deviations that hardly changes with r, so few steps find it."""
         sure = (self.var_a == 0.0) | (self.var_b == 0.0)
-        parts = self.var_a, self.var_b, np.where(sure, 0.0, self.covariance)
+        covariance = np.where(sure, 0.0, self.covariance)
         normal = gaussian_widths(np.ones(1), level)
         ends = []
         for side, outer in ((0, np.minimum), (1, np.maximum)):
-            steps = [values]
-            for _ in range(STEPS):
+            end, late = values.copy(), []
+            moving = np.ones(values.shape, dtype=bool)
+            for step in range(STEPS):
+                here, last = replace(self, b=b)._some(moving), end[moving]
                 with np.errstate(divide="ignore", invalid="ignore"):
-                    factor = self.widths(steps[-1], level) / np.sqrt(self.variances(steps[-1]))
+                    factor = here.widths(last, level) / np.sqrt(here.variances(last))
                 factor = np.where(np.isfinite(factor), factor, normal)
-                steps.append(ratio_interval(self.a, b, parts, factor)[side])
-                if np.allclose(steps[-2], steps[-1], rtol=1e-12, atol=0.0, equal_nan=True):
+                parts = here.var_a, here.var_b, covariance[moving]
+                end[moving] = ratio_interval(here.a, here.b, parts, factor)[side]
+                moving[moving] = ~np.isclose(last, end[moving], rtol=1e-12, atol=0.0, equal_nan=True)
+                if step >= STEPS // 2 - 1:
+                    late.append(end.copy())
+                if not moving.any():
                     break
             # where it jumps to and fro, the outermost; and a truth at the very end is inside
-            end = outer.reduce(steps[-1:] if len(steps) <= STEPS else steps[STEPS // 2 :])
+            end = np.where(moving, outer.reduce(late), end) if moving.any() else end
             ends.append(end if self.noises is None else end + (side - 0.5) * 2e-9 * np.abs(end - values))
         lost = np.isnan(ends[0]) | np.isnan(ends[1])
         return [np.where(lost, np.nan, end) for end in ends]
+
+    def _some(self, which: NDArray[np.bool_]) -> Moments:
+        """Return some of the cells, in one row."""
+        columns = (self.a, self.b, self.var_a, self.var_b, self.covariance)
+        a, b, var_a, var_b, covariance = (one[which] for one in np.broadcast_arrays(*columns))
+        noises = self.noises and (self.noises[0], np.broadcast_to(self.noises[1], which.shape)[which])
+        return Moments(a, b, var_a, var_b, covariance, noises)
 
 
 STEPS = 12

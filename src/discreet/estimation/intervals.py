@@ -16,6 +16,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,6 +61,7 @@ def half_widths(variances: Floats, terms: Sequence[Sequence[Term]], level: float
     found: Floats = _normal(level) * np.sqrt(np.maximum(variances, 0.0))
     sizes: dict[int, float] = {}  # a law's variance, by identity: hashes of fractions are slow
     single: dict[Noise, list[tuple[int, float, float]]] = {}
+    smoothed: list[tuple[int, float, _NearQuantile]] = []
     for place, (variance, some) in enumerate(zip(variances.tolist(), terms, strict=True)):
         if variance <= 0.0 or not some:
             continue
@@ -69,13 +71,28 @@ def half_widths(variances: Floats, terms: Sequence[Sequence[Term]], level: float
         chosen, rest = _dominating(variance, some, sizes)
         if not chosen:
             continue
-        if len(chosen) == 1 and chosen[0].times == 1 and rest > 0.0:
+        if rest == 0.0:
+            found[place] = _exact_width(chosen, level)
+        elif len(chosen) == 1 and chosen[0].times == 1:
             single.setdefault(chosen[0].law, []).append((place, abs(chosen[0].weight), math.sqrt(rest)))
         else:
-            found[place] = _exact_width(variance, chosen, rest, level)
+            deviation = math.sqrt(rest)
+            smoothed.append((place, deviation, _near_quantile(*_law(chosen), deviation, level)))
     for law, rows in single.items():
         places, weights, deviations = (np.array(column) for column in zip(*rows, strict=True))
         found[places] = _single_widths(law, weights, deviations, level)
+    smoothed.sort(key=lambda row: len(row[2].points))
+    while smoothed:  # laws of about as many points together
+        many = max(1, (1 << 18) // len(smoothed[-1][2].points))
+        together, smoothed = smoothed[-many:], smoothed[:-many]
+        wide = len(together[-1][2].points)
+        points, chances = np.zeros((2, len(together), wide))
+        for row, (_, _, law_near) in enumerate(together):
+            points[row, : len(law_near.points)], chances[row, : len(law_near.points)] = law_near[:2]
+        rest_of, target, quantile = (
+            np.array(column) for column in zip(*((one, *near[2:]) for _, one, near in together), strict=True)
+        )
+        found[[row[0] for row in together]] = _root(points, chances, target, quantile, rest_of)
     return found
 
 
@@ -135,19 +152,21 @@ def shared_widths(
     noises: Sequence[Shared | None], of: Integers, factors: Floats, variances: Floats, level: float
 ) -> Floats:
     """Return half-widths of many contrasts e - factor f: `of` says which noises are in each; None: many."""
-    flat, known = np.nan_to_num(variances.ravel()), np.nan_to_num(factors.ravel())
+    asked = [one.ravel() for one in np.broadcast_arrays(of, np.nan_to_num(factors), np.nan_to_num(variances))]
+    # cells with the same noises and factor have the same width
+    distinct, same = np.unique(np.column_stack(asked), axis=0, return_inverse=True)
+    whose, known, flat = distinct[:, 0].astype(np.int64), distinct[:, 1], distinct[:, 2]
     terms: list[list[Term]] = [[]] * len(flat)
-    order = np.argsort(of.ravel(), kind="stable")
-    edges = np.flatnonzero(np.diff(of.ravel()[order]))
-    for some in np.split(order, edges + 1):
-        one = noises[int(of.ravel()[some[0]])] if some.size else None
+    for some in np.split(np.arange(len(flat)), np.flatnonzero(np.diff(whose)) + 1):
+        one = noises[int(whose[some[0]])] if some.size else None
         if one is not None:
             for mine in np.array_split(some, 1 + len(some) * len(one.law) // AT_ONCE):
                 for place, row in zip(mine.tolist(), one.terms(known[mine], flat[mine]), strict=True):
                     terms[place] = row
     if sum(map(bool, terms)) > FEW_ROWS:
         import scipy.special  # noqa: F401 - worth loading: see `_cdf`
-    return np.where(np.isnan(variances), np.nan, half_widths(flat, terms, level).reshape(variances.shape))
+    widths = half_widths(flat, terms, level)[same.ravel()].reshape(variances.shape)
+    return np.where(np.isnan(variances), np.nan, widths)
 
 
 def _dominating(variance: float, terms: Sequence[Term], sizes: dict[int, float]) -> tuple[list[Term], float]:
@@ -173,41 +192,79 @@ def _dominating(variance: float, terms: Sequence[Term], sizes: dict[int, float])
     return ranked[:many], rest if rest > 1e-9 * variance else 0.0
 
 
-def _exact_width(variance: float, chosen: Sequence[Term], rest: float, level: float) -> float:
+def _exact_width(chosen: Sequence[Term], level: float) -> float:
+    """Return the half-width of a law that nothing smooths."""
     points, chances = _law(chosen)
-    if rest == 0.0:
-        far = np.round(np.abs(points), 9)
-        order = np.argsort(far, kind="stable")
-        reached = int(np.searchsorted(np.cumsum(chances[order]), level - 1e-12))
-        return float(far[order][min(reached, len(order) - 1)])
-    deviation = math.sqrt(rest)
-    high = 12.0 * math.sqrt(variance) + 12.0 * max(abs(term.weight) for term in chosen)
-    return float(_root(points[None], chances, np.array([deviation]), np.array([high]), level)[0])
+    far = np.round(np.abs(points), 9)
+    order = np.argsort(far, kind="stable")
+    reached = int(np.searchsorted(np.cumsum(chances[order]), level - 1e-12))
+    return float(far[order][min(reached, len(order) - 1)])
+
+
+SURE = 8.5
+"""Deviations within which a Gaussian surely is."""
+
+
+class _NearQuantile(NamedTuple):
+    """What decides where a smoothed law has a quantile: its points near that of the law itself, which ascend,
+    with their chances, and the chance that these and the Gaussian must reach together."""
+
+    points: Floats
+    chances: Floats
+    target: float
+    quantile: float
+
+
+def _near_quantile(points: Floats, chances: Floats, deviation: float, level: float) -> _NearQuantile:
+    """Leave out points that the Gaussian surely does not bring to the other side of the quantile."""
+    order = np.argsort(points, kind="stable")
+    points, chances = points[order], chances[order]
+    below = np.cumsum(chances)
+    target = (level + float(below[-1])) / 2  # the law is symmetric
+    quantile = float(points[min(int(np.searchsorted(below, target)), len(points) - 1)])
+    far = 2 * SURE * deviation
+    first, last = np.searchsorted(points, [quantile - far, quantile + far]).tolist()
+    base = float(below[first - 1]) if first else 0.0
+    return _NearQuantile(points[first:last], chances[first:last], target - base, quantile)
 
 
 def _single_widths(law: Noise, weights: Floats, deviations: Floats, level: float) -> Floats:
     """Return half-widths of weight * noise + a Gaussian, for many weights and Gaussians."""
     reach = max(1, _reach(law))
-    steps = np.arange(-reach, reach + 1)
-    chances = law.pmf(steps)
-    high = 12.0 * (deviations + weights * (1.0 + math.sqrt(law.true_variance())))
+    steps = np.arange(-reach, reach + 1.0)
+    near = _near_quantile(steps, law.pmf(steps.astype(np.int64)), 2.0 * reach, level)
     found = np.empty(len(weights))
     rows = max(1, (1 << 20) // len(steps))
     for start in range(0, len(weights), rows):
         part = slice(start, start + rows)
-        found[part] = _root(weights[part, None] * steps, chances, deviations[part], high[part], level)
+        some = weights[part]
+        targets = np.full(len(some), near.target)
+        found[part] = _root(
+            some[:, None] * steps, near.chances, targets, some * near.quantile, deviations[part]
+        )
     return found
 
 
-def _root(points: Floats, chances: Floats, deviations: Floats, high: Floats, level: float) -> Floats:
-    """Return for each row of points the w with the chance `level`; the law is symmetric."""
-    low = np.zeros_like(high)
-    for _ in range(50):
-        middle = (low + high) / 2
-        inside = 2.0 * (_cdf((middle[:, None] - points) / deviations[:, None]) @ chances) - chances.sum()
-        enough = inside >= level
-        low, high = np.where(enough, low, middle), np.where(enough, middle, high)
-    return high
+def _root(points: Floats, chances: Floats, target: Floats, quantile: Floats, deviations: Floats) -> Floats:
+    """Return for each row of points the w below which they and a Gaussian lie with the chance `target`.
+
+    It is near the quantile of the points alone. Newton's steps find it, or halving where they lead away.
+    """
+    middle, low, high = quantile, quantile - SURE * deviations, quantile + SURE * deviations
+    close = 1e-13 * (np.abs(quantile) + deviations)
+    for step in range(100):
+        far = (middle[:, None] - points) / deviations[:, None]
+        over = np.sum(_cdf(far) * chances, axis=1) - target
+        slope = np.sum(np.exp(-0.5 * far**2) * chances, axis=1) / (math.sqrt(2 * math.pi) * deviations)
+        low, high = np.where(over < 0, middle, low), np.where(over < 0, high, middle)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            new = middle - over / slope
+        found = np.abs(new - middle) <= close
+        if np.all(found | (high - low <= close)):
+            break
+        inside = (new > low) & (new < high) & (step % 4 < 3)
+        middle = np.where(found, middle, np.where(inside, new, (low + high) / 2))
+    return np.where(found, new, high)
 
 
 def _law(terms: Sequence[Term]) -> tuple[Floats, Floats]:
@@ -219,15 +276,9 @@ def _law(terms: Sequence[Term]) -> tuple[Floats, Floats]:
     """
     lattices: dict[float, Floats] = {}
     for term in terms:
-        reach = max(1, _reach(term.law))
-        one: Floats = term.law.pmf(np.arange(-reach, reach + 1))
         weight = round(abs(term.weight), 12)  # noise is symmetric
-        many, power = term.times, one
-        while many:  # binary powers: children of one weight may be many
-            if many & 1:
-                lattices[weight] = _convolved(lattices[weight], power) if weight in lattices else power
-            many >>= 1
-            power = _convolved(power, power) if many else power
+        some = _sum_of(term.law, term.times)
+        lattices[weight] = _convolved(lattices[weight], some) if weight in lattices else some
     points: Floats = np.zeros(1)
     chances: Floats = np.ones(1)
     for weight, law in lattices.items():
@@ -243,6 +294,17 @@ def _law(terms: Sequence[Term]) -> tuple[Floats, Floats]:
             points, of = np.unique(np.round(points, 9), return_inverse=True)
             chances = np.asarray(np.bincount(of.ravel(), weights=chances), dtype=np.float64)
     return points, chances
+
+
+@lru_cache(maxsize=256)
+def _sum_of(law: Noise, times: int) -> Floats:
+    """Return the chances of a sum of so many noises, by halves: children of one weight may be many."""
+    if times == 1:
+        reach = max(1, _reach(law))
+        return np.asarray(law.pmf(np.arange(-reach, reach + 1)), dtype=np.float64)
+    half = _sum_of(law, times // 2)
+    double = _convolved(half, half)
+    return _convolved(double, _sum_of(law, 1)) if times % 2 else double
 
 
 def _convolved(one: Floats, two: Floats) -> Floats:
