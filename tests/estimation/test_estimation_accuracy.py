@@ -85,8 +85,8 @@ def test_without_attributes_each_query_stands_alone() -> None:
     [
         (None, "give the average number of children of an area, from Top down"),
         ([2, 3], "the tree has 2 numbers; the levels Top, Low need 1"),
-        ([0.5], "a unit has 0.5 children"),
-        ([float("nan")], "a unit has nan children"),
+        ([0.5], "an area has 0.5 children"),
+        ([float("nan")], "an area has nan children"),
     ],
 )
 def test_trees_that_cannot_be(tree: list[float] | None, said: str) -> None:

@@ -156,7 +156,7 @@ def test_a_part_of_the_tree(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     dense = Dense(RELEASE.attributes, [noisy], parent=np.array([-1, 0, 0, 0]), names=names)
     compare(tmp_path / "e", dense, names)
     assert run([*call[:5], "07", "--out", str(tmp_path / "x")]) == 2
-    assert "no unit whose geocode begins with '07'" in capsys.readouterr().err
+    assert "no area whose geocode begins with '07'" in capsys.readouterr().err
 
 
 def test_one_file_a_level(tmp_path: Path) -> None:
@@ -195,14 +195,14 @@ def change(folder: Path, level: str, **columns: Any) -> None:
             {"query_name": lambda one: one.replace("adult", "height")},
             "which is none of the release's",
         ),
-        ("Region", {"query_name": lambda _: "total_dpq"}, "occurs twice for one unit of Region.parquet"),
+        ("Region", {"query_name": lambda _: "total_dpq"}, "occurs twice for one area of Region.parquet"),
         ("Region", {"value": lambda one: one[1:] if len(one) > 1 else one}, "the attributes give it"),
         ("Region", {"query_shape": lambda one: one[::-1]}, "has shape"),
-        ("District", {"geocode": lambda one: f"9{one}"}, "lies in no unit of Region.parquet"),
+        ("District", {"geocode": lambda one: f"9{one}"}, "lies in no area of Region.parquet"),
         (
             "District",
             {"geocode": lambda one: one.replace("0301", "0209")},
-            "a unit of Region.parquet has no unit below",
+            "an area of Region.parquet has no area below",
         ),
     ],
 )
@@ -229,6 +229,6 @@ def test_constraints_that_contradict_each_other(tmp_path: Path) -> None:
     held = [{"geocode": "01", "query_name": "total_con", "value": [1], "sign": "="}]
     more = folder / "Region.parquet" / "constraints" / "part-1.parquet"
     pq.write_table(pa.Table.from_pylist(held), more)
-    with pytest.raises(InputError, match=r"'total_con' holds two counts in one unit of Region.parquet"):
+    with pytest.raises(InputError, match=r"'total_con' holds two counts in one area of Region.parquet"):
         estimate(folder, tmp_path / "out", release=RELEASE)
     assert not (tmp_path / "out").exists()

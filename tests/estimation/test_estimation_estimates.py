@@ -224,7 +224,7 @@ def test_consistent_is_consistent_over_queries(tmp_path: Path) -> None:
         (["--query", "sex * height"], "names 'height', which is neither an attribute nor a recode"),
         (["--level", "1.5"], "level is 1.5; the level of an interval lies between"),
         (["--difference", "a"], "--difference is 'a'; it must be two areas, or two queries"),
-        (["--ratio", "R1,Atlantis"], "'Atlantis' is neither an area nor a unit"),
+        (["--ratio", "R1,Atlantis"], "'Atlantis' is not an area"),
         (["--areas", "none.csv"], "there is no file none.csv"),
         (
             ["--release", "pl94-2020"],

@@ -270,7 +270,7 @@ def test_levels_without_queries_leave_the_spine() -> None:
         (["--goal", "none.toml", "--least-cost"], "there is no file none.toml"),
         (["--goal", "/dev/zero", "--least-cost"], "/dev/zero is not a regular file"),  # it never ends
         (["--keep", "Top", "--least-cost", "--tree", "x"], "--tree is 'x'"),
-        (["--keep", "Top", "--least-cost", "--tree", "0"], "a unit has 0 children"),
+        (["--keep", "Top", "--least-cost", "--tree", "0"], "an area has 0 children"),
         (["--keep", "Top", "--epsilon", "1e-9"], "leaves almost nothing to measure"),
         (["--weights", "Top=1e400", "--epsilon", "1"], "the weight of 'Top' is out of range"),
     ],

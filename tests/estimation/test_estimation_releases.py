@@ -373,7 +373,7 @@ def test_a_level_that_is_not_written(folders: Any, tmp_path: Path) -> None:
     assert {key[0] for key in table(tmp_path / "e", "estimates")} == {"N", "R1", "R2", "R3"}
     assert done.units == 4
     with pytest.raises(
-        InputError, match="down_to names level 'Block'; the units have District, Nation, Region"
+        InputError, match="down_to names level 'Block'; the areas have District, Nation, Region"
     ):
         estimate(given, tmp_path / "x", down_to="Block")
 
@@ -440,7 +440,7 @@ def test_a_streamed_table_is_checked(folders: Any, tmp_path: Path) -> None:
             "variance",
             pa.array([2.0 if k == 70 else x for k, x in enumerate(table.column("variance").to_pylist())]),
         ),
-        "rows; the units and the release need": table.slice(1),
+        "rows; the areas and the release need": table.slice(1),
     }
     for said, changed in wrong.items():
         pq.write_table(changed, file)
@@ -494,7 +494,7 @@ def test_exact_counts_must_not_contradict_each_other(folders: Any, tmp_path: Pat
     found = rows(done.out / "estimates.NOT-PRIVATE.csv")
     assert [(row["estimate"], row["sd"]) for row in found[:4]] == [(str(one), "0") for one in cells[:4]]
     exact.write_text("\n".join(["unit,query,cell,count", *lines[:-1], f"R3,total,all,{cells[3] + 1}"]) + "\n")
-    with pytest.raises(InputError, match="exact contradict each other: those of query 'total' in unit 'N'"):
+    with pytest.raises(InputError, match="exact contradict each other: those of query 'total' in area 'N'"):
         estimate(given, tmp_path / "never", invariants=exact)
     assert not (tmp_path / "never").exists()
 

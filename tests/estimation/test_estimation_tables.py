@@ -123,7 +123,7 @@ def test_exact_tables_that_do_not_nest_or_contradict() -> None:
         whole_tables(cells, PEOPLE.sizes, PARENT, exact=both)
     with pytest.raises(InputError, match="does not add up to its total"):
         whole_tables(cells, PEOPLE.sizes, PARENT, np.full(10, 7), exact=both[:1])
-    with pytest.raises(InputError, match="in all children of a unit or in none"):
+    with pytest.raises(InputError, match="in all children of an area or in none"):
         whole_tables(cells, PEOPLE.sizes, PARENT, exact=[(sex, units[:2], np.full((2, 2), 3))])
 
 

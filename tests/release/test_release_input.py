@@ -92,11 +92,11 @@ CASES: dict[str, tuple[Spoil, str]] = {
     ),
     "unknown cell": (
         change("A1", "sex", "f", cell=SECRET),
-        "unknown cell: only 1 of 6 units have it (line 11 of",
+        "unknown cell: only 1 of 6 areas have it (line 11 of",
     ),
     "missing cell": (
         without(unit="A2", cell="f"),
-        "1 cell is missing: the unit of line 13 lacks a cell of query 'sex'",
+        "1 cell is missing: the area of line 13 lacks a cell of query 'sex'",
     ),
     "missing query": (without(query="total"), "there are no rows of query 'total'"),
     "negative count": (change("A1", "sex", "f", count=-31415926), "a count is below zero (line 11 of"),
@@ -106,21 +106,21 @@ CASES: dict[str, tuple[Spoil, str]] = {
     ),
     "child without a parent": (
         for_unit("A1", parent=""),
-        "a child without a parent: only units of the top level",
+        "a child without a parent: only areas of the top level",
     ),
     "parent that is not there": (
         for_unit("A1", parent=SECRET),
         "a child without a parent: the parent is not among",
     ),
-    "top with a parent": (for_unit("N", parent="A"), "a unit of the top level has a parent"),
+    "top with a parent": (for_unit("N", parent="A"), "an area of the top level has a parent"),
     "missing level above": (
         for_unit("A1", parent="N"),
         "a missing level: the parent is not of the level just above",
     ),
-    "missing level below": (without(parent="A"), "a missing level: a unit above the lowest level, County"),
-    "two levels": (change("A1", "sex", "f", level="State"), "a unit has another level than before (line 11"),
-    "two parents": (change("A1", "sex", "f", parent="B"), "a unit has another parent than before (line 11"),
-    "twice": (twice, "a cell occurs twice for one unit and query (line 19 of"),
+    "missing level below": (without(parent="A"), "a missing level: an area above the lowest level, County"),
+    "two levels": (change("A1", "sex", "f", level="State"), "an area has another level than before (line 11"),
+    "two parents": (change("A1", "sex", "f", parent="B"), "an area has another parent than before (line 11"),
+    "twice": (twice, "a cell occurs twice for one area and query (line 19 of"),
     "sums": (change("A1", "sex", "f", count=31415926), "a count is not the sum of its children's"),
     "no name": (change("A1", "sex", "f", unit=""), "a text is missing (line 11 of"),
     "control character": (change("A1", "sex", "f", cell="f\x07"), "a control character in it (line 11 of"),
@@ -230,7 +230,7 @@ def test_files_that_cannot_be_used(release: Release, country: Country) -> None:
     (country.folder / "twice.csv").write_text("unit,unit,level,query,cell,count,parent\n")
     refused(release, country, country.folder / "twice.csv", "two columns named unit")
     (country.folder / "flat.csv").write_text(counts.read_text().replace("parent", "above"))
-    refused(release, country, country.folder / "flat.csv", "no column parent; the tree of units is needed")
+    refused(release, country, country.folder / "flat.csv", "no column parent; the tree of areas is needed")
     texts = pa.Table.from_pylist([{**row, "count": str(row["count"])} for row in country.rows])
     pq.write_table(texts, country.folder / "texts.parquet")
     refused(
@@ -381,13 +381,13 @@ def test_declared_units_and_cells_are_checked(release: Release, country: Country
         "unit,level,parent\nN,Nation,\nA,State,N\nB,State+County,N\nA1,County,A\nA2,County,A\nA3,County,A\n"
     )
     units.write_text(listing + "A3,County,A\n")
-    refused(release, country, counts, "a unit is listed twice (line 8 of units.csv", units=units)
+    refused(release, country, counts, "an area is listed twice (line 8 of units.csv", units=units)
     units.write_text(listing.replace("A3,County,A\n", ""))
-    refused(release, country, counts, "a unit that is not among the units (lines 16, 17 and 18", units=units)
+    refused(release, country, counts, "an area that is not among the areas (lines 16, 17 and 18", units=units)
     units.write_text(listing + "A4,County,A\n")
-    refused(release, country, counts, "cells are missing: a unit without rows", units=units)
+    refused(release, country, counts, "cells are missing: an area without rows", units=units)
     units.write_text(listing.replace("B,State+County,N", "B,State,N\nB1,County,B"))
-    refused(release, country, counts, "the level is not that of the table of units (line", units=units)
+    refused(release, country, counts, "the level is not that of the table of areas (line", units=units)
 
 
 def test_arguments_are_checked(release: Release, country: Country) -> None:
@@ -454,10 +454,10 @@ def test_estimate_checks_its_input(release: Release, country: Country) -> None:
     )
     loop = country.folder / "loop.csv"
     loop.write_text(units.read_text().replace('"A","State","N"', '"A","State","A1"'))
-    fails("some units have no way up", units=loop)
+    fails("some areas have no way up", units=loop)
     totals = country.folder / "totals.csv"
     totals.write_text("unit,query,cell,count\nA,sex,f,3\n")
-    fails("a unit has some cells of query 'sex' and lacks others", units=units, invariants=totals)
+    fails("an area has some cells of query 'sex' and lacks others", units=units, invariants=totals)
     with pytest.raises(InputError, match="there are no measurements"):
         estimate(country.folder, country.folder / "out")
 
@@ -522,7 +522,7 @@ def test_geocodes_need_units(tmp_path: Path) -> None:
         tmp_path / "survey" / "records.csv",
         ",".join(str(k + 1) for k in range(len(survey.levels))),
     )
-    with pytest.raises(InputError, match="there are no units"):
+    with pytest.raises(InputError, match="there are no areas"):
         tabulate(survey, records, tmp_path / "out", units=units, geocodes=lengths)
 
 

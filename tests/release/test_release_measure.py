@@ -52,7 +52,7 @@ def test_a_run_writes_every_cell_with_its_variance(
     assert Release.from_toml((done.out / "release.toml").read_text()) == release
     assert {path.name for path in done.out.iterdir()} == set(done.files)
     assert not list(country.folder.glob(".discreet*"))
-    assert "17 noisy cells of 6 units" in str(done)
+    assert "17 noisy cells of 6 areas" in str(done)
 
 
 def test_the_manifest_states_the_noise_exactly(release: Release, country: Country) -> None:

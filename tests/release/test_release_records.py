@@ -315,8 +315,8 @@ def test_counts_know_how_many_records_of_a_person_they_hold(tmp_path: Path) -> N
     ("line", "said"),
     [
         ("11,x,0-17,p", "a value that attribute 'sex' does not have (line 3 of records.csv, field sex)"),
-        ("99,f,0-17,p", "a unit that is not among the units (line 3 of records.csv, field unit)"),
-        ("1,f,0-17,p", "a unit with others below it: records are in the lowest units (line 3"),
+        ("99,f,0-17,p", "an area that is not among the areas (line 3 of records.csv, field unit)"),
+        ("1,f,0-17,p", "an area with others below it: records are in the lowest areas (line 3"),
         ("11,m,65+,p", "a combination of values that the release declares impossible (line 3"),
         ("11,f,p", "3 fields, 4 expected"),
         ("11,,0-17,p", "a text is missing (line 3 of records.csv, field sex)"),
@@ -340,7 +340,7 @@ def test_what_is_needed(tmp_path: Path) -> None:
         tabulate(plain, records, tmp_path / "t", units=units)
     with pytest.raises(InputError, match="give either counts or records"):
         measure(RELEASE, None, tmp_path / "t", units=units)
-    with pytest.raises(InputError, match="records need a table of units"):
+    with pytest.raises(InputError, match="records need a table of areas"):
         measure(RELEASE, None, tmp_path / "t", records=records)
     with pytest.raises(InputError, match="records is of type int"):
         tabulate(RELEASE, 3, tmp_path / "t", units=units)
@@ -348,7 +348,7 @@ def test_what_is_needed(tmp_path: Path) -> None:
     with pytest.raises(InputError):
         tabulate(RELEASE, records, tmp_path / "t", units=tmp_path / "cycle.csv")
     (tmp_path / "two.csv").write_text(UNITS + "11,District,2\n")
-    with pytest.raises(InputError, match="a unit is listed twice"):
+    with pytest.raises(InputError, match="an area is listed twice"):
         tabulate(RELEASE, records, tmp_path / "t", units=tmp_path / "two.csv")
 
 
@@ -473,5 +473,5 @@ def test_tables_in_memory(tmp_path: Path) -> None:
     ]:
         with pytest.raises(InputError, match=said):
             counted("wrong", wrong, person="id")
-    with pytest.raises(InputError, match="there are no units \\(units\\)"):
+    with pytest.raises(InputError, match="there are no areas \\(units\\)"):
         counted("none", frame, listed.iloc[:0])

@@ -171,7 +171,7 @@ class Estimates:
                 wrong = np.abs(values - rows[some]) > 1e-6 * (1.0 + np.abs(rows[some]))
                 if wrong.any():
                     unit = units[some[int(np.argmax(wrong.any(axis=1)))]]
-                    name = "" if self.tree.names is None else f" in unit {self.tree.names[unit].as_py()!r}"
+                    name = "" if self.tree.names is None else f" in area {self.tree.names[unit].as_py()!r}"
                     raise InputError(
                         f"counts that are to be exact contradict each other: those of query {query!r}{name} "
                         "cannot hold together with the others"
@@ -312,13 +312,13 @@ class Estimates:
         """Return a union of units that do not overlap, covariances included."""
         units = np.asarray(members, dtype=np.int64)
         if len(np.unique(units)) < len(units):
-            raise InputError("an area names a unit twice")
+            raise InputError("an area names another twice")
         inside = np.zeros(self.tree.size + 1, dtype=bool)
         inside[units] = True
         above = self.tree.parent[units]
         while np.any(above >= 0):
             if inside[above].any():
-                raise InputError("an area names a unit and another one that lies within it")
+                raise InputError("an area names another and one that lies within it")
             above = np.where(above >= 0, self.tree.parent[above], -1)
         return Union(self, units)
 

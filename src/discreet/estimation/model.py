@@ -686,7 +686,7 @@ def uniform_tree(release: Release, children: Sequence[float] | None) -> tuple[fl
         )
     for one in found:
         if not 1.0 <= one <= 1e9:
-            raise InputError(f"a unit has {one:g} children; it must be a number from 1 to a billion")
+            raise InputError(f"an area has {one:g} children; it must be a number from 1 to a billion")
     return found
 
 

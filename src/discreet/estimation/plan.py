@@ -712,7 +712,7 @@ class UniformPlan:
                 levels.append(Level(name=level.name, queries=queries))
         kept = [level.name for level in levels]
         tree = ", ".join(f"{many:g}" for many in self.children)
-        note = f"Planned for the accuracy of estimates; children a unit, from the top: {tree}."
+        note = f"Planned for the accuracy of estimates; children per area, from the top: {tree}."
         return replace(
             self.base,
             name=f"{self.base.name}-planned",

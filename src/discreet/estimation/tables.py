@@ -266,7 +266,7 @@ def whole_tables(
             if split is None:
                 if own is None or held.max() > 0:
                     raise InputError(
-                        "no whole-number tables were found that keep the zeros of some units and add up: "
+                        "no whole-number tables were found that keep the zeros of some areas and add up: "
                         "leave the tables or the zeros out"
                     )
                 split = _shared_out(cells[who], own, may[who])
@@ -317,7 +317,7 @@ def _chain(
                 held[above], counts[above] = True, sums
             elif held[below].any():
                 raise InputError(
-                    "whole-number tables can keep a table exact in all children of a unit or in none"
+                    "whole-number tables can keep a table exact in all children of an area or in none"
                 )
         wrong = held & (totals >= 0) & (totals != counts.sum(axis=1))
         if wrong.any():
@@ -431,7 +431,7 @@ def _round_families(
     # Sorted by cell, family, falling part and hash; the first ones of each family get one more.
     cells, families = share.shape[1], len(begin)
     if cells * families >= 1 << (62 - HASH_BITS - FINE.bit_length()):
-        raise InputError(f"{cells * families} families of units are more than can be rounded at once")
+        raise InputError(f"{cells * families} families of areas are more than can be rounded at once")
     family = np.arange(cells)[None, :] * families + of[:, None]
     key = (((family * (2 * FINE) + (FINE - part)) << HASH_BITS) + ties).T.ravel()
     order = np.argsort(key, kind="stable")

@@ -215,7 +215,7 @@ class JointEstimates:
         level = find_level(level, [one for name in tree.levels for one in name.split("+")]) or level
         wanted = [place for place, name in enumerate(tree.levels) if level in name.split("+")]
         if not wanted:
-            raise InputError(f"down_to names level {level!r}; the units have {', '.join(tree.levels)}")
+            raise InputError(f"down_to names level {level!r}; the areas have {', '.join(tree.levels)}")
         last = int(np.flatnonzero(np.isin(tree.kind, wanted))[-1])
         return int(next(part.stop for part in tree.depths if part.start <= last < part.stop))
 
@@ -282,7 +282,7 @@ class JointEstimates:
             whole = bool(np.all(units >= 0))
             found.append((group.estimates.union(units), np.ones(1, dtype=bool)) if whole else None)
         if all(one is None for one in found):
-            raise InputError("an area has units of several releases that differ; none has all of them")
+            raise InputError("an area is made of areas of several releases that differ; none has all of them")
         return found
 
     def area_widths(self, unions: Sequence[Found], query: str, variances: Floats, level: float) -> Floats:
@@ -443,7 +443,7 @@ class Estimated:
 
     def __str__(self) -> str:
         lost = f", {self.undetermined} of them not determined" if self.undetermined else ""
-        return f"{self.cells} estimates of {self.units} units{lost}, in {self.out}: {', '.join(self.files)}"
+        return f"{self.cells} estimates of {self.units} areas{lost}, in {self.out}: {', '.join(self.files)}"
 
 
 def estimate(
@@ -767,7 +767,7 @@ def _contrasts(
             sides = zip(pair, (one, two), (first, second), strict=True)
             bad = next(name for name, area, query in sides if area is None and (some or query is None))
             raise InputError(
-                f"{bad!r} is neither an area nor a unit, so there is nothing to compare; queries can be "
+                f"{bad!r} is not an area, so there is nothing to compare; queries can be "
                 f"compared if they are among those that are wanted ({', '.join(queries)})"
             )
         cells = [len(found.names(query)) for query in (first, second)]
@@ -863,7 +863,7 @@ def _changes(
     place = arrow("compute").index_in(tree.names, value_set=before.tree.names).fill_null(-1).to_numpy()
     shared = np.flatnonzero(place >= 0)
     if not shared.size:
-        raise InputError("no unit of the earlier release is among the units, so there is no change to give")
+        raise InputError("no area of the earlier release is among the areas, so there is no change to give")
     queries = []
     for query in wanted:
         able = any(group.answers(query) for group in before.groups)

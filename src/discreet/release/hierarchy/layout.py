@@ -74,13 +74,13 @@ class Listing:
         units = np.flatnonzero(wrong)
         if units.size:
             row = 0 if self.row is None else int(self.row[units].min())
-            more = f", for {units.size} units" if units.size > 1 else ""
+            more = f", for {units.size} areas" if units.size > 1 else ""
             self.problems.row(row, f"{text}{more}", column)
 
 
 def read_units(path: TableSource) -> ReadTable:
     """Read a table of units: unit, level, parent."""
-    return read_table(path, words=["unit", "level"], optional=["parent"], name="units", of="units")
+    return read_table(path, words=["unit", "level"], optional=["parent"], name="units", of="areas")
 
 
 def read_tree(path: TableSource, release: Release | None) -> Tree:
@@ -101,9 +101,9 @@ def nested_tree(path: TableSource, release: Release, geocodes: str) -> Tree:
     if top not in (0, 1):
         raise InputError(
             f"geocodes has {len(lengths)} lengths; the levels {', '.join(names)} need {len(names)}, or one "
-            "fewer if the top is one unit"
+            "fewer if the top is one area"
         )
-    table = read_table(path, words=["unit"], name="units", of="units")
+    table = read_table(path, words=["unit"], name="units", of="areas")
     codes = table.words["unit"].values.to_pylist()
     wrong = np.array([len(code) != lengths[-1] for code in codes])
     text = f"a geocode that is not {lengths[-1]} characters long"
@@ -120,8 +120,8 @@ def tree_of(table: ReadTable, release: Release | None, *, once: bool = False) ->
     """
     if "parent" not in table.words and (release is None or len(release.levels) > 1):
         raise InputError(
-            f"{table.path.name} has no column parent; the tree of units is needed, either there or in a "
-            "table of units (unit, level, parent)"
+            f"{table.path.name} has no column parent; the tree of areas is needed, either there or in a "
+            "table of areas (unit, level, parent)"
         )
     pc, problems, before = arrow("compute"), table.problems, table.problems.count
     units, levels = table.words["unit"], table.words["level"]
@@ -131,14 +131,14 @@ def tree_of(table: ReadTable, release: Release | None, *, once: bool = False) ->
     # Later writes win, so writing backwards leaves each unit's first row.
     row[units.codes[::-1]] = np.arange(table.rows - 1, -1, -1)
     if once:
-        problems.rows(row[units.codes] != np.arange(table.rows), "a unit is listed twice", "unit")
+        problems.rows(row[units.codes] != np.arange(table.rows), "an area is listed twice", "unit")
     to_unit = np.append(pc.index_in(above.values, value_set=units.values).fill_null(-2).to_numpy(), -1)
     to_unit[np.append(pc.equal(above.values, "").to_numpy(zero_copy_only=False), True)] = -1
     parents = to_unit.astype(np.int32)[above.codes]
-    problems.rows(parents == -2, "a child without a parent: the parent is not among the units", "parent")
+    problems.rows(parents == -2, "a child without a parent: the parent is not among the areas", "parent")
     level, parent = levels.codes[row], parents[row]
-    problems.rows(levels.codes != level[units.codes], "a unit has another level than before", "level")
-    problems.rows(parents != parent[units.codes], "a unit has another parent than before", "parent")
+    problems.rows(levels.codes != level[units.codes], "an area has another level than before", "level")
+    problems.rows(parents != parent[units.codes], "an area has another parent than before", "parent")
     names = tuple(levels.values.to_pylist())
     return checked_tree(Listing(units.values, names, level, parent, row, problems), release, before)
 
@@ -156,7 +156,7 @@ def checked_tree(found: Listing, release: Release | None, before: int = 0) -> Tr
     if release is not None:
         _check_paths(tree, found, place, release)
     elif tree.size < len(found.level):
-        found.problems.at("some units have no way up to a unit without a parent")
+        found.problems.at("some areas have no way up to an area without a parent")
     if found.problems.count > before:
         found.problems.stop()
     return tree
@@ -180,12 +180,12 @@ def _check_levels(found: Listing, release: Release) -> None:
     has_parent = found.parent >= 0
     leaf = np.ones(len(top), dtype=bool)
     leaf[found.parent[has_parent]] = False
-    text = "a child without a parent: only units of the top level have none"
+    text = "a child without a parent: only areas of the top level have none"
     found.report((found.parent == -1) & (top > 0), text, "parent")
-    found.report(has_parent & (top == 0), "a unit of the top level has a parent", "parent")
+    found.report(has_parent & (top == 0), "an area of the top level has a parent", "parent")
     gap = has_parent & (top > 0) & (low[found.parent] + 1 != top)
     found.report(gap, "a missing level: the parent is not of the level just above", "parent")
-    text = f"a missing level: a unit above the lowest level, {release.levels[-1].name}, has no children"
+    text = f"a missing level: an area above the lowest level, {release.levels[-1].name}, has no children"
     found.report(leaf & (low < len(order) - 1), text, "level")
 
 
@@ -203,7 +203,7 @@ def _check_paths(tree: Tree, found: Listing, rank: Integers, release: Release) -
     bad = tree.leaf & ~np.array([one in paths for one in chains])[chain[:-1]]
     if bad.any():
         example = ", ".join(chains[int(chain[np.argmax(bad)])])
-        text = f"a unit lies on the path {example}, which the release does not have"
+        text = f"an area lies on the path {example}, which the release does not have"
         found.report(bad[rank], text, "level")
 
 
@@ -242,10 +242,10 @@ def units_of(table: ReadTable, tree: Tree, *, levels: bool = False) -> Integers:
     words = table.words["unit"]
     index = arrow("compute").index_in(words.values, value_set=tree.names).fill_null(-1)
     unit: Integers = np.append(index.to_numpy(), -1)[words.codes].astype(np.int64)
-    table.problems.rows(unit < 0, "a unit that is not among the units", "unit")
+    table.problems.rows(unit < 0, "an area that is not among the areas", "unit")
     if levels:
         wrong = (unit >= 0) & (lookup(table.words["level"], tree.levels) != tree.kind[np.maximum(unit, 0)])
-        table.problems.rows(wrong, "the level is not that of the table of units", "level")
+        table.problems.rows(wrong, "the level is not that of the table of areas", "level")
     return unit
 
 
@@ -392,7 +392,7 @@ def positions(layout: Layout, table: ReadTable, unit: Integers) -> tuple[Integer
         places = arrow("compute").index_in(cells.values, value_set=layout.cells[name])
         ranks[number] = places.fill_null(-1).to_numpy()
     offset = offsets[layout.kind[np.maximum(unit, 0)], query]
-    problems.rows((query >= 0) & known & (offset < 0), "the unit's level does not ask this query", "query")
+    problems.rows((query >= 0) & known & (offset < 0), "the area's level does not ask this query", "query")
     rank = ranks[query, cells.codes]
     problems.rows((query >= 0) & (rank < 0), "unknown cell: it is not declared for the query", "cell")
     good = known & (offset >= 0) & (rank >= 0)
@@ -404,7 +404,7 @@ def positions(layout: Layout, table: ReadTable, unit: Integers) -> tuple[Integer
     there[position] = True
     if int(np.count_nonzero(there[:-1])) < int(np.count_nonzero(good)):
         good[np.unique(position, return_index=True)[1]] = False
-        problems.rows(good, "a cell occurs twice for one unit and query", "cell")
+        problems.rows(good, "a cell occurs twice for one area and query", "cell")
     return position, there[:-1]
 
 

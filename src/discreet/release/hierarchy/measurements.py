@@ -207,7 +207,7 @@ def with_zeros(one: Published, zeros: FilePath) -> Published:
     """
     attributes, tree = one.attributes, one.tree
     if attributes is None:
-        raise InputError("zeros of units need a release that states its attributes")
+        raise InputError("zeros of areas need a release that states its attributes")
     table = read_table(zeros, words=["unit"], optional=list(attributes.names))
     named = [name for name in attributes.names if name in table.words]
     if not named:
@@ -260,7 +260,7 @@ class Streamed:
         layout = Layout.of(release, tree, labels)
         if layout.size != meta.num_rows:
             raise InputError(
-                f"{file.name} has {meta.num_rows} rows; the units and the release need {layout.size}"
+                f"{file.name} has {meta.num_rows} rows; the areas and the release need {layout.size}"
             )
         self.layout = self._as_found(layout)
         self.order = {query: cell_order(self.layout, query, attributes) for query in tables}
@@ -374,7 +374,7 @@ def _layout(
     if not there.all():
         missing = int(np.count_nonzero(~there))
         some = "1 cell is" if missing == 1 else f"{missing} cells are"
-        problems.at(f"{some} missing: each unit must have all cells of its level")
+        problems.at(f"{some} missing: each area must have all cells of its level")
     problems.stop()
     names = table.words["query"]
     pair = tree.kind[unit] * len(names.values) + names.codes
@@ -438,7 +438,7 @@ def read_held(layout: Layout, invariants: FilePath) -> Exact:
         mine = (start >= 0) & (position >= start) & (position < start + width)
         who, have = np.unique(unit[mine], return_counts=True)
         if (have < width).any():
-            problems.at(f"a unit has some cells of query {query!r} and lacks others; hold all or none")
+            problems.at(f"an area has some cells of query {query!r} and lacks others; hold all or none")
         elif who.size:
             found[query] = who.astype(np.int64), counts[mine].reshape(-1, width)
     problems.stop()
@@ -613,7 +613,7 @@ def _asked(files: Sequence[_Files], names: _Names, prefix: str) -> list[Asked]:
                 if not 0.0 < size < float("inf"):
                     raise InputError(f"a variance of query {name!r} in {one.level}.parquet is not above zero")
                 if query in mine:
-                    raise InputError(f"query {name!r} occurs twice for one unit of {one.level}.parquet")
+                    raise InputError(f"query {name!r} occurs twice for one area of {one.level}.parquet")
                 mine[query] = size
         found.append(asked)
     return found
@@ -625,25 +625,25 @@ def _tree(
     """Return the tree, and for each level the place of each of its units in it."""
     first = next((place for place, codes in enumerate(units) if codes), None)
     if first is None:
-        raise InputError(f"{source} has no unit whose geocode begins with {prefix!r}")
+        raise InputError(f"{source} has no area whose geocode begins with {prefix!r}")
     if prefix and prefix not in units[first]:
-        raise InputError(f"{source} has no unit {prefix!r}; within must be the geocode of a unit")
+        raise InputError(f"{source} has no area {prefix!r}; within must be the geocode of an area")
     for one, codes in zip(files[first:], units[first:], strict=True):
         if not codes:
-            raise InputError(f"{one.level}.parquet has no unit within {prefix!r}")
+            raise InputError(f"{one.level}.parquet has no area within {prefix!r}")
     listing = Listing.nested([one.level for one in files[first:]], units[first:])
     lost = np.flatnonzero((listing.parent < 0) & (listing.level > 0))
     if lost.size:
         place = first + int(listing.level[lost[0]])
         raise InputError(
-            f"a unit of {files[place].level}.parquet lies in no unit of {files[place - 1].level}.parquet: "
+            f"an area of {files[place].level}.parquet lies in no area of {files[place - 1].level}.parquet: "
             "its geocode has none of theirs as its beginning"
         )
     tree, rank = arrange(listing)
     early = np.flatnonzero(tree.leaf[: tree.starts[-1]])
     if early.size:
         raise InputError(
-            f"a unit of {tree.levels[tree.kind[early[0]]]}.parquet has no unit below it; each must have all "
+            f"an area of {tree.levels[tree.kind[early[0]]]}.parquet has no area below it; each must have all "
             "of its children"
         )
     return tree, np.split(rank, np.cumsum([len(codes) for codes in units])[:-1])
@@ -696,7 +696,7 @@ def _constraints(
                     exact.setdefault(query, {}).setdefault(int(mine[at]), rows[0]), rows[0]
                 ):
                     raise InputError(
-                        f"constraint {name!r} holds two counts in one unit of {one.level}.parquet"
+                        f"constraint {name!r} holds two counts in one area of {one.level}.parquet"
                     )
     found: Exact = {}
     for query, counts in exact.items():
@@ -766,7 +766,7 @@ def read_any(
             )
         if units is not None or invariants is not None:
             raise InputError(
-                f"{source} has the layout of the Census Bureau's noisy measurements, which have their units "
+                f"{source} has the layout of the Census Bureau's noisy measurements, which have their areas "
                 "and exact counts with them: leave units and invariants out"
             )
         return read_bureau(source, release, within=within)

@@ -165,16 +165,16 @@ def _check_complete(
                 mine = np.zeros(layout.size + 1, dtype=bool)
                 mine[first + cell] = True
                 row = int(np.flatnonzero(mine[position])[0])
-                problems.row(row, f"unknown cell: only {have} of {first.size} units have it", "cell")
+                problems.row(row, f"unknown cell: only {have} of {first.size} areas have it", "cell")
     hole = int(np.flatnonzero(~there)[0])
     unit = int(np.searchsorted(layout.base, hole, side="right")) - 1
     starts = {int(layout.first(query)[unit]): query for query in layout.asked[layout.kind[unit]]}
     query = starts[max(start for start in starts if start <= hole)]
     rows = np.flatnonzero((position >= layout.base[unit]) & (position < layout.base[unit + 1]))
-    who = f"the unit of {problems.line(int(rows[0]))}" if rows.size else "a unit without rows"
+    who = f"the area of {problems.line(int(rows[0]))}" if rows.size else "an area without rows"
     some = "1 cell is" if missing == 1 else f"{missing} cells are"
     problems.at(
-        f"{some} missing: {who} lacks a cell of query {query!r}; a unit must have every cell of its "
+        f"{some} missing: {who} lacks a cell of query {query!r}; an area must have every cell of its "
         "queries, zeros included, or the cells must be declared in a table of cells (query, cell)"
     )
 
@@ -318,7 +318,7 @@ class Tabulated:
         return json_fields(self)
 
     def __str__(self) -> str:
-        return f"{self.cells} exact counts of {self.units} units in {self.out}: confidential"
+        return f"{self.cells} exact counts of {self.units} areas in {self.out}: confidential"
 
 
 def tabulate(
@@ -384,7 +384,7 @@ def count_records(
     if attributes is None:
         raise InputError(f"release {release.name!r} states no attributes, so its queries cannot be counted")
     if units is None:
-        raise InputError("records need a table of units: all units, inhabited or not, must be known")
+        raise InputError("records need a table of areas: all areas, inhabited or not, must be known")
     if excess not in EXCESS:
         raise InputError(f"excess is {excess!r}; it must be refuse or keep")
     if at_most is not None:
@@ -470,7 +470,9 @@ def _codes(table: ReadTable, tree: Tree, attributes: Attributes) -> tuple[Intege
     """Return the unit and the detailed cell of each record, or report what cannot be."""
     problems, unit = table.problems, units_of(table, tree)
     problems.rows(
-        (unit >= 0) & ~tree.leaf[unit], "a unit with others below it: records are in the lowest units", "unit"
+        (unit >= 0) & ~tree.leaf[unit],
+        "an area with others below it: records are in the lowest areas",
+        "unit",
     )
     cell = np.zeros(table.rows, dtype=np.int64)
     bad = np.zeros(table.rows, dtype=bool)
@@ -584,7 +586,7 @@ class Measured:
         cost = f"rho {self.rho}" if self.rehearsal is None else f"{NOT_PRIVATE}, seed {self.rehearsal}"
         cost += f", {several(self.unit, self.at_most)}" if self.at_most > 1 else ""
         return (
-            f"{self.name}: {self.cells} noisy cells of {self.units} units in {self.out}, {cost}\n"
+            f"{self.name}: {self.cells} noisy cells of {self.units} areas in {self.out}, {cost}\n"
             f"  {', '.join(self.files)}\n  {f'ledger {self.ledger}' if self.ledger else 'no ledger'}"
         )
 
