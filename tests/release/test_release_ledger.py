@@ -16,6 +16,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from release_country import TOML, Country
 
+from discreet.accounting.overall import account
 from discreet.accounting.privacy_loss import compose
 from discreet.budget import Level, Query, Release, cases, load
 from discreet.errors import InputError
@@ -1000,3 +1001,23 @@ def test_an_announced_run_counts_unless_its_directory_waits(tmp_path: Path) -> N
     # a settled run counts, whatever directory somebody makes
     write_text(path, ledger.settled().to_text())
     assert len(read_ledger(path).entries) == 2
+
+
+def test_a_run_that_is_modelled_counts_no_less_than_its_rho_may_cost() -> None:
+    """One stage in place of two has the same rho and a coarser lattice, which costs more than the model."""
+
+    def run(variance: str, stages: int, **claim: str) -> Release:
+        queries = [Query(name=f"stage {one}", variance=variance) for one in range(stages)]
+        level = Level(name="Nation", queries=queries)
+        return Release(name="tables", neighbours="unbounded", levels=[level], **claim)  # type: ignore[arg-type]
+
+    delta = Fraction(1, 10**10)
+    worst = account(run("2", 1)).epsilon(delta=delta)
+    assert worst > account(run("4", 2)).epsilon(delta=delta)
+    modelled = run("4", 2, kind="model", reason="as if in two stages")
+    ledger = Ledger.new().with_run(entry(modelled))
+    found = ledger_cost(ledger, unit="person", neighbours="unbounded", delta=delta)
+    assert found.epsilon >= worst
+    assert found.kind == "model"
+    total = Total(unit="person", neighbours="unbounded", epsilon=str(worst - 1e-6), delta="1e-10")
+    assert ledger.over(total)

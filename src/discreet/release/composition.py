@@ -8,13 +8,14 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
 
+from discreet.accounting.comparisons import TightZCDP
 from discreet.accounting.overall import Account, account, portfolio
 from discreet.budget import Level, Neighbours, Release, Spine
 from discreet.budget.levels import MOST_PATHS, Runs
 from discreet.budget.release import AnswerKind, Claim
 from discreet.errors import InputError
 from discreet.files import FilePath, json_fields
-from discreet.release.ledger import Entry, Ledger, Total, read_ledger, sum_epsilon
+from discreet.release.ledger import Entry, Ledger, Total, read_ledger, spent, sum_epsilon
 
 DELTA = Fraction(1, 10**10)
 """The delta at which a ledger states an epsilon, unless another is asked for."""
@@ -48,8 +49,8 @@ def ledger_release(
 class Cost:
     """What the runs of a ledger cost one record together: exactly, but for paths that are not known.
 
-    `epsilon` holds at `delta`, and `kind` says what it is: exact, or a bound where runs over different trees
-    of units had to be combined in all ways.
+    `epsilon` holds at `delta`, and `kind` says what it is: exact, a bound where runs over different trees of
+    areas had to be combined in all ways, or as modelled, by the sum of rho.
     """
 
     unit: str
@@ -81,6 +82,8 @@ def ledger_cost(ledger: Ledger, *, unit: str, neighbours: Neighbours, delta: Fra
     if delta == 0:
         pure = ledger.spent_epsilon(unit, neighbours)
         return Cost(unit, neighbours, delta, float("inf") if pure is None else float(pure), AnswerKind.EXACT)
+    if rho := _modelled(entries, neighbours):
+        return Cost(unit, neighbours, delta, rho.epsilon(delta=float(delta)), AnswerKind.MODEL)
     joint = _account(entries, neighbours)
     return Cost(unit, neighbours, delta, float(joint.epsilon(delta=delta)), joint.claim.kind)
 
@@ -97,9 +100,21 @@ def exceeds(total: Total, entries: Sequence[Entry]) -> str:
         if found is None:
             return "no finite epsilon at delta 0, since Gaussian noise gives none"
         return f"epsilon {found} at delta 0" if found > total.epsilon else ""
-    delta = _account(entries, total.neighbours).delta(epsilon=total.epsilon)
+    rho = _modelled(entries, total.neighbours)
+    delta = (rho or _account(entries, total.neighbours)).delta(epsilon=float(total.epsilon))
     # a float is true to ten digits and more: what is equal to that many is refused, the safe side
     return f"delta {delta:.4g} at epsilon {total.epsilon}" if delta > float(total.delta) * (1 - 1e-9) else ""
+
+
+def _modelled(entries: Sequence[Entry], neighbours: Neighbours) -> TightZCDP | None:
+    """Return the bound by the sum of rho if a run is modelled in part, else nothing.
+
+    Noise of the same rho, such as one stage in place of two, may cost more than the model says, but no more
+    than rho allows.
+    """
+    if all(entry.release.claim.kind is not AnswerKind.MODEL for entry in entries):
+        return None
+    return TightZCDP.from_rho(sum((spent(entry.release, neighbours) for entry in entries), Fraction(0)))
 
 
 def _account(entries: Sequence[Entry], neighbours: Neighbours) -> Account:
