@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from discreet.budget import Attributes, Tabulation
 from discreet.errors import InputError
-from discreet.estimation.intervals import Shared, View, half_widths, shared_widths
+from discreet.estimation.intervals import SMOOTH_CONTRAST, Shared, View, half_widths, shared_widths
 from discreet.estimation.model import ByComponent, Model, Told, size_of
 from discreet.estimation.tree import Floats, Integers, Numbers, Passes, Solution, Tree, sum_weights
 from discreet.noise import Noise
@@ -514,7 +514,7 @@ class Moments:
         variances = self.variances(factors)
         if self.noises is None:
             return gaussian_widths(variances, level)
-        return shared_widths(*self.noises, factors, variances, level)
+        return shared_widths(*self.noises, factors, variances, level, smooth=SMOOTH_CONTRAST)
 
     def ratio_ends(self, b: Floats, values: Floats, level: float) -> list[Floats]:
         """Return the ends of intervals of the ratios `values`, a / b: the r at which a - r b is as far from

@@ -27,6 +27,8 @@ from discreet.noise import Noise
 
 SMOOTH = 0.6
 """A rest of this many weights of the largest term hides its lattice."""
+SMOOTH_CONTRAST = 0.8
+"""The same for contrasts, where weights such as 1 and 0.35 put lattices side by side."""
 
 MOST_TERMS = 8
 """Terms of more different weights than this are as good as Gaussian together."""
@@ -49,7 +51,9 @@ class Term:
     times: int = 1
 
 
-def half_widths(variances: Floats, terms: Sequence[Sequence[Term]], level: float) -> Floats:
+def half_widths(
+    variances: Floats, terms: Sequence[Sequence[Term]], level: float, *, smooth: float = SMOOTH
+) -> Floats:
     """Return the w for which |error| <= w has at least the chance `level`, for many errors at once, each with
     its variance and the terms in it.
 
@@ -68,7 +72,7 @@ def half_widths(variances: Floats, terms: Sequence[Sequence[Term]], level: float
         for one in some:
             if id(one.law) not in sizes:
                 sizes[id(one.law)] = size_of(one.law)
-        chosen, rest = _dominating(variance, some, sizes)
+        chosen, rest = _dominating(variance, some, sizes, smooth)
         if not chosen:
             continue
         if rest == 0.0:
@@ -130,13 +134,13 @@ class Shared:
         law = np.concatenate([one.law, len(one.laws) + two.law])
         return cls(weights, (*one.laws, *two.laws), law, np.concatenate([one.times, two.times]))
 
-    def terms(self, factors: Floats, variances: Floats) -> list[list[Term]]:
+    def terms(self, factors: Floats, variances: Floats, enough: float) -> list[list[Term]]:
         """Return the terms of the one less so many times the other, where few of them may dominate."""
         sizes = np.array([size_of(law) for law in self.laws])[self.law]
         weights = np.abs(self.weights[:, 0] - factors[:, None] * self.weights[:, 1])
         most = weights.max(axis=1, initial=0.0)[:, None]
         coarse = np.sum(np.where(weights > most / 2, self.times * sizes * weights**2, 0.0), axis=1)
-        smooth = SMOOTH * most[:, 0] <= np.sqrt(np.maximum(variances - coarse, 0.0))
+        smooth = enough * most[:, 0] <= np.sqrt(np.maximum(variances - coarse, 0.0))
         strong = (weights >= 1e-2 * most) & (weights * np.sqrt(sizes) >= 1e-3 * np.sqrt(variances)[:, None])
         strong &= ~smooth[:, None]
         return [
@@ -149,7 +153,13 @@ class Shared:
 
 
 def shared_widths(
-    noises: Sequence[Shared | None], of: Integers, factors: Floats, variances: Floats, level: float
+    noises: Sequence[Shared | None],
+    of: Integers,
+    factors: Floats,
+    variances: Floats,
+    level: float,
+    *,
+    smooth: float = SMOOTH,
 ) -> Floats:
     """Return half-widths of many contrasts e - factor f: `of` says which noises are in each; None: many."""
     asked = [one.ravel() for one in np.broadcast_arrays(of, np.nan_to_num(factors), np.nan_to_num(variances))]
@@ -161,15 +171,17 @@ def shared_widths(
         one = noises[int(whose[some[0]])] if some.size else None
         if one is not None:
             for mine in np.array_split(some, 1 + len(some) * len(one.law) // AT_ONCE):
-                for place, row in zip(mine.tolist(), one.terms(known[mine], flat[mine]), strict=True):
+                for place, row in zip(mine.tolist(), one.terms(known[mine], flat[mine], smooth), strict=True):
                     terms[place] = row
     if sum(map(bool, terms)) > FEW_ROWS:
         import scipy.special  # noqa: F401 - worth loading: see `_cdf`
-    widths = half_widths(flat, terms, level)[same.ravel()].reshape(variances.shape)
+    widths = half_widths(flat, terms, level, smooth=smooth)[same.ravel()].reshape(variances.shape)
     return np.where(np.isnan(variances), np.nan, widths)
 
 
-def _dominating(variance: float, terms: Sequence[Term], sizes: dict[int, float]) -> tuple[list[Term], float]:
+def _dominating(
+    variance: float, terms: Sequence[Term], sizes: dict[int, float], enough: float
+) -> tuple[list[Term], float]:
     """Return the terms to be taken with their exact law, and the variance of the rest."""
     ranked = sorted(terms, key=lambda one: -abs(one.weight))
     parts = [one.times * one.weight**2 * sizes[id(one.law)] for one in ranked]
@@ -180,7 +192,7 @@ def _dominating(variance: float, terms: Sequence[Term], sizes: dict[int, float])
         finer = variance - sum(
             part for part, one in zip(parts, weights, strict=True) if one > weights[many] / 2
         )
-        if SMOOTH * weights[many] <= math.sqrt(max(finer, 0.0)):
+        if enough * weights[many] <= math.sqrt(max(finer, 0.0)):
             break
         many += 1
     times = sum(one.times for one in ranked[:many])
