@@ -138,7 +138,11 @@ def saddle(loss: Loss, kind: Kind, threshold: float, h: float) -> float:
     else:
         distance = 1.0
     # a bounded loss has no saddle at its top; a tilt of e^60 between neighbouring points is as good
-    most = min(60 / h if h > 0 and loss.largest is not None else 1e99 / min(loss.spread, 1.0), kind.room)
+    if loss.largest is None:
+        most = 1e99 / min(loss.spread, 1.0)
+    else:
+        most = 60 / h if h > 0 else 1e12
+    most = min(most, kind.room)
     # next to the pole at -1 a float does not tell smaller distances from none
     low, high = (1e-9 if pole else 1e-40), most
     distance = min(max(distance, 2 * low), most)
