@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 import random
 from fractions import Fraction
+from itertools import product
 
 import mpmath as mp
 import numpy as np
 import pytest
 from compositions import G, L
+from reference import mpf
 
 from discreet.accounting.comparisons import GaussianDP
 from discreet.accounting.contour import Kind
@@ -246,6 +248,52 @@ def test_next_to_no_noise(event: Noise) -> None:
     for delta in ("1e-10", "1/3", "0.9"):
         expected = float(top) + math.log1p(-float(Fraction(delta)))
         assert loss.epsilon(delta=delta) == pytest.approx(expected, rel=1e-12)
+
+
+def _law(event: Noise) -> list[tuple[Fraction, mp.mpf]]:
+    """Losses and probabilities of one count, from the noise itself."""
+    reach = math.ceil(40 * event.size) + 3
+
+    def cost(x: int) -> Fraction:
+        return x * x / (2 * event.size) if event.largest is None else abs(x) / event.size
+
+    law: dict[Fraction, mp.mpf] = {}
+    for x in range(-reach, reach + 1):
+        loss = cost(x + event.sensitivity) - cost(x)
+        law[loss] = law.get(loss, 0) + mp.exp(-mpf(cost(x)))
+    total = sum(law.values())
+    return [(loss, p / total) for loss, p in law.items()]
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        (G(3), G("5e-4")),
+        (G("1/2"), L(3), L("1e-3", 2)),
+        (L(10), L("1e-14", 2)),
+        (G(2), G("1e-6", 2), L("1e-5")),
+    ],
+)
+def test_next_to_no_noise_beside_other_noise(events: tuple[Noise, ...]) -> None:
+    loss = compose(events)
+    top = sum((e.offset if e.largest is None else e.largest) for e in events if e.size < Fraction(1, 10))
+    with mp.workdps(60):
+        rows = product(*map(_law, events))
+        pairs = [(sum(l for l, _ in row), mp.fprod(p for _, p in row)) for row in rows]
+
+        def delta(epsilon: Fraction) -> mp.mpf:
+            return mp.fsum(p * -mp.expm1(mpf(epsilon - l)) for l, p in pairs if l > epsilon)
+
+        for epsilon in (Fraction(0), top - 3, top, top + Fraction(1, 20), top + 2):
+            assert loss.delta(epsilon=epsilon) == pytest.approx(float(delta(epsilon)), rel=1e-11, abs=0)
+            above = mp.fsum(p for l, p in pairs if l > epsilon)
+            assert loss.tail(above=epsilon) == pytest.approx(float(above), rel=1e-11, abs=0)
+        for small in (Fraction(1, 3), Fraction(1, 10**5), Fraction(1, 10**10)):
+            found, room = Fraction(loss.epsilon(delta=small)), Fraction(1, 10**11) * (top + 1)
+            assert delta(found - room) >= mpf(small) >= delta(found + room)
+    assert loss.tradeoff(alpha=[0, "1e-200", "1/20", 1]).tolist() == [1, 0, 0, 0]
+    assert loss.errors(threshold=0) == (0.0, 0.0)
+    assert loss.delta(epsilon=3 * top) == 0.0
 
 
 def _normal(epsilon: mp.mpf, variance: int) -> mp.mpf:

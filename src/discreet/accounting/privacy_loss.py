@@ -211,6 +211,37 @@ class PrivacyLoss(Curves):
     def _evaluations(self) -> Evaluations:
         return Evaluations(self.loss, self._aim)
 
+    @cached_property
+    def _moved(self) -> tuple[Fraction, PrivacyLoss] | None:
+        """Next to no noise beside other noise: the loss of the others, and by how much it is moved.
+
+        What the settled events leave out lies so far below the smallest float that no float shows it.
+        """
+        settled = [term for term in self.events if _is_settled(term)]
+        if not 0 < len(settled) < len(self.events):
+            return None
+        by = sum(t.times * (t.offset if t.largest is None else t.largest) for t in settled)
+        return Fraction(by), PrivacyLoss([t for t in self.events if t not in settled], aim=self._aim)
+
+    def _moved_tails(
+        self, kind: Kind, thresholds: list[Fraction], accuracy: float, *, as_floats: bool = False
+    ) -> Tail | None:
+        """Tails of the other events, moved; None if nothing is, or if a logarithm lies below those of floats."""
+        if self._moved is None:
+            return None
+        by, others = self._moved
+        if kind is Kind.DELTA:
+            found = others._delta_tails([t - by for t in thresholds], accuracy)
+        elif kind is Kind.REST:  # for t < 0 it is that at -t times e^t
+            found = others.tails(kind, [abs(t) - by for t in thresholds], accuracy)
+        else:  # under the null hypothesis -L has this law
+            by = by if kind is Kind.ALT else -by
+            found = others.tails(kind, [t - by for t in thresholds], accuracy)
+        if not as_floats and not (found.log > LOG_SMALLEST).all():
+            return None
+        lift = np.minimum([float(t) for t in thresholds], 0.0) if kind is Kind.REST else 0.0
+        return Tail(found.log + lift, found.error)
+
     def hurried(self, accuracy: float | None) -> PrivacyLoss:
         """The same loss for whom this accuracy is enough: bounds on a grid come first where they are sooner.
 
@@ -251,7 +282,8 @@ class PrivacyLoss(Curves):
                 return rounded(value, error, full, "up")
             if quantity == "beta":
                 return held(*made._tradeoffs(at, made._enough), "down")
-            tail = made._delta_tails(at, made._enough)
+            tail = made._moved_tails(Kind.DELTA, at, made._enough, as_floats=True)
+            tail = tail or made._delta_tails(at, made._enough)
             return held(np.exp(tail.log), tail.error, "up", most=1.0)
 
     def intervals(self, quantity: Quantity, at: list[Fraction], digits: int | None) -> list[Interval]:
@@ -314,6 +346,9 @@ class PrivacyLoss(Curves):
             log = np.array([-math.inf if t >= 0 else 0.0 for t in thresholds])
             return Tail(log, np.zeros(len(thresholds)))
         accuracy = max(accuracy, self._aim or 0.0)
+        moved = self._moved_tails(kind, thresholds, accuracy)
+        if moved is not None:
+            return moved
         with self._within_floats():
             tail = self._evaluations.tail(kind, thresholds, accuracy)
         # what a cut line leaves out is bounded by its moduli, without the phases that make it smaller
@@ -384,6 +419,10 @@ class PrivacyLoss(Curves):
 
     def _epsilons_and_errors(self, deltas: list[Fraction], accuracy: float) -> tuple[Floats, Floats]:
         """Epsilons and how far they may be off: what delta is off by, over the slope of its logarithm."""
+        if self._moved is not None and all(log_fraction(d) > LOG_SMALLEST for d in deltas):
+            by, others = self._moved
+            found, doubt = others._epsilons_and_errors(deltas, accuracy)
+            return found + float(by), doubt + 2.3e-16 * np.abs(found + float(by))
         value = self._roots(deltas)
         accuracy = max(accuracy, self._aim or 0.0)
         if not self.loss.terms:
@@ -486,6 +525,8 @@ class PrivacyLoss(Curves):
         """f and its relative errors: from ball arithmetic where floats are not enough, or refused."""
         from discreet.accounting.certified.intervals import certified_tradeoff
 
+        if self._moved is not None and all(a == 0 or log_fraction(a) > LOG_SMALLEST for a in alphas):
+            return np.array([float(a == 0) for a in alphas]), np.array([float(a > 0) for a in alphas])
         value, error = self.curve.values(alphas)
         for i in np.flatnonzero(~(error <= F_ACCURACY)):
             try:
@@ -504,6 +545,8 @@ class PrivacyLoss(Curves):
 
     def tradeoff_thresholds(self, alphas: list[Fraction]) -> list[Fraction]:
         """Losses at which the best tests of these type I errors have their thresholds."""
+        if self._moved is not None:
+            return [t - self._moved[0] for t in self._moved[1].tradeoff_thresholds(alphas)]
         return self.curve.thresholds(alphas)
 
     def knots(self, *, alpha: tuple[Number, Number] = (0, 1), most: int = 100_000) -> Knots:
@@ -539,6 +582,9 @@ class PrivacyLoss(Curves):
 
     def _null_tails(self, points: list[Fraction]) -> Floats:
         """P_null[L > t]; where it is above one half, from what it lacks: P_alt[L >= -t] takes fewer nodes."""
+        if self._moved is not None:
+            by, others = self._moved
+            return others._null_tails([t + by for t in points])
         found, mean = np.zeros(len(points)), self.mean
         # most values below the mean are above one half, but not where atoms lie far apart
         low = [i for i, t in enumerate(points) if t < -mean]
@@ -591,6 +637,12 @@ def compose(events: Iterable[Noise]) -> PrivacyLoss:
     PrivacyLoss(10 events of 1 kinds, R = 2)
     """
     return PrivacyLoss(events)
+
+
+def _is_settled(term: Noise) -> bool:
+    """Whether the loss of a term is its likeliest value, all but a chance far below the smallest float."""
+    rate = 1 / (2 * term.size if term.largest is None else term.size)
+    return math.log(3 * term.times) - float(rate) < 1.1 * LOG_SMALLEST
 
 
 def _full_epsilon(epsilon: float, delta: Fraction) -> float:
