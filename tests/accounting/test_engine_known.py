@@ -279,14 +279,14 @@ def test_next_to_no_noise_beside_other_noise(events: tuple[Noise, ...]) -> None:
     top = sum((e.offset if e.largest is None else e.largest) for e in events if e.size < Fraction(1, 10))
     with mp.workdps(60):
         rows = product(*map(_law, events))
-        pairs = [(sum(l for l, _ in row), mp.fprod(p for _, p in row)) for row in rows]
+        pairs = [(sum(value for value, _ in row), mp.fprod(p for _, p in row)) for row in rows]
 
         def delta(epsilon: Fraction) -> mp.mpf:
-            return mp.fsum(p * -mp.expm1(mpf(epsilon - l)) for l, p in pairs if l > epsilon)
+            return mp.fsum(p * -mp.expm1(mpf(epsilon - value)) for value, p in pairs if value > epsilon)
 
         for epsilon in (Fraction(0), top - 3, top, top + Fraction(1, 20), top + 2):
             assert loss.delta(epsilon=epsilon) == pytest.approx(float(delta(epsilon)), rel=1e-11, abs=0)
-            above = mp.fsum(p for l, p in pairs if l > epsilon)
+            above = mp.fsum(p for value, p in pairs if value > epsilon)
             assert loss.tail(above=epsilon) == pytest.approx(float(above), rel=1e-11, abs=0)
         for small in (Fraction(1, 3), Fraction(1, 10**5), Fraction(1, 10**10)):
             found, room = Fraction(loss.epsilon(delta=small)), Fraction(1, 10**11) * (top + 1)
