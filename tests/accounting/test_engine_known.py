@@ -291,7 +291,10 @@ def test_next_to_no_noise_beside_other_noise(events: tuple[Noise, ...]) -> None:
         for small in (Fraction(1, 3), Fraction(1, 10**5), Fraction(1, 10**10)):
             found, room = Fraction(loss.epsilon(delta=small)), Fraction(1, 10**11) * (top + 1)
             assert delta(found - room) >= mpf(small) >= delta(found + room)
+            sure = loss.epsilon(delta=small, certified=True)
+            assert delta(sure.lower) >= mpf(small) >= delta(sure.upper)
     assert loss.tradeoff(alpha=[0, "1e-200", "1/20", 1]).tolist() == [1, 0, 0, 0]
+    assert loss.tradeoff(alpha="1/20", certified=True).upper < Fraction(1, 10**330)
     assert loss.errors(threshold=0) == (0.0, 0.0)
     assert loss.delta(epsilon=3 * top) == 0.0
 

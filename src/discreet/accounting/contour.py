@@ -138,11 +138,8 @@ def saddle(loss: Loss, kind: Kind, threshold: float, h: float) -> float:
     else:
         distance = 1.0
     # a bounded loss has no saddle at its top; a tilt of e^60 between neighbouring points is as good
-    if loss.largest is None:
-        most = 1e99 / min(loss.spread, 1.0)
-    else:
-        most = 60 / h if h > 0 else 1e12
-    most = min(most, kind.room)
+    top = 60 / h if h > 0 else 1e12
+    most = min(1e99 / min(loss.spread, 1.0) if loss.largest is None else top, kind.room)
     # next to the pole at -1 a float does not tell smaller distances from none
     low, high = (1e-9 if pole else 1e-40), most
     distance = min(max(distance, 2 * low), most)

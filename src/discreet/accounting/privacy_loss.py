@@ -37,6 +37,9 @@ COARSEST = 1e-6
 F_ACCURACY = 2e-11
 """Relative accuracy of f that is as good as a float should be."""
 
+UNSEEN = Fraction(1, 10**340)
+"""The chance, at most, that next to no noise is any at all (e^-819 and a few)."""
+
 _SMALLEST = 1e-307
 _SOON_LISTED = 50_000  # values of half a list: balls take less than a second
 
@@ -212,7 +215,7 @@ class PrivacyLoss(Curves):
         return Evaluations(self.loss, self._aim)
 
     @cached_property
-    def _moved(self) -> tuple[Fraction, PrivacyLoss] | None:
+    def moved(self) -> tuple[Fraction, PrivacyLoss] | None:
         """Next to no noise beside other noise: the loss of the others, and by how much it is moved.
 
         What the settled events leave out lies so far below the smallest float that no float shows it.
@@ -226,10 +229,10 @@ class PrivacyLoss(Curves):
     def _moved_tails(
         self, kind: Kind, thresholds: list[Fraction], accuracy: float, *, as_floats: bool = False
     ) -> Tail | None:
-        """Tails of the other events, moved; None if nothing is, or if a logarithm lies below those of floats."""
-        if self._moved is None:
+        """Tails of the other events, moved; None if nothing is, or if a logarithm is below any float's."""
+        if self.moved is None:
             return None
-        by, others = self._moved
+        by, others = self.moved
         if kind is Kind.DELTA:
             found = others._delta_tails([t - by for t in thresholds], accuracy)
         elif kind is Kind.REST:  # for t < 0 it is that at -t times e^t
@@ -419,8 +422,8 @@ class PrivacyLoss(Curves):
 
     def _epsilons_and_errors(self, deltas: list[Fraction], accuracy: float) -> tuple[Floats, Floats]:
         """Epsilons and how far they may be off: what delta is off by, over the slope of its logarithm."""
-        if self._moved is not None and all(log_fraction(d) > LOG_SMALLEST for d in deltas):
-            by, others = self._moved
+        if self.moved is not None and all(log_fraction(d) > LOG_SMALLEST for d in deltas):
+            by, others = self.moved
             found, doubt = others._epsilons_and_errors(deltas, accuracy)
             return found + float(by), doubt + 2.3e-16 * np.abs(found + float(by))
         value = self._roots(deltas)
@@ -525,7 +528,7 @@ class PrivacyLoss(Curves):
         """f and its relative errors: from ball arithmetic where floats are not enough, or refused."""
         from discreet.accounting.certified.intervals import certified_tradeoff
 
-        if self._moved is not None and all(a == 0 or log_fraction(a) > LOG_SMALLEST for a in alphas):
+        if self.moved is not None and all(a == 0 or log_fraction(a) > LOG_SMALLEST for a in alphas):
             return np.array([float(a == 0) for a in alphas]), np.array([float(a > 0) for a in alphas])
         value, error = self.curve.values(alphas)
         for i in np.flatnonzero(~(error <= F_ACCURACY)):
@@ -545,8 +548,8 @@ class PrivacyLoss(Curves):
 
     def tradeoff_thresholds(self, alphas: list[Fraction]) -> list[Fraction]:
         """Losses at which the best tests of these type I errors have their thresholds."""
-        if self._moved is not None:
-            return [t - self._moved[0] for t in self._moved[1].tradeoff_thresholds(alphas)]
+        if self.moved is not None:
+            return [t - self.moved[0] for t in self.moved[1].tradeoff_thresholds(alphas)]
         return self.curve.thresholds(alphas)
 
     def knots(self, *, alpha: tuple[Number, Number] = (0, 1), most: int = 100_000) -> Knots:
@@ -582,8 +585,8 @@ class PrivacyLoss(Curves):
 
     def _null_tails(self, points: list[Fraction]) -> Floats:
         """P_null[L > t]; where it is above one half, from what it lacks: P_alt[L >= -t] takes fewer nodes."""
-        if self._moved is not None:
-            by, others = self._moved
+        if self.moved is not None:
+            by, others = self.moved
             return others._null_tails([t + by for t in points])
         found, mean = np.zeros(len(points)), self.mean
         # most values below the mean are above one half, but not where atoms lie far apart

@@ -46,7 +46,7 @@ from discreet.accounting.contour import (
 from discreet.accounting.evaluation import Direct
 from discreet.accounting.loss import MOST_NODES, Floats, Loss, Nodes, log_fraction, turns
 from discreet.accounting.parallel import map_cases
-from discreet.accounting.privacy_loss import PrivacyLoss, compose
+from discreet.accounting.privacy_loss import UNSEEN, PrivacyLoss, compose
 from discreet.budget.levels import CaseLabel
 from discreet.errors import PrecisionError
 from discreet.noise import Noise
@@ -61,6 +61,7 @@ LATTICE_ACCURACY = 4e-11
 LINE_ACCURACY = 4e-7
 MOST_DIGITS = 300
 FLOAT_ACCURACY = Fraction(1, 10**12)
+_MANY_TIMES_UNSEEN = UNSEEN * 10**40
 
 
 def default_accuracy(loss: PrivacyLoss, digits: int | None) -> float:
@@ -121,6 +122,12 @@ def delta_ball(loss: PrivacyLoss, epsilon: Fraction, accuracy: float) -> arb:
     if not loss.loss.terms:
         with working_bits(120 - 2 * math.log2(accuracy)):
             return arb(0) if epsilon >= 0 else -ball(epsilon).expm1()
+    if loss.moved is not None:
+        by, others = loss.moved
+        value = delta_ball(others, epsilon - by, accuracy)
+        if value > ball(_MANY_TIMES_UNSEEN):
+            with working_bits(120 - 2 * math.log2(accuracy)):
+                return value + arb(0, ball(UNSEEN).upper())
     value = certified_tail(loss, Kind.DELTA, abs(epsilon), accuracy)
     if epsilon < 0:
         with working_bits(120 - 2 * math.log2(accuracy)):
@@ -210,6 +217,8 @@ def _root(error: Callable[[Fraction], float], place: Fraction, slope: float, nea
 
 def _log_slope(loss: PrivacyLoss, epsilon: Fraction) -> float:
     """d log delta / d epsilon = -e^epsilon P_null[L > epsilon] / delta."""
+    if loss.moved is not None:
+        return _log_slope(loss.moved[1], epsilon - loss.moved[0])
     log_delta = float(loss.log_deltas([epsilon], math.inf)[0])
     log_tail = float(loss.log_tails(Kind.NULL, [epsilon], math.inf)[0])
     slope = -math.exp(float(epsilon) + log_tail - log_delta) if log_tail > -math.inf else math.nan
@@ -257,6 +266,8 @@ def certified_tradeoff(loss: PrivacyLoss, alpha: Fraction, *, digits: int | None
     """An interval that contains f(alpha)."""
     if alpha in (0, 1) or not loss.loss.terms:
         return Interval(1 - alpha, 1 - alpha)
+    if loss.moved is not None and alpha > UNSEEN and digits is None:
+        return Interval(Fraction(0), UNSEEN)  # an error of either kind has to be one of the settled events
     accuracy = default_accuracy(loss, digits)
     if loss.curve.next_value is None:
         return _by_duality(loss, alpha, accuracy if digits is not None else LINE_ACCURACY)
