@@ -305,7 +305,7 @@ def _normal(epsilon: mp.mpf, variance: int) -> mp.mpf:
     return mp.ncdf(mu / 2 - epsilon / mu) - mp.exp(epsilon) * mp.ncdf(-mu / 2 - epsilon / mu)
 
 
-@pytest.mark.parametrize("digits", [10, 12, 15, 18, 24, 30, 60, 99])
+@pytest.mark.parametrize("digits", [10, 12, 15, 18, 20, 24, 30, 60, 99])
 def test_hardly_any_loss(digits: int) -> None:
     variance = 10**digits
     loss = compose([G(variance)])
@@ -316,8 +316,7 @@ def test_hardly_any_loss(digits: int) -> None:
             if epsilon < 0:
                 found = -mp.expm1(epsilon) + mp.exp(epsilon) * found
             assert float(found / mp.mpf(delta)) == pytest.approx(1, abs=1e-8)
-            sure = loss.epsilon(delta=delta, certified=True) if digits < 24 else None
-            assert sure is None or float(sure) == pytest.approx(epsilon, rel=1e-11, abs=0)
+            assert digits > 30 or epsilon in loss.epsilon(delta=delta, certified=True)
         assert loss.total_variation == pytest.approx(float(_normal(mp.mpf(0), variance)), rel=1e-10, abs=0)
 
 

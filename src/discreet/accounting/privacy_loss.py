@@ -497,7 +497,7 @@ class PrivacyLoss(Curves):
 
         def falling(which: list[int], x: Floats) -> Floats:
             inner = self.log_deltas([Fraction(v) for v in x], accuracy)
-            return np.log(-np.expm1(inner)) - x
+            return np.where(inner > -0.7, np.log(-np.expm1(inner)), np.log1p(-np.exp(inner))) - x
 
         # 1 - delta(e) rises with e but slower than e^e, so the function does fall
         first = np.array([max(-aim - 1e-3, 1e-3)])

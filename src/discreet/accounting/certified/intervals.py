@@ -61,6 +61,7 @@ LATTICE_ACCURACY = 4e-11
 LINE_ACCURACY = 4e-7
 MOST_DIGITS = 300
 FLOAT_ACCURACY = Fraction(1, 10**12)
+_FAR = 20  # standard deviations
 _MANY_TIMES_UNSEEN = UNSEEN * 10**40
 
 
@@ -128,7 +129,14 @@ def delta_ball(loss: PrivacyLoss, epsilon: Fraction, accuracy: float) -> arb:
         if value > ball(_MANY_TIMES_UNSEEN):
             with working_bits(120 - 2 * math.log2(accuracy)):
                 return value + arb(0, ball(UNSEEN).upper())
-    value = certified_tail(loss, Kind.DELTA, abs(epsilon), accuracy)
+    far = Fraction(loss.mean + _FAR * loss.loss.spread)
+    if epsilon < -far:  # delta falls: what it is farther out hardly counts, and its bound will do
+        least = Fraction(accuracy) * min(-epsilon, 1) / 10**10
+        far = max(far, Fraction(float(loss.epsilons([least], math.inf)[0])))
+    if epsilon < -far:
+        value = arb(0, certified_tail(loss, Kind.DELTA, far, 0.01).upper())
+    else:
+        value = certified_tail(loss, Kind.DELTA, abs(epsilon), accuracy)
     if epsilon < 0:
         with working_bits(120 - 2 * math.log2(accuracy)):
             back = ball(epsilon)
