@@ -131,7 +131,7 @@ def delta_ball(loss: PrivacyLoss, epsilon: Fraction, accuracy: float) -> arb:
                 return value + arb(0, ball(UNSEEN).upper())
     far = Fraction(loss.mean + _FAR * loss.loss.spread)
     if epsilon < -far:  # delta falls: what it is farther out hardly counts, and its bound will do
-        least = Fraction(accuracy) * min(-epsilon, 1) / 10**10
+        least = Fraction(accuracy) * min(-epsilon, Fraction(1)) / 10**10
         far = max(far, Fraction(float(loss.epsilons([least], math.inf)[0])))
     if epsilon < -far:
         value = arb(0, certified_tail(loss, Kind.DELTA, far, 0.01).upper())
