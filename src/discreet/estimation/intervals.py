@@ -27,7 +27,7 @@ from discreet.noise import Noise
 
 SMOOTH = 0.6
 """A rest of this many weights of the largest term hides its lattice."""
-SMOOTH_CONTRAST = 0.8
+SMOOTH_CONTRAST = 0.9
 """The same for contrasts, where weights such as 1 and 0.35 put lattices side by side."""
 
 MOST_TERMS = 8
