@@ -313,3 +313,15 @@ def test_equal_contrasts_are_evaluated_once(monkeypatch: pytest.MonkeyPatch) -> 
     widths = intervals.shared_widths([both], of, factors, variances, 0.9)
     assert len(laws) == 1
     assert np.ptp(widths) == 0.0
+
+
+def test_ratios_of_large_tables_are_gaussian() -> None:
+    """A law of its own for each of thousands of ratios would take hours."""
+    law = DiscreteGaussian(variance=1)
+    noises = intervals.Shared.of([(np.array([[1.0, 0.0]]), law, 1), (np.array([[0.0, 1.0]]), law, 1)])
+    a, b, size = np.full((1, 1), 9.0), np.full((1, 1), 20.0), np.full((1, 1), law.true_variance())
+    exact = Moments(a, b, size, size, np.zeros((1, 1)), ([noises], np.zeros((1, 1), dtype=np.int64)))
+    normal = Moments(a, b, size, size, np.zeros((1, 1)))
+    small, large = (exact.ratio_ends(b, a / b, 0.9, places) for places in (500, 501))
+    assert large == normal.ratio_ends(b, a / b, 0.9, 1)
+    assert small != large

@@ -570,8 +570,7 @@ CONTRASTS = {
     "difference": "interval: as that of a count, not rounded and not cut at zero",
     "ratio": "interval: Fieller's, the ratios r that the error of numerator - r denominator allows; empty: "
     "the denominator is not clearly different from zero. sd: by the delta method",
-    "errors": "from the law of the noise where few measurements dominate; Gaussian where releases differ, or "
-    "trees and tables are large",
+    "errors": "exact law where few measurements dominate; Gaussian if releases differ or tables are large",
 }
 
 
@@ -780,8 +779,8 @@ def _contrasts(
     return contrasts
 
 
-def _compared(kind: str, found: Moments, chances: Chances) -> dict[str, Numbers]:
-    """Return the columns of a difference or ratio."""
+def _compared(kind: str, found: Moments, chances: Chances, places: int) -> dict[str, Numbers]:
+    """Return the columns of a difference or ratio in some of so many `places`."""
     if kind == "difference":
         values, one = found.a - found.b, np.ones_like(found.a)
         columns = {"estimate": values, "sd": np.sqrt(found.variances(one))}
@@ -796,15 +795,17 @@ def _compared(kind: str, found: Moments, chances: Chances) -> dict[str, Numbers]
         values = np.where(b != 0, found.a / b, np.nan)
         columns = {"estimate": values, "sd": np.sqrt(found.variances(values)) / np.abs(b)}
     for name, level in chances:
-        columns[f"lower{name}"], columns[f"upper{name}"] = found.ratio_ends(b, values, level)
+        columns[f"lower{name}"], columns[f"upper{name}"] = found.ratio_ends(b, values, level, places)
     return columns
 
 
-def _beside(queries: Iterable[Sequence[tuple[str, Moments]]], chances: Chances) -> dict[str, Numbers]:
+def _beside(
+    queries: Iterable[Sequence[tuple[str, Moments]]], chances: Chances, places: int
+) -> dict[str, Numbers]:
     """Return the columns of differences and ratios: those of one query one below the other."""
     tables = []
     for some in queries:
-        made = [_compared(kind, moments, chances) for kind, moments in some]
+        made = [_compared(kind, moments, chances, places) for kind, moments in some]
         tables.append({name: np.concatenate([one[name] for one in made]) for name in made[0]})
     return _side_by_side(tables)
 
@@ -823,19 +824,20 @@ def _contrast_blocks(
     if of_areas:
         flat = _flat([one.name for one, _, _ in of_areas], "contrast")
         got = ([(one.kind, moments(a, query, b, query)) for one, a, b in of_areas] for query in queries)
-        yield found.layout(flat, queries), _beside(got, chances)
+        yield found.layout(flat, queries), _beside(got, chances, len(of_areas))
     of_queries = [one for one in contrasts if one.areas is None]
     if not of_queries:
         return
     cells = {one.name: found.names(one.one) for one in of_queries}
 
-    def of(*places: Found) -> dict[str, Numbers]:
-        got = ([(one.kind, moments(at, one.one, at, one.two)) for at in places] for one in of_queries)
-        return _beside(got, chances)
+    def of(places: int, *some: Found) -> dict[str, Numbers]:
+        got = ([(one.kind, moments(at, one.one, at, one.two)) for at in some] for one in of_queries)
+        return _beside(got, chances, places)
 
-    yield Layout.same(tree, cells), lambda units, _: of(found.at(np.arange(units.start, units.stop)))
+    every = Layout.same(tree, cells)
+    yield every, lambda units, _: of(tree.size, found.at(np.arange(units.start, units.stop)))
     if unions:
-        yield Layout.same(_flat(list(unions), "area"), cells), of(*unions.values())
+        yield Layout.same(_flat(list(unions), "area"), cells), of(len(unions), *unions.values())
 
 
 def _independent(parts: Sequence[FoundUnits], query: str) -> tuple[Sequence[Shared | None], Integers] | None:
@@ -888,7 +890,7 @@ def _changes(
             table = {"now": a, "before": b}
             both = Moments(a, b, sa**2, sb**2, np.zeros_like(a), _independent(parts, query))
             for kind, prefix in (("difference", ""), ("ratio", "ratio_")):
-                columns = _compared(kind, both, chances)
+                columns = _compared(kind, both, chances, shared.size)
                 table[kind] = columns.pop("estimate")
                 table |= {f"{prefix}{name}": one for name, one in columns.items()}
             tables.append(table)
