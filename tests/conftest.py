@@ -68,6 +68,10 @@ KNOWN_LIMITS = {
 }
 # Seconds each, and others like them stay in `make test`: run by `make test-all`.
 SLOW_CASES = {
+    "test_surfaces.py::test_every_surface_shows_the_same_numbers[next to no noise]",
+    "test_surfaces.py::test_every_surface_shows_the_same_for_other_questions[next to no noise]",
+    "test_surfaces.py::test_every_surface_shows_the_same_for_other_questions[merged and not]",
+    "test_surfaces.py::test_every_surface_shows_the_same_margins[pl94-2020-units]",
     "test_certified_reference.py::test_tricky_tradeoffs[middle node of a sieved period]",
     "test_tradeoff_reference.py::test_tricky_knots[one of each kind]",
     "test_tradeoff_reference.py::test_at_knots_beside_them_and_between",
