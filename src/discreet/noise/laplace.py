@@ -202,9 +202,8 @@ class DiscreteLaplace(Noise):
             inner = np.exp(fall) * np.expm1(fall * (mu - 1)) / np.expm1(fall)
         inner = np.where(fall == 0, mu - 1.0, inner)
         total = 1 + np.exp(fall * mu) - math.expm1(-base) * inner
-        lead = (
-            np.where(rate > 0, theta * self._rates[1], -base) * mu
-        )  # max(rate, 0) - base, without cancellation
+        # max(rate, 0) - base, without cancellation
+        lead = np.where(rate > 0, theta * self._rates[1], -base) * mu
         return np.asarray(lead + np.log(total) - math.log1p(math.exp(-base)))
 
     def modulus(self, theta: float, angle: Floats) -> Floats:
