@@ -67,7 +67,9 @@ COUNTS = "level,unit,parent,query,cell,count\nState,S,,total,all,30\n" + "".join
 
 _TRACE = """
 import sys, json, threading
+import discreet
 from discreet.cli import run
+package = discreet.__path__[0] + "/"
 seen = set()
 def importing(frame):
     while frame is not None:
@@ -77,9 +79,10 @@ def importing(frame):
     return False
 def profile(frame, event, arg):
     code = frame.f_code
-    if event != "call" or "/discreet/" not in code.co_filename or not code.co_flags & 1:  # bodies of classes
+    inside = code.co_filename.startswith(package) and code.co_flags & 1  # not the bodies of classes
+    if event != "call" or not inside:
         return
-    name = code.co_filename.split("/discreet/")[-1]
+    name = code.co_filename.removeprefix(package)
     if name not in seen and not importing(frame):
         seen.add(name)
 *before, last = json.loads(sys.argv[1])

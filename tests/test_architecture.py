@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import fractions
 import json
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -203,6 +205,19 @@ def test_each_idea_and_each_name_once() -> None:
     where = house.ideas(trees)
     assert where.pop("a dictionary beside its result (as_object)") == []
     assert {idea: files for idea, files in where.items() if len(files) != 1} == {}
+
+
+def test_a_journey_runs_the_files_of_the_package_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the checkout is called: a folder `discreet` holds more than the package, its .venv for one."""
+    copied = tmp_path / "discreet" / "src" / "discreet"
+    shutil.copytree(SOURCE, copied, ignore=shutil.ignore_patterns("__pycache__", "*.csv"))
+    shutil.copy(fractions.__file__, copied.parent)  # found before the standard library's, and used a lot
+    monkeypatch.setattr(house, "SOURCE", copied)
+    ran = house.journey([["show", "pl94-2020-units"]])
+    assert "cli/show.py" in ran
+    assert set(ran) <= {name_of(path) for path in MODULES}
 
 
 def test_the_import_is_light() -> None:
