@@ -256,7 +256,10 @@ def test_ordinary_ways_to_write_a_table_are_read(release: Release, country: Coun
         found = next(made.out.glob("measurements*")).read_bytes()
         wanted = wanted or found
         assert found == wanted
-    for kind in (pa.string_view(), pa.large_string(), pa.dictionary(pa.int32(), pa.large_string())):
+    views = (
+        [pa.string_view()] if int(pa.__version__.split(".")[0]) >= 21 else []
+    )  # which 20 and older do not write
+    for kind in (*views, pa.large_string(), pa.dictionary(pa.int32(), pa.large_string())):
         table = pa.Table.from_pylist(country.rows)
         for name in table.column_names[:5]:
             table = table.set_column(table.column_names.index(name), name, table[name].cast(kind))
