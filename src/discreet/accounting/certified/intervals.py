@@ -333,8 +333,11 @@ def _by_points(loss: PrivacyLoss, alpha: Fraction, fine: float) -> Interval:
             is_beyond = target > upper(X[0]) or target < lower(X[1])
             if is_between and not is_beyond:
                 return Interval(low, max(low, min(upper(top), 1 - alpha)))
-        # the target may lie on the next segment up, of smaller tails, or on the one before
-        pair = list(next_value(pair[1]) if target <= upper(X[1]) else loss.curve.previous(pair[0]))
+        # the target may lie on the next segment up, of smaller tails, or on the one before. Where several
+        # values next to it have no mass that is seen, the last of them ends the search, or above one half
+        # the first: there x and the tail at the other end can be told apart
+        is_next = target < lower(X[1]) if large else target <= upper(X[0])
+        pair = list(next_value(pair[1]) if is_next else loss.curve.previous(pair[0]))
     raise PrecisionError(
         f"the segment of f at alpha {float(alpha):.6g} could not be determined; ask for fewer digits"
     )
