@@ -51,7 +51,6 @@ KNOWN_LIMITS = {
     "f next to the corners of steep atoms is refused": (
         "test_tradeoff_reference.py::test_tricky_knots[plateaus]",
         "test_tradeoff_reference.py::test_tricky_knots[middle of f below 1e-50]",
-        "test_tradeoff_reference.py::test_tricky_knots[one of each kind]",
     ),
     "many distinct terms without a lattice: f below 1e-15 is refused, and there is no certified interval": (
         "test_tradeoff_reference.py::test_f_is_its_own_inverse[six large ones without lattice]",

@@ -14,13 +14,14 @@ Canonne, Kamath and Steinke (2020) show delta(eps) <= exp(K(t) - t eps + g(t)) f
     eps(delta)     = min_t  (K(t) + g(t) - log delta) / t
 
 Bun and Steinke (2016) leave out g(t). Either way some of what K says is lost. To f there is one best
-conversion, and it loses nothing: a test sees one bit, and by data processing the divergences of that bit, of
-law (1 - b, b) under the alternative and (a, 1 - a) under the null hypothesis, are at most those of the release,
+conversion, and it loses nothing: a test sees one bit, and by data processing the divergences of that bit,
+of law (1 - b, b) under the alternative and (a, 1 - a) under the null hypothesis, are at most those of the
+release,
 
     D_order((1 - b, b), (a, 1 - a)) <= K(t) / t    and    D_order((a, 1 - a), (1 - b, b)) <= K(t) / t.
 
 f(a) is the least b that satisfies all of them. No larger curve holds: the two laws of the bit are a release
-with such divergences. Every order by itself gives a lower bound, so that an order missed errs to the safe side.
+with such divergences. Each order alone gives a lower bound, so that an order missed errs to the safe side.
 The bounds are convex sets of (a, b), each the mirror image of another: f is convex and its own inverse.
 
 *Gaussian DP.* The composition replaced by one continuous Gaussian. An approximation, not a bound.
@@ -246,7 +247,7 @@ class _ByOrder(Comparison):
         above = t > 0
         low = ((1 + 1 / t[above, None]) * bit.log_right - most[above, None]).max(axis=0)
         gap = bit.gap(low)
-        # no test can tell apart what a divergence above this forbids
+        # a bound above every divergence that a test could have rules out nothing
         use = most < max(float(np.max(-bit.log_alpha)), float(np.max(bit.log_right - low)))
         t, most = t[use], most[use]
         active = np.arange(alpha.size)
@@ -254,7 +255,9 @@ class _ByOrder(Comparison):
             if not (active.size and t.size):
                 break
             some, here = bit.take(active), gap[active]
-            excess = [some.divergence(t[:, None], here, turned=turned) - most[:, None] for turned in (False, True)]
+            excess = [
+                some.divergence(t[:, None], here, turned=turned) - most[:, None] for turned in (False, True)
+            ]
             turned = excess[1].max(axis=0) > excess[0].max(axis=0)
             at = np.where(turned, excess[1].argmax(axis=0), excess[0].argmax(axis=0))
             order = self._worst_order(t, at, lambda s: some.divergence(s, here, turned=turned))  # noqa: B023
@@ -269,7 +272,9 @@ class _ByOrder(Comparison):
             active = active[here - far > 1e-15 * here]
         return np.minimum(bit.error(gap), 1 - alpha)
 
-    def _worst_order(self, t: Floats, at: NDArray[np.int64], divergence: Callable[[Floats], Floats]) -> Floats:
+    def _worst_order(
+        self, t: Floats, at: NDArray[np.int64], divergence: Callable[[Floats], Floats]
+    ) -> Floats:
         """The t near a place of the grid at which a divergence exceeds its bound most: by golden section."""
         sign = np.sign(t[at])
         low, high = (t[np.clip(at + step, 0, t.size - 1)] for step in (-1, 1))
@@ -353,7 +358,7 @@ class _Bit:
         one, two = t * (sign * more), t * (sign * less)
         near = np.exp(first) * np.expm1(np.clip(one, -1, 1)) + np.exp(second) * np.expm1(np.clip(two, -1, 1))
         is_near = np.maximum(np.abs(one), np.abs(two)) < 0.5
-        return np.where(is_near, np.log1p(near), np.logaddexp(first + one, second + two)) / t
+        return np.asarray(np.where(is_near, np.log1p(near), np.logaddexp(first + one, second + two)) / t)
 
 
 class TightZCDP(_ByOrder):

@@ -388,10 +388,10 @@ class TradeOff:
 
 
 def occurring(loss: Loss, first: int, last: int) -> list[int]:
-    """The i from first to last for which offset + step i is a value of the loss: it has a mass, if a small one.
+    """The i from first to last for which offset + step i is a value of the loss: one of some mass.
 
-    A Gaussian X takes every integer, so that only what Laplace terms add to the multiples of the Gaussian steps
-    is to be listed.
+    A Gaussian X takes every integer, so that only what Laplace terms add to the multiples of the Gaussian
+    steps is to be listed.
 
     >>> from discreet.noise import DiscreteGaussian, DiscreteLaplace
     >>> three = [DiscreteGaussian(variance="0.11"), DiscreteLaplace(scale="1.1", times=3)]
