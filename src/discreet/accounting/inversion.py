@@ -1,7 +1,7 @@
 """From delta back to epsilon: where the curve of a loss passes through a delta, and how far off that may be.
 
 An error of delta moves epsilon by that error over the slope of delta, which may be small: between atoms that
-lie far apart delta hardly falls, and next to 1 it falls as slowly as 1 - delta rises. Deltas above one half
+lie far apart delta hardly falls, and next to 1 it falls as slowly as 1 - delta rises. Deltas next to 1
 are found from what they lack of 1, and every epsilon says how far off it may be by the slope where it lies.
 """
 
@@ -22,6 +22,9 @@ from discreet.errors import PrecisionError
 
 if TYPE_CHECKING:
     from discreet.accounting.privacy_loss import PrivacyLoss
+
+NEXT_TO_ONE = Fraction(9, 10)
+"""Deltas above are found from what they lack of 1, which is known to relative accuracy."""
 
 _REFINED = 1e-6  # tails that are asked for any accuracy are refined by balls where those are quick
 _CHORDS = np.array([1e-6, 1e-3, 0.1])  # in standard deviations of the loss, for slopes of delta
@@ -52,15 +55,18 @@ class Inversion:
             # floats lead close to the root, balls to the last digits
             value = self._roots(deltas, start=value, accuracy=_REFINED)
             doubt, error = self._errors(deltas, value, _REFINED)
-        full = np.array([full_epsilon(x, d) for x, d in zip(value, deltas, strict=True)])
-        for i in np.flatnonzero(~(error <= full)):
-            value[i], error[i] = self._better(deltas[i], float(value[i]), float(error[i]), accuracy)
-            if not error[i] <= max(accuracy, full[i]):
+        for i, delta in enumerate(deltas):
+            full = full_epsilon(float(value[i]), delta)
+            if not error[i] <= full:
+                value[i], error[i] = self._better(delta, float(value[i]), float(error[i]), accuracy)
+                full = full_epsilon(float(value[i]), delta)
+            error[i] = max(error[i], full)
+            if not error[i] <= max(accuracy, full):
                 raise PrecisionError(
-                    f"epsilon at delta {float(deltas[i]):.6g} is {value[i]:.6g} to an accuracy of "
-                    f"{error[i]:.1g}, not {accuracy:.1g}: {self.curve.why_hard()}"
+                    f"epsilon at delta {float(delta):.6g} is {value[i]:.6g} to an accuracy of {error[i]:.1g}, "
+                    f"not {accuracy:.1g}: {self.curve.why_hard()}"
                 )
-        return value, np.maximum(error, full)
+        return value, error
 
     def _errors(
         self, deltas: list[Fraction], epsilons: Floats, accuracy: float = math.inf
@@ -73,7 +79,7 @@ class Inversion:
         doubt, error = np.zeros(len(deltas)), np.zeros(len(deltas))
         steps = np.minimum(_CHORDS * self.loss.spread, _LONGEST_CHORD)
         for kind in (Kind.DELTA, Kind.REST):
-            which = [i for i, d in enumerate(deltas) if (2 * d > 1) == (kind is Kind.REST)]
+            which = [i for i, d in enumerate(deltas) if (d > NEXT_TO_ONE) == (kind is Kind.REST)]
             if not which:
                 continue
             # delta(-e) is had from delta(e)
@@ -85,30 +91,34 @@ class Inversion:
                 off = np.where(log == -math.inf, 0.0, off) + 1e-15
                 ratio = np.exp(log[:, 1:] - log[:, :1])
                 noise = off[:, :1] + ratio * off[:, 1:]
-                slope = np.nanmax((np.abs(ratio - 1) - noise) / np.expm1(steps), axis=1)
-                # of delta(-e) = 1 - e^-e + e^-e delta(e) the slope is at least e^-e / 4 where it is below 1/2
+                slope = np.nan_to_num((np.abs(ratio - 1) - noise) / np.expm1(steps)).max(axis=1)
+                # that of delta(-e) = 1 - e^-e + e^-e delta(e) is at least e^-e P_alt[L < 0], and twice this
+                # probability is at least 1 - delta(0)
                 is_turned = (kind is Kind.DELTA) & (epsilons[which] < 0)
-                slope = np.where(is_turned, 0.25 / np.exp(log[:, 0]), slope)
+                lacks = np.array([float(1 - deltas[i]) for i in which])
+                slope = np.where(is_turned, 0.5 * lacks / np.exp(log[:, 0]), slope)
                 found = off[:, 0] / slope + 4e-16 * np.abs(place)
             doubt[which] = tail.error.reshape(len(which), -1)[:, 0]
             error[which] = np.where(slope > 0, found, math.inf)
         return doubt, error
 
     def _better(self, delta: Fraction, epsilon: float, error: float, accuracy: float) -> tuple[float, float]:
-        """An epsilon whose error is too large once more: by balls where those are quick, or its room."""
+        """An epsilon whose error is too large once more: by its room, or by balls where those are quick."""
         from discreet.accounting.certified.intervals import certified_epsilon
 
         full = full_epsilon(epsilon, delta)
-        if self.curve.has_quick_balls and accuracy < math.inf:
+        error = min(error, self._room(delta, epsilon, full))  # a chord that passes an atom says too much
+        if error > full and self.curve.has_quick_balls and accuracy < math.inf:
             with suppress(PrecisionError):
-                return float(certified_epsilon(self.curve, delta, digits=12)), full
-        return epsilon, min(error, self._room(delta, epsilon, full))
+                found = float(certified_epsilon(self.curve, delta, digits=12))
+                return found, full_epsilon(found, delta)
+        return epsilon, error
 
     def _room(self, delta: Fraction, epsilon: float, least: float) -> float:
         """How far to either side of an epsilon the curve is sure to have passed through delta."""
-        is_large, room = 2 * delta > 1, least
+        is_large, room = delta > NEXT_TO_ONE, least
         aim = -log_fraction(1 - delta) if is_large else log_fraction(delta)
-        while room < 1.0:
+        while room < max(1.0, 1e3 * least):
             points = [Fraction(epsilon) - Fraction(room), Fraction(epsilon) + Fraction(room)]
             tail = (
                 self.curve.tails(Kind.REST, points, math.inf)
@@ -128,11 +138,14 @@ class Inversion:
         if not self.loss.terms:
             return np.array([math.log1p(-float(d)) for d in deltas])
         result = np.zeros(len(deltas))
-        large = [i for i, d in enumerate(deltas) if 2 * d > 1]
-        if large:  # delta may be next to 1: what it lacks of that is known to relative accuracy
+        large = [i for i, d in enumerate(deltas) if d > NEXT_TO_ONE]
+        if large:
             first = None if start is None else start[large]
-            result[large] = self._roots_of_rest([deltas[i] for i in large], first, accuracy)
-            if len(large) == len(deltas):
+            try:
+                result[large] = self._roots_of_rest([deltas[i] for i in large], first, accuracy)
+            except PrecisionError:  # hardly any noise: by delta, as well as may be
+                large = []
+            if large and len(large) == len(deltas):
                 return result
         target = np.array([log_fraction(d) for d in deltas])
         guess, slope, high = saddlepoint_guess(self.loss, Kind.DELTA, target)
@@ -141,7 +154,8 @@ class Inversion:
         at_zero = (
             self.curve.log_deltas([Fraction(0)], accuracy)[0] if (guess <= 5 / np.abs(slope)).any() else 0.0
         )
-        is_small = np.array([2 * d <= 1 for d in deltas])
+        is_small = np.ones(len(deltas), dtype=bool)
+        is_small[large] = False
         below = (target > at_zero) & is_small
         inside = np.flatnonzero(is_small & ~below).tolist()
         if inside:
@@ -178,7 +192,10 @@ class Inversion:
         guess = np.maximum(self.curve.mean - sd * normal, low) if start is None else start
         top = self.loss.largest
         high = np.full(len(rest), math.inf if top is None else float(top))
-        return roots(falling, np.minimum(guess, high), slope, aim, low=low, high=high)
+        found = roots(falling, np.minimum(guess, high), slope, aim, low=low, high=high)
+        if not np.isfinite(self.curve.tails(Kind.REST, [Fraction(x) for x in found], accuracy).error).all():
+            raise PrecisionError
+        return found
 
     def _negative_epsilon(self, delta: Fraction, accuracy: float) -> float:
         """Solve 1 - e^-e (1 - delta(e)) = delta for e > 0, in logarithms of both sides' distance to 1."""
