@@ -256,7 +256,7 @@ class _ByOrder(Comparison):
                 break
             some, here = bit.take(active), gap[active]
             excess = [
-                some.divergence(t[:, None], here, turned=turned) - most[:, None] for turned in (False, True)
+                some.divergence(t[:, None], here, turned=turned) / most[:, None] for turned in (False, True)
             ]
             turned = excess[1].max(axis=0) > excess[0].max(axis=0)
             at = np.where(turned, excess[1].argmax(axis=0), excess[0].argmax(axis=0))
@@ -275,14 +275,14 @@ class _ByOrder(Comparison):
     def _worst_order(
         self, t: Floats, at: NDArray[np.int64], divergence: Callable[[Floats], Floats]
     ) -> Floats:
-        """The t near a place of the grid at which a divergence exceeds its bound most: by golden section."""
+        """The t near a place of the grid at which a divergence is the largest multiple of its bound."""
         sign = np.sign(t[at])
         low, high = (t[np.clip(at + step, 0, t.size - 1)] for step in (-1, 1))
         low, high = (np.log(np.abs(np.where(end * sign > 0, end, t[at]))) for end in (low, high))
 
         def excess(log_t: Floats) -> Floats:
             s = sign * np.exp(log_t)
-            return divergence(s) - self._divergence(s)
+            return divergence(s) / self._divergence(s)
 
         found = golden_section(lambda x: -excess(x), low, high, _SECTIONS)
         better = excess(found) > excess(np.log(np.abs(t[at])))
