@@ -98,7 +98,7 @@ def test_the_accuracy_of_a_rounded_answer_covers_the_rounding(
         return Tail(tail.log + off, np.full(len(thresholds), 3e-8))
 
     monkeypatch.setattr(Evaluations, "tail", coarse)
-    monkeypatch.setattr(PrivacyLoss, "_has_quick_balls", False)
+    monkeypatch.setattr(PrivacyLoss, "has_quick_balls", False)
     events = (G("5.123456789"), G("7.0000001"))
     loss, reference = compose(events), Reference(events, bits=800, floor="1e-60")
     account = Account("two", "person", "unbounded", [("only", events)], "only")

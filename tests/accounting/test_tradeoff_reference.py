@@ -15,7 +15,7 @@ from reference import mpf
 
 from discreet.accounting.contour import Kind, Tail
 from discreet.accounting.privacy_loss import compose
-from discreet.accounting.tradeoff import TradeOff
+from discreet.accounting.tradeoff import TradeOff, occurring
 from discreet.errors import InputError
 from discreet.noise import Noise
 
@@ -95,12 +95,24 @@ def test_curve_at_length(events: tuple[Noise, ...]) -> None:
 
 
 @pytest.mark.parametrize(
-    "events", [(G(5, 1, 3),), (G("0.49", 2), L(2, 3)), (L("7/3", 3, 2),), (G("0.1"),), (G(1, 1, 2), G(2))]
+    "events",
+    [
+        (G(5, 1, 3),),
+        (G("0.49", 2), L(2, 3)),
+        (L("7/3", 3, 2),),
+        (G("0.1"),),
+        (G(1, 1, 2), G(2)),
+        (G("0.11"), L("1.1", 1, 3)),  # of five points of the lattice one has no mass
+        (G("0.11", 1, 3), L("1.1", 1, 3)),
+        (L("1/2", 2, 2), L(3, 1)),
+    ],
 )
 def test_the_list_of_knots(events: tuple[Noise, ...]) -> None:
     loss, reference = both(events)
     found = loss.knots()
-    assert np.all(np.diff(found.alpha) > -1e-15)
+    assert np.all(np.diff(found.alpha) >= 0)
+    assert np.all(np.diff(found.beta) <= 0)
+    every = {round(float(x) * 2**30) for x, _, _ in reference.knots()}
     truth = [(x, a, b) for x, a, b in reference.knots() if a > mp.mpf(10) ** -299 and b > mp.mpf(10) ** -299]
     listed = {round(x * 2**30): (a, b) for x, a, b in zip(found.loss, found.alpha, found.beta, strict=True)}
     for x, a, b in truth:
@@ -108,9 +120,29 @@ def test_the_list_of_knots(events: tuple[Noise, ...]) -> None:
         alpha, beta = listed[round(float(x) * 2**30)]
         assert close(alpha, a, 1e-12)
         assert close(beta, b, 1e-12)
-    inside = sum(1 for a in found.alpha if 1e-299 < a < 1 - 1e-15)
-    occur = sum(1 for _, a, _ in reference.knots() if mp.mpf(10) ** -299 < a < 1 - mp.mpf(10) ** -15)
-    assert abs(inside - occur) <= 2, "values that do not occur leave no corner"
+    # (1, 0) ends the curve where the loss is bounded; every other corner has a mass
+    empty = [x for x in listed if x not in every]
+    assert all(listed[x] == (1.0, 0.0) for x in empty)
+    assert len(empty) == (loss.loss.largest is not None)
+
+
+def test_knots_of_many_laplace_terms() -> None:
+    # by brute force, which of the values occur: all sums of a value of each term
+    events = [L("1/3", 2, 2), L("2/5", 1, 3), L("7/4", 3)]
+    loss = compose(events).loss
+    values = {Fraction(0)}
+    for event in events:
+        for _ in range(event.times):
+            one = [Fraction(2 * j - event.sensitivity) / event.scale for j in range(event.sensitivity + 1)]
+            values = {x + y for x in values for y in one}
+    places = sorted(int((x - loss.offset) / loss.step) for x in values)
+    assert occurring(loss, -10, places[-1] + 10) == places
+    # between Gaussian steps, of which every multiple counts
+    with_gauss = compose([*events, G("1/30")]).loss
+    turn, low = int(30 / with_gauss.step), with_gauss.offset - loss.offset
+    residues = {int((x - loss.offset) / with_gauss.step) % turn for x in values}
+    assert low == 15
+    assert occurring(with_gauss, -500, 500) == [i for i in range(-500, 501) if i % turn in residues]
 
 
 def test_too_many_knots_are_refused() -> None:

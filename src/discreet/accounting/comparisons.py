@@ -3,20 +3,26 @@
 Every comparison is named for what it is and says of itself whether it is a bound. All share one small
 interface: `delta(epsilon=)`, `log_delta(epsilon=)`, `epsilon(delta=)`, `tradeoff(alpha=)`.
 
-*zCDP and Renyi DP.* Bounds from Renyi divergences: zCDP by Bun and Steinke, zCDP and Renyi DP by the tight
-conversion. With K(t) = log E e^(tL) under the alternative, t = order - 1 > 0 (so D_order = K(t) / t), and
+*zCDP and Renyi DP.* Bounds from Renyi divergences. With K(t) = log E e^(tL) under the alternative,
+t = order - 1 (so D_order = K(t) / t; zCDP is K(t) = rho t (t + 1)), and
 
     g(t) = t log t - (t + 1) log(t + 1)        ( = log of the maximum of (1 - e^-x) e^(-tx) ),
 
-Canonne, Kamath and Steinke (2020) show delta(eps) <= exp(K(t) - t eps + g(t)) for every t. All that is
-asked follows by the best t; for the trade-off curve the best epsilon is known in closed form too:
+Canonne, Kamath and Steinke (2020) show delta(eps) <= exp(K(t) - t eps + g(t)) for every t > 0:
 
     log delta(eps) = min_t  K(t) - t eps + g(t)
     eps(delta)     = min_t  (K(t) + g(t) - log delta) / t
-    log(1 - f)     = min_t  (K(t) + t log alpha) / (t + 1)                      (slopes below -1)
-    log f          = max_t  ((t + 1) log(1 - alpha) - K(t)) / t                 (slopes above -1)
 
-zCDP is K(t) = rho t (t + 1). Bun and Steinke leave out g(t): the same formulas with K - g for K.
+Bun and Steinke (2016) leave out g(t). Either way some of what K says is lost. To f there is one best
+conversion, and it loses nothing: a test sees one bit, and by data processing the divergences of that bit,
+of law (1 - b, b) under the alternative and (a, 1 - a) under the null hypothesis, are at most those of the
+release,
+
+    D_order((1 - b, b), (a, 1 - a)) <= K(t) / t    and    D_order((a, 1 - a), (1 - b, b)) <= K(t) / t.
+
+f(a) is the least b that satisfies all of them. No larger curve holds: the two laws of the bit are a release
+with such divergences. Each order alone gives a lower bound, so that an order missed errs to the safe side.
+The bounds are convex sets of (a, b), each the mirror image of another: f is convex and its own inverse.
 
 *Gaussian DP.* The composition replaced by one continuous Gaussian. An approximation, not a bound.
 
@@ -42,6 +48,7 @@ from statistics import NormalDist
 from typing import ClassVar, Self, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from discreet.accounting.loss import Floats, Loss
 from discreet.errors import InputError, PrecisionError
@@ -52,11 +59,17 @@ from discreet.numbers import Exact, positive
 Real = TypeVar("Real", float, Floats)
 
 _GRID = np.exp(np.arange(-46.0, 60.0, 0.25))
+_BELOW_ONE = -np.exp(np.arange(-20.0, 0.0, 0.25)) / 2  # t of orders below 1, in both directions ...
+_HALFWAY = -0.5  # ... up to the order 1/2, beyond which they change places
 _GOLDEN = (math.sqrt(5) - 1) / 2
 _LARGEST_PRODUCT = 1e6  # of t and eps: beyond it K(t) - t eps loses its digits to cancellation
 _gauss_legendre = cache(np.polynomial.legendre.leggauss)
 _HALF_LOG_TWO_PI = math.log(2 * math.pi) / 2
 _MOST_SD = 1e50  # of its spread may a loss be away from zero for its expansion to be had in floats
+_TOGETHER = 256  # type I errors of which f is sought at once
+_MOST_ROUNDS = 40
+_SECTIONS = 36  # of a stretch of half a unit in log t: to 1e-8, where the divergence is flat to 1e-16
+_HALVINGS = 66  # of a gap of up to 1500, to 1e-17
 _DIRECT_UP_TO = 4.0  # mu: above it ratios of tails are subtracted, which then costs at most two digits
 
 
@@ -213,10 +226,67 @@ class _ByOrder(Comparison):
     def _epsilon(self, log_delta: Floats) -> Floats:
         return np.maximum(self._best(lambda t, k, target: (k + _g(t) - target) / t, log_delta), 0.0)
 
+    @cached_property
+    def _orders(self) -> tuple[Floats, Floats]:
+        """The t at which f is looked for, and the divergences K(t) / t there."""
+        return _GRID, self._on_grid / _GRID
+
+    def _divergence(self, t: Floats) -> Floats:
+        """K(t) / t, or more by as much as it may be rounded."""
+        return self._log_mgf(t) / t
+
     def _tradeoff(self, alpha: Floats) -> Floats:
-        steep = self._best(lambda t, k, log: (k + t * log) / (t + 1), np.log(alpha))
-        flat = self._best(lambda t, k, log: (k - (t + 1) * log) / t, np.log1p(-alpha))
-        return np.maximum(-np.expm1(np.minimum(steep, 0.0)), np.exp(-np.maximum(flat, 0.0)))
+        rows = [alpha[i : i + _TOGETHER] for i in range(0, alpha.size, _TOGETHER)]
+        return np.concatenate([self._least_error(row) for row in rows]) if rows else alpha
+
+    def _least_error(self, alpha: Floats) -> Floats:
+        """The least type II error that no order rules out: the order that rules out most, again and again."""
+        bit = _Bit(np.log(alpha), np.log1p(-alpha))
+        t, most = self._orders
+        # to begin with, what orders above 1 say by the second term alone: always something
+        above = t > 0
+        low = ((1 + 1 / t[above, None]) * bit.log_right - most[above, None]).max(axis=0)
+        gap = bit.gap(low)
+        # a bound above every divergence that a test could have rules out nothing
+        use = most < max(float(np.max(-bit.log_alpha)), float(np.max(bit.log_right - low)))
+        t, most = t[use], most[use]
+        active = np.arange(alpha.size)
+        for _ in range(_MOST_ROUNDS):
+            if not (active.size and t.size):
+                break
+            some, here = bit.take(active), gap[active]
+            excess = [
+                some.divergence(t[:, None], here, turned=turned) / most[:, None] for turned in (False, True)
+            ]
+            turned = excess[1].max(axis=0) > excess[0].max(axis=0)
+            at = np.where(turned, excess[1].argmax(axis=0), excess[0].argmax(axis=0))
+            order = self._worst_order(t, at, lambda s: some.divergence(s, here, turned=turned))  # noqa: B023
+            bound = self._divergence(order)
+            # how far below 1 - alpha: from where the order rules out to where it does not
+            far, near = here, np.zeros_like(here)
+            for _ in range(_HALVINGS):
+                middle = 0.5 * (far + near)
+                is_ruled_out = some.divergence(order, middle, turned=turned) > bound
+                far, near = np.where(is_ruled_out, middle, far), np.where(is_ruled_out, near, middle)
+            gap[active] = far
+            active = active[here - far > 1e-15 * here]
+        return np.minimum(bit.error(gap), 1 - alpha)
+
+    def _worst_order(
+        self, t: Floats, at: NDArray[np.int64], divergence: Callable[[Floats], Floats]
+    ) -> Floats:
+        """The t near a place of the grid at which a divergence is the largest multiple of its bound."""
+        sign = np.sign(t[at])
+        low, high = (t[np.clip(at + step, 0, t.size - 1)] for step in (-1, 1))
+        low, high = (np.log(np.abs(np.where(end * sign > 0, end, t[at]))) for end in (low, high))
+
+        def excess(log_t: Floats) -> Floats:
+            s = sign * np.exp(log_t)
+            return divergence(s) / self._divergence(s)
+
+        found = golden_section(lambda x: -excess(x), low, high, _SECTIONS)
+        better = excess(found) > excess(np.log(np.abs(t[at])))
+        return np.where(better, sign * np.exp(found), t[at])
 
     def _best(self, objective: Callable[[Floats, Floats, Floats], Floats], given: Floats) -> Floats:
         """The minimum over t of objective(t, K(t), given): a grid, then golden section around its best."""
@@ -229,23 +299,74 @@ class _ByOrder(Comparison):
             t = np.exp(log_t)
             return objective(t, self._log_mgf(t), given)
 
-        left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
-        at_left, at_right = value(left), value(right)
-        for _ in range(40):
-            go_left = at_left < at_right
-            low, high = np.where(go_left, low, left), np.where(go_left, right, high)
-            fresh = np.where(go_left, high - _GOLDEN * (high - low), low + _GOLDEN * (high - low))
-            at_fresh = value(fresh)
-            left, right = np.where(go_left, fresh, right), np.where(go_left, left, fresh)
-            at_left, at_right = np.where(go_left, at_fresh, at_right), np.where(go_left, at_left, at_fresh)
-        return np.asarray(np.minimum(best, np.minimum(at_left, at_right)))
+        found = golden_section(value, low, high, 40)
+        return np.asarray(np.minimum(best, value(found)))
+
+
+def golden_section(value: Callable[[Floats], Floats], low: Floats, high: Floats, sections: int) -> Floats:
+    """Where a function is least between two ends, for each of many.
+
+    >>> golden_section(lambda x: (x - 2) ** 2, np.array([0.0]), np.array([10.0]), 40).round(6)
+    array([2.])
+    """
+    left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
+    at_left, at_right = value(left), value(right)
+    for _ in range(sections):
+        go_left = at_left < at_right
+        low, high = np.where(go_left, low, left), np.where(go_left, right, high)
+        fresh = np.where(go_left, high - _GOLDEN * (high - low), low + _GOLDEN * (high - low))
+        at_fresh = value(fresh)
+        left, right = np.where(go_left, fresh, right), np.where(go_left, left, fresh)
+        at_left, at_right = np.where(go_left, at_fresh, at_right), np.where(go_left, at_left, at_fresh)
+    return np.where(at_left < at_right, left, right)
+
+
+@dataclass(frozen=True, slots=True)
+class _Bit:
+    """What a test of type I error alpha sees: one bit, of law (alpha, 1 - alpha) under the null hypothesis.
+
+    Under the alternative it is (1 - b, b). The gap is how far logit(b) lies below logit(1 - alpha).
+    """
+
+    log_alpha: Floats
+    log_right: Floats
+    """log(1 - alpha)."""
+
+    def take(self, chosen: NDArray[np.int64]) -> _Bit:
+        """Some of the tests."""
+        return _Bit(self.log_alpha[chosen], self.log_right[chosen])
+
+    def gap(self, log_b: Floats) -> Floats:
+        """The gap of a type II error."""
+        with np.errstate(divide="ignore"):
+            return np.maximum(self.log_right - self.log_alpha - log_b + np.log(-np.expm1(log_b)), 0.0)
+
+    def error(self, gap: Floats) -> Floats:
+        """The type II error b."""
+        return np.exp(-np.logaddexp(0.0, gap - self.log_right + self.log_alpha))
+
+    def divergence(self, t: Floats, gap: Floats, *, turned: bool | NDArray[np.bool_]) -> Floats:
+        """The divergence of order t + 1 of the alternative from the null hypothesis, or turned around."""
+        logit = self.log_right - self.log_alpha - gap
+        log_b, log_power = -np.logaddexp(0.0, -logit), -np.logaddexp(0.0, logit)
+        # log((1 - b) / alpha) >= 0 >= log(b / (1 - alpha)), from a small gap to its relative accuracy
+        small = np.minimum(gap, 1.0)
+        more = np.where(gap < 1, np.log1p(np.exp(log_b) * np.expm1(small)), log_power - self.log_alpha)
+        less = np.where(gap < 1, np.log1p(np.exp(log_power) * np.expm1(-small)), log_b - self.log_right)
+        sign = np.where(turned, -1.0, 1.0)
+        first, second = np.where(turned, self.log_alpha, log_power), np.where(turned, self.log_right, log_b)
+        one, two = t * (sign * more), t * (sign * less)
+        near = np.exp(first) * np.expm1(np.clip(one, -1, 1)) + np.exp(second) * np.expm1(np.clip(two, -1, 1))
+        is_near = np.maximum(np.abs(one), np.abs(two)) < 0.5
+        return np.asarray(np.where(is_near, np.log1p(near), np.logaddexp(first + one, second + two)) / t)
 
 
 class TightZCDP(_ByOrder):
-    """zCDP by the conversion of Canonne, Kamath and Steinke: the best that rho alone can give.
+    """zCDP with the (epsilon, delta) of Canonne, Kamath and Steinke; f is the best that rho alone can give.
 
-    >>> round(TightZCDP.from_rho("24811/5000").epsilon(delta=1e-10), 10)
-    25.4192825765
+    >>> curve = TightZCDP.from_rho("24811/5000")
+    >>> round(curve.epsilon(delta=1e-10), 10), round(curve.tradeoff(alpha=0.001), 4)
+    (25.4192825765, 0.2091)
     """
 
     name = "zCDP, tight conversion"
@@ -268,14 +389,18 @@ class TightZCDP(_ByOrder):
     def _log_mgf(self, t: Floats) -> Floats:
         return float(self.rho) * t * (t + 1)
 
+    def _divergence(self, t: Floats) -> Floats:
+        return float(self.rho) * (t + 1)
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}.from_rho({str(self.rho)!r})"
 
 
 class ZCDP(TightZCDP):
-    """zCDP by the conversion of Bun and Steinke (2016), the one the Bureau reports.
+    """zCDP with the (epsilon, delta) of Bun and Steinke (2016), which the Bureau reports.
 
-    delta = exp(-(eps - rho)^2 / (4 rho)) for eps >= rho, and eps = rho + 2 sqrt(rho log(1/delta)).
+    delta = exp(-(eps - rho)^2 / (4 rho)) for eps >= rho, and eps = rho + 2 sqrt(rho log(1/delta)). To the
+    trade-off curve there is one conversion: `tradeoff` is that of `TightZCDP`, all that rho proves.
 
     >>> ZCDP.from_rho("24811/5000").epsilon(delta=1e-10)
     26.340588852722323
@@ -283,9 +408,6 @@ class ZCDP(TightZCDP):
 
     name = "zCDP, Bun-Steinke"
     is_bound = True
-
-    def _log_mgf(self, t: Floats) -> Floats:
-        return super()._log_mgf(t) - _g(t)
 
     def _log_delta(self, epsilon: Floats) -> Floats:
         rho = float(self.rho)
@@ -298,6 +420,8 @@ class ZCDP(TightZCDP):
 
 class RenyiDP(_ByOrder):
     """Renyi DP: the exact divergences of the composition, every real order, the tight conversion.
+
+    To the trade-off curve orders below 1 count as well, of which rho says nothing.
 
     >>> curve = RenyiDP([DiscreteGaussian(variance="1/4", times=3)])
     >>> round(curve.epsilon(delta=1e-6), 3), round(TightZCDP.from_rho(6).epsilon(delta=1e-6), 3)
@@ -322,6 +446,16 @@ class RenyiDP(_ByOrder):
 
     def _log_mgf(self, t: Floats) -> Floats:
         return self.loss.log_mgf(t)
+
+    @cached_property
+    def _orders(self) -> tuple[Floats, Floats]:
+        t = np.concatenate([_BELOW_ONE, [_HALFWAY], _GRID])
+        return t, self._divergence(t)
+
+    def _divergence(self, t: Floats) -> Floats:
+        counts = sum(term.times for term in self.loss.primal)
+        size = np.abs(t) * float(self.loss.offset) + t * t * float(self.loss.R)
+        return (self._log_mgf(t) + np.sign(t) * 1e-15 * (counts + size)) / t
 
     def _log_delta(self, epsilon: Floats) -> Floats:
         logs = super()._log_delta(epsilon)

@@ -21,10 +21,9 @@ from discreet.accounting.contour import (
     Kind,
     Quadrature,
     Tail,
-    roots,
-    saddlepoint_guess,
 )
 from discreet.accounting.evaluation import ACCURACY, Direct, Evaluations
+from discreet.accounting.inversion import Inversion, full_epsilon
 from discreet.accounting.loss import Floats, Loss, log_fraction
 from discreet.accounting.tradeoff import Knots, TradeOff
 from discreet.errors import InputError, PrecisionError
@@ -234,7 +233,7 @@ class PrivacyLoss(Curves):
             return None
         by, others = self.moved
         if kind is Kind.DELTA:
-            found = others._delta_tails([t - by for t in thresholds], accuracy)
+            found = others.delta_tails([t - by for t in thresholds], accuracy)
         elif kind is Kind.REST:  # for t < 0 it is that at -t times e^t
             found = others.tails(kind, [abs(t) - by for t in thresholds], accuracy)
         else:  # under the null hypothesis -L has this law
@@ -281,12 +280,12 @@ class PrivacyLoss(Curves):
         with made._within_floats():
             if quantity == "epsilon":
                 value, error = made._epsilons_and_errors(at, made._enough)
-                full = np.array([_full_epsilon(x, d) for x, d in zip(value, at, strict=True)])
+                full = np.array([full_epsilon(x, d) for x, d in zip(value, at, strict=True)])
                 return rounded(value, error, full, "up")
             if quantity == "beta":
                 return held(*made._tradeoffs(at, made._enough), "down")
             tail = made._moved_tails(Kind.DELTA, at, made._enough, as_floats=True)
-            tail = tail or made._delta_tails(at, made._enough)
+            tail = tail or made.delta_tails(at, made._enough)
             return held(np.exp(tail.log), tail.error, "up", most=1.0)
 
     def intervals(self, quantity: Quantity, at: list[Fraction], digits: int | None) -> list[Interval]:
@@ -320,9 +319,9 @@ class PrivacyLoss(Curves):
 
     def log_deltas(self, epsilons: list[Fraction], accuracy: float = COARSEST) -> Floats:
         """log delta at exact epsilons, each good to `accuracy` or refused."""
-        return self._delta_tails(epsilons, accuracy).log
+        return self.delta_tails(epsilons, accuracy).log
 
-    def _delta_tails(self, epsilons: list[Fraction], accuracy: float) -> Tail:
+    def delta_tails(self, epsilons: list[Fraction], accuracy: float) -> Tail:
         """delta of either sign of epsilon, by the symmetry of the loss."""
         if all(e >= 0 for e in epsilons):
             return self.tails(Kind.DELTA, epsilons, accuracy)
@@ -363,13 +362,13 @@ class PrivacyLoss(Curves):
             # a sum over a list that found nothing is refined even for a search: it must not pass for zero
             is_lost = isinstance(self.engine, Direct) and tail.error[i] == math.inf
             wanted = accuracy < math.inf or is_lost
-            if (wanted and self._has_quick_balls) or not tail.error[i] <= accuracy:
+            if (wanted and self.has_quick_balls) or not tail.error[i] <= accuracy:
                 self._refine(kind, thresholds[i], tail, i, accuracy)
         # a probability: rounding must not lift it above 1
         return Tail(np.minimum(tail.log, 0.0), tail.error)
 
     @cached_property
-    def _has_quick_balls(self) -> bool:
+    def has_quick_balls(self) -> bool:
         """Whether ball arithmetic takes milliseconds: few nodes or few values."""
         return self._evaluations.is_coarse or (
             isinstance(self.engine, Direct) and self._evaluations.listed <= 5000
@@ -394,7 +393,7 @@ class PrivacyLoss(Curves):
 
         found = float(tail.error[i])
         try:
-            if not self._has_quick_balls:
+            if not self.has_quick_balls:
                 raise PrecisionError
             tail.log[i] = refined_log(self, kind, threshold, accuracy=ACCURACY)
             tail.error[i] = ACCURACY
@@ -402,10 +401,10 @@ class PrivacyLoss(Curves):
             if not found <= accuracy:
                 raise PrecisionError(
                     f"the value at {float(threshold):.6g} could be computed only to a relative accuracy of "
-                    f"{found:.1g}, not {accuracy:.1g}: {self._why_hard()}"
+                    f"{found:.1g}, not {accuracy:.1g}: {self.why_hard()}"
                 ) from None
 
-    def _why_hard(self) -> str:
+    def why_hard(self) -> str:
         """What makes this composition hard, in words."""
         if self._evaluations.is_coarse:
             return (
@@ -421,87 +420,12 @@ class PrivacyLoss(Curves):
         return self._epsilons_and_errors(deltas, accuracy)[0]
 
     def _epsilons_and_errors(self, deltas: list[Fraction], accuracy: float) -> tuple[Floats, Floats]:
-        """Epsilons and how far they may be off: what delta is off by, over the slope of its logarithm."""
+        """Epsilons and how far they may be off."""
         if self.moved is not None and all(log_fraction(d) > LOG_SMALLEST for d in deltas):
             by, others = self.moved
             found, doubt = others._epsilons_and_errors(deltas, accuracy)
             return found + float(by), doubt + 2.3e-16 * np.abs(found + float(by))
-        value = self._roots(deltas)
-        accuracy = max(accuracy, self._aim or 0.0)
-        if not self.loss.terms:
-            return value, np.zeros(len(deltas))
-        tail = self.tails(Kind.DELTA, [Fraction(abs(x)) for x in value], math.inf)
-        if self._has_quick_balls and (tail.error > ACCURACY).any():
-            # floats lead close to the root, balls to the last digits
-            value = self._roots(deltas, start=value, accuracy=COARSEST)
-            tail = self.tails(Kind.DELTA, [Fraction(abs(x)) for x in value], COARSEST)
-        error = np.array([_full_epsilon(x, d) for x, d in zip(value, deltas, strict=True)])
-        for i in np.flatnonzero(~(tail.error <= 2 * ACCURACY)):
-            if tail.log[i] >= -745 or not tail.error[i] < 1e-9:
-                error[i] = self._room(deltas[i], float(value[i]), float(error[i]))
-        for d, x, off in zip(deltas, value, error, strict=True):
-            if not off <= max(accuracy, _full_epsilon(x, d)):
-                raise PrecisionError(
-                    f"epsilon at delta {float(d):.6g} is {x:.6g} to an accuracy of {off:.1g}, "
-                    f"not {accuracy:.1g}: {self._why_hard()}"
-                )
-        return value, error
-
-    def _room(self, delta: Fraction, epsilon: float, least: float) -> float:
-        """How far to either side of an epsilon the curve is sure to have passed through delta."""
-        aim, room = log_fraction(delta), least
-        while room < 1.0:
-            points = [Fraction(epsilon) - Fraction(room), Fraction(epsilon) + Fraction(room)]
-            tail = self._delta_tails(points, math.inf)
-            if tail.log[0] - tail.error[0] >= aim >= tail.log[1] + tail.error[1]:
-                return room
-            room *= 4
-        return math.inf
-
-    def _roots(
-        self, deltas: list[Fraction], start: Floats | None = None, accuracy: float = math.inf
-    ) -> Floats:
-        """Where delta passes through the given ones."""
-        if not self.loss.terms:
-            return np.array([math.log1p(-float(d)) for d in deltas])
-        target = np.array([log_fraction(d) for d in deltas])
-        guess, slope, high = saddlepoint_guess(self.loss, Kind.DELTA, target)
-        if start is not None:
-            guess = np.abs(start)
-        at_zero = self.log_deltas([Fraction(0)], accuracy)[0] if (guess <= 5 / np.abs(slope)).any() else 0.0
-        below = target > at_zero
-        result = np.zeros(len(deltas))
-        inside = [i for i in range(len(deltas)) if not below[i]]
-        if inside:
-
-            def falling(which: list[int], x: Floats) -> Floats:
-                return self.log_deltas([Fraction(v) for v in x], accuracy)
-
-            first = np.maximum(guess[inside], 0.1 / np.abs(slope[inside])) if start is None else guess[inside]
-            top = high[inside]
-            if self.loss.largest is not None:
-                top = np.minimum(top, float(self.loss.largest))
-                # from below: at the top delta has no slope
-                first = np.minimum(first, top - np.minimum(1e-3 * top, 1 / np.abs(slope[inside])))
-            first = np.minimum(first, top)
-            result[inside] = roots(
-                falling, first, slope[inside], target[inside], low=np.zeros(len(inside)), high=top
-            )
-        for i in np.flatnonzero(below):
-            result[i] = self._negative_epsilon(deltas[i], accuracy)
-        return result
-
-    def _negative_epsilon(self, delta: Fraction, accuracy: float) -> float:
-        """Solve 1 - e^-e (1 - delta(e)) = delta for e > 0, in logarithms of both sides' distance to 1."""
-        aim = log_fraction(1 - delta)
-
-        def falling(which: list[int], x: Floats) -> Floats:
-            inner = self.log_deltas([Fraction(v) for v in x], accuracy)
-            return np.where(inner > -0.7, np.log(-np.expm1(inner)), np.log1p(-np.exp(inner))) - x
-
-        # 1 - delta(e) rises with e but slower than e^e, so the function does fall
-        first = np.array([max(-aim - 1e-3, 1e-3)])
-        return -float(roots(falling, first, np.array([-1.0]), np.array([aim]), low=np.zeros(1))[0])
+        return Inversion(self).epsilons(deltas, max(accuracy, self._aim or 0.0))
 
     # -- the trade-off curve -----------------------------------------------------------------------
 
@@ -533,7 +457,7 @@ class PrivacyLoss(Curves):
         value, error = self.curve.values(alphas)
         for i in np.flatnonzero(~(error <= F_ACCURACY)):
             try:
-                if not self._has_quick_balls:
+                if not self.has_quick_balls:
                     raise PrecisionError
                 value[i], error[i] = float(certified_tradeoff(self, alphas[i], digits=11)), F_ACCURACY
             except PrecisionError:
@@ -542,7 +466,7 @@ class PrivacyLoss(Curves):
                 elif not error[i] <= accuracy:
                     raise PrecisionError(
                         f"f({float(alphas[i]):.6g}) could be computed only to a relative accuracy of "
-                        f"{error[i]:.1g}, not {accuracy:.1g}: {self._why_hard()}"
+                        f"{error[i]:.1g}, not {accuracy:.1g}: {self.why_hard()}"
                     ) from None
         return value, error
 
@@ -565,7 +489,7 @@ class PrivacyLoss(Curves):
         with self._within_floats():
             found, error = self.curve.knots(low, high, most)
         if error > COARSEST:
-            raise PrecisionError(f"knots of f could be computed only to {error:.1g}: {self._why_hard()}")
+            raise PrecisionError(f"knots of f could be computed only to {error:.1g}: {self.why_hard()}")
         return found
 
     @overload
@@ -646,14 +570,6 @@ def _is_settled(term: Noise) -> bool:
     """Whether the loss of a term is its likeliest value, all but a chance far below the smallest float."""
     rate = 1 / (2 * term.size if term.largest is None else term.size)
     return math.log(3 * term.times) - float(rate) < 1.1 * LOG_SMALLEST
-
-
-def _full_epsilon(epsilon: float, delta: Fraction) -> float:
-    """How far an epsilon that is as good as a float should be may be off.
-
-    Where epsilon passes through zero it is as accurate as delta is.
-    """
-    return max(1e-11 * abs(epsilon), 2e-12 * float(delta))
 
 
 # -- numbers that are asked about, and how answers go back -----------------------------------------------

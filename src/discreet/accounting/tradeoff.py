@@ -55,6 +55,7 @@ _HALF = Fraction(1, 2)
 _SETTLED = 1e-10
 _MOST_ROUNDS = 6
 _NEWCOMERS = 6
+_MOST_RESIDUES = 4_000_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -370,18 +371,51 @@ class TradeOff:
                 f"f has about {last - first} knots there (losses {float(h):.3g} apart); at most {most} are "
                 "listed: ask for a smaller range of alpha, or raise `most`"
             )
-        points = [offset + h * i for i in range(first, last + 1)]
+        places = occurring(self.loss, first, last)[::-1]  # alpha ascending
+        points = [offset + h * i for i in places]
         tails = self.errors(points)
         with np.errstate(under="ignore"):
-            alpha, beta = (np.exp(tail.log) for tail in tails)
-        alpha = np.minimum.accumulate(alpha)  # rounding near 1 must not disturb the order
-        keep = (alpha >= float(low)) & (alpha <= float(high))
-        # a value that does not occur leaves no corner: of equal alphas the smallest loss is the real one
-        order = np.flatnonzero(keep)[::-1]
-        order = order[np.append(np.diff(alpha[order]) > 0, True)]
-        found = Knots(np.array([float(points[i]) for i in order]), alpha[order], beta[order])
-        worst = max((float(tail.error[order].max()) for tail in tails), default=0.0) if order.size else 0.0
-        return found, worst
+            alpha, beta = (np.minimum(np.exp(tail.log), 1.0) for tail in tails)
+        # rounding must not disturb the order of corners that floats do not tell apart
+        alpha, beta = np.maximum.accumulate(alpha), np.minimum.accumulate(beta)
+        keep = np.flatnonzero((alpha >= float(low)) & (alpha <= float(high)))
+        worst = max(float(tail.error[keep].max()) for tail in tails) if keep.size else 0.0
+        losses, alpha, beta = np.array([float(points[i]) for i in keep]), alpha[keep], beta[keep]
+        if high == 1 and self.loss.largest is not None:  # below the least loss everything is rejected
+            losses = np.append(losses, -float(self.loss.largest + h))
+            alpha, beta = np.append(alpha, 1.0), np.append(beta, 0.0)
+        return Knots(losses, alpha, beta), worst
+
+
+def occurring(loss: Loss, first: int, last: int) -> list[int]:
+    """The i from first to last for which offset + step i is a value of the loss: one of some mass.
+
+    A Gaussian X takes every integer, so that only what Laplace terms add to the multiples of the Gaussian
+    steps is to be listed.
+
+    >>> from discreet.noise import DiscreteGaussian, DiscreteLaplace
+    >>> three = [DiscreteGaussian(variance="0.11"), DiscreteLaplace(scale="1.1", times=3)]
+    >>> occurring(Loss(three), -5, 5)   # of five steps, Laplace noise takes none to three
+    [-5, -4, -3, -2, 0, 1, 2, 3, 5]
+    """
+    multiples = [(int(term.step / loss.step), term) for term in loss.terms]
+    whole = math.gcd(*(k for k, term in multiples if term.largest is None))
+    if whole == 1:
+        return list(range(first, last + 1))
+    found = {0}
+    for k, term in multiples:
+        if term.largest is None:
+            continue
+        count, have = term.times * term.sensitivity + 1, 1  # 0, k, ..., doubling what is there
+        while have < count and len(found) != whole:
+            more = k * min(have, count - have)
+            found |= {(x + more) % whole if whole else x + more for x in found}
+            have += min(have, count - have)
+            if len(found) > _MOST_RESIDUES:
+                raise PrecisionError(
+                    f"the loss takes more than {_MOST_RESIDUES} values; its corners cannot be listed"
+                )
+    return [i for i in range(first, last + 1) if (i % whole if whole else i) in found]
 
 
 def heights(tails: Tails, thresholds: list[Fraction], alphas: list[Fraction]) -> tuple[Floats, Floats]:

@@ -276,8 +276,8 @@ Lines = Sequence[tuple[Comparison | Sampled, Look]]
 def account_figure(drawn: Sampled, *, title: str = "") -> Figure:
     """Return the figure of one release: profile and trade-off curve, exact and as zCDP bounds them."""
     lines: Lines = [
-        (TightZCDP.from_rho(drawn.zcdp.rho), _line("zCDP, tighter conversion", GREY, ":", 1.2)),
-        (drawn.zcdp, _line("zCDP (Bun and Steinke)", VERMILION, "--")),
+        (TightZCDP.from_rho(drawn.zcdp.rho), _line("zCDP, tighter profile", GREY, ":", 1.2)),
+        (drawn.zcdp, _line("zCDP (profile: Bun and Steinke)", VERMILION, "--")),
         (drawn, _line("exact", BLUE, "-")),
     ]
     return _both_panels(lines, title)
@@ -317,13 +317,16 @@ def _both_panels(lines: Lines, title: str) -> Figure:
 def draw_curves(left: Axes, right: Axes, lines: Lines) -> float:
     """Draw curves as profiles in one panel and as trade-off curves in the other; return the last epsilon."""
     high = max(float(one.profile.epsilon[-1]) for one, _ in lines if isinstance(one, Sampled))
+    # profiles of one rho differ by their conversion; its trade-off curve is one, drawn in the last look
+    once = {one.rho: one for one, _ in lines if isinstance(one, TightZCDP)}
     for curve, line in lines:
         if isinstance(curve, Sampled):
             plot_profile(curve.profile, ax=left, **line)
             plot_tradeoff(curve.tradeoff, ax=right, **line)
         else:
             plot_profile(curve, epsilon=np.linspace(0.0, high, 200), ax=left, **line)
-            plot_tradeoff(curve, ax=right, **line)
+            if not isinstance(curve, TightZCDP) or once[curve.rho] is curve:
+                plot_tradeoff(curve, ax=right, **line)
     left.set_xlim(0.0, high)
     left.set_ylim(DEEPEST, 2.0)  # a bound of 1 stays visible
     left.set_yticks(10.0 ** -np.arange(0, 22, 3))

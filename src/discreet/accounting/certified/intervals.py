@@ -309,7 +309,9 @@ def _by_points(loss: PrivacyLoss, alpha: Fraction, fine: float) -> Interval:
     (bracket,) = loss.curve.brackets(kind, [target])
     pair = [bracket.low, bracket.high]
     sign = -1 if large else 1
-    low = Fraction(0)
+    low, high = Fraction(0), Fraction(2)  # 2: nothing is known
+    stride, has_turned = 1, False
+    was_next: bool | None = None
     for _ in range(_MOST_STEPS):
         with working_bits(160 - 3 * math.log2(fine) + 3 * abs(float(pair[1]))):
             X = [certified_tail(loss, kind, t, fine) for t in pair]
@@ -330,11 +332,25 @@ def _by_points(loss: PrivacyLoss, alpha: Fraction, fine: float) -> Interval:
                 top = Y[0] + slopes[1] * (X[0] - ball(x))
             for i in (0, 1):
                 low = max(low, lower(Y[i] + slopes[i] * sign * (X[i] - ball(target))))
+            if is_between:  # f(alpha) <= f(x), even where the target lies beyond this segment
+                high = min(high, upper(top))
             is_beyond = target > upper(X[0]) or target < lower(X[1])
             if is_between and not is_beyond:
-                return Interval(low, max(low, min(upper(top), 1 - alpha)))
-        # the target may lie on the next segment up, of smaller tails, or on the one before
-        pair = list(next_value(pair[1]) if target <= upper(X[1]) else loss.curve.previous(pair[0]))
+                break
+        # the target may lie on a segment further up, of smaller tails, or before: by more and more, until it
+        # is passed. Where several values next to it have no mass that is seen, the last of them ends the
+        # search, or above one half the first: there x and the tail at the other end can be told apart
+        is_next = target < lower(X[1]) if large else target <= upper(X[0])
+        if was_next not in (None, is_next):
+            if stride == 1 and high < 2:
+                break  # between neighbours: which of the two it is, is not seen
+            stride, has_turned = max(stride // 4, 1), True
+        elif was_next is not None and not has_turned:
+            stride *= 2
+        was_next, beyond = is_next, (stride - 1) * loss.loss.step
+        pair = list(next_value(pair[1] + beyond) if is_next else loss.curve.previous(pair[0] - beyond))
+    if high < 2:
+        return Interval(low, max(low, min(high, 1 - alpha)))
     raise PrecisionError(
         f"the segment of f at alpha {float(alpha):.6g} could not be determined; ask for fewer digits"
     )

@@ -1,0 +1,210 @@
+"""From delta back to epsilon: where the curve of a loss passes through a delta, and how far off that may be.
+
+An error of delta moves epsilon by that error over the slope of delta, which may be small: between atoms that
+lie far apart delta hardly falls, and next to 1 it falls as slowly as 1 - delta rises. Deltas next to 1
+are found from what they lack of 1, and every epsilon says how far off it may be by the slope where it lies.
+"""
+
+from __future__ import annotations
+
+import math
+from contextlib import suppress
+from fractions import Fraction
+from statistics import NormalDist
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from discreet.accounting.contour import Kind, roots, saddlepoint_guess
+from discreet.accounting.evaluation import ACCURACY
+from discreet.accounting.loss import Floats, log_fraction
+from discreet.errors import PrecisionError
+
+if TYPE_CHECKING:
+    from discreet.accounting.privacy_loss import PrivacyLoss
+
+NEXT_TO_ONE = Fraction(9, 10)
+"""Deltas above are found from what they lack of 1, which is known to relative accuracy."""
+
+_REFINED = 1e-6  # tails that are asked for any accuracy are refined by balls where those are quick
+_CHORDS = np.array([1e-6, 1e-3, 0.1])  # in standard deviations of the loss, for slopes of delta
+_LONGEST_CHORD = 600.0
+
+
+def full_epsilon(epsilon: float, delta: Fraction) -> float:
+    """How far an epsilon that is as good as a float should be may be off.
+
+    Where epsilon passes through zero it is as accurate as delta is.
+    """
+    return max(1e-11 * abs(epsilon), 2e-12 * float(delta))
+
+
+class Inversion:
+    """Finds the epsilons of one loss."""
+
+    def __init__(self, curve: PrivacyLoss) -> None:
+        self.curve, self.loss = curve, curve.loss
+
+    def epsilons(self, deltas: list[Fraction], accuracy: float) -> tuple[Floats, Floats]:
+        """Epsilons at these deltas and how far each may be off: at most `accuracy`, or refused."""
+        value = self._roots(deltas)
+        if not self.loss.terms:
+            return value, np.zeros(len(deltas))
+        doubt, error = self._errors(deltas, value)
+        if self.curve.has_quick_balls and (doubt > ACCURACY).any():
+            # floats lead close to the root, balls to the last digits
+            value = self._roots(deltas, start=value, accuracy=_REFINED)
+            doubt, error = self._errors(deltas, value, _REFINED)
+        for i, delta in enumerate(deltas):
+            full = full_epsilon(float(value[i]), delta)
+            if not error[i] <= full:
+                value[i], error[i] = self._better(delta, float(value[i]), float(error[i]), accuracy)
+                full = full_epsilon(float(value[i]), delta)
+            error[i] = max(error[i], full)
+            if not error[i] <= max(accuracy, full):
+                raise PrecisionError(
+                    f"epsilon at delta {float(delta):.6g} is {value[i]:.6g} to an accuracy of {error[i]:.1g}, "
+                    f"not {accuracy:.1g}: {self.curve.why_hard()}"
+                )
+        return value, error
+
+    def _errors(
+        self, deltas: list[Fraction], epsilons: Floats, accuracy: float = math.inf
+    ) -> tuple[Floats, Floats]:
+        """How far delta (or where it is above one half what it lacks of 1) may be off, and so epsilon.
+
+        What the one is off by over its slope. In w = e^epsilon delta is convex, so that its slope is at least
+        that of any chord to the right, of which the steepest is taken.
+        """
+        doubt, error = np.zeros(len(deltas)), np.zeros(len(deltas))
+        steps = np.minimum(_CHORDS * self.loss.spread, _LONGEST_CHORD)
+        for kind in (Kind.DELTA, Kind.REST):
+            which = [i for i, d in enumerate(deltas) if (d > NEXT_TO_ONE) == (kind is Kind.REST)]
+            if not which:
+                continue
+            # delta(-e) is had from delta(e)
+            place = epsilons[which] if kind is Kind.REST else np.abs(epsilons[which])
+            points = [Fraction(x) + Fraction(step) for x in place for step in (0.0, *steps)]
+            tail = self.curve.tails(kind, points, accuracy)
+            log, off = (row.reshape(len(which), -1) for row in (tail.log, tail.error))
+            with np.errstate(all="ignore"):
+                off = np.where(log == -math.inf, 0.0, off) + 1e-15
+                ratio = np.exp(log[:, 1:] - log[:, :1])
+                noise = off[:, :1] + ratio * off[:, 1:]
+                slope = np.nan_to_num((np.abs(ratio - 1) - noise) / np.expm1(steps)).max(axis=1)
+                # that of delta(-e) = 1 - e^-e + e^-e delta(e) is at least e^-e P_alt[L < 0], and twice this
+                # probability is at least 1 - delta(0)
+                is_turned = (kind is Kind.DELTA) & (epsilons[which] < 0)
+                lacks = np.array([float(1 - deltas[i]) for i in which])
+                slope = np.where(is_turned, 0.5 * lacks / np.exp(log[:, 0]), slope)
+                found = off[:, 0] / slope + 4e-16 * np.abs(place)
+            doubt[which] = tail.error.reshape(len(which), -1)[:, 0]
+            error[which] = np.where(slope > 0, found, math.inf)
+        return doubt, error
+
+    def _better(self, delta: Fraction, epsilon: float, error: float, accuracy: float) -> tuple[float, float]:
+        """An epsilon whose error is too large once more: by its room, or by balls where those are quick."""
+        from discreet.accounting.certified.intervals import certified_epsilon
+
+        full = full_epsilon(epsilon, delta)
+        error = min(error, self._room(delta, epsilon, full))  # a chord that passes an atom says too much
+        if error > full and self.curve.has_quick_balls and accuracy < math.inf:
+            with suppress(PrecisionError):
+                found = float(certified_epsilon(self.curve, delta, digits=12))
+                return found, full_epsilon(found, delta)
+        return epsilon, error
+
+    def _room(self, delta: Fraction, epsilon: float, least: float) -> float:
+        """How far to either side of an epsilon the curve is sure to have passed through delta."""
+        is_large, room = delta > NEXT_TO_ONE, least
+        aim = -log_fraction(1 - delta) if is_large else log_fraction(delta)
+        while room < max(1.0, 1e3 * least):
+            points = [Fraction(epsilon) - Fraction(room), Fraction(epsilon) + Fraction(room)]
+            tail = (
+                self.curve.tails(Kind.REST, points, math.inf)
+                if is_large
+                else self.curve.delta_tails(points, math.inf)
+            )
+            height = -tail.log if is_large else tail.log
+            if height[0] - tail.error[0] >= aim >= height[1] + tail.error[1]:
+                return room
+            room *= 4
+        return math.inf
+
+    def _roots(
+        self, deltas: list[Fraction], start: Floats | None = None, accuracy: float = math.inf
+    ) -> Floats:
+        """Where delta passes through the given ones."""
+        if not self.loss.terms:
+            return np.array([math.log1p(-float(d)) for d in deltas])
+        result = np.zeros(len(deltas))
+        large = [i for i, d in enumerate(deltas) if d > NEXT_TO_ONE]
+        if large:
+            first = None if start is None else start[large]
+            try:
+                result[large] = self._roots_of_rest([deltas[i] for i in large], first, accuracy)
+            except PrecisionError:  # hardly any noise: by delta, as well as may be
+                large = []
+            if large and len(large) == len(deltas):
+                return result
+        target = np.array([log_fraction(d) for d in deltas])
+        guess, slope, high = saddlepoint_guess(self.loss, Kind.DELTA, target)
+        if start is not None:
+            guess = np.abs(start)
+        at_zero = (
+            self.curve.log_deltas([Fraction(0)], accuracy)[0] if (guess <= 5 / np.abs(slope)).any() else 0.0
+        )
+        is_small = np.ones(len(deltas), dtype=bool)
+        is_small[large] = False
+        below = (target > at_zero) & is_small
+        inside = np.flatnonzero(is_small & ~below).tolist()
+        if inside:
+
+            def falling(which: list[int], x: Floats) -> Floats:
+                return self.curve.log_deltas([Fraction(v) for v in x], accuracy)
+
+            first = np.maximum(guess[inside], 0.1 / np.abs(slope[inside])) if start is None else guess[inside]
+            top = high[inside]
+            if self.loss.largest is not None:
+                top = np.minimum(top, float(self.loss.largest))
+                # from below: at the top delta has no slope
+                first = np.minimum(first, top - np.minimum(1e-3 * top, 1 / np.abs(slope[inside])))
+            first = np.minimum(first, top)
+            result[inside] = roots(
+                falling, first, slope[inside], target[inside], low=np.zeros(len(inside)), high=top
+            )
+        for i in np.flatnonzero(below):
+            result[i] = self._negative_epsilon(deltas[i], accuracy)
+        return result
+
+    def _roots_of_rest(self, deltas: list[Fraction], start: Floats | None, accuracy: float) -> Floats:
+        """Where 1 - delta passes through what the given ones lack of 1, at epsilons of either sign."""
+        rest = [1 - d for d in deltas]
+        aim = np.array([-log_fraction(x) for x in rest])
+
+        def falling(which: list[int], x: Floats) -> Floats:
+            return -self.curve.tails(Kind.REST, [Fraction(v) for v in x], accuracy).log
+
+        # about as a normal law would have it; 1 - delta(e) is at most e^e, and its logarithm is no steeper
+        low, sd = -aim, self.loss.spread
+        normal = np.array([-NormalDist().inv_cdf(max(float(x), 1e-300)) for x in rest])
+        slope = -np.minimum(np.maximum(normal, 0.5) / sd, 1.0)
+        guess = np.maximum(self.curve.mean - sd * normal, low) if start is None else start
+        top = self.loss.largest
+        high = np.full(len(rest), math.inf if top is None else float(top))
+        found = roots(falling, np.minimum(guess, high), slope, aim, low=low, high=high)
+        if not np.isfinite(self.curve.tails(Kind.REST, [Fraction(x) for x in found], accuracy).error).all():
+            raise PrecisionError
+        return found
+
+    def _negative_epsilon(self, delta: Fraction, accuracy: float) -> float:
+        """Solve 1 - e^-e (1 - delta(e)) = delta for e > 0, in logarithms of both sides' distance to 1."""
+        aim = log_fraction(1 - delta)
+
+        def falling(which: list[int], x: Floats) -> Floats:
+            inner = self.curve.log_deltas([Fraction(v) for v in x], accuracy)
+            return np.where(inner > -0.7, np.log(-np.expm1(inner)), np.log1p(-np.exp(inner))) - x
+
+        # 1 - delta(e) rises with e but slower than e^e, so the function does fall
+        first = np.array([max(-aim - 1e-3, 1e-3)])
+        return -float(roots(falling, first, np.array([-1.0]), np.array([aim]), low=np.zeros(1))[0])
