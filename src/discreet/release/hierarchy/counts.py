@@ -86,9 +86,7 @@ def read_counts(
     )
     problems = table.problems
     if not table.rows and (listed is None or declared is None):
-        problems.at(
-            "the table has no rows, so which areas and cells there are is not known; list both (units=, cells=)"
-        )
+        problems.at("the table has no rows, so its areas and cells are not known; list both (units=, cells=)")
         problems.stop()
     problems.rows(table.numbers["count"] < 0, "a count is below zero", "count")
     problems.rows(table.numbers["count"] > LARGEST, f"a count is above {LARGEST}", "count")
