@@ -152,7 +152,7 @@ def _single_text(found: OneCount, *, of_rho: bool, likelier: bool) -> Iterator[B
             str(one.prior),
             shown(one.posterior),
             f"{one.ratio:.4g}",
-            "present" if one.decides_present else "absent",
+            {True: "present", False: "absent", None: "either"}[one.decides_present],
         )
         for one in found.beliefs
     ]
