@@ -28,10 +28,8 @@ def test_words(discreet: Callable[..., Any], released: Path) -> None:
     )
     assert "Block 2 50 % 1.094 3.324 3.324 3.324 3.324" in text
     assert "all rows 3 66.7 %" in text
-    assert (
-        "In 66.7 of 100 rows this adversary's odds that the target is present (chance present to chance absent) more than double"
-        in text
-    )
+    assert "In 66.7 of 100 rows this adversary's odds that the target is present (chance present to" in text
+    assert "chance absent) more than double." in text
 
 
 def test_json_csv_and_plot(discreet: Callable[..., Any], released: Path, tmp_path: Path) -> None:
