@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import atexit
 import csv
+import gzip
 import hashlib
 import io
 import os
@@ -173,9 +174,14 @@ def json_fields(result: DataclassInstance, **names: str) -> dict[str, object]:
     return found
 
 
+def open_bytes(path: Path) -> gzip.GzipFile | io.FileIO:
+    """Open a file for reading, as what it holds: one whose name ends in .gz is unpacked on the way."""
+    return gzip.GzipFile(path) if path.suffix.lower() == ".gz" else path.open("rb", buffering=0)
+
+
 def csv_header(path: Path, delimiters: str = ",") -> tuple[list[str], str]:
     """Return the names in the first line of a CSV file, and which of some delimiters makes most of them."""
-    with path.open("rb") as stream:
+    with open_bytes(path) as stream:
         line = stream.readline(1 << 20).removeprefix(b"\xef\xbb\xbf").decode("utf-8")
     # a name in quotes may hold another sign, so the one that makes more columns is the delimiter
     found = [(next(csv.reader([line], delimiter=sign), []), sign) for sign in delimiters]

@@ -168,3 +168,16 @@ def test_wide_noise_is_drawn_in_few_points(discreet: Callable[..., Any], tmp_pat
         == 0
     )
     assert plot.stat().st_size < 2_000_000
+
+
+def test_a_tie_is_said_to_be_one(discreet):
+    """One other person at even odds: a published 1 speaks for neither, and a coin decides."""
+    call = ("risk", "single", "--noisy", "1", "--noisy", "2", "--variance", "5", "--prior", "1/2")
+    unsure = ("--unsure", "1", "--chance", "1/2")
+    lines = discreet(*call, *unsure).out.splitlines()
+    assert [line.split()[-1] for line in lines if line.split()[1:2] == ["1/2"]] == ["either", "present"]
+    found = discreet(*call, *unsure, "--json").json
+    assert [row["decides_present"] for row in found["results"]] == [None, True]
+    (means,) = found["averages"]
+    right = [means[f"accuracy_given_{truth}"] for truth in ("present", "absent", "prior")]
+    assert right == pytest.approx([right[2]] * 3, rel=1e-12)

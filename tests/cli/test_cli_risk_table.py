@@ -28,7 +28,8 @@ def test_words(discreet: Callable[..., Any], released: Path) -> None:
     )
     assert "Block 2 50 % 1.094 3.324 3.324 3.324 3.324" in text
     assert "all rows 3 66.7 %" in text
-    assert "In 66.7 of 100 rows this adversary's belief that the target is present more than doubles" in text
+    assert "In 66.7 of 100 rows this adversary's odds that the target is present (chance present to" in text
+    assert "chance absent) more than double." in text
 
 
 def test_json_csv_and_plot(discreet: Callable[..., Any], released: Path, tmp_path: Path) -> None:
@@ -37,13 +38,15 @@ def test_json_csv_and_plot(discreet: Callable[..., Any], released: Path, tmp_pat
         "risk", "table", released, "--prior", "1/10", "--json", "--csv", out, "--plot", plot
     ).json
     assert found["rows"] == 3
-    assert "weighted as the table itself suggests (for 3 rows whose noise few" in found["adversary"]
+    assert (
+        "weighted as the table itself suggests (for 3 rows that are large or have few" in found["adversary"]
+    )
     state = found["levels"][0]
     assert state["level"] == "State"
     assert state["maximum_ratio"] == pytest.approx(expected_ratio(variance=5, prior="1/10"), rel=1e-13)
     with out.open() as stream:
         rows = list(csv.DictReader(stream))
-    assert list(rows[0])[-3:] == ["posterior", "ratio", "chance_above_2"]
+    assert list(rows[0])[-3:] == ["posterior", "ratio", "chance_odds_doubled"]
     assert float(rows[0]["ratio"]) == state["maximum_ratio"]
     assert b"<svg" in plot.read_bytes()[:1000]
 

@@ -220,7 +220,7 @@ def test_a_forbidden_combination_of_runs_is_refused(country: Country) -> None:
 def test_files_that_cannot_be_used(release: Release, country: Country) -> None:
     counts = country.csv()
     refused(release, country, country.folder / "none.csv", "there is no file")
-    refused(release, country, country.folder, "must end in .csv or .parquet")
+    refused(release, country, country.folder, "must end in .csv, .csv.gz or .parquet")
     (country.folder / "bad.parquet").write_bytes(b"PAR1" + SECRET.encode())
     refused(release, country, country.folder / "bad.parquet", "cannot be read as Parquet")
     (country.folder / "empty.csv").write_text("")

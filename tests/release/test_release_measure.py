@@ -243,6 +243,19 @@ def test_declared_cells_and_units_complete_a_sparse_table(
     assert [one["role"] for one in read_ledger(ledger).entries[0].inputs] == ["counts", "units", "cells"]
 
 
+def test_areas_are_not_those_that_happen_to_have_people(release: Release, country: Country) -> None:
+    """If rows are left out, an area may be: which there are is then a secret, and must be said otherwise."""
+    cells = country.folder / "cells.csv"
+    cells.write_text("query,cell\ntotal,all\nsex,f\nsex,m\n")
+    measure(release, country.csv(), country.folder / "whole", cells=cells)
+    country.rows = [row for row in country.rows if row["count"] > 0]
+    with pytest.raises(
+        InputError, match=r"rows are left out, and an area in which nobody is counted .* list"
+    ):
+        measure(release, country.csv("sparse.csv"), country.folder / "sparse", cells=cells)
+    assert not (country.folder / "sparse").exists()
+
+
 def test_the_order_of_rows_does_not_show(release: Release, country: Country, table: Read) -> None:
     country.rows.sort(key=lambda row: -row["count"])
     done = measure(release, country.csv(), country.folder / "out")

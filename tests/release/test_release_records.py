@@ -293,22 +293,271 @@ def test_a_person_of_several_records_is_refused_as_what_they_cost(
         )
 
 
+def three_of_one(folder: Path, **more: Any) -> tuple[Path, Path]:
+    """Tabulate records of whom one person has three; return the counts, and the areas."""
+    folder.mkdir(exist_ok=True)
+    records, units, _ = files(folder, 20)
+    lines = records.read_text().splitlines()
+    records.write_text("\n".join([*lines, lines[1], lines[1]]) + "\n")
+    tabulate(RELEASE, records, folder / "counted", units=units, person="id", at_most=3, **more)
+    return folder / "counted" / "counts.csv", units
+
+
 def test_counts_know_how_many_records_of_a_person_they_hold(tmp_path: Path) -> None:
-    records, units = two_of_one(tmp_path)
-    tabulate(RELEASE, records, tmp_path / "counted", units=units, person="id", at_most=2)
-    counts = tmp_path / "counted" / "counts.csv"
-    assert measure(RELEASE, counts, tmp_path / "a", units=units).rho == 4 * spent(RELEASE)
-    assert measure(RELEASE, counts, tmp_path / "b", units=units, at_most=3).rho == 9 * spent(RELEASE)
-    with pytest.raises(InputError, match=r"at_most is 1, but the manifest beside .* may have 2 records"):
+    counts, units = three_of_one(tmp_path)
+    assert counts.read_text().splitlines()[0] == '"unit","level","query","cell","count","at_most"'
+    assert measure(RELEASE, counts, tmp_path / "a", units=units).rho == 9 * spent(RELEASE)
+    assert measure(RELEASE, counts, tmp_path / "b", units=units, at_most=4).rho == 16 * spent(RELEASE)
+    with pytest.raises(InputError, match=r"at_most is 1, but the column at_most of .* may have 3 records"):
         measure(RELEASE, counts, tmp_path / "c", units=units, at_most=1)
-    alone = tmp_path / "counts.csv"
-    alone.write_bytes(counts.read_bytes())
-    assert measure(RELEASE, alone, tmp_path / "d", units=units).rho == spent(RELEASE)
     with pytest.raises(InputError, match="need records; counts have neither"):
-        measure(RELEASE, alone, tmp_path / "e", units=units, person="id")
+        measure(RELEASE, counts, tmp_path / "e", units=units, person="id")
     for wrong in (0, -1, True, 10**13):
         with pytest.raises(InputError, match="at_most is"):
-            measure(RELEASE, alone, tmp_path / "e", units=units, at_most=wrong)
+            measure(RELEASE, counts, tmp_path / "e", units=units, at_most=wrong)
+    # without the column, in its place beside the manifest; the manifest alone says it
+    import pandas
+
+    bare = pandas.read_csv(counts).drop(columns="at_most")
+    bare.to_csv(counts, index=False)
+    assert measure(RELEASE, counts, tmp_path / "f", units=units).rho == 9 * spent(RELEASE)
+    with pytest.raises(InputError, match=r"but the manifest beside .* may have 3 records"):
+        measure(RELEASE, counts, tmp_path / "g", units=units, at_most=2)
+    # elsewhere, without a ledger, nothing is known: one record a person, as for counts made by hand
+    bare.to_csv(tmp_path / "made-by-hand.csv", index=False)
+    assert measure(RELEASE, tmp_path / "made-by-hand.csv", tmp_path / "h", units=units).rho == spent(RELEASE)
+
+
+def copies(folder: Path, counts: Path, *, column: bool) -> dict[str, Any]:
+    """Copy, rename, convert and shuffle counts in the ways that people do, with their column or without."""
+    import gzip
+
+    import pandas
+    import pyarrow.csv
+    import pyarrow.parquet as pq
+
+    frame = pandas.read_csv(counts)
+    frame = frame if column else frame.drop(columns="at_most")
+    folder.mkdir()
+    frame.to_csv(folder / "renamed.csv", index=False)
+    with gzip.open(folder / "packed.csv.gz", "wb") as stream:
+        stream.write((folder / "renamed.csv").read_bytes())
+    frame.to_parquet(folder / "by-pandas.parquet")
+    pq.write_table(pyarrow.csv.read_csv(folder / "renamed.csv"), folder / "by-arrow.parquet")
+    mixed = frame.sample(frac=1.0, random_state=3)[list(reversed(frame.columns))]
+    mixed.to_csv(folder / "mixed.csv", index=False)
+    mixed.astype({"count": float}).to_csv(folder / "floats.csv", index=False)
+    pandas.read_parquet(folder / "by-pandas.parquet").to_csv(folder / "back.csv", index=False)
+    there = {path.name: path for path in sorted(folder.iterdir())}
+    return there | {"frame": mixed, "arrow": pyarrow.csv.read_csv(folder / "mixed.csv")}
+
+
+def test_the_number_of_records_goes_with_the_counts(tmp_path: Path) -> None:
+    """Copied, renamed, packed, converted and shuffled counts are charged as those that were tabulated."""
+    counts, units = three_of_one(tmp_path)
+    for name, source in copies(tmp_path / "copies", counts, column=True).items():
+        done = measure(RELEASE, source, tmp_path / f"out-{name}", units=units)
+        assert (done.rho, done.at_most) == (9 * spent(RELEASE), 3), name
+
+
+def test_a_ledger_knows_counts_again_that_lost_their_column(tmp_path: Path) -> None:
+    ledger = tmp_path / "ledger.json"
+    create_ledger(ledger)
+    counts, units = three_of_one(tmp_path, ledger=ledger)
+    assert len(read_ledger(ledger).entries) == 0
+    assert check_ledger(ledger).sound
+    found = copies(tmp_path / "copies", counts, column=False)
+    for name, source in found.items():
+        given = {"units": units, "ledger": ledger, "spend_again": True}
+        done = measure(RELEASE, source, tmp_path / f"out-{name}", **given)
+        assert (done.rho, done.at_most) == (9 * spent(RELEASE), 3), name
+        with pytest.raises(InputError, match=r"at_most is 2, but the ledger .* knows these counts by their"):
+            measure(RELEASE, source, tmp_path / "less", at_most=2, **given)
+    assert check_ledger(ledger).sound
+    # other counts are not taken for these
+    other = found["frame"].copy()
+    wrong = other.index[other["query"].isin(["total"])][0]
+    for place in (wrong, *other.index[(other["cell"] == "f * 0-17") & (other["unit"] == "2")]):
+        other.loc[place, "count"] += 1
+    with pytest.raises(InputError, match="not the sum"):
+        measure(RELEASE, other, tmp_path / "x", units=units, ledger=ledger)
+    assert measure(RELEASE, other, tmp_path / "x", units=units, ledger=ledger, additive=False).at_most == 1
+
+
+def test_a_ledger_knows_counts_that_it_was_once_told_about(tmp_path: Path) -> None:
+    """A run's own statement is remembered, too: the larger one, whatever the format of the counts."""
+    ledger = tmp_path / "ledger.json"
+    create_ledger(ledger)
+    counts, units = three_of_one(tmp_path)
+    found = copies(tmp_path / "copies", counts, column=False)
+    given = {"units": units, "ledger": ledger, "spend_again": True}
+    assert measure(RELEASE, found["renamed.csv"], tmp_path / "a", **given).at_most == 1
+    assert not (tmp_path / "ledger.json.secret").exists()  # nothing to remember yet
+    assert measure(RELEASE, found["renamed.csv"], tmp_path / "b", at_most=2, **given).at_most == 2
+    assert measure(RELEASE, found["by-pandas.parquet"], tmp_path / "c", **given).at_most == 2
+
+
+def test_a_later_tabulation_has_looked_again(tmp_path: Path) -> None:
+    """Who allowed three and finds that one is enough is not charged for three for ever."""
+    ledger = tmp_path / "discreet-ledger.json"  # beside the records, so it is found
+    create_ledger(ledger)
+    records, units, _ = files(tmp_path, 20)
+    done = tabulate(RELEASE, records, tmp_path / "three", units=units, person="id", at_most=3)
+    assert (done.ledger, done.at_most) == (ledger, 3)
+    bare = tmp_path / "bare.csv"
+    tabulate(RELEASE, records, tmp_path / "unchecked", units=units)
+    bare.write_bytes((tmp_path / "unchecked" / "counts.csv").read_bytes())
+    assert measure(RELEASE, bare, tmp_path / "a", units=units, rehearsal=1).at_most == 3
+    tabulate(RELEASE, records, tmp_path / "one", units=units, person="id")
+    counts = tmp_path / "one" / "counts.csv"
+    assert measure(RELEASE, counts, tmp_path / "b", units=units, ledger=ledger).rho == spent(RELEASE)
+    kinds = [(one["kind"], one.get("at_most")) for one in read_ledger(ledger).records]
+    assert kinds == [("counts", 3), ("run", 3), ("counts", 1), ("run", None)]
+
+
+def test_what_a_ledger_remembers_tells_nothing_without_its_key(tmp_path: Path) -> None:
+    """Whoever guesses the counts cannot confirm the guess: another key gives another hash."""
+    from discreet.release import contents
+    from discreet.release.hierarchy.counts import read_counts
+
+    found = []
+    for name in ("a", "b"):
+        ledger = tmp_path / f"{name}.json"
+        create_ledger(ledger)
+        counts, units = three_of_one(tmp_path / name, ledger=ledger)
+        found.append(next(iter(read_ledger(ledger).remembered)))
+        secret = contents.secret_file(ledger)
+        assert stat.S_IMODE(secret.stat().st_mode) == 0o600
+        assert secret.read_text().strip() not in ledger.read_text()
+        table = read_counts(RELEASE, counts, units=units)
+        key = contents.read_secret(ledger)
+        assert key is not None
+        assert key.content(table.layout, table.read) == found[-1]
+        assert key.value.hex() not in repr(key)
+    assert found[0].split(":")[1] != found[1].split(":")[1]  # the same counts
+
+
+def test_a_ledger_without_its_key_says_so(tmp_path: Path) -> None:
+    from discreet.release import contents
+
+    ledger = tmp_path / "ledger.json"
+    create_ledger(ledger)
+    counts, units = three_of_one(tmp_path, ledger=ledger)
+    bare = copies(tmp_path / "copies", counts, column=False)["renamed.csv"]
+    secret = contents.secret_file(ledger)
+    kept = secret.read_text()
+    given = {"units": units, "ledger": ledger}
+    for wrong, said in (("", "is damaged"), ("0" * 64, "is another"), (None, "is missing")):
+        secret.unlink(missing_ok=True)
+        if wrong is not None:
+            secret.write_text(wrong)
+            secret.chmod(0o600)
+        with pytest.raises(InputError, match=said):
+            measure(RELEASE, bare, tmp_path / "out", **given)
+    assert "will not be known again" in str(check_ledger(ledger))
+    # who states the number needs no key, nor does the column
+    assert measure(RELEASE, counts, tmp_path / "column", **given).at_most == 3
+    secret.write_text(kept)
+    secret.chmod(0o644)
+    with pytest.raises(InputError, match="can be read by others"):
+        measure(RELEASE, bare, tmp_path / "out", **given)
+    secret.chmod(0o600)
+    assert measure(RELEASE, bare, tmp_path / "again", spend_again=True, **given).at_most == 3
+
+
+def test_counts_that_never_appear_are_remembered_at_no_cost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The ledger is told first: a failure in between leaves no counts, and a ledger that is sound."""
+    ledger = tmp_path / "ledger.json"
+    create_ledger(ledger)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "rename", lambda *_: (_ for _ in ()).throw(OSError(5, "Input/output error")))
+        with pytest.raises(InputError, match="cannot be written"):
+            three_of_one(tmp_path, ledger=ledger)
+    assert not (tmp_path / "counted").exists()
+    assert list(read_ledger(ledger).remembered.values()) == [3]
+    before = ledger.read_bytes()
+    three_of_one(tmp_path, ledger=ledger)
+    assert ledger.read_bytes() == before  # it knew
+    assert check_ledger(ledger).sound
+
+
+def test_a_packed_file_that_is_damaged(tmp_path: Path) -> None:
+    import gzip
+
+    counts, units = three_of_one(tmp_path)
+    packed = gzip.compress(counts.read_bytes())
+    for wrong in (packed[:-30], packed[:10] + bytes(20) + packed[30:], b"not packed", b""):
+        (tmp_path / "c.csv.gz").write_bytes(wrong)
+        with pytest.raises(InputError, match=r"c\.csv\.gz (cannot be read|has no column)"):
+            measure(RELEASE, tmp_path / "c.csv.gz", tmp_path / "out", units=units)
+    (tmp_path / "c.parquet.gz").write_bytes(packed)
+    with pytest.raises(InputError, match="must end in"):
+        measure(RELEASE, tmp_path / "c.parquet.gz", tmp_path / "out", units=units)
+
+
+def test_a_column_that_cannot_be(tmp_path: Path) -> None:
+    counts, units = three_of_one(tmp_path)
+    text = counts.read_text()
+    for old, new, said in (
+        (",3\n", ",0\n", "at_most is not from 1 to 1000000000000 \\(line 2"),
+        (",3\n", ",\n", "at_most is not a whole number \\(line 2"),
+        (",3\n", ",many\n", "at_most is not a whole number"),
+    ):
+        counts.write_text(text.replace(old, new, 1))
+        with pytest.raises(InputError, match=said):
+            measure(RELEASE, counts, tmp_path / "out", units=units)
+    counts.write_text(text.replace(",3\n", ",5\n", 1))  # of several the largest
+    assert measure(RELEASE, counts, tmp_path / "out", units=units).at_most == 5
+
+
+def test_a_signed_ledger_remembers_counts_with_its_key(tmp_path: Path) -> None:
+    from discreet.release import new_key, sign_ledger
+
+    ledger = tmp_path / "ledger.json"
+    create_ledger(ledger)
+    sign_ledger(ledger, new_key(tmp_path / "key"))
+    with pytest.raises(InputError, match="the ledger is signed"):
+        three_of_one(tmp_path, ledger=ledger)
+    assert not (tmp_path / "counted").exists()
+    three_of_one(tmp_path, ledger=ledger, key=tmp_path / "key")
+    assert list(read_ledger(ledger).remembered.values()) == [3]
+    with pytest.raises(InputError, match="damaged"):
+        Ledger.from_text(ledger.read_text().replace('"at_most": 3', '"at_most": 1'), where="x")
+
+
+def test_nobody_is_counted_as_nobody(tmp_path: Path) -> None:
+    """A header alone: zeros, and noise. A refusal would tell no record from one."""
+    import pandas
+
+    _, units, _ = files(tmp_path, 1)
+    (tmp_path / "r.csv").write_text("unit,sex,age,id\n")
+    (tmp_path / "bare.csv").write_text("unit,sex,age,id")
+    frame = pandas.read_csv(tmp_path / "r.csv", dtype=str)
+    frame.to_parquet(tmp_path / "r.parquet")
+    for number, source in enumerate(
+        (tmp_path / "r.csv", tmp_path / "bare.csv", tmp_path / "r.parquet", frame)
+    ):
+        done = tabulate(
+            RELEASE, source, tmp_path / f"t{number}", units=units, person="id", at_most=2, format="csv"
+        )
+        assert (done.records, done.left_out, done.cells) == (0, 0, 44)
+        with (tmp_path / f"t{number}" / "counts.csv").open() as stream:
+            assert [row["count"] for row in csv.DictReader(stream)] == ["0"] * 44
+        given = {"records": source, "units": units, "post": "consistent", "format": "csv"}
+        run = measure(RELEASE, None, tmp_path / f"m{number}", rehearsal=7, **given)
+        assert run.cells == 44
+    texts = {(tmp_path / f"m{one}" / "measurements.NOT-PRIVATE.csv").read_bytes() for one in range(4)}
+    assert len(texts) == 1
+    # its columns must be known, which no person decides
+    (tmp_path / "nothing.csv").write_text("")
+    with pytest.raises(InputError, match="no column unit"):
+        tabulate(RELEASE, tmp_path / "nothing.csv", tmp_path / "t", units=units)
+    # and so must the areas
+    (tmp_path / "areas.csv").write_text("unit,level,parent\n")
+    with pytest.raises(InputError, match="there are no areas"):
+        tabulate(RELEASE, tmp_path / "r.csv", tmp_path / "t", units=tmp_path / "areas.csv")
 
 
 @pytest.mark.parametrize(
@@ -475,3 +724,36 @@ def test_tables_in_memory(tmp_path: Path) -> None:
             counted("wrong", wrong, person="id")
     with pytest.raises(InputError, match="there are no areas \\(units\\)"):
         counted("none", frame, listed.iloc[:0])
+
+
+def test_the_commands_say_how_many_records_a_person_may_have(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    records, units = two_of_one(tmp_path)
+    (tmp_path / "r.toml").write_text(TEXT)
+    ledger, call = str(tmp_path / "ledger.json"), [str(tmp_path / "r.toml"), "--units", str(units)]
+    assert run(["ledger", "new", ledger]) == 0
+    people = ["--records", str(records), "--id", "id", "--at-most", "2", "--ledger", ledger]
+    assert run(["tabulate", *call, *people, "--out", str(tmp_path / "t")]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "The column at_most of the counts says so, and must stay with them." in said
+    assert f"The ledger {ledger} remembers that by their content. Nothing was spent." in said
+    assert run(["tabulate", *call, *people, "--out", str(tmp_path / "again"), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["at_most"], found["ledger"]) == (2, ledger)
+    assert run(["ledger", "show", ledger]) == 0
+    assert "have at most 2 records of one person: measuring them costs what 2 people cost." in " ".join(
+        capsys.readouterr().out.split()
+    )
+    assert run(["ledger", "show", ledger, "--json"]) == 0
+    (noted,) = json.loads(capsys.readouterr().out)["counts"]
+    assert (noted["release"], noted["at_most"]) == ("survey", 2)
+    assert run(["ledger", "check", ledger, str(tmp_path / "t")]) == 0
+    assert "holds exact counts, of at most 2 records of one person" in capsys.readouterr().out
+    moved = tmp_path / "moved.csv"
+    moved.write_bytes((tmp_path / "t" / "counts.csv").read_bytes())
+    counts = ["--counts", str(moved), "--ledger", ledger, "--out", str(tmp_path / "m")]
+    assert run(["measure", *call, *counts, "--at-most", "1"]) == 2
+    assert "but the column at_most of" in capsys.readouterr().err
+    assert run(["measure", *call, *counts, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["rho"] == str(4 * spent(RELEASE))

@@ -267,9 +267,9 @@ def test_a_smaller_tolerance_moves_nothing_that_was_promised() -> None:
 def test_accuracy_against_the_groups_count(group: int, exact: float | None, published: float | None) -> None:
     two = TwoLevels(rho=("0.0992", "0.2465"), siblings=27, prior="1/2")
     if exact is not None:
-        assert two.accuracy(group=group) == pytest.approx(exact, abs=5e-4)
+        assert two.accuracy_given(group=group) == pytest.approx(exact, abs=5e-4)
     if published is not None:
-        assert two.accuracy(group=group, chance="unconstrained") == pytest.approx(published, abs=5e-5)
+        assert two.accuracy_given(group=group, chance="unconstrained") == pytest.approx(published, abs=5e-5)
 
 
 def test_accuracy_is_the_sum_over_the_grid() -> None:
@@ -278,9 +278,9 @@ def test_accuracy_is_the_sum_over_the_grid() -> None:
     chances = two.probability(x[:, None, None], z[None, :, None], y)
     mass = px[:, None, None] * pz[None, :, None] * py
     assert mass.sum() == pytest.approx(1, abs=1e-14)
-    assert two.accuracy(group=5) == pytest.approx(float(mass[chances > 0.5].sum()), abs=1e-13)
+    assert two.accuracy_given(group=5) == pytest.approx(float(mass[chances > 0.5].sum()), abs=1e-13)
     chain = two.unconstrained_probability(x[:, None, None], z[None, :, None], y)
-    assert two.accuracy(group=5, chance="unconstrained") == pytest.approx(
+    assert two.accuracy_given(group=5, chance="unconstrained") == pytest.approx(
         float(mass[chain > 0.5].sum()), abs=1e-13
     )
 
@@ -388,9 +388,9 @@ def test_even_odds_are_a_toss_of_a_coin(rho: object, chance: str) -> None:
     lead = 27 * (2 * x - 1)[:, None] - (2 * w + 1)
     wanted = seen[lead > 0].sum() + seen[lead == 0].sum() / 2
     assert seen[lead == 0].sum() > 0.005  # counted on either side, they would show
-    assert two.accuracy(group=10, chance=chance) == pytest.approx(wanted, abs=1e-9)  # type: ignore[arg-type]
+    assert two.accuracy_given(group=10, chance=chance) == pytest.approx(wanted, abs=1e-9)  # type: ignore[arg-type]
     assert round(wanted, 4) == 0.5897
-    absent = two.accuracy(group=9, block=0, chance=chance)  # type: ignore[arg-type]
+    absent = two.accuracy_given(group=9, block=0, chance=chance)  # type: ignore[arg-type]
     assert absent == pytest.approx(wanted, abs=1e-9)
 
 
@@ -398,7 +398,7 @@ def test_the_hierarchy_raises_the_averaged_risk() -> None:
     # design note: averaged over the prior 60.4 % with both levels, 58.9 % from the block alone
     two = TwoLevels(rho=(Fraction(1666368, 16793603), "0.2464845"), siblings=27, prior="1/2")
     alone = decision_accuracy(rho=Fraction(1666368, 16793603), prior="1/2")
-    averaged = [two.averaged_accuracy(rest=rest) for rest in (0, 1, 4, 20)]
+    averaged = [two.accuracy(rest=rest) for rest in (0, 1, 4, 20)]
     assert averaged[0] == pytest.approx(0.604, abs=5e-4)
     assert alone == pytest.approx(0.589, abs=5e-4)
     assert min(averaged) > alone
@@ -418,7 +418,9 @@ def test_old_names_are_read_with_a_warning() -> None:
     with pytest.warns(DeprecationWarning, match="unconstrained_probability"):
         assert float(two.published_probability(2, 1, -1)) == float(two.unconstrained_probability(2, 1, -1))
     with pytest.warns(DeprecationWarning, match="'unconstrained'"):
-        assert two.accuracy(group=4, chance="published") == two.accuracy(group=4, chance="unconstrained")  # type: ignore[arg-type]
+        assert two.accuracy_given(group=4, chance="published") == two.accuracy_given(
+            group=4, chance="unconstrained"
+        )  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("noisy", [0, 2, 7])

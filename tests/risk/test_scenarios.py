@@ -21,6 +21,7 @@ from discreet.risk import (
     joint_posterior,
     joint_ratio,
     posterior,
+    risk_profile,
     sequence,
 )
 
@@ -77,20 +78,56 @@ def test_levels_multiply_likelihoods() -> None:
     assert many[0] == got
 
 
-@pytest.mark.parametrize("prior", ["1/2", "1/5"])
-def test_accuracy_of_two_counts_by_enumeration(prior: str) -> None:
-    first, second = Fraction(500, 99), Fraction(2)
+def says(evidence: Fraction, odds: float) -> float:
+    """The chance of saying "present"."""
+    return 0.5 if evidence == Fraction(-odds) else float(evidence > Fraction(-odds))
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "prior"),
+    [("500/99", "2", "1/2"), ("500/99", "2", "1/5"), ("500/99", "500/99", "1/2"), ("3", "3", "1/3")],
+)
+def test_accuracy_of_two_counts_by_enumeration(first: str, second: str, prior: str) -> None:
+    first, second = Fraction(first), Fraction(second)
     laws = [reference.pmf(v, math.ceil(13 * float(v) ** 0.5)) for v in (first, second)]
     odds = math.log(float(Fraction(prior) / (1 - Fraction(prior))))
     present = absent = mpmath.mpf(0)
     for (a, one), (b, two) in itertools.product(laws[0].items(), laws[1].items()):
-        # the evidence as an exact fraction: ties at p = 1/2 are decided as "absent"
-        if Fraction(2 * a + 1) / (2 * first) + Fraction(2 * b + 1) / (2 * second) > Fraction(-odds):
-            present += one * two
-        if Fraction(2 * a - 1) / (2 * first) + Fraction(2 * b - 1) / (2 * second) <= Fraction(-odds):
-            absent += one * two
-    found = [joint_accuracy(variance=["500/99", 2], prior=prior, given=g) for g in ("present", "absent")]
+        # the evidence as an exact fraction: a coin decides ties at p = 1/2
+        with_target = Fraction(2 * a + 1) / (2 * first) + Fraction(2 * b + 1) / (2 * second)
+        without = Fraction(2 * a - 1) / (2 * first) + Fraction(2 * b - 1) / (2 * second)
+        present += one * two * says(with_target, odds)
+        absent += one * two * (1 - says(without, odds))
+    p = Fraction(prior)
+    found = [joint_accuracy(variance=[first, second], prior=p, given=g) for g in ("present", "absent")]
     assert found == pytest.approx([float(present), float(absent)], abs=1e-11)
+    both = joint_accuracy(variance=[first, second], prior=p)
+    assert both == pytest.approx(float(p) * found[0] + float(1 - p) * found[1], abs=1e-14)
+
+
+def test_two_counts_tell_more_than_one() -> None:
+    """They seemed to tell less: 0.5628 after 0.5888, because ties were "absent" and the target present."""
+    one, two = (joint_accuracy(rho=["0.099"] * many, prior="1/2") for many in (1, 2))
+    assert (round(one, 4), round(two, 4)) == (0.5888, 0.6225)
+    for truth in ("present", "absent"):
+        assert joint_accuracy(rho=["0.099", "0.099"], prior="1/2", given=truth) == pytest.approx(two)
+    # the profile of the same counts, whatever the surface
+    found = risk_profile({"block": "0.099", "again": "0.099"}, prior="1/2").rows[-1]
+    assert (found.accuracy, found.named) == pytest.approx((two, two), abs=1e-12)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(st.sampled_from(["1/10", "1/2", "1", "2", "5", "500/99", "37/7", "40"]), min_size=1, max_size=4),
+    st.sampled_from(["1/2", "1/5", "1/864", "2/3", "0.4999999", "9/10"]),
+)
+def test_more_counts_never_make_the_best_adversary_worse(variances: list[str], prior: str) -> None:
+    right = [joint_accuracy(variance=variances[:many], prior=prior) for many in range(1, len(variances) + 1)]
+    alone = decision_accuracy(variance=variances, prior=prior)
+    assert right[0] == pytest.approx(alone[0], abs=1e-11)
+    assert all(after >= before - 1e-11 for before, after in itertools.pairwise(right))
+    assert right[-1] >= max(alone) - 1e-11
+    assert right[-1] >= max(float(Fraction(prior)), 1 - float(Fraction(prior))) - 1e-11
 
 
 def test_one_count_is_the_simple_case() -> None:
@@ -134,7 +171,7 @@ def test_expected_values_with_unsure_others() -> None:
     right = mpmath.fsum(present[y] for y in shared if p * present[y] > (1 - p) * absent[y])
     attack = Attack(variance=3, known=1, others=law, nonnegative=True)
     assert attack.expected_posterior(prior="1/4") == pytest.approx(float(exact), rel=1e-12)
-    assert attack.accuracy(prior="1/4") == pytest.approx(float(right), rel=1e-12)
+    assert attack.accuracy(prior="1/4", given="present") == pytest.approx(float(right), rel=1e-12)
     seen = attack.outcomes()
     assert np.exp(seen.log_present).sum() == pytest.approx(1, abs=1e-13)
     assert np.exp(seen.log_absent).sum() == pytest.approx(1, abs=1e-13)
@@ -177,7 +214,7 @@ def test_what_cannot_be_used() -> None:
         joint_accuracy(variance=[5], prior=0.5, loss=[[1, 0], [0, 1]])
 
 
-def test_equal_losses_decide_absent_however_they_are_rounded() -> None:
+def test_a_coin_decides_ties_however_they_are_rounded() -> None:
     # with an odd number of unsure others at 1/2 each, by symmetry, the middle value speaks for neither
     for variance in ("1/2", 1, 5, "37/7", 20):
         for people in (1, 3, 5, 21, 101):
@@ -186,8 +223,10 @@ def test_equal_losses_decide_absent_however_they_are_rounded() -> None:
                 independent_others(["1/2"] * people),
             ):
                 attack = Attack(variance=variance, known=3, others=others)
-                assert attack.decide(3 + (people + 1) // 2, prior="1/2") is False
-                assert attack.accuracy(prior="1/2") == pytest.approx(0.5, abs=1e-13)
+                assert attack.decide(3 + (people + 1) // 2, prior="1/2") == 0.5
+                right = [attack.accuracy(prior="1/2", given=g) for g in ("present", "absent", "prior")]
+                assert right == pytest.approx([right[2]] * 3, abs=1e-13)
+                assert right[0] > 0.5 or people > 1
     # costs that outweigh the prior exactly: two equal counts may speak for neither as well
     even = [joint_accuracy(variance=[5, 5], prior="1/2", given=truth) for truth in ("present", "absent")]
     for prior, miss in (("1/10", 9), ("1/3", 2), ("1/7", 6), ("1/50", 49)):

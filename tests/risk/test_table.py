@@ -25,10 +25,10 @@ mpmath.mp.dps = 40
 
 
 def averaged(noisy: int, variance: Fraction, prior: Fraction, floor: bool = False) -> tuple[float, float]:
-    """Mean ratio, and chance that it is above two, over all k >= 0, by the definition."""
+    """Mean ratio, and chance that the odds more than double, over all k >= 0, by the definition."""
     noise = reference.pmf(variance, 120)
     p = reference.exactly(prior)
-    weights, ratios = [], []
+    weights, ratios, doubles = [], [], []
     for known in range(0, 110):
         if floor and noisy == 0:
             both = [mpmath.fsum(mass for n, mass in noise.items() if known + x + n <= 0) for x in (1, 0)]
@@ -37,10 +37,17 @@ def averaged(noisy: int, variance: Fraction, prior: Fraction, floor: bool = Fals
         if both[0]:
             weights.append(both[0])
             ratios.append(both[0] / (p * both[0] + (1 - p) * both[1]))
+            doubles.append(both[0] > 2 * both[1])
     total = mpmath.fsum(weights)
     mean = mpmath.fsum(w * r for w, r in zip(weights, ratios, strict=True)) / total
-    above = mpmath.fsum(w for w, r in zip(weights, ratios, strict=True) if r > 2) / total
-    return float(mean), float(above)
+    doubled = mpmath.fsum(w for w, twice in zip(weights, doubles, strict=True) if twice) / total
+    return float(mean), float(doubled)
+
+
+def odds_double(noisy: np.ndarray, **attack: object) -> np.ndarray:
+    """Whether odds of one double, for someone who knows the others in a row."""
+    after = np.asarray(posterior(noisy, prior="1/2", **attack))  # type: ignore[arg-type]
+    return after > 2 * (1 - after)
 
 
 @pytest.mark.parametrize("variance", [Fraction(1, 2), Fraction(5), Fraction(25)])
@@ -52,7 +59,7 @@ def test_averages_over_what_may_be_known(variance: Fraction, prior: Fraction) ->
         found = flat.at(np.array(noisy, dtype=float))
         exact = [averaged(y, variance, prior, floor) for y in noisy]
         assert found.ratio.tolist() == pytest.approx([mean for mean, _ in exact], rel=1e-12)
-        assert found.above.tolist() == pytest.approx([above for _, above in exact], rel=1e-12, abs=1e-13)
+        assert found.doubled.tolist() == pytest.approx([double for _, double in exact], rel=1e-12, abs=1e-13)
         assert found.posterior.tolist() == pytest.approx(
             [float(prior) * mean for mean, _ in exact], rel=1e-12
         )
@@ -86,7 +93,8 @@ def test_measurements_by_level(tmp_path: Path) -> None:
     blocks = ratio(values[np.arange(3000) % 3 > 0], variance=5, prior="1/10", known=2)
     level = {one.level: one for one in found.levels}["Block"]
     assert level.rows == blocks.size
-    assert level.share_above_two == (blocks > 2).mean() > 0
+    beyond = odds_double(values[np.arange(3000) % 3 > 0], variance=5, known=2)
+    assert level.share_doubled == beyond.mean() > 0
     assert level.maximum == blocks.max()
     inverse = np.quantile(blocks, [0.5, 0.9, 0.99, 0.999], method="inverted_cdf")
     assert level.quantiles == pytest.approx(inverse.tolist(), rel=1e-15)
@@ -113,7 +121,7 @@ def test_measurements_by_level(tmp_path: Path) -> None:
     assert again.total == found.total
 
 
-def test_the_share_above_two_is_what_the_truth_would_give(tmp_path: Path) -> None:
+def test_the_share_of_doubled_odds_is_what_the_truth_would_give(tmp_path: Path) -> None:
     # rows whose target is there and whose known count is not told: the averaged share against the real
     # one, which uses the true counts; 5 standard errors of a proportion: 6e-7 false alarms
     n = 40_000
@@ -122,8 +130,8 @@ def test_the_share_above_two_is_what_the_truth_would_give(tmp_path: Path) -> Non
     path = write(tmp_path / "m.csv", "value,variance\n" + "".join(f"{y},4\n" for y in values))
     found = table_risk(path, prior="1/10", law="flat").total
     real = ratio(values, variance=4, prior="1/10", known=29)
-    error = math.sqrt(found.share_above_two * (1 - found.share_above_two) / n)
-    assert abs(found.share_above_two - (real > 2).mean()) < 5 * error
+    error = math.sqrt(found.share_doubled * (1 - found.share_doubled) / n)
+    assert abs(found.share_doubled - odds_double(values, variance=4, known=29).mean()) < 5 * error
     assert abs(found.mean_posterior * 10 - real.mean()) < 5 * real.std() / math.sqrt(n)
 
 
@@ -145,14 +153,14 @@ def test_a_sparse_table_of_a_million_cells(tmp_path: Path) -> None:
         pa.table({"value": noisy, "NOISE_VARIANCE": np.full(noisy.size, 5.0)}), tmp_path / "t.parquet"
     )
     found = table_risk(tmp_path / "t.parquet", prior="1/10").total
-    # every row as if the target were its one person: the share that is above two for someone who knows
+    # every row as if the target were its one person: the share whose odds double for someone who knows
     # that there is no one else; and among the rows that do have a target
-    real = ratio(noisy, variance=5, prior="1/10", known=0) > 2
-    assert found.share_above_two == pytest.approx(real.mean(), rel=0.06)
-    assert found.targets_above_two == pytest.approx(real[counts == 1].mean(), rel=0.06)
-    assert found.targets_above_two == pytest.approx(GaussianNoise(5).sf(3), rel=0.03)  # 0.0572
+    real = odds_double(noisy, variance=5, known=0)
+    assert found.share_doubled == pytest.approx(real.mean(), rel=0.06)
+    assert found.targets_doubled == pytest.approx(real[counts == 1].mean(), rel=0.06)
+    assert found.targets_doubled == pytest.approx(GaussianNoise(5).sf(2), rel=0.03)
     flat = table_risk(tmp_path / "t.parquet", prior="1/10", law="flat").total
-    assert flat.share_above_two < real.mean() / 20  # what used to be said
+    assert flat.share_doubled < real.mean() / 10  # what used to be said
 
 
 @pytest.mark.parametrize("law", ["poisson", "geometric", "constant"])
@@ -176,7 +184,7 @@ def test_the_law_a_table_suggests_is_near_the_true_one(law: str) -> None:
     values, often = rows.seen()
     risk = averages.at(values)
     people = often * risk.targets
-    assert people @ risk.above / people.sum() == pytest.approx(GaussianNoise(5).sf(3), rel=0.05)
+    assert people @ risk.doubled / people.sum() == pytest.approx(GaussianNoise(5).sf(2), rel=0.05)
     assert people @ risk.ratio / people.sum() == pytest.approx(
         expected_ratio(variance=5, prior="1/10"), rel=0.01
     )
@@ -186,20 +194,97 @@ def test_suggested_laws_meet_the_flat_one_and_wide_noise_is_taken_together(tmp_p
     prior = read_prior("1/10")
     for variance in (0.2, 5.0, 3000.0):
         rows = Histogram(variance)
-        rows.add(np.arange(-20.0, 60 * math.sqrt(variance) + 40))
+        rows.add(np.repeat(np.arange(-20.0, 60 * math.sqrt(variance) + 40), 30))
         found, flat = (Averages(variance, prior, rows=seen) for seen in (rows, None))
         far = np.array([40.0, 60.0, 10**4, 10**9]) * math.sqrt(variance) + 20.0
         far = np.floor(far)
         assert found.at(far).ratio == pytest.approx(flat.at(far).ratio, rel=0.02)
     few = Histogram(5.0)
     few.add(np.array([1.0, 2.0]))
-    assert not Averages(5.0, prior, rows=few).is_suggested
+    assert not few.suggests(np.arange(-20.0, 20.0)).any()
     # a floor at zero: few people, many zeros
     _, noisy = sparse(50_000, 3)
     path = write(tmp_path / "m.csv", "value,variance\n" + "".join(f"{max(y, 0)},5\n" for y in noisy))
     found = table_risk(path, prior="1/10", nonnegative=True).total
-    real = ratio(np.maximum(noisy, 0), variance=5, prior="1/10", known=0, nonnegative=True) > 2
-    assert found.share_above_two == pytest.approx(real.mean(), rel=0.3)
+    real = odds_double(np.maximum(noisy, 0), variance=5, known=0, nonnegative=True)
+    assert found.share_doubled == pytest.approx(real.mean(), rel=0.3)
+
+
+NASTY = {
+    "one of a million": lambda noise: [*noise, 10**6],
+    "the largest there are": lambda noise: [*noise, 2**52, 2**52 - 1],
+    "just around the top": lambda noise: [*noise, *range(120, 180)],
+    "all ties": lambda noise: [3] * 150 + [10**5] * 150,
+    "far below zero": lambda noise: [*noise, -(10**6), -80, -79],
+    "few small ones": lambda noise: [*noise[:20], *(10**4 + noise)],
+    "in steps": lambda noise: [*noise, *(40 + noise[:50]), *(2**20 + noise[:50])],
+}
+
+
+@pytest.mark.parametrize("kind", NASTY)
+@pytest.mark.parametrize("variance", ["5", "1/10000", "1/5", "400"])
+def test_nasty_tables(tmp_path: Path, kind: str, variance: str) -> None:
+    """A large count is no disclosure: what a row tells depends on its neighbours, not on its size."""
+    law = GaussianNoise(variance)
+    rows = np.array(NASTY[kind](sample(law, 200, source=NotPrivateSeededEntropy(1))), dtype=np.int64)
+    path = write(
+        tmp_path / "t.csv", "COUNT,NOISE_VARIANCE\n" + "".join(f"{y},{float(law.variance)}\n" for y in rows)
+    )
+    found = {prior: table_risk(path, prior=prior, out=tmp_path / f"{prior}.csv") for prior in ("0.1", "0.5")}
+    high = rows > Histogram(float(law.variance)).top
+    shares = []
+    for prior, one in found.items():
+        with (tmp_path / f"{prior}.csv").open() as stream:
+            written = list(csv.DictReader(stream))
+        ratios, doubled = (
+            np.array([float(row[name]) for row in written]) for name in ("ratio", "chance_odds_doubled")
+        )
+        assert (ratios <= (1 + 1e-12) / float(prior)).all()
+        # the exact mean over the noise, whatever the size of the count
+        mean = expected_ratio(variance=variance, prior=prior)
+        assert ratios[high] == pytest.approx(np.full(high.sum(), mean), rel=1e-12)
+        # the table is the sum of its rows, in people too
+        total = one.total
+        assert total.maximum == pytest.approx(ratios.max(), rel=1e-15)
+        assert total.share_doubled == pytest.approx(doubled.mean(), rel=1e-12, abs=1e-15)
+        assert total.mean_posterior == pytest.approx(ratios.mean() * float(prior), rel=1e-12)
+        assert total.targets_doubled is not None
+        shares.append((total.share_doubled, total.targets_doubled))
+        if high.any() and rows[high].sum() > 1e5:  # nearly all people are in large rows
+            often = math.ceil(0.5 + float(law.variance) * math.log(2)) - 1
+            assert total.targets_doubled == pytest.approx(law.sf(often - 1), rel=0.2, abs=1e-3)
+    assert shares[0] == pytest.approx(shares[1], rel=1e-12)  # the odds mean the same for every prior
+
+
+def test_a_large_row_leaves_the_others_alone(tmp_path: Path) -> None:
+    noise = sample(GaussianNoise(5), 200, source=NotPrivateSeededEntropy(1))
+    texts = []
+    for more in ([], [10**6], [10**9] * 300):
+        path, out = tmp_path / "t.csv", tmp_path / "out.csv"
+        write(path, "value,variance\n" + "".join(f"{y},5\n" for y in [*noise, *more]))
+        found = table_risk(path, prior="1/10", out=out)
+        texts.append(out.read_text().splitlines()[:201])
+        assert found.total.maximum < 1.9  # it was 10
+    assert texts[0] == texts[1] == texts[2]
+
+
+@pytest.mark.parametrize("far", [30, 60, 131, 132, 133, 150, 167, 168, 10**6])
+def test_a_lonely_row_is_not_its_own_witness(tmp_path: Path, far: int) -> None:
+    """One row of 30 among noise around zero: that its count is 30 is not known, nor is that of 10^6."""
+    noise = sample(GaussianNoise(5), 200, source=NotPrivateSeededEntropy(1))
+    path = write(tmp_path / "t.csv", "value,variance\n" + "".join(f"{y},5\n" for y in [*noise, far]))
+    found = table_risk(path, prior="1/10", out=tmp_path / "out.csv")
+    last = (tmp_path / "out.csv").read_text().splitlines()[-1].split(",")
+    assert float(last[3]) == pytest.approx(expected_ratio(variance=5, prior="1/10"), rel=1e-12)
+    assert float(last[4]) == pytest.approx(GaussianNoise(5).sf(2), rel=1e-12)
+    assert "(for 1 row that is large or has few others near, all counts" in found.adversary
+
+
+def test_few_small_rows_among_large_ones_suggest_nothing(tmp_path: Path) -> None:
+    path = write(tmp_path / "t.csv", "value,variance\n3,5\n" + "100000,5\n" * 200)
+    found = table_risk(path, prior="1/10")
+    assert "(for 201 rows that are large or have few others near, all counts" in found.adversary
+    assert found.total.maximum == pytest.approx(expected_ratio(variance=5, prior="1/10"), rel=1e-12)
 
 
 def test_rows_are_written_as_they_are_summed_up(tmp_path: Path) -> None:
@@ -214,7 +299,8 @@ def test_rows_are_written_as_they_are_summed_up(tmp_path: Path) -> None:
     for level in found.levels:
         mine = [row for row in written if row["level"] == level.level]
         assert level.rows == len(mine)
-        assert level.share_above_two == pytest.approx(np.mean([float(row["chance_above_2"]) for row in mine]))
+        doubled = [float(row["chance_odds_doubled"]) for row in mine]
+        assert level.share_doubled == pytest.approx(np.mean(doubled))
         assert level.mean_posterior == pytest.approx(np.mean([float(row["posterior"]) for row in mine]))
         assert level.maximum == max(float(row["ratio"]) for row in mine)
 

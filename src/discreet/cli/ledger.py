@@ -123,6 +123,11 @@ def _text(path: Path, ledger: Ledger, costs: list[Cost], failed: list[str]) -> I
         for level, query in entry.exact:
             what = f"{query} of {level_name(level)}"
             yield f"Run {number} publishes {what} without noise, outside the guarantee."
+    for one in ledger.as_dict()["counts"]:
+        yield Hanging(
+            f"Counts of {one['release']}, tabulated {one['time']}, have at most {one['at_most']} records of "
+            f"one person: measuring them costs what {one['at_most']} people cost."
+        )
     if any(entry.counted for entry in ledger.entries):
         yield from (Hanging(f"{cost}.") for cost in costs)
         yield from map(Hanging, failed)

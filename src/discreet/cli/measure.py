@@ -77,6 +77,8 @@ class Tabulating:
     person: Person = None
     at_most: AtMost = None
     excess: Excess = "refuse"
+    ledger: console.LedgerFile = None
+    key: console.KeyFile = None
     format: Format = None
 
 
@@ -89,15 +91,18 @@ def tabulate(target: console.Target, /, *, chosen: Tabulating, screen: Screen = 
 
     with screen.working(f"Counting {chosen.records}"):
         done = count(release, **asdict(chosen))
-    screen.present(done.as_dict, _counted(done, chosen.at_most or 1))
+    screen.present(done.as_dict, _counted(done))
 
 
-def _counted(done: Tabulated, at_most: int) -> Iterator[Block]:
+def _counted(done: Tabulated) -> Iterator[Block]:
     yield f"CONFIDENTIAL: {done.cells:,} exact counts of {done.units:,} areas, in {done.out}. No noise."
-    if at_most > 1:
+    if done.at_most > 1:
         yield Hanging(
-            f"A person may have {at_most} records: `measure` spends what `account --people {at_most}` says."
+            f"A person may have {done.at_most} records: `measure` spends what `account --people "
+            f"{done.at_most}` says. The column at_most of the counts says so, and must stay with them."
         )
+    if done.ledger:
+        yield Hanging(f"The ledger {done.ledger} remembers that by their content. Nothing was spent.")
     if done.left_out:
         yield f"{done.left_out:,} of {done.records:,} records were left out, chosen at random."
     yield Hanging(f"Files: {', '.join(done.files)}. Next: discreet measure --counts.")

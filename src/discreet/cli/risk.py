@@ -152,7 +152,7 @@ def _single_text(found: OneCount, *, of_rho: bool, likelier: bool) -> Iterator[B
             str(one.prior),
             shown(one.posterior),
             f"{one.ratio:.4g}",
-            "present" if one.decides_present else "absent",
+            {True: "present", False: "absent", None: "either"}[one.decides_present],
         )
         for one in found.beliefs
     ]
@@ -572,7 +572,7 @@ def _table_text(found: TableRisk, file: Path, law: str | None) -> Iterator[Block
         (
             level_name(level.level),
             f"{level.rows:,}",
-            f"{100 * level.share_above_two:.3g} %",
+            f"{100 * level.share_doubled:.3g} %",
             *(f"{value:.4g}" for value in level.quantiles),
             f"{level.maximum:.4g}",
             f"{level.mean_posterior:.4g}",
@@ -580,14 +580,14 @@ def _table_text(found: TableRisk, file: Path, law: str | None) -> Iterator[Block
         for level in (*found.levels, found.total)
     ]
     quantiles = (f"{100 * q:g} %" for q in QUANTILES)
-    yield TextTable(("level", "rows", "ratio above 2", *quantiles, "largest", "mean posterior"), rows)
+    yield TextTable(("level", "rows", "odds doubled", *quantiles, "largest", "mean posterior"), rows)
     yield ""
     total = found.total
     if law is None:
         yield (
-            f"In {100 * total.share_above_two:.3g} of 100 rows this adversary's belief that the target is "
-            "present more than doubles. The percentages above the columns are shares of rows whose ratio is "
-            "no larger."
+            f"In {100 * total.share_doubled:.3g} of 100 rows this adversary's odds that the target is "
+            "present (chance present to chance absent) more than double. The percentages above the columns "
+            "are shares of rows whose ratio, posterior to prior, is no larger."
         )
         return
     how = {
@@ -597,8 +597,8 @@ def _table_text(found: TableRisk, file: Path, law: str | None) -> Iterator[Block
         "likely, which understates the risk in sparse tables.",
     }
     yield (
-        f"For about {100 * (total.targets_above_two or 0.0):.3g} in 100 of the people counted in the table, "
-        "this adversary's belief that they are present more than doubles. "
-        f"{how[law]} The column “ratio above 2” treats every row as if the target were in it; the "
-        "percentages above the columns are shares of rows whose average ratio is no larger."
+        f"For about {100 * (total.targets_doubled or 0.0):.3g} in 100 of the people counted in the table, "
+        "this adversary's odds that they are present (chance present to chance absent) more than double. "
+        f"{how[law]} The column “odds doubled” treats every row as if the target were in it; the percentages "
+        "above the columns are shares of rows whose average ratio, posterior to prior, is no larger."
     )

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from discreet.errors import InputError
 from discreet.files import FilePath
+from discreet.release import contents
 from discreet.release.commit import contradiction, outputs_of, read_manifest, read_receipt
 from discreet.release.ledger import MANIFESTS, NOT_PRIVATE, Entry, Ledger, read_ledger, recorded_hash
 
@@ -92,6 +93,12 @@ def check_ledger(
         found.remarks.append("the times of its entries go backwards: a clock was set back")
     if any(one["kind"] == "import" for one in ledger.records):
         found.remarks.append("its first entries are of format 1, in which totals were not protected")
+    if contents.unknown_contents(ledger, contents.read_secret(file)):
+        found.remarks.append(
+            f"it remembers counts in which a person may have several records, but the key that it knows them "
+            f"by, {contents.secret_file(file).name}, is missing or another: such counts without their column "
+            f"{contents.COLUMN} will not be known again"
+        )
     if witness is not None and not ledger.agrees(witness):
         found.problems.append(
             f"it does not continue from the witness {witness.strip()}: entries were removed or changed "
@@ -180,8 +187,12 @@ def _given(ledger: Ledger, output: Path, shown: str, found: _Findings) -> None:
         pass  # a run that this ledger lacks, which has been said
     elif manifest is None:
         found.problems.append(f"{shown} has no readable manifest, so its run is unknown")
-    elif kind == "discreet counts 1":
-        found.remarks.append(f"{shown} holds exact counts, which are confidential and cost nothing yet")
+    elif kind == contents.FORMAT:
+        most = manifest.get("at_most", 1)
+        several = "" if most == 1 else f", of at most {most} records of one person"
+        found.remarks.append(
+            f"{shown} holds exact counts{several}, which are confidential and cost nothing yet"
+        )
     elif str(kind).startswith("discreet estimates"):
         found.remarks.append(f"{shown} holds estimates, which spend nothing; its files are not recorded")
     elif NOT_PRIVATE in str(manifest.get("warning", "")):

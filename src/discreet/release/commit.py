@@ -267,6 +267,20 @@ def sign_ledger(path: FilePath, key: Key, *, old: Key | None = None) -> Ledger:
     return after
 
 
+def note_counts(
+    path: FilePath, content: str, at_most: int, *, release: str, key: Key | None = None
+) -> Ledger:
+    """Let a ledger remember how many records of a person counts may hold, before these counts appear.
+
+    If they never do, nothing is lost: what is remembered spends nothing.
+    """
+    with _changing(path) as (file, before):
+        after = before.with_counts(content, at_most, release, key)
+        if after is not before:
+            write_text(file, after.to_text())
+    return after
+
+
 @contextmanager
 def _changing(path: FilePath) -> Iterator[tuple[Path, Ledger]]:
     """Yield the file of a ledger and the ledger itself, settled, under its lock."""

@@ -1,6 +1,7 @@
 """The ledger: what each run spent, exactly, and on what input.
 
-A ledger is one JSON file with a list of entries: runs, totals that runs together may not exceed, and keys.
+A ledger is one JSON file with a list of entries: runs, totals that runs together may not exceed, keys, and
+counts in which a person may have several records.
 All runs of a ledger count together, whatever their input's hash: a corrected file has a new hash but the same
 people in it. Keep one ledger for each population, beside its data and out of what is published.
 
@@ -353,6 +354,24 @@ class Ledger:
         """A hash over all entries in order: anything that is changed, added or removed changes it."""
         return self.heads[-1]
 
+    @cached_property
+    def remembered(self) -> Mapping[str, int]:
+        """How many records of a person counts may hold, by their content (see `discreet.release.contents`).
+
+        `tabulate` has looked at the records, so its word replaces what was known. A run only takes a number
+        over, so of several the largest holds.
+        """
+        found: dict[str, int] = {}
+        for one in self.records:
+            if one["kind"] == "counts":
+                content, *_ = (_plain(one[name]) for name in ("content", "time", "release"))
+                found[content] = whole(one["at_most"], name="at_most of counts")
+            elif one["kind"] == "run":
+                most = whole(one.get("at_most", 1), name="at_most of a run")
+                for content in (_plain(given["content"]) for given in one["inputs"] if "content" in given):
+                    found[content] = max(found.get(content, 1), most)
+        return found
+
     @property
     def key(self) -> str | None:
         """The public key that entries are signed with now, in hexadecimal digits."""
@@ -504,6 +523,13 @@ class Ledger:
         why = line(reason, name="reason", field=("reason",))
         return self._with({"kind": "total", "time": now(), "reason": why} | total.to_json(), key)
 
+    def with_counts(self, content: str, at_most: int, release: str, key: Key | None = None) -> Ledger:
+        """Return the ledger with how many records of a person counts may hold, unless it knows that."""
+        if self.remembered.get(content, 1) == at_most:
+            return self
+        about = {"kind": "counts", "time": now(), "release": release, "at_most": at_most, "content": content}
+        return self._with(about, key)
+
     def with_key(self, key: Key, old: Key | None = None) -> Ledger:
         """Return the ledger with a key: from here on each entry needs its signature."""
         if self.key == key.public:
@@ -594,7 +620,13 @@ class Ledger:
             {"unit": unit, **{relation: str(self.spent(unit, relation)) for relation in RELATIONS}}
             for unit in self.units
         ]
-        return {"head": self.head, "key": self.key, "totals": totals, "spent": spent, "runs": runs}
+        counts = [
+            {name: one[name] for name in ("time", "release", "at_most")}
+            for one in self.records
+            if one["kind"] == "counts"
+        ]
+        head = {"head": self.head, "key": self.key, "totals": totals, "spent": spent}
+        return {**head, "runs": runs, "counts": counts}
 
     def __str__(self) -> str:
         lines = []
@@ -611,7 +643,7 @@ class Ledger:
 def _read(kind: type[Ledger], data: JsonObject) -> Ledger:
     records = tuple(dict(one) for one in data["entries"])
     for one in records:
-        if one["kind"] not in ("run", "total", "key", "import"):
+        if one["kind"] not in ("run", "counts", "total", "key", "import"):
             text = f"an entry is of the kind {str(one['kind'])[:50]!r}, which this version does not know"
             raise InputError(text)
     if not re.fullmatch("[0-9a-f]{32}", data["ledger"]):  # its directories are named after it
@@ -622,7 +654,12 @@ def _read(kind: type[Ledger], data: JsonObject) -> Ledger:
         data["pending"] != _sha256("pending", ledger.head) or records[-1]["kind"] != "run"
     ):
         raise InputError("it says that a run is pending, but not of which")
-    _ = ledger.entries, ledger.totals, ledger.to_text().encode()  # what can be read, and written again
+    _ = (
+        ledger.entries,
+        ledger.totals,
+        ledger.remembered,
+        ledger.to_text().encode(),
+    )  # what can be read, and written again
     _verify(ledger)
     return ledger
 

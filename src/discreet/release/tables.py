@@ -23,6 +23,7 @@ import os
 import re
 import time
 import weakref
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
@@ -38,7 +39,7 @@ from discreet.errors import InputError
 from discreet.files import ArrowArray as ArrowArray
 from discreet.files import ArrowSchema as ArrowSchema
 from discreet.files import ArrowTable as ArrowTable
-from discreet.files import FilePath, csv_header
+from discreet.files import FilePath, csv_header, open_bytes
 from discreet.files import arrow as arrow
 from discreet.files import json_fields as json_fields
 from discreet.release.ledger import NOT_PRIVATE
@@ -202,14 +203,14 @@ TableSource = Any
 def table_format(path: FilePath) -> str:
     """Tell the format by the file's ending.
 
-    >>> table_format("counts.parquet")
-    'parquet'
+    >>> table_format("counts.parquet"), table_format("counts.csv.gz")
+    ('parquet', 'csv')
     """
-    name = Path(path).name.lower()
+    name = Path(path).name.lower().removesuffix(".gz")
     for ending in FORMATS:
-        if name.endswith(f".{ending}"):
+        if name.endswith(f".{ending}") and (ending == "csv" or name == Path(path).name.lower()):
             return ending
-    raise InputError(f"{Path(path).name} must end in .csv or .parquet: other formats are not read")
+    raise InputError(f"{Path(path).name} must end in .csv, .csv.gz or .parquet: other formats are not read")
 
 
 def read_table(
@@ -218,6 +219,7 @@ def read_table(
     words: Sequence[str],
     optional: Sequence[str] = (),
     whole: Sequence[str] = (),
+    optional_whole: Sequence[str] = (),
     floats: Sequence[str] = (),
     name: str = "the table",
     of: str = "",
@@ -225,15 +227,16 @@ def read_table(
     """Read the named columns of a table: `words`, and what exists of `optional`, as codes, numbers as such.
 
     The source is a file, or a pandas, polars or Arrow table, which messages call by `name`. Other columns are
-    not looked at. A table `of` something must have rows. Texts must not be empty (but for the parent of a top
-    unit), nor break a line.
+    not looked at. A table `of` something public must have rows. Texts must not be empty (but for the parent
+    of a top unit), nor break a line.
     """
     pa, pc, memory = arrow(), arrow("compute"), not isinstance(source, str | os.PathLike)
     file = Path(name if memory else source)
     kind = "parquet" if memory else table_format(source)
     types = dict.fromkeys(whole, pa.int64()) | dict.fromkeys(floats, pa.float64())
-
-    choose = partial(chosen_columns, needed=[*words, *types], optional=optional, file=file.name)
+    needed, optional = [*words, *types], [*optional, *optional_whole]
+    types |= dict.fromkeys(optional_whole, pa.int64())
+    choose = partial(chosen_columns, needed=needed, optional=optional, file=file.name)
     try:
         if memory:
             found, digest, size = _from_memory(source, choose, types, name)
@@ -241,10 +244,12 @@ def read_table(
             raise InputError(f"there is no file {file}")
         else:
             found, digest, size = (_read_csv if kind == "csv" else _read_parquet)(file, choose, types)
-    except OSError as error:
-        raise InputError(f"{file} cannot be read: {error.strerror or 'it is damaged'}") from None
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(
+            f"{file} cannot be read: {getattr(error, 'strerror', '') or 'it is damaged'}"
+        ) from None
     texts = {one: words_of(found.column(one)) for one in found.column_names if one not in types}
-    numbers = {one: found.column(one).to_numpy() for one in types}
+    numbers = {one: found.column(one).to_numpy() for one in found.column_names if one in types}
     first, word = (2, "line") if kind == "csv" else (1, "row")
     problems = Problems(file.name, first_line=first, word=word)
     for one, text in texts.items():
@@ -290,11 +295,11 @@ def _how(one: str, names: Sequence[str]) -> str:
 class _Hashing(io.RawIOBase):
     """A file that hashes what is read from it, in order, so that the hash is of the bytes that were used.
 
-    Blank lines at its end are hashed, and not passed on.
+    Blank lines at its end are hashed, and not passed on. A last line that does not end is ended.
     """
 
     def __init__(self, path: Path) -> None:
-        self._file = path.open("rb", buffering=0)
+        self._file = open_bytes(path)
         self.hash, self.size = hashlib.sha256(), 0
         self._end, last = self._file.seek(0, os.SEEK_END), b""
         while self._end and not last.strip(b"\r\n"):
@@ -309,12 +314,20 @@ class _Hashing(io.RawIOBase):
         return True
 
     def readinto(self, buffer: WriteableBuffer) -> int:
-        while count := self._file.readinto(buffer):
-            self.hash.update(memoryview(buffer)[:count])
-            self.size += count
-            if self._end > self.size - count:
-                return min(count, self._end - self.size + count)
-        return 0
+        view, passed = memoryview(buffer), 0
+        while passed <= 0:
+            filled = 0
+            while filled < len(view) and (count := self._file.readinto(view[filled:])):
+                self.hash.update(view[filled : filled + count])
+                filled += count
+            self.size += filled
+            passed = min(filled, self._end - self.size + filled)
+            if filled < len(view):
+                break
+        if filled < len(view) and self._end > self.size:  # a header alone must end, as any other line may
+            self._end, view[passed : passed + 1] = self.size, b"\n"
+            passed += 1
+        return max(passed, 0)
 
     def close(self) -> None:
         self._file.close()
@@ -348,7 +361,7 @@ WHOLE = r"-?([0-9]{1,18}|[0-9]{1,15}\.0*)"
 def _with_points(file: Path, chosen: list[str], types: Types) -> _Read | None:
     """Read columns of a CSV file whose whole numbers may be written as 12.0."""
     pa, pc = arrow(), arrow("compute")
-    whole = [name for name, kind in types.items() if pa.types.is_integer(kind)]
+    whole = [name for name, kind in types.items() if name in chosen and pa.types.is_integer(kind)]
     found = _parsed(file, chosen, {**types, **dict.fromkeys(whole, pa.string())})
     if found is None:
         return None
@@ -445,7 +458,9 @@ def checked_types(
     pa, is_a = arrow(), arrow().types
     numbers = [is_a.is_integer, is_a.is_floating, is_a.is_decimal]
     text = [is_a.is_string, is_a.is_large_string, is_a.is_string_view, *numbers]
-    if in_memory:
+    if not table.num_rows:  # a column of nothing may have no type
+        numbers.append(is_a.is_null)
+    if in_memory or not table.num_rows:
         text.append(is_a.is_null)
     problems = Problems(file, first_line=first, word="row")
     for place, name in enumerate(table.column_names):
@@ -525,6 +540,7 @@ def _find_fault(file: Path, header: list[str], types: Types) -> None:
     places = [
         (header.index(name), name, *(whole if arrow().types.is_integer(kind) else number))
         for name, kind in types.items()
+        if name in header
     ]
     content = io.BufferedReader(_Hashing(file))
     with io.TextIOWrapper(content, encoding="utf-8", errors="surrogateescape", newline="") as stream:

@@ -434,7 +434,8 @@ def table_figure(found: TableRisk) -> Figure:
             values = np.concatenate([tally.values[:1], tally.values])
             steps = np.concatenate([[1.0], shares])
             ax.step(values, steps, where="post", label=level_name(name), **LINES[place])
-        ax.axvline(2.0, color="#555555", linewidth=0.8, linestyle=":")
+        # where the odds have doubled
+        ax.axvline(2.0 / (1.0 + found.prior), color="#555555", linewidth=0.8, linestyle=":")
         smallest = 1.0 / max(tally.total for tally in found.tallies.values())
         ax.set(yscale="log", xlabel="ratio: posterior over prior", ylabel="share of rows above")
         ax.set_ylim(max(smallest, 1e-7) / 2, 1.5)

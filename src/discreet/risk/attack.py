@@ -28,7 +28,7 @@ negative values are published as zero.
 alarm costs over what a miss costs (0 for 0-1 loss). That is where y - k > 1/2 + v (t - log odds of the
 prior): where y reaches one whole number. As the noise grows, v times the prior's log odds passes one whole
 number after another, so the accuracy given the truth is a jagged function of the noise unless the prior is
-even.
+even. A coin decides ties, as `discreet.risk.decisions` says.
 
 *Several counts* of the same person with independent noise: likelihoods multiply, so evidence adds up,
 whatever is counted, as long as the adversary knows each count without the target. That covers an adversary
@@ -56,11 +56,11 @@ from discreet.errors import InputError
 from discreet.noise.gaussian import DiscreteGaussian, tail_ratio
 from discreet.numbers import fraction
 from discreet.numbers import prior as prior_of
+from discreet.risk.decisions import TIE, Costs, LossTable
+from discreet.risk.decisions import Floats as Floats
 
-Floats = NDArray[np.float64]
 Numbers = Number | NDArray[np.generic] | Sequence["Numbers"] | None  # None where a default is meant
 Answer = Any  # a float or bool where one number was asked for, else an array of them
-LossTable = object  # two rows, truth absent and present, of two costs, decision absent and present
 Truth = Literal["present", "absent"]
 
 
@@ -86,71 +86,6 @@ MOST_OTHERS = 10_000
 """People of whom an adversary may be unsure."""
 
 _BLOCK = 1 << 21  # numbers that are held at a time
-_TIE = 1e-13  # log odds this close to a threshold are equal to it, but for rounding
-
-
-# -- what a decision costs -------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Costs:
-    """The costs: `absent` if the target is absent, `present` if present, each for deciding absent, present.
-
-    The decision is "present" where its expected loss is the smaller one; equal losses decide "absent".
-
-    >>> Costs((0, 1), (1, 0)).says_present(np.array([-0.1, 0.0, 0.1])).tolist()
-    [False, False, True]
-    >>> Costs((0, 1), (9, 0)).threshold == -math.log(9)   # to miss somebody costs nine times as much
-    True
-    """
-
-    absent: tuple[float, float] = (0.0, 1.0)
-    present: tuple[float, float] = (1.0, 0.0)
-
-    @classmethod
-    def read(cls, loss: LossTable) -> Costs:
-        """Return the costs from a table of two rows (truth absent, present) and two columns (decision).
-
-        >>> Costs.read(None), Costs.read([[0, 1], ["1/2", 0]]).present
-        (Costs(absent=(0.0, 1.0), present=(1.0, 0.0)), (0.5, 0.0))
-        """
-        if loss is None or isinstance(loss, Costs):
-            return loss or cls()
-        try:
-            table = np.array(loss, dtype=object)
-            costs = [float(fraction(x, name="loss") if isinstance(x, str) else x) for x in table.flat]
-            costs = costs if table.shape == (2, 2) else [math.nan]
-        except (TypeError, ValueError):  # also an InputError of a text that is no number
-            costs = [math.nan]
-        if not all(map(math.isfinite, costs)):
-            raise InputError(
-                "loss must be a table of two rows, truth absent and present, and two columns, "
-                "decision absent and present"
-            )
-        return cls((costs[0], costs[1]), (costs[2], costs[3]))
-
-    @property
-    def threshold(self) -> float:
-        """The log odds beyond which the decision changes; infinite if it never does."""
-        miss, alarm = self._more
-        if miss * alarm > 0:
-            return math.log(alarm / miss)
-        return -math.inf if miss > 0 or alarm < 0 else math.inf
-
-    @property
-    def is_reversed(self) -> bool:
-        """Whether being wrong is cheaper than being right, in both cases."""
-        return max(self._more) < 0
-
-    @property
-    def _more(self) -> tuple[float, float]:
-        """What a miss, and what a false alarm, cost more than the right decision."""
-        return self.present[0] - self.present[1], self.absent[1] - self.absent[0]
-
-    def says_present(self, log_odds: Floats) -> NDArray[np.bool_]:
-        """Return whether the decision is "present" at these posterior log odds."""
-        beyond = log_odds - self.threshold
-        return beyond < -_TIE if self.is_reversed else beyond > _TIE
 
 
 # -- the others, where the adversary is not sure of them -------------------------------------------
@@ -300,13 +235,14 @@ class Attack:
         return answer(chance.ratio(evidence))
 
     def decide(self, noisy: Numbers, *, prior: Numbers, loss: LossTable = None) -> Answer:
-        """Return True where "present" has the smaller expected loss; where both are equal, False.
+        """Return the chance of the decision "present": 1 where its expected loss is smaller, 0 where larger.
+
+        Where both decisions cost the same, a coin decides: 1/2.
 
         >>> decide([0, 1, 2], rho="0.099", prior="1/2", known=0).tolist()
-        [False, True, True]
+        [0.0, 1.0, 1.0]
         """
-        chosen = Costs.read(loss).says_present(np.asarray(self.log_odds(noisy, prior=prior)))
-        return bool(chosen) if chosen.ndim == 0 else chosen
+        return answer(Costs.read(loss).says_present(np.asarray(self.log_odds(noisy, prior=prior))))
 
     def expected_ratio(
         self, *, prior: Numbers, given: Truth = "present", tolerance: Number = TOLERANCE
@@ -334,18 +270,19 @@ class Attack:
         return answer(np.asarray(chance.present * self._mean_ratios(chance, given, tolerance)))
 
     def accuracy(
-        self, *, prior: Numbers, loss: LossTable = None, given: str = "present", tolerance: Number = TOLERANCE
+        self, *, prior: Numbers, loss: LossTable = None, given: str = "prior", tolerance: Number = TOLERANCE
     ) -> Answer:
-        """Return the chance that the decision of least expected loss is right.
+        """Return the chance that the decision of least expected loss is right, averaged over the prior.
 
-        `given` is "present" (the paper's 3.6), "absent", or "prior", the average over the prior. `loss` is a
-        table of two rows, truth absent and present, and two columns, decision absent and present; 0-1 if none
-        is given. Tails are exact, nothing is left out (but `tolerance` if `nonnegative`).
+        With `given`="present" (the paper's 3.6) or "absent" it is the chance if that is the truth. `loss` is
+        a table of two rows, truth absent and present, and two columns, decision absent and present; 0-1 if
+        none is given. A coin decides ties. Tails are exact, nothing is left out (but `tolerance` if
+        `nonnegative`).
 
         >>> decision_accuracy(rho="0.099", prior=["1/2", "1/5"]).round(4).tolist()
+        [0.5888, 0.8]
+        >>> decision_accuracy(rho="0.099", prior=["1/2", "1/5"], given="present").round(4).tolist()
         [0.5888, 0.0018]
-        >>> round(Attack(rho="0.099").accuracy(prior="1/864", given="prior") - 863 / 864, 12)
-        0.0
         """
         chance = read_prior(prior)
         return answer(_given(given, chance, *self._rights(chance, Costs.read(loss), tolerance)))
@@ -458,7 +395,7 @@ class Attack:
 
             def right(p: Prior) -> list[Floats]:
                 chosen = costs.says_present(p.log_odds + seen.log_ratio)
-                return [np.where(chosen, present, 0.0).sum(1), np.where(chosen, 0.0, absent).sum(1)]
+                return [(chosen * present).sum(1), ((1.0 - chosen) * absent).sum(1)]
 
             return _in_parts(part, present.size, right)
 
@@ -467,11 +404,11 @@ class Attack:
 
     def _tails(self, prior: Prior, costs: Costs) -> Floats:
         """The same from exact tails of the noise."""
-        if np.isinf(costs.threshold):
-            certain = np.full(prior.present.shape, float(costs.threshold < 0))
-            return np.stack([certain, 1.0 - certain])
+        if not math.isfinite(costs.threshold):  # what is published does not matter
+            always = costs.says_present(prior.log_odds)
+            return np.stack([always, 1.0 - always])
         noise = DiscreteGaussian(Fraction(float(self._variance)))
-        # "present" beyond, or below if reversed
+        # "present" beyond, or below if reversed; no tie: the log of a fraction, if not 0, is no fraction
         edge = 0.5 + self._variance * (costs.threshold - prior.log_odds)
         if costs.is_reversed:
             last = np.ceil(edge).astype(np.int64) - 1
@@ -637,28 +574,32 @@ def joint_accuracy(
     rho: Numbers = None,
     prior: Numbers,
     loss: LossTable = None,
-    given: str = "present",
+    given: str = "prior",
 ) -> Answer:
-    """Return the chance that the decision from several counts is right; the counts are listed in `variance`.
+    """Return the chance that the decision from several counts is right, averaged over the prior.
 
-    The sum of the evidence is the privacy loss of the counts released together, whose exact tails the
-    accountant has. `given` as in `decision_accuracy`.
+    The counts are listed in `variance`. The sum of their evidence is the privacy loss of the counts released
+    together, whose exact tails the accountant has. `given` as in `decision_accuracy`.
 
     >>> one = joint_accuracy(rho=["0.099"], prior="1/2")
-    >>> two = joint_accuracy(rho=["0.099", "0.2465"], prior="1/2")
+    >>> two = joint_accuracy(rho=["0.099", "0.099"], prior="1/2")
     >>> round(one, 4), round(two, 4)
-    (0.5888, 0.6613)
+    (0.5888, 0.6225)
     """
     costs, chance, v = Costs.read(loss), read_prior(prior), np.atleast_1d(read_variance(variance, rho))
     if v.ndim != 1 or not v.size:
         raise InputError("variance must be a list, one for each count")
-    if np.isinf(costs.threshold) or costs.is_reversed:
+    if not math.isfinite(costs.threshold) or costs.is_reversed:
         raise InputError("loss must make a wrong decision cost more than a right one, whatever the truth")
     events = [DiscreteGaussian(variance=Fraction(float(one)).limit_denominator(10**9)) for one in v]
     threshold = np.asarray(costs.threshold - chance.log_odds)
-    threshold = np.where(np.abs(threshold) < _TIE, 0.0, threshold)  # where evidence can be equal to it
-    alpha, beta = compose(events).errors(threshold=np.atleast_1d(threshold))
+    even = np.abs(threshold) < TIE
+    alpha, beta = compose(events).errors(threshold=np.atleast_1d(np.where(even, 0.0, threshold)))
     present, absent = (1.0 - np.asarray(error).reshape(threshold.shape) for error in (beta, alpha))
+    # Evidence is a fraction, so only an even threshold, 0, can be met exactly. The evidence is as likely to
+    # be l with the target as -l without: a coin for ties makes both chances alike.
+    both = (present + absent) / 2.0
+    present, absent = (np.where(even, both, right) for right in (present, absent))
     return answer(_given(given, chance, present, absent))
 
 

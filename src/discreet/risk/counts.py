@@ -13,7 +13,6 @@ from dataclasses import asdict, dataclass
 from discreet.errors import InputError
 from discreet.risk.attack import (
     Attack,
-    Costs,
     Number,
     Numbers,
     Step,
@@ -25,6 +24,7 @@ from discreet.risk.attack import (
     read_whole,
     sequence,
 )
+from discreet.risk.decisions import Costs
 
 STEPS = ("prior", "noisy", "variance", "known", "before", "posterior", "ratio", "total_ratio")
 TRUTHS = ("present", "absent", "prior")
@@ -41,7 +41,8 @@ class Belief:
     posterior: float
     ratio: float
     log_odds: float
-    decides_present: bool
+    decides_present: bool | None
+    """None where both decisions cost the same and a coin decides."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,7 +67,9 @@ class OneCount:
                 posterior=attack.posterior(value, prior=prior),
                 ratio=attack.ratio(value, prior=prior),
                 log_odds=attack.log_odds(value, prior=prior),
-                decides_present=attack.decide(value, prior=prior, loss=self.costs),
+                decides_present={0.0: False, 1.0: True}.get(
+                    attack.decide(value, prior=prior, loss=self.costs)
+                ),
             )
             for prior in self.priors
             for value in self.values
@@ -97,7 +100,8 @@ class OneCount:
     def without_release(self, prior: Number) -> float:
         """How often the same rule is right with nothing published."""
         before = read_prior(prior)
-        return float(before.present if self.costs.says_present(before.log_odds) else before.absent)
+        says = self.costs.says_present(before.log_odds)
+        return float(says * before.present + (1.0 - says) * before.absent)
 
     def table(self) -> tuple[tuple[str, ...], list[tuple[object, ...]]]:
         """Return the header and the beliefs, as CSV has them."""

@@ -52,6 +52,7 @@ from discreet.numbers import chance as chance_text
 from discreet.numbers import percent as in_percent
 from discreet.numbers import prior as read_prior
 from discreet.risk.attack import Floats, logistic, one_variance
+from discreet.risk.decisions import Costs
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -83,8 +84,9 @@ class Risk:
     `accuracy` is averaged over the prior, and `certified` contains it where a proof was asked for; `baseline`
     is what guessing the likelier value gives without any release. `advantage` is the total variation.
     `expected` and `quantiles` are of the posterior of a target who is present. An adversary who names those
-    whose posterior exceeds one half names a present target with the chance `named`, and whom they name is
-    present with the chance `predictive` (None if nobody is ever named). `most` is the posterior that no
+    whose posterior exceeds one half (of those at one half every other one: a coin decides) names a present
+    target with the chance `named`, and whom they name is present with the chance `predictive` (None if nobody
+    is ever named). `most` is the posterior that no
     outcome exceeds, where the noise bounds it (Laplace alone). Over several cases accuracy, advantage,
     `expected`, each of the `quantiles` and `most` are the largest of any; `named` and `predictive` are of
     `case`, the one that decides the accuracy.
@@ -372,9 +374,13 @@ def _risk(
 
 
 def _naming(loss: PrivacyLoss, p: Fraction) -> list[float]:
-    """How often a present target, and an absent one, is held likelier than not to be present."""
+    """How often a present target, and an absent one, is said to be present."""
     odds = np.array([math.log(1 - p) - math.log(p)])
-    return [float(_tails(loss, odds, null=null)[0]) for null in (False, True)]
+    true, false = (float(_tails(loss, odds, null=null)[0]) for null in (False, True))
+    if 2 * p != 1:
+        return [true, false]
+    # a coin decides ties; the loss is as likely to be l with the target as -l without
+    return [(1.0 + true - false) / 2.0, (1.0 - true + false) / 2.0]
 
 
 def accuracy_at(prior: Fraction, delta: float) -> float:
@@ -474,7 +480,7 @@ def _count_risk(event: Noise, prior: Fraction) -> Risk:
     # p P1 / (p P1 + q P0), from the loss so that values of tiny chances count too
     odds = losses + (math.log(prior) - math.log(1 - prior))
     mean = min(float(present @ logistic(odds)), 1.0)
-    naming = [float(law[odds > 0].sum()) for law in (present, absent)]
+    naming = [float(law @ Costs().says_present(odds)) for law in (present, absent)]
     accuracy, largest = min(max(p, q) + gain, 1.0), Loss([event]).largest
     return _risk(prior, naming, accuracy, _advantage(event), mean, marks, largest)
 

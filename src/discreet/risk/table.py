@@ -10,11 +10,18 @@ c the true count, k = c - 1 others are known, and the noise was y - c. How likel
 - what the *table itself suggests* (empirical Bayes). The law of the counts in rows of one noise is estimated
   by expectation-maximization from how often each noisy value occurs, from a flat start, and stopped when the
   likelihood hardly rises any more: beyond that it would fit the noise. The target is any of the c people,
-  so c counts c times. Noise of a standard deviation of 16 or more does not tell neighbouring counts apart;
-  they are then taken together, an eighth of a deviation wide; or
+  so c counts c times. A row with fewer than 100 others within six standard deviations has none to suggest
+  anything but itself, as if its noise were zero; the flat law serves for it. Noise of a standard deviation
+  of 16 or more does not tell neighbouring counts apart; they are then taken together, an eighth of a
+  deviation wide; or
 - *flat*: every count is as likely as any other. Then the noise is distributed as noise that is at most y - 1.
-  That is what a suggested law amounts to far above zero, and it serves there, where the table has few rows of
-  each value; near zero it overstates the counts of a sparse table, and understates the risk.
+  That is what a suggested law amounts to far above zero, and it serves for all rows more than 50 standard
+  deviations up: how large a count is tells nothing then. Near zero it overstates the counts of a sparse
+  table, and understates the risk.
+
+A row tells much where the release more than *doubles the odds* that the target is there, chance present over
+chance absent. That is a ratio of likelihoods, so it means the same for every prior; a belief of one half
+could not double.
 """
 
 from __future__ import annotations
@@ -70,42 +77,43 @@ _NUMBER = re.compile(r"\s*([-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?|[-+]?(nan|inf|i
 _BLOCK = 1 << 22  # bytes of CSV, at a time
 _ROWS = 1 << 20  # rows of Parquet, at a time
 
-ABOVE = 2.0
-"""A ratio above this is counted: the release has more than doubled the belief."""
+DOUBLED = math.log(2.0)
+"""Evidence, a log ratio of likelihoods, above this is counted: the odds have more than doubled."""
 
 FEWEST_ROWS = 100
-"""Fewer rows of one noise do not suggest a law; the flat one is used."""
+"""Fewer rows of one noise near a value do not suggest a law; the flat one is used."""
 
 _REACH = 37.0  # standard deviations: exp(-37^2 / 2) is near the smallest float
 _USED = 30.0  # from here on what lies beyond the reach is nothing
 _TOP = 50.0  # standard deviations above zero up to which a table suggests its law
 _WIDE = 15.0  # standard deviations beyond the top whose rows are used for the law, too
+_NEAR = 6.0  # standard deviations: noise beyond is as good as impossible, P = 2e-9
 _MOST_ROUNDS, _ROUNDS, _GAIN = 3000, 20, 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class LevelRisk:
-    """The rows of one level: how many, how large the ratio is, and in what share above two.
+    """The rows of one level: how many, how large the ratio is, and in what share the odds more than double.
 
-    `targets_above_two` is the share among the people counted, where the known counts are not given.
+    `targets_doubled` is the share among the people counted, where the known counts are not given.
     """
 
     level: str
     rows: int
-    share_above_two: float
+    share_doubled: float
     maximum: float
     quantiles: tuple[float, ...]
     mean_posterior: float
     is_rounded: bool
-    targets_above_two: float | None = None
+    targets_doubled: float | None = None
 
     def as_dict(self) -> dict[str, object]:
         """Return the level as JSON has it."""
         return {
             "level": self.level,
             "rows": self.rows,
-            "share_above_2": self.share_above_two,
-            "targets_above_2": self.targets_above_two,
+            "share_odds_doubled": self.share_doubled,
+            "targets_odds_doubled": self.targets_doubled,
             "maximum_ratio": self.maximum,
             "quantiles": {str(q): value for q, value in zip(QUANTILES, self.quantiles, strict=True)},
             "mean_posterior": self.mean_posterior,
@@ -138,7 +146,7 @@ class TableRisk:
         lines = [f"{self.rows} rows; {self.adversary}"]
         for one in (*self.levels, self.total):
             most = float(decimal(Fraction(one.maximum), digits=4, down=False))
-            lines.append(f"{one.level}: ratio above 2 in {one.share_above_two:.2%}, at most {most:.4g}")
+            lines.append(f"{one.level}: odds doubled in {one.share_doubled:.2%}, ratio at most {most:.4g}")
         return "\n".join(lines)
 
 
@@ -170,9 +178,9 @@ def table_risk(
     ...     print(table_risk(file, prior="1/10", known=0))
     3 rows; someone who knows everyone else in the row, 0 with the characteristics, and gives the target a \
 chance of 0.1
-    Block: ratio above 2 in 50.00%, at most 3.325
-    State: ratio above 2 in 100.00%, at most 10
-    all rows: ratio above 2 in 66.67%, at most 10
+    Block: odds doubled in 50.00%, ratio at most 3.325
+    State: odds doubled in 100.00%, ratio at most 10
+    all rows: odds doubled in 66.67%, ratio at most 10
     """
     if known is not None and known_column is not None:
         raise InputError("the known count is stated twice: for all rows, and by a column")
@@ -213,7 +221,8 @@ def _words(
     elif law == "table":
         who += ", averaged over the possible counts, weighted as the table itself suggests"
         if flat:
-            who += f" (for {flat:,} rows whose noise few others have, all counts equally likely)"
+            some = "1 row that is large or has" if flat == 1 else f"{flat:,} rows that are large or have"
+            who += f" (for {some} few others near, all counts equally likely)"
     else:
         who += ", averaged over the possible counts, all equally likely"
     floor = "; negative values were published as zero" if nonnegative else ""
@@ -225,8 +234,8 @@ def _averaged(
 ) -> tuple[Callable[[Batch], RowRisk], int]:
     """Add up a table by what it says of its counts, by level and noise.
 
-    Returned are what gives the risk of a part, and how many rows have the flat law unasked, because too few
-    others have their noise.
+    Returned are what gives the risk of a part, and how many rows have the flat law unasked: large ones, and
+    those with too few others near.
     """
     seen: dict[tuple[str, float], Histogram] = {}
     entries = 0
@@ -245,8 +254,8 @@ def _averaged(
     for key, counted in seen.items():
         used = counted if law == "table" else None
         averages[key] = Averages(key[1], prior, nonnegative=source.nonnegative, rows=used)
-        flat += 0 if used is None or averages[key].is_suggested else used.rows
         values, often = counted.seen()
+        flat += 0 if used is None else int(often[~used.suggests(values)].sum())
         summary.add(key[0], averages[key].at(values), often)
 
     def risk(part: Batch) -> RowRisk:
@@ -263,7 +272,7 @@ class _Summary:
 
     def __init__(self) -> None:
         self.tallies: dict[str, Tally] = {}
-        self.sums: dict[str, Floats] = {}  # of rows, chances above two, posteriors, targets, those above two
+        self.sums: dict[str, Floats] = {}  # of rows, odds doubled, posteriors, targets, and theirs doubled
 
     def add(self, name: str, risk: RowRisk, often: NDArray[np.int64] | None = None) -> None:
         """Add rows of a level, each as `often` as said; then their people count too."""
@@ -274,7 +283,7 @@ class _Summary:
         self.tallies.setdefault(name, Tally()).add(risk.ratio, often)
         rows = np.ones(risk.ratio.size) if often is None else often
         people = np.zeros(rows.size) if often is None else often * risk.targets
-        parts = (rows, rows * risk.above, rows * risk.posterior, people, people * risk.above)
+        parts = (rows, rows * risk.doubled, rows * risk.posterior, people, people * risk.doubled)
         self.sums[name] = self.sums.get(name, np.zeros(5)) + [part.sum() for part in parts]
 
     def result(self, prior: float, adversary: str) -> TableRisk:
@@ -313,7 +322,7 @@ def _writing(
         more: dict[str, Floats] = {} if known is None else {"known": np.full(batch.num_rows, known)}
         more |= {"posterior": risk.posterior, "ratio": risk.ratio}
         if known is None and column is None:
-            more["chance_above_2"] = risk.above
+            more["chance_odds_doubled"] = risk.doubled
         for name, values in more.items():
             if name in batch.schema.names:
                 raise InputError(
@@ -398,14 +407,14 @@ def _rounded(values: Floats) -> Floats:
 
 
 class RowRisk(NamedTuple):
-    """The risk of each row: posterior, ratio, and the chance that the ratio is above two.
+    """The risk of each row: posterior, ratio, and the chance that the odds more than double.
 
     `targets` is how many people the row is expected to count: the weight of its risk among all people.
     """
 
     posterior: Floats
     ratio: Floats
-    above: Floats
+    doubled: Floats
     targets: Floats
 
     def at(self, rows: SomeRows) -> RowRisk:
@@ -420,27 +429,29 @@ def known_risk(
 
     >>> from discreet.risk.attack import read_prior
     >>> risk = known_risk(read_prior("1/10"), np.array([1.0, 8.0]), np.array(5.0), np.array(0.0))
-    >>> risk.ratio.round(3).tolist(), risk.above.tolist()
+    >>> risk.ratio.round(3).tolist(), risk.doubled.tolist()
     ([1.094, 3.324], [0.0, 1.0])
     """
     evidence = Attack(variance=variance, known=known, nonnegative=nonnegative).evidence(noisy)
     ratio = prior.ratio(evidence)
-    above = (ratio > ABOVE).astype(np.float64)
-    return RowRisk(prior.posterior(evidence), ratio, above, np.broadcast_to(known + 1.0, ratio.shape))
+    doubled = (evidence > DOUBLED).astype(np.float64)
+    return RowRisk(prior.posterior(evidence), ratio, doubled, np.broadcast_to(known + 1.0, ratio.shape))
 
 
 @dataclass(slots=True, eq=False)
 class Histogram:
-    """How often each noisy value occurs in rows of one noise; values far above zero are taken together.
+    """How often each noisy value occurs in rows of one noise; of those far above zero, their number and sum.
 
     >>> rows = Histogram(5.0)
-    >>> rows.add(np.array([-3.0, 1.0, 1.0, 10.0**9]))
-    >>> rows.rows, [(int(y), int(n)) for y, n in zip(*rows.seen())][:2]
-    (4, [(-3, 1), (1, 2)])
+    >>> rows.add(np.array([-3.0, 1.0, 1.0, 10.0**9, 10.0**9 + 2]))
+    >>> rows.rows, [(int(y), int(n)) for y, n in zip(*rows.seen())]
+    (5, [(-3, 1), (1, 2), (1000000001, 2)])
     """
 
     variance: float
     rows: int = 0
+    high: int = 0
+    high_sum: float = 0.0
     far: dict[float, int] = field(default_factory=dict)  # values so low that no honest table has them
     counts: NDArray[np.int64] = field(init=False)
 
@@ -453,9 +464,23 @@ class Histogram:
         return 1 - math.floor(_USED * math.sqrt(self.variance))
 
     @property
+    def top(self) -> int:
+        """The highest value at which a table may suggest a law."""
+        return math.ceil(_TOP * math.sqrt(self.variance)) + 20
+
+    @property
     def last(self) -> int:
-        """The highest one, which stands for all above it."""
-        return math.ceil((_TOP + _WIDE) * math.sqrt(self.variance)) + 20
+        """The highest value that has its own place; rows between the top and this one serve the law, too."""
+        return self.top + math.ceil(_WIDE * math.sqrt(self.variance)) + 1
+
+    def suggests(self, values: Floats) -> NDArray[np.bool_]:
+        """Whether enough rows are near each of some values, themselves included, to suggest a law there."""
+        reach, sums = math.ceil(_NEAR * math.sqrt(self.variance)), np.append(0, np.cumsum(self.counts))
+        low, high = (
+            sums[np.clip(values + end - self.first, 0, self.counts.size).astype(np.int64)]
+            for end in (-reach, reach + 1)
+        )
+        return np.asarray((high - low >= FEWEST_ROWS) & (values >= self.first) & (values <= self.top))
 
     def add(self, noisy: Floats) -> None:
         """Count values."""
@@ -465,15 +490,21 @@ class Histogram:
             for value, count in zip(*np.unique(noisy[low], return_counts=True), strict=True):
                 self.far[float(value)] = self.far.get(float(value), 0) + int(count)
             noisy = noisy[~low]
-        places = (np.minimum(noisy, self.last) - self.first).astype(np.int64)
+        high = noisy > self.last
+        self.high, self.high_sum = self.high + int(high.sum()), self.high_sum + float(noisy[high].sum())
+        places = (noisy[~high] - self.first).astype(np.int64)
         self.counts += np.bincount(places, minlength=self.counts.size)
 
     def seen(self) -> tuple[Floats, NDArray[np.int64]]:
-        """Return the values that occur, and how often."""
+        """Return the values that occur, and how often; those too high for their own place by their mean.
+
+        Their risk is the same, and the people that they count add up.
+        """
         places = np.flatnonzero(self.counts)
-        far = sorted(self.far)
-        values = np.concatenate([far, places + float(self.first)])
-        return values, np.concatenate([[self.far[y] for y in far], self.counts[places]]).astype(np.int64)
+        far, high = sorted(self.far), [self.high_sum / self.high] if self.high else []
+        values = np.concatenate([far, places + float(self.first), high])
+        often = [*(self.far[y] for y in far), *self.counts[places].tolist(), *([self.high] if high else [])]
+        return values, np.array(often, dtype=np.int64)
 
 
 class Averages:
@@ -489,37 +520,38 @@ class Averages:
         self, variance: float, prior: Prior, *, nonnegative: bool = False, rows: Histogram | None = None
     ) -> None:
         self.variance, self.prior = variance, prior
-        self.first, self.ratio, self.above = _flat(variance, prior)
+        self.first, self.ratio, self.doubled = _flat(variance, prior)
         self.zero = _flat_zero(variance, prior) if nonnegative else None
-        self.is_suggested = rows is not None and rows.rows >= FEWEST_ROWS
-        top = math.ceil(_TOP * math.sqrt(variance)) + 20
-        if self.is_suggested:
-            more = max(0, int(top - self.first) + 1 - self.ratio.size)
-            self.ratio, self.above = (np.append(x, np.full(more, x[-1])) for x in (self.ratio, self.above))
-        values = np.arange(self.ratio.size) + self.first
+        if rows is not None:  # one place more than a law has: there, and above, the flat law holds
+            more = max(0, int(rows.top - self.first) + 2 - self.ratio.size)
+            self.ratio, self.doubled = (
+                np.append(x, np.full(more, x[-1])) for x in (self.ratio, self.doubled)
+            )
+        values: Floats = np.arange(float(self.ratio.size)) + self.first
         self.targets = np.maximum(values, 1.0)
-        if rows is not None and self.is_suggested:
-            law = suggested_law(rows, nonnegative=nonnegative)
-            found = law.averages(prior, nonnegative=nonnegative)
-            inside = (values >= law.noisy[0]) & (values <= top)
-            for mine, theirs in zip((self.ratio, self.above, self.targets), found, strict=True):
-                mine[inside] = np.interp(values[inside], law.noisy, theirs)
-            if nonnegative:
-                self.zero = (float(found[0][0]), float(found[1][0]), float(found[2][0]))
+        if rows is None or not (inside := rows.suggests(values)).any():
+            return
+        law = suggested_law(rows, nonnegative=nonnegative)
+        found = law.averages(prior, nonnegative=nonnegative)
+        inside &= values >= law.noisy[0]
+        for mine, theirs in zip((self.ratio, self.doubled, self.targets), found, strict=True):
+            mine[inside] = np.interp(values[inside], law.noisy, theirs)
+        if nonnegative and rows.suggests(np.zeros(1)).all():
+            self.zero = (float(found[0][0]), float(found[1][0]), float(found[2][0]))
 
     def at(self, noisy: Floats) -> RowRisk:
         """Return the risk of rows with these noisy values."""
         place = (np.clip(noisy, self.first, self.first + self.ratio.size - 1) - self.first).astype(np.int64)
-        ratio, above = self.ratio[place], self.above[place]
+        ratio, doubled = self.ratio[place], self.doubled[place]
         targets = np.where(place == self.ratio.size - 1, np.maximum(noisy, 1.0), self.targets[place])
         far = noisy < self.first
         if far.any():  # no honest table has such a row, but an answer that is off would be worse than slow
             values, back = np.unique(noisy[far], return_inverse=True)
             ratio[far] = np.array([self._far(float(y)) for y in values])[back]
-            above[far] = 0.0  # the ratio is far below one there
+            doubled[far] = 0.0  # the ratio is far below one there
         if self.zero is not None:
-            ratio[noisy == 0], above[noisy == 0], targets[noisy == 0] = self.zero
-        return RowRisk(self.prior.present * ratio, ratio, above, targets)
+            ratio[noisy == 0], doubled[noisy == 0], targets[noisy == 0] = self.zero
+        return RowRisk(self.prior.present * ratio, ratio, doubled, targets)
 
     def _far(self, noisy: float) -> float:
         """The mean ratio so far below zero that the weights are no floats any more: relative to the first."""
@@ -534,20 +566,21 @@ def _flat(variance: float, prior: Prior) -> tuple[float, Floats, Floats]:
     reach = math.ceil(_REACH * math.sqrt(variance))
     noise = np.arange(-reach, reach + 1.0)
     weights = np.exp(-noise * (noise / (2.0 * variance)))
-    ratio = prior.ratio((noise + 0.5) / variance)
-    total = np.cumsum(weights)
+    evidence = (noise + 0.5) / variance
     start = reach - math.floor(_USED * math.sqrt(variance))
-    means = np.cumsum(weights * ratio) / total
-    return float(noise[start]) + 1.0, means[start:], (np.cumsum(weights * (ratio > ABOVE)) / total)[start:]
+    total, ratio, doubled = (
+        np.cumsum(weights * values)[start:] for values in (1.0, prior.ratio(evidence), evidence > DOUBLED)
+    )
+    return float(noise[start]) + 1.0, ratio / total, doubled / total
 
 
 def _flat_zero(variance: float, prior: Prior) -> tuple[float, float, float]:
     """The averages at a published zero: k is weighted by P[noise <= -k - 1]."""
     known = np.arange(math.ceil(_REACH * math.sqrt(variance)) + 2.0)
     tails = np.log(tail_ratio(known, variance)) - known * (known / (2.0 * variance))
-    ratio = prior.ratio(np.diff(tails))
+    evidence = np.diff(tails)
     weights = np.exp(tails[1:] - tails[1]) / np.exp(tails[1:] - tails[1]).sum()
-    return float(weights @ ratio), float(weights @ (ratio > ABOVE)), 1.0
+    return float(weights @ prior.ratio(evidence)), float(weights @ (evidence > DOUBLED)), 1.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -561,7 +594,7 @@ class CountLaw:
     log_likelihood: Floats
 
     def averages(self, prior: Prior, *, nonnegative: bool) -> tuple[Floats, Floats, Floats]:
-        """Return mean ratio, chance above two and expected number of people, at each of `noisy`."""
+        """Return mean ratio, chance of doubled odds and expected number of people, at each of `noisy`."""
         some = self.counts > 0
         counts, known = self.counts[some], np.maximum(self.counts[some] - 1.0, 0.0)
         with np.errstate(divide="ignore"):
@@ -575,7 +608,8 @@ class CountLaw:
         ratio = prior.ratio(evidence)
         posterior = np.exp(posterior - posterior.max(axis=1, keepdims=True))
         people = posterior @ self.counts / posterior.sum(axis=1)
-        return (weights * ratio).sum(axis=1), (weights * (ratio > ABOVE)).sum(axis=1), people
+        doubled = (weights * (evidence > DOUBLED)).sum(axis=1)
+        return (weights * ratio).sum(axis=1), doubled, people
 
 
 def suggested_law(rows: Histogram, *, nonnegative: bool = False) -> CountLaw:
@@ -590,7 +624,7 @@ def suggested_law(rows: Histogram, *, nonnegative: bool = False) -> CountLaw:
     variance, width = rows.variance, max(1, math.floor(math.sqrt(rows.variance) / 8.0))
     counts = np.arange(0.0, rows.last + 1.0, width) + (width - 1) / 2.0
     values, often = rows.seen()
-    inside = (values >= rows.first) & (values < rows.last)
+    inside = (values >= rows.first) & (values <= rows.last)
     values, often = values[inside], often[inside]
     start = 1 if nonnegative else rows.first
     places = np.floor((values - start) / width).astype(np.int64)

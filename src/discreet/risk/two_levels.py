@@ -1,10 +1,10 @@
 """Two levels: what an adversary decides for every possible release, and how often that is right.
 
 Under the 0-1 loss the adversary says "present" where the posterior exceeds one half, and tosses a coin where
-it is one half exactly (which happens: with the group's count all but known, at every d-th sum of the
-siblings). The posterior's log-odds are linear in the block's noisy count, so for each pair (noisy group
-count, noisy sum of the siblings) there is one threshold, and the probability of being right is a sum over
-pairs of a tail of the block's noise.
+it is one half exactly, as everywhere (`discreet.risk.decisions`). That happens: with the group's count all
+but known, at every d-th sum of the siblings. The posterior's log-odds are linear in the block's noisy count,
+so for each pair (noisy group count, noisy sum of the siblings) there is one threshold, and the probability of
+being right is a sum over pairs of a tail of the block's noise.
 
 The tables of the paper are those of a sampler that lets the block count more than the group: its update of X1
 given X2 lacks the condition k1 <= k2 that the paper states. That chain has two states in X1; with T its
@@ -52,7 +52,9 @@ class TwoLevels:
     >>> two = TwoLevels(rho=("0.0992", "0.2465"), siblings=27, prior="1/2")
     >>> float(two.probability(2, 1, -1).round(4)), float(two.unconstrained_probability(2, 1, -1).round(4))
     (0.5033, 0.5777)
-    >>> [round(two.accuracy(group=x), 3) for x in (1, 2, 4, 10)]
+    >>> round(two.accuracy(rest=0), 3)
+    0.604
+    >>> [round(two.accuracy_given(group=x), 3) for x in (1, 2, 4, 10)]
     [0.318, 0.435, 0.562, 0.59]
     """
 
@@ -197,7 +199,13 @@ class TwoLevels:
             low, high = np.where(says, low, middle), np.where(says, middle, high)
         return high, np.abs(chain.stationary(high - 1) - 0.5) <= _TIE
 
-    def accuracy(self, *, group: int, block: int | None = None, chance: Chance = "exact") -> float:
+    def accuracy(self, *, rest: int, chance: Chance = "exact") -> float:
+        """Return how often the decision is right, averaged over the prior, `rest` others in the siblings."""
+        there = self.accuracy_given(group=self.known + 1 + rest, chance=chance)
+        absent = self.accuracy_given(group=self.known + rest, block=self.known, chance=chance)
+        return float(self.prior) * there + float(1 - self.prior) * absent
+
+    def accuracy_given(self, *, group: int, block: int | None = None, chance: Chance = "exact") -> float:
         """Return how often the decision is right, given the truth: by default that the target is counted.
 
         `group` is the true count of the group. With `chance="unconstrained"` the decision follows the
@@ -211,12 +219,6 @@ class TwoLevels:
         says = np.exp(noise.log_sf(off)) + np.where(ties, 0.5 * np.exp(noise.log_pmf(off)), 0.0)
         says_present = float(pz @ says @ py)
         return says_present if true == self.known + 1 else 1.0 - says_present
-
-    def averaged_accuracy(self, *, rest: int, chance: Chance = "exact") -> float:
-        """Return how often the decision is right on average over the prior, `rest` others in the siblings."""
-        there = self.accuracy(group=self.known + 1 + rest, chance=chance)
-        absent = self.accuracy(group=self.known + rest, block=self.known, chance=chance)
-        return float(self.prior) * there + float(1 - self.prior) * absent
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -75,7 +75,7 @@ def risk_levels() -> Found:
         shares[name], parts[name] = float(level.rho / release.rho), float(1 / event.size / level.rho)
         values: list[float] = []
         for variance in (event.size / 2, event.size):
-            right = decision_accuracy(variance=variance, prior="1/2")
+            right = decision_accuracy(variance=variance, prior="1/2", given="present")
             values += [float(variance), float(expected_ratio(variance=variance, prior="1/2")), float(right)]
         yield name, shares[name], parts[name], float(1 / event.size), *values
     rhos = {name: float(paper_rho(name)) for name in LEVELS}
@@ -184,8 +184,9 @@ def risk_accuracy_rho() -> Found:
     rhos = rho_grid(641)
     curves = (partial(decision_accuracy, rho=rhos, given=given) for given in ("present", "prior"))
     yield from _by_prior(rhos, *curves)
-    mine = {f"p = 1/5, rho = .{k}": decision_accuracy(rho=k / 10, prior="1/5") for k in (5, 6)}
-    mine["p = 1/2"] = decision_accuracy(rho=RHO, prior="1/2")
+    right = partial(decision_accuracy, given="present")
+    mine = {f"p = 1/5, rho = .{k}": right(rho=k / 10, prior="1/5") for k in (5, 6)}
+    mine["p = 1/2"] = right(rho=RHO, prior="1/2")
     yield from compare("risk", "Figure 3, text", "right decisions", mine)
 
 
@@ -340,7 +341,7 @@ def _drawn(place: str, what: str, mine: float) -> Compared:
 
 def _right(two: TwoLevels, group: int) -> tuple[float, float]:
     """How often the exact posterior and the chain decide rightly, given that the target is counted."""
-    return two.accuracy(group=group), two.accuracy(group=group, chance="unconstrained")
+    return two.accuracy_given(group=group), two.accuracy_given(group=group, chance="unconstrained")
 
 
 @study("group exact chain chain_1000_draws block_alone exact_averaged_over_prior")
@@ -351,10 +352,10 @@ def risk_group_count() -> Found:
     >>> [round(float(study.numbers(name)[0]), 4) for name in ("exact", "chain", "chain_1000_draws")]
     [0.3182, 0.5946, 0.5954]
     """
-    two, alone = _two(), float(decision_accuracy(rho=RHO, prior="1/2"))
+    two, alone = _two(), float(decision_accuracy(rho=RHO, prior="1/2", given="present"))
     sampled = {group: with_draws(two, group) for group in (1, 2, 4, 10)}
     for group in (1, 2, 3, 4, 6, 8, 10, 15):
-        averaged = two.averaged_accuracy(rest=group - 1)
+        averaged = two.accuracy(rest=group - 1)
         yield group, *_right(two, group), sampled.get(group), alone, averaged
     what = "right decisions from the block alone, percent"
     yield from compare("risk", "Figure 5", what, {"block alone": 100 * alone})

@@ -1,0 +1,184 @@
+"""How many records of one person a table of counts may hold: who says so, and how a ledger remembers it.
+
+`tabulate` writes the number beside every count, in the column `at_most`, if it is above one: a column goes
+through copies, other names, CSV, Parquet and data frames. A ledger also remembers it by content: by a hash of
+areas, cells and counts that does not depend on the format, the order of rows or other columns, so that counts
+are known again if the column was taken away.
+
+Small counts can be guessed, and a plain hash would confirm the guess. So the hash is keyed (HMAC-SHA-256).
+The key, 256 random bits, lies beside the ledger in a file that only its owner can read. To whoever sees the
+ledger, or a head of its chain, without the key, such a hash is as good as random: HMAC is a pseudorandom
+function if SHA-256 is what it is believed to be. The key is made when there is first something to remember.
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+import os
+import re
+import secrets
+import stat
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from discreet.errors import InputError
+from discreet.files import FilePath, arrow, check_regular
+from discreet.numbers import whole
+from discreet.release.commit import locked, write_text
+from discreet.release.ledger import Ledger
+from discreet.release.tables import ROWS
+
+if TYPE_CHECKING:
+    from discreet.estimation.tree import Integers
+    from discreet.release.hierarchy.layout import Layout
+
+COLUMN = "at_most"
+"""The column of counts that says how many records of a person they may hold."""
+
+FORMAT = "discreet counts 1"
+"""The format of what `tabulate` writes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Secret:
+    """The key under which a ledger remembers counts; it never shows itself."""
+
+    value: bytes = field(repr=False)
+
+    @property
+    def name(self) -> str:
+        """What tells this key from others, and tells nothing about it."""
+        return hmac.digest(self.value, b"name", "sha256").hex()[:16]
+
+    def content(self, layout: Layout, read: Callable[[slice], Integers]) -> str:
+        """Return what counts are known by: the name of the key, and the keyed hash of all that they say."""
+        cells = {query: layout.cells[query].to_pylist() for query in sorted(layout.queries)}
+        order = {query: np.array(arrow("compute").sort_indices(layout.cells[query])) for query in cells}
+        named = [layout.tree.digest, {query: sorted(names) for query, names in cells.items()}]
+        found = hmac.new(self.value, json.dumps(named).encode(), "sha256")
+        columns = [
+            np.concatenate(
+                [
+                    np.empty(0, dtype=np.int64),
+                    *(layout.offset(kind, query) + order[query] for query in sorted(asked)),
+                ]
+            ).astype(np.int64)
+            for kind, asked in enumerate(layout.asked)
+        ]
+        for units, _ in layout.chunks(ROWS):
+            counts = read(units)
+            sorted_counts = np.empty_like(counts)
+            base = layout.base[units.start : units.stop] - layout.base[units.start]
+            for kind, chosen in enumerate(columns):
+                begin = base[layout.kind[units] == kind][:, None]
+                sorted_counts[begin + np.arange(len(chosen))] = counts[begin + chosen]
+            found.update(sorted_counts.astype("<i8").tobytes())
+        return f"{self.name}:{found.hexdigest()}"
+
+
+def secret_file(ledger: FilePath) -> Path:
+    """Return where the key of a ledger lies.
+
+    >>> secret_file("no-such-folder/discreet-ledger.json").name
+    'discreet-ledger.json.secret'
+    """
+    file = Path(os.path.realpath(ledger))
+    return file.with_name(f"{file.name}.secret")
+
+
+def read_secret(ledger: FilePath) -> Secret | None:
+    """Return the key of a ledger; None if it has none."""
+    file = secret_file(ledger)
+    try:
+        if not file.exists():
+            return None
+        check_regular(file, f"the secret {file}", most=1 << 10)
+        mode, text = os.stat(file).st_mode, file.read_text(encoding="ascii", errors="replace").strip()
+    except OSError as error:
+        raise InputError(f"the secret {file} cannot be read: {error.strerror}") from None
+    if mode & (stat.S_IRWXG | stat.S_IRWXO):
+        raise InputError(f"the secret {file} can be read by others; run chmod 600 on it")
+    if not re.fullmatch("[0-9a-f]{64}", text):
+        raise InputError(f"the secret {file} is damaged: it must be 64 hexadecimal digits")
+    return Secret(bytes.fromhex(text))
+
+
+def make_secret(ledger: FilePath) -> Secret:
+    """Return the key of a ledger, and make it first if it has none."""
+    file = secret_file(ledger)
+    try:
+        with locked(file.parent):
+            found = read_secret(ledger)
+            if found is None:
+                found = Secret(secrets.token_bytes(32))
+                write_text(file, f"{found.value.hex()}\n")
+            return found
+    except OSError as error:
+        raise InputError(f"the secret {file} cannot be written: {error.strerror}") from None
+
+
+def unknown_contents(ledger: Ledger, secret: Secret | None) -> bool:
+    """Whether the ledger remembers counts of several records a person that it cannot know again."""
+    mine = "" if secret is None else f"{secret.name}:"
+    known = (one for one, most in ledger.remembered.items() if most > 1)
+    return any(secret is None or not one.startswith(mine) for one in known)
+
+
+def noted_beside(counts: object) -> int:
+    """Return what the manifest beside the counts of `tabulate` says, 1 if there is none."""
+    if isinstance(counts, str | os.PathLike) and Path(counts).name.split(".")[0] == "counts":
+        with suppress(OSError, ValueError, RecursionError):
+            said = json.loads((Path(counts).parent / "manifest.json").read_text(encoding="utf-8"))
+            if isinstance(said, dict) and said.get("format") == FORMAT:
+                return whole(said.get("at_most", 1), name="at_most")
+    return 1
+
+
+def records_of_one(
+    counts: object,
+    column: int | None,
+    stated: int | None,
+    *,
+    content: str | None,
+    ledger: Ledger | None,
+    where: FilePath | None,
+    secret: Secret | None,
+) -> int:
+    """Return how many records of a person counts may hold: the most that anyone says, and 1 if nobody does.
+
+    `column` is what their own column says (0 if it has no rows), `stated` what the caller says. A caller who
+    says less than is known is refused, and so is one who says nothing where something may be forgotten.
+    """
+    name = str(counts) if isinstance(counts, str | os.PathLike) else "the counts"
+    remembered = 1 if ledger is None else ledger.remembered.get(content or "", 1)
+    known, who = max(
+        (column or 1, f"the column {COLUMN} of {name}"),
+        (noted_beside(counts), f"the manifest beside {name}"),
+        (remembered, f"the ledger {where}, which knows these counts by their content,"),
+        key=lambda one: one[0],
+    )
+    if stated is not None:
+        if whole(stated, name="at_most") < known:
+            raise InputError(
+                f"at_most is {stated}, but {who} says that a person may have {known} records in them; say at "
+                f"least {known}, or leave it out: then {known} is charged"
+            )
+        return stated
+    if known == 1 and column == 0:
+        raise InputError(
+            f"{name} has a column {COLUMN} and no rows, so how many records a person may have is lost; say "
+            "it (--at-most)"
+        )
+    if known == 1 and column is None and where is not None and ledger and unknown_contents(ledger, secret):
+        raise InputError(
+            f"the ledger {where} remembers counts in which a person may have several records, but the key "
+            f"that it knows them by, {secret_file(where)}, is {'missing' if secret is None else 'another'}: "
+            "put it back, or say how many records a person may have in these (--at-most)"
+        )
+    return known

@@ -1,0 +1,415 @@
+"""Exact counts: from a table of them, or from records, validated to the last row before any number is used.
+
+Records are coded as they are read (PyArrow, in memory: nothing confidential is left in temporary files). One
+sort gives the detailed counts of the lowest units that are not zero; these are added up along the tree, and
+to each query. Memory follows the records and the cells that get noise, not the product of everything.
+
+No records at all are records too: a table of them with its header alone gives zeros. Were it refused, the
+refusal would tell nobody from somebody.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.budget import Attributes, Release
+from discreet.errors import InputError
+from discreet.estimation.model import queries_of
+from discreet.estimation.tables import detailed_cells, impossible_cells, shared_cells
+from discreet.estimation.tree import Integers, Tree
+from discreet.numbers import MOST_TIMES, whole
+from discreet.release import contents
+from discreet.release.hierarchy.layout import (
+    Layout,
+    declared_cells,
+    found_cells,
+    lookup,
+    nested_tree,
+    positions,
+    read_tree,
+    read_units,
+    tree_of,
+    units_of,
+)
+from discreet.release.hierarchy.measurements import check_cells
+from discreet.release.tables import Problems, ReadTable, TableSource, read_table, strings
+
+# -- counts ------------------------------------------------------------------------------------------------
+
+LARGEST = 10**12
+"""The largest count: so that no arithmetic that follows can lose a digit."""
+
+_BLOCK = 1 << 21
+
+
+@dataclass(frozen=True, slots=True)
+class CountTable:
+    """Validated counts: where each cell stands, what was read, and the counts of any units."""
+
+    layout: Layout
+    read: Callable[[slice], Integers]
+    """The counts of some units, one after the other; a new array each time."""
+    inputs: tuple[dict[str, object], ...]
+    format: str
+    records: int = 0
+    """How many records there were, and how many of them were left out."""
+    left_out: int = 0
+    at_most: int | None = None
+    """How many records of a person the counts may hold, as their column says; 0 if it has no rows."""
+
+
+def read_counts(
+    release: Release,
+    counts: TableSource,
+    *,
+    units: TableSource = None,
+    cells: TableSource = None,
+    additive: bool = True,
+) -> CountTable:
+    """Read and check a table of counts; every problem that is found is reported, with its line."""
+    listed = None if units is None else read_units(units)
+    declared = None if cells is None else read_table(cells, words=["query", "cell"], name="cells")
+    optional = ["parent"] if listed is None else []
+    words = ["unit", "level", "query", "cell"]
+    table = read_table(
+        counts,
+        words=words,
+        optional=optional,
+        whole=["count"],
+        optional_whole=[contents.COLUMN],
+        name="counts",
+    )
+    problems = table.problems
+    if not table.rows and (listed is None or declared is None):
+        problems.at("the table has no rows, so its areas and cells are not known; list both (units=, cells=)")
+        problems.stop()
+    problems.rows(table.numbers["count"] < 0, "a count is below zero", "count")
+    problems.rows(table.numbers["count"] > LARGEST, f"a count is above {LARGEST}", "count")
+    most = table.numbers.get(contents.COLUMN)
+    if most is not None:
+        wrong = (most < 1) | (most > MOST_TIMES)
+        problems.rows(wrong, f"{contents.COLUMN} is not from 1 to {MOST_TIMES}", contents.COLUMN)
+    tree = tree_of(table, release) if listed is None else tree_of(listed, release, once=True)
+    unit = units_of(table, tree, levels=True)
+    queries, attributes = queries_of(release), release.attributes
+    known = found_cells(table, queries) if declared is None else declared_cells(declared, queries)
+    if attributes is not None:  # they say which cells there are, and in which order
+        if declared is not None:
+            check_cells(Layout.of(release, tree, known), attributes)
+        known = {query: strings(list(attributes.tabulation(query).labels)) for query in queries}
+    layout = Layout.of(release, tree, known)
+    position, there = positions(layout, table, unit)
+    problems.stop()
+    if declared is None:
+        _check_complete(layout, there, position, problems, found=attributes is None)
+    elif listed is None and not there.all():
+        problems.at(
+            "rows are left out, and an area in which nobody is counted may be left out with them, so which "
+            "areas there are would tell of people; list all areas (units=, or --units: unit, level, parent)"
+        )
+    problems.stop()
+    vector = np.zeros(layout.size, dtype=np.int64)
+    vector[position] = table.numbers["count"]
+    if attributes is not None:
+        _check_possible(layout, vector, position, attributes, problems)
+    if additive:
+        _check_sums(layout, vector, position, problems)
+        if attributes is not None:
+            _check_queries(layout, vector, position, attributes, problems)
+    problems.stop()
+    given = {"counts": table, "units": listed, "cells": declared}
+    origins = tuple(one.origin(role) for role, one in given.items() if one is not None)
+
+    def read(units: slice) -> Integers:
+        return vector[layout.base[units.start] : layout.base[units.stop]].copy()
+
+    several = None if most is None else int(most.max(initial=0))
+    return CountTable(layout, read, origins, table.format, at_most=several)
+
+
+def _check_complete(
+    layout: Layout, there: NDArray[np.bool_], position: Integers, problems: Problems, *, found: bool
+) -> None:
+    """Without declared cells, every unit must have every cell of its queries, zeros included.
+
+    Cells that were only `found` in the table may be mistakes, if few units have them.
+    """
+    for query in layout.queries:
+        if not len(layout.cells[query]):
+            problems.at(f"there are no rows of query {query!r}")
+    missing = layout.size - int(np.count_nonzero(there))
+    if not missing:
+        return
+    for query in layout.queries if found else ():
+        first = layout.first(query)
+        first = first[first >= 0]
+        for cell in range(len(layout.cells[query])):
+            have = int(np.count_nonzero(there[first + cell]))
+            if 2 * have < first.size:
+                mine = np.zeros(layout.size + 1, dtype=bool)
+                mine[first + cell] = True
+                row = int(np.flatnonzero(mine[position])[0])
+                problems.row(row, f"unknown cell: only {have} of {first.size} areas have it", "cell")
+    hole = int(np.flatnonzero(~there)[0])
+    unit = int(np.searchsorted(layout.base, hole, side="right")) - 1
+    starts = {int(layout.first(query)[unit]): query for query in layout.asked[layout.kind[unit]]}
+    query = starts[max(start for start in starts if start <= hole)]
+    rows = np.flatnonzero((position >= layout.base[unit]) & (position < layout.base[unit + 1]))
+    who = f"the area of {problems.line(int(rows[0]))}" if rows.size else "an area without rows"
+    some = "1 cell is" if missing == 1 else f"{missing} cells are"
+    problems.at(
+        f"{some} missing: {who} lacks a cell of query {query!r}; an area must have every cell of its "
+        "queries, zeros included, or the cells must be declared in a table of cells (query, cell)"
+    )
+
+
+def _check_sums(layout: Layout, vector: Integers, position: Integers, problems: Problems) -> None:
+    """Children must add up to their parents: else a record is counted twice, or not on every level.
+
+    Where a query is not asked in a unit, the sum of its children stands for it, if all of them have one.
+    """
+    tree = layout.tree
+    for query in layout.queries:
+        first, width = layout.first(query), len(layout.cells[query])
+        step = max(1, _BLOCK // max(tree.size, 1))
+        for start in range(0, width, step):
+            cells = np.arange(start, min(start + step, width))
+            known = first >= 0
+            sums = np.where(known[:, None], vector[np.maximum(first, 0)[:, None] + cells], 0)
+            for part in reversed(tree.depths[1:]):
+                begin = np.flatnonzero(np.diff(tree.parent[part], prepend=-1))
+                above = tree.parent[part][begin]
+                whole = np.logical_and.reduceat(known[part], begin)
+                above, below = above[whole], np.add.reduceat(sums[part], begin, axis=0)[whole]
+                wrong = (first[above] >= 0)[:, None] & (sums[above] != below)
+                if wrong.any():
+                    rows = np.flatnonzero(position >= first[above[np.argwhere(wrong)[0][0]]])
+                    problems.row(
+                        int(rows[np.argmin(position[rows])]) if rows.size else 0,
+                        "a count is not the sum of its children's, so some record is counted twice or not on "
+                        "every level (additive=False, or --not-additive, leaves this unchecked, for tables "
+                        "not to be made consistent)",
+                        "count",
+                    )
+                    return
+                sums[above], known[above] = below, True
+
+
+def _check_possible(
+    layout: Layout, vector: Integers, position: Integers, attributes: Attributes, problems: Problems
+) -> None:
+    """No count of what the attributes say cannot be may be above zero."""
+    if not attributes.impossible:
+        return
+    possible, wrong = ~impossible_cells(attributes), np.zeros(layout.size, dtype=bool)
+    for query in layout.queries:
+        index = detailed_cells(attributes, query, written=True)
+        never = np.flatnonzero(np.bincount(index, possible, len(layout.cells[query])) == 0.0)
+        first = layout.first(query)
+        wrong[(first[first >= 0][:, None] + never).ravel()] = True
+    wrong &= vector > 0
+    problems.rows(
+        wrong[position], "a count of a combination of values that the release declares impossible", "count"
+    )
+
+
+def _check_queries(
+    layout: Layout, vector: Integers, position: Integers, attributes: Attributes, problems: Problems
+) -> None:
+    """The queries of a unit must agree, since the attributes say how they overlap.
+
+    Two of them are compared by what both can tell. Those that a finer one tells need no more comparisons.
+    """
+    index = {query: detailed_cells(attributes, query, written=True) for query in layout.queries}
+    tables = {query: attributes.tabulation(query) for query in layout.queries}
+    for kind, queries in enumerate(layout.asked):
+        units = np.flatnonzero(layout.kind == kind)
+        finest: list[str] = []
+        for coarse in sorted(queries, key=lambda query: -tables[query].cells):
+            told = False
+            for fine in finest:
+                shared = shared_cells(attributes, fine, coarse)
+                told = len(np.unique(shared)) == tables[coarse].cells
+                sums = [_margin(layout, vector, units, one, index[one], shared) for one in (fine, coarse)]
+                wrong = np.flatnonzero((sums[0] != sums[1]).any(axis=1))
+                if wrong.size:
+                    at = layout.first(coarse)[units[wrong[0]]]
+                    rows = np.flatnonzero((position >= at) & (position < at + tables[coarse].cells))
+                    problems.row(
+                        int(rows.min(initial=len(position) - 1)),
+                        f"the counts of query {coarse!r} are not the sums of those of {fine!r} that the "
+                        "attributes say they are (additive=False, or --not-additive, leaves this unchecked)",
+                        "count",
+                    )
+                    return
+                if told:
+                    break
+            if not told:
+                finest.append(coarse)
+
+
+def _margin(
+    layout: Layout, vector: Integers, units: Integers, query: str, index: Integers, shared: Integers
+) -> Integers:
+    """Return sums of the cells of a query, one row a unit, by what `shared` says of the detailed cells."""
+    of = np.empty(len(layout.cells[query]), dtype=np.int64)
+    of[index] = shared
+    order = np.argsort(of, kind="stable")
+    begin = np.flatnonzero(np.diff(of[order], prepend=-1))
+    found = np.empty((len(units), len(begin)), dtype=np.int64)
+    step = max(1, _BLOCK // len(of))
+    for start in range(0, len(units), step):
+        some = units[start : start + step]
+        rows = vector[layout.first(query)[some][:, None] + order]
+        found[start : start + step] = np.add.reduceat(rows, begin, axis=1)
+    return found
+
+
+# -- records -----------------------------------------------------------------------------------------------
+
+EXCESS = ("refuse", "keep")
+
+
+def count_records(
+    release: Release,
+    records: TableSource,
+    *,
+    units: TableSource,
+    geocodes: str | None = None,
+    person: str | None = None,
+    at_most: int | None = None,
+    excess: str = "refuse",
+) -> CountTable:
+    """Validate records and count them; every problem that is found is reported, with its line."""
+    attributes = release.attributes
+    if attributes is None:
+        raise InputError(f"release {release.name!r} states no attributes, so its queries cannot be counted")
+    if units is None:
+        raise InputError("records need a table of areas: all areas, inhabited or not, must be known")
+    if excess not in EXCESS:
+        raise InputError(f"excess is {excess!r}; it must be refuse or keep")
+    if at_most is not None:
+        whole(at_most, name="at_most")
+    if at_most is not None and person is None:
+        raise InputError("a limit on records per person needs a column that identifies people (--id)")
+    tree = read_tree(units, release) if geocodes is None else nested_tree(units, release, geocodes)
+    wanted = dict.fromkeys(["unit", *attributes.names, *([person] if person else [])])
+    table = read_table(records, words=list(wanted), name="records")
+    kept = (
+        np.ones(table.rows, dtype=bool) if person is None else _at_most(table, person, at_most or 1, excess)
+    )
+    unit, cell = _codes(table, tree, attributes)
+    tables = {query: attributes.tabulation(query) for query in queries_of(release)}
+    layout = Layout.of(release, tree, {query: strings(list(one.labels)) for query, one in tables.items()})
+    left_out = int(np.count_nonzero(~kept))
+    if left_out:
+        unit, cell = unit[kept], cell[kept]
+    told = (table.origin("records"),), table.format, table.rows, left_out
+    del table
+    return CountTable(layout, _sums(layout, attributes, unit, cell), *told)
+
+
+def _sums(
+    layout: Layout, attributes: Attributes, unit: Integers, cell: Integers
+) -> Callable[[slice], Integers]:
+    """Return a function that gives the counts of all cells of all queries of some units.
+
+    Kept are the detailed counts that are not zero, sorted by unit; what is dense is made unit by unit.
+    """
+    tree, many = layout.tree, attributes.cells
+    depth = np.searchsorted(np.array(tree.starts), np.arange(tree.size), side="right") - 1
+    key = unit * many + cell
+    key.sort()
+    keys, counts = _distinct(key, None)
+    del key
+    kept: list[tuple[Integers, Integers]] = []
+    # leaves may lie at several depths: units join where their depth is reached
+    for level in range(len(tree.starts) - 1, -1, -1):
+        at = keys // many
+        here = depth[at] == level
+        kept.append((keys[here], counts[here]))
+        if level:
+            moved = np.where(here, tree.parent[at], at) * many + keys % many
+            order = np.argsort(moved, kind="stable")
+            keys, counts = _distinct(moved[order], counts[order])
+    every = [np.concatenate(parts) for parts in zip(*reversed(kept), strict=True)]
+    index = {query: detailed_cells(attributes, query, written=True) for query in layout.queries}
+    sizes = {query: len(layout.cells[query]) for query in layout.queries}
+
+    def read(units: slice) -> Integers:
+        first, last = np.searchsorted(every[0], [units.start * many, units.stop * many])
+        at, inside = np.divmod(every[0][first:last], many)
+        number = every[1][first:last]
+        base = layout.base[units.start]
+        vector = np.zeros(int(layout.base[units.stop] - base), dtype=np.int64)
+        kinds = layout.kind[at]
+        for kind in np.unique(kinds):
+            mine = kinds == kind
+            start = layout.base[at[mine]] - base
+            for query in layout.asked[kind]:
+                place = start + layout.offset(int(kind), query) + index[query][inside[mine]]
+                if sizes[query] == many:
+                    vector[place] = number[mine]  # each cell comes once
+                else:
+                    order = np.argsort(place, kind="stable")
+                    where, sums = _distinct(place[order], number[mine][order])
+                    vector[where] = sums
+        return vector
+
+    return read
+
+
+def _distinct(keys: Integers, counts: Integers | None) -> tuple[Integers, Integers]:
+    """Return the distinct ones of sorted keys, and the sums of their counts (1 each if there are none)."""
+    begin = np.flatnonzero(np.diff(keys, prepend=-1))
+    if counts is None:
+        return keys[begin], np.diff(np.append(begin, len(keys)))
+    return keys[begin], np.add.reduceat(counts, begin) if len(begin) else counts
+
+
+def _codes(table: ReadTable, tree: Tree, attributes: Attributes) -> tuple[Integers, Integers]:
+    """Return the unit and the detailed cell of each record, or report what cannot be."""
+    problems, unit = table.problems, units_of(table, tree)
+    problems.rows(
+        (unit >= 0) & ~tree.leaf[unit],
+        "an area with others below it: records are in the lowest areas",
+        "unit",
+    )
+    cell = np.zeros(table.rows, dtype=np.int64)
+    bad = np.zeros(table.rows, dtype=bool)
+    for name, values in attributes.values:
+        code = lookup(table.words[name], values).astype(np.int64)
+        problems.rows(code < 0, f"a value that attribute {name!r} does not have", name)
+        bad |= code < 0
+        cell = cell * len(values) + code
+    inside = np.where(bad, 0, cell)
+    wrong = impossible_cells(attributes)[inside] & ~bad
+    problems.rows(wrong, "a combination of values that the release declares impossible", "all")
+    problems.stop()
+    return unit, cell
+
+
+def _at_most(table: ReadTable, person: str, most: int, excess: str) -> NDArray[np.bool_]:
+    """Return which records count: at most so many of a person."""
+    codes = table.words[person].codes
+    many = np.bincount(codes, minlength=1)
+    if not np.any(many > most):
+        return np.ones(table.rows, dtype=bool)
+    # places of each person's records in a random order, from the system's random bits
+    order = np.random.default_rng(secrets.randbits(256)).permutation(table.rows)
+    if excess == "refuse":
+        order = np.arange(table.rows)
+    by = order[np.argsort(codes[order], kind="stable")]
+    start = np.concatenate([[0], np.cumsum(many)])[codes[by]]
+    kept = np.zeros(table.rows, dtype=bool)
+    kept[by] = np.arange(table.rows) - start < most
+    if excess == "refuse":
+        text = "an identifier occurs twice" if most == 1 else f"an identifier occurs more than {most} times"
+        table.problems.rows(~kept, f"{text}; --at-most says how often it may", person)
+        table.problems.stop()
+    return kept
