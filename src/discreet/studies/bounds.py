@@ -34,7 +34,7 @@ FAR_BELOW = 1e-3
 _BITS = 900  # residuals are differences of the order 1e-37 and less
 
 
-class Group(NamedTuple):
+class EqualQueries(NamedTuple):
     """Levels with the same noise: the share of rho, the number of queries and their variance."""
 
     name: str
@@ -48,7 +48,7 @@ class Group(NamedTuple):
         return float(self.times * self.variance)
 
 
-def groups() -> list[Group]:
+def groups() -> list[EqualQueries]:
     """Return the seven groups of Table 3.
 
     >>> [round(group.w, 2) for group in groups()]
@@ -60,7 +60,7 @@ def groups() -> list[Group]:
     found = []
     for name, entry in shares.items():
         share = Fraction(entry.text) / 100
-        found.append(Group(name, share, int(queries[name].text), Fraction(10) / (2 * share * rho)))
+        found.append(EqualQueries(name, share, int(queries[name].text), Fraction(10) / (2 * share * rho)))
     return found
 
 
@@ -145,7 +145,7 @@ def beyond_the_end() -> dict[str, float]:
     return found
 
 
-def largest_factor(group: Group, low: float, high: float) -> float:
+def largest_factor(group: EqualQueries, low: float, high: float) -> float:
     """Return the largest |transform| of a group on an interval of t, appendix D.3.
 
     >>> state = groups()[1]

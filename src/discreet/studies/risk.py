@@ -4,7 +4,7 @@ In the paper rho means noise of variance 1/(2 rho). Its numbers follow from the 
 from the rounded rhos of its captions.
 
 Two levels: 27 sibling blocks, an even prior, and a group count uniform from the block's count up. Equation
-(3.8) has the condition k1 <= k2; the printed tables and figures are those of a Gibbs sampler whose update of
+(3.8) has the condition k1 <= k2; the printed tables and figures agree with a Gibbs sampler whose update of
 the block's count leaves it out. Both the posterior of the stated model and what that chain tends to are
 computed without sampling.
 """
