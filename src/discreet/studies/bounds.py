@@ -85,17 +85,11 @@ def omegas(variance: Fraction = Fraction(5), times: int = 10) -> dict[str, float
     '7.68e-108'
     """
     with working_bits(_BITS):
-        w = arb(times) * arb(variance.numerator) / variance.denominator
-        end = arb.pi() * w.sqrt()
+        end = arb.pi() * (arb(times) * variance.numerator / variance.denominator).sqrt()
         whole = math.floor(float(end))
-        decay = -2 * arb(variance.numerator) / variance.denominator * arb.pi() ** 2
-
-        def theta(t: int) -> arb:
-            # cosh(2 pi sigma k t / sqrt(n)): the wave number grows the term, decay shrinks it
-            turn = 2 * arb.pi() * t * (arb(variance.numerator) / variance.denominator / times).sqrt()
-            return 1 + 2 * sum(((decay * k * k).exp() * (turn * k).cosh() for k in range(1, 9)), arb(0))
-
-        ratios = [(theta(t) / theta(0)) ** times for t in range(whole + 1)]
+        one = DiscreteGaussian(variance=variance).factor_ball(Fraction(0))
+        # transforms of the scaled sum and of the normal law, one over the other; end is half a turn
+        ratios = [one.at(arb(t) / end / 2).real ** times * (arb(t) ** 2 / 2).exp() for t in range(whole + 1)]
         steps = [(-(arb(j - 1) ** 2) / 2).exp() * abs(ratios[j] - 1) for j in range(1, whole + 1)]
         last = (-(arb(whole) ** 2) / 2).exp()
         rest = (end - whole) / end
