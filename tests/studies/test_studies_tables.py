@@ -148,6 +148,14 @@ def test_bad_files_are_named_by_line_and_column(tmp_path: Path, lines: tuple[str
         tables.read_deltas(written(tmp_path / "bad.csv", *lines))
 
 
+def test_a_pair_twice_is_refused_and_a_short_file_has_fewer_notes(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"has pair \(13, 13\) twice at epsilon 26\.3"):
+        tables.dhc_tables(tables=written(tmp_path / "twice.csv", HEADER, ROW, ROW))
+    study = tables.dhc_tables(tables=written(tmp_path / "one.csv", HEADER, ROW.replace("1e-10", "1e-13")))
+    assert study.notes[0] == "It has none where zCDP's delta is 1e-10 or more."
+    assert len(study.notes) == 2
+
+
 def test_no_file_no_text_no_archive_and_an_empty_folder(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot be read"):
         tables.read_deltas(tmp_path / "none.csv")

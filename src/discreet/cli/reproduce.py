@@ -48,7 +48,7 @@ def reproduce(
 
     if list_:
         rows = [
-            (one.name, one.what, ", ".join(one.shows), "yes" if one.is_long else "", one.source)
+            (one.name, one.what, "; ".join(one.shows), "yes" if one.is_long else "", one.source)
             for one in studies()
         ]
         show([TextTable(("name", "what", "where", "takes long", "paper"), rows, (0, 1, 2, 3, 4))])

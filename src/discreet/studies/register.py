@@ -487,7 +487,7 @@ def made(
             if one.kind != "input":
                 raise LookupError(f"study {name} has no value for {one}")
             found.append(check(one, None))
-    notes = tuple(note.format(**facts) for note in entry.notes)
+    notes = tuple(filter(None, (note.format(**facts) for note in entry.notes)))
     title = entry.title.format(**facts) if facts else entry.title
     table = cast("tuple[tuple[Value, ...], ...]", tuple(map(tuple, rows)))
     return Study(name, title, entry.source, tuple(columns.split()), table, notes, tuple(found))

@@ -205,7 +205,10 @@ def dhc_tables(*, tables: Path, jobs: int = 1, progress: Progress | None = None)
     groups: dict[tuple[float, Fraction], dict[Pair, _Beside]] = {}
     for (pair, rows), mine in zip(published.items(), results, strict=True):
         for one, (delta, with_cut) in zip(rows, mine, strict=True):
-            groups.setdefault((one.zcdp, one.epsilon), {})[pair] = _Beside(one.delta, delta, with_cut)
+            group = groups.setdefault((one.zcdp, one.epsilon), {})
+            if pair in group:
+                raise InputError(f"{tables} has pair {pair} twice at epsilon {float(one.epsilon):.6g}")
+            group[pair] = _Beside(one.delta, delta, with_cut)
     table = [_summary(*at, groups[at]) for at in sorted(groups, reverse=True)]
     columns = (
         "zcdp_delta epsilon pairs least_excess largest_excess main_gap least_c largest_c "
