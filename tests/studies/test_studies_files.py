@@ -20,6 +20,7 @@ ELSEWHERE = ("dhc-spine-tradeoff", "dhc-spines", "dhc-tradeoff", "nodes")
 LONG = ("residuals", "risk-accuracy-rho", "risk-group-count", "risk-group-rho", "slope")
 """Studies of seconds: here in `make test-all`; their functions' examples take parts of them."""
 QUICK = [entry.name for entry in studies() if not entry.is_long and entry.name not in (*ELSEWHERE, *LONG)]
+PLAIN = (Verdict.CONFIRMED, Verdict.GIVEN)
 
 
 def run(*arguments: str) -> None:
@@ -33,7 +34,7 @@ def computed(name: str) -> tuple[StudyEntry, Study]:
 
 
 def test_names_are_distinct_and_functions_exist() -> None:
-    assert len({one.name for one in studies()}) == len(studies()) == 38
+    assert len({one.name for one in studies()}) == len(studies()) == 40
     for one in studies():
         computed_by = one.of or one.name  # a study may show the table of another
         assert getattr(import_module(f"discreet.studies.{one.module}"), computed_by.replace("-", "_")).__doc__
@@ -46,7 +47,7 @@ def test_tables_figures_and_a_verdict_for_every_printed_number(name: str) -> Non
     assert {one.printed for one in study.checks} == set(entry.printed)
     assert len(study.checks) == len(entry.printed)
     for one in study.checks:
-        assert one.why or one.verdict in (Verdict.CONFIRMED, Verdict.GIVEN), one
+        assert one.why or one.verdict in PLAIN, one
     figure = entry.draw(study)
     assert figure.axes
     assert any(ax.lines or ax.patches or ax.images for ax in figure.axes)
@@ -133,6 +134,12 @@ def test_command_refuses_what_it_cannot_do(tmp_path: Path) -> None:
         run("residuals", "--counts", str(tmp_path / "counts.csv"), "--quiet")
     with pytest.raises(InputError, match="--counts is for one study"):
         run("all", "--counts", str(tmp_path / "counts.csv"), "--quiet")
+    with pytest.raises(InputError, match="--from is for dhc-tables, not for residuals"):
+        run("residuals", "--from", str(tmp_path / "deltas.csv"), "--quiet")
+    with pytest.raises(InputError, match="--from is for one study: dhc-tables"):
+        run("all", "--from", str(tmp_path / "deltas.csv"), "--quiet")
+    with pytest.raises(InputError, match="dhc-tables needs --from FILE"):
+        run("dhc-tables", "--quiet")
     assert list(tmp_path.iterdir()) == []
 
 

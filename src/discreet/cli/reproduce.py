@@ -21,6 +21,7 @@ app = console.command(
     "risk-table-4",
     "reduced-noise --out tables",
     "accuracy --counts counts.csv --out tables",
+    "dhc-tables --from deltas.csv.gz",
     "all --out tables",
 )
 
@@ -32,6 +33,9 @@ def reproduce(
     *,
     out: Annotated[Path | None, option("The directory of the files; made if necessary.", "DIR")] = None,
     counts: Annotated[Path | None, option("Your own counts, for accuracy and slope.", "FILE.csv")] = None,
+    from_: Annotated[
+        Path | None, option("The authors' published deltas, for dhc-tables.", "FILE", name="--from")
+    ] = None,
     list_: Annotated[bool, option("List the studies and stop.", name="--list")] = False,
     jobs: console.Jobs = None,
     screen: Screen = PLAIN,
@@ -44,7 +48,7 @@ def reproduce(
 
     if list_:
         rows = [
-            (one.name, one.what, ", ".join(one.shows), "yes" if one.is_long else "", one.source)
+            (one.name, one.what, "; ".join(one.shows), "yes" if one.is_long else "", one.source)
             for one in studies()
         ]
         show([TextTable(("name", "what", "where", "takes long", "paper"), rows, (0, 1, 2, 3, 4))])
@@ -56,6 +60,10 @@ def reproduce(
     chosen = find(name or "all")
     if counts is not None and len(chosen) > 1:
         raise InputError("--counts is for one study: accuracy or slope")
+    if from_ is not None and len(chosen) > 1:
+        raise InputError("--from is for one study: dhc-tables")
+    left_out = [entry.name for entry in chosen if entry.takes_tables] if len(chosen) > 1 else []
+    chosen = tuple(entry for entry in chosen if entry.name not in left_out)
     workers = console.jobs_or_cpus(jobs)
     found: list[Study] = []
     with _directory(out):
@@ -66,14 +74,14 @@ def reproduce(
         contents: dict[str, bytes] = {}
         for entry in chosen:
             with screen.progress(entry.name) as progress:
-                study = entry.compute(jobs=workers, progress=progress, counts=counts)
+                study = entry.compute(jobs=workers, progress=progress, counts=counts, tables=from_)
                 contents |= entry.files(study) if out else {}
             found.append(study)
         outputs.write(contents)
     checks = [check for study in found for check in study.checks]
     screen.present(
         lambda: {"studies": [study.as_dict() for study in found], "summary": verdicts(checks)},
-        _text(found, own=counts is not None),
+        _text(found, own=counts is not None or from_ is not None, left_out=left_out),
     )
 
 
@@ -94,7 +102,7 @@ def _directory(out: Path | None) -> Iterator[None]:
         raise
 
 
-def _text(found: list[Study], *, own: bool) -> Iterator[Block]:
+def _text(found: list[Study], *, own: bool, left_out: list[str]) -> Iterator[Block]:
     """Say the verdicts: all of one study, of many only what is not confirmed; of own counts the results."""
     from discreet.studies import Verdict, verdicts
 
@@ -102,11 +110,12 @@ def _text(found: list[Study], *, own: bool) -> Iterator[Block]:
     for study in found:
         if own:
             yield LongLine(study.title)
+            digits = 3 if study.name == "dhc-tables" else 5  # differences near rounding have no more
             cells = [
-                ["" if v is None else f"{v:.5g}" if isinstance(v, float) else str(v) for v in row]
+                ["" if v is None else f"{v:.{digits}g}" if isinstance(v, float) else str(v) for v in row]
                 for row in study.rows
             ]
-            left = (0, 1, 2) if study.name == "accuracy" else (0,)
+            left = {"accuracy": (0, 1, 2), "slope": (0,)}.get(study.name, ())
             yield TextTable([name.replace("_", " ") for name in study.columns], cells, left)
         else:
             yield LongLine(f"{study.name}: {len(study.rows)} rows; {verdicts(study.checks)}")
@@ -121,3 +130,5 @@ def _text(found: list[Study], *, own: bool) -> Iterator[Block]:
         yield from (Hanging(f"  {note}") for note in study.notes)
     if len(found) > 1:
         yield LongLine(f"together: {verdicts(one for study in found for one in study.checks)}")
+    if left_out:
+        yield LongLine(f"left out, since it needs --from FILE: {', '.join(left_out)}")

@@ -587,7 +587,7 @@ def hierarchy_posterior(
     `siblings` says how the noise of a sum of siblings is modelled: as the exact law of the sum, or as the
     single discrete Gaussian of the paper. `method="gibbs"` draws from the same posterior.
     `method="gibbs-unconstrained"` leaves out the condition that the block counts no more than the group, as
-    the program behind the paper's tables did; its stationary law is not that posterior.
+    the paper's tables suggest; its stationary law is not that posterior.
 
     Guarantee. With `method="exact"` the probabilities are those of the stated model; at most
     `truncation_error` (asked for as `tolerance`) of the mass is left out, proved by the bounds in

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
@@ -33,7 +33,18 @@ import numpy as np
 from discreet.errors import InputError
 from discreet.noise import DiscreteGaussian, sample
 from discreet.studies.dhc import level_events, reduced_events
-from discreet.studies.register import Floats, Integers, Study, Value, check, made, printed
+from discreet.studies.register import (
+    Compared,
+    Floats,
+    Integers,
+    Study,
+    Value,
+    Verdict,
+    check,
+    check_range,
+    made,
+    printed,
+)
 
 if TYPE_CHECKING:
     from discreet.noise import Entropy
@@ -245,6 +256,10 @@ POSTS = {"none": "no post-processing", "non-negative": "non-negative"}
 """What is done to noisy counts, and in the words of the register."""
 SPREAD = {"MSE": 4.0, "MAE": math.pi - 2}
 """Twice the squared relative deviation of one squared, or absolute, normal error: old and new noise."""
+CELLS = "errors, authors' notebooks"
+STATES_2010, COUNTIES_2010 = 52, 3221
+"""Of the 2010 Census, with the District and Puerto Rico. States and tracts have 301 cells each; those of
+counties are not known and taken to be as many."""
 
 
 def accuracy(*, counts: Path | None = None, draws: int = DRAWS, seed: int = SEED) -> Study:
@@ -274,26 +289,62 @@ def accuracy(*, counts: Path | None = None, draws: int = DRAWS, seed: int = SEED
                 expected = 100 * (1 - _moment(after, measure) / _moment(before, measure))
             row = (level, post, measure, was, now, 100 * (1 - now / was), error, expected)
             mine[level, post, measure] = row
-    checks = []
-    for measure, (post, words) in product(MEASURES, POSTS.items()):
-        what = f"{measure}, {words}: reduction, percent"
-        for at, entry in printed("pnas", "errors, Pennsylvania 2010", what).items():
-            found = mine.get((at, post, measure))
-            value = None if found is None else float(str(found[5 if post == "non-negative" else 7]))
-            said = "simulated on other counts; how many draws is not printed"
-            if post == "none" and value is not None:
-                many = 9 * (1 - value / 100) ** 2 * SPREAD[measure] / ((value - entry.value) / 100) ** 2
-                said += f"; within three standard errors if at most {many:,.0f} counts were drawn"
-            checks.append(check(entry, value, why=said))
     about = f"The population is {people}" if counts is None else f"Counts of {counts.name}"
     return made(
         "accuracy",
         "level post_processing measure old_noise new_noise reduction_percent standard_error expected_percent",
         list(mine.values()),
-        checks,
+        _printed_errors(),
         data="SYNTHETIC population" if counts is None else counts.name,
         about=f"{about}; seed {seed}.",
     )
+
+
+def _printed_errors() -> Iterator[Compared]:
+    """Compare the printed reductions with what is known without the confidential counts.
+
+    Without post-processing it follows from the noise. With non-negativity it depends on the counts; the
+    reduction of a whole table lies between the smallest and the largest of its cells.
+    """
+    cells = {at: int(entry.text) for at, entry in printed("pnas", CELLS, "number of cells").items()}
+    cells["County"] = COUNTIES_2010 * cells["State"] // STATES_2010
+    shown = printed("pnas", "Figure 6, labels", "errors of tracts, non-negative")
+    for measure, (post, words) in product(MEASURES, POSTS.items()):
+        what = f"{measure}, {words}: reduction, percent"
+        for at, entry in printed("pnas", "section 3.2, errors", what).items():
+            noise = noises([at])[at]
+            labels = tuple(round(_moment(variance, measure), 2) for variance in noise)
+            if post == "non-negative" and at == "Tract":
+                labels = shown[f"{measure}, old noise"].value, shown[f"{measure}, reduced noise"].value
+            ratio = 100 * (1 - labels[1] / labels[0])
+            error = (100 - entry.value) * math.sqrt(SPREAD[measure] / cells[at])
+            said = f"the ratio of the labels {labels[1]:.2f} and {labels[0]:.2f}"
+            if post == "none":
+                expected = 100 * (1 - _moment(noise[1], measure) / _moment(noise[0], measure))
+                many = f"{cells[at]:,} cells" + (", as for states" if at == "County" else "")
+                reading = (Verdict.ROUNDED, ratio)
+                yield check(entry, expected, error=error, why=many, explained=said, otherwise=reading)
+            elif at == "Tract" and entry.beyond(ratio) <= 0:
+                low, high = cut_reductions(*noise, measure)
+                limits = f"unrounded, any counts give between {low:.2f} and {high:.2f}"
+                yield Compared(entry, ratio, Verdict.ROUNDED, f"{said} in Figure 6; {limits}")
+            else:
+                low, high = cut_reductions(*noise, measure)
+                yield check_range(entry, low, high, error=error, why="whatever the counts are")
+
+
+def cut_reductions(before: Fraction, after: Fraction, measure: str) -> tuple[float, float]:
+    """Return the smallest and largest reduction of the error of a count that is cut at zero, in percent.
+
+    >>> [round(value, 2) for value in cut_reductions(*noises(["State"])["State"], "MSE")]
+    [12.01, 15.08]
+    """
+    reach = math.ceil(12 * math.sqrt(before))
+    x = np.arange(-reach, reach + 1)
+    errors = np.abs(np.maximum(x, -np.arange(reach + 1)[:, None])).astype(np.float64) ** MEASURES[measure]
+    old, new = (errors @ DiscreteGaussian(variance).pmf(x) for variance in (before, after))
+    found = 100 * (1 - new / old)
+    return float(found.min()), float(found.max())
 
 
 def _errors(
@@ -318,7 +369,7 @@ def _moment(variance: Fraction, measure: str) -> float:
 # -- error of a slope ----------------------------------------------------------------------------------------
 
 
-PRINTED_SLOPE = ("pnas", "slope of earnings on education", "MAE of the slope: reduction, percent")
+PRINTED_SLOPE = ("pnas", "section 3.4", "MAE of the slope: reduction, percent")
 
 
 def slope(*, counts: Path | None = None, repeats: int = REPEATS, seed: int = SEED) -> Study:
@@ -353,9 +404,11 @@ def slope(*, counts: Path | None = None, repeats: int = REPEATS, seed: int = SEE
         rows.append((kind, len(people), often, truth, old, spread, new, spread_new, 100 * (1 - new / old)))
     expected, low, high, chance = three_trials()
     (entry,) = printed(*PRINTED_SLOPE).values()
+    old_label, new_label = printed("pnas", "Figure 8, labels", "MAE of the slope, State").values()
     why = (
-        f"from three trials, of which nine in ten reductions lie between {low:.0f} and {high:.0f}, and one "
-        f"in {1 / chance:.0f} is this large; {expected:.1f} is expected from the variances"
+        f"the ratio of the labels {new_label.text} and {old_label.text}, means of three trials; nine in "
+        f"ten such reductions lie between {low:.0f} and {high:.0f}, one in {1 / chance:.0f} is this large; "
+        f"{expected:.1f} is expected from the variances"
     )
     return made(
         "slope",

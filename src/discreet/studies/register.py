@@ -2,7 +2,9 @@
 
 `register.toml` has every printed number with its paper and place, and nothing that was computed. A study
 computes its own value for each entry of its places, and `check` compares the two by what was printed:
-to half a unit of the last printed digit, or beyond that to three standard errors if it was simulated.
+to half a unit of the last printed digit, or beyond that to three standard errors if it was simulated. A
+number that differs may still follow from rounded labels, or have been carried over from another setting:
+that is said only if the other reading gives the printed digits.
 
 `studies.toml` has for each study its paper, the places whose printed numbers it compares, its title,
 its notes and its figure; the functions named there compute.
@@ -53,6 +55,9 @@ class Verdict(StrEnum):
 
     CONFIRMED = "confirmed"
     MONTE_CARLO = "within Monte Carlo error"
+    POSSIBLE = "in the possible range"
+    ROUNDED = "rounded labels"
+    CARRIED = "carried over"
     WRONG = "wrong"
     GIVEN = "taken as given"
     NOT_CHECKED = "not checked"
@@ -88,6 +93,15 @@ class Printed:
         exponent = Decimal(self.text).as_tuple().exponent
         assert isinstance(exponent, int)
         return float(f"1e{exponent}")
+
+    def beyond(self, value: float) -> float:
+        """How far `value` lies from what rounds to the printed digits; not above zero if it does.
+
+        >>> entry = printed("pnas", "Table 3", "rho")["total"]
+        >>> entry.beyond(3.646) <= 0 < entry.beyond(3.656)
+        True
+        """
+        return abs(value - self.value) - self.unit / 2 * (1 + 1e-9)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +185,10 @@ def printed(paper: str, place: str, what: str) -> dict[str, Printed]:
     return found
 
 
+Reading = tuple[Verdict, float]
+"""Another reading of a printed number: what it is called, and the value it gives."""
+
+
 def check(
     entry: Printed,
     computed: float | None,
@@ -179,47 +197,80 @@ def check(
     explained: str = "",
     error: float | None = None,
     chance: float | None = None,
+    otherwise: Reading | None = None,
 ) -> Compared:
     """Compare a printed number with the computed one.
 
     `error` is the standard error of a simulated one, in its unit, or `chance` the probability of a result as
-    far off. `why` is said in any case, `explained` only if the printed number turns out wrong.
+    far off. `why` is said in any case, `explained` only if the printed number is not confirmed. `otherwise`
+    is the verdict if the printed digits are those of another value.
 
-    >>> entry = printed("pnas", "text on Table 1", "reduction, percent")["national"]
+    >>> entry = printed("pnas", "section 3.2, text on Table 1", "reduction, percent")["national"]
     >>> check(entry, 20.88, explained="this is State's").verdict
     <Verdict.WRONG: 'wrong'>
     >>> check(entry, 15.0834).verdict
     <Verdict.CONFIRMED: 'confirmed'>
+    >>> check(entry, 11.45, otherwise=(Verdict.CARRIED, 15.0834)).verdict
+    <Verdict.CARRIED: 'carried over'>
     """
     if computed is None:
         given = entry.kind == "input"
         return Compared(entry, None, Verdict.GIVEN if given else Verdict.NOT_CHECKED, why)
-    if entry.kind == "bound":
-        holds, said = computed <= entry.value, "the bound holds"
-    elif entry.kind == "at least":
-        holds, said = computed >= entry.value, "the bound holds"
-    else:
-        beyond = abs(computed - entry.value) - entry.unit / 2 * (1 + 1e-9)
-        holds, said = beyond <= 0, ""
-        if not holds and entry.kind == "draws":
-            if error is None and chance is None:
-                return Compared(entry, computed, Verdict.NOT_CHECKED, why)
-            if error is not None and beyond <= STANDARD_ERRORS * error:
-                why = "; ".join(filter(None, (f"standard error {error:.2g}", why)))
-                return Compared(entry, computed, Verdict.MONTE_CARLO, why)
-            if chance is not None and chance >= RAREST:
-                return Compared(entry, computed, Verdict.MONTE_CARLO, why)
-    verdict = Verdict.CONFIRMED if holds else Verdict.WRONG
-    return Compared(entry, computed, verdict, "; ".join(filter(None, (said if holds else explained, why))))
+    if entry.kind in ("bound", "at least"):
+        above = computed > entry.value if entry.kind == "bound" else computed < entry.value
+        verdict, said = (Verdict.WRONG, explained) if above else (Verdict.CONFIRMED, "the bound holds")
+        return Compared(entry, computed, verdict, "; ".join(filter(None, (said, why))))
+    beyond = entry.beyond(computed)
+    if beyond <= 0:
+        return Compared(entry, computed, Verdict.CONFIRMED, why)
+    if entry.kind == "draws":
+        if error is not None and beyond <= STANDARD_ERRORS * error:
+            said = "; ".join(filter(None, (f"standard error {error:.2g}", why)))
+            return Compared(entry, computed, Verdict.MONTE_CARLO, said)
+        if chance is not None and chance >= RAREST:
+            return Compared(entry, computed, Verdict.MONTE_CARLO, why)
+    verdict = Verdict.WRONG
+    if otherwise is not None and entry.beyond(otherwise[1]) <= 0:
+        verdict = otherwise[0]
+    elif entry.kind == "draws" and error is None and chance is None:
+        return Compared(entry, computed, Verdict.NOT_CHECKED, why)
+    return Compared(entry, computed, verdict, "; ".join(filter(None, (explained, why))))
 
 
-def compare(paper: str, place: str, what: str, mine: Mapping[str, float], **more: str) -> list[Compared]:
+def check_range(entry: Printed, low: float, high: float, *, error: float, why: str) -> Compared:
+    """Say whether a printed number can be right, of which only a range is known; `error` as for `check`.
+
+    >>> entry = printed("pnas", "section 3.2, errors", "MSE, non-negative: reduction, percent")["State"]
+    >>> check_range(entry, 12.01, 15.08, error=0.01, why="for any counts").verdict
+    <Verdict.POSSIBLE: 'in the possible range'>
+    """
+    nearest = min(max(entry.value, low), high)
+    possible = entry.beyond(nearest) <= STANDARD_ERRORS * error
+    said = f"between {low:.2f} and {high:.2f}, {why}"
+    return Compared(
+        entry, None if possible else nearest, Verdict.POSSIBLE if possible else Verdict.WRONG, said
+    )
+
+
+def compare(
+    paper: str,
+    place: str,
+    what: str,
+    mine: Mapping[str, float],
+    *,
+    otherwise: tuple[Verdict, Mapping[str, float]] | None = None,
+    **more: str,
+) -> list[Compared]:
     """Compare all printed rows of one quantity with the computed ones.
 
     >>> [one.verdict.value for one in compare("pnas", "Table 3", "rho", {"total": 3.65})]
     ['confirmed']
     """
-    return [check(entry, float(mine[at]), **more) for at, entry in printed(paper, place, what).items()]  # type: ignore[arg-type]
+    found = []
+    for at, entry in printed(paper, place, what).items():
+        reading = None if otherwise is None or at not in otherwise[1] else (otherwise[0], otherwise[1][at])
+        found.append(check(entry, float(mine[at]), otherwise=reading, **more))  # type: ignore[arg-type]
+    return found
 
 
 # -- studies ---------------------------------------------------------------------------------------------
@@ -327,6 +378,8 @@ class StudyEntry:
     notes: tuple[str, ...] = ()
     is_long: bool = False
     takes_counts: bool = False
+    takes_tables: bool = False
+    """Whether it compares a file of published numbers, without which there is nothing to show."""
     of: str = ""
     """The study whose table it shows, or the part of it in which columns are as `where` says."""
     where: Mapping[str, Value] = field(default_factory=dict)
@@ -342,9 +395,14 @@ class StudyEntry:
         return papers()[self.paper]
 
     def compute(
-        self, *, jobs: int = 1, progress: Progress | None = None, counts: Path | None = None
+        self,
+        *,
+        jobs: int = 1,
+        progress: Progress | None = None,
+        counts: Path | None = None,
+        tables: Path | None = None,
     ) -> Study:
-        """Compute the tables; `counts` is a user's own file, for the studies that take one."""
+        """Compute the tables; `counts` and `tables` are a user's files, for the studies that take one."""
         if self.of:
             whole = find(self.of)[0].compute(jobs=jobs, progress=progress).where(**self.where)
             return replace(whole, name=self.name, title=self.title, notes=self.notes)
@@ -352,7 +410,13 @@ class StudyEntry:
         if counts is not None and not self.takes_counts:
             able = " and ".join(entry.name for entry in studies() if entry.takes_counts)
             raise InputError(f"{self.name} takes no counts; --counts is for {able}")
-        more = {"counts": counts} if counts else {"jobs": jobs, "progress": progress} if self.is_long else {}
+        if (tables is not None) != self.takes_tables:
+            able = " and ".join(entry.name for entry in studies() if entry.takes_tables)
+            needed = f"{self.name} needs --from FILE: the published numbers to compare with ours"
+            raise InputError(needed if self.takes_tables else f"--from is for {able}, not for {self.name}")
+        more: dict[str, object] = {"counts": counts} if counts else {}
+        more |= {"jobs": jobs, "progress": progress} if self.is_long else {}
+        more |= {"tables": tables} if tables else {}
         return work(**more)  # type: ignore[no-any-return]
 
     def draw(self, study: Study) -> Figure:
@@ -423,7 +487,7 @@ def made(
             if one.kind != "input":
                 raise LookupError(f"study {name} has no value for {one}")
             found.append(check(one, None))
-    notes = tuple(note.format(**facts) for note in entry.notes)
+    notes = tuple(filter(None, (note.format(**facts) for note in entry.notes)))
     title = entry.title.format(**facts) if facts else entry.title
     table = cast("tuple[tuple[Value, ...], ...]", tuple(map(tuple, rows)))
     return Study(name, title, entry.source, tuple(columns.split()), table, notes, tuple(found))

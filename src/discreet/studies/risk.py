@@ -4,7 +4,7 @@ In the paper rho means noise of variance 1/(2 rho). Its numbers follow from the 
 from the rounded rhos of its captions.
 
 Two levels: 27 sibling blocks, an even prior, and a group count uniform from the block's count up. Equation
-(3.8) has the condition k1 <= k2; the printed tables and figures are those of a Gibbs sampler whose update of
+(3.8) has the condition k1 <= k2; the printed tables and figures agree with a Gibbs sampler whose update of
 the block's count leaves it out. Both the posterior of the stated model and what that chain tends to are
 computed without sampling.
 """
@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 from functools import partial
 
@@ -32,7 +33,17 @@ from discreet.risk import (
     posterior,
     ratio,
 )
-from discreet.studies.register import Compared, Floats, Found, Integers, check, compare, printed, study
+from discreet.studies.register import (
+    Compared,
+    Floats,
+    Found,
+    Integers,
+    Verdict,
+    check,
+    compare,
+    printed,
+    study,
+)
 
 PRIORS = ("1/2", "1/5", "1/10", "1/50", "1/864")
 LEVELS = ("US", "State", "County", "Tract", "Optimized block group", "Block")
@@ -47,7 +58,7 @@ def paper_rho(level: str) -> Fraction:
     Fraction(1666368, 16793603)
     """
     shares = [printed("risk", "Table 2", f"share of the {of}")[level] for of in ("level", "detailed query")]
-    total = printed("risk", "Table 2", _TOTALS)["rho"]
+    total = printed("risk", "section 2.3", _TOTALS)["rho"]
     return Fraction(total.text) * Fraction(shares[0].text) * Fraction(shares[1].text)
 
 
@@ -79,23 +90,37 @@ def risk_levels() -> Found:
             values += [float(variance), float(expected_ratio(variance=variance, prior="1/2")), float(right)]
         yield name, shares[name], parts[name], float(1 / event.size), *values
     rhos = {name: float(paper_rho(name)) for name in LEVELS}
-    promise = ZCDP.from_rho(Fraction(printed("risk", "Table 2", _TOTALS)["rho"].text)).epsilon(delta=1e-10)
+    total = Fraction(printed("risk", "section 2.3", _TOTALS)["rho"].text)
+    promise = ZCDP.from_rho(total).epsilon(delta=1e-10)
     totals = {"rho": float(release.rho), "epsilon": promise}
-    captions = {"block": rhos["Block"]} | dict.fromkeys(
-        ("group, Table 6", "group, Figures 4 to 6"), rhos[LEVELS[4]]
-    )
-    cut = "2.56 + 2 sqrt(2.56 ln 1e10), cut off instead of rounded"
-    twice = "0.24648 rounds to 0.246; 0.247 is 0.2465 rounded again"
+    group = rhos[LEVELS[4]]
+    captions = {"block": rhos["Block"], "group, text on Table 6": group, "group, Figures 4 to 6": group}
     yield from compare("risk", "Table 2", "share of the level", shares)
     yield from compare("risk", "Table 2", "share of the detailed query", parts)
     yield from compare("risk", "Table 2", "rho", rhos, why="the printed shares of the printed 2.56")
-    yield from compare("risk", "Table 2", _TOTALS, totals, explained=cut)
-    yield from compare("risk", "captions", "rho", captions, explained=twice)
+    cut = "2.56 + 2 sqrt(2.56 ln 1e10) = 17.915, cut off at two decimals"
+    short = (Verdict.ROUNDED, {"epsilon": math.floor(100 * promise) / 100})
+    yield from compare("risk", "section 2.3", _TOTALS, totals, explained=cut, otherwise=short)
+    block = {
+        "all queries": float(total * Fraction(printed("risk", "Table 2", "share of the level")["Block"].text))
+    }
+    block["detailed query"] = rhos["Block"]
+    yield from compare("risk", "section 2.3", "rho of a block", block)
+    label = printed("risk", "Table 2", "rho")[LEVELS[4]]
+    again = (
+        Verdict.ROUNDED,
+        {"group, Figures 4 to 6": float(Decimal(label.text).quantize(Decimal("0.001"), "ROUND_HALF_UP"))},
+    )
+    twice = "0.24648 rounds to 0.246; the label 0.2465 of Table 2 rounds to 0.247"
+    yield from compare("risk", "captions", "rho", captions, explained=twice, otherwise=again)
     # Table 3 is data; what can be computed from it are its sum and the numbers of cells
-    people = printed("risk", "Table 3", "people of district 28-21 by group, and together")
-    yield check(people["together"], sum(int(people[at].text) for at in ("first", "second", "third")))
+    people = printed("risk", "Table 3", "people of district 28-21 by group")
+    yield check(
+        printed("risk", "section 4.2", "people of district 28-21")["together"],
+        sum(int(entry.text) for entry in people.values()),
+    )
     cells = {at: math.prod(map(int, at.split("*"))) for at in ("2*6*8*9", "2*2*8*63")}
-    yield from compare("risk", "Table 3", "cells of a table", cells)
+    yield from compare("risk", "section 4.1", "cells of a table", cells)
 
 
 @study("prior noisy mass_present mass_absent posterior ratio")
@@ -110,6 +135,8 @@ def risk_table_4() -> Found:
     other = "printed are the masses given X1 = 0; the caption says given X1 = 1"
     present = {at: mass for at, (mass, _) in masses.items()}
     yield from compare("risk", "Table 4", "mass", present, explained=other)
+    percent = {at: 100 * mass for at, mass in present.items()}
+    yield from compare("risk", "text on Table 4", "mass, percent", percent, explained=other)
     for prior in PRIORS:
         both = [
             {at: float(of(int(at), rho=RHO, prior=prior, known=0)) for at in masses}
@@ -172,6 +199,14 @@ def risk_priors_rho() -> Found:
     """
     rhos = rho_grid()
     yield from _by_prior(rhos, *(partial(of, rho=rhos) for of in (expected_posterior, expected_ratio)))
+    place, ends = "text on Figure 2", {"low": 0.25, "high": 5.0}
+    ratios = {prior: float(expected_ratio(rho=ends["low"], prior=prior)) for prior in PRIORS}
+    said = "said of all priors; this is the ratio at rho = 0.25 for this one"
+    yield from compare("risk", place, "ratio below rho = 0.25: approximately", ratios, explained=said)
+    beliefs = {prior: float(expected_posterior(rho=ends["high"], prior=prior)) for prior in PRIORS}
+    at_end = expected_ratio(rho=ends["high"], prior=PRIORS[-1])
+    said = f"said of all priors, with a ratio of 1/p; for this one the ratio at rho = 5 is {at_end:.0f}"
+    yield from compare("risk", place, "posterior above rho = 5: approximately", beliefs, explained=said)
 
 
 @study("prior rho accuracy_present accuracy_average")
@@ -187,7 +222,7 @@ def risk_accuracy_rho() -> Found:
     right = partial(decision_accuracy, given="present")
     mine = {f"p = 1/5, rho = .{k}": right(rho=k / 10, prior="1/5") for k in (5, 6)}
     mine["p = 1/2"] = right(rho=RHO, prior="1/2")
-    yield from compare("risk", "Figure 3, text", "right decisions", mine)
+    yield from compare("risk", "text on Figure 3", "right decisions", mine)
 
 
 # -- a block and its block group ---------------------------------------------------------------------------
@@ -201,7 +236,7 @@ def _inputs(place: str, what: str) -> list[int]:
 
 EXAMPLE = tuple(_inputs("Table 6", "noisy counts"))
 """Noisy counts of block, group, and the siblings' sum."""
-SIBLINGS = _inputs("Table 6", "districts, and siblings d")[1]
+SIBLINGS = _inputs("section 4.3, districts", "districts, and siblings d")[1]
 DRAWS = _inputs("Figure 5", "data sets and draws")[1]
 """Draws of the chain for each data set of Figures 5 and 6."""
 
@@ -256,7 +291,7 @@ def _sampled(place: str, what: str, laws: list[tuple[Floats, Floats]]) -> Iterat
         exact, limit = (100 * float(law[int(at)]) for law, _ in laws)
         errors = [100 * math.sqrt(variance[int(at)] / entry.draws) for _, variance in laws]
         why = (
-            f"the program leaves out k1 <= k2; its chain tends to {limit:.3g}, "
+            f"a sampler without the condition k1 <= k2 tends to {limit:.3g}, "
             f"{abs(entry.value - limit) / errors[1]:.1f} standard errors from the print"
         )
         yield check(entry, exact, error=errors[0], explained=why)
@@ -287,6 +322,8 @@ def risk_two_levels() -> Found:
     yield "exact, real noise 1/rho", hierarchy_posterior(areas(2), prior="1/2").probability, None
     laws = [(one.block, one.block_variance) for one in (exact, limit)]
     yield from _sampled("Table 7", "posterior of the block's count, percent", laws)
+    what = "posterior from the block alone, percent"
+    yield from compare("risk", "text on Table 7", what, {"1": 100 * alone.probability})
 
 
 @study("count exact_percent chain_percent standard_error_exact standard_error_chain")
@@ -357,9 +394,7 @@ def risk_group_count() -> Found:
     for group in (1, 2, 3, 4, 6, 8, 10, 15):
         averaged = two.accuracy(rest=group - 1)
         yield group, *_right(two, group), sampled.get(group), alone, averaged
-    what = "right decisions from the block alone, percent"
-    yield from compare("risk", "Figure 5", what, {"block alone": 100 * alone})
-    yield _drawn("Figure 5", "right decisions, mean over larger groups, percent", sampled[10])
+    yield _drawn("text on Figure 5", "right decisions, mean over larger groups, percent", sampled[10])
 
 
 @study("rho2 group exact chain")
@@ -370,7 +405,10 @@ def risk_group_rho() -> Found:
         two = _two((RHO, Fraction(f"{rho:.6g}")))
         yield from ((float(f"{rho:.6g}"), group, *_right(two, group)) for group in groups)
     found = with_draws(_two((RHO, Fraction(largest))), groups[1])
-    yield _drawn("Figure 6", "right decisions, percent", found)
+    yield _drawn("text on Figure 6", "right decisions, percent", found)
+    alone = {"block alone": 100 * float(decision_accuracy(rho=RHO, prior="1/2"))}
+    what = "right decisions from the block alone, percent"
+    yield from compare("risk", "text on Figure 6", what, alone)
 
 
 def _grid() -> tuple[Integers, Integers]:
@@ -423,7 +461,7 @@ def risk_changed() -> Found:
     said = printed("risk", "Figure 4", "mass of decisions that the group changes, percent")
     for at, exact, limit, _ in rows:
         why = (
-            f"the program leaves out k1 <= k2; its chain's limit is {limit:.3f}, and data that its "
+            f"the limit of a sampler without the condition k1 <= k2 is {limit:.3f}, and data that its "
             f"longest runs cannot decide carry {sums[0]:.3f} (to yes) and {sums[1]:.3f} (to no)"
         )
         yield check(said[at], exact, error=error, explained=why)

@@ -87,7 +87,7 @@ def many_fold() -> Found:
     >>> [round(float(x), 4) for x in row[2:5]]
     [23.7397, 23.7397, 25.5862]
     """
-    design = printed("pnas", "1,890-fold composition (ACS)", "number of queries and variances")
+    design = printed("pnas", "appendix A.5, ACS, and Figure 10", "number of queries and variances")
     times, *variances = (int(entry.text) for entry in design.values())
     for variance in variances:
         events = [DiscreteGaussian(variance=variance, times=times)]

@@ -1,0 +1,301 @@
+"""The error bounds of the PNAS paper's appendix (A.5 to A.7, C.1, D.1 to D.4), by its own formulas.
+
+Seven groups of equal queries, a share a of rho = 3.65 each (Table 3; PEPG and Tract Subset Group are one):
+sums of n counts of variance sigma^2 = 10 / (2 a rho), here w = n sigma^2. Instead of their law the paper
+takes the normal density on the integers, X, whose transform is a sum of exp(-w (y - 2 pi k)^2 / 2) over
+integers k. The overall tail is that of the sum of a X above t = 5 (epsilon / rho - 1), or of 1000 a X on the
+integers from 1000 t to 6000 t.
+
+Each function computes what a printed bound is said to bound, step by step as the paper does. The errors
+themselves are smaller.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from fractions import Fraction
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+from flint import arb
+
+from discreet.accounting.comparisons import ZCDP
+from discreet.accounting.published import LatticeNormal
+from discreet.noise import DiscreteGaussian
+from discreet.noise.balls import working_bits
+from discreet.studies.register import Compared, Found, Printed, Verdict, check, printed, study
+
+LATTICE, WIDE, FAR = 1000, 12, 6
+"""L: lattice points a unit; standard deviations kept of each group; where the sums end, in units of t."""
+FAR_BELOW = 1e-3
+"""A bound that is a thousand times too large is not drawn."""
+_BITS = 900  # residuals are differences of the order 1e-37 and less
+
+
+class EqualQueries(NamedTuple):
+    """Levels with the same noise: the share of rho, the number of queries and their variance."""
+
+    name: str
+    share: Fraction
+    times: int
+    variance: Fraction
+
+    @property
+    def w(self) -> float:
+        """The variance of the group's sum."""
+        return float(self.times * self.variance)
+
+
+def groups() -> list[EqualQueries]:
+    """Return the seven groups of Table 3.
+
+    >>> [round(group.w, 2) for group in groups()]
+    [684.93, 50.0, 161.16, 209.14, 57.56, 116.09, 4566.21]
+    """
+    shares = printed("pnas", "Table 3", "share of the level, percent")
+    queries = printed("pnas", "Table 3", "number of queries")
+    rho = Fraction(printed("pnas", "Table 3", "rho")["total"].text)
+    found = []
+    for name, entry in shares.items():
+        share = Fraction(entry.text) / 100
+        found.append(EqualQueries(name, share, int(queries[name].text), Fraction(10) / (2 * share * rho)))
+    return found
+
+
+def start() -> float:
+    """Return t at the printed epsilon.
+
+    >>> round(start(), 4)
+    25.0959
+    """
+    rho = printed("pnas", "Table 3", "rho")["total"].value
+    return 5 * (printed("pnas", "appendix A.6, target", "epsilon")["target"].value / rho - 1)
+
+
+# -- the residual of equal queries: A.5 and C.1 ----------------------------------------------------------
+
+
+@cache
+def omegas(variance: Fraction = Fraction(5), times: int = 10) -> dict[str, float]:
+    """Return the five parts of the bound on the residual, appendix C.1.
+
+    >>> {name: f"{value:.3g}" for name, value in omegas().items()}["Omega5"]
+    '7.68e-108'
+    """
+    with working_bits(_BITS):
+        end = arb.pi() * (arb(times) * variance.numerator / variance.denominator).sqrt()
+        whole = math.floor(float(end))
+        one = DiscreteGaussian(variance=variance).factor_ball(Fraction(0))
+        # transforms of the scaled sum and of the normal law, one over the other; end is half a turn
+        ratios = [one.at(arb(t) / end / 2).real ** times * (arb(t) ** 2 / 2).exp() for t in range(whole + 1)]
+        steps = [(-(arb(j - 1) ** 2) / 2).exp() * abs(ratios[j] - 1) for j in range(1, whole + 1)]
+        last = (-(arb(whole) ** 2) / 2).exp()
+        rest = (end - whole) / end
+        parts = {
+            "Omega1": sum(steps, arb(0)) / end,
+            "Omega3": (-(end**2) / 2).exp() / end**2,
+            "Omega4": rest * last * ratios[whole],
+            "Omega5": rest * last,
+        }
+        parts["Omega2"] = parts["Omega4"] + parts["Omega5"]
+        return {name: float(value.upper()) for name, value in parts.items()}
+
+
+# -- all levels together: A.6, D.1 to D.4 ----------------------------------------------------------------
+
+
+def normal_for_each_group() -> float:
+    """Return E2(0): the normal density in place of each group's law, by the residual of Fact C.1 for State.
+
+    >>> f"{normal_for_each_group():.5g}"
+    '3.3992e-29'
+    """
+    fact = printed("pnas", "Fact C.1", "bound on the residual, variance 5")["10"].value
+    others = (24 / math.sqrt(2 * math.pi)) ** (len(groups()) - 1)
+    total = 0.0
+    for group in groups():
+        equal = LatticeNormal([DiscreteGaussian(variance=group.variance, times=group.times)])
+        total += 24 * math.sqrt(group.w) * (fact if group.name == "State" else equal.residual_bound)
+    return others * total
+
+
+def beyond_the_end() -> dict[str, float]:
+    """Return the terms of the union bound on E(1), by group: X above 6 t / (7 a).
+
+    >>> terms = beyond_the_end()
+    >>> f"{sum(terms.values()):.3g} {max(terms.values()):.3g}"
+    '5.8e-29 5.53e-29'
+    """
+    found = {}
+    for group in groups():
+        first = math.floor(FAR * start() / len(groups()) / float(group.share)) + 1
+        x = np.arange(first, first + math.ceil(12 * math.sqrt(group.w)), dtype=np.float64)
+        with np.errstate(under="ignore"):
+            found[group.name] = float(np.exp(-(x**2) / (2 * group.w)).sum()) / math.sqrt(
+                2 * math.pi * group.w
+            )
+    return found
+
+
+def largest_factor(group: EqualQueries, low: float, high: float) -> float:
+    """Return the largest |transform| of a group on an interval of t, appendix D.3.
+
+    >>> state = groups()[1]
+    >>> largest_factor(state, 0.0, 0.1), largest_factor(state, 0.01, 0.011) < 1e-35
+    (1.0, True)
+    """
+    turns = [LATTICE * float(group.share) * t / (2 * math.pi) for t in (low, high)]
+    if math.floor(turns[1]) > math.floor(turns[0]) or turns[0] == math.floor(turns[0]):
+        return 1.0
+    # between two peaks it is largest at one of the ends
+    distance = 2 * math.pi * min(abs(turn - round(turn)) for turn in turns)
+    return math.exp(-group.w * distance**2 / 2)
+
+
+def moments() -> list[float]:
+    """Return bounds on E|X|^p of X = 1000 (a X + ...), p = 1 to 6, by the triangle inequality.
+
+    >>> [f"{value:.2e}" for value in moments()[:2]]
+    ['6.95e+03', '7.59e+07']
+    """
+    found = []
+    for p in range(1, 7):
+        norm = 0.0
+        for group in groups():
+            x = np.arange(1, math.ceil(14 * math.sqrt(group.w)), dtype=np.float64)
+            mean = (
+                2 * float((x**p * np.exp(-(x**2) / (2 * group.w))).sum()) / math.sqrt(2 * math.pi * group.w)
+            )
+            norm += LATTICE * float(group.share) * mean ** (1 / p)
+        found.append(norm**p)
+    return found
+
+
+def sixth_derivative(low: int, high: int) -> float:
+    """Return pi times the bound on the sixth derivative of F, from sums over m = low .. high, with the
+    printed moments.
+
+    >>> f"{sixth_derivative(*ends()):.4g}"
+    '3.531e+35'
+    """
+    known = [1.0, *(entry.value for entry in printed("pnas", "appendix D.4", "bound on a moment").values())]
+    m = np.abs(np.arange(low, high + 1, dtype=np.float64))
+    return float(sum(math.comb(6, p) * known[p] * (m ** (6 - p)).sum() for p in range(7)))
+
+
+def ends() -> tuple[int, int]:
+    """Return the first and last m of the sums.
+
+    >>> ends()
+    (25096, 150576)
+    """
+    return math.ceil(start() * LATTICE), math.ceil(FAR * start() * LATTICE)
+
+
+def boole(sixth: float) -> float:
+    """Return the error of Boole's rule on [0, 1/100] with steps of 1e-9, from the sixth derivative.
+
+    >>> f"{boole(1.2e35):.4e}"
+    '2.5397e-24'
+    """
+    return 2 / 945 * sixth * 0.01 * 1e-54
+
+
+# -- the study -------------------------------------------------------------------------------------------
+
+
+@study("quantity at printed computed ratio")
+def error_bounds() -> Found:
+    """Compute what each printed bound is said to bound, by the paper's formulas.
+
+    >>> [one.printed.at for one in error_bounds().checks if one.verdict is Verdict.WRONG]
+    ['Omega5', 'E0(0)+E1(0)+E2(0)', 'E(1)', '1e-10/e^21.97']
+    """
+    for one in (*_equal_queries(), *_together(), *_integral()):
+        yield one
+        said = one.printed
+        if one.computed is not None and said.what != "smallest":
+            name = f"{said.place.removeprefix('appendix ')}:{said.at.partition(',')[0]}"
+            ratio = one.computed / said.value
+            yield name, said.at, said.value, one.computed, ratio if ratio > FAR_BELOW else None
+
+
+def _entries(place: str, what: str = "bound") -> dict[str, Printed]:
+    return printed("pnas", place, what)
+
+
+def _equal_queries() -> Iterator[Compared]:
+    smallest = _entries("appendix A.5", "smallest")
+    state = min(groups(), key=lambda group: group.variance)
+    yield check(smallest["number of queries"], min(group.times for group in groups()))
+    variance = float(state.variance)
+    shortened = (Verdict.ROUNDED, math.floor(100 * variance) / 100)
+    said = "4.9995, cut off at two decimals; Table 1 rounds it to 5.00"
+    yield check(smallest["variance"], variance, otherwise=shortened, explained=said)
+    bounds = _entries("appendix A.5")
+    parts = omegas(state.variance)
+    residual = sum(parts[name] for name in ("Omega1", "Omega2", "Omega3"))
+    yield check(bounds["residual"], residual, why="as in appendix C.1, at the variance of State")
+    yield check(bounds["exp(-20^2/2)"], math.exp(-(20**2) / 2))
+    late = "a hundred times the printed bound; Omega2, of which it is a part, keeps its own"
+    for at, entry in _entries("appendix C.1").items():
+        yield check(entry, omegas()[at], explained=late)
+
+
+def _together() -> Iterator[Compared]:
+    bounds = _entries("appendix A.6")
+    far, first = math.exp(-(WIDE**2) / 2), normal_for_each_group()
+    yield check(bounds["exp(-12^2/2)"], far)
+    yield check(bounds["E2(0)"], first, why="with 2.6e-37, Fact C.1, for State")
+    terms = [bounds["E2(0)"].value, 2 * len(groups()) * bounds["exp(-12^2/2)"].value]
+    said = f"3.4e-29 and 14 times 5.4e-32 are {sum(terms):.4g}"
+    sum_ = first + 2 * len(groups()) * far
+    yield check(bounds["E0(0)+E1(0)+E2(0)"], sum_, explained=said)
+    union = beyond_the_end()
+    said = f"the union bound of appendix D.2; its largest term alone, State's, is {max(union.values()):.3g}"
+    yield check(bounds["E(1)"], sum(union.values()), explained=said)
+    low, high = ends()
+    kept = 1e-35 * (high - low)
+    yield check(bounds["E(2)"], kept)
+    sixth = _entries("appendix D.4")["max|F(6)|"].value
+    yield check(bounds["E(3)"], boole(sixth), why="Boole's rule: 2/945 * 1.2e35 * 0.01 * 1e-54")
+    everything = sum_ + sum(union.values()) + kept + boole(sixth)
+    yield check(bounds["all errors"], everything)
+    (target,) = _entries("appendix A.6", "what the second tail must keep below").values()
+    epsilon = printed("pnas", "appendix A.6, target", "epsilon")["target"].value
+    label = ZCDP.from_rho(Fraction(printed("pnas", "Table 3", "rho")["total"].text)).epsilon(delta=1e-10)
+    said = f"{1e-10 * math.exp(-label):.3g} at zCDP's epsilon of rho = 3.65, {label:.3f}"
+    yield check(target, 1e-10 * math.exp(-epsilon), explained=said)
+    (riemann,) = _entries("appendix A.6", "nodes of a Riemann sum for an error of 1e-12").values()
+    yield check(riemann, None, why="the paper does not say which rule and which bound of its error it takes")
+    for place in ("appendix A.6", "appendix A.7"):
+        yield from (check(entry, None) for entry in _entries(place, "settings").values())
+    overall = _entries("appendix A.7")
+    edge = int(_entries("appendix A.7", "settings")["upper end U"].value)
+    others = everything - boole(sixth)
+    alpha, beta = (others + boole(sixth_derivative(first, edge) / math.pi) for first in (0, -edge))
+    yield check(overall["alpha"], alpha, why="for zeta of 0 and more; below, alpha is known by symmetry")
+    yield check(overall["beta"], beta, why="with all lattice points from -U to U")
+
+
+def _integral() -> Iterator[Compared]:
+    bounds, (low, high) = _entries("appendix D.3"), ends()
+    yield check(bounds["5 t L"], high - low + 1)
+    # 2 exp(-2 pi^2 w), w at least 50: below the smallest float
+    peak = max(2 * math.exp(max(-690.0, -2 * math.pi**2 * group.w)) for group in groups())
+    yield check(bounds["c - 1"], peak, why="ours is an upper bound too: the value is near 1e-428")
+    yield check(bounds["E(2)"], 1e-35 * (high - low))
+    by_name = {group.name: group for group in groups()}
+    for at, entry in _entries("appendix D.3", "largest factor on an interval").items():
+        name, _, interval = at.partition(", ")
+        left, right = (math.pi if text == "pi" else float(text) for text in interval.split(" to "))
+        yield check(entry, largest_factor(by_name[name], left, right))
+    for entry, value in zip(_entries("appendix D.4", "bound on a moment").values(), moments(), strict=True):
+        yield check(entry, value)
+    bounds, sixth = _entries("appendix D.4"), sixth_derivative(low, high)
+    yield check(bounds["pi max|F(6)|"], sixth)
+    yield check(bounds["max|F(6)|"], sixth / math.pi)
+    said = "with the printed 1.2e35; with its own sum the bound is " + f"{boole(sixth / math.pi):.3g}"
+    yield check(bounds["E(3)"], boole(bounds["max|F(6)|"].value), why=said)

@@ -1,0 +1,272 @@
+"""The authors' tables of the 2020 DHC: all published deltas beside ours, and what tells them apart.
+
+The sieve paper (section 5.1, appendix E) publishes delta of all 946 pairs of paths at 42 epsilons in its
+repository. They are absolute sums: the second tail of
+
+    delta(eps) = P[S > eps - R/2] - e^eps P[S > eps + R/2]
+
+ends at U, so that e^eps P[S > U] is missing from what is subtracted. `Cut` is that end, by the settings of
+the authors' program (Code/eps_delta_curve.py): the tolerance 1e-35, and lattice points rounded up to the next
+10,000. Where the threshold lies beyond U their sum runs backwards, and the same formula holds.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import math
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple, TextIO
+
+import numpy as np
+
+from discreet.accounting.contour import Kind
+from discreet.accounting.loss import Loss
+from discreet.accounting.overall import account
+from discreet.accounting.parallel import Progress, map_cases
+from discreet.accounting.privacy_loss import compose
+from discreet.budget import load
+from discreet.errors import InputError
+from discreet.noise import Noise
+from discreet.studies.register import Study, made
+
+PRESET = "dhc-2020"
+TOLERANCE, MULTIPLE = 1e-35, 10_000
+"""Settings of the authors' program: the tolerance, and of how many lattice points U is a multiple."""
+
+COLUMNS = ("path", "other", "delta_zcdp", "epsilon", "delta")
+OWN_COLUMNS = ("delta_zcdp", "epsilon", "delta_fdp")
+"""Columns of the authors' own files, one a pair."""
+_OWN_FILE = re.compile(r"eps_delta_curve_path_(\d+)_to_(\d+)\.csv")
+_NUMBER = re.compile(r"\d{1,4}(\.\d{0,400})?([eE][+-]?\d{1,3})?")
+
+_TELLS = 1e-13  # floats tell a published delta from ours beyond this
+_SHALLOW, _DEEP = 1e-10, 1e-15
+
+
+@dataclass(frozen=True)
+class Cut:
+    """Where the authors' sums of one pair end, and what lies beyond.
+
+    >>> from discreet.accounting.overall import account
+    >>> whole = account(load(PRESET))
+    >>> cut = Cut.of(whole.events((13, 13)))
+    >>> f"{cut.units:,}", f"{cut.mass:.3g}"
+    ('410,000', '5.05e-39')
+    """
+
+    events: tuple[Noise, ...]
+    units: int
+    """U, in lattice points."""
+    end: Fraction
+    """U, as a value of S."""
+
+    @classmethod
+    def of(cls, events: Iterable[Noise]) -> Cut:
+        """Return the cut of a pair's events."""
+        kept = tuple(events)
+        loss = Loss(kept)
+        reach = math.sqrt(2 * float(loss.R) * math.log(8 / TOLERANCE)) / float(loss.step)
+        units = MULTIPLE * math.ceil(math.ceil(reach) / MULTIPLE)
+        return cls(kept, units, units * loss.step)
+
+    @cached_property
+    def mass(self) -> float:
+        """P[S > U]."""
+        loss = compose(self.events)
+        # under the alternative the loss is S + R/2
+        (log,) = loss.log_tails(Kind.ALT, [self.end + loss.loss.R / 2])
+        return math.exp(log)
+
+    def published(self, epsilon: float, delta: float) -> float:
+        """Return what the cut makes of a true delta."""
+        return delta + math.expm1(epsilon) * self.mass
+
+    def second_term(self, epsilon: float) -> tuple[float, float]:
+        """Return e^epsilon P[S > epsilon + R/2], and the same with the cut."""
+        (log,) = compose(self.events).log_tails(Kind.NULL, [Fraction(epsilon)])
+        term = math.exp(epsilon + log)
+        return term, term - math.exp(epsilon) * self.mass
+
+
+class PublishedDelta(NamedTuple):
+    """One row of the authors' tables."""
+
+    zcdp: float
+    epsilon: Fraction
+    delta: float
+
+
+Pair = tuple[int, int]
+
+
+def read_deltas(path: Path) -> dict[Pair, list[PublishedDelta]]:
+    """Read published deltas by pair: from one CSV (or .csv.gz), or from a folder of the authors' files."""
+    found: dict[Pair, list[PublishedDelta]] = {}
+    if path.is_dir():
+        files = [(one, match) for one in sorted(path.iterdir()) if (match := _OWN_FILE.fullmatch(one.name))]
+        for file, match in files:
+            pair = _pair(file, 0, match[1], match[2])
+            found[pair] = [_delta(file, line, row, OWN_COLUMNS) for line, row in _rows(file, OWN_COLUMNS)]
+        if not files:
+            raise InputError(f"{path} has no file eps_delta_curve_path_I_to_J.csv of the authors' repository")
+        return found
+    for line, row in _rows(path, COLUMNS):
+        pair = _pair(path, line, row["path"], row["other"])
+        found.setdefault(pair, []).append(_delta(path, line, row, COLUMNS[2:]))
+    return found
+
+
+def _rows(path: Path, needed: tuple[str, ...]) -> Iterator[tuple[int, dict[str, str | None]]]:
+    many = 0
+    try:
+        with _opened(path) as stream:
+            reader = csv.DictReader(stream, strict=True)
+            missing = [name for name in needed if name not in (reader.fieldnames or [])]
+            if missing:
+                raise InputError(f"{path} has no column {', '.join(missing)}; it needs {', '.join(needed)}")
+            for row in reader:
+                many += 1
+                yield reader.line_num, row
+    except gzip.BadGzipFile:
+        raise InputError(f"{path} ends in .gz but is not compressed by gzip") from None
+    except (UnicodeDecodeError, csv.Error, EOFError):
+        raise InputError(f"{path} is not a CSV file in UTF-8") from None
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}") from None
+    if not many:
+        raise InputError(f"{path} has a header and no rows")
+
+
+def _opened(path: Path) -> TextIO:
+    if path.suffix == ".gz":
+        return gzip.open(path, "rt", newline="", encoding="utf-8-sig")
+    return path.open(newline="", encoding="utf-8-sig")
+
+
+def _pair(path: Path, line: int, *texts: str | None) -> Pair:
+    paths = load(PRESET).paths
+    numbers = [int(text) if text and re.fullmatch(r"\d{1,4}", text.strip()) else 0 for text in texts]
+    for text, number in zip(texts, numbers, strict=True):
+        if number not in paths:
+            where = f"line {line} of {path}" if line else f"the name of {path}"
+            raise InputError(
+                f"{where} has path {text!r}; the paths of {PRESET} are {paths[0]} to {paths[-1]}"
+            )
+    return min(numbers), max(numbers)
+
+
+def _delta(path: Path, line: int, row: dict[str, str | None], names: tuple[str, ...]) -> PublishedDelta:
+    values = []
+    for name, most in zip(names, (1, 700, 1), strict=True):
+        text = (row[name] or "").strip()
+        value = Fraction(text) if _NUMBER.fullmatch(text) else Fraction(0)
+        if not 0 < value <= most:
+            raise InputError(f"{name} in line {line} of {path} is {text!r}; it must lie in (0, {most}]")
+        values.append(value)
+    return PublishedDelta(float(values[0]), values[1], float(values[2]))
+
+
+# -- the study ---------------------------------------------------------------------------------------------
+
+
+class _Beside(NamedTuple):
+    """One published delta beside ours, and beside ours with the cut."""
+
+    published: float
+    mine: float
+    with_cut: float
+
+    @property
+    def excess(self) -> float:
+        """By how much the published delta exceeds ours, relatively."""
+        return self.published / self.mine - 1
+
+
+def _of_pair(task: tuple[tuple[Noise, ...], list[Fraction]]) -> list[tuple[float, float]]:
+    """Our deltas of one pair, without and with the cut."""
+    events, epsilons = task
+    cut = Cut.of(events)
+    mine = np.exp(compose(events).log_deltas(epsilons)).tolist()
+    return [(delta, cut.published(float(e), delta)) for e, delta in zip(epsilons, mine, strict=True)]
+
+
+def dhc_tables(*, tables: Path, jobs: int = 1, progress: Progress | None = None) -> Study:
+    """Compare published deltas of the 2020 DHC with ours, by the zCDP delta whose epsilon they are at."""
+    published = read_deltas(tables)
+    whole = account(load(PRESET))
+    tasks = [(whole.events(pair), [one.epsilon for one in rows]) for pair, rows in published.items()]
+    results = map_cases(_of_pair, tasks, jobs=jobs, progress=progress)
+    groups: dict[tuple[float, Fraction], dict[Pair, _Beside]] = {}
+    for (pair, rows), mine in zip(published.items(), results, strict=True):
+        for one, (delta, with_cut) in zip(rows, mine, strict=True):
+            group = groups.setdefault((one.zcdp, one.epsilon), {})
+            if pair in group:
+                raise InputError(f"{tables} has pair {pair} twice at epsilon {float(one.epsilon):.6g}")
+            group[pair] = _Beside(one.delta, delta, with_cut)
+    table = [_summary(*at, groups[at]) for at in sorted(groups, reverse=True)]
+    columns = (
+        "zcdp_delta epsilon pairs least_excess largest_excess main_gap least_c largest_c "
+        "largest_gap_with_cut published_overall overall"
+    )
+    many = sum(len(rows) for rows in published.values())
+    return made("dhc-tables", columns, table, many=many, **_classes(groups))
+
+
+def _summary(zcdp: float, epsilon: Fraction, found: dict[Pair, _Beside]) -> tuple[float | None, ...]:
+    excess = [one.excess for one in found.values()]
+    main = found.get((13, 13))
+    # the part of the excess that e^epsilon has multiplied, where floats can tell it
+    missing = [(one.published - one.mine) / math.exp(epsilon) for one in found.values()]
+    shown = min(excess) > _TELLS
+    return (
+        zcdp,
+        float(epsilon),
+        len(found),
+        min(excess),
+        max(excess),
+        None if main is None else abs(main.excess),
+        min(missing) if shown else None,
+        max(missing) if shown else None,
+        max(abs(one.published / one.with_cut - 1) for one in found.values()),
+        max(one.published for one in found.values()),
+        max(one.mine for one in found.values()),
+    )
+
+
+def _classes(groups: dict[tuple[float, Fraction], dict[Pair, _Beside]]) -> dict[str, str]:
+    """What the notes say: where both agree, what the excess is, and what the cut explains."""
+    shallow = [one for (zcdp, _), row in groups.items() if zcdp >= _SHALLOW for one in row.values()]
+    deep = {
+        (zcdp, epsilon, pair): one
+        for (zcdp, epsilon), row in groups.items()
+        if zcdp < _DEEP
+        for pair, one in row.items()
+    }
+    said = {"shallow": "It has none where zCDP's delta is 1e-10 or more.", "deep": "", "cut": ""}
+    if shallow:
+        gap = max(abs(one.excess) for one in shallow)
+        said["shallow"] = (
+            f"Where zCDP's delta is 1e-10 or more they agree with ours to {gap:.1e} ({len(shallow):,})."
+        )
+    if deep:
+        lost = [(one.published - one.mine) / math.exp(epsilon) for (_, epsilon, _), one in deep.items()]
+        (_, _, pair), worst = max(deep.items(), key=lambda item: item[1].excess)
+        said["deep"] = (
+            f"Below 1e-15 they exceed ours by c e^epsilon, c from {min(lost):.3g} to {max(lost):.3g}: pair "
+            f"{pair} is {1 + worst.excess:.1f} times too large at the deepest."
+        )
+        main = [one.excess for (_, _, pair), one in deep.items() if pair == (13, 13)]
+        if main:
+            said["deep"] += f" The main pair, at most {1 + max(main):.1f} times, is among the mildest."
+    gap = max(abs(one.published / one.with_cut - 1) for row in groups.values() for one in row.values())
+    said["cut"] = (
+        f"With the sum cut at U, where the authors' program ends it, all agree to {gap:.1e}: c is P[S > U]. "
+        "What is left is far below their tolerance, 1e-35 times e^epsilon."
+    )
+    return said
