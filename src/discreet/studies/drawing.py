@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from discreet.report.figures import LINES, STYLE
-from discreet.studies.register import Study
+from discreet.studies.register import Study, Value
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,7 +27,8 @@ def draw(
     y: dict[str, str],
     size: tuple[float, float] = (6.0, 3.6),
     kind: str = "lines",
-    panels: str = "",
+    panels: str | list[str] = "",
+    panel_name: str = "",
     across: int = 4,
     by: str = "",
     views: tuple[str, ...] = ("",),
@@ -35,18 +36,23 @@ def draw(
     printed: tuple[str, ...] = (),
     swapped: bool = False,
     errors: str = "",
+    marks: tuple[str, ...] = (),
 ) -> Figure:
     """Draw columns `y` (with their labels) against `x`.
 
-    kind: lines, marks, bars or map. panels: a panel for each value of this column. by: a line for each value
-    of this column, and then a panel for each of `y`. views: how the axes look, see `_view`; several draw all
-    panels again. printed: which printed quantities are shown, by how their names begin. swapped: `x` goes up.
+    kind: lines, marks, bars or map. panels: a panel for each value of this column, or of these columns
+    together; panel_name: what stands before a number in its title. by: a line for each value of this column,
+    and then a panel for each of `y`. views: how the axes look, see `_view`; several draw all panels again.
+    printed: which printed quantities are shown, by how their names begin. swapped: `x` goes up.
+    marks: columns shown as marks among lines.
     """
     import matplotlib
     from matplotlib.figure import Figure
 
     with matplotlib.rc_context(STYLE):
-        many = len(study.distinct(panels)) if panels else len(y) if by or kind == "map" else len(views)
+        columns = [panels] if isinstance(panels, str) else panels
+        cases = list(dict.fromkeys(zip(*map(study.column, columns), strict=True))) if panels else []
+        many = len(cases) or (len(y) if by or kind == "map" else len(views))
         wide = min(across, many)
         small = many > 20
         figure = Figure(figsize=size, layout=None if small else "constrained")
@@ -58,9 +64,8 @@ def draw(
             ax.set_axisbelow(True)
             part, shown = study, y
             if panels:
-                value = study.distinct(panels)[place]
-                part = study.where(**{panels: value})
-                ax.set_title(value if isinstance(value, str) else f"{panels.replace('_', ' ')} {value:.6g}")
+                part = study.where(**dict(zip(columns, cases[place], strict=True)))
+                ax.set_title(_panel_title(columns, cases[place], panel_name))
             elif by or kind == "map":
                 shown = dict([list(y.items())[place]])
             if kind == "map":
@@ -68,7 +73,7 @@ def draw(
             elif kind == "bars":
                 _bars(ax, part, x, shown, by, errors)
             else:
-                _lines(ax, part, x, shown, by, kind, swapped)
+                _lines(ax, part, x, shown, by, kind, swapped, marks)
             _show_printed(ax, part, x, printed, kind, place if by else None)
             _view(ax, views[min(place, len(views) - 1)], 8 if small else 3)
             if place // wide == (many - 1) // wide or place + wide >= many:
@@ -92,7 +97,26 @@ def draw(
     return figure
 
 
-def _lines(ax: Axes, part: Study, x: str, y: dict[str, str], by: str, kind: str, swapped: bool) -> None:
+def _panel_title(columns: list[str], case: tuple[Value, ...], name: str) -> str:
+    words = []
+    for column, value in zip(columns, case, strict=True):
+        if isinstance(value, str):
+            words.append(f"{name}{value}")
+        else:
+            words.append(f"{name or column.replace('_', ' ') + ' '}{value:.6g}")
+    return ", ".join(words)
+
+
+def _lines(
+    ax: Axes,
+    part: Study,
+    x: str,
+    y: dict[str, str],
+    by: str,
+    kind: str,
+    swapped: bool,
+    marks: tuple[str, ...] = (),
+) -> None:
     parts = [(str(v), part.where(**{by: v})) for v in part.distinct(by)] if by else [("", part)]
     for k, (value, one) in enumerate(parts):
         # by their numbers, or at 0, 1, ... if they have names
@@ -101,7 +125,7 @@ def _lines(ax: Axes, part: Study, x: str, y: dict[str, str], by: str, kind: str,
             up = one.numbers(column)
             style = dict(LINES[(k if by else j) % 8])
             # few values of a dense curve, or a column asked for as marks, are marks
-            if kind == "marks" or np.isnan(up).any():
+            if kind == "marks" or column in marks or np.isnan(up).any():
                 style |= {"linestyle": "none", "marker": _MARKS[j % 4], "markersize": 4, "mfc": "none"}
             name = f"{by} = {value}" if by else label
             ax.plot(*((up, across) if swapped else (across, up)), label=name, **style)
