@@ -6,6 +6,7 @@ Colours are those of Okabe and Ito, and each line has its own dashes for print w
 from __future__ import annotations
 
 from contextlib import suppress
+from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -41,7 +42,7 @@ def draw(
     """Draw columns `y` (with their labels) against `x`.
 
     kind: lines, marks, bars or map. panels: a panel for each value of this column, or of these columns
-    together; panel_name: what stands before a number in its title. by: a line for each value of this column,
+    together; panel_name: their title, with {} for the value. by: a line for each value of this column,
     and then a panel for each of `y`. views: how the axes look, see `_view`; several draw all panels again.
     printed: which printed quantities are shown, by how their names begin. swapped: `x` goes up.
     marks: columns shown as marks among lines.
@@ -51,9 +52,9 @@ def draw(
 
     with matplotlib.rc_context(STYLE):
         columns = [panels] if isinstance(panels, str) else panels
-        cases = list(dict.fromkeys(zip(*map(study.column, columns), strict=True))) if panels else []
+        cases = _cases(study, columns) if panels else []
         many = len(cases) or (len(y) if by or kind == "map" else len(views))
-        wide = min(across, many)
+        wide = min(across, many) if len(columns) == 1 else len(study.distinct(columns[-1]))
         small = many > 20
         figure = Figure(figsize=size, layout=None if small else "constrained")
         same = bool(panels) and not views[0].startswith("free")
@@ -97,13 +98,17 @@ def draw(
     return figure
 
 
+def _cases(study: Study, columns: list[str]) -> list[tuple[Value, ...]]:
+    """The values of these columns that occur together, those of the first column outermost."""
+    found = set(zip(*map(study.column, columns), strict=True))
+    return [case for case in product(*map(study.distinct, columns)) if case in found]
+
+
 def _panel_title(columns: list[str], case: tuple[Value, ...], name: str) -> str:
-    words = []
-    for column, value in zip(columns, case, strict=True):
-        if isinstance(value, str):
-            words.append(f"{name}{value}")
-        else:
-            words.append(f"{name or column.replace('_', ' ') + ' '}{value:.6g}")
+    if name:
+        return name.format(*case)
+    pairs = zip(columns, case, strict=True)
+    words = [v if isinstance(v, str) else f"{column.replace('_', ' ')} {v:.6g}" for column, v in pairs]
     return ", ".join(words)
 
 
@@ -127,7 +132,8 @@ def _lines(
             # few values of a dense curve, or a column asked for as marks, are marks
             if kind == "marks" or column in marks or np.isnan(up).any():
                 style |= {"linestyle": "none", "marker": _MARKS[j % 4], "markersize": 4, "mfc": "none"}
-            name = f"{by} = {value}" if by else label
+            # a number needs its name, a name does not
+            name = label if not by else value if value[0].isalpha() else f"{by} = {value}"
             ax.plot(*((up, across) if swapped else (across, up)), label=name, **style)
     _name_ticks(ax, part, x, swapped)
 
@@ -147,6 +153,7 @@ def _bars(ax: Axes, part: Study, x: str, y: dict[str, str], by: str, errors: str
         )
         if len(one.rows) * len(series) <= 16 and not errors and ax.get_yscale() == "linear":
             ax.bar_label(bars, [f"{v:.3g}" for v in one.numbers(column)], padding=2, fontsize=7)
+            ax.margins(y=0.12)  # room for the labels
     ax.grid(axis="x", visible=False)
     _name_ticks(ax, series[0][1], x, False)
 
@@ -197,17 +204,23 @@ def _show_printed(
 
 
 def _view(ax: Axes, view: str, every: int) -> None:
-    """Scales and ends of the axes: delta (downwards from 1), unit (square), both log, log x or y, zero."""
+    """Scales and ends of the axes: delta (downwards from 1), unit (square) and its corner, logs, zero."""
+    from matplotlib.ticker import LogLocator
+
     if view.startswith("delta"):
         low = int(view.removeprefix("delta") or -21)
         ticks = 10.0 ** np.arange(0, low - 1, -every, dtype=np.float64)
         ax.set(yscale="log", ylim=(10.0**low, 2.0), yticks=ticks, xlim=(0, None))
     elif view == "unit":
         ax.set(xlim=(-0.015, 1.0), ylim=(-0.015, 1.0))
+    elif view == "corner":
+        ax.set(xlim=(-0.003, 0.2), ylim=(-0.015, 1.0), xticks=(0, 0.1))
     elif view == "logunit":
         ax.set(xscale="log", yscale="log", xlim=(1e-5, 1.2), ylim=(1e-7, 1.5))
     elif view == "zero":
         ax.set_ylim(bottom=0)
     else:
         ax.set(**{f"{axis}scale": "log" for axis in "xy" if f"log{axis}" in view})
+    if ax.get_xscale() == "log":
+        ax.xaxis.set_major_locator(LogLocator(numticks=6))  # labels of ten decades run into each other
     ax.minorticks_off()
