@@ -15,8 +15,8 @@ alone, the same everywhere:
   20 + 60 times the true share, plus normal noise of deviation 4.
 - The regression has the paper's seven kinds of areas. Metropolitan areas are runs of neighbouring counties of
   a state, county subdivisions runs of tracts of a county, ZIP code areas runs of tracts of a state; lengths
-  are 1 plus the whole part of an exponential. Places are runs of blocks of a county; four blocks in ten are in
-  none.
+  are 1 plus the whole part of an exponential. Places are runs of blocks of a county, and four blocks in ten
+  are in none.
 
 Nothing here describes real places.
 """
@@ -136,13 +136,17 @@ def population(seed: int = SEED) -> SyntheticPopulation:
     sizes[draw.uniform(block_of.size) < EMPTY] = 0
     shares = draw.uniform(tract_of.size * GROUPS).reshape(-1, GROUPS) ** 4 * _NATIONAL
     limits = np.cumsum(shares, axis=1) / shares.sum(axis=1, keepdims=True)
-    block = _sorted_into(draw, sizes, limits[:, :-1], block_of)
+    block = sorted_into(draw, sizes, limits[:, :-1], block_of)
     parents = {"County": county_of, "Tract": tract_of, "Block": block_of}
     return SyntheticPopulation(_all_levels(block, parents), parents)
 
 
-def _sorted_into(draw: Uniforms, sizes: Integers, limits: Floats, tract: Integers) -> Integers:
-    """Put the people of each block into groups, by the cumulative chances of its tract."""
+def sorted_into(draw: Uniforms, sizes: Integers, limits: Floats, tract: Integers) -> Integers:
+    """Put the people of each block into groups, by the cumulative chances of its tract.
+
+    >>> sorted_into(Uniforms(1), np.array([5, 0]), np.array([[1.0]]), np.array([0, 0])).tolist()
+    [[5, 0], [0, 0]]
+    """
     home, many = np.repeat(np.arange(sizes.size), sizes), limits.shape[1] + 1
     chance, group = draw.uniform(home.size), np.zeros(home.size, dtype=np.int64)
     for limit in limits.T:
@@ -410,7 +414,7 @@ def _education(seed: int) -> tuple[dict[str, Integers], dict[str, Floats], dict[
     share = 0.05 + 0.6 * draw.uniform(people.levels["Tract"].shape[0]) ** 1.5
     adults = np.rint(0.7 * people.levels["Block"].sum(axis=1)).astype(np.int64)
     limits = np.cumsum((1 - share)[:, None] * _BELOW, axis=1)
-    blocks = _sorted_into(draw, adults, limits, people.parents["Block"])
+    blocks = sorted_into(draw, adults, limits, people.parents["Block"])
     homes = area_of_blocks(people, seed)
     counts = {}
     for kind in AREAS:
