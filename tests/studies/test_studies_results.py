@@ -546,7 +546,7 @@ def test_the_bound_of_theorem_61_holds_is_attained_and_has_its_order() -> None:
         for n in (8, 64, 128):
             normal, gap = expansion.gaps(Fraction(variance), n)
             bound = expansion.uniform_bound(Fraction(variance), n)
-            assert gap <= bound * (1 + 1e-6) < 1.02 * gap
+            assert gap <= bound < 1.02 * gap
             assert gap < normal
             logs.append(math.log(gap))
         assert (logs[2] - logs[1]) / math.log(2) == pytest.approx(-2.5, abs=0.06)

@@ -76,9 +76,9 @@ def page() -> str:
         "# Figures and tables of the papers",
         "",
         "Which study computes which figure or table, or why none does. `discreet reproduce NAME --out DIR`",
-        "writes a study's table and figure; [Reproduce the papers](../howto/reproduce.md) says more. Figures of",
-        "the PNAS paper are numbered as in its long version (arXiv:2410.09296, January 2025); from Figure 8 on",
-        "the journal has another number.",
+        "writes a study's table and figure; [Reproduce the papers](../howto/reproduce.md) says more.",
+        "Figures of the PNAS paper are numbered as in its long version (arXiv:2410.09296, January 2025);",
+        "from Figure 8 on the journal has another number.",
     ]
     for paper, source in papers().items():
         mine = places(paper)
