@@ -363,7 +363,7 @@ def dhc_sensitivity_tradeoff(
 
     The envelope over all pairs is computed in one piece: `jobs` and `progress` are for other long studies.
     """
-    at = list(alphas or (*(k / 100 for k in range(1, 10)), *(k / 20 for k in range(2, 20))))
+    at = list(alphas or (0.001, 0.005, *(k / 100 for k in range(1, 10)), *(k / 20 for k in range(2, 20))))
     whole = account(load(PRESET))
     overall = np.asarray(whole.tradeoff(alpha=at))
     main = np.asarray(whole.case(whole.main).tradeoff(alpha=at))

@@ -152,7 +152,10 @@ def _bars(ax: Axes, part: Study, x: str, y: dict[str, str], by: str, errors: str
             place, one.numbers(column), 0.94 * width, yerr=spread, color=LINES[k]["color"], label=label
         )
         if len(one.rows) * len(series) <= 16 and not errors and ax.get_yscale() == "linear":
-            ax.bar_label(bars, [f"{v:.3g}" for v in one.numbers(column)], padding=2, fontsize=7)
+            heights = one.numbers(column)
+            # bars too low to be seen stand too close for their labels
+            texts = [f"{v:.3g}" if abs(v) > 0.03 * np.abs(heights).max() else "" for v in heights]
+            ax.bar_label(bars, texts, padding=2, fontsize=7)
             ax.margins(y=0.12)  # room for the labels
     ax.grid(axis="x", visible=False)
     _name_ticks(ax, series[0][1], x, False)
@@ -162,13 +165,13 @@ def _name_ticks(ax: Axes, part: Study, x: str, swapped: bool) -> None:
     values = part.column(x)
     if swapped or not isinstance(values[0], str):
         return
-    names = [str(value).replace(" ", "\n", 1) if len(str(value)) > 9 else str(value) for value in values]
-    ax.set_xticks(
-        np.arange(len(names)),
-        names,
-        fontsize=7 if len(names) < 12 else 6,
-        rotation=90 if len(names) > 20 else 0,
-    )
+    is_upright = len(values) > 20
+    names = [
+        str(value).replace(" ", "\n", 1) if len(str(value)) > 9 and not is_upright else str(value)
+        for value in values
+    ]
+    size, turn = 7 if len(names) < 12 else 6, 90 if is_upright else 0
+    ax.set_xticks(np.arange(len(names)), names, fontsize=size, rotation=turn)
 
 
 def _map(figure: Figure, ax: Axes, part: Study, x: str, up: str, y: dict[str, str]) -> None:
