@@ -12,9 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from discreet.accounting.boole import BooleSum, boole_error
+from discreet.accounting.contour import Kind
+from discreet.accounting.privacy_loss import compose
 from discreet.accounting.published import (
     LatticeNormal,
     SequentialSieve,
+    TwoFold,
     WithBound,
     _sums_of_squares,
     residual_supremum,
@@ -294,3 +298,153 @@ def test_lattice_normal_refuses_what_it_cannot_do() -> None:
         LatticeNormal([DiscreteGaussian(variance=10**14)]).delta(epsilon=0.0)
     with pytest.raises(PrecisionError, match="points"):
         residual_supremum(variance=100, times=100)
+
+
+# -- two equal events, in closed form ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("variance", ["1/10", "1/2", "5", "25", "400"])
+@pytest.mark.parametrize("sensitivity", [1, 2, 3])
+def test_theorem_a8_is_the_engine(variance: str, sensitivity: int) -> None:
+    events = (DiscreteGaussian(variance=variance, sensitivity=sensitivity, times=2),)
+    method, exact = TwoFold(events), compose(events)
+    for epsilon in (0.0, 0.4, 1.0, 2.5, 6.0, 11.0, 17.5):
+        found = method.delta(epsilon=epsilon)
+        assert found.value == pytest.approx(
+            float(exact.delta(epsilon=Fraction(epsilon))), rel=1e-12, abs=1e-26
+        )
+    for alpha in (0.0, 1e-6, 0.001, 0.05, 0.3, 0.9, 1.0):
+        assert method.tradeoff(alpha=alpha) == pytest.approx(float(exact.tradeoff(alpha=alpha)), abs=1e-10)
+
+
+@settings(max_examples=20, deadline=None)
+@given(
+    variance=st.fractions(min_value="1/5", max_value=4, max_denominator=10),
+    sensitivity=st.integers(min_value=1, max_value=3),
+    epsilon=st.floats(min_value=0, max_value=12),
+)
+def test_theorem_a8_by_direct_convolution(variance: Fraction, sensitivity: int, epsilon: float) -> None:
+    events = (DiscreteGaussian(variance=variance, sensitivity=sensitivity, times=2),)
+    found = TwoFold(events, digits=40).delta(epsilon=epsilon)
+    # the reference itself: probabilities over 2^500
+    assert error(found, exact_delta(events, epsilon)) <= found.bound + 1e-120
+
+
+def test_theorem_a8_as_printed_has_mass_two() -> None:
+    # c of sqrt(2) sigma in place of sigma / sqrt(2): Poisson summation makes each constant twice as large
+    def constant(mu: float, s: float) -> float:
+        return float(np.exp(-((np.arange(-200, 201) - mu) ** 2) / (2 * s * s)).sum())
+
+    sigma = math.sqrt(5)
+    for width, mass in ((sigma / math.sqrt(2), 1.0), (sigma * math.sqrt(2), 2.0)):
+        even, odd = (constant(mu, width) * constant(mu, sigma / math.sqrt(2)) for mu in (0, 0.5))
+        assert (even + odd) / constant(0, sigma) ** 2 == pytest.approx(mass, rel=1e-12)
+
+
+def test_theorem_a8_refuses_what_it_cannot_do() -> None:
+    with pytest.raises(InputError, match="found 3 events of 1 kinds"):
+        TwoFold([DiscreteGaussian(variance=5, times=3)])
+    with pytest.raises(InputError, match="found 2 events of 2 kinds"):
+        TwoFold([DiscreteGaussian(variance=5), DiscreteGaussian(variance=6)])
+    with pytest.raises(InputError, match="alpha is 2"):
+        TwoFold([DiscreteGaussian(variance=5, times=2)]).tradeoff(alpha=2.0)
+    with pytest.raises(PrecisionError, match="terms"):
+        TwoFold([DiscreteGaussian(variance=10**12, times=2)])
+
+
+# -- groups of equal events, by Boole's rule -----------------------------------------------------------------
+
+ALLOCATION = tuple(
+    # Table 3 of the PNAS paper: shares of rho = 3.65, ten queries each; PEPG and Tract Subset Group together
+    DiscreteGaussian(variance=10 / (2 * Fraction(share) * Fraction("3.65")), times=times)
+    for share, times in [
+        ("0.02", 10), ("0.274", 10), ("0.085", 10), ("0.131", 20), ("0.238", 10), ("0.118", 10),
+        ("0.003", 10),
+    ]
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", COMPOSITIONS)
+@pytest.mark.parametrize("digits", [None, 30])
+def test_boole_is_within_its_own_bound(name: str, digits: int | None) -> None:
+    events = COMPOSITIONS[name]
+    method = BooleSum(events, nodes=40_001 if digits is None else 401, digits=digits)
+    for epsilon in (0.0, 0.4, 1.0, 2.5, 6.0, 11.0):
+        found, exact = method.delta(epsilon=epsilon), exact_delta(events, epsilon)
+        assert error(found, exact) <= found.bound
+
+
+def test_boole_bound_is_worth_something() -> None:
+    events = (DiscreteGaussian(variance=5, times=10), DiscreteGaussian(variance=8, times=4))
+    found = BooleSum(events, nodes=100_001).delta(epsilon=1.0)
+    assert found.covers(float(compose(events).delta(epsilon=1)))
+    assert found.bound < 1e-9 * found.value
+    # with small variances the normal density errs, and the bound says so
+    small = BooleSum(COMPOSITIONS["small variances"], nodes=4001).delta(epsilon=1.0)
+    assert small.bound > 1e-3
+
+
+@pytest.mark.parametrize(
+    ("place", "bound"),
+    [
+        # most of the integral left out, or few nodes: that part of the bound must grow
+        ("cut", 0.1),
+        ("quadrature", 1.0),
+    ],
+)
+def test_boole_errors_follow_the_settings(place: str, bound: float) -> None:
+    events = (DiscreteGaussian(variance=5, times=10), DiscreteGaussian(variance=8, times=4))
+    method = BooleSum(events, nodes=40_001, cut=0.005) if place == "cut" else BooleSum(events, nodes=401)
+    value, errors = method.tail(Fraction(1))
+    assert getattr(errors, place) > bound
+    truth = math.exp(float(compose(events).log_tails(Kind.ALT, [Fraction(1) + method.R / 2])[0]))
+    assert abs(value - truth) <= errors.total
+    assert abs(value - truth) > 1e-3  # it is really lost
+
+
+def test_boole_at_the_printed_settings() -> None:
+    method = BooleSum(ALLOCATION)
+    assert method.nodes == 10**7 + 1
+    assert method.cut == 0.01  # Fact A.14
+    threshold = Fraction("21.97") - method.R / 2
+    # D.4: bounds on E|X|^p, p = 1 to 6, and on the sixth derivative
+    for mine, theirs in zip(
+        method.moments()[1:], (7.0e3, 7.6e7, 1.1e12, 1.8e16, 3.3e20, 6.6e24), strict=True
+    ):
+        assert 0.95 * theirs < mine <= theirs
+    assert 1.1e35 < method.sixth_derivative(threshold) <= 1.2e35
+    # Fact A.15: 2/945 * 1.2e35 * 0.01 * 1e-54 = 2.5397e-24, printed as 2.54e-24
+    assert f"{boole_error(1.2e35, h=1e-9, length=0.01):.4e}" == "2.5397e-24"
+    assert method.quadrature_error(threshold) <= 2.54e-24
+    # A.12: 3.41e-29, from residuals a hundred times ours; A.13: the union bound is 5.80e-29, not 5.6e-29
+    assert method.density_error < 3.41e-29
+    assert method.union_bound(threshold) == pytest.approx(5.80e-29, rel=2e-3)
+    assert method.cut_error(threshold) < 1.3e-30  # Fact A.14
+
+
+def test_boole_and_the_first_tail_of_the_allocation() -> None:
+    method = BooleSum(ALLOCATION, nodes=100_001)
+    found = method.first_tail(epsilon=21.97)
+    truth = math.exp(float(compose(ALLOCATION).log_tails(Kind.ALT, [Fraction(21.97)])[0]))
+    assert found.covers(truth)
+    assert found.value == pytest.approx(truth, rel=1e-3)
+    # the paper gives the second tail up: in float64 its error times e^epsilon is of no use
+    assert method.delta(epsilon=21.97).bound > 1e-6
+
+
+@pytest.mark.slow
+def test_boole_with_all_the_nodes_of_the_paper() -> None:
+    method = BooleSum(ALLOCATION)
+    found = method.first_tail(epsilon=18.0)
+    truth = math.exp(float(compose(ALLOCATION).log_tails(Kind.ALT, [Fraction(18)])[0]))
+    assert found.covers(truth)
+    assert found.value == pytest.approx(truth, rel=1e-7)
+
+
+def test_boole_refuses_what_it_cannot_do() -> None:
+    with pytest.raises(InputError, match="discrete Gaussian events only"):
+        BooleSum([DiscreteLaplace(scale=2)])
+    with pytest.raises(InputError, match="nodes is 100; it must be a multiple of 4, plus 1"):
+        BooleSum(ALLOCATION, nodes=100)
+    with pytest.raises(InputError, match="cut is 4"):
+        BooleSum(ALLOCATION, cut=4.0)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from discreet.errors import InputError
+from discreet.studies import find
 from discreet.studies import population as home
 from discreet.studies.population import EDUCATION, EMPTY, GROUPS, STATES, population
 
@@ -47,12 +48,44 @@ def test_errors_fall_as_the_variance_does_and_non_negativity_helps_where_counts_
 
 def test_slope_is_nearer_with_less_noise() -> None:
     study = home.slope(repeats=100)
-    assert study.column("area") == ["State", "County", "Tract", "Block"]
+    # the seven kinds of areas of Figure 8 (Figure 9 in the journal)
+    areas = ["State", "Metro or micro", "County", "Tract", "County subdivision", "Place", "ZCTA"]
+    assert study.column("area") == areas
     assert study.numbers("slope_without_noise") == pytest.approx(home.SLOPE, rel=0.2)
     tract = study.where(area="Tract")
     assert tract.numbers("mae_new_noise")[0] < tract.numbers("mae_old_noise")[0]
-    assert (np.diff(study.numbers("mae_old_noise")) > 0).all()  # smaller areas, larger errors
+    errors = dict(zip(areas, study.numbers("mae_old_noise"), strict=True))
+    assert errors["State"] < errors["County"] < errors["Tract"]  # smaller areas, larger errors
     assert "SYNTHETIC" in study.title
+
+
+def test_areas_of_the_regression_nest() -> None:
+    people = population()
+    homes = home.area_of_blocks(people, home.SEED)
+    assert list(homes) == list(home.AREAS)
+    inside = {"Metro or micro": "State", "County subdivision": "County", "Place": "County", "ZCTA": "State"}
+    for kind, parent in inside.items():
+        blocks = homes[kind] >= 0
+        pairs = np.unique(np.stack([homes[kind][blocks], homes[parent][blocks]]), axis=1)
+        assert pairs.shape[1] == np.unique(homes[kind][blocks]).size  # each area has one parent
+        assert np.unique(homes[parent]).size < pairs.shape[1]
+    assert (homes["Place"] < 0).mean() == pytest.approx(home.OUTSIDE, abs=0.02)
+    assert all((homes[kind] >= 0).all() for kind in homes if kind != "Place")
+
+
+def test_errors_are_drawn_as_bars_before_and_after() -> None:
+    # Figure 6: a panel for each measure and level, and in it both noises for both kinds of post-processing
+    study = home.accuracy(draws=20_000)
+    figure = find("accuracy")[0].draw(study)
+    shown = [ax for ax in figure.axes if ax.patches]
+    assert [ax.get_title() for ax in shown] == [
+        f"{measure}, {level}" for measure in ("MSE", "MAE") for level in study.distinct("level")
+    ]
+    for ax in shown:
+        measure, level = ax.get_title().split(", ")
+        part = study.where(measure=measure, level=level)
+        heights = [patch.get_height() for patch in ax.patches]
+        assert heights == [*part.numbers("old_noise"), *part.numbers("new_noise")]
 
 
 def test_accuracy_on_own_counts(tmp_path: Path) -> None:

@@ -36,6 +36,17 @@ The ratio depends on y modulo n only. Choosing v with |V| <= n/2, and |V| <= |v|
 with r_n(Q) the number of ways to write Q as a sum of n squares. Hence |P / phi_n - 1| <= W + D, and the
 residual sup_y |P[S_n = y] - phi_n(y)| is at most (W + D) / sqrt(2 pi n sigma2). The leading term of W is
 2n e^(-s (1 - 1/n)).
+
+*`TwoFold`: two equal events in closed form* (the same paper, Theorem A.8). X_1 + X_2 = y leaves a sum over
+one integer, the same for all even and for all odd y:
+
+    P[X_1 + X_2 = y] = e^(-y^2 / 4 sigma2) c(y) / c_0(sigma)^2,
+    c_mu(s) = sum over whole x of e^(-(x - mu)^2 / 2 s^2),
+    c(y) = c_0(sigma / sqrt 2) for even y,  c_1/2(sigma / sqrt 2) for odd y.
+
+The theorem is printed with sqrt(2) sigma in these two constants, which would give a total mass of 2.
+
+*`BooleSum`, for groups of equal events, is in `discreet.accounting.boole`.
 """
 
 from __future__ import annotations
@@ -450,3 +461,121 @@ def _sums_of_squares(n: int) -> list[int]:
     for k in range(1, _MOST_SQUARES + 1):
         counts.append(sum((n * i - (k - i)) * c * counts[k - i] for i, c in theta.items() if i <= k) // k)
     return counts[1:]
+
+
+class TwoFold(PublishedMethod):
+    """(epsilon, delta) and trade-off curve of two equal events, in closed form (Theorem A.8).
+
+    The formula is exact; the bound is that of the arithmetic, with `digits` decimal digits.
+
+    >>> from discreet.noise import DiscreteGaussian
+    >>> method = TwoFold([DiscreteGaussian(variance=5, times=2)])
+    >>> value, bound = method.delta(epsilon=1.0)
+    >>> print(f"{value:.12f}", bound < 1e-15)
+    0.023483608878 True
+    """
+
+    def __init__(self, events: Iterable[Noise], *, digits: int = 30) -> None:
+        terms = Loss(events).terms
+        if len(terms) != 1 or not isinstance(terms[0], DiscreteGaussian) or terms[0].times != 2:
+            raise InputError(
+                "Theorem A.8 takes exactly two discrete Gaussian events of one variance and sensitivity; "
+                f"found {sum(term.times for term in terms)} events of {len(terms)} kinds"
+            )
+        if digits < 1:
+            raise InputError(f"digits is {digits}; it must be at least 1")
+        self._term = terms[0]
+        self._bits = math.ceil(digits * math.log2(10)) + 16
+        v = float(self._term.variance)
+        nats = (self._bits + 8) * math.log(2)
+        # e^(-y^2 / 4 v) is negligible beyond, for the sum and for the sum shifted by 2 mu
+        self._reach = math.ceil(2 * math.sqrt(v * (nats + 1))) + 2 * self._term.sensitivity + 2
+        if self._reach > _MOST_POINTS // 64:
+            raise PrecisionError(
+                f"the sums have {2 * self._reach} terms; at most {_MOST_POINTS // 32} are allowed"
+            )
+
+    def delta(self, *, epsilon: float) -> WithBound:
+        """Return delta at `epsilon`: 1 less the least of e^epsilon alpha(t) + beta(t) over the knots t."""
+        checked(epsilon)
+        with working_bits(self._bits):
+            factor = arb(epsilon).exp()
+            # the least is at the last knot whose slope is steeper than -e^epsilon: (t - mu) mu / v <= epsilon
+            mu, v = self._term.sensitivity, self._term.variance
+            middle = math.floor(Fraction(epsilon) * v / mu) + mu
+            best = max(
+                (
+                    1 - factor * alpha - beta
+                    for alpha, beta in map(self._errors, range(middle - 1, middle + 2))
+                ),
+                key=lambda ball: ball.mid(),
+            )
+            value = max(float(best.mid()), 0.0)
+            return WithBound(value, float(best.rad().upper()) + 2 * _UNIT * value + _TINY)
+
+    def knots(self) -> Floats:
+        """Return the knots of the trade-off curve, rows (alpha, beta), alpha falling, at whole thresholds t.
+
+        >>> from discreet.noise import DiscreteGaussian
+        >>> TwoFold([DiscreteGaussian(variance="1/2", times=2)]).knots()[11:15].round(4).tolist()
+        [[0.2977, 0.0593], [0.0593, 0.2977], [0.0045, 0.7023], [0.0001, 0.9407]]
+        """
+        return self._knots.copy()
+
+    @cached_property
+    def _knots(self) -> Floats:
+        mu = self._term.sensitivity
+        # in floats: beyond 1e-17 nothing is left to show
+        reach = math.ceil(2 * math.sqrt(40 * float(self._term.variance))) + 2 * mu
+        with working_bits(self._bits):
+            even, odd, ratio = self._weights
+            above = [self._tail(reach + 2 * mu)]  # P[X_1 + X_2 >= y] for y downwards
+            for y in range(reach + 2 * mu - 1, 0, -1):
+                above.append(above[-1] + (odd if y % 2 else even) * (ratio * (y * y)).exp())
+            tails = np.array([float(ball.mid()) for ball in reversed(above)])  # from y = 1
+
+        def tail(first: int) -> float:
+            return float(tails[first - 1]) if first > 0 else 1 - float(tails[-first])
+
+        return np.array([[tail(t + 1), tail(2 * mu - t)] for t in range(-reach, reach + 1)])
+
+    def tradeoff(self, *, alpha: float) -> float:
+        """Return the type II error at the type I error `alpha`, between knots on the straight line.
+
+        >>> from discreet.noise import DiscreteGaussian
+        >>> round(TwoFold([DiscreteGaussian(variance=5, times=2)]).tradeoff(alpha=0.05), 10)
+        0.8453532278
+        """
+        if not 0 <= alpha <= 1:
+            raise InputError(f"alpha is {alpha:g}; it must lie in [0, 1]")
+        corners = np.vstack([[0.0, 1.0], self._knots[::-1], [1.0, 0.0]])
+        return float(np.interp(alpha, corners[:, 0], corners[:, 1]))
+
+    def _errors(self, t: int) -> tuple[arb, arb]:
+        """alpha(t) = P[X_1 + X_2 > t] and beta(t) = P[X_1 + X_2 <= t - 2 mu]."""
+        above = max(t + 1, -self._reach)
+        below = max(2 * self._term.sensitivity - t, -self._reach)  # y <= t - 2 mu, mirrored
+        return self._tail(above), self._tail(below)
+
+    def _tail(self, first: int) -> arb:
+        """P[X_1 + X_2 >= first]."""
+        if first <= 0:
+            return 1 - self._tail(1 - first)
+        even, odd, ratio = self._weights
+        end = max(self._reach, first) + 1
+        total = arb(0)
+        for y in range(first, end):
+            total += (odd if y % 2 else even) * (ratio * (y * y)).exp()
+        beyond = (ratio * (end * end)).exp() / (1 - (ratio * end).exp())
+        return total + arb(0, 1) * (2 * beyond).abs_upper()
+
+    @cached_property
+    def _weights(self) -> tuple[arb, arb, arb]:
+        """c_0(sigma / sqrt 2) and c_1/2(sigma / sqrt 2) over c_0(sigma)^2, and -1 / 4 sigma2."""
+        v = arb(fmpq(self._term.variance.numerator, self._term.variance.denominator))
+        terms = range(1, self._reach + 1)
+        cut = arb(0, 1) * (4 * (-arb(self._reach**2) / (2 * v)).exp() * (1 + v)).abs_upper()
+        even = 1 + 2 * sum(((-arb(u * u) / v).exp() for u in terms), arb(0)) + cut
+        odd = 2 * sum(((-((arb(u) - arb(1) / 2) ** 2) / v).exp() for u in terms), arb(0)) + cut
+        whole = 1 + 2 * sum(((-arb(u * u) / (2 * v)).exp() for u in terms), arb(0)) + cut
+        return even / whole**2, odd / whole**2, -1 / (4 * v)

@@ -45,11 +45,11 @@ def reproduce(
     With --out each study is written as tables (CSV) and a figure (PNG and SVG).
     """
     from discreet.studies import find, studies, verdicts
+    from discreet.studies.figures import where
 
     if list_:
         rows = [
-            (one.name, one.what, "; ".join(one.shows), "yes" if one.is_long else "", one.source)
-            for one in studies()
+            (one.name, one.what, where(one), "yes" if one.is_long else "", one.source) for one in studies()
         ]
         show([TextTable(("name", "what", "where", "takes long", "paper"), rows, (0, 1, 2, 3, 4))])
         return

@@ -131,7 +131,7 @@ def level_epsilon() -> Found:
     yield from compare("pnas", "section 3.2, epsilon", what, mine[what])
 
 
-@study("level delta improvement_percent")
+@study("level delta improvement improvement_percent")
 def level_improvement() -> Found:
     """Compute by how much the exact epsilon lies below zCDP's, against delta.
 
@@ -142,7 +142,7 @@ def level_improvement() -> Found:
     deltas = [f"{digit}e-{place}" for place in range(2, 16) for digit in (5, 2, 1)]
     for level, (exact, _, promise) in _of_levels():
         for delta, mine, zcdp in epsilons(deltas, exact, promise):
-            yield level, delta, 100 * (1 - mine / zcdp)
+            yield level, delta, zcdp - mine, 100 * (1 - mine / zcdp)
             if delta == float(DELTA):
                 saved.append(100 * (1 - mine / zcdp))
                 of_labels.append(100 * (1 - round(mine, 2) / round(zcdp, 2)))
@@ -432,6 +432,21 @@ def _reduction(delta: str) -> tuple[float, float, float, str, float]:
     return saved, float(found.epsilon), upper, "({}, {})".format(*point.worst), main
 
 
+def dhc_sensitivity_tradeoff(
+    *, jobs: int = 1, progress: Progress | None = None, alphas: Sequence[float] | None = None
+) -> Study:
+    """Compute the overall trade-off curve relative to the main pair's, at `alphas`.
+
+    The envelope over all pairs is computed in one piece: `jobs` and `progress` are for other long studies.
+    """
+    at = list(alphas or (0.001, 0.005, *(k / 100 for k in range(1, 10)), *(k / 20 for k in range(2, 20))))
+    whole = account(load(PRESET))
+    overall = np.asarray(whole.tradeoff(alpha=at))
+    main = np.asarray(whole.case(whole.main).tradeoff(alpha=at))
+    rows = zip(at, main, overall, 100 * (overall / main - 1), strict=True)
+    return made("dhc-sensitivity-tradeoff", "alpha main_pair overall difference_percent", rows)
+
+
 @study("spine epsilon zcdp_delta delta delta_same_path excess_over_main excess_same_path")
 def dhc_spines() -> Found:
     """Compute the curves of the 43 allocations: against the main path, and both people on the same path.
@@ -440,7 +455,7 @@ def dhc_spines() -> Found:
     43
     """
     whole, paths = account(load(PRESET)), load(PRESET).paths
-    deltas = np.array([float(f"1e-{place}") for place in range(1, 22, 2)])
+    deltas = np.array([0.9, 0.5, *(float(f"1e-{place}") for place in range(1, 22, 2))])
     at = [Fraction(e) for e in _main_zcdp().epsilon(delta=deltas)]
     main = whole.case(whole.main).log_deltas(at)
     for spine in paths:
@@ -454,15 +469,15 @@ def dhc_spines() -> Found:
 
 @study("spine alpha exact main_pair zcdp")
 def dhc_spine_tradeoff(*, spines: Sequence[int] | None = None) -> Found:
-    """Compute the trade-off curve of each of the 43 allocations, both people on the same path.
+    """Compute the trade-off curve of each pair (13, r): a person of the main path replaced by one of path r.
 
     >>> study = dhc_spine_tradeoff(spines=[1])
     >>> bool((study.numbers("exact") >= study.numbers("zcdp")).all())
     True
     """
-    alphas = [0.0, *np.geomspace(1e-5, 0.1, 9).round(9).tolist(), 0.25, 0.5, 0.75, 1.0]
+    alphas = [0.0, 1e-5, 1e-4, 1e-3, 0.003, 0.01, 0.02, 0.04, 0.07, 0.1, 0.15, 0.2, 0.3, 0.5, 0.75, 1.0]
     whole = account(load(PRESET))
     shared = tradeoffs(alphas, whole.case(whole.main), _main_zcdp())
     for spine in spines or load(PRESET).paths:
-        own = tradeoffs(alphas, whole.case((spine, spine)))
+        own = tradeoffs(alphas, whole.case((min(MAIN, spine), max(MAIN, spine))))
         yield from ((spine, *mine, *others) for mine, (_, *others) in zip(own, shared, strict=True))

@@ -6,12 +6,13 @@ Colours are those of Okabe and Ito, and each line has its own dashes for print w
 from __future__ import annotations
 
 from contextlib import suppress
+from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from discreet.report.figures import LINES, STYLE
-from discreet.studies.register import Study
+from discreet.studies.register import Study, Value
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,7 +28,8 @@ def draw(
     y: dict[str, str],
     size: tuple[float, float] = (6.0, 3.6),
     kind: str = "lines",
-    panels: str = "",
+    panels: str | list[str] = "",
+    panel_name: str = "",
     across: int = 4,
     by: str = "",
     views: tuple[str, ...] = ("",),
@@ -35,19 +37,24 @@ def draw(
     printed: tuple[str, ...] = (),
     swapped: bool = False,
     errors: str = "",
+    marks: tuple[str, ...] = (),
 ) -> Figure:
     """Draw columns `y` (with their labels) against `x`.
 
-    kind: lines, marks, bars or map. panels: a panel for each value of this column. by: a line for each value
-    of this column, and then a panel for each of `y`. views: how the axes look, see `_view`; several draw all
-    panels again. printed: which printed quantities are shown, by how their names begin. swapped: `x` goes up.
+    kind: lines, marks, bars or map. panels: a panel for each value of this column, or of these columns
+    together; panel_name: their title, with {} for the value. by: a line for each value of this column,
+    and then a panel for each of `y`. views: how the axes look, see `_view`; several draw all panels again.
+    printed: which printed quantities are shown, by how their names begin. swapped: `x` goes up.
+    marks: columns shown as marks among lines.
     """
     import matplotlib
     from matplotlib.figure import Figure
 
     with matplotlib.rc_context(STYLE):
-        many = len(study.distinct(panels)) if panels else len(y) if by or kind == "map" else len(views)
-        wide = min(across, many)
+        columns = [panels] if isinstance(panels, str) else panels
+        cases = _cases(study, columns) if panels else []
+        many = len(cases) or (len(y) if by or kind == "map" else len(views))
+        wide = min(across, many) if len(columns) == 1 else len(study.distinct(columns[-1]))
         small = many > 20
         figure = Figure(figsize=size, layout=None if small else "constrained")
         same = bool(panels) and not views[0].startswith("free")
@@ -58,9 +65,8 @@ def draw(
             ax.set_axisbelow(True)
             part, shown = study, y
             if panels:
-                value = study.distinct(panels)[place]
-                part = study.where(**{panels: value})
-                ax.set_title(value if isinstance(value, str) else f"{panels.replace('_', ' ')} {value:.6g}")
+                part = study.where(**dict(zip(columns, cases[place], strict=True)))
+                ax.set_title(_panel_title(columns, cases[place], panel_name))
             elif by or kind == "map":
                 shown = dict([list(y.items())[place]])
             if kind == "map":
@@ -68,7 +74,7 @@ def draw(
             elif kind == "bars":
                 _bars(ax, part, x, shown, by, errors)
             else:
-                _lines(ax, part, x, shown, by, kind, swapped)
+                _lines(ax, part, x, shown, by, kind, swapped, marks)
             _show_printed(ax, part, x, printed, kind, place if by else None)
             _view(ax, views[min(place, len(views) - 1)], 8 if small else 3)
             if place // wide == (many - 1) // wide or place + wide >= many:
@@ -92,7 +98,30 @@ def draw(
     return figure
 
 
-def _lines(ax: Axes, part: Study, x: str, y: dict[str, str], by: str, kind: str, swapped: bool) -> None:
+def _cases(study: Study, columns: list[str]) -> list[tuple[Value, ...]]:
+    """The values of these columns that occur together, those of the first column outermost."""
+    found = set(zip(*map(study.column, columns), strict=True))
+    return [case for case in product(*map(study.distinct, columns)) if case in found]
+
+
+def _panel_title(columns: list[str], case: tuple[Value, ...], name: str) -> str:
+    if name:
+        return name.format(*case)
+    pairs = zip(columns, case, strict=True)
+    words = [v if isinstance(v, str) else f"{column.replace('_', ' ')} {v:.6g}" for column, v in pairs]
+    return ", ".join(words)
+
+
+def _lines(
+    ax: Axes,
+    part: Study,
+    x: str,
+    y: dict[str, str],
+    by: str,
+    kind: str,
+    swapped: bool,
+    marks: tuple[str, ...] = (),
+) -> None:
     parts = [(str(v), part.where(**{by: v})) for v in part.distinct(by)] if by else [("", part)]
     for k, (value, one) in enumerate(parts):
         # by their numbers, or at 0, 1, ... if they have names
@@ -101,9 +130,10 @@ def _lines(ax: Axes, part: Study, x: str, y: dict[str, str], by: str, kind: str,
             up = one.numbers(column)
             style = dict(LINES[(k if by else j) % 8])
             # few values of a dense curve, or a column asked for as marks, are marks
-            if kind == "marks" or np.isnan(up).any():
+            if kind == "marks" or column in marks or np.isnan(up).any():
                 style |= {"linestyle": "none", "marker": _MARKS[j % 4], "markersize": 4, "mfc": "none"}
-            name = f"{by} = {value}" if by else label
+            # a number needs its name, a name does not
+            name = label if not by else value if value[0].isalpha() else f"{by} = {value}"
             ax.plot(*((up, across) if swapped else (across, up)), label=name, **style)
     _name_ticks(ax, part, x, swapped)
 
@@ -122,7 +152,11 @@ def _bars(ax: Axes, part: Study, x: str, y: dict[str, str], by: str, errors: str
             place, one.numbers(column), 0.94 * width, yerr=spread, color=LINES[k]["color"], label=label
         )
         if len(one.rows) * len(series) <= 16 and not errors and ax.get_yscale() == "linear":
-            ax.bar_label(bars, [f"{v:.3g}" for v in one.numbers(column)], padding=2, fontsize=7)
+            heights = one.numbers(column)
+            # bars too low to be seen stand too close for their labels
+            texts = [f"{v:.3g}" if abs(v) > 0.03 * np.abs(heights).max() else "" for v in heights]
+            ax.bar_label(bars, texts, padding=2, fontsize=7)
+            ax.margins(y=0.12)  # room for the labels
     ax.grid(axis="x", visible=False)
     _name_ticks(ax, series[0][1], x, False)
 
@@ -131,13 +165,13 @@ def _name_ticks(ax: Axes, part: Study, x: str, swapped: bool) -> None:
     values = part.column(x)
     if swapped or not isinstance(values[0], str):
         return
-    names = [str(value).replace(" ", "\n", 1) if len(str(value)) > 9 else str(value) for value in values]
-    ax.set_xticks(
-        np.arange(len(names)),
-        names,
-        fontsize=7 if len(names) < 12 else 6,
-        rotation=90 if len(names) > 20 else 0,
-    )
+    is_upright = len(values) > 20
+    names = [
+        str(value).replace(" ", "\n", 1) if len(str(value)) > 9 and not is_upright else str(value)
+        for value in values
+    ]
+    size, turn = 7 if len(names) < 12 else 6, 90 if is_upright else 0
+    ax.set_xticks(np.arange(len(names)), names, fontsize=size, rotation=turn)
 
 
 def _map(figure: Figure, ax: Axes, part: Study, x: str, up: str, y: dict[str, str]) -> None:
@@ -173,17 +207,23 @@ def _show_printed(
 
 
 def _view(ax: Axes, view: str, every: int) -> None:
-    """Scales and ends of the axes: delta (downwards from 1), unit (square), both log, log x or y, zero."""
+    """Scales and ends of the axes: delta (downwards from 1), unit (square) and its corner, logs, zero."""
+    from matplotlib.ticker import LogLocator
+
     if view.startswith("delta"):
         low = int(view.removeprefix("delta") or -21)
         ticks = 10.0 ** np.arange(0, low - 1, -every, dtype=np.float64)
         ax.set(yscale="log", ylim=(10.0**low, 2.0), yticks=ticks, xlim=(0, None))
     elif view == "unit":
         ax.set(xlim=(-0.015, 1.0), ylim=(-0.015, 1.0))
+    elif view == "corner":
+        ax.set(xlim=(-0.003, 0.2), ylim=(-0.015, 1.0), xticks=(0, 0.1))
     elif view == "logunit":
         ax.set(xscale="log", yscale="log", xlim=(1e-5, 1.2), ylim=(1e-7, 1.5))
     elif view == "zero":
         ax.set_ylim(bottom=0)
     else:
         ax.set(**{f"{axis}scale": "log" for axis in "xy" if f"log{axis}" in view})
+    if ax.get_xscale() == "log":
+        ax.xaxis.set_major_locator(LogLocator(numticks=6))  # labels of ten decades run into each other
     ax.minorticks_off()

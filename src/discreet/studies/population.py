@@ -13,6 +13,10 @@ alone, the same everywhere:
 - For the regression 70 percent of the people are adults, rounded. A tract's chance of a degree is
   0.05 + 0.6 u^1.5, u uniform; its adults have degrees by that chance. Median earnings, in $1,000, are
   20 + 60 times the true share, plus normal noise of deviation 4.
+- The regression has the paper's seven kinds of areas. Metropolitan areas are runs of neighbouring counties of
+  a state, county subdivisions runs of tracts of a county, ZIP code areas runs of tracts of a state; lengths
+  are 1 plus the whole part of an exponential. Places are runs of blocks of a county, and four blocks in ten
+  are in none.
 
 Nothing here describes real places.
 """
@@ -51,7 +55,8 @@ if TYPE_CHECKING:
 
 SEED = 20200401
 STATES, COUNTIES, TRACTS, BLOCKS = 24, 7.0, 5.0, 18.0
-EMPTY = 0.35
+EMPTY, OUTSIDE = 0.35, 0.4
+"""Shares of blocks without people, and of blocks that are in no place."""
 GROUPS = 10
 _NATIONAL = np.array([0.28, 0.2, 0.14, 0.11, 0.09, 0.07, 0.05, 0.03, 0.02, 0.01])
 
@@ -59,6 +64,16 @@ NOISE_OF = {"Tract": "Tract Subset"}
 """A tract gets the noise of this level of the allocation; other levels get that of their own name."""
 DRAWS, REPEATS = 1_000_000, 2000
 """Noisy counts for each level and noise, at least; repetitions of the regression."""
+AREAS = {
+    "State": "State",
+    "Metro or micro": "County",
+    "County": "County",
+    "Tract": "Tract",
+    "County subdivision": "Tract",
+    "Place": "Tract",
+    "ZCTA": "Tract",
+}
+"""The areas of the regression, and the level whose noise each gets; the paper does not say for the others."""
 EDUCATION = ("below_9th", "no_diploma", "high_school", "some_college", "associate", "bachelor")
 """Columns of the regression: the paper's six categories, the last one being a bachelor's degree or higher."""
 SLOPE, INTERCEPT, DEVIATION = 60.0, 20.0, 4.0
@@ -132,13 +147,17 @@ def population(seed: int = SEED) -> SyntheticPopulation:
     sizes[draw.uniform(block_of.size) < EMPTY] = 0
     shares = draw.uniform(tract_of.size * GROUPS).reshape(-1, GROUPS) ** 4 * _NATIONAL
     limits = np.cumsum(shares, axis=1) / shares.sum(axis=1, keepdims=True)
-    block = _sorted_into(draw, sizes, limits[:, :-1], block_of)
+    block = sorted_into(draw, sizes, limits[:, :-1], block_of)
     parents = {"County": county_of, "Tract": tract_of, "Block": block_of}
     return SyntheticPopulation(_all_levels(block, parents), parents)
 
 
-def _sorted_into(draw: Uniforms, sizes: Integers, limits: Floats, tract: Integers) -> Integers:
-    """Put the people of each block into groups, by the cumulative chances of its tract."""
+def sorted_into(draw: Uniforms, sizes: Integers, limits: Floats, tract: Integers) -> Integers:
+    """Put the people of each block into groups, by the cumulative chances of its tract.
+
+    >>> sorted_into(Uniforms(1), np.array([5, 0]), np.array([[1.0]]), np.array([0, 0])).tolist()
+    [[5, 0], [0, 0]]
+    """
     home, many = np.repeat(np.arange(sizes.size), sizes), limits.shape[1] + 1
     chance, group = draw.uniform(home.size), np.zeros(home.size, dtype=np.int64)
     for limit in limits.T:
@@ -380,7 +399,7 @@ def slope(*, counts: Path | None = None, repeats: int = REPEATS, seed: int = SEE
 
     >>> study = slope(repeats=20)
     >>> [row[0] for row in study.rows]
-    ['State', 'County', 'Tract', 'Block']
+    ['State', 'Metro or micro', 'County', 'Tract', 'County subdivision', 'Place', 'ZCTA']
     """
     from discreet.testing import NotPrivateSeededEntropy
 
@@ -443,17 +462,64 @@ def three_trials(trials: int = 200_000) -> tuple[float, float, float, float]:
 
 
 def _education(seed: int) -> tuple[dict[str, Integers], dict[str, Floats], dict[str, str]]:
-    """Counts of adults by six kinds of education, and median earnings, of all areas at each level."""
+    """Counts of adults by six kinds of education, and median earnings, of all areas of each kind."""
     people, draw = population(seed), Uniforms(seed + 3)
     share = 0.05 + 0.6 * draw.uniform(people.levels["Tract"].shape[0]) ** 1.5
     adults = np.rint(0.7 * people.levels["Block"].sum(axis=1)).astype(np.int64)
     limits = np.cumsum((1 - share)[:, None] * _BELOW, axis=1)
-    counts = _all_levels(_sorted_into(draw, adults, limits, people.parents["Block"]), people.parents)
+    blocks = sorted_into(draw, adults, limits, people.parents["Block"])
+    homes = area_of_blocks(people, seed)
+    counts = {}
+    for kind in AREAS:
+        home = homes[kind]
+        counts[kind] = np.zeros((int(home.max()) + 1, blocks.shape[1]), dtype=np.int64)
+        np.add.at(counts[kind], home[home >= 0], blocks[home >= 0])
     earnings = {
-        level: INTERCEPT + SLOPE * _share(table) + DEVIATION * draw.normal(len(table))
-        for level, table in counts.items()
+        kind: INTERCEPT + SLOPE * _share(table) + DEVIATION * draw.normal(len(table))
+        for kind, table in counts.items()
     }
-    return counts, earnings, {level: level for level in counts}
+    return counts, earnings, dict(AREAS)
+
+
+def area_of_blocks(people: SyntheticPopulation, seed: int) -> dict[str, Integers]:
+    """Return for each kind of area the area of every block, -1 for none.
+
+    >>> people = population()
+    >>> homes = area_of_blocks(people, SEED)
+    >>> [int(home.max()) + 1 for home in homes.values()][:3], bool((homes["Place"] < 0).any())
+    ([24, 90, 181], True)
+    """
+    draw = Uniforms(seed + 5)
+    tract = people.parents["Block"]
+    county = people.parents["Tract"][tract]
+    state = people.parents["County"][county]
+    metro = _runs(draw, people.parents["County"], 2.0)
+    subdivision = _runs(draw, people.parents["Tract"], 1.0)
+    zcta = _runs(draw, people.parents["County"][people.parents["Tract"]], 2.0)
+    place = _runs(draw, county, 30.0)
+    inside = draw.uniform(tract.size) >= OUTSIDE
+    return {
+        "State": state,
+        "Metro or micro": metro[county],
+        "County": county,
+        "Tract": tract,
+        "County subdivision": subdivision[tract],
+        "Place": np.where(inside, place, -1),
+        "ZCTA": zcta[tract],
+    }
+
+
+def _runs(draw: Uniforms, parent: Integers, mean: float) -> Integers:
+    """Number runs of neighbours with one parent, of lengths 1 plus the whole part of an exponential."""
+    starts = np.zeros(parent.size, dtype=bool)
+    at = 0
+    for length in draw.family(mean, parent.size):
+        if at >= parent.size:
+            break
+        starts[at] = True
+        at += int(length)
+    starts[1:] |= parent[1:] != parent[:-1]
+    return np.asarray(np.cumsum(starts) - 1, dtype=np.int64)
 
 
 def _share(counts: Integers) -> Floats:

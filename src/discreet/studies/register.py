@@ -405,7 +405,8 @@ class StudyEntry:
         """Compute the tables; `counts` and `tables` are a user's files, for the studies that take one."""
         if self.of:
             whole = find(self.of)[0].compute(jobs=jobs, progress=progress).where(**self.where)
-            return replace(whole, name=self.name, title=self.title, notes=self.notes)
+            mine = tuple(one for one in whole.checks if one.printed in self.printed)
+            return replace(whole, name=self.name, title=self.title, notes=self.notes, checks=mine)
         work = getattr(import_module(f"discreet.studies.{self.module}"), self.name.replace("-", "_"))
         if counts is not None and not self.takes_counts:
             able = " and ".join(entry.name for entry in studies() if entry.takes_counts)

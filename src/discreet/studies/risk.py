@@ -406,7 +406,7 @@ def risk_group_rho() -> Found:
         yield from ((float(f"{rho:.6g}"), group, *_right(two, group)) for group in groups)
     found = with_draws(_two((RHO, Fraction(largest))), groups[1])
     yield _drawn("text on Figure 6", "right decisions, percent", found)
-    alone = {"block alone": 100 * float(decision_accuracy(rho=RHO, prior="1/2"))}
+    alone = {"block alone": 100 * float(decision_accuracy(rho=RHO, prior="1/2", given="present"))}
     what = "right decisions from the block alone, percent"
     yield from compare("risk", "text on Figure 6", what, alone)
 

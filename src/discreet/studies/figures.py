@@ -1,0 +1,91 @@
+"""Every figure and table of the papers, with the studies that compute it, or why there is none.
+
+`figures.toml` is the list; `docs/reference/figures.md` is `page()`, and a test compares the two.
+
+>>> [place.studies for place in places("sieve") if place.label == "Figure 3"]
+[('dhc-spine-tradeoff',)]
+"""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+from discreet.studies.register import StudyEntry, papers
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One figure, table, theorem or algorithm of a paper."""
+
+    paper: str
+    shows: str
+    label: str = ""
+    """As printed, of the PNAS paper in its long version."""
+    journal: str = ""
+    """Its number in the journal, where it differs."""
+    studies: tuple[str, ...] = ()
+    why: str = ""
+    """Why no study computes it."""
+
+    def __str__(self) -> str:
+        if self.label and self.journal:
+            return f"{self.label} ({self.journal} in the journal)"
+        return self.label or f"{self.journal} in the journal"
+
+
+@cache
+def places(paper: str | None = None) -> tuple[Place, ...]:
+    """Return the figures and tables of a paper, or of all.
+
+    >>> sum(not place.studies for place in places("risk"))      # a list of tables
+    1
+    """
+    text = files("discreet.studies").joinpath("figures.toml").read_text("utf-8")
+    found = []
+    for fields in tomllib.loads(text)["place"]:
+        found.append(Place(**fields | {"studies": tuple(fields.get("studies", ()))}))
+    return tuple(place for place in found if paper in (None, place.paper))
+
+
+def places_of(study: str) -> tuple[str, ...]:
+    """Return the figures and tables that a study computes.
+
+    >>> places_of("slope"), places_of("reduced-noise")
+    (('Figure 8 (Figure 9 in the journal)',), ('Table 1', 'Table 3'))
+    """
+    return tuple(str(place) for place in places() if study in place.studies)
+
+
+def where(study: StudyEntry) -> str:
+    """Return all places of a study: its figures and tables, and where else its printed numbers stand.
+
+    >>> from discreet.studies.register import find
+    >>> where(find("dhc-spines")[0])
+    'Figure 4, number of pairs'
+    """
+    shown = {label for place in places(study.paper) for label in (place.label, place.journal)}
+    return ", ".join([*places_of(study.name), *(text for text in study.shows if text not in shown)])
+
+
+def page() -> str:
+    """Return the reference page, in Markdown."""
+    lines = [
+        "# Figures and tables of the papers",
+        "",
+        "Which study computes which figure or table, or why none does. `discreet reproduce NAME --out DIR`",
+        "writes a study's table and figure; [Reproduce the papers](../howto/reproduce.md) says more.",
+        "Figures of the PNAS paper are numbered as in its long version (arXiv:2410.09296, January 2025);",
+        "from Figure 8 on the journal has another number.",
+    ]
+    for paper, source in papers().items():
+        mine = places(paper)
+        if not mine:
+            continue
+        lines += ["", f"## {source}", "", "| place | what it shows | study |", "| --- | --- | --- |"]
+        for place in mine:
+            names = ", ".join(f"`{name}`" for name in place.studies)
+            lines.append(f"| {place} | {place.shows} | {names or f'none: {place.why}'} |")
+    return "\n".join(lines) + "\n"
