@@ -382,6 +382,8 @@ def _totals(answer: TabulationAccount, one: PassAccount) -> Iterator[Block]:
 
 
 def _account_remarks(answer: TabulationAccount) -> list[str]:
+    from discreet.release.safetab.specification import PAIRED
+
     remarks = [
         "L: level of the groups, 1 regional and 2 detailed. s: groups of one region that a person can be in. "
         "stage 1, stage 2, total: variance of the count that picks the table, of each published cell, and of "
@@ -404,8 +406,6 @@ def _account_remarks(answer: TabulationAccount) -> list[str]:
         )
     if any(cost.epsilon is None for one in answer.passes for cost in one.costs):
         remarks.append("epsilon -: the budgets are too large for it to be computed, or to matter.")
-    unpaired = sorted(
-        {p.stability.why for one in answer.passes for p in one.mechanisms if not p.stability.paired}
-    )
-    remarks += [f"Stability: {why}." for why in unpaired]
+    whys = {part.stability.why for one in answer.passes for part in one.mechanisms} - {PAIRED}
+    remarks += [f"Stability: {why}." for why in sorted(whys)]
     return remarks + [f"Note: {note}." for note in answer.notes]
