@@ -468,14 +468,21 @@ def test_the_command_line(
 ) -> None:
     folder = params({"1_state": 1, "1_county": 0.5, "1_pr_state": 1, "1_pr_county": 0.5})
     call = ["safetab", "run", str(folder), str(DATA), str(tmp_path / "out")]
-    assert command([*call, "--json", "--tabulation-suppression", "--threads", "1", "--memory", "1GB"]) == 0
+    assert (
+        command([*call, "--json", "--tabulation-suppression", "alone", "--threads", "1", "--memory", "1GB"])
+        == 0
+    )
     answer = json.loads(capsys.readouterr().out)
+    assert answer["options"]["tabulation_suppression"] == "alone"
+    assert answer["options"]["negative"] == "zero"
     assert set(answer["seconds"]) == {"counting", "noise", "post-processing", "writing", "all"}
     assert answer["rows"]["T01001"] > 0
     assert answer["not_private"] is False
     assert [entry["rho"] for entry in answer["ledger"]["entries"]] == ["3/2", "3/2"]
     assert command(call) == 2
     assert "exists and is not empty" in capsys.readouterr().err
+    assert command([*call[:-1], str(tmp_path / "no"), "--negative", "keep"]) == 2
+    assert "zero" in capsys.readouterr().err
     other = [*call[:-1], str(tmp_path / "two"), "--quiet"]
     assert command(other) == 0
     text = capsys.readouterr()

@@ -715,8 +715,13 @@ def _notes(
             "Groups whose alone count exceeded the combination count were dropped; "
             "the expectations ignore this."
         )
-    if not configuration.allow_negative_counts or options.get("tabulation_suppression"):
+    if not configuration.allow_negative_counts or options.get("negative") == "zero":
         yield "Counts below zero were set to zero, which raises small ones; the expectations ignore this."
+    if options.get("negative") == "drop":
+        yield (
+            "Groups with a count below zero were dropped, which leaves the larger ones; "
+            "the expectations ignore this."
+        )
     if released.bureau:
         yield "The tables state no margins of error; those of the parameters are used."
     # the hashes of the inputs of the output's run, if the ledger beside the data has it
