@@ -392,5 +392,5 @@ def _files(page: _DesignPage) -> None:
         command = "discreet safetab design PARAMS --delta"
         page.command(lambda: f"{command} {exact_text(page.state.delta)}")
         note = "PARAMS is a folder with the saved safetab.toml and the four files of the groups"
-        more = "; the numbers are the same with the groups of 2020, or any that are paired like them."
+        more = "; the numbers here are those of the groups of 2020."
         c.words(note + more, "wb-soft", "div").style("margin-top: 8px")

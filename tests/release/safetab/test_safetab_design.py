@@ -188,7 +188,7 @@ def test_tables_6_and_7_of_the_paper() -> None:
             assert second_replaced == pytest.approx(2 * second)
             assert round(float(design.rho_for_margin(margin)), 3) == total
     # Table 6: rho .008, .159 and .543 have T = 93, 21 and 11 at 99.99 %
-    plan = design.changed(*PLAN, budgets={("TRACT", 2): "0.543"})
+    plan = design.changed(*PLAN, rhos={("TRACT", 2): "0.543"})
     sized = design.sizing(plan, PLAN[1], "US", exact=False)
     cuts = {level.budget: level.suppression for level in sized.levels}
     assert [cuts[Fraction(rho)] for rho in ("0.543",)] == [11]
@@ -223,7 +223,7 @@ def test_a_changed_design_is_a_configuration() -> None:
     found = design.changed(
         *PLAN,
         levels=[("USA", 2), ("TRACT", 1), ("AIANNH", 1)],
-        budgets={("AIANNH", 1): "0.02"},
+        rhos={("AIANNH", 1): "0.02"},
         margins={("USA", 2): 3, ("TRACT", 1): 50},
         races=3,
         gamma="1/5",
@@ -257,7 +257,7 @@ def test_one_total_is_shared_out_in_the_proportions_of_the_budgets() -> None:
     assert read_toml(write_toml(found)) == found
     # proportions may be given: as weights, or as margins of which all are widened alike
     weights_ = {("USA", 2): 3, ("STATE", 2): 1}
-    found = design.changed(*PLAN, levels=weights_, budgets=weights_, total="0.4")
+    found = design.changed(*PLAN, levels=weights_, rhos=weights_, total="0.4")
     assert [found.budgets[place] for place in weights_] == [Fraction("0.3"), Fraction("0.1")]
     with pytest.raises(InputError, match=r"of the total 0\.0001, USA, regional would get 1\.62e-07"):
         design.changed(*PLAN, total="0.0001")
@@ -371,6 +371,16 @@ def test_what_a_cap_misses_is_what_people_lose() -> None:
     assert found.lost == 1 - Fraction(int(capped), int(whole))
 
 
+def test_old_names_still_work() -> None:
+    found = design.sizing(*PLAN, "US", exact=False)
+    with pytest.warns(DeprecationWarning, match="rho is now called budget"):
+        assert found.levels[0].rho == found.levels[0].budget
+    with pytest.warns(DeprecationWarning, match="rho is now called budget"):
+        assert found.costs[0].rho == found.costs[0].budget
+    with pytest.warns(DeprecationWarning, match="zcdp_epsilon is now called converted"):
+        assert found.costs[0].zcdp_epsilon == found.costs[0].converted
+
+
 def test_it_follows_a_slider() -> None:
     """Each call takes less than 50 ms of processor time, the least of three."""
     noise = GaussianNoise(625)
@@ -399,8 +409,8 @@ def test_bad_input() -> None:
         lambda: design.shown([0.5], GaussianNoise(1), 3),
         lambda: design.thresholds_for((1, 2), None),
         lambda: design.sizing(design.changed(*PLAN, levels=[("USA", 2)]), PLAN[1], "PR"),
-        lambda: design.sizing(design.changed(*PLAN, budgets={("USA", 2): 100}), PLAN[1], "US"),
-        lambda: design.changed(*PLAN, budgets={("USA", 2): 0.1}),  # type: ignore[dict-item]
+        lambda: design.sizing(design.changed(*PLAN, rhos={("USA", 2): 100}), PLAN[1], "US"),
+        lambda: design.changed(*PLAN, rhos={("USA", 2): 0.1}),  # type: ignore[dict-item]
         lambda: design.changed(*PLAN, chance="1"),
     ):
         with pytest.raises(InputError):

@@ -225,10 +225,16 @@ def test_corrections_against_a_plain_loop(
 
 
 def test_choices_that_there_are_not() -> None:
-    with pytest.raises(InputError, match="tabulation suppression is True; it must be both or alone"):
-        Options(tabulation_suppression=True)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="tabulation suppression is 'one'; it must be both or alone"):
+        Options(tabulation_suppression="one")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="negative is 'keep'; it must be zero or drop"):
         Corrections(negative="keep")  # type: ignore[arg-type]
+
+
+def test_what_was_true_or_false_is_understood() -> None:
+    for old, new in ((True, "both"), (False, None)):
+        with pytest.warns(DeprecationWarning, match=f"tabulation suppression {old} is now called {new!r}"):
+            assert Options(tabulation_suppression=old).corrections == Corrections(new)  # type: ignore[arg-type]
 
 
 def test_parts_join_and_sort() -> None:

@@ -139,7 +139,7 @@ def test_every_formula_gives_the_value_that_is_stored() -> None:
 
 def test_changed_settings_give_the_numbers_of_the_functions() -> None:
     plain = Book(workbook.xlsx_bytes(designs(), SPECIFICATION))
-    changes: dict[str, Any] = {"races": 3, "gamma": "0.25", "chance": "0.999", "budgets": {("USA", 2): "0.7"}}
+    changes: dict[str, Any] = {"races": 3, "gamma": "0.25", "chance": "0.999", "rhos": {("USA", 2): "0.7"}}
     (other, _) = designs(**changes)
     for name, value in (("race_codes", 3), ("first_share", 0.25), ("drop_chance", 0.999)):
         plain.stored["Design", plain.names[name]] = value
@@ -187,7 +187,7 @@ def test_groups_that_are_few_follow_the_number_of_race_codes() -> None:
 def test_geometric_noise_has_its_own_formulas() -> None:
     budgets = {place: Fraction(budget != 0) for place, budget in configuration_2020().budgets.items()}
     plan = replace(configuration_2020(), privacy="puredp", budgets=budgets)
-    plan = changed(plan, SPECIFICATION, levels=[("USA", 2), ("COUNTY", 2)], budgets={("COUNTY", 2): "0.3"})
+    plan = changed(plan, SPECIFICATION, levels=[("USA", 2), ("COUNTY", 2)], epsilons={("COUNTY", 2): "0.3"})
     found = [sizing(plan, SPECIFICATION, "US", delta="1e-10")]
     book = Book(workbook.xlsx_bytes(found, SPECIFICATION))
     for sheet, cell in book.formulas:
@@ -198,7 +198,7 @@ def test_geometric_noise_has_its_own_formulas() -> None:
     (other,) = (
         level
         for level in sizing(
-            changed(plan, SPECIFICATION, budgets={("USA", 2): "0.7"}), SPECIFICATION, "US", exact=False
+            changed(plan, SPECIFICATION, epsilons={("USA", 2): "0.7"}), SPECIFICATION, "US", exact=False
         ).levels
         if level.place == ("USA", 2)
     )
@@ -258,7 +258,7 @@ def test_a_folder_of_pure_privacy(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert run(call) == 0
     assert "sum of epsilons" in capsys.readouterr().out
     assert run([*call, "--rho", "USA:2=1"]) == 2
-    assert "--rho is given, but the privacy is puredp: use epsilon" in capsys.readouterr().err
+    assert "a budget is given as rho, but the privacy is puredp: use epsilon" in capsys.readouterr().err
     assert run([*call, "--total-rho", "1"]) == 2
 
 
@@ -293,7 +293,7 @@ def test_a_cap_is_told_on_the_command_line(capsys: pytest.CaptureFixture[str]) -
         (["--total-rho", "0"], "the total rho"),
         (["--total-rho", "60"], "add up to more than 50"),
         (["--total-rho", "2", "--total-epsilon", "3"], "give one of them"),
-        (["--epsilon", "USA:2=1"], "--epsilon is given, but the privacy is zcdp: use rho"),
+        (["--epsilon", "USA:2=1"], "a budget is given as epsilon, but the privacy is zcdp: use rho"),
         (["--races", "2", "--codes-named", "0.5,0.2"], "that add up to 1"),
         (["--earlier", "nowhere.csv"], "there is no file nowhere.csv"),
         (["nowhere"], "nowhere"),

@@ -160,14 +160,12 @@ def _changed(
 
     levels = None if chosen.levels is None else chosen.levels.split(",")
     word = BUDGET_WORDS[configuration.privacy]
-    own = {"rho": (chosen.rho, chosen.total_rho), "epsilon": (chosen.epsilon, None)}
-    for name, given in own.items():
-        for option_, value in zip((f"--{name}", f"--total-{name}"), given, strict=True):
-            if name != word and value is not None:
-                raise InputError(
-                    f"{option_} is given, but the privacy is {configuration.privacy}: use {word}"
-                )
-    budgets, margins = _by_place(own[word][0], f"--{word}"), _by_place(chosen.margin, "--margin")
+    places = {"rho": _by_place(chosen.rho, "--rho"), "epsilon": _by_place(chosen.epsilon, "--epsilon")}
+    budgets, margins = places[word], _by_place(chosen.margin, "--margin")
+    if chosen.total_rho is not None and word != "rho":
+        raise InputError(
+            f"--total-rho is given, but the privacy is {configuration.privacy}: use --total-epsilon"
+        )
     if twice := sorted(set(budgets) & set(margins)):
         raise InputError(f"{':'.join(map(str, twice[0]))} has a --{word} and a --margin; give one of them")
     if chosen.total_rho is not None and chosen.total_epsilon is not None:
@@ -176,7 +174,8 @@ def _changed(
         configuration,
         specification,
         levels=None if levels is None else [place for one in levels for place in _places(one)],
-        budgets=budgets,
+        rhos=places["rho"],
+        epsilons=places["epsilon"],
         margins={place: _whole(text) for place, text in margins.items()},
         total=chosen.total_rho,
         total_epsilon=chosen.total_epsilon,

@@ -28,6 +28,7 @@ from discreet.budget.release import EXACTLY
 from discreet.errors import InputError
 from discreet.noise import DiscreteGaussian, DiscreteLaplace, Noise
 from discreet.numbers import Exact, fraction, plain, positive
+from discreet.release.safetab import renamed
 from discreet.release.safetab.account import (
     LARGEST,
     claim,
@@ -221,6 +222,16 @@ class DesignCost:
     neighbours: Neighbours = "unbounded"
     cases: int = 1
 
+    @property
+    def rho(self) -> Fraction:
+        """Deprecated: see `budget`."""
+        return renamed("rho", "budget", self.budget)
+
+    @property
+    def zcdp_epsilon(self) -> float:
+        """Deprecated: see `converted`."""
+        return renamed("zcdp_epsilon", "converted", self.converted)
+
 
 def cost(
     configuration: Configuration,
@@ -324,6 +335,11 @@ class SizedLevel:
             thresholds=one.thresholds,
             suppression=one.suppression,
         )
+
+    @property
+    def rho(self) -> Fraction:
+        """Deprecated: see `budget`."""
+        return renamed("rho", "budget", self.budget)
 
     def as_dict(self) -> dict[str, object]:
         """Return what JSON says."""
@@ -604,7 +620,8 @@ def changed(
     specification: Specification,
     *,
     levels: Iterable[Place] | None = None,
-    budgets: Mapping[Place, Exact] | None = None,
+    rhos: Mapping[Place, Exact] | None = None,
+    epsilons: Mapping[Place, Exact] | None = None,
     margins: Mapping[Place, int] | None = None,
     total: Exact | None = None,
     total_epsilon: Exact | None = None,
@@ -617,10 +634,11 @@ def changed(
 ) -> Configuration:
     """Return a configuration with changes: the levels that are tabulated, their budgets, and the rest.
 
-    A margin becomes the least budget that keeps it, rounded up to four digits. `total` shares out one sum of
-    budgets over the levels of each pass, in the proportions that they have by then; `total_epsilon` is under
-    pure privacy the same, and under zCDP an epsilon at `delta` (see `with_total_epsilon`). A level that has
-    no thresholds gets those that follow from the target error.
+    Budgets are `rhos`, or under pure privacy `epsilons`. A margin becomes the least budget that keeps it,
+    rounded up to four digits. `total` shares out one sum of budgets over the levels of each pass, in the
+    proportions that they have by then; `total_epsilon` is under pure privacy the same, and under zCDP an
+    epsilon at `delta` (see `with_total_epsilon`). A level that has no thresholds gets those that follow from
+    the target error.
 
     >>> from discreet.release.safetab.census2020 import configuration_2020, specification_2020
     >>> found = changed(configuration_2020(), specification_2020(), races=3, margins={("USA", 2): 3})
@@ -640,7 +658,13 @@ def changed(
             )
         configuration = replace(configuration, zero_suppression_chance=drop)
     spends = dict(configuration.budgets)
-    for place, budget in (budgets or {}).items():
+    given = {"rho": rhos, "epsilon": epsilons}
+    for name, wrong in given.items():
+        if wrong and name != word:
+            raise InputError(
+                f"a budget is given as {name}, but the privacy is {configuration.privacy}: use {word}"
+            )
+    for place, budget in (given[word] or {}).items():
         spends[place] = positive(budget, name=f"{word} of {place[0]}, {LEVEL_WORDS[place[1]]}")
     for (geography, level), margin in (margins or {}).items():
         often = max(specification.stability(level, configuration.max_race_codes, geography).value, 1)
