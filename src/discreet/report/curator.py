@@ -54,10 +54,12 @@ def headline(found: Curated) -> list[str]:
     total = sum((line.errors for line in found.errors if line.kind == "total"), ErrorSums())
     if total.numbers:
         drift = 1.96 * sqrt(_spread(total)) / total.numbers
+        of = f" of true counts with the same cap of {found.max_race_codes} race codes" if found.caps else ""
         said.append(
             f"{percent(total.mean('within'))} of {total.numbers:,} released totals are within their "
-            f"published margin of error; the mechanism expects {percent(total.mean('expected_within'))}, and "
-            f"chance moves that by {100 * drift:.2f} points either way."
+            f"published margin of error{of}; the mechanism expects "
+            f"{percent(total.mean('expected_within'))}, and chance moves that by {100 * drift:.2f} points "
+            "either way."
         )
     if total.expected_square:
         ratio = total.root("square") / total.root("expected_square")
@@ -78,9 +80,8 @@ def _cap_headline(found: Curated) -> list[str]:
     if not sums.numbers:
         return []
     return [
-        f"The cap of {found.max_race_codes} race codes adds an error that no margin covers. Of the totals, "
-        f"{percent(sums.mean('within_noise'))} are within their margin of the true counts with this cap, and "
-        f"{percent(sums.mean('within'))} of those with all codes.",
+        f"The cap of {found.max_race_codes} race codes adds an error that no margin covers: "
+        f"{percent(sums.mean('within'))} of the totals are within their margin of true counts of all codes.",
         f"The cap leaves {sums.emptied:,} of the {sums.groups:,} groups that have people without any.",
     ]
 

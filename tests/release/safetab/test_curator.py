@@ -173,7 +173,7 @@ def test_a_cap_on_race_codes_is_told_from_noise(nation: Nation) -> None:
     assert usa.within < usa.within_noise
     assert all(sums.cap == 0 for (_, _, kind), sums in got.items() if kind == "ethnicity")
     text = "\n".join(pages.headline(found))
-    assert "The cap of 2 race codes adds an error that no margin covers." in text
+    assert "The cap of 2 race codes adds an error that no margin covers: " in text
     assert "What the cap of 2 race codes does to totals" in [sheet.title for sheet in pages.sheets(found)]
     assert any("first 2 race codes" in note for note in found.notes)
     assert len(found.as_dict()["cap"]) == len(found.caps)  # type: ignore[arg-type]
