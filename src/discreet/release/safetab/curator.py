@@ -710,12 +710,14 @@ def _notes(
         )
     if options.get("coterminous"):
         yield "Regions of the same blocks share their numbers, so that errors come more than once."
-    if options.get("tabulation_suppression"):
+    suppressed = options.get("tabulation_suppression")
+    if suppressed:
         yield (
             "Groups whose alone count exceeded the combination count were dropped; "
             "the expectations ignore this."
         )
-    if not configuration.allow_negative_counts or options.get("negative") == "zero":
+    # version 0.2 says "tabulation_suppression": true, which set negative counts to zero
+    if not configuration.allow_negative_counts or options.get("negative") == "zero" or suppressed is True:
         yield "Counts below zero were set to zero, which raises small ones; the expectations ignore this."
     if options.get("negative") == "drop":
         yield (
