@@ -169,7 +169,7 @@ def run(arguments: Sequence[str]) -> int:
 def _with_values(arguments: Sequence[str]) -> list[str]:
     """Give an option that was a flag in version 0.2 the value that the flag stood for."""
     found = []
-    for text, after in zip(arguments, (*arguments[1:], ""), strict=True):
+    for text, after in zip(arguments, [*arguments[1:], ""], strict=False):
         found.append(text)
         if text == "--tabulation-suppression" and after.lower() not in ("both", "alone"):
             print("discreet: deprecated: write --tabulation-suppression both", file=sys.stderr)
