@@ -19,6 +19,8 @@ from discreet.release.safetab.configuration import read_configuration
 from discreet.release.safetab.curator import (
     NO_CUT,
     SIZES,
+    CapLine,
+    CapSums,
     Curated,
     ErrorLaw,
     ErrorSums,
@@ -177,6 +179,16 @@ def test_a_cap_on_race_codes_is_told_from_noise(nation: Nation) -> None:
     assert "What the cap of 2 race codes does to totals" in [sheet.title for sheet in pages.sheets(found)]
     assert any("first 2 race codes" in note for note in found.notes)
     assert len(found.as_dict()["cap"]) == len(found.caps)  # type: ignore[arg-type]
+
+
+def test_groups_of_which_none_was_released_have_no_means() -> None:
+    line = CapLine(geography="PLACE", level=2, kind="alone", sums=CapSums(groups=7, emptied=2))
+    said = line.as_dict()
+    assert (said["mean_error"], said["rmse_against_capped"], said["groups_emptied"]) == (None, None, 2)
+    json.dumps(said, allow_nan=False)
+    nothing = Curated(errors=(), groups=(), caps=(line,), max_race_codes=2)
+    assert not [sheet for sheet in pages.sheets(nothing) if sheet.rows]
+    assert pages.headline(nothing) == []
 
 
 def test_without_a_cap_nothing_is_said_of_one(found: Curated) -> None:

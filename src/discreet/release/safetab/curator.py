@@ -207,13 +207,9 @@ class CapLine:
     sums: CapSums
 
     def as_dict(self) -> dict[str, object]:
-        """Return what JSON says."""
+        """Return what JSON says; there is no mean where no group was released."""
         sums = self.sums
-        return {
-            "geography": self.geography,
-            "level": self.level,
-            "kind": self.kind,
-            "numbers": sums.numbers,
+        means = {
             "mean_error_of_noise": sums.mean("noise"),
             "mean_error_of_cap": sums.mean("cap"),
             "mean_error": sums.mean("noise") + sums.mean("cap"),
@@ -221,6 +217,13 @@ class CapLine:
             "rmse_against_all_codes": sqrt(sums.mean("square")),
             "within_moe_against_capped": sums.mean("within_noise"),
             "within_moe_against_all_codes": sums.mean("within"),
+        }
+        return {
+            "geography": self.geography,
+            "level": self.level,
+            "kind": self.kind,
+            "numbers": sums.numbers,
+            **{name: value if sums.numbers else None for name, value in means.items()},
             "groups_with_people": sums.groups,
             "groups_emptied": sums.emptied,
         }
