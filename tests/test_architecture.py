@@ -49,7 +49,7 @@ ANY = {
     "release/engine/spark.py": "Spark, which need not be installed",
     "release/ledger.py": "JSON, until it is checked",
     "release/safetab/counts.py": "NumPy integers of any width",
-    "release/safetab/design.py": "XlsxWriter, which has no types",
+    "release/safetab/workbook.py": "XlsxWriter, which has no types",
     "release/tables.py": "PyArrow, which has no types; pandas and polars; NumPy numbers of any kind",
     "report/figures.py": "settings of Matplotlib, and options passed on to it",
     "report/html/__init__.py": "settings of Matplotlib, and options that `page` passes on to `gather`",

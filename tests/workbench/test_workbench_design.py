@@ -74,7 +74,7 @@ def test_the_numbers_are_those_of_the_command_line(official: Path, tmp_path: Pat
         (mine,) = [one for one in exact if one.neighbours == cost.neighbours]
         assert mine.epsilon == pytest.approx(cost.epsilon, rel=1e-12)
         (quick,) = [one for one in numbers.costs if one.neighbours == cost.neighbours]
-        assert quick.zcdp_epsilon == pytest.approx(cost.converted, rel=1e-12)
+        assert quick.converted == pytest.approx(cost.converted, rel=1e-12)
     assert [line.place for line in numbers.lines] == [
         (name, 2) for name, level in design.places if level == 2
     ]
@@ -187,6 +187,7 @@ def test_controls_change_the_numbers_to_those_of_the_functions(
     wait_for_value(page, "Epsilon, added", "24.4020")  # of 2020, as `discreet account ddhca-2020`
     page.wait_for_selector("[data-exact=true]")
     wait_for_value(page, "Epsilon, replaced", "37.5576")
+    assert page.locator("[data-design-cap]").is_hidden()
     slider = page.get_by_role("slider", name="Races counted, at most", exact=True)
     slider.focus()
     for _ in range(5):
@@ -200,6 +201,7 @@ def test_controls_change_the_numbers_to_those_of_the_functions(
     wait_for_value(page, "Epsilon, added", AnswerKind.BOUND.number(wanted.costs[0].epsilon))
     line = next(line for line in wanted.lines if line.place == ("COUNTY", 2))
     row = page.locator("tr", has=page.get_by_role("textbox", name="rho of COUNTY, detailed", exact=True))
+    assert page.locator("[data-design-cap]").inner_text() == view.cap_text(wanted.cap, ("COUNTY", 2)) != ""
     cells = [text.replace("\xa0", " ") for text in row.locator("td").all_inner_texts()]
     assert cells[1:6] == [f"± {line.margin}", *(f"{size:,}" for size in line.sizes)]
     assert cells[6:] == [" / ".join(f"{step:,}" for step in line.thresholds), str(line.suppression)]

@@ -12,6 +12,7 @@ from discreet.release.safetab.curator import (
     CONFIDENTIAL,
     KINDS,
     SIZES,
+    CapSums,
     Curated,
     ErrorSums,
     GroupLine,
@@ -33,7 +34,7 @@ KIND_WORDS = {"total": "total", "sex": "sum over one sex", "cell": "cell"}
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """One table of texts; the first two columns are names."""
+    """One table of texts; the first `left` columns are names."""
 
     title: str
     note: str
@@ -53,14 +54,17 @@ def headline(found: Curated) -> list[str]:
     total = sum((line.errors for line in found.errors if line.kind == "total"), ErrorSums())
     if total.numbers:
         drift = 1.96 * sqrt(_spread(total)) / total.numbers
+        of = f" of true counts with the same cap of {found.max_race_codes} race codes" if found.caps else ""
         said.append(
             f"{percent(total.mean('within'))} of {total.numbers:,} released totals are within their "
-            f"published margin of error; the mechanism expects {percent(total.mean('expected_within'))}, and "
-            f"chance moves that by {100 * drift:.2f} points either way."
+            f"published margin of error{of}; the mechanism expects "
+            f"{percent(total.mean('expected_within'))}, and chance moves that by {100 * drift:.2f} points "
+            "either way."
         )
     if total.expected_square:
         ratio = total.root("square") / total.root("expected_square")
         said.append(f"The root mean square error is {ratio:.3f} times the expected one.")
+    said += _cap_headline(found)
     groups, released, expected = _summed(line for line in found.groups if line.size)
     if groups:
         said.append(
@@ -68,6 +72,51 @@ def headline(found: Curated) -> list[str]:
             f"them were suppressed; expected {percent(1 - expected / groups)}."
         )
     return said
+
+
+def _cap_headline(found: Curated) -> list[str]:
+    """Say what the cap on race codes does, if there is one."""
+    sums = sum((line.sums for line in found.caps), CapSums())
+    if not sums.numbers:
+        return []
+    return [
+        f"The cap of {found.max_race_codes} race codes adds an error that no margin covers: "
+        f"{percent(sums.mean('within'))} of the totals are within their margin of true counts of all codes.",
+        f"The cap leaves {sums.emptied:,} of the {sums.groups:,} groups that have people without any.",
+    ]
+
+
+def _caps(found: Curated) -> Sheet:
+    rows = []
+    for line in found.caps:
+        sums = line.sums
+        if line.kind == "ethnicity" or not sums.numbers:
+            continue
+        roots = (f"{sqrt(sums.mean(name)):.2f}" for name in ("noise_square", "square"))
+        shares = (f"{100 * sums.mean(name):.1f}" for name in ("within_noise", "within"))
+        rows.append(
+            (
+                line.geography,
+                LEVEL_WORDS[line.level],
+                line.kind,
+                f"{sums.numbers:,}",
+                _signed(sums.mean("noise")),
+                _signed(sums.mean("cap")),
+                " / ".join(roots),
+                " / ".join(shares),
+                f"{sums.emptied:,} of {sums.groups:,}",
+            )
+        )
+    return Sheet(
+        f"What the cap of {found.max_race_codes} race codes does to totals",
+        "Mean error of the noise (released less true counts with the cap) and of the cap (those less true "
+        "counts of all race codes). RMSE and % within MOE: against true counts with the cap / with all race "
+        "codes. Emptied: groups with people that the cap leaves without any. Groups of an ethnicity have no "
+        "cap.",
+        ("geography", "level", "groups", "numbers", "noise", "cap", "RMSE", "% within MOE", "emptied"),
+        tuple(rows),
+        left=3,
+    )
 
 
 def sheets(found: Curated) -> list[Sheet]:
@@ -81,6 +130,7 @@ def sheets(found: Curated) -> list[Sheet]:
             ("geography", "level"),
             ((geography, LEVEL_WORDS[level], errors) for (geography, level), errors in levels.items()),
         ),
+        *([_caps(found)] if found.caps else []),
         *(_sizes(found, level) for level in LEVEL_WORDS),
         _errors(
             "All numbers by table",

@@ -117,6 +117,11 @@ def _choices(page: _DesignPage) -> None:
         scale, races, gamma = map(page.setting, ("scale", "races", "gamma"))
         c.slider(page, "All budgets", scale, (-TOTAL_STEPS, TOTAL_STEPS), factor_at, scaled, term="rho")
         c.slider(page, "Races counted, at most", races, (1, 8), int, lambda n: (int(n), n), term="stability")
+
+        def capped() -> str:
+            return plan.cap_text(page.numbers.cap if page.numbers else None, page.design.chosen)
+
+        page.words(capped, "wb-soft", "p", hides=True, data_design_cap="")
         c.slider(page, "First stage gets (gamma)", gamma, (1, 60), part_at, part, term="gamma")
         c.slider(page, "Target error", page.setting("target"), (1, 100), part_at, part, term="target error")
         with c.box("wb-two").style("gap: 14px; margin-top: 6px"):
@@ -157,8 +162,8 @@ def _costs(page: _DesignPage) -> None:
             return
         for tile, cost in zip((added, replaced), exact or numbers.costs, strict=True):
             epsilon = say.claimed(numbers.claim.kind, cost.epsilon)
-            tile.set(epsilon, f"zCDP {number(cost.zcdp_epsilon)}")
-        first, second = (plain(cost.rho) for cost in numbers.costs)
+            tile.set(epsilon, f"zCDP {number(cost.converted)}")
+        first, second = (plain(cost.budget) for cost in numbers.costs)
         rho.set(first, f"replaced {second}")
         groups.set(str(numbers.lines[0].stability), "of each geography and level")
         note.set(f"{say.cost_text(page.state.delta, exact)} {numbers.claim}".strip())
@@ -387,5 +392,5 @@ def _files(page: _DesignPage) -> None:
         command = "discreet safetab design PARAMS --delta"
         page.command(lambda: f"{command} {exact_text(page.state.delta)}")
         note = "PARAMS is a folder with the saved safetab.toml and the four files of the groups"
-        more = "; the numbers are the same with the groups of 2020, or any that are paired like them."
+        more = "; the numbers here are those of the groups of 2020."
         c.words(note + more, "wb-soft", "div").style("margin-top: 8px")

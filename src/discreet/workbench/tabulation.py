@@ -19,7 +19,7 @@ from discreet.noise import Noise
 from discreet.numbers import decimal, fraction, positive, share
 from discreet.release.safetab import design as safetab
 from discreet.release.safetab.census2020 import configuration_2020, specification_2020
-from discreet.release.safetab.configuration import Configuration, read_json, read_toml, write_toml
+from discreet.release.safetab.configuration import MOST_CODES, Configuration, read_json, read_toml, write_toml
 from discreet.release.safetab.mechanism import Mechanism
 from discreet.release.safetab.specification import LEVEL_WORDS, LEVELS, PASSES, STATES, Pass
 from discreet.workbench.state import State
@@ -295,6 +295,8 @@ class DesignNumbers(NamedTuple):
     curves: RowCurves | None = None
     claim: Claim = EXACTLY
     """What the epsilons claim."""
+    cap: safetab.Cap | None = None
+    """What it does that not all race codes count, if they do not."""
 
 
 def design_numbers(design: Design, delta: Fraction) -> DesignNumbers:
@@ -307,7 +309,28 @@ def design_numbers(design: Design, delta: Fraction) -> DesignNumbers:
     )
     parts = {level.place: level.mechanism for level in sized.levels}
     curves = _curves(parts[design.chosen]) if design.chosen in parts else None
-    return DesignNumbers(sized.levels, sized.costs, _suppression(parts.values()), curves, sized.claim)
+    lines = _suppression(parts.values())
+    return DesignNumbers(sized.levels, sized.costs, lines, curves, sized.claim, sized.cap)
+
+
+def cap_text(found: safetab.Cap | None, chosen: Place) -> str:
+    """Say what a limit of races saves and costs at the chosen row; nothing if all races count.
+
+    >>> numbers = design_numbers(Design(races=3), Fraction(1, 10**10))
+    >>> cap_text(numbers.cap, ("COUNTY", 2))
+    'COUNTY, detailed: the margin is 7 where it would be 11 if all 8 races counted. But people who name more \
+than 3 are missing from groups. A count that misses 5 people or more is further from the truth than it would \
+be without the limit.'
+    """
+    level = next((one for one in found.levels if one.place == chosen), None) if found else None
+    if found is None or level is None:
+        return ""
+    missing = "anybody" if level.harm == 1 else f"{level.harm:,} people or more"
+    return (
+        f"{row_words(chosen)}: the margin is {level.margin:,} where it would be {level.margin_all:,} if all "
+        f"{MOST_CODES} races counted. But people who name more than {found.races} are missing from groups. A "
+        f"count that misses {missing} is further from the truth than it would be without the limit."
+    )
 
 
 def configuration(design: Design) -> Configuration:

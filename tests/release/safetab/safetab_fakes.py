@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from discreet.release.safetab.mechanism import Mechanism
 from discreet.release.safetab.specification import Iteration, Specification, Stability
 
-ONE = Stability(value=1, race=1, ethnicity=0, paired=True, why="for the test")
+ONE = Stability(value=1, race=1, ethnicity=0, paired=True, reached=True, why="for the test")
 
 
 def specification(count: int, *, total_only: Sequence[int] = (), level: int = 1) -> Specification:

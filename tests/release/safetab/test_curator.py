@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
 from collections import Counter
 from math import exp, sqrt
 from pathlib import Path
@@ -18,6 +19,8 @@ from discreet.release.safetab.configuration import read_configuration
 from discreet.release.safetab.curator import (
     NO_CUT,
     SIZES,
+    CapLine,
+    CapSums,
     Curated,
     ErrorLaw,
     ErrorSums,
@@ -68,14 +71,14 @@ def lines(file: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(stream, delimiter="|"))
 
 
-def recount(nation: Nation) -> Counter[tuple[str, ...]]:
+def recount(nation: Nation, most: int = 8) -> Counter[tuple[str, ...]]:
     """Count people by region and group, and by sex and age in years, in the plainest way."""
     specification = read_specification(nation.params)
     groups = {one.code: one for one in specification.iterations}
     areas = {tuple(row.values())[:4]: row for row in lines(nation.data / "GRF-C.txt")}
     found: Counter[tuple[str, ...]] = Counter()
     for row in lines(nation.data / "person-records.txt"):
-        races = [row[f"QRACE{i}"] for i in range(1, 9) if row[f"QRACE{i}"] != "Null"]
+        races = [row[f"QRACE{i}"] for i in range(1, most + 1) if row[f"QRACE{i}"] != "Null"]
         sets = [{groups[code] for code in specification.mapped[race]} for race in races]
         alone = set.intersection(*sets)
         own = {one for one in alone if one.kind == "alone"}
@@ -130,6 +133,67 @@ def test_sums_are_those_of_a_plain_recount(nation: Nation, released: Path, found
             getattr(errors, name) for name in ("numbers", "error", "absolute", "square", "variance", "within")
         ]
         assert sums == pytest.approx(wanted[key], rel=1e-9), key
+
+
+def test_a_cap_on_race_codes_is_told_from_noise(nation: Nation) -> None:
+    """Against a plain recount with two codes and with all of them."""
+    params = nation.out.parent / "capped"
+    shutil.copytree(nation.params, params)
+    settings = json.loads((params / "config.json").read_text())
+    kept = ("2_usa", "1_state", "2_county")
+    settings |= {name: 0 for name in settings if "_budget_p_level_" in name and not name.endswith(kept)}
+    settings |= {"max_race_codes": 2, "run_pr": False}
+    (params / "config.json").write_text(json.dumps(settings))
+    out = nation.out.parent / "capped-released"
+    run(params, nation.data, out, options=Options(rehearsal=5, coterminous=False))
+    found = curate(params, nation.data, out)
+    capped, whole = recount(nation, 2), recount(nation)
+    groups = {one.code: one for one in read_specification(params).iterations}
+    wanted: dict[tuple[str, int, str], list[float]] = {}
+    for row in lines(out / "t1.NOT-PRIVATE.csv"):
+        one, key = (
+            groups[row["ITERATION_CODE"]],
+            (row["REGION_TYPE"], row["REGION_ID"], row["ITERATION_CODE"]),
+        )
+        noise, cap = int(row["COUNT"]) - capped[key], capped[key] - whole[key]
+        margin, error = int(row["MOE95"]), noise + cap
+        sums = wanted.setdefault((row["REGION_TYPE"], one.level, one.kind), [0.0] * 7)
+        values = (1, noise, cap, noise**2, error**2, abs(noise) <= margin, abs(error) <= margin)
+        for place, value in enumerate(values):
+            sums[place] += value
+    names = ("numbers", "noise", "cap", "noise_square", "square", "within_noise", "within")
+    got = {(line.geography, line.level, line.kind): line.sums for line in found.caps if line.sums.numbers}
+    assert {key: [getattr(sums, name) for name in names] for key, sums in got.items()} == wanted
+    places = {("USA", 2), ("STATE", 1), ("COUNTY", 2)}
+    there = [key for key in whole if len(key) == 3 and (key[0], groups[key[2]].level) in places]
+    there = [key for key in there if groups[key[2]].tabulated(key[0])]
+    assert sum(line.sums.groups for line in found.caps) == len(there)
+    assert sum(line.sums.emptied for line in found.caps) == sum(not capped[key] for key in there) > 0
+    # people are missing from combination groups, and the margins do not cover it
+    usa = got["USA", 2, "combination"]
+    assert usa.cap < 0
+    assert usa.within < usa.within_noise
+    assert all(sums.cap == 0 for (_, _, kind), sums in got.items() if kind == "ethnicity")
+    text = "\n".join(pages.headline(found))
+    assert "The cap of 2 race codes adds an error that no margin covers: " in text
+    assert "What the cap of 2 race codes does to totals" in [sheet.title for sheet in pages.sheets(found)]
+    assert any("first 2 race codes" in note for note in found.notes)
+    assert len(found.as_dict()["cap"]) == len(found.caps)  # type: ignore[arg-type]
+
+
+def test_groups_of_which_none_was_released_have_no_means() -> None:
+    line = CapLine(geography="PLACE", level=2, kind="alone", sums=CapSums(groups=7, emptied=2))
+    said = line.as_dict()
+    assert (said["mean_error"], said["rmse_against_capped"], said["groups_emptied"]) == (None, None, 2)
+    json.dumps(said, allow_nan=False)
+    nothing = Curated(errors=(), groups=(), caps=(line,), max_race_codes=2)
+    assert not [sheet for sheet in pages.sheets(nothing) if sheet.rows]
+    assert pages.headline(nothing) == []
+
+
+def test_without_a_cap_nothing_is_said_of_one(found: Curated) -> None:
+    assert found.caps == ()
+    assert "cap" not in "\n".join([*pages.headline(found), *found.notes])
 
 
 def test_groups_add_up(nation: Nation, released: Path, found: Curated) -> None:

@@ -228,7 +228,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     found = json.loads(capsys.readouterr().out)
     us = found["passes"][0]
     assert (us["rho_unbounded"], us["rho_bounded"]) == ("3", "6")
-    assert us["levels"][0]["variance_stage_2"] == "10"  # 9 / (2 * 0.9 * 0.5)
+    assert us["levels"][0]["variance_stage_2"] == "10/3"  # 3 / (2 * 0.9 * 0.5)
     assert {row["neighbours"] for row in us["results"]} == {"bounded", "unbounded"}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from fractions import Fraction
 from math import exp, fsum
 
@@ -13,9 +14,10 @@ from discreet.accounting.privacy_loss import compose
 from discreet.budget import load
 from discreet.errors import InputError
 from discreet.noise import GaussianNoise, LaplaceNoise, Noise, sample
-from discreet.release.safetab import design, tables
+from discreet.release.safetab import design, tables, workbook
+from discreet.release.safetab.account import account_pass
 from discreet.release.safetab.census2020 import configuration_2020, specification_2020
-from discreet.release.safetab.configuration import read_toml, write_toml
+from discreet.release.safetab.configuration import Configuration, read_toml, write_toml
 from discreet.release.safetab.mechanism import noise_for
 from discreet.studies import printed
 from discreet.testing import NotPrivateSeededEntropy
@@ -157,7 +159,7 @@ def test_the_cost_of_the_design_of_2020() -> None:
             found = design.cost(*PLAN, which, delta="1e-10", neighbours=relation)  # type: ignore[arg-type]
             exact = compose([event for one in people for event in events[one]]).epsilon(delta="1e-10")
             assert found.epsilon == pytest.approx(exact, rel=1e-12)
-            assert found.rho == Fraction(rho)
+            assert found.budget == Fraction(rho)
 
 
 def test_tables_6_and_7_of_the_paper() -> None:
@@ -170,7 +172,7 @@ def test_tables_6_and_7_of_the_paper() -> None:
     ]
     table = [printed("safetab", "Table 7", column) for column in columns]
     found = design.sizing(*PLAN, "US", exact=False)
-    rows = {(row[1], row[2]): row for row in design.rows([found])}
+    rows = {(row[1], row[2]): row for row in workbook.rows([found])}
     assert len(rows) == 11  # no (AIANNH, Regional)
     for margin, places in (
         (3, [("USA", 2), ("STATE", 2)]),
@@ -187,7 +189,8 @@ def test_tables_6_and_7_of_the_paper() -> None:
             assert round(float(design.rho_for_margin(margin)), 3) == total
     # Table 6: rho .008, .159 and .543 have T = 93, 21 and 11 at 99.99 %
     plan = design.changed(*PLAN, rhos={("TRACT", 2): "0.543"})
-    cuts = {level.rho: level.suppression for level in design.sizing(plan, PLAN[1], "US", exact=False).levels}
+    sized = design.sizing(plan, PLAN[1], "US", exact=False)
+    cuts = {level.budget: level.suppression for level in sized.levels}
     assert [cuts[Fraction(rho)] for rho in ("0.543",)] == [11]
     below = {level.place: level.suppression for level in found.levels if level.suppression is not None}
     assert (below["COUNTY", 1], below["COUNTY", 2]) == (93, 21)
@@ -238,6 +241,144 @@ def test_a_changed_design_is_a_configuration() -> None:
         assert all(chances[k, k + 1 :].sum() >= 0.95 for k in range(3))
     with pytest.raises(InputError, match="AIANNH:1 has no rho; give one with --rho"):
         design.changed(*PLAN, levels=[("AIANNH", 1)])
+
+
+# -- one total, pure privacy, a cap on race codes ---------------------------------------------------------
+
+
+def test_one_total_is_shared_out_in_the_proportions_of_the_budgets() -> None:
+    found = design.changed(*PLAN, total="2")
+    for which in ("US", "PR"):
+        places = PLAN[0].levels(which)  # type: ignore[arg-type]
+        before = sum(PLAN[0].budgets[place] or 0 for place in places)
+        for place in places:
+            assert found.budgets[place] == (PLAN[0].budgets[place] or 0) * 2 / before
+        assert sum(found.budgets[place] or 0 for place in places) == 2
+    assert read_toml(write_toml(found)) == found
+    # proportions may be given: as weights, or as margins of which all are widened alike
+    weights_ = {("USA", 2): 3, ("STATE", 2): 1}
+    found = design.changed(*PLAN, levels=weights_, rhos=weights_, total="0.4")
+    assert [found.budgets[place] for place in weights_] == [Fraction("0.3"), Fraction("0.1")]
+    with pytest.raises(InputError, match=r"of the total 0\.0001, USA, regional would get 1\.62e-07"):
+        design.changed(*PLAN, total="0.0001")
+    infinite = replace(PLAN[0], budgets={**PLAN[0].budgets, ("USA", 2): None})
+    with pytest.raises(InputError, match="a budget is infinite"):
+        design.changed(infinite, PLAN[1], total=1)
+
+
+@pytest.mark.parametrize("epsilon", ["0.5", "10"])
+def test_one_epsilon_is_the_largest_total_that_the_exact_account_allows(epsilon: str) -> None:
+    found = design.changed(*PLAN, total_epsilon=epsilon, delta="1e-6")
+    for which in ("US", "PR"):
+        total = sum((found.budgets[place] or 0 for place in found.levels(which)), Fraction(0))  # type: ignore[arg-type]
+        own, more = (
+            design.cost(plan, PLAN[1], which, delta="1e-6", exact=True).epsilon  # type: ignore[arg-type]
+            for plan in (found, design.with_total(found, total * Fraction(1001, 1000)))
+        )
+        assert own <= float(epsilon) < more
+        assert len(str(float(total)).replace(".", "").strip("0")) <= 4
+    with pytest.raises(InputError, match="the total epsilon is 1000; it would take a total rho of more than"):
+        design.changed(*PLAN, total_epsilon=1000)
+
+
+def pure() -> Configuration:
+    """Pure privacy: an epsilon of 1 for detailed groups, 1/10 for regional ones."""
+    budgets = {
+        (where, level): Fraction(1 if level == 2 else "0.1") * (budget != 0)
+        for (where, level), budget in PLAN[0].budgets.items()
+    }
+    return replace(PLAN[0], privacy="puredp", budgets=budgets)
+
+
+def test_pure_privacy_is_designed_alike() -> None:
+    plan = pure()
+    found = design.sizing(plan, PLAN[1], "US", delta="1e-10")
+    told = account_pass(plan, PLAN[1], "US", deltas=["1e-10"])
+    others = sorted(told.costs, key=lambda one: one.neighbours != "unbounded")
+    for cost, other in zip(found.costs, others, strict=True):
+        assert (cost.neighbours, cost.epsilon) == (other.neighbours, pytest.approx(other.epsilon))
+        assert float(cost.budget) == cost.converted == other.converted
+    assert found.costs[0].budget == Fraction("6.5")
+    for level, part in zip(found.levels, told.mechanisms, strict=True):
+        assert (level.mechanism, level.second) == (part, Fraction(9, 10) * (part.budget or 0))
+        noise = LaplaceNoise(9 / (Fraction(9, 10) * (part.budget or 0)))
+        inside = [
+            fsum(p for x, p in weights(noise, 4000).items() if abs(x) <= m)
+            for m in (level.margin - 1, level.margin)
+        ]
+        assert inside[0] < 0.95 <= inside[1]
+    said = found.as_dict()
+    assert said["costs"][0]["pure_epsilon"] == "13/2"  # type: ignore[index]
+    assert "zcdp_epsilon" not in said["costs"][0]  # type: ignore[index]
+    assert said["levels"][0]["epsilon_stage_2"] == "9/100"  # type: ignore[index]
+    # a margin, a total and derived thresholds, of epsilons
+    other_plan = design.changed(
+        plan, PLAN[1], levels=[("USA", 2), ("COUNTY", 2)], margins={("USA", 2): 11, ("COUNTY", 2): 22}
+    )
+    least = design.exact_epsilon_for_margin(11)
+    assert least <= (other_plan.budgets["USA", 2] or 0) < least * Fraction(1001, 1000)
+    whole = design.changed(other_plan, PLAN[1], total_epsilon=3)
+    assert sum(whole.budgets[place] or 0 for place in whole.levels("US")) == 3
+    derived = design.sizing(whole, PLAN[1], "US", derive=True)
+    for level in derived.levels:
+        chances = design.table_chances(level.sizes[1:], level.mechanism.stage_one, level.thresholds)
+        assert all(chances[k, k + 1 :].sum() >= 0.95 for k in range(3))
+    assert read_toml(write_toml(whole)) == whole
+
+
+def test_a_cap_on_race_codes_saves_noise_and_misses_people() -> None:
+    """By plain sums: from `harm` people on the mean square error is larger than without the cap."""
+    plan, named = replace(PLAN[0], max_race_codes=2), ["0.89", "0.082", "0.02", "0.005", "0.003"]
+    found = design.sizing(plan, PLAN[1], "US", exact=False, codes_named=named).cap
+    assert found is not None
+    assert found.cut == Fraction("0.028")
+    # three codes miss one, four two, five three; of all codes that are named
+    assert found.lost == Fraction("0.039") / Fraction("1.149")
+    for one in found.levels:
+        few, all_codes = (
+            weights(noise_for((plan.budgets[one.place] or 0) * Fraction(9, 10), s, "zcdp"), 700)
+            for s in (3, 9)
+        )
+        without = fsum(p * x * x for x, p in all_codes.items())
+        for missing in (one.harm - 1, one.harm):
+            error = fsum(p * (x - missing) ** 2 for x, p in few.items())
+            assert (error > without) == (missing == one.harm)
+        assert one.within == pytest.approx(fsum(p for x, p in few.items() if abs(x) <= one.margin), abs=1e-12)
+        assert one.reach is not None
+        for size, chance in zip(design.CAP_SIZES, one.reach, strict=True):
+            gone = round(found.lost * size)
+            inside = fsum(p for x, p in few.items() if abs(x - gone) <= one.margin)
+            assert chance == pytest.approx(inside, abs=1e-12)
+        assert one.margin < one.margin_all
+    assert design.sizing(*PLAN, "US", exact=False).cap is None
+    told = design.sizing(plan, PLAN[1], "US", exact=False).cap
+    assert told is not None
+    assert (told.lost, told.levels[0].reach) == (None, None)
+    for wrong in ([], ["0.5", "0.4"], ["1.1", "-0.1"], ["0.1"] * 9):
+        with pytest.raises(InputError, match="the shares of people by codes named are"):
+            design.cap(plan, PLAN[1], "US", wrong)
+
+
+def test_what_a_cap_misses_is_what_people_lose() -> None:
+    """Invented people, each code a group: combination groups lose the share of codes that is told."""
+    random = np.random.default_rng(2)
+    shares = np.array([0.7, 0.2, 0.07, 0.03])
+    many = random.choice(4, 2000, p=shares) + 1
+    whole, capped = many.sum(), np.minimum(many, 2).sum()
+    named = [Fraction(int(n), 2000) for n in np.bincount(many, minlength=5)[1:]]
+    found = design.cap(replace(PLAN[0], max_race_codes=2), PLAN[1], "US", named)
+    assert found is not None
+    assert found.lost == 1 - Fraction(int(capped), int(whole))
+
+
+def test_old_names_still_work() -> None:
+    found = design.sizing(*PLAN, "US", exact=False)
+    with pytest.warns(DeprecationWarning, match="rho is now called budget"):
+        assert found.levels[0].rho == found.levels[0].budget
+    with pytest.warns(DeprecationWarning, match="rho is now called budget"):
+        assert found.costs[0].rho == found.costs[0].budget
+    with pytest.warns(DeprecationWarning, match="zcdp_epsilon is now called converted"):
+        assert found.costs[0].zcdp_epsilon == found.costs[0].converted
 
 
 def test_it_follows_a_slider() -> None:

@@ -88,10 +88,10 @@ def test_infinite_budgets_have_no_noise_and_drop_empty_groups() -> None:
 def test_pure_privacy_has_geometric_noise(tmp_path: Path) -> None:
     params = write_params(tmp_path, privacy_defn="puredp")
     found = mechanism(read_configuration(params), read_specification(params), "TRACT", 2)
-    # ten groups at most (two of the island's), epsilon 1/2, a tenth of it for the first stage
-    assert (found.total_only, found.stage_one) == (LaplaceNoise(20), LaplaceNoise(200))
-    assert found.stage_two == LaplaceNoise(Fraction(200, 9))
-    assert found.suppression == LaplaceNoise(Fraction(200, 9)).quantile("0.99")
+    # four groups at most (two of the island's), epsilon 1/2, a tenth of it for the first stage
+    assert (found.total_only, found.stage_one) == (LaplaceNoise(8), LaplaceNoise(80))
+    assert found.stage_two == LaplaceNoise(Fraction(80, 9))
+    assert found.suppression == LaplaceNoise(Fraction(80, 9)).quantile("0.99")
 
 
 def test_levels_without_a_budget_have_no_noise(tmp_path: Path) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 import pytest
 from safetab_fakes import specification
 
 from discreet.errors import InputError
-from discreet.release.safetab.run import ORDER, consistent, donate, partners
+from discreet.release.safetab.run import ORDER, Corrections, Options, corrected, donate, partners
 from discreet.release.safetab.tables import CELLS, Part, joined
 
 
@@ -135,31 +137,104 @@ def test_partners_have_the_same_codes() -> None:
     assert partners(specification(7)) == {0: 1, 2: 3, 4: 5}
 
 
-def test_a_group_whose_alone_count_exceeds_the_combination_is_dropped() -> None:
-    one = Part.of(
-        "COUNTY",
-        1,
-        [0, 0, 1, 1, 2, 3],
-        [0, 1, 0, 1, 0, 1],
-        [0, 0, 1, 0, 0, 0],
-        [0] * 6,
-        [30, 30, *[10] * 8, 79, 50, 60],
-    )
-    kept = consistent({("COUNTY", 1): one}, {0: 1})["COUNTY", 1]
-    # equal counts stay; 80 alone against 79 goes; a group without its partner stays
-    assert list(zip(kept.region.tolist(), kept.iteration.tolist(), strict=True)) == [
-        (0, 0),
-        (0, 1),
-        (2, 0),
-        (3, 1),
-    ]
-    assert kept.values.tolist() == [30, 30, 50, 60]
+def kept_groups(
+    one: Part, how: Corrections, pairs: dict[int, int], tabulated: list[int]
+) -> list[tuple[int, ...]]:
+    kept = corrected({(one.geography, 1): one}, pairs, {(one.geography, 1): tabulated}, how)
+    return sorted(groups(kept[one.geography, 1]))
+
+
+COUNTIES = Part.of(
+    "COUNTY",
+    1,
+    [0, 0, 1, 1, 2, 3],
+    [0, 1, 0, 1, 0, 1],
+    [0, 0, 1, 0, 0, 0],
+    [0] * 6,
+    [30, 30, *[10] * 8, 79, 50, 60],
+)
+"""Equal counts; 80 alone against 79; alone without its partner; a combination group without its partner."""
+
+
+@pytest.mark.parametrize(
+    ("which", "kept"), [("both", [(0, 0), (0, 1), (3, 1)]), ("alone", [(0, 0), (0, 1), (1, 1), (3, 1)])]
+)
+def test_where_alone_exceeds_the_combination_both_go_or_alone(
+    which: Literal["both", "alone"], kept: list[tuple[int, int]]
+) -> None:
+    assert kept_groups(COUNTIES, Corrections(which), {0: 1}, [0, 1]) == kept
+    # a combination group that is not tabulated here was not suppressed either
+    assert kept_groups(COUNTIES, Corrections(which), {0: 1}, [0]) == sorted([*kept, (2, 0)])
+    # and an alone group that has no partner anywhere stays
+    every = sorted(groups(COUNTIES))
+    assert kept_groups(COUNTIES, Corrections(which), {}, [0, 1]) == every
+    assert kept_groups(COUNTIES, Corrections(negative="zero"), {0: 1}, [0, 1]) == every
 
 
 def test_no_count_is_below_zero_afterwards() -> None:
-    one = Part.of("STATE", 1, [0, 0], [0, 1], [0, 1], [0, 0], [-4, 5, -6, 7, 8, 9, 1, 2, -3])
-    kept = consistent({("STATE", 1): one}, {})["STATE", 1]
-    assert kept.values.tolist() == [0, 5, 0, 7, 8, 9, 1, 2, 0]
+    cells = [5, -6, 7, 8, 9, 1, 2, -3]
+    one = Part.of("STATE", 1, [0, 0, 1], [0, 1, 1], [0, 1, 0], [0, 0, 0], [-4, *cells, 0])
+    place = {("STATE", 1): one}
+    zero = corrected(place, {}, {}, Corrections(negative="zero"))["STATE", 1]
+    assert zero.values.tolist() == [0, 5, 0, 7, 8, 9, 1, 2, 0, 0]
+    drop = corrected(place, {}, {}, Corrections(negative="drop"))["STATE", 1]
+    assert list(groups(drop)) == [(1, 1)]
+    nothing = corrected({("STATE", 1): drop.keep(drop.region < 0)}, {}, {}, Corrections(negative="drop"))
+    assert nothing["STATE", 1].size == 0
+
+
+def test_negative_counts_go_before_counts_are_compared() -> None:
+    """-5 alone and -9 in combination: zero and zero are consistent; dropped, neither is there."""
+    one = Part.of("STATE", 1, [0, 0, 1, 1], [0, 1, 0, 1], [0] * 4, [0] * 4, [-5, -9, 3, -2])
+    tabulated = [0, 1]
+    assert kept_groups(one, Corrections("alone", "zero"), {0: 1}, tabulated) == [(0, 0), (0, 1), (1, 1)]
+    assert kept_groups(one, Corrections("alone", "drop"), {0: 1}, tabulated) == []
+    assert kept_groups(one, Corrections(None, "drop"), {0: 1}, tabulated) == [(1, 0)]
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("which", ["both", "alone"])
+@pytest.mark.parametrize("negative", ["zero", "drop"])
+def test_corrections_against_a_plain_loop(
+    seed: int, which: Literal["both", "alone"], negative: Literal["zero", "drop"]
+) -> None:
+    random = np.random.default_rng(seed)
+    chosen = sorted(random.permutation(400)[:250].tolist())
+    tables = random.integers(0, 2, 250).tolist()
+    values = random.integers(-4, 30, sum(CELLS[table] for table in tables)).tolist()
+    one = Part.of("TRACT", 1, [g // 8 for g in chosen], [g % 8 for g in chosen], tables, [0] * 250, values)
+    pairs, tabulated = {0: 1, 2: 5, 4: 3, 6: 7}, [0, 1, 2, 3, 4, 5, 6]  # 7 is not tabulated
+    wanted = {key: list(cells) for key, (_, _, cells) in groups(one).items()}
+    if negative == "drop":
+        wanted = {key: cells for key, cells in wanted.items() if min(cells) >= 0}
+    wanted = {key: [max(cell, 0) for cell in cells] for key, cells in wanted.items()}
+    gone = set()
+    for region, iteration in wanted:
+        other = pairs.get(iteration)
+        if other is None:
+            continue
+        if (region, other) not in wanted:
+            gone |= {(region, iteration)} if other in tabulated else set()
+        elif sum(wanted[region, iteration]) > sum(wanted[region, other]):
+            gone |= {(region, iteration), (region, other)} if which == "both" else {(region, iteration)}
+    after = corrected({("TRACT", 1): one}, pairs, {("TRACT", 1): tabulated}, Corrections(which, negative))
+    assert gone
+    assert {key: cells for key, (_, _, cells) in groups(after["TRACT", 1]).items()} == {
+        key: cells for key, cells in wanted.items() if key not in gone
+    }
+
+
+def test_choices_that_there_are_not() -> None:
+    with pytest.raises(InputError, match="tabulation suppression is 'one'; it must be both or alone"):
+        Options(tabulation_suppression="one")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="negative is 'keep'; it must be zero or drop"):
+        Corrections(negative="keep")  # type: ignore[arg-type]
+
+
+def test_what_was_true_or_false_is_understood() -> None:
+    for old, new in ((True, "both"), (False, None)):
+        with pytest.warns(DeprecationWarning, match=f"tabulation suppression {old} is now called {new!r}"):
+            assert Options(tabulation_suppression=old).corrections == Corrections(new)  # type: ignore[arg-type]
 
 
 def test_parts_join_and_sort() -> None:

@@ -51,7 +51,7 @@ def test_both_steps_are_what_the_run_does(
     tmp_path: Path, params: Path, released: Callable[..., Path], bureau: bool
 ) -> None:
     plain = released("plain", coterminous=False, bureau_columns=bureau)
-    whole = released("whole", tabulation_suppression=True, bureau_columns=bureau)
+    whole = released("whole", tabulation_suppression="both", bureau_columns=bureau)
     first = coterminous(plain, tmp_path / "first", params=params, data=DATA)
     assert first.changed > 0
     last = postprocess(tmp_path / "first", tmp_path / "last", params=params)
@@ -61,6 +61,35 @@ def test_both_steps_are_what_the_run_does(
     assert (first.changed, last.changed) == (said["donated"], said["dropped"])
     assert last.groups == said["groups"]
     assert last.rows == said["rows"]
+    assert json.loads((tmp_path / "last" / f"summary.{MARK}.json").read_text())["options"] == said["options"]
+
+
+@pytest.mark.parametrize(
+    "chosen",
+    [
+        {"tabulation_suppression": "alone"},
+        pytest.param({"negative": "drop"}, marks=pytest.mark.slow),
+        pytest.param({"tabulation_suppression": "both", "negative": "drop"}, marks=pytest.mark.slow),
+    ],
+    ids=str,
+)
+def test_corrections_are_those_of_the_run(
+    tmp_path: Path,
+    params: Path,
+    released: Callable[..., Path],
+    chosen: dict[str, str],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    plain, whole = released("plain"), released("whole", **chosen)
+    words = [word for key, value in chosen.items() for word in (f"--{key.replace('_', '-')}", value)]
+    call = ["safetab", "post", str(plain), "--params", str(params), "--to", str(tmp_path / "last")]
+    assert command([*call, *words, "--json"]) == 0
+    last = json.loads(capsys.readouterr().out)
+    said = json.loads((whole / f"summary.{MARK}.json").read_text())
+    assert last["options"] == said["options"]
+    assert last["dropped"] == said["dropped"] > 0
+    for stem in ("t1", "t2"):
+        assert rows(tmp_path / "last", stem) == rows(whole, stem) != rows(plain, stem)
 
 
 def test_parquet_and_text_are_read_alike(tmp_path: Path, params: Path, released: Callable[..., Path]) -> None:
@@ -100,6 +129,12 @@ def test_the_commands(tmp_path: Path, params: Path, capsys: pytest.CaptureFixtur
     post = ["safetab", "post", str(tmp_path / "a"), "--params", str(params), "--to", str(tmp_path / "c")]
     assert command([*post, "--quiet"]) == 0
     assert "Groups dropped:" in capsys.readouterr().out
+    # a flag in version 0.2
+    post[-1] = str(tmp_path / "d")
+    assert command([*post, "--tabulation-suppression", "--quiet"]) == 0
+    assert capsys.readouterr().err == "discreet: deprecated: write --tabulation-suppression both\n"
+    for name in ("t1.csv", "t2.csv", "summary.json"):
+        assert (tmp_path / "c" / name).read_bytes() == (tmp_path / "d" / name).read_bytes()
 
 
 DAMAGES = {

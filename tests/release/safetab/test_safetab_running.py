@@ -191,21 +191,21 @@ def test_a_run_with_noise_says_how_much(tmp_path: Path, params: Callable[..., Pa
         "REGION_ID,REGION_TYPE,ITERATION_CODE,COUNT,TABLE,NOISE_VARIANCE,MOE95,MOE95_BUREAU"
     )
     assert {row["TABLE"] for row in t1} == {"T01001"}
-    # stability 9, gamma 1/10: sigma^2 = 9 / (2 * 0.9 * rho) a cell, of which a total has 1, 8, 18 or 46;
-    # total-only groups spend everything: 9 / (2 * rho)
+    # gamma 1/10: sigma^2 = s / (2 * 0.9 * rho) a cell, of which a total has 1, 8, 18 or 46;
+    # total-only groups spend everything: s / (2 * rho)
     allowed = {}
-    for where, rho in (("USA", "0.5"), ("COUNTY", "0.159"), ("PR-TRACT", "0.008")):
-        for cells, variance in ((1, Fraction(9, 2)), (1, 5), (8, 5), (18, 5), (46, 5)):
-            each = variance / Fraction(rho)
+    for where, s, rho in (("USA", 7, "0.5"), ("COUNTY", 6, "0.159"), ("PR-TRACT", 6, "0.008")):
+        for cells, share in ((1, 1), (1, "0.9"), (8, "0.9"), (18, "0.9"), (46, "0.9")):
+            each = s / (2 * Fraction(share) * Fraction(rho))
             allowed[where, f"{float(cells * each):.15g}"] = covering(float(each), cells)
     for row in t1:
         assert int(row["MOE95"]) == allowed[row["REGION_TYPE"], row["NOISE_VARIANCE"]]
         assert int(row["MOE95_BUREAU"]) == int(1.96 * float(row["NOISE_VARIANCE"]) ** 0.5)
     for row in rows(tmp_path / "out" / "t2.csv"):
         table = {"T02001": 4, "T02002": 9, "T02003": 23}[row["TABLE"]]
-        rho = {"USA": 0.5, "COUNTY": 0.159, "PR-TRACT": 0.008}[row["REGION_TYPE"]]
+        s, rho = {"USA": (7, 0.5), "COUNTY": (6, 0.159), "PR-TRACT": (6, 0.008)}[row["REGION_TYPE"]]
         cells = table if row["AGESTART"] == "*" else 1
-        assert float(row["NOISE_VARIANCE"]) == pytest.approx(cells * 5 / rho, rel=1e-14)
+        assert float(row["NOISE_VARIANCE"]) == pytest.approx(cells * s / (1.8 * rho), rel=1e-14)
 
 
 def test_totals_and_sexes_are_sums_of_the_cells(tmp_path: Path, params: Callable[..., Path]) -> None:
@@ -274,9 +274,9 @@ def test_pure_privacy_is_counted_in_epsilons(tmp_path: Path, params: Callable[..
     done = run(folder, DATA, tmp_path / "out")
     assert done.budgets == {"US": Fraction("2.7")}
     state, county = (place.mechanism for place in done.places)
-    # stability 9: scales 9 / 0.81 and 9 / 1.62 of the second stage
+    # stability 9 and 6: scales 9 / 0.81 and 6 / 1.62 of the second stage
     assert state.stage_two == LaplaceNoise("100/9")
-    assert county.stage_two == LaplaceNoise("50/9")
+    assert county.stage_two == LaplaceNoise("100/27")
     assert county.suppression == county.stage_two.quantile("0.5") == 0
     t1 = rows(tmp_path / "out" / "t1.csv")
     assert min(int(row["COUNT"]) for row in t1) == 0
@@ -468,14 +468,21 @@ def test_the_command_line(
 ) -> None:
     folder = params({"1_state": 1, "1_county": 0.5, "1_pr_state": 1, "1_pr_county": 0.5})
     call = ["safetab", "run", str(folder), str(DATA), str(tmp_path / "out")]
-    assert command([*call, "--json", "--tabulation-suppression", "--threads", "1", "--memory", "1GB"]) == 0
+    assert (
+        command([*call, "--json", "--tabulation-suppression", "alone", "--threads", "1", "--memory", "1GB"])
+        == 0
+    )
     answer = json.loads(capsys.readouterr().out)
+    assert answer["options"]["tabulation_suppression"] == "alone"
+    assert answer["options"]["negative"] == "zero"
     assert set(answer["seconds"]) == {"counting", "noise", "post-processing", "writing", "all"}
     assert answer["rows"]["T01001"] > 0
     assert answer["not_private"] is False
     assert [entry["rho"] for entry in answer["ledger"]["entries"]] == ["3/2", "3/2"]
     assert command(call) == 2
     assert "exists and is not empty" in capsys.readouterr().err
+    assert command([*call[:-1], str(tmp_path / "no"), "--negative", "keep"]) == 2
+    assert "zero" in capsys.readouterr().err
     other = [*call[:-1], str(tmp_path / "two"), "--quiet"]
     assert command(other) == 0
     text = capsys.readouterr()

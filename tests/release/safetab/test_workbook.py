@@ -9,6 +9,7 @@ import math
 import re
 import tomllib
 import zipfile
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -16,11 +17,13 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from safetab_params import write_params
 
 from discreet.cli import run
-from discreet.release.safetab import design
+from discreet.release.safetab import workbook
 from discreet.release.safetab.census2020 import configuration_2020, specification_2020, write_parameters
 from discreet.release.safetab.design import Sizing, changed, sizing
+from discreet.release.safetab.specification import Iteration, Kind, Specification
 
 pytest.importorskip("xlsxwriter")
 SPECIFICATION = specification_2020()
@@ -93,7 +96,8 @@ class Book:
             "SUMPRODUCT": lambda *arrays: float(np.sum(np.prod(np.broadcast_arrays(*arrays), axis=0))),
             "SUM": lambda array: float(np.sum(array)),
             "ROW": lambda array: array.rows,
-            "MAX": max,
+            "MAX": lambda *values: max(values),
+            "CHOOSE": lambda place, *values: values[int(place) - 1],
             "ABS": abs,
             "SQRT": math.sqrt,
             "EXP": math.exp,
@@ -123,7 +127,7 @@ def designs(**changes: Any) -> list[Sizing]:
 
 
 def test_every_formula_gives_the_value_that_is_stored() -> None:
-    book = Book(design.xlsx_bytes(designs(), SPECIFICATION))
+    book = Book(workbook.xlsx_bytes(designs(), SPECIFICATION))
     assert len(book.formulas) > 5000
     kinds = set()
     for sheet, cell in book.formulas:
@@ -134,7 +138,7 @@ def test_every_formula_gives_the_value_that_is_stored() -> None:
 
 
 def test_changed_settings_give_the_numbers_of_the_functions() -> None:
-    plain = Book(design.xlsx_bytes(designs(), SPECIFICATION))
+    plain = Book(workbook.xlsx_bytes(designs(), SPECIFICATION))
     changes: dict[str, Any] = {"races": 3, "gamma": "0.25", "chance": "0.999", "rhos": {("USA", 2): "0.7"}}
     (other, _) = designs(**changes)
     for name, value in (("race_codes", 3), ("first_share", 0.25), ("drop_chance", 0.999)):
@@ -156,10 +160,56 @@ def test_changed_settings_give_the_numbers_of_the_functions() -> None:
     assert {plain.value(*place) for place in costs} == {"changed: run discreet safetab design again"}
 
 
+def small() -> Specification:
+    """Three pairs of groups and an origin: eight race codes lead to four groups, not to nine."""
+    kinds: tuple[Kind, ...] = ("alone", "combination")
+    groups = [
+        Iteration(code=f"{kind}{name}", name=name, level=2, kind=kind) for name in "abc" for kind in kinds
+    ]
+    origin = Iteration(code="e", name="e", level=2, kind="ethnicity")
+    mapped = {name: (f"alone{name}", f"combination{name}") for name in "abc"} | {"e": ("e",)}
+    return Specification(iterations=(*groups, origin), codes={name: name for name in mapped}, mapped=mapped)
+
+
+def test_groups_that_are_few_follow_the_number_of_race_codes() -> None:
+    plan = changed(configuration_2020(), small(), levels=[("USA", 2), ("COUNTY", 2)])
+    found = sizing(plan, small(), "US", exact=False)
+    book = Book(workbook.xlsx_bytes([found], small()))
+    for codes in (8, 1, 2, 3, 5):
+        other = sizing(replace(plan, max_race_codes=codes), small(), "US", exact=False)
+        book.stored["Design", book.names["race_codes"]] = codes
+        book.known.clear()
+        for row, level in enumerate(other.levels, 12):
+            assert book.value("Design", f"E{row}") == level.stability == max(2, min(codes, 3)) + 1
+            assert book.value("Design", f"M{row}") == level.margin
+
+
+def test_geometric_noise_has_its_own_formulas() -> None:
+    budgets = {place: Fraction(budget != 0) for place, budget in configuration_2020().budgets.items()}
+    plan = replace(configuration_2020(), privacy="puredp", budgets=budgets)
+    plan = changed(plan, SPECIFICATION, levels=[("USA", 2), ("COUNTY", 2)], epsilons={("COUNTY", 2): "0.3"})
+    found = [sizing(plan, SPECIFICATION, "US", delta="1e-10")]
+    book = Book(workbook.xlsx_bytes(found, SPECIFICATION))
+    for sheet, cell in book.formulas:
+        assert book.value(sheet, cell) == pytest.approx(book.stored[sheet, cell], rel=1e-9), (sheet, cell)
+    assert [book.stored["Design", f"{column}11"] for column in "FG"] == ["epsilon", "epsilon, second stage"]
+    book.stored["Design", "F12"] = 0.7
+    book.known.clear()
+    (other,) = (
+        level
+        for level in sizing(
+            changed(plan, SPECIFICATION, epsilons={("USA", 2): "0.7"}), SPECIFICATION, "US", exact=False
+        ).levels
+        if level.place == ("USA", 2)
+    )
+    assert book.value("Design", "M12") == other.margin
+    assert book.value("Design", "J12") == pytest.approx(float(other.variance))
+
+
 def test_an_error_of_the_whole_group_and_one_pass() -> None:
     plan = changed(configuration_2020(), SPECIFICATION, levels=[("COUNTY", 2)], of="total")
     found = [sizing(plan, SPECIFICATION, "US", of="total", exact=False)]
-    book = Book(design.xlsx_bytes(found, SPECIFICATION))
+    book = Book(workbook.xlsx_bytes(found, SPECIFICATION))
     assert tuple(book.stored["Design", f"{column}12"] for column in "NOPQ") == found[0].levels[0].sizes
 
 
@@ -195,6 +245,37 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert "at most 20 % of the average cell" in said
 
 
+def test_a_folder_of_pure_privacy(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    params = write_params(tmp_path, privacy_defn="puredp")
+    call = ["safetab", "design", str(params), "--levels", "USA:2,COUNTY:2", "--quiet"]
+    out = tmp_path / "new.toml"
+    assert run([*call, "--total-epsilon", "3", "--epsilon", "USA:2=1", "--out", str(out), "--json"]) == 0
+    (us,) = json.loads(capsys.readouterr().out)["passes"]
+    assert [one["epsilon"] for one in us["levels"]] == ["2", "1"]
+    assert us["costs"][0]["pure_epsilon"] == "3"
+    assert us["costs"][0]["epsilon"] <= 3
+    assert tomllib.loads(out.read_text())["privacy"] == "puredp"
+    assert run(call) == 0
+    assert "sum of epsilons" in capsys.readouterr().out
+    assert run([*call, "--rho", "USA:2=1"]) == 2
+    assert "a budget is given as rho, but the privacy is puredp: use epsilon" in capsys.readouterr().err
+    assert run([*call, "--total-rho", "1"]) == 2
+
+
+def test_a_cap_is_told_on_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
+    call = ["safetab", "design", "--levels", "USA:2", "--races", "2", "--quiet"]
+    assert run(call) == 0
+    assert "Give --codes-named" in " ".join(capsys.readouterr().out.split())
+    assert run([*call, "--codes-named", "0.9,0.08,0.02"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "A cap of 2 race codes: less noise, but people are missing from their groups" in said
+    assert "groups of that size that miss 1.8 % of their people" in said
+    assert run([*call, "--codes-named", "0.9,0.08,0.02", "--json"]) == 0
+    cap = json.loads(capsys.readouterr().out)["passes"][0]["cap"]
+    assert cap["people_cut"] == 0.02
+    assert set(cap["levels"][0]["within_margin_against_all_codes"]) == {"100", "1000", "10000"}
+
+
 @pytest.mark.parametrize(
     ("options", "text"),
     [
@@ -209,6 +290,12 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
         (["--chance", "1"], "chance"),
         (["--delta", "2"], "delta"),
         (["--out", "x.ods"], "must end in"),
+        (["--total-rho", "0"], "the total rho"),
+        (["--total-rho", "60"], "add up to more than 50"),
+        (["--total-rho", "2", "--total-epsilon", "3"], "give one of them"),
+        (["--epsilon", "USA:2=1"], "a budget is given as epsilon, but the privacy is zcdp: use rho"),
+        (["--races", "2", "--codes-named", "0.5,0.2"], "that add up to 1"),
+        (["--earlier", "nowhere.csv"], "there is no file nowhere.csv"),
         (["nowhere"], "nowhere"),
     ],
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -12,7 +13,17 @@ from cyclopts import App, Parameter
 
 from discreet.budget.levels import RELATIONS, Neighbours
 from discreet.cli import console
-from discreet.cli.console import PLAIN, Block, Hanging, Outputs, Screen, TextTable, json_text, option
+from discreet.cli.console import (
+    PLAIN,
+    Block,
+    Hanging,
+    Outputs,
+    Screen,
+    TextTable,
+    json_text,
+    need_tables,
+    option,
+)
 from discreet.cli.safetab import Params
 from discreet.errors import InputError
 from discreet.numbers import change, number, percent, plain, with_fraction
@@ -21,7 +32,8 @@ from discreet.report.tables import relation as words_of
 if TYPE_CHECKING:
     from discreet.release.safetab.account import PassAccount, TabulationAccount
     from discreet.release.safetab.configuration import Configuration, Place
-    from discreet.release.safetab.design import Sizing
+    from discreet.release.safetab.design import Cap, Sizing
+    from discreet.release.safetab.earlier import TotalOnlyGroups
     from discreet.release.safetab.mechanism import Mechanism
     from discreet.release.safetab.specification import Specification
 
@@ -32,7 +44,8 @@ design_app = App(
     "  discreet safetab design\n"
     "  discreet safetab design --levels USA,STATE,COUNTY:2 --races 3 --error 0.2\n"
     "  discreet safetab design params --margin COUNTY:2=8 --out design.xlsx\n"
-    "  discreet safetab design --rho detailed=0.5 --out safetab.toml",
+    "  discreet safetab design --total-rho 2 --out safetab.toml\n"
+    "  discreet safetab design params --earlier t1.csv",
 )
 
 
@@ -54,13 +67,31 @@ class Designing:
         option("Error relative to the average cell (default), or to the whole group.", "cell|total"),
     ] = "cell"
     rho: Annotated[str | None, option("Budgets, such as USA:2=2.134,regional=0.008.", "PLACE=R,...")] = None
+    epsilon: Annotated[str | None, option("The same if the privacy is puredp.", "PLACE=E,...")] = None
     margin: Annotated[
         str | None, option("Budgets from 95 % margins of a cell, such as COUNTY:2=11.", "PLACE=M,...")
+    ] = None
+    total_rho: Annotated[
+        str | None, option("One total, shared out over the levels of each pass as their budgets are.", "R")
+    ] = None
+    total_epsilon: Annotated[
+        str | None,
+        option("The same by epsilon: at --delta under zCDP, the sum of epsilons under puredp.", "E"),
     ] = None
     gamma: Annotated[str | None, option("The first stage's share of a budget.", "G")] = None
     chance: Annotated[str | None, option("Chance of dropping an empty group; 0: never.", "P")] = None
     derive: Annotated[bool, option("Derive the thresholds from the target error.")] = False
     delta: Annotated[str, option("The delta of the epsilon. Default: 1e-10.", "D")] = "1e-10"
+    codes_named: Annotated[
+        str | None,
+        option(
+            "Public shares of people who name 1, 2, ... race codes; tells what --races leaves out.", "S,..."
+        ),
+    ] = None
+    earlier: Annotated[
+        Path | None,
+        option("An earlier public count like t1: lists groups that could get a total only.", "FILE"),
+    ] = None
     out: Annotated[
         Path | None,
         option("Write .xlsx (with live formulas), .csv, .json, or .toml (a safetab.toml).", "FILE"),
@@ -100,33 +131,55 @@ def design(
         configuration, specification = read_configuration(Path(spec)), read_specification(Path(spec))
     part = _error(chosen.error)
     configuration = _changed(configuration, specification, chosen, part)
-    size = partial(sizing, error=part, of=chosen.of, delta=small, derive=chosen.derive)
+    totals = None
+    if chosen.earlier is not None:
+        need_tables("design --earlier")
+        from discreet.release.safetab.earlier import total_only_groups
+
+        totals = total_only_groups(configuration, specification, chosen.earlier)
+    named = None if chosen.codes_named is None else [one.strip() for one in chosen.codes_named.split(",")]
+    size = partial(sizing, error=part, of=chosen.of, delta=small, derive=chosen.derive, codes_named=named)
     with screen.progress("Comparing people") as progress:
         found = [
             size(configuration, specification, which, progress=progress) for which in configuration.passes
         ]
-    answer = {"specification": spec, "passes": [one.as_dict() for one in found]}
+    answer: dict[str, object] = {"specification": spec, "passes": [one.as_dict() for one in found]}
+    if totals is not None:
+        answer["total_only"] = totals.as_dict()
     if out is not None:
         outputs.write({"--out": _content(outputs.kind("--out"), found, specification, answer)})
     written = None if out is None else str(out)
-    screen.present(lambda: {**answer, "out": written}, _text(found, written), timed=True)
+    screen.present(lambda: {**answer, "out": written}, _text(found, totals, written), timed=True)
 
 
 def _changed(
     configuration: Configuration, specification: Specification, chosen: Designing, error: str
 ) -> Configuration:
+    from discreet.release.safetab.configuration import BUDGET_WORDS
     from discreet.release.safetab.design import changed
 
     levels = None if chosen.levels is None else chosen.levels.split(",")
-    rhos, margins = _by_place(chosen.rho, "--rho"), _by_place(chosen.margin, "--margin")
-    if twice := sorted(set(rhos) & set(margins)):
-        raise InputError(f"{':'.join(map(str, twice[0]))} has a --rho and a --margin; give one of them")
+    word = BUDGET_WORDS[configuration.privacy]
+    places = {"rho": _by_place(chosen.rho, "--rho"), "epsilon": _by_place(chosen.epsilon, "--epsilon")}
+    budgets, margins = places[word], _by_place(chosen.margin, "--margin")
+    if chosen.total_rho is not None and word != "rho":
+        raise InputError(
+            f"--total-rho is given, but the privacy is {configuration.privacy}: use --total-epsilon"
+        )
+    if twice := sorted(set(budgets) & set(margins)):
+        raise InputError(f"{':'.join(map(str, twice[0]))} has a --{word} and a --margin; give one of them")
+    if chosen.total_rho is not None and chosen.total_epsilon is not None:
+        raise InputError("--total-rho and --total-epsilon are given; give one of them")
     found = changed(
         configuration,
         specification,
         levels=None if levels is None else [place for one in levels for place in _places(one)],
-        rhos=rhos,
+        rhos=places["rho"],
+        epsilons=places["epsilon"],
         margins={place: _whole(text) for place, text in margins.items()},
+        total=chosen.total_rho,
+        total_epsilon=chosen.total_epsilon,
+        delta=chosen.delta,
         races=chosen.races,
         gamma=chosen.gamma,
         chance=chosen.chance,
@@ -142,7 +195,7 @@ def _content(
     kind: str, found: Sequence[Sizing], specification: Specification, answer: Mapping[str, object]
 ) -> bytes:
     from discreet.release.safetab.configuration import write_toml
-    from discreet.release.safetab.design import csv_bytes, xlsx_bytes
+    from discreet.release.safetab.workbook import csv_bytes, xlsx_bytes
 
     if kind == "toml":
         return write_toml(found[0].configuration).encode()
@@ -198,9 +251,11 @@ def _by_place(text: str | None, option: str) -> dict[Place, str]:
     return found
 
 
-def _text(found: Sequence[Sizing], written: str | None) -> Iterator[Block]:
+def _text(found: Sequence[Sizing], totals: TotalOnlyGroups | None, written: str | None) -> Iterator[Block]:
     for one in found:
         yield from _one_pass(one)
+    if totals is not None:
+        yield from _total_only(totals)
     yield from map(Hanging, _remarks(found))
     if written is not None:
         yield f"Written: {written}."
@@ -213,13 +268,13 @@ def _one_pass(found: Sizing) -> Iterator[Block]:
     title = f"{PASS_NAMES[found.which]}: sizes from which a table has an error of at most "
     yield Hanging(f"{title}{percent(found.error)} of the {part}, 95 % of the time")
     yield ""
-    columns = ("geography", "L", "s", "rho", "stage 2", "MOE", "total", "4 ages", "9 ages", "23 ages")
+    columns = ("geography", "L", "s", found.word, "stage 2", "MOE", "total", "4 ages", "9 ages", "23 ages")
     rows = [
         (
             one.place[0],
             str(one.place[1]),
             str(one.stability),
-            plain(one.rho),
+            _short(one.budget),
             f"{float(one.variance):.4g}",
             str(one.margin),
             *(f"{size:,}" for size in one.sizes),
@@ -230,17 +285,121 @@ def _one_pass(found: Sizing) -> Iterator[Block]:
     ]
     yield TextTable((*columns, "thresholds", "T"), rows)
     yield ""
-    kind = found.claim.kind
+    kind, zcdp = found.claim.kind, found.configuration.privacy == "zcdp"
+    sums = ("rho", "zCDP epsilon") if zcdp else ("sum of epsilons",)
     yield TextTable(
-        ("neighbours", "rho", kind.titled("epsilon"), "zCDP epsilon"),
+        ("neighbours", sums[0], kind.titled("epsilon"), *sums[1:]),
         [
-            (cost.neighbours, plain(cost.rho), kind.number(cost.epsilon), number(cost.zcdp_epsilon))
+            (
+                cost.neighbours,
+                _short(cost.budget),
+                kind.number(cost.epsilon),
+                *([number(cost.converted)] if zcdp else []),
+            )
             for cost in found.costs
         ],
     )
+    if found.cap is not None:
+        yield ""
+        yield from _cap(found.cap)
     if found.rivals is not None:
         yield ""
         yield Hanging(_rivals(found))
+    yield ""
+
+
+def _short(value: Fraction) -> str:
+    """Write a budget; one that was shared out has no short decimal, so it has six digits."""
+    text = plain(value)
+    return text if len(text) <= 9 else f"{float(value):.6g}"
+
+
+def _cap(found: Cap) -> Iterator[Block]:
+    """What a cap on race codes saves and costs."""
+    from discreet.release.safetab.design import CAP_SIZES
+
+    yield Hanging(f"A cap of {found.races} race codes: less noise, but people are missing from their groups")
+    yield ""
+    sizes = [f"of {size:,}" for size in CAP_SIZES] if found.lost is not None else []
+    yield TextTable(
+        ("geography", "L", "MOE, 8 codes", "MOE", "harm from", "% within", *sizes),
+        [
+            (
+                one.place[0],
+                str(one.place[1]),
+                str(one.margin_all),
+                str(one.margin),
+                str(one.harm),
+                f"{100 * one.within:.1f}",
+                *(f"{100 * share:.1f}" for share in one.reach or ()),
+            )
+            for one in found.levels
+        ],
+    )
+    said = (
+        "harm from: a count that misses this many people is further from the truth (mean square error) than "
+        "it would be without the cap. % within: how often a count is within its MOE of a true count that has "
+        "the cap too."
+    )
+    if found.lost is None or found.cut is None:
+        more = "Give --codes-named to see it against people with all their codes."
+    else:
+        more = (
+            f"of 100, 1,000, 10,000: the same against people with all their codes, for combination groups of "
+            f"that size that miss {percent(found.lost)} of their people. That share of all codes named is "
+            f"beyond the cap; {percent(found.cut)} of the people name more than {found.races}."
+        )
+    yield Hanging(f"{said} {more}")
+
+
+MOST_SHOWN = 20
+"""Groups that could get a total only that are listed at the screen."""
+
+
+def _total_only(found: TotalOnlyGroups) -> Iterator[Block]:
+    """Groups that could get a total only, and what it gains."""
+    yield Hanging(
+        f"Total only: {len(found.groups):,} of {found.judged:,} groups would get no table by sex and age in "
+        f"the nation or any state, {percent(found.sure)} of the time or more, going by {found.file}"
+    )
+    yield ""
+    if found.groups:
+        yield TextTable(
+            ("group", "L", "kind", "name", "largest", "total only", "below states", "again"),
+            [
+                (
+                    one.group.code,
+                    str(one.group.level),
+                    one.group.kind,
+                    one.group.name[:40],
+                    f"{one.largest:,}",
+                    f"{100 * one.chance:.2f} %",
+                    f"{one.below:,}",
+                    f"{one.kept:,.1f}",
+                )
+                for one in found.groups[:MOST_SHOWN]
+            ],
+            (0, 2, 3),
+        )
+        if len(found.groups) > MOST_SHOWN:
+            yield f"... and {len(found.groups) - MOST_SHOWN:,} more; --json lists all."
+        yield ""
+    gains = "; ".join(
+        f"{one.place[0]}:{one.place[1]} variance {one.variance:.4g} to {one.variance_total_only:.4g}, MOE "
+        f"{one.margin} to {one.margin_total_only}"
+        for one in found.gains
+    )
+    yield Hanging(
+        "largest: its largest earlier count. below states: how many earlier counts it has there; again: how "
+        "many of them would be published on average. A group marked DETAILED_ONLY is not published there. It "
+        f"spends nothing on the first stage, so its totals have less noise: {gains}. The sum of the budgets "
+        "stays the same."
+    )
+    yield Hanging(
+        f"{found.file} must be public, or already paid for: which groups you mark tells about it. Groups "
+        f"without an earlier count: {found.unknown:,}, not judged."
+    )
+    yield from (Hanging(f"Note: {note}.") for note in found.notes)
     yield ""
 
 
@@ -382,6 +541,8 @@ def _totals(answer: TabulationAccount, one: PassAccount) -> Iterator[Block]:
 
 
 def _account_remarks(answer: TabulationAccount) -> list[str]:
+    from discreet.release.safetab.specification import PAIRED
+
     remarks = [
         "L: level of the groups, 1 regional and 2 detailed. s: groups of one region that a person can be in. "
         "stage 1, stage 2, total: variance of the count that picks the table, of each published cell, and of "
@@ -404,8 +565,6 @@ def _account_remarks(answer: TabulationAccount) -> list[str]:
         )
     if any(cost.epsilon is None for one in answer.passes for cost in one.costs):
         remarks.append("epsilon -: the budgets are too large for it to be computed, or to matter.")
-    unpaired = sorted(
-        {p.stability.why for one in answer.passes for p in one.mechanisms if not p.stability.paired}
-    )
-    remarks += [f"Stability: {why}." for why in unpaired]
+    whys = {part.stability.why for one in answer.passes for part in one.mechanisms} - {PAIRED}
+    remarks += [f"Stability: {why}." for why in sorted(whys)]
     return remarks + [f"Note: {note}." for note in answer.notes]

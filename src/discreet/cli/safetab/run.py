@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 
 from cyclopts import App, Parameter
 
@@ -37,6 +37,17 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+SuppressionOption = Annotated[
+    Literal["both", "alone"] | None,
+    option(
+        "Where an alone count exceeds the combination count, drop both groups or the alone one.", "both|alone"
+    ),
+]
+NegativeOption = Annotated[
+    Literal["zero", "drop"] | None,
+    option("Set negative counts to zero, or drop groups that have one.", "zero|drop"),
+]
+
 run_app = console.command(
     "safetab run",
     "PARAMS DATA OUT [OPTIONS]",
@@ -59,9 +70,8 @@ class Running:
         bool, option("Add MOE95_BUREAU, the Bureau's floor(1.96 sigma), which covers less than 95 %.")
     ] = False
     no_coterminous: Annotated[bool, option("Let regions made of the same blocks differ.")] = False
-    tabulation_suppression: Annotated[
-        bool, option("Drop groups whose alone count exceeds the combination count; no negative counts.")
-    ] = False
+    tabulation_suppression: SuppressionOption = None
+    negative: NegativeOption = None
     ledger: LedgerFile = None
     key: KeyFile = None
     spend_again: SpendAgain = False
@@ -270,7 +280,9 @@ def coterminous(
 post_app = App(
     name="post",
     usage="Usage: discreet safetab post OUT --params DIR --to DIR [OPTIONS]",
-    help_epilogue="Examples:\n  discreet safetab post published --params params --to final",
+    help_epilogue="Examples:\n"
+    "  discreet safetab post published --params params --to final\n"
+    "  discreet safetab post published --params params --to final --tabulation-suppression alone",
 )
 
 
@@ -281,13 +293,25 @@ def post(
     *,
     params: OldParams,
     to: To,
+    tabulation_suppression: SuppressionOption = None,
+    negative: NegativeOption = None,
     format: NewFormat = None,
     screen: Screen = PLAIN,
 ) -> None:
-    """Drop groups whose alone count exceeds the combination count; no negative counts. Nothing is spent."""
+    """Drop groups whose alone count exceeds the combination count; no negative counts. Nothing is spent.
+
+    Without options: --tabulation-suppression both --negative zero.
+    """
     from discreet.release.safetab.run import postprocess
 
-    done = postprocess(released, to, params=params, format=format)
+    done = postprocess(
+        released,
+        to,
+        params=params,
+        tabulation_suppression=tabulation_suppression,
+        negative=negative,
+        format=format,
+    )
     screen.present(done.as_dict, _reprocessed(done), timed=True)
 
 

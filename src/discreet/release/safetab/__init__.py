@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from types import ModuleType
+from typing import TypeVar
 from warnings import warn
+
+T = TypeVar("T")
+
+
+def renamed(old: str, new: str, value: T) -> T:
+    """Return a value that was asked for by its old name."""
+    warn(f"{old} is now called {new}", DeprecationWarning, stacklevel=3)
+    return value
 
 
 def moved(old: str, home: ModuleType) -> Callable[[str], object]:

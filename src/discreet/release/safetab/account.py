@@ -256,7 +256,7 @@ def two_stages(
 def claim(parts: Sequence[Mechanism]) -> Claim:
     """Return what an account of these mechanisms claims of the tables that are published."""
     reasons = [DROPPED] if any(part.suppression is not None for part in parts) else []
-    if not all(part.stability.paired for part in parts):
+    if not all(part.stability.reached for part in parts):
         reasons.append("How many groups a person is in is itself a bound.")
     return Claim(AnswerKind.BOUND, tuple(reasons)) if reasons else Claim()
 

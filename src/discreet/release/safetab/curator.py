@@ -12,17 +12,21 @@ error of a group that was kept is the noise given that it was large enough. A gr
 dropped if its noisy total is too small, unless a region of the same blocks gives it its own numbers: then it
 is missing only if all of them dropped it. States drop nothing, so a county that is a state has every group
 that the state has.
+
+A cap on race codes is in the noise and in the true counts alike, so that the errors above do not show what it
+costs: people who name more codes are missing from combination groups, and may be counted as alone. Where
+there is a cap, totals are compared with people who have all their codes as well.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from math import ceil, nan, sqrt
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,11 +34,23 @@ from numpy.typing import NDArray
 from discreet.noise import Noise
 from discreet.release.commit import read_manifest, read_receipt
 from discreet.release.ledger import JsonDict, find_ledger, read_ledger
-from discreet.release.safetab.configuration import Configuration, Privacy, read_configuration
+from discreet.release.safetab.configuration import (
+    MOST_CODES,
+    Configuration,
+    Place,
+    Privacy,
+    read_configuration,
+)
 from discreet.release.safetab.counts import Classes
 from discreet.release.safetab.mechanism import Mechanism, column, fill, mechanism
 from discreet.release.safetab.run import ORDER
-from discreet.release.safetab.specification import GEOGRAPHIES, Specification, read_specification, read_water
+from discreet.release.safetab.specification import (
+    GEOGRAPHIES,
+    Kind,
+    Specification,
+    read_specification,
+    read_water,
+)
 from discreet.release.safetab.tables import (
     TABLES,
     Codes,
@@ -48,11 +64,13 @@ from discreet.release.safetab.tables import (
 
 if TYPE_CHECKING:
     from discreet.release.safetab.counts import GroupCounts
+    from discreet.release.tables import ArrowTable
 
 CONFIDENTIAL = "CONFIDENTIAL: made from the true counts, for the trusted curator only. Do not publish."
 SIZES = (0, 1, 10, 50, 100, 500, 1_000, 5_000, 20_000)
 """Where the classes of group size begin."""
 KINDS = ("total", "sex", "cell")
+CLASSES: tuple[Kind, ...] = get_args(Kind)
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -154,14 +172,74 @@ class GroupLine:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CapSums:
+    """Sums over released totals, beside true counts with the cap on race codes and with all codes.
+
+    `noise` sums released less capped counts, `cap` capped counts less those of all codes. `groups` are those
+    with people if all codes count, `emptied` those of them that the cap leaves without any.
+    """
+
+    numbers: int = 0
+    noise: float = 0.0
+    cap: float = 0.0
+    noise_square: float = 0.0
+    square: float = 0.0
+    within_noise: float = 0.0
+    within: float = 0.0
+    groups: int = 0
+    emptied: int = 0
+
+    def __add__(self, other: CapSums) -> CapSums:
+        return CapSums(**{name: getattr(self, name) + getattr(other, name) for name in CapSums.__slots__})
+
+    def mean(self, name: str) -> float:
+        """Return a sum divided by how many numbers it has; NaN if it has none."""
+        return float(getattr(self, name)) / self.numbers if self.numbers else nan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CapLine:
+    """What the cap on race codes does to the totals of one geography, level and kind of group."""
+
+    geography: str
+    level: int
+    kind: Kind
+    sums: CapSums
+
+    def as_dict(self) -> dict[str, object]:
+        """Return what JSON says; there is no mean where no group was released."""
+        sums = self.sums
+        means = {
+            "mean_error_of_noise": sums.mean("noise"),
+            "mean_error_of_cap": sums.mean("cap"),
+            "mean_error": sums.mean("noise") + sums.mean("cap"),
+            "rmse_against_capped": sqrt(sums.mean("noise_square")),
+            "rmse_against_all_codes": sqrt(sums.mean("square")),
+            "within_moe_against_capped": sums.mean("within_noise"),
+            "within_moe_against_all_codes": sums.mean("within"),
+        }
+        return {
+            "geography": self.geography,
+            "level": self.level,
+            "kind": self.kind,
+            "numbers": sums.numbers,
+            **{name: value if sums.numbers else None for name, value in means.items()},
+            "groups_with_people": sums.groups,
+            "groups_emptied": sums.emptied,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Curated:
-    """Everything that the curator's report shows."""
+    """Everything that the curator's report shows; `caps` is empty if all race codes count."""
 
     errors: tuple[ErrorLine, ...]
     groups: tuple[GroupLine, ...]
     notes: tuple[str, ...] = ()
     rehearsal: bool = False
     out: str = ""
+    max_race_codes: int = MOST_CODES
+    caps: tuple[CapLine, ...] = ()
 
     def as_dict(self) -> dict[str, object]:
         """Return what JSON says, but for the sentences of the report."""
@@ -170,6 +248,8 @@ class Curated:
             "out": self.out,
             "rehearsal": self.rehearsal,
             "notes": list(self.notes),
+            "max_race_codes": self.max_race_codes,
+            "cap": [line.as_dict() for line in self.caps],
             "errors": [line.as_dict() for line in self.errors],
             "groups": [line.as_dict() for line in self.groups],
         }
@@ -369,19 +449,28 @@ def curate(
     configuration, specification = read_configuration(params), read_specification(params)
     errors: list[ErrorLine] = []
     groups: list[GroupLine] = []
-    with (
-        connect(engine, memory=memory, threads=threads, spark_master=spark_master) as connected,
-        count(data, configuration, specification, engine=connected) as counts,
-    ):
+    caps: list[CapLine] = []
+    places = [place for which in configuration.passes for place in configuration.levels(which)]
+    with ExitStack() as open_:
+        connected = open_.enter_context(
+            connect(engine, memory=memory, threads=threads, spark_master=spark_master)
+        )
+        whole: dict[Place, Counts] = {}
+        if configuration.max_race_codes < MOST_CODES:
+            every = replace(configuration, max_race_codes=MOST_CODES)
+            with count(data, every, specification, engine=connected) as counts:
+                whole = {place: Counts.of(counts.totals(*place)) for place in places}
+        counts = open_.enter_context(count(data, configuration, specification, engine=connected))
         regions = counts.geography.regions
         released, summary = read_released(out, specification, regions), read_manifest(out) or {}
         options, water = summary.get("options", {}), read_water(params)
         classes = counts.geography.coterminous(water) if options.get("coterminous") else ()
         releasing = ReleaseChances(configuration, specification, classes)
-        places = [place for which in configuration.passes for place in configuration.levels(which)]
         for done, place in enumerate(places, 1):
             found = _Place(releasing, counts, released, released.parts[place])
             errors += found.errors()
+            if place in whole:
+                caps += found.caps(whole[place], specification)
             iterations = np.array(specification.places(*place), dtype=np.int32)
             groups += found.groups(len(regions[place[0]]), iterations)
             if progress is not None:
@@ -393,7 +482,31 @@ def curate(
         notes=notes,
         rehearsal=options.get("rehearsal") is not None,
         out=out.name,
+        max_race_codes=configuration.max_race_codes,
+        caps=tuple(caps),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """True totals: groups with people, as sorted keys, and how many they have."""
+
+    key: Ints
+    iteration: Codes
+    count: Ints
+
+    @classmethod
+    def of(cls, table: ArrowTable) -> Counts:
+        """Read the totals of one geography and level."""
+        iteration = column(table, "iteration", np.int32)
+        return cls(
+            keys(column(table, "region", np.int32), iteration), iteration, column(table, "count", np.int64)
+        )
+
+    def at(self, wanted: Ints) -> Ints:
+        """Return the counts of some groups; one that is not among those with people is empty."""
+        place = np.searchsorted(self.key, wanted)
+        return np.where(np.append(self.key, -1)[place] == wanted, np.append(self.count, 0)[place], 0)
 
 
 class _Place:
@@ -410,25 +523,70 @@ class _Place:
             (column(table, "region", np.int32), column(table, "iteration", np.int32)),
             column(table, "count", np.int64),
         )
-        key, wanted = keys(*self._groups), keys(part.region, part.iteration)
-        place = np.searchsorted(key, wanted)
-        # a group that is not among those with people is empty
-        self._total = np.where(np.append(key, -1)[place] == wanted, np.append(self._count, 0)[place], 0)
+        self._true, self._keys = Counts.of(table), keys(part.region, part.iteration)
+        self._total = self._true.at(self._keys)
         self._large = part.keep(part.table > 0)
         self._truth = replace(self._large, values=np.zeros_like(self._large.values))
         fill(counts, self._truth, np.arange(self._truth.size))
 
+    def _cell_variance(self) -> Floats:
+        """Return the variance of one cell of each group: as published, or as the parameters say."""
+        part = self._part
+        if self._labels is not None:
+            words = np.array([float(one.variance) for one in self._labels.total])
+            found: Floats = words[part.label.astype(np.int64) * len(TABLES) + part.table] / part.widths()
+            return found
+        one = self._releasing.mechanism(*self._where)
+        simple = self._releasing.simple[part.iteration]
+        return np.where(simple, _variance(one.total_only), _variance(one.stage_two))
+
+    def caps(self, whole: Counts, specification: Specification) -> list[CapLine]:
+        """Return what the cap does to the totals here; `whole` are the counts of all race codes."""
+        part, every = self._part, np.arange(self._part.size)
+        margin = self._margins("total", every, self._cell_variance(), part.widths())
+        noise = part.totals() - self._total
+        cap = self._total - whole.at(self._keys)
+        error = noise + cap
+        sums = {
+            "noise": noise,
+            "cap": cap,
+            "noise_square": noise.astype(float) ** 2,
+            "square": error.astype(float) ** 2,
+            "within_noise": np.abs(noise) <= margin,
+            "within": np.abs(error) <= margin,
+        }
+        of = np.array([CLASSES.index(one.kind) for one in specification.iterations])
+        numbers, groups, emptied = (
+            np.bincount(of[iteration], minlength=len(CLASSES))
+            for iteration in (
+                part.iteration,
+                whole.iteration,
+                whole.iteration[self._true.at(whole.key) == 0],
+            )
+        )
+        totals = {
+            name: np.bincount(of[part.iteration], values, len(CLASSES)) for name, values in sums.items()
+        }
+        return [
+            CapLine(
+                geography=self._where[0],
+                level=self._where[1],
+                kind=kind,
+                sums=CapSums(
+                    numbers=int(numbers[at]),
+                    groups=int(groups[at]),
+                    emptied=int(emptied[at]),
+                    **{name: float(values[at]) for name, values in totals.items()},
+                ),
+            )
+            for at, kind in enumerate(CLASSES)
+            if numbers[at] or groups[at]
+        ]
+
     def errors(self) -> list[ErrorLine]:
         """Return the errors of all numbers that were released here."""
         part, cells = self._part, self._part.widths()
-        # the variance of one cell of each group: as published, or as the parameters say
-        if self._labels is not None:
-            words = np.array([float(one.variance) for one in self._labels.total])
-            variance = words[part.label.astype(np.int64) * len(TABLES) + part.table] / cells
-        else:
-            one = self._releasing.mechanism(*self._where)
-            simple = self._releasing.simple[part.iteration]
-            variance = np.where(simple, _variance(one.total_only), _variance(one.stage_two))
+        variance = self._cell_variance()
         cut = self._releasing.cut(*self._where, part.region, part.iteration, self._total, variance)
         cut[part.table > 0] = NO_CUT
         every = np.arange(part.size)
@@ -450,23 +608,9 @@ class _Place:
         self, kind: str, group: NDArray[np.intp], error: Ints, variance: Floats, cells: Ints, cut: Ints
     ) -> list[ErrorLine]:
         """Sum up numbers of one kind, each of a group, with the variance of a sum of so many cells."""
-        if self._labels is None:
-            margin = np.zeros(group.size, dtype=np.int64)
-        else:
-            said = {
-                "total": self._labels.total,
-                "sex": self._labels.rows[::2],
-                "cell": self._labels.rows[1::2],
-            }
-            number = self._part.label[group].astype(np.int64) * len(TABLES) + self._part.table[group]
-            margin = np.array([one.margin for one in said[kind]], dtype=np.int64)[number]
+        margin = self._margins(kind, group, variance / cells, cells)
         expected = Expected(*(np.zeros(group.size) for _ in range(4)))
-        kinds, which = np.unique(np.stack([variance / cells, cells]), axis=1, return_inverse=True)
-        for place, (each, many) in enumerate(kinds.T):
-            chosen = np.flatnonzero(which.ravel() == place)
-            one = law(self._releasing.configuration.privacy, float(each), int(many))
-            if self._labels is None:
-                margin[chosen] = one.margin()
+        for one, chosen in self._laws(variance / cells, cells):
             part = one.expected(cut[chosen], margin[chosen])
             for name in Expected.__slots__:
                 getattr(expected, name)[chosen] = getattr(part, name)
@@ -497,6 +641,29 @@ class _Place:
             )
             for at in np.flatnonzero(numbers).tolist()
         ]
+
+    def _laws(self, each: Floats, cells: Ints) -> Iterator[tuple[ErrorLaw, NDArray[np.intp]]]:
+        """Yield the noise of sums of cells of some variance, and where it is that of the numbers."""
+        kinds, which = np.unique(np.stack([each, cells]), axis=1, return_inverse=True)
+        for place, (variance, many) in enumerate(kinds.T):
+            one = law(self._releasing.configuration.privacy, float(variance), int(many))
+            yield one, np.flatnonzero(which.ravel() == place)
+
+    def _margins(self, kind: str, group: NDArray[np.intp], each: Floats, cells: Ints) -> Ints:
+        """Return the margins of error of numbers of one kind: as published, or as the parameters say."""
+        if self._labels is None:
+            margin = np.zeros(group.size, dtype=np.int64)
+            for one, chosen in self._laws(each, cells):
+                margin[chosen] = one.margin()
+            return margin
+        said = {
+            "total": self._labels.total,
+            "sex": self._labels.rows[::2],
+            "cell": self._labels.rows[1::2],
+        }
+        number = self._part.label[group].astype(np.int64) * len(TABLES) + self._part.table[group]
+        found: Ints = np.array([one.margin for one in said[kind]], dtype=np.int64)[number]
+        return found
 
     def groups(self, regions: int, iterations: Codes) -> list[GroupLine]:
         """Return how many groups there are and how many were released, by size."""
@@ -539,15 +706,27 @@ def _notes(
     options = summary.get("options", {})
     if not summary:
         yield "There is no summary.json beside the tables, so how they were post-processed is not known."
+    if configuration.max_race_codes < MOST_CODES:
+        yield (
+            f"Only the first {configuration.max_race_codes} race codes of a person count, in the release and "
+            "in the true counts, unless a table says that all codes do."
+        )
     if options.get("coterminous"):
         yield "Regions of the same blocks share their numbers, so that errors come more than once."
-    if options.get("tabulation_suppression"):
+    suppressed = options.get("tabulation_suppression")
+    if suppressed:
         yield (
             "Groups whose alone count exceeded the combination count were dropped; "
             "the expectations ignore this."
         )
-    if not configuration.allow_negative_counts or options.get("tabulation_suppression"):
+    # version 0.2 says "tabulation_suppression": true, which set negative counts to zero
+    if not configuration.allow_negative_counts or options.get("negative") == "zero" or suppressed is True:
         yield "Counts below zero were set to zero, which raises small ones; the expectations ignore this."
+    if options.get("negative") == "drop":
+        yield (
+            "Groups with a count below zero were dropped, which leaves the larger ones; "
+            "the expectations ignore this."
+        )
     if released.bureau:
         yield "The tables state no margins of error; those of the parameters are used."
     # the hashes of the inputs of the output's run, if the ledger beside the data has it

@@ -4,23 +4,18 @@
 holds it. It takes milliseconds but for the exact cost, so that a page can follow a slider. A table of `cells`
 cells (1, 8, 18 or 46) has independent noise of the second stage in each.
 
-A design as a spreadsheet: what has a closed form is a live formula, so that a committee can try changes.
-
-The law of the noise is on a sheet of its own, so margins of error and suppression follow too. Only the exact
-epsilon is a number; if a setting is changed, its cell says that `discreet` must be run again.
+Budgets are rho under zCDP and epsilons under pure privacy; `changed` shares out one total over the levels.
 """
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
-from importlib.util import find_spec
 from itertools import pairwise
-from math import ceil, exp, floor, log10, sqrt
-from typing import Any, Literal, NamedTuple
+from math import ceil, floor, log, log10, sqrt
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -30,10 +25,10 @@ from discreet.accounting.parallel import Progress
 from discreet.accounting.privacy_loss import compose
 from discreet.budget import Claim, Neighbours
 from discreet.budget.release import EXACTLY
-from discreet.errors import DiscreetError, InputError
-from discreet.files import csv_text
+from discreet.errors import InputError
 from discreet.noise import DiscreteGaussian, DiscreteLaplace, Noise
 from discreet.numbers import Exact, fraction, plain, positive
+from discreet.release.safetab import renamed
 from discreet.release.safetab.account import (
     LARGEST,
     claim,
@@ -43,13 +38,19 @@ from discreet.release.safetab.account import (
     spent,
     two_stages,
 )
-from discreet.release.safetab.configuration import RUNS, Configuration, Place
+from discreet.release.safetab.configuration import (
+    BUDGET_WORDS,
+    BUDGETS,
+    MOST_CODES,
+    RUNS,
+    Configuration,
+    Place,
+)
 from discreet.release.safetab.mechanism import Mechanism, noise_for
 from discreet.release.safetab.specification import (
     GEOGRAPHIES,
     LEVEL_WORDS,
     LEVELS,
-    PASS_NAMES,
     PASSES,
     Pass,
     Specification,
@@ -93,6 +94,19 @@ def exact_rho_for_margin(margin: int, *, stability: int = STABILITY, gamma: Exac
     (1.528, 0.00753)
     """
     return Fraction(stability) / (2 * _widest(DiscreteGaussian, margin) * (1 - _share(gamma)))
+
+
+def exact_epsilon_for_margin(margin: int, *, stability: int = STABILITY, gamma: Exact = "0.1") -> Fraction:
+    """Return the same of pure privacy: the least epsilon whose geometric noise keeps the margin.
+
+    >>> round(float(exact_epsilon_for_margin(11)), 3)
+    2.598
+    """
+    return Fraction(stability) / (_widest(DiscreteLaplace, margin) * (1 - _share(gamma)))
+
+
+FOR_MARGIN = {"zcdp": exact_rho_for_margin, "puredp": exact_epsilon_for_margin}
+"""The least budget for a margin, by the kind of privacy."""
 
 
 def smallest_sizes(noise: Noise, *, relative_margin: Exact, of: Of = "cell") -> tuple[int, int, int, int]:
@@ -196,16 +210,27 @@ def table_chances(sizes: ArrayLike, stage_one: Noise | None, thresholds: Sequenc
 
 @dataclass(frozen=True, slots=True)
 class DesignCost:
-    """What a design costs one person: the sum of its rho, zCDP's epsilon and the exact one at delta.
+    """What a design costs one person: the sum of its budgets, and the exact epsilon at delta.
 
+    `converted` is zCDP's epsilon at this delta; under pure privacy it is the sum of the epsilons itself.
     `cases` is how many mixes of groups with and without a first stage were compared; 1: two stages only.
     """
 
-    rho: Fraction
-    zcdp_epsilon: float
+    budget: Fraction
+    converted: float
     epsilon: float
     neighbours: Neighbours = "unbounded"
     cases: int = 1
+
+    @property
+    def rho(self) -> Fraction:
+        """Deprecated: see `budget`."""
+        return renamed("rho", "budget", self.budget)
+
+    @property
+    def zcdp_epsilon(self) -> float:
+        """Deprecated: see `converted`."""
+        return renamed("zcdp_epsilon", "converted", self.converted)
 
 
 def cost(
@@ -224,20 +249,23 @@ def cost(
 
     >>> from discreet.release.safetab.census2020 import configuration_2020, specification_2020
     >>> found = cost(configuration_2020(), specification_2020(), "US", delta="1e-10")
-    >>> found.rho, round(found.zcdp_epsilon, 3), round(found.epsilon, 3)
+    >>> found.budget, round(found.converted, 3), round(found.epsilon, 3)
     (Fraction(618, 125), 26.283, 24.402)
     """
     _check(configuration, which)
     comes = [which] if neighbours == "unbounded" else [which, replacing(configuration, which)]
-    rho = sum((spent(configuration, one) or Fraction(0) for one in comes), Fraction(0))
+    budget = sum((spent(configuration, one) or Fraction(0) for one in comes), Fraction(0))
     small = fraction(delta, name="delta")
-    if exact:
+    # under pure privacy two stages are not the worst: groups with a total only cost more
+    if exact or configuration.privacy == "puredp":
         whole = exact_account(configuration, specification, which, neighbours).with_workers(1, progress)
         epsilon, cases = whole.at_delta([small])[0].epsilon, len(whole.cases)
     else:
         epsilon, cases = _epsilon(two_stages(configuration, specification, which, neighbours), small), 1
-    zcdp = ZCDP.from_rho(rho).epsilon(delta=float(small))
-    return DesignCost(rho, zcdp, max(epsilon, 0.0), neighbours, cases)
+    converted = float(budget)
+    if configuration.privacy == "zcdp":
+        converted = ZCDP.from_rho(budget).epsilon(delta=float(small))
+    return DesignCost(budget, converted, max(epsilon, 0.0), neighbours, cases)
 
 
 @lru_cache(maxsize=64)
@@ -248,8 +276,6 @@ def _epsilon(events: tuple[Noise, ...], delta: Fraction) -> float:
 
 def _check(configuration: Configuration, which: Pass) -> None:
     """Raise if a pass cannot be designed here."""
-    if configuration.privacy != "zcdp":
-        raise InputError("the budgets are for pure differential privacy; a design needs zCDP budgets (rho)")
     places = configuration.levels(which)
     if not places:
         raise InputError("no geography has a budget")
@@ -266,47 +292,67 @@ def _check(configuration: Configuration, which: Pass) -> None:
 class SizedLevel:
     """One geography and level: its noise, its margin of error, and the sizes from which tables are shown.
 
-    `stability` is how many groups of one region a person can be in, `rho` what is spent, one person added or
-    removed, `variance` that of a published cell.
+    `stability` is how many groups of one region a person can be in, `by_races` the same if one to eight race
+    codes count, `budget` what is spent, one person added or removed, `second` the part of it that the
+    published cells get, `variance` that of a published cell.
     """
 
     mechanism: Mechanism
     place: Place
     stability: int
-    rho: Fraction
-    variance: Fraction
+    by_races: tuple[int, ...]
+    budget: Fraction
+    second: Fraction
+    variance: Fraction | float
     margin: int
     sizes: tuple[int, int, int, int]
     thresholds: tuple[int, int, int]
     suppression: int | None
 
     @classmethod
-    def of(cls, one: Mechanism, error: Fraction, of: Of) -> SizedLevel:
+    def of(
+        cls,
+        one: Mechanism,
+        configuration: Configuration,
+        specification: Specification,
+        error: Fraction,
+        of: Of,
+    ) -> SizedLevel:
         """Return a mechanism that has noise with what follows from a target error."""
         assert one.stage_two is not None
+        budget = one.budget or Fraction(0)
+        every = range(1, MOST_CODES + 1)
         return cls(
             mechanism=one,
             place=one.place,
             stability=one.stability.value,
-            rho=one.budget or Fraction(0),
-            variance=Fraction(variance_of(one.stage_two)),
+            by_races=tuple(specification.stability(one.level, k, one.geography).value for k in every),
+            budget=budget,
+            second=(1 - configuration.gamma) * budget,
+            variance=variance_of(one.stage_two),
             margin=margin_of(one.stage_two),
             sizes=smallest_sizes(one.stage_two, relative_margin=error, of=of),
             thresholds=one.thresholds,
             suppression=one.suppression,
         )
 
+    @property
+    def rho(self) -> Fraction:
+        """Deprecated: see `budget`."""
+        return renamed("rho", "budget", self.budget)
+
     def as_dict(self) -> dict[str, object]:
         """Return what JSON says."""
         second = self.mechanism.stage_two
         assert second is not None
+        word = BUDGET_WORDS["zcdp" if second.is_gaussian else "puredp"]
         return {
             "geography": self.place[0],
             "level": self.place[1],
             "stability": self.stability,
-            "rho": str(self.rho),
-            "rho_stage_2": str(Fraction(self.stability) / (2 * self.variance)),
-            "variance": str(self.variance),
+            word: str(self.budget),
+            f"{word}_stage_2": str(self.second),
+            "variance": str(self.variance) if isinstance(self.variance, Fraction) else self.variance,
             "margin": self.margin,
             "sizes": dict(zip(TABLE_WORDS, self.sizes, strict=True)),
             "thresholds": list(self.thresholds),
@@ -332,11 +378,19 @@ class Sizing:
     costs: tuple[DesignCost, ...]
     rivals: Rivals | None = None
     claim: Claim = EXACTLY
+    cap: Cap | None = None
+
+    @property
+    def word(self) -> str:
+        """What a budget is called."""
+        return BUDGET_WORDS[self.configuration.privacy]
 
     def as_dict(self) -> dict[str, object]:
         """Return what JSON says; exact numbers are fractions in quotes."""
+        zcdp = self.configuration.privacy == "zcdp"
         found: dict[str, object] = {
             "pass": self.which,
+            "privacy": self.configuration.privacy,
             "error": str(self.error),
             "of": self.of,
             "delta": float(self.delta),
@@ -348,8 +402,8 @@ class Sizing:
             "costs": [
                 {
                     "neighbours": cost.neighbours,
-                    "rho": str(cost.rho),
-                    "zcdp_epsilon": cost.zcdp_epsilon,
+                    "rho" if zcdp else "pure_epsilon": str(cost.budget),
+                    **({"zcdp_epsilon": cost.converted} if zcdp else {}),
                     "epsilon": cost.epsilon,
                     "cases": cost.cases,
                 }
@@ -361,6 +415,8 @@ class Sizing:
                 "gaussian_epsilon": self.rivals.gaussian_epsilon,
                 "geometric_epsilon": self.rivals.geometric_epsilon,
             }
+        if self.cap is not None:
+            found["cap"] = self.cap.as_dict()
         return found
 
 
@@ -374,13 +430,15 @@ def sizing(
     delta: Exact = "1e-10",
     derive: bool = False,
     exact: bool = True,
+    codes_named: Sequence[Exact] | None = None,
     progress: Progress | None = None,
 ) -> Sizing:
     """Size a configuration: margins, the sizes from which each table has at most the target error, the cost.
 
     Thresholds are the configuration's, or with `derive` those with which a group just large enough gets its
     table 95 % of the time. Without `exact`, costs are those of two stages throughout, and kinds of noise are
-    not compared.
+    not compared. Where not all race codes count, `cap` says what that saves and costs; `codes_named` are the
+    shares of people who name one, two, three ... codes, from a public source.
 
     >>> from discreet.release.safetab.census2020 import configuration_2020, specification_2020
     >>> found = sizing(configuration_2020(), specification_2020(), "US", exact=False)
@@ -393,12 +451,13 @@ def sizing(
     if derive:
         configuration = with_derived(configuration, specification, error=part, of=of)
     parts = mechanisms(configuration, specification, which)
-    levels = tuple(SizedLevel.of(one, part, of) for one in parts)
+    levels = tuple(SizedLevel.of(one, configuration, specification, part, of) for one in parts)
     for level in levels if exact else ():
         if level.margin > _LARGEST_MARGIN:
+            name = ":".join(map(str, level.place))
             raise InputError(
-                f"rho of {':'.join(map(str, level.place))} is {plain(level.rho)}: the 95 % margin of its "
-                f"cells is {level.margin}, and at most {_LARGEST_MARGIN} is compared"
+                f"the budget of {name} is {plain(level.budget)}: the 95 % margin of its cells is "
+                f"{level.margin}, and at most {_LARGEST_MARGIN} is compared"
             )
     costs = [
         cost(configuration, specification, which, delta=delta, neighbours=one, exact=exact, progress=progress)
@@ -417,7 +476,126 @@ def sizing(
         costs=tuple(costs),
         rivals=together,
         claim=claim(parts),
+        cap=cap(configuration, specification, which, codes_named),
     )
+
+
+CAP_SIZES = (100, 1_000, 10_000)
+"""People of a group for which the reach of a margin is told."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CapLevel:
+    """One geography and level under a cap on race codes, and if all codes counted, with the same budget.
+
+    From `harm` people that a count misses on, its mean square error is larger with the cap than without.
+    `within` is the chance that the noise of a count is within its margin: the reach of the margin against
+    counts that have the cap too. `reach` is that against people with all their codes, for groups of
+    `CAP_SIZES` people that miss the share `Cap.lost`; None if that is not known.
+    """
+
+    place: Place
+    margin: int
+    margin_all: int
+    harm: int
+    within: float
+    reach: tuple[float, ...] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cap:
+    """What a cap on race codes saves and costs.
+
+    `cut` is the share of people who name more codes than count, `lost` that of their codes among all codes
+    named: what combination groups miss on average, if codes named late lead to groups as often as the others.
+    """
+
+    races: int
+    cut: Fraction | None
+    lost: Fraction | None
+    levels: tuple[CapLevel, ...]
+
+    def as_dict(self) -> dict[str, object]:
+        """Return what JSON says."""
+        return {
+            "max_race_codes": self.races,
+            "people_cut": None if self.cut is None else float(self.cut),
+            "codes_lost": None if self.lost is None else float(self.lost),
+            "levels": [
+                {
+                    "geography": one.place[0],
+                    "level": one.place[1],
+                    "margin": one.margin,
+                    "margin_all_codes": one.margin_all,
+                    "harm_from": one.harm,
+                    "within_margin_against_capped": one.within,
+                    "within_margin_against_all_codes": None
+                    if one.reach is None
+                    else dict(zip(map(str, CAP_SIZES), one.reach, strict=True)),
+                }
+                for one in self.levels
+            ],
+        }
+
+
+def cap(
+    configuration: Configuration,
+    specification: Specification,
+    which: Pass,
+    codes_named: Sequence[Exact] | None = None,
+) -> Cap | None:
+    """Return what the cap on race codes saves in noise and costs in missing people; None if all codes count.
+
+    >>> from discreet.release.safetab.census2020 import configuration_2020, specification_2020
+    >>> plan = replace(configuration_2020(), max_race_codes=2)
+    >>> found = cap(plan, specification_2020(), "US", ["0.9", "0.08", "0.02"])
+    >>> county = next(level for level in found.levels if level.place == ("COUNTY", 2))
+    >>> county.margin_all, county.margin, county.harm, round(float(found.lost), 4)
+    (11, 6, 5, 0.0179)
+    >>> round(county.within, 3), [round(chance, 3) for chance in county.reach]
+    (0.956, [0.914, 0.0, 0.0])
+    """
+    races = configuration.max_race_codes
+    if races >= MOST_CODES:
+        return None
+    cut = lost = None
+    if codes_named is not None:
+        shares = _named(codes_named)
+        cut = sum(shares[races:], Fraction(0))
+        missing = sum((share * many for many, share in enumerate(shares[races:], 1)), Fraction(0))
+        lost = missing / sum(share * many for many, share in enumerate(shares, 1))
+    every = mechanisms(replace(configuration, max_race_codes=MOST_CODES), specification, which)
+    levels = []
+    for one, whole in zip(mechanisms(configuration, specification, which), every, strict=True):
+        noise, wider = one.stage_two, whole.stage_two
+        assert noise is not None
+        assert wider is not None
+        margin = margin_of(noise)
+        gone = np.array([0] if lost is None else [0, *(round(lost * size) for size in CAP_SIZES)])
+        within, *reach = (noise.cdf(margin + gone) - noise.cdf(gone - margin - 1)).tolist()
+        levels.append(
+            CapLevel(
+                place=one.place,
+                margin=margin,
+                margin_all=margin_of(wider),
+                harm=floor(sqrt(max(0.0, wider.true_variance() - noise.true_variance()))) + 1,
+                within=within,
+                reach=None if lost is None else tuple(reach),
+            )
+        )
+    return Cap(races=races, cut=cut, lost=lost, levels=tuple(levels))
+
+
+def _named(shares: Sequence[Exact]) -> tuple[Fraction, ...]:
+    """Return the shares of people by how many codes they name, adding up to one."""
+    found = [fraction(share, name="a share of people by codes named") for share in shares]
+    total = sum(found, Fraction(0))
+    if not 1 <= len(found) <= MOST_CODES or min(found) < 0 or abs(total - 1) > Fraction(1, 100):
+        raise InputError(
+            f"the shares of people by codes named are {len(found)} numbers that add up to "
+            f"{float(total):.4g}; they must be one to {MOST_CODES} shares, none negative, that add up to 1"
+        )
+    return tuple(share / total for share in found)
 
 
 def with_derived(
@@ -425,11 +603,11 @@ def with_derived(
 ) -> Configuration:
     """Return the configuration with the thresholds that follow from a target error."""
     thresholds = dict(configuration.thresholds)
-    for (geography, level), rho in configuration.budgets.items():
-        if rho:
+    for (geography, level), budget in configuration.budgets.items():
+        if budget:
             often = max(specification.stability(level, configuration.max_race_codes, geography).value, 1)
             first, second = (
-                noise_for(share * rho, often, "zcdp")
+                noise_for(share * budget, often, configuration.privacy)
                 for share in (configuration.gamma, 1 - configuration.gamma)
             )
             sizes = smallest_sizes(second, relative_margin=error, of=of)
@@ -443,25 +621,31 @@ def changed(
     *,
     levels: Iterable[Place] | None = None,
     rhos: Mapping[Place, Exact] | None = None,
+    epsilons: Mapping[Place, Exact] | None = None,
     margins: Mapping[Place, int] | None = None,
+    total: Exact | None = None,
+    total_epsilon: Exact | None = None,
+    delta: Exact = "1e-10",
     races: int | None = None,
     gamma: Exact | None = None,
     chance: Exact | None = None,
     error: Exact = "0.1",
     of: Of = "cell",
 ) -> Configuration:
-    """Return a configuration with changes: which levels are tabulated, their rho or margins, and the rest.
+    """Return a configuration with changes: the levels that are tabulated, their budgets, and the rest.
 
-    A margin becomes the least rho that keeps it, rounded up to four digits. A level that has no thresholds
-    gets those that follow from the target error.
+    Budgets are `rhos`, or under pure privacy `epsilons`. A margin becomes the least budget that keeps it,
+    rounded up to four digits. `total` shares out one sum of budgets over the levels of each pass, in the
+    proportions that they have by then; `total_epsilon` is under pure privacy the same, and under zCDP an
+    epsilon at `delta` (see `with_total_epsilon`). A level that has no thresholds gets those that follow from
+    the target error.
 
     >>> from discreet.release.safetab.census2020 import configuration_2020, specification_2020
     >>> found = changed(configuration_2020(), specification_2020(), races=3, margins={("USA", 2): 3})
     >>> found.max_race_codes, found.budgets["USA", 2]
     (3, Fraction(849, 1250))
     """
-    if configuration.privacy != "zcdp":
-        raise InputError("the budgets are for pure differential privacy; a design needs zCDP budgets (rho)")
+    word = BUDGET_WORDS[configuration.privacy]
     if races is not None:
         configuration = replace(configuration, max_race_codes=races)
     if gamma is not None:
@@ -473,27 +657,125 @@ def changed(
                 f"the chance of dropping an empty group is {drop}; it must be at least 0 and below 1"
             )
         configuration = replace(configuration, zero_suppression_chance=drop)
-    budgets = dict(configuration.budgets)
-    for place, rho in (rhos or {}).items():
-        budgets[place] = positive(rho, name=f"rho of {place[0]}, {LEVEL_WORDS[place[1]]}")
+    spends = dict(configuration.budgets)
+    given = {"rho": rhos, "epsilon": epsilons}
+    for name, wrong in given.items():
+        if wrong and name != word:
+            raise InputError(
+                f"a budget is given as {name}, but the privacy is {configuration.privacy}: use {word}"
+            )
+    for place, budget in (given[word] or {}).items():
+        spends[place] = positive(budget, name=f"{word} of {place[0]}, {LEVEL_WORDS[place[1]]}")
     for (geography, level), margin in (margins or {}).items():
-        often = specification.stability(level, configuration.max_race_codes, geography).value
-        least = exact_rho_for_margin(margin, stability=often, gamma=configuration.gamma)
-        grain = Fraction(10) ** (floor(log10(least)) - 3)
-        budgets[geography, level] = ceil(least / grain) * grain
+        often = max(specification.stability(level, configuration.max_race_codes, geography).value, 1)
+        least = FOR_MARGIN[configuration.privacy](margin, stability=often, gamma=configuration.gamma)
+        grain = _grain(least)
+        spends[geography, level] = ceil(least / grain) * grain
     if levels is not None:
         wanted = set(levels)
-        without = [place for place in _PLACES if place in wanted and budgets[place] == 0]
+        without = [place for place in _PLACES if place in wanted and spends[place] == 0]
         if without:
             name = f"{without[0][0]}:{without[0][1]}"
-            raise InputError(f"{name} has no rho; give one with --rho {name}=R or --margin {name}=M")
-        budgets = {place: rho if place in wanted else Fraction(0) for place, rho in budgets.items()}
+            raise InputError(f"{name} has no {word}; give one with --{word} {name}=B or --margin {name}=M")
+        spends = {place: budget if place in wanted else Fraction(0) for place, budget in spends.items()}
     run_us, run_pr = (
-        any(budgets[place] != 0 for place in _PLACES if place[0] in PASSES[which]) for which in RUNS
+        any(spends[place] != 0 for place in _PLACES if place[0] in PASSES[which]) for which in RUNS
     )
-    configuration = replace(configuration, budgets=budgets, run_us=run_us, run_pr=run_pr)
+    configuration = replace(configuration, budgets=spends, run_us=run_us, run_pr=run_pr)
+    if total is not None and total_epsilon is not None:
+        raise InputError("a total of the budgets and one of epsilon are given; give one of them")
+    if total is not None:
+        configuration = with_total(configuration, total)
+    if total_epsilon is not None:
+        configuration = with_total_epsilon(configuration, specification, total_epsilon, delta=delta)
     derived = with_derived(configuration, specification, error=error, of=of).thresholds
     return replace(configuration, thresholds={**derived, **configuration.thresholds})
+
+
+def with_total(
+    configuration: Configuration, total: Exact, passes: Iterable[Pass] | None = None
+) -> Configuration:
+    """Return the configuration with one total of each pass, in the proportions that its budgets have.
+
+    The passes count different people, so each gets the whole total.
+
+    >>> from discreet.release.safetab.census2020 import configuration_2020
+    >>> found = with_total(configuration_2020(), 2)
+    >>> spent(found, "US"), spent(found, "PR"), round(float(found.budgets["USA", 2]), 4)
+    (Fraction(2, 1), Fraction(2, 1), 0.8633)
+    """
+    whole = positive(total, name=f"the total {BUDGET_WORDS[configuration.privacy]}")
+    budgets = dict(configuration.budgets)
+    for which in configuration.passes if passes is None else passes:
+        before = spent(configuration, which)
+        if before is None:
+            raise InputError("a budget is infinite, so that no total can be shared out; make it finite")
+        for place in configuration.levels(which):
+            budget = (budgets[place] or Fraction(0)) * whole / before
+            if not BUDGETS[0] <= budget <= BUDGETS[1]:
+                raise InputError(
+                    f"of the total {plain(whole)}, {place[0]}, {LEVEL_WORDS[place[1]]} would get "
+                    f"{float(budget):.3g}; a budget lies between {plain(BUDGETS[0])} and {plain(BUDGETS[1])}"
+                )
+            budgets[place] = budget
+    return replace(configuration, budgets=budgets)
+
+
+def with_total_epsilon(
+    configuration: Configuration, specification: Specification, epsilon: Exact, *, delta: Exact
+) -> Configuration:
+    """Return the configuration with one epsilon of each pass, one person added or removed.
+
+    Under pure privacy it is the sum of the epsilons. Under zCDP it is the exact epsilon at `delta`: the total
+    rho is the largest of four digits with which the account stays at or below it.
+
+    >>> from discreet.release.safetab.census2020 import configuration_2020, specification_2020
+    >>> found = with_total_epsilon(configuration_2020(), specification_2020(), 10, delta="1e-10")
+    >>> spent(found, "US"), round(cost(found, specification_2020(), "US", delta="1e-10").epsilon, 4)
+    (Fraction(1071, 1000), 9.9963)
+    """
+    if configuration.privacy == "puredp":
+        return with_total(configuration, epsilon)
+    wanted, small = float(positive(epsilon, name="the total epsilon")), fraction(delta, name="delta")
+    for which in configuration.passes:
+        total = _largest_rho(configuration, specification, which, wanted, small)
+        configuration = with_total(configuration, total, [which])
+    return configuration
+
+
+def _largest_rho(
+    configuration: Configuration, specification: Specification, which: Pass, wanted: float, delta: Fraction
+) -> Fraction:
+    """Return the largest total rho of a pass, of four digits, whose exact epsilon is at most `wanted`."""
+
+    def fits(total: Fraction, *, exact: bool = False) -> bool:
+        plan = with_total(configuration, total, [which])
+        return cost(plan, specification, which, delta=delta, exact=exact).epsilon <= wanted
+
+    # zCDP's own conversion solved for rho: the exact account needs no less
+    depth = -log(delta)
+    low = Fraction((sqrt(depth + wanted) - sqrt(depth)) ** 2)
+    high = low
+    while high <= LARGEST and fits(high):
+        low, high = high, high * Fraction(6, 5)
+    if high > LARGEST:
+        raise InputError(
+            f"the total epsilon is {wanted:g}; it would take a total rho of more than {float(low):.3g}, and "
+            f"at most {LARGEST} is allowed"
+        )
+    while high / low > 1 + Fraction(1, 10**5):
+        middle = Fraction(sqrt(low * high))
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    grain = _grain(high)
+    total = floor(high / grain) * grain
+    while not fits(total, exact=True):  # with the cases that the search did not look at
+        total -= grain
+    return total
+
+
+def _grain(value: Fraction) -> Fraction:
+    """Return one unit of the fourth digit of a number."""
+    return Fraction(10) ** (floor(log10(value)) - 3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -555,280 +837,3 @@ def _share(gamma: Exact) -> Fraction:
     if not 0 < share < 1:
         raise InputError(f"gamma is {share}; it must be above 0 and below 1")
     return share
-
-
-# -- a design as a spreadsheet -----------------------------------------------------------------------------
-
-
-class Cell(NamedTuple):
-    """A cell of a level's row: its column's name in CSV and head in the sheet, its value, and its formula.
-
-    Without a name the column is the sheet's alone; without a formula the value stands in it as it is.
-    """
-
-    name: str
-    head: str
-    value: object
-    kind: str = "number"
-    formula: str | None = None
-
-
-class Law(NamedTuple):
-    """Where the sheet holds the two-sided weights of a noise up to 0, 1, ..., and their sum."""
-
-    weights: str = ""
-    end: str = ""
-    reach: int = 0
-
-
-def cells(one: Sizing, level: SizedLevel, row: int = 0, law: Law | None = None) -> list[Cell]:
-    """Return the row of a geography and level, with formulas for a row of the sheet and its noise.
-
-    A replaced person is one removed and one added in the same pass.
-    """
-    weights, end, reach = law or Law()
-
-    def below(part: str) -> str:
-        """The smallest x up to which this part of the two-sided weights lies."""
-        return f'=IF(K{row}>{reach}/8,"too wide",SUMPRODUCT(--({weights}<({part})*{end})))'
-
-    second = level.mechanism.stage_two
-    assert second is not None
-    races, stable = one.configuration.max_race_codes, level.mechanism.stability
-    variance, deviation = float(level.variance), sqrt(float(level.variance))
-    paired = stable.paired and stable.race % max(2, races) == 0
-    spend, step = level.rho, Fraction(level.stability) / (2 * level.variance)
-    groups = f"=C{row}*MAX(2,race_codes)+D{row}" if paired else None
-    cut, words = level.suppression, [name.replace(" ", "_") for name in TABLE_WORDS]
-    found = [
-        Cell("geography", "geography", level.place[0], "text"),
-        Cell("level", "level", level.place[1], "text"),
-        Cell("", "groups of a race code", stable.race // max(2, races) if paired else stable.race, "input"),
-        Cell("", "groups of an ethnicity code", stable.ethnicity, "input"),
-        Cell("stability", "groups of a person", level.stability, formula=groups),
-        Cell("rho", "rho", float(spend), "input"),
-        Cell("rho_stage_2", "rho, second stage", float(step), "decimal", f"=(1-first_share)*F{row}"),
-        Cell("rho_stage_2_replaced", "second stage, replaced", float(2 * step), "decimal", f"=2*G{row}"),
-        Cell("rho_replaced", "rho, replaced", float(2 * spend), "decimal", f"=2*F{row}"),
-        Cell("variance", "variance of a cell", variance, "decimal", f"=E{row}/(2*G{row})"),
-        Cell("", "standard deviation", deviation, "decimal", f"=SQRT(J{row})"),
-        Cell("", "1.96 standard deviations", float(Z95) * deviation, "decimal", f"={float(Z95)}*K{row}"),
-        Cell("margin", "margin of error", level.margin, formula=below("confidence_level")),
-    ]
-    for name, word, many, size in zip(words, TABLE_WORDS, CELLS, level.sizes, strict=True):
-        formula = f"=ROUNDUP(ROUND(M{row}*{many}/target_error,6),0)" if one.of == "cell" else None
-        found.append(Cell(f"size_{name}", f"size, {word}", size, formula=formula))
-    for name, word, limit in zip(words[1:], TABLE_WORDS[1:], level.thresholds, strict=True):
-        found.append(Cell(f"threshold_{name}", f"threshold, {word}", limit, "input"))
-    if cut is None:
-        ends = ("suppressed_up_to", "dropped up to"), ("empty_dropped", "empty groups dropped")
-        return [*found, *(Cell(name, head, "") for name, head in ends)]
-    share = f"=(1+INDEX({weights},U{row}+1)/{end})/2"
-    return [
-        *found,
-        Cell("suppressed_up_to", "dropped up to", cut, formula=below("2*drop_chance-1")),
-        Cell("empty_dropped", "empty groups dropped", float(second.cdf(cut)), "share", share),
-    ]
-
-
-def rows(found: Sequence[Sizing]) -> list[tuple[object, ...]]:
-    """Return the table of designs: the pass, and the cells that have a name in CSV."""
-    return [
-        (one.which, *(cell.value for cell in cells(one, level) if cell.name))
-        for one in found
-        for level in one.levels
-    ]
-
-
-def csv_bytes(found: Sequence[Sizing]) -> bytes:
-    """Return the table of designs as CSV, a row for each geography and level."""
-    first = cells(found[0], found[0].levels[0])
-    return csv_text(["pass", *(cell.name for cell in first if cell.name)], rows(found)).encode()
-
-
-def xlsx_bytes(found: Sequence[Sizing], specification: Specification) -> bytes:
-    """Return the designs as a spreadsheet, every formula with its value."""
-    if find_spec("xlsxwriter") is None:
-        raise DiscreetError(
-            "a spreadsheet is written with XlsxWriter, which is not installed: "
-            "pip install 'discreet[spreadsheet]'"
-        )
-    import xlsxwriter
-
-    stream = io.BytesIO()
-    with xlsxwriter.Workbook(stream, {"in_memory": True}) as book:
-        _Book(book, found).write(specification)
-    return stream.getvalue()
-
-
-class _Book:
-    """The workbook while it grows."""
-
-    def __init__(self, book: Any, found: Sequence[Sizing]) -> None:
-        from xlsxwriter.utility import xl_col_to_name
-
-        self.book, self.found, self.letter = book, found, xl_col_to_name
-        self.design = book.add_worksheet("Design")
-        self.noise = book.add_worksheet("Noise")
-        self.about = book.add_worksheet("About")
-        kinds: dict[str, dict[str, object]] = {
-            "title": {"bold": True, "font_size": 13},
-            "head": {"bold": True, "text_wrap": True, "valign": "top", "bottom": 1},
-            "text": {},
-            "wrapped": {"text_wrap": True, "valign": "top"},
-            "input": {"bg_color": "#FFF7D6", "font_color": "#1F3A93"},
-            "number": {"num_format": "#,##0"},
-            "decimal": {"num_format": "0.0000"},
-            "share": {"num_format": "0.0000 %"},
-            "bold": {"bold": True, "num_format": "0.0000", "top": 1},
-        }
-        plain = {"font_name": "Calibri", "font_size": 10}
-        self.formats = {name: book.add_format({**plain, **more}) for name, more in kinds.items()}
-        widest = max(sqrt(float(level.variance)) for one in found for level in one.levels)
-        self.reach = min(4000, max(400, ceil(16 * widest)))
-        self.column = 0  # of the sheet of noise
-
-    def write(self, specification: Specification) -> None:
-        """Fill all sheets."""
-        first, put, form = self.found[0], self.design.write, self.formats
-        put(0, 0, "SafeTab design: shaded cells are settings, all else follows from them", form["title"])
-        plan = first.configuration
-        settings = (
-            ("race_codes", "race codes that are counted, 1 to 8", plan.max_race_codes),
-            ("first_share", "gamma, the first stage's share of a rho", float(plan.gamma)),
-            ("target_error", f"target error, as a fraction of the {_PARTS[first.of]}", float(first.error)),
-            ("confidence_level", "confidence of margins", float(CONFIDENCE)),
-            ("drop_chance", "chance of dropping an empty group", float(plan.zero_suppression_chance)),
-            ("wanted_delta", "delta", float(first.delta)),
-        )
-        for row, (name, words, value) in enumerate(settings, 2):
-            put(row, 0, words, form["text"])
-            put(row, 5, value, form["input"])
-            self.book.define_name(name, f"=Design!$F${row + 1}")
-        self.noise.write(0, 0, "x", form["head"])
-        self.noise.write(1, 0, "2 variance", form["text"])
-        for x in range(self.reach + 1):
-            self.noise.write_number(x + 2, 0, x, form["text"])
-        row = 10
-        sums: list[tuple[Sizing, int, int]] = []
-        for one in self.found:
-            row = self._table(one, row, sums)
-        self._costs(row + 1, sums)
-        self.design.set_column(0, 0, 12)
-        self.design.set_column(1, 21, 11)
-        self.design.freeze_panes(0, 1)
-        self.design.set_landscape()
-        self.design.fit_to_pages(1, 0)
-        self._explain(specification)
-
-    def _table(self, one: Sizing, row: int, sums: list[tuple[Sizing, int, int]]) -> int:
-        """Write the table of a pass and return the first row below it."""
-        form = self.formats
-        self.design.write(row - 1, 0, PASS_NAMES[one.which], form["title"])
-        self.design.set_row(row, 42)
-        for place, cell in enumerate(cells(one, one.levels[0])):
-            self.design.write(row, place, cell.head, form["head"])
-        for number, level in enumerate(one.levels, 1):
-            self._level(one, level, row + number)
-        last = row + len(one.levels)
-        total = sum((level.rho for level in one.levels), Fraction(0))
-        self.design.write(last + 1, 0, "together", form["bold"])
-        for column, value in ((5, total), (8, 2 * total)):
-            name = self.letter(column)
-            self.design.write_formula(
-                last + 1, column, f"=SUM({name}{row + 2}:{name}{last + 1})", form["bold"], float(value)
-            )
-        sums.append((one, row + 1, last))
-        return last + 4
-
-    def _level(self, one: Sizing, level: SizedLevel, row: int) -> None:
-        form, r = self.formats, row + 1
-        name = LEVEL_WORDS[level.place[1]]
-        column = self.letter(self._law(f"{level.place[0]} {name}", r, float(level.variance)))
-        end = f"Noise!{column}${self.reach + 3}"
-        law = Law(f"Noise!{column}$3:{column}${self.reach + 3}", end, self.reach)
-        for place, cell in enumerate(cells(one, level, r, law)):
-            value = name if cell.name == "level" else cell.value
-            if cell.formula is not None:
-                self.design.write_formula(row, place, cell.formula, form[cell.kind], value)
-            elif value != "":
-                self.design.write(row, place, value, form[cell.kind])
-
-    def _law(self, name: str, row: int, variance: float) -> int:
-        """Write the sums of weights exp(-x^2 / 2 variance) over |x| <= 0, 1, ...; return their column."""
-        self.column += 1
-        letter, weight = self.letter(self.column), 1.0
-        self.noise.write(0, self.column, name, self.formats["head"])
-        self.noise.write_formula(1, self.column, f"=2*Design!J{row}", self.formats["decimal"], 2 * variance)
-        self.noise.write_number(2, self.column, 1, self.formats["decimal"])
-        for x in range(1, self.reach + 1):
-            weight += 2 * exp(-x * x / (2 * variance))
-            # a spreadsheet reads -x^2 as (-x)^2
-            formula = f"={letter}{x + 2}+2*EXP(-($A{x + 3}^2)/{letter}$2)"
-            self.noise.write_formula(x + 2, self.column, formula, self.formats["decimal"], weight)
-        return self.column
-
-    def _costs(self, row: int, sums: Sequence[tuple[Sizing, int, int]]) -> None:
-        form, said = self.formats, self.found[0].claim.kind
-        self.design.write(row - 1, 0, "What one person pays", form["title"])
-        for place, head in enumerate(
-            ("pass", "one person", "", "", "", "rho", "zCDP epsilon", said.titled("epsilon"))
-        ):
-            self.design.write(row, place, head, form["head"])
-        totals = {one.which: f"F{last + 2}" for one, _, last in sums}
-        for one, first, last in sums:
-            # what the exact epsilon was computed from; anything else must be computed again
-            spent = sum(float(level.rho) * (first + k + 1) for k, level in enumerate(one.levels))
-            gamma = float(one.configuration.gamma)
-            rows = f"F{first + 1}:F{last + 1}"
-            same = (
-                f"AND(ABS(SUMPRODUCT({rows},ROW({rows}))-{spent!r})<1E-9,race_codes={one.configuration.max_race_codes},"
-                f"ABS(first_share-{gamma!r})<1E-12,ABS(wanted_delta/{float(one.delta)!r}-1)<1E-9)"
-            )
-            for cost in one.costs:
-                row += 1
-                r = row + 1
-                own = totals[one.which]
-                whole = own if cost.neighbours == "unbounded" else f"{own}+MAX({','.join(totals.values())})"
-                who = "added or removed" if cost.neighbours == "unbounded" else "replaced by another"
-                self.design.write(row, 0, PASS_NAMES[one.which], form["text"])
-                self.design.write(row, 1, who, form["text"])
-                self.design.write_formula(row, 5, f"={whole}", form["decimal"], float(cost.rho))
-                zcdp = f"=F{r}+2*SQRT(F{r}*LN(1/wanted_delta))"
-                self.design.write_formula(row, 6, zcdp, form["decimal"], cost.zcdp_epsilon)
-                known = one.claim.kind.number(cost.epsilon)
-                exact = f'=IF({same},{known},"changed: run discreet safetab design again")'
-                self.design.write_formula(row, 7, exact, form["decimal"], float(known))
-
-    def _explain(self, specification: Specification) -> None:
-        first = self.found[0]
-        lines = [
-            f"Groups: {len(specification.iterations):,}, of {len(specification.codes):,} codes.",
-            "groups of a person: the most of one region and level that a person can be in, which is "
-            "the groups of a race code times the number of race codes (at least two), plus those of an "
-            "ethnicity.",
-            "rho: zCDP, one person added or removed. The first stage's part (gamma) goes to a noisy total "
-            "that picks the table, the rest to its cells. replaced: by another person of the same pass.",
-            "margin of error: the smallest whole number that the noise of a cell does not exceed with the "
-            "stated confidence, from the law of the noise (sheet Noise). 1.96 standard deviations is the "
-            "normal law's, which integer noise does not keep.",
-            "size: the number of people from which the margin is at most the target error, as a fraction of "
-            f"the {_PARTS[first.of]}.",
-            "threshold: the noisy total from which a group gets the table.",
-            "dropped up to: below the states a group with a total only is dropped if its noisy count is "
-            "not above this; empty groups are, with the chance beside it.",
-            f"{first.claim.kind.titled('epsilon')}: {first.claim}",
-        ]
-        for one in self.found:
-            if one.rivals is not None:
-                lines.append(
-                    f"{PASS_NAMES[one.which]}, kinds of noise at these margins in one stage, one person "
-                    f"added: epsilon {one.rivals.gaussian_epsilon:.4g} with discrete Gaussian noise, "
-                    f"{one.rivals.geometric_epsilon:.4g} with geometric noise."
-                )
-        self.about.set_column(0, 0, 110)
-        for row, line in enumerate(lines):
-            self.about.write(row, 0, line, self.formats["wrapped"])
-
-
-_PARTS = {"cell": "average cell", "total": "whole group"}

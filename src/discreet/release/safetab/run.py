@@ -9,10 +9,12 @@ state, coarse-only groups come from below it). Variance and margin of error go a
 donor's noise. It costs nothing: which blocks make which region is public, and the rest is a function of
 released numbers.
 
-*Alone never above combination, and no count below zero* (5.3.4 of the paper). A race group comes twice, as
-people of that race alone and as people of it alone or in any combination; the second cannot be smaller. Where
-noise says it is, both tables of the group are dropped in that region, since either may be the wrong one.
-Which iterations belong together is public: they have the same race codes.
+*Alone never above combination, and no count below zero*. The paper (5.3.4) names both and leaves open how, so
+they are options. A race group comes twice, as people of that race alone and as people of it alone or in any
+combination; the second cannot be smaller. Where noise says it is, both tables of the group are dropped in
+that region, since either may be the wrong one, or only the alone one. An alone group is dropped too where its
+combination group was not published: the noisy count of the combination was then too small to be shown, and
+that of the alone group was not. Which iterations belong together is public: they have the same race codes.
 
 `coterminous` and `postprocess` do either to an output, into a new directory. What the output says about its
 ledger goes along.
@@ -39,7 +41,7 @@ from fractions import Fraction
 from functools import cached_property, partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,8 +49,9 @@ from numpy.typing import NDArray
 from discreet.errors import InputError
 from discreet.files import sha256
 from discreet.noise import Noise
-from discreet.release.commit import RECEIPT, free, open_ledger, read_receipt, staging
+from discreet.release.commit import RECEIPT, free, open_ledger, read_manifest, read_receipt, staging
 from discreet.release.ledger import NOT_PRIVATE, Entry, find_ledger, now, rehearsal_entropy
+from discreet.release.safetab import renamed
 from discreet.release.safetab.account import budget_release, mechanisms, spent
 from discreet.release.safetab.configuration import JSON_FILE, TOML_FILE, Configuration, read_configuration
 from discreet.release.safetab.mechanism import Mechanism
@@ -177,32 +180,94 @@ def partners(specification: Specification) -> dict[int, int]:
     return found
 
 
-def consistent(parts: Parts, pairs: Mapping[int, int]) -> dict[tuple[str, int], Part]:
-    """Drop the groups whose alone count exceeds the combination count, and clamp cells at zero.
+Suppression = Literal["both", "alone"]
+"""Which groups are dropped where the alone count exceeds the combination count."""
+Negative = Literal["zero", "drop"]
+"""What becomes of a count below zero: it is set to zero, or its group is dropped."""
 
-    Counts are compared as they are published, so after clamping. A group of which only one was
-    released is left as it is.
 
-    >>> part = Part.of("COUNTY", 1, [0, 0, 1, 1], [3, 7, 3, 7], [0] * 4, [0] * 4, [40, 39, 40, 41])
-    >>> kept = consistent({("COUNTY", 1): part}, {3: 7})["COUNTY", 1]
-    >>> kept.region.tolist(), kept.values.tolist()
+@dataclass(frozen=True, slots=True)
+class Corrections:
+    """The corrections of 5.3.4: which suppression, and what becomes of negative counts; None: neither.
+
+    Suppression compares what is published, so it sets negative counts to zero unless told to drop them.
+
+    >>> Corrections("alone")
+    Corrections(suppression='alone', negative='zero')
+    >>> Corrections(negative="drop")
+    Corrections(suppression=None, negative='drop')
+    """
+
+    suppression: Suppression | None = None
+    negative: Negative | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.suppression, bool):
+            chosen: Suppression | None = "both" if self.suppression else None
+            object.__setattr__(
+                self,
+                "suppression",
+                renamed(f"tabulation suppression {self.suppression}", repr(chosen), chosen),
+            )
+        for name, value, allowed in (
+            ("tabulation suppression", self.suppression, get_args(Suppression)),
+            ("negative", self.negative, get_args(Negative)),
+        ):
+            if value is not None and value not in allowed:
+                raise InputError(f"{name} is {value!r}; it must be {' or '.join(allowed)}")
+        if self.suppression is not None and self.negative is None:
+            object.__setattr__(self, "negative", "zero")
+
+    def __bool__(self) -> bool:
+        return self.negative is not None
+
+    def to_json(self) -> dict[str, str | None]:
+        """Return the choices under the names of the options."""
+        return {"tabulation_suppression": self.suppression, "negative": self.negative}
+
+
+def corrected(
+    parts: Parts,
+    pairs: Mapping[int, int],
+    tabulated: Mapping[tuple[str, int], Sequence[int]],
+    how: Corrections,
+) -> dict[tuple[str, int], Part]:
+    """Correct released groups; `pairs` are `partners`, `tabulated` the iterations of each place.
+
+    First negative counts: cells below zero become zero, or a group with such a cell is dropped. Then an alone
+    group is dropped if its total exceeds that of its combination group, which goes too if `both` are to.
+    It is also dropped where its combination group is tabulated but was not published.
+
+    >>> part = Part.of("COUNTY", 1, [0, 0, 1, 1, 2], [3, 7, 3, 7, 3], [0] * 5, [0] * 5, [40, 39, 40, 41, 25])
+    >>> for which in ("both", "alone"):
+    ...     kept = corrected({("COUNTY", 1): part}, {3: 7}, {("COUNTY", 1): [3, 7]}, Corrections(which))
+    ...     kept["COUNTY", 1].region.tolist(), kept["COUNTY", 1].values.tolist()
     ([1, 1], [40, 41])
+    ([0, 1, 1], [39, 40, 41])
     """
     alone, combined = (np.array([*one], dtype=np.int32) for one in (pairs, pairs.values()))
     found = {}
     for place, part in parts.items():
-        part = part.clamped()
-        partner = np.full(max(part.iteration.max(initial=0), alone.max(initial=0)) + 1, -1, dtype=np.int32)
-        partner[alone] = combined
-        other, key = partner[part.iteration], keys(part.region, part.iteration)
-        wanted = keys(part.region, np.maximum(other, 0))
-        at = np.searchsorted(key, wanted)
-        both = (other >= 0) & (np.append(key, -1)[at] == wanted)
-        mine, theirs = np.flatnonzero(both), at[both]
-        totals, kept = part.totals(), np.ones(part.size, dtype=bool)
-        wrong = totals[mine] > totals[theirs]
-        kept[mine[wrong]] = kept[theirs[wrong]] = False
-        found[place] = part.keep(kept)
+        if how.negative == "drop" and part.size:
+            part = part.keep(np.minimum.reduceat(part.values, part.starts()) >= 0)
+        elif how.negative == "zero":
+            part = part.clamped()
+        if how.suppression is not None:
+            partner = np.full(max(part.iteration.max(initial=0), alone.max(initial=0)) + 1, -1, np.int32)
+            partner[alone] = combined
+            other, key = partner[part.iteration], keys(part.region, part.iteration)
+            wanted = keys(part.region, np.maximum(other, 0))
+            at = np.searchsorted(key, wanted)
+            both = (other >= 0) & (np.append(key, -1)[at] == wanted)
+            mine, theirs = np.flatnonzero(both), at[both]
+            totals = part.totals()
+            kept = both | ~np.isin(other, tabulated[place])
+            wrong = totals[mine] > totals[theirs]
+            kept[mine[wrong]] = False
+            if how.suppression == "both":
+                kept[theirs[wrong]] = False
+            part = part.keep(kept)
+        found[place] = part
     return found
 
 
@@ -211,10 +276,14 @@ _DOES = {"coterminous": "donated", "post": "dropped"}
 
 @dataclass(frozen=True, slots=True)
 class Reprocessed:
-    """What a step wrote: rows by table, groups by table, and how many groups it gave or dropped."""
+    """What a step wrote: rows and groups by table, and how many groups it gave or dropped.
+
+    `options` are those of the run, if the output names them, and of the step.
+    """
 
     out: Path
     step: str
+    options: Mapping[str, object]
     rows: dict[str, int]
     groups: dict[str, int]
     changed: int
@@ -232,6 +301,7 @@ class Reprocessed:
             "step": self.step,
             "out": str(self.out),
             "not_private": self.marked,
+            "options": dict(self.options),
             "rows": self.rows,
             "groups": self.groups,
             self.did: self.changed,
@@ -266,7 +336,15 @@ def coterminous(
     parts = {place: found.parts[place] for place in tabulated}
     after, given = donate(parts, geography.coterminous(water), tabulated, order=order)
     return _write(
-        Path(released), new, "coterminous", found, {**found.parts, **after}, given, specification, format
+        Path(released),
+        new,
+        "coterminous",
+        found,
+        {**found.parts, **after},
+        given,
+        specification,
+        format,
+        options={"coterminous": True, "order": list(order)},
     )
 
 
@@ -275,15 +353,21 @@ def postprocess(
     new: str | os.PathLike[str],
     *,
     params: str | os.PathLike[str],
+    tabulation_suppression: Suppression | None = None,
+    negative: Negative | None = None,
     format: str | None = None,
 ) -> Reprocessed:
-    """Drop groups whose alone count exceeds the combination count, and clamp counts at zero, in an output."""
+    """Correct an output; without a choice, `both` groups are dropped and negative counts set to zero."""
+    how = Corrections(tabulation_suppression, negative) or Corrections("both")
     specification = read_specification(Path(params))
     free(new)
     found = read_released(Path(released), specification)
-    parts = consistent(found.parts, partners(specification))
+    tabulated = {place: specification.places(*place) for place in found.parts}
+    parts = corrected(found.parts, partners(specification), tabulated, how)
     dropped = sum(part.size - parts[place].size for place, part in found.parts.items())
-    return _write(Path(released), new, "post", found, parts, dropped, specification, format)
+    return _write(
+        Path(released), new, "post", found, parts, dropped, specification, format, options=how.to_json()
+    )
 
 
 def _write(
@@ -295,7 +379,12 @@ def _write(
     changed: int,
     specification: Specification,
     format: str | None,
+    *,
+    options: Mapping[str, object],
 ) -> Reprocessed:
+    # what the output says of its run still holds, but for what this step did
+    before = (read_manifest(released) or {}).get("options")
+    options = {**(before if isinstance(before, dict) else {}), **options}
     kind = output_format(format, found.format)
     codes = [one.code for one in specification.iterations]
     receipt = read_receipt(released)
@@ -315,6 +404,7 @@ def _write(
                 "format": FORMAT,
                 "version": version("discreet"),
                 "step": step,
+                "options": options,
                 "source": [{"name": path.name, "sha256": sha256(path)} for path in found.files],
                 "rows": writer.rows,
                 "groups": groups,
@@ -323,7 +413,9 @@ def _write(
             },
         )
         stage.commit()
-    return Reprocessed(Path(new), step, writer.rows, groups, changed, found.marked, tuple(folder.names))
+    return Reprocessed(
+        Path(new), step, options, writer.rows, groups, changed, found.marked, tuple(folder.names)
+    )
 
 
 # -- a run -------------------------------------------------------------------------------------------------
@@ -455,7 +547,8 @@ class Options:
     bureau_columns: bool = False
     bureau_margins: bool = False
     coterminous: bool = True
-    tabulation_suppression: bool = False
+    tabulation_suppression: Suppression | None = None
+    negative: Negative | None = None
     order: tuple[str, ...] = ORDER
     rehearsal: int | None = None
     resume: bool = False
@@ -468,10 +561,17 @@ class Options:
         if self.bureau_columns and self.bureau_margins:
             raise InputError("the Bureau's columns have no margins: ask for one of the two, not both")
         rehearsal_entropy(self.rehearsal)
+        _ = self.corrections  # a choice that there is not is refused
+
+    @property
+    def corrections(self) -> Corrections:
+        """What is done about alone counts above the combination's, and about negative counts."""
+        return Corrections(self.tabulation_suppression, self.negative)
 
     def to_json(self) -> dict[str, object]:
         """Return the options as the summary lists them."""
-        return {key: value for key, value in asdict(self).items() if key != "resume"}
+        chosen = {**asdict(self), **self.corrections.to_json()}
+        return {key: value for key, value in chosen.items() if key != "resume"}
 
 
 @dataclass(slots=True)
@@ -616,11 +716,11 @@ class RunPlan:
         """Return the groups after post-processing, and how many were donated and dropped."""
         parts, donated, dropped = dict(noisy), 0, 0
         classes = geography.coterminous(water) if self.options.coterminous else ()
+        tabulated = {place: self.specification.places(*place) for place in noisy}
         if classes:
-            tabulated = {place: self.specification.places(*place) for place in noisy}
             parts, donated = donate(noisy, classes, tabulated, order=self.options.order)
-        if self.options.tabulation_suppression:
-            before, parts = parts, consistent(parts, partners(self.specification))
+        if how := self.options.corrections:
+            before, parts = parts, corrected(parts, partners(self.specification), tabulated, how)
             dropped = sum(part.size - parts[place].size for place, part in before.items())
         return parts, donated, dropped
 

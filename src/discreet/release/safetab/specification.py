@@ -11,8 +11,9 @@ level a person is counted in. A person has up to `k` race codes and one ethnicit
   + | iterations of the ethnicity code |.
 
 The Bureau's number is h_r max(2, k) + h_e, h_r the most iterations of one class (alone, or combination)
-that any code maps to and h_e the same for ethnicity. `stability` proves it for the specification at
-hand or returns a larger number that is proved. The proofs are in `docs/explanation/safetab.md`.
+that any code maps to and h_e the same for ethnicity. It holds where alone and combination iterations are
+paired. `race_bound` holds for any specification. `stability` takes the smaller of those that hold. The proofs
+are in `docs/explanation/safetab.md`.
 """
 
 from __future__ import annotations
@@ -88,13 +89,20 @@ def read_water(params: Path) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stability:
-    """A bound on the groups of one region and level that one person is counted in, and why it holds."""
+    """A bound on the groups of one region and level that one person is counted in, and why it holds.
+
+    `reached` says whether a person was found who is in that many; if not, there may be none.
+    """
 
     value: int
     race: int
     ethnicity: int
     paired: bool
+    reached: bool
     why: str
+
+
+PAIRED = "alone and combination iterations are paired"
 
 
 def stability(
@@ -106,13 +114,21 @@ def stability(
 ) -> Stability:
     """Return the stability of one level, from the codes of its iterations by class.
 
-    >>> alone = {"2001": frozenset({"a", "b"})}
-    >>> stability(alone, {"1130": frozenset({"a", "b"})}, {}, max_race_codes=8).value
-    8
+    Guarantee. Assumed: a person has one to `max_race_codes` race codes and one ethnicity code, and is counted
+    once in each iteration that the definition above names. Claimed: no such person is counted in more than
+    `value` iterations. Proved in `docs/explanation/safetab.md`, checked against all people of small worlds in
+    `test_safetab_stability.py`.
+
+    >>> pairs = {"2001": frozenset({"a", "b"})}
+    >>> found = stability(pairs, pairs, {}, max_race_codes=8)
+    >>> found.value, found.reached
+    (2, True)
+    >>> found.why
+    'in this specification a person is in at most 2 race groups where the formula says 8'
     >>> unpaired = {name: frozenset({code}) for name, code in (("1", "a"), ("2", "b"))}
-    >>> stability(alone, unpaired, {}, max_race_codes=2)
-    Stability(value=3, race=3, ethnicity=0, paired=False, why='alone and combination iterations are not \
-paired, and a person can be in 3 race groups where the formula says 2')
+    >>> stability(pairs, unpaired, {}, max_race_codes=2).why
+    'alone and combination iterations are not paired, and a person can be in 3 race groups where the formula \
+says 2'
     """
     in_alone, in_combination, in_ethnicity = (by_code(groups) for groups in (alone, combination, ethnicity))
     most_alone, most_combination, most_ethnicity = (
@@ -120,18 +136,27 @@ paired, and a person can be in 3 race groups where the formula says 2')
     )
     formula = max(2, max_race_codes) * max(most_alone, most_combination)
     pairs = paired(alone.values(), combination.values())
-    race, why = formula, "alone and combination iterations are paired"
-    if not pairs:
-        direct = race_bound(alone, in_alone, in_combination, max_race_codes)
-        if direct <= formula:
-            why = "alone and combination iterations are not paired, but the formula holds, found directly"
-        else:
-            race = direct
-            why = (
-                "alone and combination iterations are not paired, and a person can be in "
-                f"{direct} race groups where the formula says {formula}"
-            )
-    return Stability(value=race + most_ethnicity, race=race, ethnicity=most_ethnicity, paired=pairs, why=why)
+    direct = race_bound(alone, in_alone, in_combination, max_race_codes)
+    race = min(direct, formula) if pairs else direct
+    found = race_witness(alone, in_alone, in_combination, max_race_codes, race)
+    limits = f"{race} race groups where the formula says {formula}"
+    if race < formula:
+        why = f"in this specification a person is in at most {limits}"
+    elif pairs:
+        why = PAIRED
+    elif race == formula:
+        why = "alone and combination iterations are not paired, but the formula holds, found directly"
+    else:
+        can = "can" if found == race else "could"
+        why = f"alone and combination iterations are not paired, and a person {can} be in {limits}"
+    return Stability(
+        value=race + most_ethnicity,
+        race=race,
+        ethnicity=most_ethnicity,
+        paired=pairs,
+        reached=found == race,
+        why=why,
+    )
 
 
 def by_code(groups: Mapping[str, frozenset[str]]) -> dict[str, frozenset[str]]:
@@ -178,6 +203,36 @@ def race_bound(
             shared = max(len(in_alone[code]) for code in codes)
             bound = max(bound, shared + _union_bound(codes, in_combination, most))
     return bound
+
+
+def race_witness(
+    alone: Mapping[str, frozenset[str]],
+    in_alone: Mapping[str, frozenset[str]],
+    in_combination: Mapping[str, frozenset[str]],
+    most: int,
+    bound: int,
+) -> int:
+    """Return the race groups of a person with many, built code by code; stop at one who reaches a bound.
+
+    Codes come from the whole specification, then from one alone iteration at a time. Greedy choice need not
+    find the person with the most.
+    """
+    nothing: frozenset[str] = frozenset()
+    best = 0
+    for codes in ({**in_alone, **in_combination}, *alone.values()):
+        left, counted = set(codes), nothing
+        shared: frozenset[str] | None = None
+        for _ in range(min(most, len(left))):
+            # ties are broken by the code, so that the answer is the same each time
+            _, code = max((len(in_combination.get(one, nothing) - counted), one) for one in left)
+            left.remove(code)
+            counted |= in_combination.get(code, nothing)
+            own = in_alone.get(code, nothing)
+            shared = own if shared is None else shared & own
+            best = max(best, len(counted) + len(shared))
+        if best >= bound:
+            break
+    return best
 
 
 def _union_bound(codes: Iterable[str], groups: Mapping[str, frozenset[str]], most: int) -> int:

@@ -489,7 +489,7 @@ def read_released(
 ) -> Released:
     """Read t1 and t2 of an output; `regions` are those that there can be, by default those of t1."""
     first, second = (_find(out, stem) for stem in ("t1", "t2"))
-    t1, t2 = _read(first, T1_COLUMNS), _read(second, T2_COLUMNS)
+    t1, t2 = read_columns(first, T1_COLUMNS), read_columns(second, T2_COLUMNS)
     bureau = MORE_COLUMNS[1] not in t1.column_names
     known = {name: list(regions[name]) if regions else _own(t1, name) for name in GEOGRAPHIES}
     unordered, cells = (
@@ -639,8 +639,8 @@ def _own(t1: ArrowTable, geography: str) -> list[str]:
     return sorted(pc.unique(here).to_pylist())
 
 
-def _read(path: Path, columns: Sequence[str]) -> ArrowTable:
-    """Read the columns that are known; texts as they are, counts as whole numbers."""
+def read_columns(path: Path, columns: Sequence[str]) -> ArrowTable:
+    """Read a table that must have some columns; texts as they are, counts as whole numbers."""
     pa = arrow()
     kinds = {name: pa.string() for name in (*T2_COLUMNS, *MORE_COLUMNS, MARK)}
     kinds |= {"COUNT": pa.int64(), "MOE95": pa.int64(), BUREAU_MARGIN: pa.int64()}

@@ -1,0 +1,317 @@
+"""A design as a spreadsheet: what has a closed form is a live formula, so that a committee can try changes.
+
+The law of the noise is on a sheet of its own, so margins of error and suppression follow too. Only the exact
+epsilon is a number; if a setting is changed, its cell says that `discreet` must be run again.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from fractions import Fraction
+from importlib.util import find_spec
+from math import ceil, exp, sqrt
+from typing import Any, NamedTuple
+
+from discreet.errors import DiscreetError
+from discreet.files import csv_text
+from discreet.noise import Noise
+from discreet.release.safetab.design import CELLS, TABLE_WORDS, SizedLevel, Sizing
+from discreet.release.safetab.specification import LEVEL_WORDS, PASS_NAMES, Specification
+from discreet.release.safetab.tables import CONFIDENCE, Z95
+
+
+class Cell(NamedTuple):
+    """A cell of a level's row: its column's name in CSV and head in the sheet, its value, and its formula.
+
+    Without a name the column is the sheet's alone; without a formula the value stands in it as it is.
+    """
+
+    name: str
+    head: str
+    value: object
+    kind: str = "number"
+    formula: str | None = None
+
+
+class Law(NamedTuple):
+    """Where the sheet holds the two-sided weights of a noise up to 0, 1, ..., and their sum."""
+
+    weights: str = ""
+    end: str = ""
+    reach: int = 0
+
+
+def cells(one: Sizing, level: SizedLevel, row: int = 0, law: Law | None = None) -> list[Cell]:
+    """Return the row of a geography and level, with formulas for a row of the sheet and its noise.
+
+    A replaced person is one removed and one added in the same pass.
+    """
+    weights, end, reach = law or Law()
+
+    def below(part: str) -> str:
+        """The smallest x up to which this part of the two-sided weights lies."""
+        return f'=IF(K{row}>{reach}/8,"too wide",SUMPRODUCT(--({weights}<({part})*{end})))'
+
+    second = level.mechanism.stage_two
+    assert second is not None
+    stable, word = level.mechanism.stability, one.word
+    variance, deviation = float(level.variance), sqrt(float(level.variance))
+    spend, step = level.budget, level.second
+    own = stable.ethnicity
+    each = (level.by_races[0] - own) // 2
+    # the formula of 2020, if it holds for any number of codes; else a number for each
+    simple = all(each * max(2, k) + own == value for k, value in enumerate(level.by_races, 1))
+    groups = f"=CHOOSE(race_codes,{','.join(map(str, level.by_races))})"
+    noise = f"=MAX(1,E{row})/(2*G{row})"
+    if not second.is_gaussian:
+        part = f"EXP(-G{row}/MAX(1,E{row}))"
+        noise = f"=2*{part}/(1-{part})^2"
+    cut, words = level.suppression, [name.replace(" ", "_") for name in TABLE_WORDS]
+    found = [
+        Cell("geography", "geography", level.place[0], "text"),
+        Cell("level", "level", level.place[1], "text"),
+        Cell("", "groups of a race code", each if simple else "", "input"),
+        Cell("", "groups of an ethnicity code", own, "input" if simple else "number"),
+        Cell(
+            "stability",
+            "groups of a person",
+            level.stability,
+            formula=f"=C{row}*MAX(2,race_codes)+D{row}" if simple else groups,
+        ),
+        Cell(word, word, float(spend), "input"),
+        Cell(f"{word}_stage_2", f"{word}, second stage", float(step), "decimal", f"=(1-first_share)*F{row}"),
+        Cell(f"{word}_stage_2_replaced", "second stage, replaced", float(2 * step), "decimal", f"=2*G{row}"),
+        Cell(f"{word}_replaced", f"{word}, replaced", float(2 * spend), "decimal", f"=2*F{row}"),
+        Cell("variance", "variance of a cell", variance, "decimal", noise),
+        Cell("", "standard deviation", deviation, "decimal", f"=SQRT(J{row})"),
+        Cell("", "1.96 standard deviations", float(Z95) * deviation, "decimal", f"={float(Z95)}*K{row}"),
+        Cell("margin", "margin of error", level.margin, formula=below("confidence_level")),
+    ]
+    for name, word, many, size in zip(words, TABLE_WORDS, CELLS, level.sizes, strict=True):
+        formula = f"=ROUNDUP(ROUND(M{row}*{many}/target_error,6),0)" if one.of == "cell" else None
+        found.append(Cell(f"size_{name}", f"size, {word}", size, formula=formula))
+    for name, word, limit in zip(words[1:], TABLE_WORDS[1:], level.thresholds, strict=True):
+        found.append(Cell(f"threshold_{name}", f"threshold, {word}", limit, "input"))
+    if cut is None:
+        ends = ("suppressed_up_to", "dropped up to"), ("empty_dropped", "empty groups dropped")
+        return [*found, *(Cell(name, head, "") for name, head in ends)]
+    share = f"=(1+INDEX({weights},U{row}+1)/{end})/2"
+    return [
+        *found,
+        Cell("suppressed_up_to", "dropped up to", cut, formula=below("2*drop_chance-1")),
+        Cell("empty_dropped", "empty groups dropped", float(second.cdf(cut)), "share", share),
+    ]
+
+
+def rows(found: Sequence[Sizing]) -> list[tuple[object, ...]]:
+    """Return the table of designs: the pass, and the cells that have a name in CSV."""
+    return [
+        (one.which, *(cell.value for cell in cells(one, level) if cell.name))
+        for one in found
+        for level in one.levels
+    ]
+
+
+def csv_bytes(found: Sequence[Sizing]) -> bytes:
+    """Return the table of designs as CSV, a row for each geography and level."""
+    first = cells(found[0], found[0].levels[0])
+    return csv_text(["pass", *(cell.name for cell in first if cell.name)], rows(found)).encode()
+
+
+def xlsx_bytes(found: Sequence[Sizing], specification: Specification) -> bytes:
+    """Return the designs as a spreadsheet, every formula with its value."""
+    if find_spec("xlsxwriter") is None:
+        raise DiscreetError(
+            "a spreadsheet is written with XlsxWriter, which is not installed: "
+            "pip install 'discreet[spreadsheet]'"
+        )
+    import xlsxwriter
+
+    stream = io.BytesIO()
+    with xlsxwriter.Workbook(stream, {"in_memory": True}) as book:
+        _Book(book, found).write(specification)
+    return stream.getvalue()
+
+
+class _Book:
+    """The workbook while it grows."""
+
+    def __init__(self, book: Any, found: Sequence[Sizing]) -> None:
+        from xlsxwriter.utility import xl_col_to_name
+
+        self.book, self.found, self.letter = book, found, xl_col_to_name
+        self.design = book.add_worksheet("Design")
+        self.noise = book.add_worksheet("Noise")
+        self.about = book.add_worksheet("About")
+        kinds: dict[str, dict[str, object]] = {
+            "title": {"bold": True, "font_size": 13},
+            "head": {"bold": True, "text_wrap": True, "valign": "top", "bottom": 1},
+            "text": {},
+            "wrapped": {"text_wrap": True, "valign": "top"},
+            "input": {"bg_color": "#FFF7D6", "font_color": "#1F3A93"},
+            "number": {"num_format": "#,##0"},
+            "decimal": {"num_format": "0.0000"},
+            "share": {"num_format": "0.0000 %"},
+            "bold": {"bold": True, "num_format": "0.0000", "top": 1},
+        }
+        plain = {"font_name": "Calibri", "font_size": 10}
+        self.formats = {name: book.add_format({**plain, **more}) for name, more in kinds.items()}
+        widest = max(sqrt(float(level.variance)) for one in found for level in one.levels)
+        self.reach = min(4000, max(400, ceil(16 * widest)))
+        self.column = 0  # of the sheet of noise
+
+    def write(self, specification: Specification) -> None:
+        """Fill all sheets."""
+        first, put, form = self.found[0], self.design.write, self.formats
+        put(0, 0, "SafeTab design: shaded cells are settings, all else follows from them", form["title"])
+        plan = first.configuration
+        settings = (
+            ("race_codes", "race codes that are counted, 1 to 8", plan.max_race_codes),
+            ("first_share", f"gamma, the first stage's share of a {first.word}", float(plan.gamma)),
+            ("target_error", f"target error, as a fraction of the {_PARTS[first.of]}", float(first.error)),
+            ("confidence_level", "confidence of margins", float(CONFIDENCE)),
+            ("drop_chance", "chance of dropping an empty group", float(plan.zero_suppression_chance)),
+            ("wanted_delta", "delta", float(first.delta)),
+        )
+        for row, (name, words, value) in enumerate(settings, 2):
+            put(row, 0, words, form["text"])
+            put(row, 5, value, form["input"])
+            self.book.define_name(name, f"=Design!$F${row + 1}")
+        self.noise.write(0, 0, "x", form["head"])
+        self.noise.write(1, 0, "2 variance" if first.word == "rho" else "scale", form["text"])
+        for x in range(self.reach + 1):
+            self.noise.write_number(x + 2, 0, x, form["text"])
+        row = 10
+        sums: list[tuple[Sizing, int, int]] = []
+        for one in self.found:
+            row = self._table(one, row, sums)
+        self._costs(row + 1, sums)
+        self.design.set_column(0, 0, 12)
+        self.design.set_column(1, 21, 11)
+        self.design.freeze_panes(0, 1)
+        self.design.set_landscape()
+        self.design.fit_to_pages(1, 0)
+        self._explain(specification)
+
+    def _table(self, one: Sizing, row: int, sums: list[tuple[Sizing, int, int]]) -> int:
+        """Write the table of a pass and return the first row below it."""
+        form = self.formats
+        self.design.write(row - 1, 0, PASS_NAMES[one.which], form["title"])
+        self.design.set_row(row, 42)
+        for place, cell in enumerate(cells(one, one.levels[0])):
+            self.design.write(row, place, cell.head, form["head"])
+        for number, level in enumerate(one.levels, 1):
+            self._level(one, level, row + number)
+        last = row + len(one.levels)
+        total = sum((level.budget for level in one.levels), Fraction(0))
+        self.design.write(last + 1, 0, "together", form["bold"])
+        for column, value in ((5, total), (8, 2 * total)):
+            name = self.letter(column)
+            self.design.write_formula(
+                last + 1, column, f"=SUM({name}{row + 2}:{name}{last + 1})", form["bold"], float(value)
+            )
+        sums.append((one, row + 1, last))
+        return last + 4
+
+    def _level(self, one: Sizing, level: SizedLevel, row: int) -> None:
+        form, r = self.formats, row + 1
+        name = LEVEL_WORDS[level.place[1]]
+        column = self.letter(self._law(f"{level.place[0]} {name}", r, level.mechanism.stage_two))
+        end = f"Noise!{column}${self.reach + 3}"
+        law = Law(f"Noise!{column}$3:{column}${self.reach + 3}", end, self.reach)
+        for place, cell in enumerate(cells(one, level, r, law)):
+            value = name if cell.name == "level" else cell.value
+            if cell.formula is not None:
+                self.design.write_formula(row, place, cell.formula, form[cell.kind], value)
+            elif value != "":
+                self.design.write(row, place, value, form[cell.kind])
+
+    def _law(self, name: str, row: int, noise: Noise | None) -> int:
+        """Write the sums of the weights of a noise over |x| <= 0, 1, ...; return their column.
+
+        Weights are exp(-x^2 / 2 variance), or exp(-x / scale) for geometric noise.
+        """
+        assert noise is not None
+        self.column += 1
+        letter, weight, gaussian = self.letter(self.column), 1.0, noise.is_gaussian
+        size = float(2 * noise.size if gaussian else noise.size)
+        says = f"=2*Design!J{row}" if gaussian else f"=MAX(1,Design!E{row})/Design!G{row}"
+        self.noise.write(0, self.column, name, self.formats["head"])
+        self.noise.write_formula(1, self.column, says, self.formats["decimal"], size)
+        self.noise.write_number(2, self.column, 1, self.formats["decimal"])
+        for x in range(1, self.reach + 1):
+            weight += 2 * exp(-(x * x if gaussian else x) / size)
+            # a spreadsheet reads -x^2 as (-x)^2
+            power = f"($A{x + 3}^2)" if gaussian else f"$A{x + 3}"
+            formula = f"={letter}{x + 2}+2*EXP(-{power}/{letter}$2)"
+            self.noise.write_formula(x + 2, self.column, formula, self.formats["decimal"], weight)
+        return self.column
+
+    def _costs(self, row: int, sums: Sequence[tuple[Sizing, int, int]]) -> None:
+        form, said = self.formats, self.found[0].claim.kind
+        self.design.write(row - 1, 0, "What one person pays", form["title"])
+        zcdp = self.found[0].word == "rho"
+        sums_of = ("rho", "zCDP epsilon") if zcdp else ("sum of epsilons", "")
+        for place, head in enumerate(("pass", "one person", "", "", "", *sums_of, said.titled("epsilon"))):
+            self.design.write(row, place, head, form["head"])
+        totals = {one.which: f"F{last + 2}" for one, _, last in sums}
+        for one, first, last in sums:
+            # what the exact epsilon was computed from; anything else must be computed again
+            spent = sum(float(level.budget) * (first + k + 1) for k, level in enumerate(one.levels))
+            gamma = float(one.configuration.gamma)
+            rows = f"F{first + 1}:F{last + 1}"
+            same = (
+                f"AND(ABS(SUMPRODUCT({rows},ROW({rows}))-{spent!r})<1E-9,race_codes={one.configuration.max_race_codes},"
+                f"ABS(first_share-{gamma!r})<1E-12,ABS(wanted_delta/{float(one.delta)!r}-1)<1E-9)"
+            )
+            for cost in one.costs:
+                row += 1
+                r = row + 1
+                own = totals[one.which]
+                whole = own if cost.neighbours == "unbounded" else f"{own}+MAX({','.join(totals.values())})"
+                who = "added or removed" if cost.neighbours == "unbounded" else "replaced by another"
+                self.design.write(row, 0, PASS_NAMES[one.which], form["text"])
+                self.design.write(row, 1, who, form["text"])
+                self.design.write_formula(row, 5, f"={whole}", form["decimal"], float(cost.budget))
+                if zcdp:
+                    converted = f"=F{r}+2*SQRT(F{r}*LN(1/wanted_delta))"
+                    self.design.write_formula(row, 6, converted, form["decimal"], cost.converted)
+                known = one.claim.kind.number(cost.epsilon)
+                exact = f'=IF({same},{known},"changed: run discreet safetab design again")'
+                self.design.write_formula(row, 7, exact, form["decimal"], float(known))
+
+    def _explain(self, specification: Specification) -> None:
+        first = self.found[0]
+        lines = [
+            f"Groups: {len(specification.iterations):,}, of {len(specification.codes):,} codes.",
+            "groups of a person: the most of one region and level that a person can be in. Where groups of a "
+            "race code are given, it is those times the number of race codes (at least two), plus those of "
+            "an ethnicity; else it is found for each number of race codes.",
+            f"{_BUDGETS[first.word]}, one person added or removed. The first stage's part (gamma) goes to a "
+            "noisy total that picks the table, the rest to its cells. replaced: by another person of the "
+            "same pass.",
+            "margin of error: the smallest whole number that the noise of a cell does not exceed with the "
+            "stated confidence, from the law of the noise (sheet Noise). 1.96 standard deviations is the "
+            "normal law's, which integer noise does not keep.",
+            "size: the number of people from which the margin is at most the target error, as a fraction of "
+            f"the {_PARTS[first.of]}.",
+            "threshold: the noisy total from which a group gets the table.",
+            "dropped up to: below the states a group with a total only is dropped if its noisy count is "
+            "not above this; empty groups are, with the chance beside it.",
+            f"{first.claim.kind.titled('epsilon')}: {first.claim}",
+        ]
+        for one in self.found:
+            if one.rivals is not None:
+                lines.append(
+                    f"{PASS_NAMES[one.which]}, kinds of noise at these margins in one stage, one person "
+                    f"added: epsilon {one.rivals.gaussian_epsilon:.4g} with discrete Gaussian noise, "
+                    f"{one.rivals.geometric_epsilon:.4g} with geometric noise."
+                )
+        self.about.set_column(0, 0, 110)
+        for row, line in enumerate(lines):
+            self.about.write(row, 0, line, self.formats["wrapped"])
+
+
+_BUDGETS = {"rho": "rho: zCDP", "epsilon": "epsilon: pure differential privacy"}
+_PARTS = {"cell": "average cell", "total": "whole group"}
