@@ -191,7 +191,7 @@ rho = "1/4"
 
 def command_line(*arguments: str) -> str:
     command = [sys.executable, "-m", "discreet", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=300).stdout
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=900).stdout
 
 
 def upload(page: Any, name: str, content: bytes, button: str = "Open a release or a session (TOML)") -> None:

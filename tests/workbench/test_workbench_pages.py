@@ -44,7 +44,7 @@ def test_a_preset_gives_the_numbers_of_the_command_line(visit: Callable[..., Any
         "name => document.querySelector('code.wb-command').innerText.includes(name)", arg=preset
     )
     settled(page)
-    shown = page.locator("code.wb-command:visible").last.inner_text()
+    shown = page.locator("code.wb-command:visible").first.inner_text()
     assert shown == f"discreet account {preset} --delta 1e-10"
     printed = command_line(*shown.split()[1:], "--quiet")
     row = next(line for line in printed.splitlines() if line.startswith("1e-10")).split()
